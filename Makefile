@@ -1,0 +1,47 @@
+# Two commands set everything up by themselves: `make demo` and `make test`.
+# They need Python 3.11 or later, pip, make and git. No root, no compiler, nothing left from before.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check lint types nightly bench-graph clean help
+
+help:  ## list the commands
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(READY): pyproject.toml constraints.txt
+	@echo "vesper: setting up $(VENV) with $(PYTHON); the first time this downloads about 1 GB and takes two minutes"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "vesper: expected Python 3.11 or later, got $$($(PYTHON) --version 2>&1); set PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@$(PYTHON) -m venv $(VENV)
+	@echo "vesper: installing the pinned packages of constraints.txt"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+	@echo "vesper: ready"
+
+demo: $(READY)  ## run the main job end to end on simulated finance data
+	@$(BIN)/vesper demo
+
+test: $(READY)  ## run all tests
+	@echo "vesper: running the tests"
+	@$(BIN)/python -m pytest -m "not nightly"
+
+nightly: $(READY)  ## run everything, the slow proofs too
+	@$(BIN)/python -m pytest
+
+lint: $(READY)  ## style
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+types: $(READY)  ## mypy --strict, no exemptions
+	@$(BIN)/mypy
+
+check: lint types test  ## what the gate runs
+
+bench-graph: $(READY)  ## sampling and bytes an edge against the peers
+	@$(BIN)/python benchmarks/graph.py
+
+clean:  ## remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache demo

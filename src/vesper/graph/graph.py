@@ -1,0 +1,74 @@
+"""The frozen CSR graph: who is a neighbour of whom, and nothing else.
+
+    neighbours of v = neighbors[indptr[v] : indptr[v + 1]], ascending, no duplicates, never v
+
+An undirected edge {u, v} is stored twice, as u in the row of v and v in the row of u. Node numbers
+are positions in the node table. Only `graph/` and `mechanism/` may read these two arrays (a test
+looks for it): everything else sees released values.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.errors import InputError
+
+Neighbors = NDArray[np.int32] | NDArray[np.int64]
+
+
+def neighbor_dtype(num_nodes: int) -> type[np.int32] | type[np.int64]:
+    """Four bytes a neighbour whenever node numbers fit, else eight."""
+    return np.int32 if num_nodes <= np.iinfo(np.int32).max else np.int64
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """An undirected graph without self-loops or parallel edges, read-only.
+
+    Args:
+        indptr: (num_nodes + 1,) int64, where each row of `neighbors` starts.
+        neighbors: (2 * num_edges,) int32 or int64, ascending within each row.
+    """
+
+    indptr: NDArray[np.int64]
+    neighbors: Neighbors
+
+    def __post_init__(self) -> None:
+        for array in (self.indptr, self.neighbors):
+            array.setflags(write=False)
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes there are, isolated ones included."""
+        return len(self.indptr) - 1
+
+    @property
+    def num_edges(self) -> int:
+        """How many undirected edges there are."""
+        return len(self.neighbors) // 2
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes at rest: 8 a node and 4 (or 8) a directed edge."""
+        return self.indptr.nbytes + self.neighbors.nbytes
+
+    @classmethod
+    def from_edges(cls, num_nodes: int, edges: Iterable[tuple[int, int]]) -> "Graph":
+        """Build a small graph from pairs; self-loops are dropped, repeats merged.
+
+        >>> graph = Graph.from_edges(3, [(0, 1), (1, 0), (2, 2)])
+        >>> graph.num_edges, graph.neighbors.tolist()
+        (1, [1, 0])
+        """
+        pairs = np.array(sorted({(min(e), max(e)) for e in edges if e[0] != e[1]}), dtype=np.int64)
+        pairs = pairs.reshape(-1, 2)  # (num_edges, 2)
+        if pairs.size and (pairs.min() < 0 or pairs.max() >= num_nodes):
+            raise InputError(f"expected node numbers from 0 to {num_nodes - 1}, got {pairs.max()}")
+        receivers = np.concatenate([pairs[:, 0], pairs[:, 1]])  # (2 * num_edges,)
+        senders = np.concatenate([pairs[:, 1], pairs[:, 0]])  # (2 * num_edges,)
+        order = np.lexsort((senders, receivers))
+        indptr = np.zeros(num_nodes + 1, dtype=np.int64)
+        np.cumsum(np.bincount(receivers, minlength=num_nodes), out=indptr[1:])
+        return cls(indptr=indptr, neighbors=senders[order].astype(neighbor_dtype(num_nodes)))
