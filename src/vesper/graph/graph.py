@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vesper.errors import InputError
 
-Neighbors = NDArray[np.int32] | NDArray[np.int64]
+Neighbors = NDArray[np.int32 | np.int64]
 
 
 def neighbor_dtype(num_nodes: int) -> type[np.int32] | type[np.int64]:

@@ -1,1 +1,1 @@
-"""model."""
+"""Encoder, private representation extractor, decoder. Sees released values and edge-free data."""

@@ -1,1 +1,1 @@
-"""party."""
+"""The two institutions: `DataParty` holds graph and features, `LabelParty` holds labels."""

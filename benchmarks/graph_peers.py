@@ -1,0 +1,151 @@
+"""Other samplers behind one call: roots in, number of sampled edges out.
+
+All do the same work: two hops of at most 20 neighbours without replacement, de-duplicated and
+relabelled blocks. Each is handed the graph in the form it likes best, outside the clock. A peer
+that is not installed says so; `requirements-peers.txt` lists them.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+
+import numpy as np
+import torch
+from numba import njit
+from numpy.typing import NDArray
+
+from vesper.graph.graph import Graph, Neighbors
+
+Sample = Callable[[NDArray[np.int64]], int]
+
+
+class Absent(Exception):
+    """The peer cannot run here, and why."""
+
+
+def dgl(graph: Graph, *, fan_outs: list[int], threads: int) -> Sample:
+    """DGL's NeighborSampler on an int32 CSC graph, which it samples faster than an int64 one."""
+    if find_spec("dgl") is None:
+        raise Absent("dgl is not installed")
+    library = import_module("dgl")
+    indptr = torch.from_numpy(graph.indptr.astype(np.int32))
+    indices = torch.from_numpy(graph.neighbors.astype(np.int32))
+    whole = library.graph(("csc", (indptr, indices, torch.empty(0, dtype=torch.int32))))
+    sampler = library.dataloading.NeighborSampler(fan_outs)
+
+    def sample(roots: NDArray[np.int64]) -> int:
+        library.utils.set_num_threads(threads)
+        _, _, blocks = sampler.sample(whole, torch.from_numpy(roots.astype(np.int32)))
+        return sum(int(block.num_edges()) for block in blocks)
+
+    return sample
+
+
+def pyg(graph: Graph, *, fan_outs: list[int], threads: int) -> Sample:
+    """PyG's NeighborSampler, the engine of NeighborLoader, on a CSC graph of its own making."""
+    if find_spec("torch_geometric") is None:
+        raise Absent("torch_geometric is not installed")
+    if find_spec("torch_sparse") is None and find_spec("pyg_lib") is None:
+        raise Absent("torch_geometric samples with torch-sparse or pyg-lib; neither is installed")
+    data = import_module("torch_geometric.data")
+    loader = import_module("torch_geometric.loader")
+    edge_index = import_module("torch_geometric.edge_index")
+    receivers = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr))  # (2 * num_edges,)
+    whole = data.Data(
+        edge_index=edge_index.EdgeIndex(
+            torch.from_numpy(np.stack([graph.neighbors.astype(np.int64), receivers])),
+            sort_order="col",
+        ),
+        num_nodes=graph.num_nodes,
+    )
+
+    engine = loader.NeighborLoader(whole, num_neighbors=fan_outs, is_sorted=True)
+
+    def sample(roots: NDArray[np.int64]) -> int:
+        torch.set_num_threads(threads)
+        return int(engine(torch.from_numpy(roots)).edge_index.shape[1])
+
+    return sample
+
+
+def plain_python(graph: Graph, *, fan_outs: list[int], threads: int) -> Sample:
+    """NumPy's `choice` row by row and a dictionary: what one writes first."""
+    generator = np.random.default_rng(0)
+
+    def sample(roots: NDArray[np.int64]) -> int:
+        places = {int(node): place for place, node in enumerate(roots)}
+        num_edges = 0
+        for fan_out in fan_outs:
+            indices = []
+            for node in list(places):
+                row = graph.neighbors[graph.indptr[node] : graph.indptr[node + 1]]
+                if len(row) > fan_out:
+                    row = row[generator.choice(len(row), fan_out, replace=False)]
+                indices += [places.setdefault(int(u), len(places)) for u in row]
+            num_edges += len(indices)
+        return num_edges
+
+    return sample
+
+
+def plain_numba(graph: Graph, *, fan_outs: list[int], threads: int) -> Sample:
+    """One compiled loop with a stamp for each node: what one writes next. One thread."""
+    places = np.full(graph.num_nodes, -1, dtype=np.int64)
+
+    def sample(roots: NDArray[np.int64]) -> int:
+        nodes, num_edges = roots, 0
+        for fan_out in fan_outs:
+            nodes, indices = _plain_hop(graph.indptr, graph.neighbors, nodes, fan_out, places)
+            num_edges += len(indices)
+        places[nodes] = -1
+        return num_edges
+
+    return sample
+
+
+@njit(cache=True)
+def _plain_hop(
+    graph_indptr: NDArray[np.int64],
+    neighbors: Neighbors,
+    receivers: NDArray[np.int64],
+    fan_out: int,
+    places: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    nodes = np.empty(len(receivers) * (fan_out + 1), dtype=np.int64)
+    indices = np.empty(len(receivers) * fan_out, dtype=np.int64)
+    positions = np.empty(fan_out, dtype=np.int64)
+    num_nodes = num_edges = 0
+    for node in receivers:
+        nodes[num_nodes] = node
+        places[node] = num_nodes
+        num_nodes += 1
+    for node in receivers:
+        start, degree = graph_indptr[node], graph_indptr[node + 1] - graph_indptr[node]
+        count = min(degree, fan_out)
+        for k in range(count):
+            position = k
+            if degree > fan_out:
+                top = degree - fan_out + k
+                position = np.random.randint(0, top + 1)
+                for earlier in positions[:k]:
+                    if earlier == position:
+                        position = top
+                        break
+            positions[k] = position
+            neighbor = neighbors[start + position]
+            if places[neighbor] < 0:
+                places[neighbor] = num_nodes
+                nodes[num_nodes] = neighbor
+                num_nodes += 1
+            indices[num_edges] = places[neighbor]
+            num_edges += 1
+    return nodes[:num_nodes], indices[:num_edges]
+
+
+PEERS: dict[str, tuple[Callable[..., Sample], tuple[int, ...]]] = {
+    "DGL NeighborSampler": (dgl, (1, 2)),
+    "PyG NeighborLoader": (pyg, (1,)),
+    "plain Numba loop": (plain_numba, (1,)),
+    "plain Python + NumPy": (plain_python, (1,)),
+}
+"""What to measure, and with how many threads."""

@@ -1,0 +1,62 @@
+"""The `vesper` command: verbs, exit codes, and errors without tracebacks.
+
+Verbs import what they need when they run, so that `vesper --help` stays fast.
+"""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from vesper.cli import data, demo, prepare, simulate
+from vesper.errors import VesperError
+from vesper.version import VERSION
+
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 the run failed, 2 wrong input, 3 refused by the privacy budget, "
+    "4 the peer failed."
+)
+
+app = typer.Typer(
+    name="vesper",
+    help="Train a graph neural network across two institutions with certified edge privacy.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(data.app, name="data")
+app.command("prepare")(prepare.prepare)
+app.command("simulate")(simulate.simulate)
+app.command("demo")(demo.demo)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"vesper {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Train a graph neural network across two institutions with certified edge privacy."""
+
+
+def main() -> None:
+    """Run the command line; a user's mistake ends in one message and its exit code."""
+    try:
+        app()
+    except VesperError as error:
+        typer.echo(f"vesper: {error}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        typer.echo("vesper: stopped by the user", err=True)
+        sys.exit(130)

@@ -1,0 +1,82 @@
+"""How verbs speak: tables and bars on a terminal, plain lines in a pipe, JSON when asked."""
+
+import json
+import math
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+from vesper.progress import Progress
+
+
+def print_json(facts: Mapping[str, Any] | Sequence[Any]) -> None:
+    """Print one JSON document; infinities as the text "inf", as JSON has none."""
+    typer.echo(json.dumps(_plain(facts), indent=2))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    return value
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table: first column to the left, numbers to the right."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", header_style="bold")
+    for k, column in enumerate(columns):
+        table.add_column(column, justify="left" if k == 0 else "right")
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+@contextmanager
+def shown_progress() -> Iterator[Progress]:
+    """Give a progress callback: bars on a terminal, a line every few seconds elsewhere."""
+    if not sys.stderr.isatty():
+        yield _plain_lines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = [
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    ]
+    with Bars(*columns, console=Console(stderr=True)) as bars:
+        tasks: dict[str, Any] = {}
+
+        def progress(task: str, done: int, total: int) -> None:
+            if task not in tasks:
+                tasks[task] = bars.add_task(task, total=total or None)
+            bars.update(tasks[task], completed=done, total=total or None)
+
+        yield progress
+
+
+def _plain_lines(every: float = 5.0) -> Progress:
+    last: dict[str, float] = {}
+
+    def progress(task: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        finished = total > 0 and done >= total
+        if task in last and now - last[task] < every and not finished:
+            return
+        last[task] = now
+        typer.echo(f"{task}: {done}" + (f" of {total}" if total else ""), err=True)
+
+    return progress

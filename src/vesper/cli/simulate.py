@@ -1,0 +1,68 @@
+"""`vesper simulate`: train any method on party folders, both parties in this process."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from vesper.cli.show import print_json, print_table, shown_progress
+from vesper.errors import InputError
+
+
+def simulate(
+    data: Annotated[Path, typer.Option(help="Folder with data/ and label/.")],
+    out: Annotated[Path, typer.Option(help="New folder for the run.")],
+    method: Annotated[str, typer.Option(help="vesper or mlp.")] = "vesper",
+    epsilon: Annotated[float | None, typer.Option(help="Privacy budget; default 4.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Default: a power of ten below 1 / (10 nodes).")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Repeats a run bit for bit.")] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML with [privacy] and [run].")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Any setting, as key=value; repeatable.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Train a method on party folders and write a run folder."""
+    from vesper.run.config import load_config
+    from vesper.run.simulate import simulate as run
+
+    overrides: dict[str, Any] = dict(_pair(text) for text in set_ or [])
+    given = {"method": method, "epsilon": epsilon, "delta": delta, "seed": seed}
+    overrides |= {key: value for key, value in given.items() if value is not None}
+    settings = load_config(config, overrides)
+    with shown_progress() as progress:
+        result = run(data, settings, out, progress=progress)
+    if as_json:
+        print_json(asdict(result))
+        return
+    epsilon_text = f"{result.privacy.certified_epsilon:g}"
+    print_table(
+        f"{out}",
+        ["method", "plan", "epsilon", "noise", result.metric, "validation", "seconds"],
+        [
+            [
+                result.method,
+                result.privacy.plan,
+                epsilon_text,
+                f"{result.privacy.noise_std:.3f}" if result.privacy.noise_std else "-",
+                f"{result.test:.2f}",
+                f"{result.validation:.2f}",
+                f"{result.seconds:.1f}",
+            ]
+        ],
+    )
+    typer.echo(f"noise: {result.privacy.noise}")
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"--set: expected key=value, got '{text}'")
+    try:
+        return key, json.loads(value)
+    except json.JSONDecodeError:
+        return key, value

@@ -1,0 +1,118 @@
+"""Refuse what would carry edges into the features.
+
+The guarantee covers what leaves the private graph through a release. Features are handed on without
+noise, because they are *edge-free*: they would be the same, bit for bit, had any transfer never
+happened. A feature such as "number of counterparties" is the degree; publishing it beside a noisy
+degree makes the noise pointless. So `prepare` reads features from the activity table alone, and
+this file refuses activity that says by its names, or that the user says, comes from transfers.
+
+Names cannot prove anything: a column `score` may come from transfers too. Whoever made the activity
+table has to know; `transfer_columns` is where they say it.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from difflib import get_close_matches
+
+from vesper.errors import InputError, first_three
+
+WHY = (
+    "features must not be computed from transfers between users: a feature such as the number of "
+    "counterparties would carry edges past the privacy guarantee"
+)
+
+# Words, not substrings: `peer` is one, `peerless` is not.
+_TRANSFER_WORDS = frozenset(
+    "transfer transfers transferred p2p peer peers remit remittance remittances".split()
+)
+_TRANSFER_PHRASES = ("send_money", "sent_money", "receive_money", "received_money", "red_packet")
+_COUNTERPARTY_WORDS = frozenset(
+    "src dst counterparty counterparties peer peers receiver receivers recipient recipients sender "
+    "senders beneficiary beneficiaries payee payees payer payers partner partners friend friends "
+    "contact contacts neighbor neighbors neighbour neighbours degree".split()
+)
+_COUNTERPARTY_PHRASES = ("to_user", "from_user", "other_user", "user_2", "to_id", "from_id")
+
+
+def normalise(name: str) -> str:
+    """Write a name in lower case with single underscores between its words.
+
+    >>> normalise("Top-Up (EUR)"), normalise("toUser")
+    ('top_up_eur', 'to_user')
+    """
+    split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return re.sub(r"[\W_]+", "_", split.lower()).strip("_")
+
+
+def refuse_counterparty_columns(source: str, columns: Iterable[str]) -> None:
+    """Raise when an activity table names another user.
+
+    Raises:
+        InputError: A column is called like a counterparty (`dst`, `receiver`, `peer`, ...).
+    """
+    found = [c for c in columns if _speaks_of(c, _COUNTERPARTY_WORDS, _COUNTERPARTY_PHRASES)]
+    if found:
+        raise InputError(
+            f"{source}: expected activity that involves no other user, found {len(found)} "
+            f"column(s) named like a counterparty ({first_three(found)}); {WHY}. Remove the "
+            f"column, and the rows and columns that were derived from it"
+        )
+
+
+def refuse_transfer_types(source: str, types: Iterable[tuple[str, int]]) -> None:
+    """Raise when rows of the activity table are transfers by their type.
+
+    Args:
+        source: The file, for the message.
+        types: Each `type` with its number of rows.
+
+    Raises:
+        InputError: A type is called `transfer`, `p2p` or the like.
+    """
+    found = [(t, n) for t, n in types if _speaks_of(t, _TRANSFER_WORDS, _TRANSFER_PHRASES)]
+    if found:
+        rows = sum(count for _, count in found)
+        raise InputError(
+            f"{source}: column 'type': expected activity that involves no other user, found {rows} "
+            f"row(s) of {len(found)} type(s) named like a transfer "
+            f"({first_three(name for name, _ in found)}); {WHY}. Move these rows to the transfers "
+            f"table; if they involve no other user, give the type another name"
+        )
+
+
+def refuse_told(
+    source: str, told: Sequence[str], *, columns: Collection[str], types: Collection[str]
+) -> None:
+    """Raise when the user says that a column or a type of the activity comes from transfers.
+
+    Args:
+        source: The file, for the message.
+        told: What the user named in `transfer_columns`.
+        columns: The columns of the activity table.
+        types: The values of its column `type`.
+
+    Raises:
+        InputError: A told name is in the table; or is not, and so cannot protect anything.
+    """
+    known = [*columns, *types]
+    refused = [name for name in told if name in known]
+    if refused:
+        raise InputError(
+            f"{source}: refused: {len(refused)} column(s) or type(s) that you say come from "
+            f"transfers are in the activity table ({first_three(refused)}); {WHY}. Remove them "
+            f"from the activity table"
+        )
+    for name in told:
+        near = get_close_matches(name, known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise InputError(
+            f"{source}: transfer_columns names {name!r}, which is neither a column nor a type of "
+            f"the activity table{hint}"
+        )
+
+
+def _speaks_of(name: str, words: frozenset[str], phrases: tuple[str, ...]) -> bool:
+    normal = normalise(name)
+    return not words.isdisjoint(normal.split("_")) or any(
+        f"_{phrase}_" in f"_{normal}_" for phrase in phrases
+    )

@@ -1,0 +1,98 @@
+"""Build the CSR graph from an edge table in bounded memory: two passes, one array.
+
+    pass 1   degree[v] = number of rows that name v                   (8 bytes a node)
+    pass 2   neighbors[cursor[v]++] = u  and the other way round      (4 bytes a directed edge)
+    tidy     sort each row, drop repeats, move rows together, in place
+
+At no time is there a second copy of the edges: the peak is the finished graph plus one batch.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.errors import InputError, first_three
+from vesper.graph.graph import Neighbors, neighbor_dtype
+from vesper.graph.ids import Ids, match_ids
+from vesper.graph.source import Source
+from vesper.progress import Progress, silent
+
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class EdgeCounts:
+    """What the edge table held: rows = edges + self_loops + merged."""
+
+    rows: int
+    edges: int
+    self_loops: int
+    merged: int
+
+
+def read_pairs(source: Source, ids: Ids) -> Iterator[Pairs]:
+    """Stream the edge table as pairs of node numbers; refuse endpoints that are no nodes.
+
+    The whole table is read before the refusal, so that the message can say how many there are.
+    """
+    source.require("src", "dst")
+    unknown: dict[str, int] = {"src": 0, "dst": 0}
+    offenders: dict[str, list[Any]] = {"src": [], "dst": []}
+    row = 0
+    for batch in source.batches(["src", "dst"]):
+        ends = []
+        for column in ("src", "dst"):
+            values = batch.column(column)
+            positions = ids.positions(match_ids(values, source, column, like=ids, first_row=row))
+            missing = np.flatnonzero(positions < 0)
+            unknown[column] += len(missing)
+            offenders[column] += [values[int(k)].as_py() for k in missing[:3]]
+            ends.append(positions)
+        row += len(batch)
+        if not any(unknown.values()):
+            yield ends[0], ends[1]
+    for column, count in unknown.items():
+        if count:
+            raise InputError(
+                f"{source.path}, column {column}: {count} rows name an id that is no node "
+                f"({first_three(offenders[column])}); add these nodes or drop these rows"
+            )
+
+
+def build_csr(
+    source: Source, ids: Ids, *, progress: Progress = silent
+) -> tuple[NDArray[np.int64], Neighbors, EdgeCounts]:
+    """Read an edge table into (indptr, neighbors, counts)."""
+    from vesper.graph import csr_kernels as kernels
+
+    num_nodes = len(ids)
+    indptr = np.zeros(num_nodes + 1, dtype=np.int64)
+    rows = self_loops = 0
+    for src, dst in read_pairs(source, ids):
+        self_loops += kernels.count_degrees(src, dst, indptr)
+        rows += len(src)
+        progress("counting edges", rows, 0)
+    np.cumsum(indptr, out=indptr)
+
+    neighbors: Neighbors = np.empty(int(indptr[-1]), dtype=neighbor_dtype(num_nodes))
+    cursor = indptr[:-1].copy()
+    done = 0
+    for src, dst in read_pairs(source, ids):
+        kernels.scatter(src, dst, cursor, neighbors)
+        done += len(src)
+        progress("placing edges", done, rows)
+
+    lengths = kernels.sort_rows(indptr, neighbors)
+    kernels.move_together(indptr, neighbors, lengths)
+    directed = int(lengths.sum())
+    np.cumsum(lengths, out=indptr[1:])
+    counts = EdgeCounts(
+        rows=rows,
+        edges=directed // 2,
+        self_loops=self_loops,
+        merged=rows - self_loops - directed // 2,
+    )
+    return indptr, neighbors[:directed], counts

@@ -1,0 +1,70 @@
+"""The loops behind `csr.py`, compiled by Numba on first use and cached on disk."""
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from vesper.graph.graph import Neighbors
+
+
+@njit(cache=True)
+def count_degrees(src: NDArray[np.int64], dst: NDArray[np.int64], indptr: NDArray[np.int64]) -> int:
+    """Add each row to indptr[endpoint + 1] of both ends; return the number of self-loops."""
+    self_loops = 0
+    for k in range(len(src)):
+        if src[k] == dst[k]:
+            self_loops += 1
+        else:
+            indptr[src[k] + 1] += 1
+            indptr[dst[k] + 1] += 1
+    return self_loops
+
+
+@njit(cache=True)
+def scatter(
+    src: NDArray[np.int64],
+    dst: NDArray[np.int64],
+    cursor: NDArray[np.int64],
+    neighbors: Neighbors,
+) -> None:
+    """Write each end into the row of the other."""
+    for k in range(len(src)):
+        u, v = src[k], dst[k]
+        if u != v:
+            neighbors[cursor[u]] = v
+            cursor[u] += 1
+            neighbors[cursor[v]] = u
+            cursor[v] += 1
+
+
+@njit(cache=True, parallel=True)
+def sort_rows(indptr: NDArray[np.int64], neighbors: Neighbors) -> NDArray[np.int64]:
+    """Sort each row and move its distinct values to the front; return how many there are."""
+    num_nodes = len(indptr) - 1
+    lengths = np.zeros(num_nodes, dtype=np.int64)
+    for v in prange(num_nodes):
+        row = neighbors[indptr[v] : indptr[v + 1]]
+        if len(row) == 0:
+            continue
+        row.sort()
+        kept = 1
+        for k in range(1, len(row)):
+            if row[k] != row[kept - 1]:
+                row[kept] = row[k]
+                kept += 1
+        lengths[v] = kept
+    return lengths
+
+
+@njit(cache=True)
+def move_together(
+    indptr: NDArray[np.int64], neighbors: Neighbors, lengths: NDArray[np.int64]
+) -> None:
+    """Close the gaps that merged rows left; rows only ever move towards the front."""
+    at = 0
+    for v in range(len(lengths)):
+        start = indptr[v]
+        if start != at:
+            for k in range(lengths[v]):
+                neighbors[at + k] = neighbors[start + k]
+        at += lengths[v]

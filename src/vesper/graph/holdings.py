@@ -1,0 +1,130 @@
+"""What the data party holds: ids, edge-free features, and the graph, opened from its folder.
+
+The first open reads the tables, checks them and leaves a cache beside them
+(`.vesper-cache/<key>/`); the second maps that into memory and is instant. The key is made from
+the names, sizes, times and edges of the files, so that changed tables are read again. A cache
+appears whole or not at all; where the folder cannot be written, a temporary one is used.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import weakref
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from vesper.errors import InputError
+from vesper.graph.csr import EdgeCounts, build_csr
+from vesper.graph.features import Features, write_features
+from vesper.graph.graph import Graph
+from vesper.graph.ids import Ids, read_ids
+from vesper.graph.source import Source, open_source
+from vesper.progress import Progress, silent
+
+CACHE = ".vesper-cache"
+FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class DataHoldings:
+    """Ids, features (num_nodes, num_features) and graph, all in the order of the node table."""
+
+    ids: Ids
+    features: Features
+    graph: Graph
+    counts: EdgeCounts
+
+
+def open_data(folder: Path, *, progress: Progress = silent) -> DataHoldings:
+    """Open a data party's folder: `nodes` and `edges`, Parquet or CSV."""
+    nodes, edges = open_source(folder, "nodes"), open_source(folder, "edges")
+    key = _key(nodes, edges)
+    cached = folder / CACHE / key
+    if not cached.is_dir():
+        try:
+            (folder / CACHE).mkdir(exist_ok=True)
+            partial = Path(tempfile.mkdtemp(prefix="partial-", dir=folder / CACHE))
+        except OSError:
+            return _open_uncached(nodes, edges, progress)
+        try:
+            _build(partial, nodes, edges, progress)
+            _move_into_place(partial, cached)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+            with suppress(OSError):  # refused tables leave no empty folder behind
+                (folder / CACHE).rmdir()
+    return _map(cached)
+
+
+def _open_uncached(nodes: Source, edges: Source, progress: Progress) -> DataHoldings:
+    """Build in a temporary folder that goes away with the holdings."""
+    temporary = Path(tempfile.mkdtemp(prefix="vesper-"))
+    try:
+        _build(temporary, nodes, edges, progress)
+        holdings = _map(temporary)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    weakref.finalize(holdings, shutil.rmtree, temporary, ignore_errors=True)
+    return holdings
+
+
+def _build(folder: Path, nodes: Source, edges: Source, progress: Progress) -> None:
+    """Write the cache: ids and features, then the graph."""
+    ids = read_ids(nodes)
+    if len(ids) == 0:
+        raise InputError(f"{nodes.path}: expected at least one row, found none")
+    with pa.OSFile(str(folder / "ids.arrow"), "wb") as sink:
+        table = pa.table({"id": ids.values})
+        with pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+    write_features(nodes, ids, folder / "features.npy", progress=progress)
+    indptr, neighbors, counts = build_csr(edges, ids, progress=progress)
+    np.save(folder / "indptr.npy", indptr)
+    np.save(folder / "neighbors.npy", neighbors)
+    (folder / "counts.json").write_text(json.dumps(asdict(counts)))
+
+
+def _map(folder: Path) -> DataHoldings:
+    """Map a finished cache into memory, read-only."""
+    with pa.memory_map(str(folder / "ids.arrow")) as source:
+        ids = pa.ipc.open_file(source).read_all().column("id").combine_chunks()
+    return DataHoldings(
+        ids=Ids(ids),
+        features=np.load(folder / "features.npy", mmap_mode="r"),
+        graph=Graph(
+            indptr=np.load(folder / "indptr.npy", mmap_mode="r"),
+            neighbors=np.load(folder / "neighbors.npy", mmap_mode="r"),
+        ),
+        counts=EdgeCounts(**json.loads((folder / "counts.json").read_text())),
+    )
+
+
+def _key(*sources: Source) -> str:
+    digest = hashlib.sha256(f"vesper graph cache {FORMAT}".encode())
+    for source in sources:
+        stat = source.path.stat()
+        digest.update(f"|{source.path.name}|{stat.st_size}|{stat.st_mtime_ns}|".encode())
+        with source.path.open("rb") as file:
+            digest.update(file.read(4096))
+            file.seek(max(0, stat.st_size - 4096))
+            digest.update(file.read(4096))
+    return digest.hexdigest()[:16]
+
+
+def _move_into_place(partial: Path, cached: Path) -> None:
+    """Publish the cache in one step and remove those of older tables."""
+    try:
+        os.replace(partial, cached)
+    except OSError:
+        if not cached.is_dir():  # otherwise another process was first, with the same content
+            raise
+    for old in cached.parent.iterdir():
+        if old != cached and not old.name.startswith("partial-"):
+            shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,170 @@
+"""Node ids: whole numbers or text, given by the user; node numbers: their positions in the table.
+
+    position(id) = k  where  ids[k] = id,   or -1 where there is no such node
+
+Whole numbers are looked up in a dense table when they are nearly consecutive and by binary search
+otherwise; text goes through Arrow's hash join. Both work a batch at a time.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from vesper.errors import InputError, first_three
+from vesper.graph.source import Column, Source
+
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Ids:
+    """The ids of all nodes in table order: an int64 or a large_string array without nulls."""
+
+    values: Column
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def are_integers(self) -> bool:
+        """Whether ids are whole numbers rather than text."""
+        return pa.types.is_integer(self.values.type)
+
+    @cached_property
+    def _numbers(self) -> NDArray[np.int64]:
+        return np.asarray(self.values.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+    @cached_property
+    def _dense(self) -> tuple[int, Positions] | None:
+        """(smallest id, position of each id from there on) when the ids are nearly consecutive."""
+        if not self.are_integers or len(self) == 0:
+            return None
+        low, high = int(self._numbers.min()), int(self._numbers.max())
+        if high - low >= 4 * len(self) + 1024:
+            return None
+        table = np.full(high - low + 1, -1, dtype=np.int64)
+        table[self._numbers - low] = np.arange(len(self))
+        return low, table
+
+    @cached_property
+    def _sorted(self) -> tuple[NDArray[np.int64], Positions]:
+        order = np.argsort(self._numbers, kind="stable")
+        return self._numbers[order], order
+
+    def positions(self, wanted: Column) -> Positions:
+        """Give the position of each wanted id, -1 where it is no node."""
+        if not self.are_integers:
+            found: Column = pc.index_in(wanted, value_set=self.values)  # null where it is no node
+            return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+        known = np.asarray(wanted.is_valid().to_numpy(zero_copy_only=False))
+        numbers = np.asarray(wanted.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
+        return np.where(known, self._positions_of_numbers(numbers), -1)
+
+    def _positions_of_numbers(self, numbers: NDArray[np.int64]) -> Positions:
+        if len(self) == 0:
+            return np.full(len(numbers), -1, dtype=np.int64)
+        if self._dense is not None:
+            low, table = self._dense
+            inside = (numbers >= low) & (numbers < low + len(table))
+            return np.where(inside, table[np.where(inside, numbers - low, 0)], -1)
+        ordered, order = self._sorted
+        at = np.minimum(np.searchsorted(ordered, numbers), len(ordered) - 1)
+        return np.where(ordered[at] == numbers, order[at], -1)
+
+    def find_texts(self, texts: Sequence[str]) -> Positions:
+        """Give the positions of ids written as text, as they cross between the parties."""
+        wanted: Column = pa.array(texts, type=pa.large_string())
+        return self.positions(wanted.cast(pa.int64()) if self.are_integers else wanted)
+
+    def take(self, positions: Iterable[int]) -> list[Any]:
+        """Give the ids at these positions as Python values."""
+        return [self.values[int(position)].as_py() for position in positions]
+
+
+def read_ids(source: Source, column: str = "id") -> Ids:
+    """Read the id column of a node or label table: complete, of one kind, without repeats."""
+    source.require(column)
+    chunks = [batch.column(0) for batch in source.batches([column])]
+    values = as_ids(_combined(chunks), source, column)
+    if source.is_csv and _all_integers(values):
+        values = values.cast(pa.int64())
+    counts = pc.value_counts(values)
+    repeated = counts.filter(pc.greater(counts.field("counts"), pa.scalar(1))).field("values")
+    if len(repeated):
+        raise InputError(
+            f"{source.path}, column {column}: {len(repeated)} ids stand on more than one row "
+            f"({first_three(repeated.to_pylist())}); keep one row an id"
+        )
+    return Ids(values)
+
+
+def as_ids(values: Column, source: Source, column: str, *, first_row: int = 0) -> Column:
+    """Bring (a batch of) an id column to int64 or large_string and refuse missing values."""
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        values, kind = values.cast(kind.value_type), kind.value_type
+    if pa.types.is_integer(kind):
+        target: pa.DataType = pa.int64()
+    elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        target = pa.large_string()
+    else:
+        raise InputError(
+            f"{source.path}, column {column}: expected whole numbers or text as ids, got {kind}"
+        )
+    if values.null_count:
+        rows = np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))
+        raise InputError(
+            f"{source.path}, column {column}: {len(rows)} rows have no id "
+            f"({first_three(f'row {first_row + row + 1}' for row in rows)}); give each row one"
+        )
+    try:
+        return values.cast(target)
+    except pa.ArrowInvalid:
+        raise InputError(
+            f"{source.path}, column {column}: expected ids that fit 64 bits with sign, got {kind}"
+        ) from None
+
+
+def match_ids(
+    values: Column, source: Source, column: str, *, like: Ids, first_row: int = 0
+) -> Column:
+    """Bring a column that points at nodes to the kind of the node ids.
+
+    Text of a CSV file that cannot be one of the whole-number ids becomes null: it is no node, and
+    the caller, who still has the text, can name it.
+    """
+    values = as_ids(values, source, column, first_row=first_row)
+    if pa.types.is_integer(values.type) == like.are_integers:
+        return values
+    if source.is_csv:
+        is_number = pc.match_substring_regex(values, _INTEGER)
+        numbers: Column = pc.if_else(is_number, values, None).cast(pa.int64())
+        return numbers
+    expected, got = ("whole numbers", "text") if like.are_integers else ("text", "whole numbers")
+    raise InputError(
+        f"{source.path}, column {column}: expected {expected} like the node ids, got {got}; "
+        f"write both tables with the same kind of id"
+    )
+
+
+_INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
+"""Numbers as a program writes them; `007`, `+7` and `7.0` stay text, so no two ids are merged."""
+
+
+def _all_integers(values: Column) -> bool:
+    return bool(pc.all(pc.match_substring_regex(values, _INTEGER)).as_py())
+
+
+def _combined(chunks: Sequence[Column]) -> Column:
+    if not chunks:
+        return pa.array([], type=pa.int64())
+    array = pa.chunked_array(chunks)
+    if pa.types.is_string(array.type):
+        array = array.cast(pa.large_string())  # one chunk may pass 2 GiB
+    return array.combine_chunks()

@@ -1,0 +1,63 @@
+"""Three machine instructions that Numba has no name for; for use inside compiled code only."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, cast
+
+import numpy as np
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+ir = import_module("llvmlite.ir")  # the back end of Numba; it ships no type hints
+
+Typed = tuple[Any, Callable[..., Any]]
+"""What Numba asks of an intrinsic: its signature, and a function that writes its code."""
+
+
+def _prefetch(typing_context: Any, array: Any, index: Any) -> Typed:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        view = context.make_array(signature.args[0])(context, builder, arguments[0])
+        address = builder.bitcast(builder.gep(view.data, [arguments[1]]), cgutils.voidptr_t)
+        number = ir.IntType(32)
+        function = builder.module.declare_intrinsic(
+            "llvm.prefetch",
+            [cgutils.voidptr_t],
+            ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number]),
+        )
+        read, into_every_cache, data = (ir.Constant(number, value) for value in (0, 3, 1))
+        builder.call(function, [address, read, into_every_cache, data])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+def _trailing_zeros(typing_context: Any, word: Any) -> Typed:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], cgutils.true_bit)
+
+    return word(word), generate
+
+
+def _count_ones(typing_context: Any, word: Any) -> Typed:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return word(word), generate
+
+
+# Numba gives an intrinsic the type of its code writer; these are the types of the instructions.
+
+prefetch: Callable[[NDArray[Any], int | np.int64], None] = cast(Any, intrinsic(_prefetch))
+"""Ask for the cache line of array[index], one-dimensional, without waiting for it. Never faults.
+
+A random read of memory takes about 90 ns, but a core keeps dozens of them in flight: asking early
+and reading later turns the wait for each into one wait for all.
+"""
+
+trailing_zeros: Callable[[np.uint64], np.uint64] = cast(Any, intrinsic(_trailing_zeros))
+"""Position of the lowest set bit of a word that is not 0."""
+
+count_ones: Callable[[np.uint64], np.uint64] = cast(Any, intrinsic(_count_ones))
+"""Number of set bits of a word."""

@@ -1,0 +1,94 @@
+"""The label party's table: `id`, `label`, `split`. It never holds an edge."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from vesper.errors import InputError, first_three
+from vesper.graph.ids import Ids, read_ids
+from vesper.graph.source import Column, Source, open_source
+
+SPLITS = ("train", "val", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class LabelHoldings:
+    """What the label party holds, row by row.
+
+    Args:
+        ids: one id a labelled node.
+        classes: the distinct labels, ascending; `labels` are positions in it.
+        labels: (num_labels,) class numbers.
+        splits: (num_labels,) 0 for train, 1 for val, 2 for test.
+    """
+
+    ids: Ids
+    classes: tuple[int | str, ...]
+    labels: NDArray[np.int64]
+    splits: NDArray[np.int8]
+
+    def rows(self, split: str) -> NDArray[np.int64]:
+        """Give the rows of one split."""
+        return np.flatnonzero(self.splits == SPLITS.index(split))
+
+
+def open_labels(folder: Path) -> LabelHoldings:
+    """Read `folder/labels.parquet` (or .csv) whole."""
+    source = open_source(folder, "labels")
+    source.require("id", "label", "split")
+    ids = read_ids(source)
+    if len(ids) == 0:
+        raise InputError(f"{source.path}: expected at least one row, found none")
+    classes, labels = _labels(_column(source, "label"), source, ids)
+    return LabelHoldings(
+        ids=ids,
+        classes=classes,
+        labels=labels,
+        splits=_splits(_column(source, "split"), source, ids),
+    )
+
+
+def _column(source: Source, name: str) -> Column:
+    values = pa.chunked_array([batch.column(0) for batch in source.batches([name])])
+    kind = source.schema.field(name).type
+    if pa.types.is_dictionary(kind):
+        values = values.cast(kind.value_type)
+    return values.combine_chunks()
+
+
+def _labels(
+    values: Column, source: Source, ids: Ids
+) -> tuple[tuple[int | str, ...], NDArray[np.int64]]:
+    _refuse(values.is_null(), source, "label", "have no label; leave these rows out", ids)
+    kind = values.type
+    if pa.types.is_boolean(kind):
+        values = values.cast(pa.int64())
+    elif source.is_csv:
+        is_number = pc.match_substring_regex(values, r"^-?[0-9]{1,18}$")
+        if pc.all(is_number).as_py():
+            values = values.cast(pa.int64())
+    elif not (pa.types.is_integer(kind) or pa.types.is_string(kind)):
+        raise InputError(f"{source.path}, column label: expected whole numbers or text, got {kind}")
+    distinct = pc.unique(values)
+    ordered = distinct.take(pc.sort_indices(distinct))
+    codes: Column = pc.index_in(values, value_set=ordered)
+    classes = tuple(value for value in ordered.to_pylist() if value is not None)
+    return classes, np.asarray(codes.to_numpy(), dtype=np.int64)
+
+
+def _splits(values: Column, source: Source, ids: Ids) -> NDArray[np.int8]:
+    codes: Column = pc.index_in(values.cast(pa.string()), value_set=pa.array(SPLITS))
+    wrong = codes.is_null()
+    _refuse(wrong, source, "split", f"are none of {', '.join(SPLITS)}", ids)
+    return np.asarray(codes.to_numpy(), dtype=np.int8)
+
+
+def _refuse(offending: Column, source: Source, column: str, what: str, ids: Ids) -> None:
+    rows = np.flatnonzero(offending.to_numpy(zero_copy_only=False))
+    if len(rows):
+        named = first_three(f"id {value}" for value in ids.take(rows[:3]))
+        raise InputError(f"{source.path}, column {column}: {len(rows)} rows {what} ({named})")

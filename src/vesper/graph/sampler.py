@@ -1,0 +1,180 @@
+"""Neighbour sampling (the paper's Algorithm 1, lines 1 to 3): L hops, at most D neighbours each.
+
+    S_0 = roots;   for hop = 1 .. L:
+        N_hop(v) = all neighbours of v if there are at most D, else a uniform D-subset;  v in S
+        S = S + union of N_hop(v)
+
+A node reached by several roots is sampled once a hop, as in DGL's message-flow blocks. The result
+depends on graph, roots, seed and step only: not on the number of threads, not on earlier calls.
+"""
+
+from threading import Lock
+
+import numpy as np
+from numba import get_num_threads
+from numpy.typing import NDArray
+
+from vesper.errors import InputError, first_three
+from vesper.graph.draws import hop_key
+from vesper.graph.expand import draw_rows, draw_rows_in_parts, measure_rows
+from vesper.graph.graph import Graph
+from vesper.graph.relabel import (
+    find_new,
+    look_up,
+    place_and_look_up_in_parts,
+    place_new,
+    place_roots,
+)
+from vesper.graph.subgraph import Block, Subgraph
+
+EDGES_A_THREAD = 1 << 14
+"""Hops with fewer edges than this for each thread are not worth waking another thread."""
+
+MOST_EDGES = np.iinfo(np.int32).max
+"""Blocks have int32 indices."""
+
+
+class Sampler:
+    """Samples batch after batch from one graph, with scratch of about 4 bytes a node.
+
+    One call at a time uses the scratch; calls from other threads wait.
+
+    Args:
+        graph: what to sample from; fewer than 2^32 nodes.
+        num_layers: L, hops from the roots, at least 1.
+        max_degree: D, neighbours of a node a hop, at least 1; `graph.num_nodes` takes all.
+        seed: from 0 to 2^64 - 1.
+        num_threads: most threads to use; all that Numba has when None. Changes no result.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        num_layers: int,
+        max_degree: int,
+        seed: int,
+        num_threads: int | None = None,
+    ) -> None:
+        threads = get_num_threads() if num_threads is None else num_threads
+        for name, value in (
+            ("num_layers", num_layers),
+            ("max_degree", max_degree),
+            ("num_threads", threads),
+        ):
+            if value < 1:
+                raise InputError(f"{name}: expected at least 1, got {value}")
+        if graph.num_nodes >= 1 << 32:
+            raise InputError(f"graph: expected fewer than 2^32 nodes, got {graph.num_nodes}")
+        self._graph, self._num_layers, self._num_threads = graph, num_layers, threads
+        self._max_degree = min(max_degree, graph.num_nodes)
+        _check_word("seed", seed)
+        self._seed = seed
+        # Plain arrays: Numba takes its slow path for memory maps, at each call.
+        self._indptr, self._neighbors = np.asarray(graph.indptr), np.asarray(graph.neighbors)
+        num_words = (graph.num_nodes + 63) // 64
+        self._seen = np.zeros(num_words, dtype=np.uint64)
+        self._marks = np.zeros((threads, num_words), dtype=np.uint64)
+        self._taken = np.zeros((threads, 1), dtype=np.uint64)
+        self._places = np.zeros(graph.num_nodes, dtype=np.int32)
+        self._lock = Lock()
+
+    def sample(self, roots: NDArray[np.int64], *, step: int) -> Subgraph:
+        """Sample the batch of one step.
+
+        Args:
+            roots: (num_roots,) distinct node numbers; may be empty.
+            step: number of the batch, from 0 to 2^64 - 1; another step draws afresh.
+
+        Returns:
+            The subgraph, its nodes in a fixed order, roots first.
+        """
+        roots = self._checked(roots)
+        _check_word("step", step)
+        with self._lock:
+            self._seen.fill(0)
+            self._marks.fill(0)
+            if place_roots(roots, self._seen, self._places):
+                values, counts = np.unique(roots, return_counts=True)
+                repeated = values[counts > 1]
+                raise InputError(
+                    f"roots: expected distinct nodes, got {len(repeated)} of them repeatedly "
+                    f"({first_three(repeated)}); pass each root once"
+                )
+            nodes, layers = roots, []
+            for hop in range(1, self._num_layers + 1):
+                nodes, block = self._expand(nodes, hop_key(self._seed, step, hop))
+                layers.append(block)
+        return Subgraph(nodes=nodes, layers=tuple(reversed(layers)))
+
+    def _expand(
+        self, receivers: NDArray[np.int64], key: np.uint64
+    ) -> tuple[NDArray[np.int64], Block]:
+        """Sample a row of each receiver; return all nodes known now, and the rows."""
+        starts, degrees = np.empty_like(receivers), np.empty_like(receivers)  # (num_receivers,)
+        indptr = np.empty(len(receivers) + 1, dtype=np.int64)
+        longest = measure_rows(self._indptr, receivers, self._max_degree, starts, degrees, indptr)
+        num_edges = int(indptr[-1])
+        if num_edges > MOST_EDGES:
+            raise InputError(
+                f"a hop would sample {num_edges} edges, more than {MOST_EDGES}; "
+                "take smaller batches, fewer layers or a lower max_degree"
+            )
+        parts = min(self._num_threads, max(1, num_edges // EDGES_A_THREAD))
+        if self._taken.shape[1] * 64 < longest:
+            self._taken = np.zeros((self._num_threads, longest // 64 + 1), dtype=np.uint64)
+        marks, taken = self._marks[:parts], self._taken[:parts]
+        drawn = np.empty(num_edges, dtype=self._neighbors.dtype)
+        rows = (self._neighbors, receivers, starts, degrees, indptr, key)
+        if parts == 1:
+            draw_rows(*rows, 0, len(receivers), drawn, taken[0], marks[0])
+        else:
+            draw_rows_in_parts(*rows, drawn, taken, marks)
+        counts = np.empty(parts + 1, dtype=np.int64)
+        find_new(marks, self._seen, counts)
+        nodes = np.empty(len(receivers) + int(counts[-1]), dtype=np.int64)
+        nodes[: len(receivers)] = receivers
+        indices = np.empty(num_edges, dtype=np.int32)
+        if parts == 1:
+            place_new(marks[0], 0, marks.shape[1], len(receivers), nodes, self._places)
+            look_up(drawn, 0, num_edges, self._places, indices)
+        else:
+            place_and_look_up_in_parts(
+                marks, counts, len(receivers), nodes, self._places, drawn, indices
+            )
+        return nodes, Block(indptr.astype(np.int32), indices, num_senders=len(nodes))
+
+    def _checked(self, roots: NDArray[np.int64]) -> NDArray[np.int64]:
+        if roots.ndim != 1 or not np.issubdtype(roots.dtype, np.integer):
+            raise InputError(
+                f"roots: expected one row of integers, got {roots.dtype} of shape {roots.shape}"
+            )
+        outside = roots[(roots < 0) | (roots >= self._graph.num_nodes)]
+        if len(outside):
+            raise InputError(
+                f"roots: expected node numbers from 0 to {self._graph.num_nodes - 1}, got "
+                f"{len(outside)} others ({first_three(outside)})"
+            )
+        return np.array(roots, dtype=np.int64)  # a copy: the subgraph keeps it
+
+
+def sample(
+    graph: Graph,
+    roots: NDArray[np.int64],
+    *,
+    num_layers: int,
+    max_degree: int,
+    seed: int,
+    step: int,
+    num_threads: int | None = None,
+) -> Subgraph:
+    """Sample one batch; for more than one make a `Sampler`, which keeps its scratch."""
+    sampler = Sampler(
+        graph, num_layers=num_layers, max_degree=max_degree, seed=seed, num_threads=num_threads
+    )
+    return sampler.sample(roots, step=step)
+
+
+def _check_word(name: str, value: int) -> None:
+    if not 0 <= value < 1 << 64:
+        raise InputError(f"{name}: expected a number from 0 to 2^64 - 1, got {value}")

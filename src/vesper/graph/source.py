@@ -1,0 +1,157 @@
+"""Find and open one table of a party folder: `NAME.parquet` or `NAME.csv`, same columns.
+
+Files are checked for being what their name says before anything is read. CSV columns arrive as
+text, because only the whole file can tell whether `007` is a number; `ids.py` and `features.py`
+turn text into numbers and name the rows that do not fit.
+"""
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from vesper.errors import InputError, first_three
+
+if TYPE_CHECKING:
+    Column: TypeAlias = pa.Array[Any]
+else:
+    Column = pa.Array  # generic for the type checker only
+
+BATCH_ROWS = 1 << 19
+"""Rows held at a time: what bounds memory while tables are read."""
+
+_PARQUET_MAGIC = b"PAR1"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One table on disk that has been looked at: it is what its name says and has these columns."""
+
+    path: Path
+    columns: tuple[str, ...]
+    schema: pa.Schema
+
+    @property
+    def is_csv(self) -> bool:
+        """Whether values arrive as text."""
+        return self.path.suffix == ".csv"
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Stream the named columns in file order."""
+        try:
+            if self.is_csv:
+                yield from _csv_batches(self.path, columns)
+            elif columns:
+                # Read ahead by pages, not by files: a buffered file would sit in memory whole.
+                with pq.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 20) as file:
+                    # Wide rows in smaller batches: memory follows cells, not rows.
+                    rows = max(1024, BATCH_ROWS // max(1, _width(self.schema, columns) // 4))
+                    yield from file.iter_batches(batch_size=rows, columns=list(columns))
+        except (pa.ArrowInvalid, OSError) as error:
+            raise InputError(_unreadable(self.path, error)) from None
+
+    def require(self, *names: str) -> None:
+        """Refuse the table when one of these columns is missing, naming the nearest one."""
+        for name in names:
+            if name not in self.columns:
+                near = difflib.get_close_matches(name, self.columns, n=1, cutoff=0.5)
+                fix = f"rename '{near[0]}' to '{name}'" if near else f"add a column '{name}'"
+                raise InputError(
+                    f"{self.path}: expected a column '{name}', found {_listed(self.columns)}; {fix}"
+                )
+
+
+def open_source(folder: Path, name: str) -> Source:
+    """Open `folder/name.parquet` or `folder/name.csv`."""
+    if not folder.is_dir():
+        raise InputError(
+            f"{folder}: expected a folder with {name}.parquet or {name}.csv, found none"
+        )
+    found = [
+        path for path in (folder / f"{name}.parquet", folder / f"{name}.csv") if path.is_file()
+    ]
+    if not found:
+        inside = sorted(p.name for p in folder.iterdir() if not p.name.startswith("."))
+        raise InputError(
+            f"{folder}: expected {name}.parquet or {name}.csv, found {_listed(inside) or 'nothing'}"
+        )
+    if len(found) == 2:
+        raise InputError(f"{folder}: found both {name}.parquet and {name}.csv; keep one of them")
+    path = found[0]
+    with path.open("rb") as file:
+        head = file.read(512)
+    if not head:
+        raise InputError(f"{path}: the file is empty; write the table again")
+    schema = _csv_schema(path, head) if path.suffix == ".csv" else _parquet_schema(path, head)
+    columns = tuple(schema.names)
+    repeated = sorted({column for column in columns if columns.count(column) > 1})
+    if repeated:
+        raise InputError(f"{path}: column names must differ, '{repeated[0]}' stands there twice")
+    return Source(path=path, columns=columns, schema=schema)
+
+
+def _parquet_schema(path: Path, head: bytes) -> pa.Schema:
+    if not head.startswith(_PARQUET_MAGIC):
+        raise InputError(f"{path}: the name says Parquet, the content is something else")
+    try:
+        return pq.read_schema(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{path}: not a readable Parquet file ({_first_line(error)})") from None
+
+
+def _csv_schema(path: Path, head: bytes) -> pa.Schema:
+    if head.startswith(_PARQUET_MAGIC) or b"\0" in head:
+        raise InputError(f"{path}: the name says CSV, the content is binary")
+    try:
+        with pa_csv.open_csv(path) as reader:
+            names = reader.schema.names
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        raise InputError(_unreadable(path, error)) from None
+    return pa.schema([(name, pa.string()) for name in names])
+
+
+def _csv_batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    convert = pa_csv.ConvertOptions(
+        column_types={name: pa.string() for name in columns},
+        include_columns=list(columns),
+        strings_can_be_null=True,
+        null_values=[""],
+    )
+    read = pa_csv.ReadOptions(block_size=1 << 25)
+    with pa_csv.open_csv(path, read_options=read, convert_options=convert) as reader:
+        yield from reader
+
+
+def _unreadable(path: Path, error: Exception) -> str:
+    """Say why a file cannot be read; for text that is not UTF-8, which lines."""
+    if path.suffix == ".csv":
+        bad: list[int] = []
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                try:
+                    line.decode("utf-8")
+                except UnicodeDecodeError:
+                    bad.append(number)
+        if bad:
+            lines = first_three(f"line {number}" for number in bad)
+            return f"{path}: {len(bad)} lines are not UTF-8 text ({lines}); save it as UTF-8"
+    return f"{path}: cannot be read ({_first_line(error)}); write the table again"
+
+
+def _width(schema: pa.Schema, columns: Sequence[str]) -> int:
+    types = [schema.field(name).type for name in columns]
+    return sum(t.list_size if pa.types.is_fixed_size_list(t) else 1 for t in types)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:8])
+    return f"{shown} and {len(names) - 8} more" if len(names) > 8 else shown
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,57 @@
+"""Messages on a public grid (claim R-GRID): what is summed is whole numbers, so sums are exact.
+
+    grid[u] = towards zero(STEPS * m_u)  in int8,   sum of squares <= STEPS^2  for every row
+
+Rounding towards zero never makes a row longer, so a row of norm at most 1 stays inside; the check
+is made in whole numbers, where nothing is rounded.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.errors import InputError
+
+STEPS = 64
+"""Grid steps in one unit."""
+
+Messages = NDArray[np.int8]
+
+
+def to_grid(messages: NDArray[np.float32]) -> Messages:
+    """Round messages with rows of norm at most 1 to the grid.
+
+    | row | result |
+    | --- | --- |
+    | zero | zero |
+    | norm above 1 by float32 rounding only | shortened until it fits |
+    | norm above 1 + 1e-5 | InputError |
+    | NaN or infinite | InputError |
+
+    >>> to_grid(np.array([[0.6, -0.8], [0.0, 0.0]], dtype=np.float32)).tolist()
+    [[38, -51], [0, 0]]
+    """
+    if not np.isfinite(messages).all():
+        raise InputError("Expected finite messages; the model that makes them has diverged.")
+    norms = np.sqrt(np.square(messages, dtype=np.float64).sum(axis=1))  # (num_nodes,)
+    if len(norms) and norms.max() > 1 + 1e-5:
+        raise InputError(f"Expected messages of norm at most 1, got {norms.max():.6g}.")
+    grid: Messages = np.trunc(messages * np.float32(STEPS)).astype(np.int8)  # (num_nodes, width)
+    for row in np.flatnonzero(squares(grid) > STEPS**2):
+        largest = int(np.abs(grid[row]).argmax())
+        grid[row, largest] -= np.sign(grid[row, largest])
+    refuse_long(grid)
+    return grid
+
+
+def squares(grid: Messages) -> NDArray[np.int64]:
+    """Sum of squares of each row, exactly."""
+    total: NDArray[np.int64] = np.einsum("vk,vk->v", grid, grid, dtype=np.int64, casting="safe")
+    return total
+
+
+def refuse_long(grid: Messages) -> None:
+    """Refuse messages that the bound of R-SUM does not cover."""
+    if grid.dtype != np.int8:
+        raise InputError(f"Expected int8 messages on the grid, got {grid.dtype}.")
+    if len(grid) and int(squares(grid).max()) > STEPS**2:
+        raise InputError(f"Expected rows with a sum of squares of at most {STEPS**2}.")

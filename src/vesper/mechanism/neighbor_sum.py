@@ -1,0 +1,43 @@
+"""The sum over neighbours and its bound (claim R-SUM).
+
+aggregated[v] = sum over u in N(v) of message[u]        for v in receivers
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.graph.graph import Graph
+from vesper.mechanism.grid import Messages
+
+
+class NeighborSum:
+    """Sum of the neighbours' messages; the own message is not in it.
+
+    Claim: R-SUM.
+    Relation: differ by one edge.
+    Assumes (caller verifies): messages and receivers do not depend on edges; rows of norm <= 1.
+    Moves: two rows, those of the two endpoints, where they are receivers.
+    Tight: yes, two nodes, unit messages.
+    Proof: docs/claims/R-SUM.md.
+    """
+
+    endpoint_shift = 1.0
+    """l2 move of one endpoint's row."""
+
+    def edge_sensitivity(self) -> float:
+        """l2 move of the whole output when one edge changes: sqrt 2."""
+        return math.sqrt(2) * self.endpoint_shift
+
+    def aggregate(
+        self, graph: Graph, messages: Messages, receivers: NDArray[np.int64] | None
+    ) -> NDArray[np.int32]:
+        """Sum int8 messages exactly, in int32."""
+        from vesper.mechanism.sum_kernels import sum_rows
+
+        if receivers is None:
+            receivers = np.arange(graph.num_nodes)
+        out = np.zeros((len(receivers), messages.shape[1]), dtype=np.int32)
+        sum_rows(graph.indptr, graph.neighbors, messages, receivers, out)
+        return out

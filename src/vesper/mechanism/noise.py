@@ -1,0 +1,72 @@
+"""The only source of noise: AES-256-CTR bits turned into rounded Gaussians.
+
+    bits = AES-CTR(key),   key from the operating system
+    K    = number of thresholds that a 128-bit uniform number has passed, minus the offset
+
+A source made by `from_os` is private. One made by `for_simulation` is the same machine with a key
+made from a seed: everyone can repeat it, so nothing that used it is private, and results say so.
+There is no way to save or restore a source.
+"""
+
+import hashlib
+import secrets
+from functools import lru_cache
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CTR
+from numpy.typing import NDArray
+
+from vesper.errors import InputError
+from vesper.mechanism.rounded_gaussian import Thresholds, thresholds
+
+BLOCK = 1 << 18
+"""Draws made at a time: 4 MiB of bits."""
+
+
+class NoiseSource:
+    """Draws rounded Gaussians; use `from_os` or `for_simulation`."""
+
+    def __init__(self, key: bytes, *, is_private: bool) -> None:
+        self.is_private = is_private
+        self._stream = Cipher(AES(key), CTR(bytes(16))).encryptor()
+
+    @classmethod
+    def from_os(cls) -> "NoiseSource":
+        """Key the source from the operating system's secure generator."""
+        return cls(secrets.token_bytes(32), is_private=True)
+
+    @classmethod
+    def for_simulation(cls, seed: int) -> "NoiseSource":
+        """Key the source from a seed: repeatable, hence not private."""
+        key = hashlib.sha256(f"vesper simulated noise {seed}".encode()).digest()
+        return cls(key, is_private=False)
+
+    def add_to(self, values: NDArray[np.int32], *, scale: float) -> None:
+        """Add an independent round(scale * N(0, 1)) to every entry, in place."""
+        from vesper.mechanism.noise_kernels import add_rounded_gaussians
+
+        if not values.flags.c_contiguous:
+            raise InputError("Expected a contiguous array to add noise to.")
+        table = _thresholds(scale)
+        guide = _guide(scale)
+        flat = values.reshape(-1)
+        zeros = bytes(16 * min(BLOCK, len(flat)))
+        for start in range(0, len(flat), BLOCK):
+            block = flat[start : start + BLOCK]
+            raw = self._stream.update(zeros[: 16 * len(block)])
+            bits = np.frombuffer(raw, dtype="<u8").reshape(-1, 2)  # (draws, 2)
+            add_rounded_gaussians(bits, table.high, table.low, guide, table.offset, block)
+
+
+@lru_cache(maxsize=16)
+def _thresholds(scale: float) -> Thresholds:
+    return thresholds(scale)
+
+
+@lru_cache(maxsize=16)
+def _guide(scale: float) -> NDArray[np.int32]:
+    """For each value of the first 16 bits: how many thresholds lie surely below."""
+    starts = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)  # (65536,)
+    return np.searchsorted(_thresholds(scale).high, starts, side="left").astype(np.int32)

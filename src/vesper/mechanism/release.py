@@ -1,0 +1,50 @@
+"""The one door: neighbour sums plus noise, for those who hold a receipt.
+
+    released[v] = (sum over u in N(v) of grid[u] + K_v) / STEPS
+    K_v         = round(STEPS * noise_std * N(0, I))
+
+This equals a Gaussian release of unit messages, rounded to the grid: rounding is post-processing,
+so the cost is exactly that of R-SUM (claim R-GRID).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.errors import BudgetError
+from vesper.graph.graph import Graph
+from vesper.mechanism.grid import STEPS, Messages, refuse_long
+from vesper.mechanism.neighbor_sum import NeighborSum
+from vesper.mechanism.noise import NoiseSource
+from vesper.privacy.events import GaussianRelease
+from vesper.privacy.ledger import Receipt
+from vesper.privacy.receivers import Receivers, encode
+
+
+def release(
+    graph: Graph,
+    messages: Messages,
+    receivers: Receivers,
+    *,
+    event: GaussianRelease,
+    receipt: Receipt,
+    fingerprint: str,
+    noise: NoiseSource,
+) -> NDArray[np.float32]:
+    """Release the noisy neighbour sum of `messages` for `receivers`; (num_receivers, width).
+
+    Everything that can be checked is checked, and the receipt used up, before an edge is read.
+
+    Raises:
+        BudgetError: the receipt is for another graph, event or receiver set, or was used before.
+        InputError: messages longer than 1.
+    """
+    expected = (event, encode(receivers, graph.num_nodes), fingerprint)
+    if (receipt.event, receipt.receivers, receipt.graph) != expected:
+        raise BudgetError("The receipt is for another release; charge this one.")
+    if event.endpoint_shift < NeighborSum.endpoint_shift:
+        raise BudgetError("The receipt was charged for a smaller shift than this release has.")
+    refuse_long(messages)
+    receipt.spend()
+    values = NeighborSum().aggregate(graph, messages, receivers)  # (num_receivers, width)
+    noise.add_to(values, scale=STEPS * event.noise_std)
+    return values.astype(np.float32) / np.float32(STEPS)

@@ -1,0 +1,37 @@
+"""The encoder at the data party: edge-free features to encodings.
+
+encoding = ReLU(W_2 ReLU(W_1 x + b_1) + b_2)
+"""
+
+import torch
+from torch import Tensor, nn
+
+
+class MlpEncoder(nn.Module):
+    """Two-layer perceptron."""
+
+    def __init__(self, num_features: int, *, width: int) -> None:
+        super().__init__()
+        self.width = width
+        self.layers = nn.Sequential(
+            nn.Linear(num_features, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU()
+        )
+
+    def forward(self, features: Tensor) -> Tensor:
+        """(B, num_features) -> (B, width)."""
+        encodings: Tensor = self.layers(features)
+        return encodings
+
+
+def seeded(seed: int) -> torch.Generator:
+    """Make a generator of its own for one purpose; nothing here uses the global one."""
+    return torch.Generator().manual_seed(seed)
+
+
+def initialize(module: nn.Module, seed: int) -> None:
+    """Draw every weight from one seeded generator: uniform within 1 / sqrt(inputs)."""
+    generator = seeded(seed)
+    with torch.no_grad():
+        for weight in module.parameters():
+            bound = weight.shape[-1] ** -0.5
+            weight.uniform_(-bound, bound, generator=generator)

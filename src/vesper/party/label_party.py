@@ -1,0 +1,64 @@
+"""The label party (B): decode, loss, step, gradients back. One batch, stop 5 of 5.
+
+    learn(embeddings):  loss = mean over the roots of cross-entropy(decoder(embedding), label)
+                        one step of the decoder; gradient of the loss by each embedding back
+    score(embeddings):  keep the decoder's output for evaluation
+
+It sees embeddings, which are released values, and labels. It never sees an edge.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from vesper.errors import RemoteProtocolError
+from vesper.model.decoder import ConcatDecoder
+from vesper.protocol.digest import digest_of
+from vesper.protocol.messages import Embeddings, Gradients
+
+
+class LabelParty:
+    """Holds labels and decoder; speaks in `Gradients`."""
+
+    def __init__(
+        self, labels: NDArray[np.int64], decoder: ConcatDecoder, *, learning_rate: float
+    ) -> None:
+        self._labels, self._decoder = labels, decoder
+        self._stage = 0
+        self._optimizer = torch.optim.Adam(decoder.parameters(), lr=learning_rate)
+        self.last_loss = float("nan")
+
+    def begin_stage(self, stage: int) -> None:
+        """Decode from this stage on."""
+        self._stage = stage
+
+    def learn(self, embeddings: Embeddings, roots: NDArray[np.int64]) -> Gradients:
+        """Take one step; give the gradient by each embedding."""
+        values = self._checked(embeddings, roots).requires_grad_()  # (B, num_classes, stages)
+        loss = F.cross_entropy(self._decoder(values, self._stage), self._labels_of(roots))
+        self._optimizer.zero_grad()
+        torch.autograd.backward([loss])
+        self._optimizer.step()
+        self.last_loss = loss.item()
+        gradient = values.grad
+        assert gradient is not None
+        return Gradients(step=embeddings.step, values=gradient.numpy())
+
+    @torch.no_grad()
+    def score(self, embeddings: Embeddings, roots: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Decode without learning; (B, num_classes)."""
+        logits: Tensor = self._decoder(self._checked(embeddings, roots), self._stage)
+        return logits.double().numpy()
+
+    def _labels_of(self, roots: NDArray[np.int64]) -> Tensor:
+        return torch.from_numpy(self._labels[roots])
+
+    def _checked(self, embeddings: Embeddings, roots: NDArray[np.int64]) -> Tensor:
+        """Refuse embeddings of other roots than these, in another order, or of another shape."""
+        if embeddings.roots_digest != digest_of(roots) or len(embeddings.values) != len(roots):
+            raise RemoteProtocolError(
+                f"step {embeddings.step}: the peer sent embeddings of other roots than expected"
+            )
+        return torch.from_numpy(embeddings.values.copy())

@@ -1,0 +1,62 @@
+"""Frozen facts: what was released from a graph, and what that costs a node.
+
+    cost of an event for node v  =  mu^2 that an edge at v can be charged for at v's end
+    an edge {a, b} has spent     =  (cost at a) + (cost at b)                     (claim L-FILTER)
+
+Costs are whole numbers of `UNIT`, rounded up, so that sums are exact, comparisons are exact, and
+any rounding is against ourselves. An event is never changed and never removed.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+from vesper.errors import InputError
+
+UNIT = 1 << 40
+"""A mu^2 of 1 is this many units: 2^-40 is far below what any release costs."""
+
+
+class Event(Protocol):
+    """Something that was computed from edges and may leave the data party."""
+
+    @property
+    def cost(self) -> int:
+        """Units of mu^2 charged to each receiver."""
+
+    @property
+    def facts(self) -> dict[str, float | str]:
+        """What the ledger writes down, all of it public."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianRelease:
+    """Rows moved by at most `endpoint_shift` at each end of one edge, plus N(0, noise_std^2).
+
+    The event is mu-GDP for one edge with mu^2 = endpoint_shift^2 / noise_std^2 an endpoint that is
+    a receiver (claim R-SUM: the shift of a neighbour sum of unit messages is 1).
+    """
+
+    noise_std: float
+    endpoint_shift: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.noise_std) and self.noise_std > 0):
+            raise InputError(f"Expected noise_std={self.noise_std} > 0 and finite.")
+        if not (math.isfinite(self.endpoint_shift) and self.endpoint_shift > 0):
+            raise InputError(f"Expected endpoint_shift={self.endpoint_shift} > 0 and finite.")
+
+    @property
+    def cost(self) -> int:
+        """Units of mu^2 a receiving endpoint, rounded up in exact arithmetic."""
+        return math.ceil(UNIT * (Fraction(self.endpoint_shift) / Fraction(self.noise_std)) ** 2)
+
+    @property
+    def facts(self) -> dict[str, float | str]:
+        """The noise and the shift."""
+        return {
+            "kind": "gaussian release",
+            "noise_std": self.noise_std,
+            "endpoint_shift": self.endpoint_shift,
+        }

@@ -1,0 +1,75 @@
+"""Everything that may cross between the parties. One batch, stop 4 of 5.
+
+The set is closed: a value that is not a field here has no way out. Tensors carry released or
+edge-free values only; shapes depend on batch size and configuration, never on edges.
+
+Next: src/vesper/party/label_party.py
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Tensor = NDArray[np.float32]
+IdTexts = tuple[str, ...]
+
+
+class Purpose(IntEnum):
+    """What the label party is to do with embeddings."""
+
+    TRAIN = 0
+    EVALUATE = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Hello:
+    """First word of each side: protocol version and the digest of the shared settings."""
+
+    version: int
+    contract: str
+
+
+@dataclass(frozen=True, eq=False)
+class Roster:
+    """Label to data: which ids are labelled, by split. Public by the threat model."""
+
+    train: IdTexts
+    val: IdTexts
+    test: IdTexts
+
+
+@dataclass(frozen=True, eq=False)
+class Embeddings:
+    """Data to label: released representations of the roots of one step, (B, width, stages)."""
+
+    step: int
+    purpose: Purpose
+    roots_digest: bytes
+    values: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Gradients:
+    """Label to data: gradient of the loss by each embedding, (B, width, stages)."""
+
+    step: int
+    values: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Received:
+    """Label to data: embeddings to evaluate have arrived; nothing comes back."""
+
+    step: int
+
+
+@dataclass(frozen=True, eq=False)
+class Finished:
+    """Data to label: the contract is fulfilled."""
+
+    steps: int
+
+
+Message = Hello | Roster | Embeddings | Gradients | Received | Finished

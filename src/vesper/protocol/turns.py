@@ -1,0 +1,80 @@
+"""Whose turn it is, as a table. Everything about order is in this file.
+
+`TURNS[state]` lists the messages that may come next and the state they lead to; `SPEAKER[state]`
+says who sends. Every pair that is not listed is refused.
+"""
+
+from enum import Enum, auto
+
+from vesper.errors import LocalProtocolError, RemoteProtocolError
+from vesper.protocol.messages import (
+    Embeddings,
+    Finished,
+    Gradients,
+    Hello,
+    Message,
+    Received,
+    Roster,
+)
+
+
+class Role(Enum):
+    """The two ends."""
+
+    DATA = "data party"
+    LABEL = "label party"
+
+
+class State(Enum):
+    """What both ends are waiting for."""
+
+    HELLO_OF_DATA = auto()
+    HELLO_OF_LABEL = auto()
+    ROSTER = auto()
+    READY = auto()
+    ANSWER = auto()
+    OVER = auto()
+
+
+SPEAKER: dict[State, Role] = {
+    State.HELLO_OF_DATA: Role.DATA,
+    State.HELLO_OF_LABEL: Role.LABEL,
+    State.ROSTER: Role.LABEL,
+    State.READY: Role.DATA,
+    State.ANSWER: Role.LABEL,
+}
+
+TURNS: dict[State, dict[type[Message], State]] = {
+    State.HELLO_OF_DATA: {Hello: State.HELLO_OF_LABEL},
+    State.HELLO_OF_LABEL: {Hello: State.ROSTER},
+    State.ROSTER: {Roster: State.READY},
+    State.READY: {Embeddings: State.ANSWER, Finished: State.OVER},
+    State.ANSWER: {Gradients: State.READY, Received: State.READY},
+    State.OVER: {},
+}
+
+
+class Conversation:
+    """One end's view of the exchange; both ends see the same states in the same order."""
+
+    def __init__(self, role: Role) -> None:
+        self.role = role
+        self.state = State.HELLO_OF_DATA
+
+    def sending(self, message: Message) -> None:
+        """Note that this end sends `message`; refuse, before it is sent, what is out of turn."""
+        if SPEAKER.get(self.state) is not self.role or type(message) not in TURNS[self.state]:
+            raise LocalProtocolError(
+                f"{self.role.value}: may not send {type(message).__name__} in {self.state.name}"
+            )
+        self.state = TURNS[self.state][type(message)]
+
+    def received(self, message: Message) -> None:
+        """Note that the peer sent `message`; blame it for what is out of turn."""
+        if SPEAKER.get(self.state) is self.role or type(message) not in TURNS[self.state]:
+            allowed = ", ".join(kind.__name__ for kind in TURNS[self.state]) or "nothing"
+            raise RemoteProtocolError(
+                f"{self.role.value}: expected {allowed} in {self.state.name}, "
+                f"the peer sent {type(message).__name__}"
+            )
+        self.state = TURNS[self.state][type(message)]

@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from vesper.errors import InputError
+from vesper.mechanism.noise import BLOCK, NoiseSource, _guide, _thresholds
+from vesper.mechanism.noise_kernels import add_rounded_gaussians
+
+
+def draws(scale: float, count: int, *, seed: int = 0) -> NDArray[np.int32]:
+    values = np.zeros(count, dtype=np.int32)
+    NoiseSource.for_simulation(seed).add_to(values, scale=scale)
+    return values
+
+
+def p_value(values: NDArray[np.int32], scale: float) -> float:
+    """Chi-square of the draws against the exact law of round(scale * N(0, 1))."""
+    edges = np.arange(-int(3 * scale), int(3 * scale) + 1, max(1, int(scale / 4))) + 0.5
+    probabilities = np.diff(stats.norm.cdf(np.concatenate([[-np.inf], edges, [np.inf]]) / scale))
+    observed = np.histogram(values, bins=np.concatenate([[-np.inf], edges, [np.inf]]))[0]
+    return float(stats.chisquare(observed, probabilities * len(values)).pvalue)
+
+
+@pytest.mark.parametrize("scale", [1.0, 17.3, 640.0])
+def test_the_law_is_accepted_and_three_percent_off_is_rejected(scale: float) -> None:
+    values = draws(scale, 1_000_000)
+    assert p_value(values, scale) > 0.001
+    assert p_value(values, 0.97 * scale) < 1e-6
+    assert p_value(values, 1.03 * scale) < 1e-6
+
+
+def test_entries_are_independent_across_places() -> None:
+    values = draws(100.0, 1_000_000).astype(np.float64)
+    for lag in (1, 2, BLOCK - 1, BLOCK):
+        assert abs(np.corrcoef(values[:-lag], values[lag:])[0, 1]) < 0.005
+
+
+def test_the_kernel_equals_a_search_in_whole_numbers() -> None:
+    table, guide = _thresholds(5.0), _guide(5.0)
+    whole = [(int(h) << 64) + int(low) for h, low in zip(table.high, table.low, strict=True)]
+    rng = np.random.default_rng(1)
+    bits = rng.integers(0, 2**64, size=(2000, 2), dtype=np.uint64)
+    for k, at in enumerate(rng.integers(0, len(whole), size=600)):  # ties and near ties
+        near = int(table.low[at]) + k % 3 - 1
+        bits[k] = table.high[at], min(max(near, 0), 2**64 - 1)
+    out = np.zeros(len(bits), dtype=np.int32)
+    add_rounded_gaussians(bits, table.high, table.low, guide, table.offset, out)
+    for (first, second), value in zip(bits, out, strict=True):
+        uniform = (int(first) << 64) + int(second)
+        assert value == sum(threshold <= uniform for threshold in whole) - table.offset
+
+
+def test_sources() -> None:
+    assert draws(10.0, 50).tolist() == draws(10.0, 50).tolist()
+    assert draws(10.0, 50).tolist() != draws(10.0, 50, seed=1).tolist()
+    source = NoiseSource.for_simulation(0)
+    first, second = np.zeros(50, dtype=np.int32), np.zeros(50, dtype=np.int32)
+    source.add_to(first, scale=10.0)
+    source.add_to(second, scale=10.0)
+    assert first.tolist() != second.tolist()
+    assert NoiseSource.from_os().is_private
+    assert not source.is_private
+    once, again = np.zeros(50, dtype=np.int32), np.zeros(50, dtype=np.int32)
+    NoiseSource.from_os().add_to(once, scale=10.0)
+    NoiseSource.from_os().add_to(again, scale=10.0)
+    assert once.tolist() != again.tolist()
+
+
+def test_no_noise_cannot_be_asked_for() -> None:
+    with pytest.raises(InputError):
+        draws(0.0, 3)
+    with pytest.raises(InputError, match="contiguous"):
+        NoiseSource.from_os().add_to(np.zeros((4, 4), dtype=np.int32)[:, ::2], scale=1.0)

@@ -1,0 +1,95 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vesper.errors import BudgetError, InputError
+from vesper.graph.graph import Graph
+from vesper.graph.relation import toggle_edge
+from vesper.mechanism.fingerprint import fingerprint
+from vesper.mechanism.grid import STEPS
+from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.release import release
+from vesper.privacy.budget import Budget
+from vesper.privacy.events import UNIT, GaussianRelease
+from vesper.privacy.ledger import Account, Ledger
+
+STAR = Graph.from_edges(4, [(0, 1), (0, 2), (0, 3)])
+MESSAGES = np.full((4, 1), STEPS, dtype=np.int8)
+EVENT = GaussianRelease(noise_std=2.0)
+
+
+@pytest.fixture
+def account(tmp_path: Path) -> Account:
+    ledger = Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0)
+    budget = Budget(epsilon=1.0, delta=1e-6)
+    return ledger.open_account("star", num_nodes=4, budget=budget, cap=UNIT)
+
+
+def released(account: Account, graph: Graph = STAR, seed: int = 0) -> list[float]:
+    receipt = account.charge(EVENT, None, run="test")
+    noise = NoiseSource.for_simulation(seed)
+    values = release(
+        graph, MESSAGES, None, event=EVENT, receipt=receipt, fingerprint="star", noise=noise
+    )
+    return [float(value) for value in values[:, 0]]
+
+
+def test_a_release_is_the_sum_plus_the_noise_of_its_source(account: Account) -> None:
+    noise = np.zeros(4, dtype=np.int32)
+    NoiseSource.for_simulation(7).add_to(noise, scale=2.0 * STEPS)
+    expected = np.array([3, 1, 1, 1]) + noise / STEPS
+    assert released(account, seed=7) == pytest.approx(expected.tolist())
+
+
+def test_two_graphs_one_edge_apart_differ_in_the_endpoints_only(account: Account) -> None:
+    difference = np.subtract(
+        released(account, seed=7), released(account, toggle_edge(STAR, (2, 0)), seed=7)
+    )
+    assert difference == pytest.approx([1, 0, 1, 0])
+
+
+def test_a_receipt_is_good_once_and_for_its_own_release_only(account: Account) -> None:
+    receipt = account.charge(EVENT, None, run="test")
+    noise = NoiseSource.for_simulation(0)
+    weaker = GaussianRelease(noise_std=1.0)
+    some = np.array([0, 1])
+    for event, name, receivers in (
+        (weaker, "star", None),
+        (EVENT, "another", None),
+        (EVENT, "star", some),
+    ):
+        with pytest.raises(BudgetError, match="another release"):
+            release(
+                STAR,
+                MESSAGES,
+                receivers,
+                event=event,
+                receipt=receipt,
+                fingerprint=name,
+                noise=noise,
+            )
+    release(STAR, MESSAGES, None, event=EVENT, receipt=receipt, fingerprint="star", noise=noise)
+    with pytest.raises(BudgetError, match="used already"):
+        release(STAR, MESSAGES, None, event=EVENT, receipt=receipt, fingerprint="star", noise=noise)
+
+
+def test_long_messages_are_refused_before_an_edge_is_read(account: Account) -> None:
+    receipt = account.charge(EVENT, None, run="test")
+    with pytest.raises(InputError, match="sum of squares"):
+        release(
+            STAR,
+            np.full((4, 2), STEPS, dtype=np.int8),
+            None,
+            event=EVENT,
+            receipt=receipt,
+            fingerprint="star",
+            noise=NoiseSource.for_simulation(0),
+        )
+
+
+def test_the_fingerprint_is_keyed_and_sees_every_edge() -> None:
+    names = {fingerprint(STAR, key=b"a" * 32), fingerprint(STAR, key=b"b" * 32)}
+    names |= {fingerprint(toggle_edge(STAR, edge), key=b"a" * 32) for edge in [(0, 1), (1, 2)]}
+    assert len(names) == 4
+    assert fingerprint(STAR, key=b"a" * 32) == fingerprint(STAR, key=b"a" * 32)
