@@ -5,15 +5,18 @@ relabelled blocks. Each is handed the graph in the form it likes best, outside t
 that is not installed says so; `requirements-peers.txt` lists them.
 """
 
+import os
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import count
 
 import numpy as np
 import torch
 from numba import njit
 from numpy.typing import NDArray
 
+from vesper.graph.draws import below
 from vesper.graph.graph import Graph, Neighbors
 
 Sample = Callable[[NDArray[np.int64]], int]
@@ -27,6 +30,7 @@ def dgl(graph: Graph, *, fan_outs: list[int], threads: int) -> Sample:
     """DGL's NeighborSampler on an int32 CSC graph, which it samples faster than an int64 one."""
     if find_spec("dgl") is None:
         raise Absent("dgl is not installed")
+    os.environ.setdefault("DGLBACKEND", "pytorch")  # else it writes a file into the home folder
     library = import_module("dgl")
     indptr = torch.from_numpy(graph.indptr.astype(np.int32))
     indices = torch.from_numpy(graph.neighbors.astype(np.int32))
@@ -90,12 +94,15 @@ def plain_python(graph: Graph, *, fan_outs: list[int], threads: int) -> Sample:
 
 def plain_numba(graph: Graph, *, fan_outs: list[int], threads: int) -> Sample:
     """One compiled loop with a stamp for each node: what one writes next. One thread."""
+    counters = count(step=1 << 40)  # each hop reads its own stretch of the stream
     places = np.full(graph.num_nodes, -1, dtype=np.int64)
 
     def sample(roots: NDArray[np.int64]) -> int:
         nodes, num_edges = roots, 0
         for fan_out in fan_outs:
-            nodes, indices = _plain_hop(graph.indptr, graph.neighbors, nodes, fan_out, places)
+            nodes, indices = _plain_hop(
+                graph.indptr, graph.neighbors, nodes, fan_out, np.uint64(next(counters)), places
+            )
             num_edges += len(indices)
         places[nodes] = -1
         return num_edges
@@ -109,6 +116,7 @@ def _plain_hop(
     neighbors: Neighbors,
     receivers: NDArray[np.int64],
     fan_out: int,
+    counter: np.uint64,
     places: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     nodes = np.empty(len(receivers) * (fan_out + 1), dtype=np.int64)
@@ -121,12 +129,12 @@ def _plain_hop(
         num_nodes += 1
     for node in receivers:
         start, degree = graph_indptr[node], graph_indptr[node + 1] - graph_indptr[node]
-        count = min(degree, fan_out)
-        for k in range(count):
-            position = k
+        for k in range(min(degree, fan_out)):
+            position = np.int64(k)
             if degree > fan_out:
                 top = degree - fan_out + k
-                position = np.random.randint(0, top + 1)
+                counter, drawn = below(counter, np.uint64(top + 1))
+                position = np.int64(drawn)
                 for earlier in positions[:k]:
                     if earlier == position:
                         position = top

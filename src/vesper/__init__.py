@@ -1,1 +1,72 @@
-"""VESPER."""
+"""VESPER: train a graph neural network across two institutions with certified edge privacy.
+
+The data party holds a graph and edge-free features, the label party holds labels. Everything that
+depends on an edge leaves the data party through one door, with noise, after it was charged to a
+ledger; the label party cannot tell, beyond a stated (epsilon, delta), whether any edge exists.
+
+    >>> import vesper
+    >>> graph = vesper.Graph.from_edges(3, [(0, 1), (1, 2)])
+    >>> graph.num_nodes, graph.num_edges
+    (3, 2)
+
+Names load when they are first used, so that importing the package is quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from vesper.version import VERSION as __version__
+
+if TYPE_CHECKING:
+    from vesper.errors import BudgetError, InputError, PeerError, VesperError
+    from vesper.graph.graph import Graph
+    from vesper.graph.holdings import DataHoldings, open_data
+    from vesper.graph.labels import LabelHoldings, open_labels
+    from vesper.privacy.budget import Budget
+    from vesper.run.config import Config, load_config
+    from vesper.run.simulate import Result, simulate
+
+__all__ = [
+    "Budget",
+    "BudgetError",
+    "Config",
+    "DataHoldings",
+    "Graph",
+    "InputError",
+    "LabelHoldings",
+    "PeerError",
+    "Result",
+    "VesperError",
+    "__version__",
+    "load_config",
+    "open_data",
+    "open_labels",
+    "simulate",
+]
+
+_HOMES = {
+    "Budget": "vesper.privacy.budget",
+    "BudgetError": "vesper.errors",
+    "Config": "vesper.run.config",
+    "DataHoldings": "vesper.graph.holdings",
+    "Graph": "vesper.graph.graph",
+    "InputError": "vesper.errors",
+    "LabelHoldings": "vesper.graph.labels",
+    "PeerError": "vesper.errors",
+    "Result": "vesper.run.simulate",
+    "VesperError": "vesper.errors",
+    "load_config": "vesper.run.config",
+    "open_data": "vesper.graph.holdings",
+    "open_labels": "vesper.graph.labels",
+    "simulate": "vesper.run.simulate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'vesper' has no attribute '{name}'")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

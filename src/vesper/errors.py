@@ -10,6 +10,7 @@ without a traceback; anything that is not a `VesperError` is a bug of ours and k
 | 2 | wrong input: one clear message on standard error |
 | 3 | refused by the privacy budget |
 | 4 | the peer failed |
+| 130 | stopped by Ctrl-C |
 """
 
 from collections.abc import Iterable

@@ -72,9 +72,8 @@ def test_delta_is_never_too_small_and_good_to_eleven_digits(mu: float, ratio: fl
     assert mpmath.log(delta) < exact_log_delta(mu, epsilon) + 1e-10
 
 
-def test_the_margin_is_several_times_what_rounding_really_does() -> None:
-    # Negative control for the safe side: a tenth of the margin already covers these points.
-    for mu in np.geomspace(1e-5, 20, 40):
+def test_rounding_uses_up_less_than_a_tenth_of_the_margin() -> None:
+    for mu in np.geomspace(1e-5, 5, 40):
         for ratio in np.linspace(0, 37, 20):
             mu_, epsilon = float(mu), float(ratio * mu)
             x = epsilon / mu_ - mu_ / 2
@@ -84,8 +83,8 @@ def test_the_margin_is_several_times_what_rounding_really_does() -> None:
 
 
 def test_the_textbook_formula_in_floats_would_have_failed() -> None:
-    # Why the series is there: at small mu the two terms agree to ten digits.
-    mu, epsilon = 1e-5, 3e-5
+    # Why the series is there: at small mu the two terms agree in almost all digits.
+    mu, epsilon = 1e-8, 3e-8
     x, y = epsilon / mu - mu / 2, epsilon / mu + mu / 2
     plain = (math.erfc(x / math.sqrt(2)) - math.exp(epsilon) * math.erfc(y / math.sqrt(2))) / 2
     exact = mpmath.exp(exact_log_delta(mu, epsilon))
@@ -111,7 +110,7 @@ def test_more_mu_costs_more_and_more_delta_costs_less(mu: float, more: float, de
 def test_there_and_back_never_gains(epsilon: float, delta: float) -> None:
     mu = mu_of(epsilon=epsilon, delta=delta)
     back = epsilon_of(mu=mu, delta=delta)
-    assert epsilon * (1 - 1e-9) - 1e-11 < back <= epsilon
+    assert epsilon * (1 - 1e-9) - 1e-11 < back <= epsilon * (1 + 2.0**-50)
     assert delta_of(mu=mu, epsilon=epsilon) <= delta * (1 + 1e-12)
 
 
@@ -141,5 +140,6 @@ def test_refuses_numbers_that_mean_nothing(bad: float) -> None:
         delta_of(mu=1.0, epsilon=bad)
     with pytest.raises(InputError, match="Expected 0 < delta < 1"):
         epsilon_of(mu=1.0, delta=bad)
-    with pytest.raises(InputError, match="log_delta"):
-        mu_at(epsilon=1.0, log_delta=0.0)
+    for log_delta in (0.0, -1e13, math.nan):
+        with pytest.raises(InputError, match="log_delta"):
+            mu_at(epsilon=1.0, log_delta=log_delta)

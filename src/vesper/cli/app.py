@@ -3,7 +3,9 @@
 Verbs import what they need when they run, so that `vesper --help` stays fast.
 """
 
+import signal
 import sys
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -14,7 +16,7 @@ from vesper.version import VERSION
 
 EXIT_CODES = (
     "Exit codes: 0 done, 1 the run failed, 2 wrong input, 3 refused by the privacy budget, "
-    "4 the peer failed."
+    "4 the peer failed, 130 stopped by Ctrl-C."
 )
 
 app = typer.Typer(
@@ -50,13 +52,22 @@ def options(
     """Train a graph neural network across two institutions with certified edge privacy."""
 
 
+class Stopped(BaseException):
+    """Ctrl-C. Not a KeyboardInterrupt, which Typer would turn into exit code 1."""
+
+
+def _stop(signum: int, frame: FrameType | None) -> None:
+    raise Stopped
+
+
 def main() -> None:
     """Run the command line; a user's mistake ends in one message and its exit code."""
+    signal.signal(signal.SIGINT, _stop)
     try:
         app()
     except VesperError as error:
         typer.echo(f"vesper: {error}", err=True)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        typer.echo("vesper: stopped by the user", err=True)
+    except Stopped:
+        typer.echo("vesper: stopped by the user; what was not finished is not there", err=True)
         sys.exit(130)

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vesper.progress import Progress, silent
+
 ROWS_AT_ONCE = 1 << 16
 
 
@@ -27,9 +29,7 @@ class FeatureModel:
     subcluster_std: float
     noise_log_std: float
 
-    def centres(
-        self, families: NDArray[np.int64], rng: np.random.Generator
-    ) -> NDArray[np.float32]:
+    def centres(self, families: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float32]:
         """One row a subcluster: `(classes, subclusters, features)`."""
         width = self.num_features
         family = rng.normal(0.0, self.family_std, (int(families.max()) + 1, width))
@@ -39,7 +39,11 @@ class FeatureModel:
         return ((family[families] + of_class)[:, None, :] + of_subcluster).astype(np.float32)
 
     def draw(
-        self, labels: NDArray[np.int32], families: NDArray[np.int64], rng: np.random.Generator
+        self,
+        labels: NDArray[np.int32],
+        families: NDArray[np.int64],
+        rng: np.random.Generator,
+        progress: Progress = silent,
     ) -> Iterator[NDArray[np.float32]]:
         """Features of all nodes in order, `ROWS_AT_ONCE` at a time."""
         centres = self.centres(families, rng)
@@ -51,3 +55,4 @@ class FeatureModel:
             x *= noise.astype(np.float32)
             x += centres[chunk, subclusters]
             yield x
+            progress("features", first + len(chunk), len(labels))

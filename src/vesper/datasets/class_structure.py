@@ -50,12 +50,10 @@ def quotas(shares: NDArray[np.float64], total: int) -> NDArray[np.int64]:
     counts = np.floor(exact).astype(np.int64)
     rest = total - len(shares) - int(counts.sum())
     counts[np.argsort(counts - exact, kind="stable")[:rest]] += 1
-    return counts + 1
+    return np.asarray(counts + 1)
 
 
-def draw_labels(
-    shares: tuple[float, ...], num_nodes: int, rng: np.random.Generator
-) -> Labels:
+def draw_labels(shares: tuple[float, ...], num_nodes: int, rng: np.random.Generator) -> Labels:
     """One class a node, in random order; every class has at least one node."""
     counts = quotas(np.array(shares), num_nodes)
     labels = np.repeat(np.arange(len(shares), dtype=np.int32), counts)

@@ -3,13 +3,13 @@
     position(id) = k  where  ids[k] = id,   or -1 where there is no such node
 
 Whole numbers are looked up in a dense table when they are nearly consecutive and by binary search
-otherwise; text goes through Arrow's hash join. Both work a batch at a time.
+otherwise; text goes through a hash table of its own. All work a batch at a time.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 
 from vesper.errors import InputError, first_three
 from vesper.graph.source import Column, Source
+
+if TYPE_CHECKING:
+    from vesper.graph.text_index import TextIndex
 
 Positions = NDArray[np.int64]
 
@@ -57,11 +60,16 @@ class Ids:
         order = np.argsort(self._numbers, kind="stable")
         return self._numbers[order], order
 
+    @cached_property
+    def _texts(self) -> "TextIndex":
+        from vesper.graph.text_index import TextIndex
+
+        return TextIndex(self.values)
+
     def positions(self, wanted: Column) -> Positions:
         """Give the position of each wanted id, -1 where it is no node."""
         if not self.are_integers:
-            found: Column = pc.index_in(wanted, value_set=self.values)  # null where it is no node
-            return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+            return self._texts.positions(wanted)
         known = np.asarray(wanted.is_valid().to_numpy(zero_copy_only=False))
         numbers = np.asarray(wanted.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
         return np.where(known, self._positions_of_numbers(numbers), -1)

@@ -1,4 +1,4 @@
-"""Three machine instructions that Numba has no name for; for use inside compiled code only."""
+"""Four machine instructions that Numba has no name for; for use inside compiled code only."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -33,6 +33,15 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> Typed:
     return types.void(array, types.intp), generate
 
 
+def _add_atomically(typing_context: Any, array: Any, index: Any, amount: Any) -> Typed:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        view = context.make_array(signature.args[0])(context, builder, arguments[0])
+        address = builder.gep(view.data, [arguments[1]])
+        return builder.atomic_rmw("add", address, arguments[2], "seq_cst")
+
+    return array.dtype(array, types.intp, array.dtype), generate
+
+
 def _trailing_zeros(typing_context: Any, word: Any) -> Typed:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], cgutils.true_bit)
@@ -55,6 +64,9 @@ prefetch: Callable[[NDArray[Any], int | np.int64], None] = cast(Any, intrinsic(_
 A random read of memory takes about 90 ns, but a core keeps dozens of them in flight: asking early
 and reading later turns the wait for each into one wait for all.
 """
+
+add_atomically: Callable[[NDArray[np.int64], int, int], int] = cast(Any, intrinsic(_add_atomically))
+"""array[index] += amount, whole even when other threads do the same; returns the value before."""
 
 trailing_zeros: Callable[[np.uint64], np.uint64] = cast(Any, intrinsic(_trailing_zeros))
 """Position of the lowest set bit of a word that is not 0."""

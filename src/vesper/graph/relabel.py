@@ -11,12 +11,17 @@ for each node would not.
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 from vesper.graph.draws import LAST_BIT, ONE, SIX
 from vesper.graph.graph import Neighbors
 from vesper.graph.intrinsics import count_ones, trailing_zeros
+from vesper.graph.team import Work, finish, take
+
+WORDS_A_PIECE = 1 << 11
+EDGES_A_PIECE = 1 << 14
+"""What a thread takes at a time: some tens of microseconds of work."""
 
 
 @njit(cache=True, nogil=True)
@@ -42,72 +47,62 @@ def find_new(
     """Leave in marks[0] the bits of new nodes, add them to seen, and clear the other marks.
 
     Args:
-        marks: (num_parts, num_words) bits set by `draw_rows`.
+        marks: (num_threads, num_words) bits set by `draw_rows`.
         seen: (num_words,) nodes that have a place already.
-        counts: (num_parts + 1,) gets how many new nodes lie before each part of the words.
+        counts: (num_pieces + 1,) gets how many new nodes lie before each piece of the words.
     """
-    num_parts, num_words = marks.shape
     counts[0] = 0
-    for part in range(num_parts):
-        count = np.uint64(0)
-        for word in range(num_words * part // num_parts, num_words * (part + 1) // num_parts):
-            new = marks[0, word]
-            for other in range(1, num_parts):
-                new |= marks[other, word]
+    for piece in range(len(counts) - 1):
+        first = piece * WORDS_A_PIECE
+        last = min(first + WORDS_A_PIECE, len(seen))
+        for other in range(1, len(marks)):
+            for word in range(first, last):
+                marks[0, word] |= marks[other, word]
                 marks[other, word] = 0
-            new &= ~seen[word]
-            seen[word] |= new
-            marks[0, word] = new
-            count += count_ones(new)
-        counts[part + 1] = counts[part] + np.int64(count)
+        count = np.uint64(0)
+        for word in range(first, last):
+            marks[0, word] &= ~seen[word]
+            seen[word] |= marks[0, word]
+            count += count_ones(marks[0, word])
+        counts[piece + 1] = counts[piece] + np.int64(count)
 
 
 @njit(cache=True, nogil=True)
 def place_new(
+    work: Work,
     new: NDArray[np.uint64],
-    first: int,
-    last: int,
-    place: int,
-    nodes: NDArray[np.int64],
-    places: NDArray[np.int32],
-) -> None:
-    """Number the set bits of words first .. last - 1 from `place` on, ascending, and clear them."""
-    at = np.uint64(place)
-    for word in range(np.uint64(first), np.uint64(last)):
-        bits = new[word]
-        new[word] = 0
-        while bits:
-            node = (word << SIX) + trailing_zeros(bits)
-            nodes[at] = node
-            places[node] = at
-            at += ONE
-            bits &= bits - ONE
-
-
-@njit(cache=True, nogil=True)
-def look_up(
-    drawn: Neighbors, first: int, last: int, places: NDArray[np.int32], indices: NDArray[np.int32]
-) -> None:
-    """indices[k] = places[drawn[k]] for k = first .. last - 1."""
-    for at in range(np.uint64(first), np.uint64(last)):
-        indices[at] = places[np.uint64(drawn[at])]
-
-
-@njit(cache=True, parallel=True)
-def place_and_look_up_in_parts(
-    marks: NDArray[np.uint64],
     counts: NDArray[np.int64],
     num_placed: int,
     nodes: NDArray[np.int64],
     places: NDArray[np.int32],
-    drawn: Neighbors,
-    indices: NDArray[np.int32],
 ) -> None:
-    """`place_new`, then `look_up`, on several threads."""
-    num_parts, num_words = marks.shape
-    for part in prange(num_parts):
-        first, last = num_words * part // num_parts, num_words * (part + 1) // num_parts
-        place_new(marks[0], first, last, num_placed + counts[part], nodes, places)
-    for part in prange(num_parts):
-        first, last = len(drawn) * part // num_parts, len(drawn) * (part + 1) // num_parts
-        look_up(drawn, first, last, places, indices)
+    """Number the set bits from num_placed on, ascending, and clear them; for `team.run`."""
+    piece = take(work)
+    while piece >= 0:
+        first = piece * WORDS_A_PIECE
+        at = np.uint64(num_placed + counts[piece])
+        for word in range(np.uint64(first), np.uint64(min(first + WORDS_A_PIECE, len(new)))):
+            bits = new[word]
+            new[word] = 0
+            while bits:
+                node = (word << SIX) + trailing_zeros(bits)
+                nodes[at] = node
+                places[node] = at
+                at += ONE
+                bits &= bits - ONE
+        finish(work)
+        piece = take(work)
+
+
+@njit(cache=True, nogil=True)
+def look_up(
+    work: Work, drawn: Neighbors, places: NDArray[np.int32], indices: NDArray[np.int32]
+) -> None:
+    """indices[k] = places[drawn[k]]; for `team.run`."""
+    piece = take(work)
+    while piece >= 0:
+        first = piece * EDGES_A_PIECE
+        for at in range(np.uint64(first), np.uint64(min(first + EDGES_A_PIECE, len(drawn)))):
+            indices[at] = places[np.uint64(drawn[at])]
+        finish(work)
+        piece = take(work)

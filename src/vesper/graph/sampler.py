@@ -16,16 +16,18 @@ from numpy.typing import NDArray
 
 from vesper.errors import InputError, first_three
 from vesper.graph.draws import hop_key
-from vesper.graph.expand import draw_rows, draw_rows_in_parts, measure_rows
+from vesper.graph.expand import ROWS_A_PIECE, draw_rows, measure_rows
 from vesper.graph.graph import Graph
 from vesper.graph.relabel import (
+    EDGES_A_PIECE,
+    WORDS_A_PIECE,
     find_new,
     look_up,
-    place_and_look_up_in_parts,
     place_new,
     place_roots,
 )
 from vesper.graph.subgraph import Block, Subgraph
+from vesper.graph.team import run
 
 EDGES_A_THREAD = 1 << 14
 """Hops with fewer edges than this for each thread are not worth waking another thread."""
@@ -120,28 +122,44 @@ class Sampler:
                 f"a hop would sample {num_edges} edges, more than {MOST_EDGES}; "
                 "take smaller batches, fewer layers or a lower max_degree"
             )
-        parts = min(self._num_threads, max(1, num_edges // EDGES_A_THREAD))
+        threads = min(self._num_threads, max(1, num_edges // EDGES_A_THREAD))
         if self._taken.shape[1] * 64 < longest:
             self._taken = np.zeros((self._num_threads, longest // 64 + 1), dtype=np.uint64)
-        marks, taken = self._marks[:parts], self._taken[:parts]
+        marks = self._marks[:threads]  # (threads, num_words)
         drawn = np.empty(num_edges, dtype=self._neighbors.dtype)
         rows = (self._neighbors, receivers, starts, degrees, indptr, key)
-        if parts == 1:
-            draw_rows(*rows, 0, len(receivers), drawn, taken[0], marks[0])
-        else:
-            draw_rows_in_parts(*rows, drawn, taken, marks)
-        counts = np.empty(parts + 1, dtype=np.int64)
+        run(
+            draw_rows,
+            *rows,
+            drawn,
+            self._taken,
+            marks,
+            num_pieces=-(-len(receivers) // ROWS_A_PIECE),
+            num_threads=threads,
+        )
+        counts = np.empty(-(-marks.shape[1] // WORDS_A_PIECE) + 1, dtype=np.int64)
         find_new(marks, self._seen, counts)
         nodes = np.empty(len(receivers) + int(counts[-1]), dtype=np.int64)
         nodes[: len(receivers)] = receivers
+        run(
+            place_new,
+            marks[0],
+            counts,
+            len(receivers),
+            nodes,
+            self._places,
+            num_pieces=len(counts) - 1,
+            num_threads=threads,
+        )
         indices = np.empty(num_edges, dtype=np.int32)
-        if parts == 1:
-            place_new(marks[0], 0, marks.shape[1], len(receivers), nodes, self._places)
-            look_up(drawn, 0, num_edges, self._places, indices)
-        else:
-            place_and_look_up_in_parts(
-                marks, counts, len(receivers), nodes, self._places, drawn, indices
-            )
+        run(
+            look_up,
+            drawn,
+            self._places,
+            indices,
+            num_pieces=-(-num_edges // EDGES_A_PIECE),
+            num_threads=threads,
+        )
         return nodes, Block(indptr.astype(np.int32), indices, num_senders=len(nodes))
 
     def _checked(self, roots: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -22,7 +22,8 @@ from vesper.privacy.mills import LOG_SQRT_TWO_PI, mills, moments
 
 SMALL_MU = 1.0
 ODD_TERMS = 11  # the twelfth is below 1e-17 of the sum at mu = 1
-TINY_MU, HUGE_MU, HUGE_RATIO = 1e-100, 1e100, 1e8
+TINY_MU, HUGE = 1e-100, 1e8
+LOWEST_LOG_DELTA = -1e12  # reached inside these bounds, so every search ends
 
 
 def log_delta_of(*, mu: float, epsilon: float) -> float:
@@ -37,7 +38,7 @@ def log_delta_of(*, mu: float, epsilon: float) -> float:
     Tight: exact for the Gaussian mechanism; 2e-11 relative on delta for delta >= 1e-300.
     Proof: docs/claims/G-CONVERT.md.
 
-    Edge cases: mu = 0 gives -inf; mu above 1e100 gives 0 (delta = 1); mu below 1e-100 is counted
+    Edge cases: mu = 0 gives -inf; mu above 1e8 gives 0 (delta = 1); mu below 1e-100 is counted
     as 1e-100, epsilon/mu above 1e8 as 1e8: both only raise delta.
 
     Raises:
@@ -47,10 +48,10 @@ def log_delta_of(*, mu: float, epsilon: float) -> float:
     expect_not_negative("epsilon", epsilon)
     if mu == 0:
         return -math.inf
-    if mu > HUGE_MU:
+    if mu > HUGE:
         return 0.0
     mu = max(mu, TINY_MU)
-    center = min(epsilon / mu, HUGE_RATIO)
+    center = min(epsilon / mu, HUGE)
     x, y = center - mu / 2, center + mu / 2
     if x <= -1:  # then mu >= 2, delta > 0.68 and nothing cancels
         density = math.exp(-x * x / 2 - LOG_SQRT_TWO_PI)
@@ -89,7 +90,7 @@ def epsilon_at(*, mu: float, log_delta: float) -> float:
     """`epsilon_of` for a delta given by its log, which may lie below any float."""
     expect_not_negative("mu", mu)
     _expect_log_delta(log_delta)
-    if mu > HUGE_MU:
+    if mu > HUGE:
         return math.inf
 
     def holds(epsilon: float) -> bool:
@@ -146,9 +147,9 @@ def _log_rounded_down(delta: float) -> float:
 
 def _expect_log_delta(log_delta: float) -> None:
     expect(
-        -math.inf < log_delta < 0,
+        LOWEST_LOG_DELTA <= log_delta < 0,
         name="log_delta",
-        wanted="a finite log_delta < 0",
+        wanted=f"{LOWEST_LOG_DELTA:.0e} <= log_delta < 0",
         got=log_delta,
         remedy="give the natural log of a delta in (0, 1)",
     )

@@ -1,0 +1,197 @@
+"""Neighbour sampling and bytes an edge against the peers, side by side in one run.
+
+    python -m benchmarks.graph            print the tables; --small for a quick look
+    python -m benchmarks.graph --write    and keep them in benchmarks/graph.md
+
+Contenders take turns batch by batch, so that whatever else the machine does hits all of them alike;
+read the ratios, not the milliseconds.
+"""
+
+import argparse
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter, process_time
+
+import numpy as np
+from benchmarks.graph_peers import PEERS, Absent, Sample
+from benchmarks.limits import lines_touched, random_reads_a_second
+from benchmarks.synthetic import synthetic_graph
+
+from vesper.graph.graph import Graph
+from vesper.graph.sampler import Sampler
+from vesper.graph.schedule import IndependentDraws
+
+BATCH_SIZE, FAN_OUT, NUM_LAYERS = 512, 20, 2
+OURS = "vesper"
+SLOW = "plain Python + NumPy"  # seconds a batch: one batch in twenty
+SIZES = {  # nodes, undirected edges: the paper's Table 1
+    "Reddit-size": (232_965, 57_307_946),
+    "products-size": (2_449_029, 61_859_140),
+}
+EDGE_INDEX_BYTES = 16  # two int64
+
+
+@dataclass
+class Contender:
+    """One sampler with a number of threads, and what was measured of it."""
+
+    name: str
+    threads: int
+    sample: Sample
+    wall: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    edges: list[int] = field(default_factory=list)
+
+    def best(self) -> float:
+        return min(self.wall) * 1e3
+
+    def median(self) -> float:
+        return float(np.median(self.wall)) * 1e3
+
+
+def ours(graph: Graph, threads: int) -> Sample:
+    sampler = Sampler(graph, num_layers=NUM_LAYERS, max_degree=FAN_OUT, seed=0, num_threads=threads)
+    steps = iter(range(sys.maxsize))
+    return lambda roots: sampler.sample(roots, step=next(steps)).num_sampled_edges
+
+
+def contenders(graph: Graph) -> Iterator[Contender]:
+    for threads in (1, 2):
+        yield Contender(OURS, threads, ours(graph, threads))
+    for name, (peer, thread_counts) in PEERS.items():
+        for threads in thread_counts:
+            try:
+                sample = peer(graph, fan_outs=[FAN_OUT] * NUM_LAYERS, threads=threads)
+            except Absent as absent:
+                say(f"skipped {name}: {absent}")
+                break
+            yield Contender(name, threads, sample)
+
+
+def measure(graph: Graph, num_batches: int) -> list[Contender]:
+    everyone = list(contenders(graph))
+    schedule = IndependentDraws(
+        np.arange(graph.num_nodes), batch_size=BATCH_SIZE, num_steps=num_batches, seed=0
+    )
+    for contender in everyone:
+        contender.sample(schedule.batch(0))  # compile, fault pages in
+    for step, roots in enumerate(schedule):
+        for contender in everyone:
+            if contender.name == SLOW and step % 20:
+                continue
+            wall, cpu = perf_counter(), process_time()
+            num_edges = contender.sample(roots)
+            contender.wall.append(perf_counter() - wall)
+            contender.cpu.append(process_time() - cpu)
+            contender.edges.append(num_edges)
+    return everyone
+
+
+def sampling_rows(name: str, everyone: list[Contender]) -> Iterator[str]:
+    mine = {one.threads: one for one in everyone if one.name == OURS}
+    for one in everyone:
+        rate = sum(one.edges) / sum(one.wall) / 1e6
+        rival = mine[one.threads]
+        faster = f"{one.best() / rival.best():.1f} x / {one.median() / rival.median():.1f} x"
+        yield (
+            f"| {name} | {one.name} | {one.threads} | {one.best():.2f} | {one.median():.2f} "
+            f"| {np.mean(one.cpu) * 1e3:.2f} | {rate:.1f} "
+            f"| {'' if one.name == OURS else faster} |"
+        )
+
+
+def limit_row(name: str, graph: Graph, everyone: list[Contender]) -> str:
+    roots = IndependentDraws(
+        np.arange(graph.num_nodes), batch_size=BATCH_SIZE, num_steps=1, seed=0
+    ).batch(0)
+    sampler = Sampler(graph, num_layers=NUM_LAYERS, max_degree=FAN_OUT, seed=0)
+    lines = lines_touched(graph, sampler.sample(roots, step=0))
+    cells = []
+    for one in everyone[:2]:
+        reads = random_reads_a_second(graph.neighbors, threads=one.threads)
+        floor = lines / reads * 1e3
+        cells.append(f"{reads / 1e6:.0f} | {floor:.2f} | {one.best() / floor:.1f} x")
+    return f"| {name} | {lines:,} | {' | '.join(cells)} |"
+
+
+def bytes_row(name: str, graph: Graph) -> str:
+    directed = len(graph.neighbors)
+    return (
+        f"| {name} | {graph.num_nodes:,} | {directed:,} | {graph.nbytes / directed:.2f} "
+        f"| {EDGE_INDEX_BYTES} | {EDGE_INDEX_BYTES * directed / graph.nbytes:.1f} x |"
+    )
+
+
+def machine() -> str:
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [line for line in cpuinfo.read_text().splitlines() if "model name" in line]
+        model = names[0].split(":")[1].strip() if names else model
+    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+def report(sizes: dict[str, tuple[int, int]], num_batches: int, command: str) -> str:
+    sampling, limits, at_rest = list[str](), list[str](), list[str]()
+    for name, (num_nodes, num_edges) in sizes.items():
+        say(f"{name}: generating {2 * num_edges:,} directed edges")
+        graph = synthetic_graph(num_nodes, num_edges)
+        say(f"{name}: sampling {num_batches} batches with each")
+        everyone = measure(graph, num_batches)
+        sampling += sampling_rows(name, everyone)
+        limits.append(limit_row(name, graph, everyone))
+        at_rest.append(bytes_row(name, graph))
+    return "\n".join(
+        [
+            "# Graph: sampling and bytes an edge",
+            "",
+            f"Command: `{command}`. Machine: {machine()}, load {os.getloadavg()[0]:.1f}.",
+            f"B = {BATCH_SIZE}, fan-out {[FAN_OUT] * NUM_LAYERS}, no replacement, de-duplicated, "
+            f"relabelled; synthetic graphs with random ids; {num_batches} batches each, in turns.",
+            "",
+            "| graph | sampler | threads | ms a batch, best | median | CPU ms, mean "
+            "| M edges/s | vesper is faster, best / median |",
+            "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+            *sampling,
+            "",
+            "The limit is random reads of the neighbour array: a batch cannot touch fewer cache "
+            "lines than hold its sample.",
+            "",
+            "| graph | lines a batch | 1 thread: M reads/s | least ms | vesper, best "
+            "| 2 threads: M reads/s | least ms | vesper, best |",
+            "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+            *limits,
+            "",
+            "| graph | nodes | directed edges | bytes an edge | int64 edge_index | smaller |",
+            "| --- | ---: | ---: | ---: | ---: | ---: |",
+            *at_rest,
+            "",
+        ]
+    )
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--small", action="store_true", help="graphs 50 times smaller")
+    parser.add_argument("--batches", type=int, default=60, help="batches for each sampler")
+    parser.add_argument("--write", action="store_true", help="keep the tables in graph.md")
+    asked = parser.parse_args()
+    sizes = SIZES
+    if asked.small:
+        sizes = {f"{name} / 50": (n // 50, e // 50) for name, (n, e) in SIZES.items()}
+    text = report(sizes, asked.batches, " ".join(["python -m benchmarks.graph", *sys.argv[1:]]))
+    print(text)
+    if asked.write:
+        Path(__file__).with_suffix(".md").write_text(text)
+
+
+if __name__ == "__main__":
+    main()

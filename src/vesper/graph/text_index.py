@@ -1,0 +1,94 @@
+"""Positions of text ids, looked up a batch at a time without building a table each time.
+
+Open addressing over the ids' own bytes: a slot holds a position, a hit is checked byte by byte.
+Arrow has the same join, but builds its table anew for every batch.
+"""
+
+import numpy as np
+import pyarrow as pa
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from vesper.graph.source import Column
+
+Bytes = NDArray[np.uint8]
+Offsets = NDArray[np.int64]
+
+
+class TextIndex:
+    """Knows the position of each distinct text."""
+
+    def __init__(self, values: Column) -> None:
+        self._offsets, self._bytes = _buffers(values)
+        num_slots = 1 << (2 * max(len(values), 1) - 1).bit_length()
+        self._slots = np.full(num_slots, -1, dtype=np.int64)
+        _insert(self._offsets, self._bytes, self._slots)
+
+    def positions(self, wanted: Column) -> NDArray[np.int64]:
+        """Give the position of each wanted text, -1 where it is not known."""
+        offsets, texts = _buffers(wanted)
+        out = np.empty(len(wanted), dtype=np.int64)
+        _find(offsets, texts, self._offsets, self._bytes, self._slots, out)
+        return out
+
+
+def _buffers(values: Column) -> tuple[Offsets, Bytes]:
+    """Give where each text starts, and the bytes of all of them."""
+    _, offsets, texts = values.cast(pa.large_string()).buffers()
+    if offsets is None or len(values) == 0:
+        return np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint8)
+    starts = np.frombuffer(memoryview(offsets), dtype=np.int64)
+    content = np.frombuffer(memoryview(texts) if texts else b"", dtype=np.uint8)
+    return starts[values.offset : values.offset + len(values) + 1], content
+
+
+@njit(cache=True)
+def _hash(texts: Bytes, start: int, stop: int) -> np.uint64:
+    """FNV-1a, mixed once more at the end."""
+    value = np.uint64(14695981039346656037)
+    for k in range(start, stop):
+        value = (value ^ np.uint64(texts[k])) * np.uint64(1099511628211)
+    value ^= value >> np.uint64(32)
+    return value
+
+
+@njit(cache=True)
+def _equal(a: Bytes, a_start: int, a_stop: int, b: Bytes, b_start: int, b_stop: int) -> bool:
+    if a_stop - a_start != b_stop - b_start:
+        return False
+    for k in range(a_stop - a_start):
+        if a[a_start + k] != b[b_start + k]:
+            return False
+    return True
+
+
+@njit(cache=True)
+def _insert(offsets: Offsets, texts: Bytes, slots: NDArray[np.int64]) -> None:
+    mask = np.uint64(len(slots) - 1)
+    for k in range(len(offsets) - 1):
+        at = _hash(texts, offsets[k], offsets[k + 1]) & mask
+        while slots[at] >= 0:
+            at = (at + np.uint64(1)) & mask
+        slots[at] = k
+
+
+@njit(cache=True, parallel=True)
+def _find(
+    wanted_offsets: Offsets,
+    wanted: Bytes,
+    offsets: Offsets,
+    texts: Bytes,
+    slots: NDArray[np.int64],
+    out: NDArray[np.int64],
+) -> None:
+    mask = np.uint64(len(slots) - 1)
+    for k in prange(len(out)):
+        start, stop = wanted_offsets[k], wanted_offsets[k + 1]
+        at = _hash(wanted, start, stop) & mask
+        found = slots[at]
+        while found >= 0 and not _equal(
+            wanted, start, stop, texts, offsets[found], offsets[found + 1]
+        ):
+            at = (at + np.uint64(1)) & mask
+            found = slots[at]
+        out[k] = found

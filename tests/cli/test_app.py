@@ -1,0 +1,143 @@
+"""The command line as a user meets it: output, exit codes, one message for a mistake."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from vesper.cli.app import main
+from vesper.version import VERSION
+
+
+class Terminal:
+    """Runs `vesper ...` in this process; keeps what it printed."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch, self._capsys = monkeypatch, capsys
+        self.out = self.err = ""
+
+    def run(self, *arguments: object) -> int:
+        self._monkeypatch.setattr(sys, "argv", ["vesper", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        self.out, self.err = self._capsys.readouterr()
+        assert "Traceback" not in self.err
+        return int(ended.value.code or 0)
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
+    return Terminal(monkeypatch, capsys)
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Path:
+    root = tmp_path / "folders"
+    (root / "data").mkdir(parents=True)
+    (root / "label").mkdir()
+    nodes = {"id": [1, 2, 3, 4], "age": [1.0, 2.0, 3.0, 4.0]}
+    pq.write_table(pa.table(nodes), root / "data" / "nodes.parquet")
+    edges = {"src": [1, 2, 2, 3], "dst": [2, 1, 2, 1]}
+    pq.write_table(pa.table(edges), root / "data" / "edges.parquet")
+    labels = {"id": [1, 2, 3, 4], "label": [0, 1, 0, 1], "split": ["train", "train", "val", "test"]}
+    pq.write_table(pa.table(labels), root / "label" / "labels.parquet")
+    return root
+
+
+def test_version_help_and_module(terminal: Terminal) -> None:
+    assert terminal.run("--version") == 0
+    assert terminal.out == f"vesper {VERSION}\n"
+    assert terminal.run("--help") == 0
+    for verb in ("data", "prepare", "simulate", "demo"):
+        assert verb in terminal.out
+    assert "3 refused by the" in terminal.out
+    done = subprocess.run(
+        [sys.executable, "-m", "vesper", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"vesper {VERSION}\n"
+
+
+def test_check_counts(terminal: Terminal, folders: Path) -> None:
+    assert terminal.run("data", "check", folders, "--json") == 0
+    facts = json.loads(terminal.out)
+    assert facts["nodes"] == 4
+    assert facts["edges"] == 2
+    assert facts["features"] == 1
+    assert facts["classes"] == 2
+    assert facts["isolated"] == 1
+    assert facts["mean_degree"] == 1.0
+    assert facts["bytes_per_directed_edge"] == 4.0
+    assert (facts["self_loops_dropped"], facts["duplicates_merged"]) == (1, 1)
+    assert terminal.run("data", "check", folders) == 0
+    assert "mean degree" in terminal.out
+    assert terminal.run("data", "check", folders / "data", "--json") == 0
+    assert json.loads(terminal.out)["classes"] is None
+
+
+def test_wrong_input_is_one_message_and_exit_code_2(terminal: Terminal, folders: Path) -> None:
+    bad = {"src": [1, 77], "dst": [2, 2]}
+    pq.write_table(pa.table(bad), folders / "data" / "edges.parquet")
+    assert terminal.run("data", "check", folders) == 2
+    message = [line for line in terminal.err.splitlines() if line.startswith("vesper: ")]
+    assert len(message) == 1
+    assert "column src: 1 rows name an id that is no node (first 1: 77)" in message[0]
+    assert terminal.out == ""
+    assert terminal.run("data", "check", folders / "nowhere") == 2
+    assert terminal.run("data", "chekc") == 2
+    assert terminal.run("simulate", "--data", folders) == 2
+
+
+def test_simulate_writes_a_run_and_prints_json(terminal: Terminal, folders: Path) -> None:
+    out = folders.parent / "run"
+    common = ("simulate", "--data", folders, "--set", "epochs=1")
+    assert terminal.run(*common, "--out", out, "--epsilon", 2, "--seed", 1, "--json") == 0
+    facts = json.loads(terminal.out)
+    assert facts["metric"] == "roc_auc"
+    assert facts["privacy"]["plan"] == "certified"
+    assert facts["privacy"]["certified_epsilon"] == 2.0
+    assert facts["privacy"]["noise_std"] > 0
+    assert facts["seconds"] > 0
+    assert facts["peak_memory_bytes"] > 0
+    assert json.loads((out / "config.json").read_text())["run"]["seed"] == 1
+    assert terminal.run(*common, "--out", out) == 2
+    assert "new or empty folder" in terminal.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--set", "epohcs=1"), "unknown setting 'epohcs'; did you mean 'run.epochs'?"),
+        (("--set", "epochs"), "--set: expected key=value, got 'epochs'"),
+        (("--set", "epochs=many"), "setting 'run.epochs'"),
+        (("--epsilon", "0"), "setting 'privacy.epsilon'"),
+        (("--method", "magic"), "--method: expected one of"),
+    ],
+)
+def test_wrong_settings(
+    terminal: Terminal, folders: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    out = folders.parent / "run"
+    assert terminal.run("simulate", "--data", folders, "--out", out, *arguments) == 2
+    assert message in terminal.err
+    assert not out.exists()
+
+
+def test_ctrl_c_ends_without_a_traceback_and_leaves_nothing_half_written(tmp_path: Path) -> None:
+    out = tmp_path / "finance"
+    command = [sys.executable, "-m", "vesper", "data", "finance", "--nodes", "400000", "--out"]
+    with subprocess.Popen([*command, str(out)], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline()  # it is at work
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+    assert process.returncode == 130
+    assert "stopped by the user" in rest
+    assert "Traceback" not in rest
+    assert list(tmp_path.iterdir()) == []

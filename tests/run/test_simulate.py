@@ -1,0 +1,109 @@
+"""The whole line: folders in, a run folder out."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from vesper.errors import InputError
+from vesper.privacy.ledger import Ledger
+from vesper.run.config import load_config
+from vesper.run.simulate import Result, simulate
+
+SMALL = {"epochs": 8, "width": 16, "batch_size": 128, "learning_rate": 0.01}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two communities of 300, weak features, 20 neighbours each, nine in ten from their own."""
+    root = tmp_path_factory.mktemp("communities")
+    rng = np.random.default_rng(0)
+    n = 600
+    labels = np.arange(n) % 3
+    features = rng.normal(size=(n, 4)) + 0.5 * np.eye(4)[labels]
+    src = rng.integers(0, n, size=10 * n)
+    same = rng.integers(0, n // 3, size=10 * n) * 3 + labels[src]
+    dst = np.where(rng.random(10 * n) < 0.9, same, rng.integers(0, n, size=10 * n))
+    (root / "data").mkdir()
+    (root / "label").mkdir()
+    names = [f"user-{k}" for k in range(n)]
+    columns = {f"f{k}": features[:, k].astype(np.float32) for k in range(4)}
+    pq.write_table(pa.table({"id": names, **columns}), root / "data" / "nodes.parquet")
+    edges = {"src": [names[k] for k in src], "dst": [names[k] for k in dst]}
+    pq.write_table(pa.table(edges), root / "data" / "edges.parquet")
+    splits = rng.permutation(["train"] * 300 + ["val"] * 100 + ["test"] * 200)
+    table = {"id": names[::-1], "label": labels[::-1], "split": splits}
+    pq.write_table(pa.table(table), root / "label" / "labels.parquet")
+    return root
+
+
+def run(folders: Path, out: Path, **settings: object) -> Result:
+    return simulate(folders, load_config(None, {**SMALL, **settings}), out)
+
+
+def test_the_graph_helps_and_everything_is_charged(folders: Path, tmp_path: Path) -> None:
+    mlp = run(folders, tmp_path / "mlp", method="mlp")
+    private = run(folders, tmp_path / "vesper", method="vesper", epsilon=8.0)
+    assert private.test > mlp.test + 5
+    assert mlp.privacy.plan == "edge-free"
+    assert mlp.privacy.releases == 0
+    assert private.privacy.plan == "certified"
+    assert private.privacy.certified_epsilon == 8.0
+    assert "not private" in private.privacy.noise
+    ledger = Ledger(tmp_path / "vesper" / "ledger.sqlite", clock=lambda: 0.0)
+    kinds = [json.loads(entry[4])["kind"] for entry in ledger.entries()]
+    assert kinds == ["budget", "gaussian release", "gaussian release"]
+    assert ledger.verify() is None
+    files = {path.name for path in (tmp_path / "vesper").iterdir()}
+    assert {"config.json", "result.json", "data_party.npz", "label_party.npz"} <= files
+
+
+def test_repeats_bit_for_bit(folders: Path, tmp_path: Path) -> None:
+    first = run(folders, tmp_path / "a", seed=3)
+    second = run(folders, tmp_path / "b", seed=3)
+    other = run(folders, tmp_path / "c", seed=4)
+    assert (first.validation, first.test) == (second.validation, second.test)
+    for name in ("data_party.npz", "label_party.npz"):
+        with np.load(tmp_path / "a" / name) as one, np.load(tmp_path / "b" / name) as two:
+            assert all(np.array_equal(one[key], two[key]) for key in one.files)
+    assert first.test != other.test or first.validation != other.validation
+
+
+def test_less_budget_is_more_noise(folders: Path, tmp_path: Path) -> None:
+    strict = run(folders, tmp_path / "a", epsilon=0.5, epochs=1)
+    loose = run(folders, tmp_path / "b", epsilon=8.0, epochs=1)
+    assert strict.privacy.noise_std is not None
+    assert loose.privacy.noise_std is not None
+    assert strict.privacy.noise_std > 5 * loose.privacy.noise_std
+
+
+def test_a_run_folder_is_never_overwritten(folders: Path, tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("results")
+    with pytest.raises(InputError, match="new or empty folder"):
+        run(folders, tmp_path)
+
+
+def test_settings_are_checked() -> None:
+    with pytest.raises(
+        InputError, match=r"unknown setting 'epslion'; did you mean 'privacy.epsilon'"
+    ):
+        load_config(None, {"epslion": 1.0})
+    with pytest.raises(InputError, match=r"setting 'privacy.epsilon': .* got -1"):
+        load_config(None, {"epsilon": -1.0})
+
+
+def test_a_toml_file_with_an_unknown_key(tmp_path: Path) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text("[privacy]\nepsilon = 2\nhop = 1\n")
+    with pytest.raises(
+        InputError, match=r"unknown setting 'privacy.hop'; did you mean 'privacy.hops'"
+    ):
+        load_config(path, {})
+    path.write_text("[privacy]\nepsilon = 2\n")
+    assert load_config(path, {"seed": 5}).privacy.epsilon == 2
+    path.write_text("[privacy\n")
+    with pytest.raises(InputError, match="not a readable TOML file"):
+        load_config(path, {})
