@@ -13,6 +13,7 @@ import platform
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from time import perf_counter, process_time
 
@@ -53,23 +54,27 @@ class Contender:
         return float(np.median(self.wall)) * 1e3
 
 
-def ours(graph: Graph, threads: int) -> Sample:
-    sampler = Sampler(graph, num_layers=NUM_LAYERS, max_degree=FAN_OUT, seed=0, num_threads=threads)
-    steps = iter(range(sys.maxsize))
-    return lambda roots: sampler.sample(roots, step=next(steps)).num_sampled_edges
+def ours(graph: Graph, fan_outs: list[int]) -> Sample:
+    samplers = {
+        threads: Sampler(
+            graph, num_layers=len(fan_outs), max_degree=fan_outs[0], seed=0, num_threads=threads
+        )
+        for threads in (1, 2)
+    }
+    steps = count()
+    return lambda roots, threads: (
+        samplers[threads].sample(roots, step=next(steps)).num_sampled_edges
+    )
 
 
 def contenders(graph: Graph) -> Iterator[Contender]:
-    for threads in (1, 2):
-        yield Contender(OURS, threads, ours(graph, threads))
-    for name, (peer, thread_counts) in PEERS.items():
-        for threads in thread_counts:
-            try:
-                sample = peer(graph, fan_outs=[FAN_OUT] * NUM_LAYERS, threads=threads)
-            except Absent as absent:
-                say(f"skipped {name}: {absent}")
-                break
-            yield Contender(name, threads, sample)
+    for name, (peer, thread_counts) in {OURS: (ours, (1, 2)), **PEERS}.items():
+        try:
+            sample = peer(graph, [FAN_OUT] * NUM_LAYERS)
+        except Absent as absent:
+            say(f"skipped {name}: {absent}")
+            continue
+        yield from (Contender(name, threads, sample) for threads in thread_counts)
 
 
 def measure(graph: Graph, num_batches: int) -> list[Contender]:
@@ -78,16 +83,23 @@ def measure(graph: Graph, num_batches: int) -> list[Contender]:
         np.arange(graph.num_nodes), batch_size=BATCH_SIZE, num_steps=num_batches, seed=0
     )
     for contender in everyone:
-        contender.sample(schedule.batch(0))  # compile, fault pages in
+        contender.sample(schedule.batch(0), contender.threads)  # compile, fault pages in
     for step, roots in enumerate(schedule):
         for contender in everyone:
             if contender.name == SLOW and step % 20:
                 continue
             wall, cpu = perf_counter(), process_time()
-            num_edges = contender.sample(roots)
+            num_edges = contender.sample(roots, contender.threads)
             contender.wall.append(perf_counter() - wall)
             contender.cpu.append(process_time() - cpu)
             contender.edges.append(num_edges)
+    expected = np.mean(everyone[0].edges)
+    for contender in everyone:
+        if abs(np.mean(contender.edges) / expected - 1) > 0.05:
+            raise SystemExit(
+                f"{contender.name} sampled {np.mean(contender.edges):.0f} edges a batch where "
+                f"{OURS} sampled {expected:.0f}: not the same work, nothing to compare"
+            )
     return everyone
 
 

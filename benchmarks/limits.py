@@ -3,30 +3,33 @@
 from time import perf_counter
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 from vesper.graph.graph import Graph, Neighbors
 from vesper.graph.intrinsics import prefetch
 from vesper.graph.subgraph import Subgraph
+from vesper.graph.team import Work, finish, run, take
 
 LINE = 64
 """Bytes of a cache line."""
 
-READS = 1_000_000
-AHEAD = 64
+PIECES, READS_A_PIECE = 64, 1 << 14
+AHEAD = np.uint64(64)
+"""Reads asked for before the first is waited for: more than a core can have in flight."""
 
 
-def random_reads_a_second(neighbors: Neighbors, *, threads: int, repeats: int = 5) -> float:
+def random_reads_a_second(neighbors: Neighbors, *, threads: int, repeats: int = 20) -> float:
     """Reads of random entries, asked for well ahead: the best of several."""
-    entries = np.random.default_rng(0).integers(0, len(neighbors), READS)
-    _read(neighbors, entries, threads)
+    num_reads = PIECES * READS_A_PIECE
+    entries = np.random.default_rng(0).integers(0, len(neighbors), num_reads + int(AHEAD))
+    sums = np.empty(PIECES, dtype=np.int64)  # written, so that no read can be left out
     seconds = []
-    for _ in range(repeats):
+    for _ in range(1 + repeats):
         start = perf_counter()
-        _read(neighbors, entries, threads)
+        run(_read, neighbors, entries, sums, num_pieces=PIECES, num_threads=threads)
         seconds.append(perf_counter() - start)
-    return READS / min(seconds)
+    return num_reads / min(seconds[1:])
 
 
 def lines_touched(graph: Graph, subgraph: Subgraph) -> int:
@@ -41,15 +44,24 @@ def lines_touched(graph: Graph, subgraph: Subgraph) -> int:
     return len(np.unique(np.concatenate(lines)))
 
 
-@njit(cache=True, parallel=True)
-def _read(neighbors: Neighbors, entries: NDArray[np.int64], threads: int) -> int:
-    total = 0
-    for part in prange(threads):
-        first, last = len(entries) * part // threads, len(entries) * (part + 1) // threads
-        for k in range(first, last):
-            prefetch(neighbors, entries[min(k + AHEAD, last - 1)])
-            total += neighbors[entries[k]]
-    return total
+@njit(cache=True, nogil=True)
+def _read(
+    work: Work,
+    place: int,
+    neighbors: Neighbors,
+    entries: NDArray[np.int64],
+    sums: NDArray[np.int64],
+) -> None:
+    piece = take(work)
+    while piece >= 0:
+        first = piece * READS_A_PIECE
+        total = np.int64(0)
+        for k in range(np.uint64(first), np.uint64(first + READS_A_PIECE)):
+            prefetch(neighbors, entries[k + AHEAD])
+            total += neighbors[np.uint64(entries[k])]
+        sums[piece] = total
+        finish(work)
+        piece = take(work)
 
 
 @njit(cache=True)

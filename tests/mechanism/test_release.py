@@ -10,9 +10,10 @@ from vesper.mechanism.fingerprint import fingerprint
 from vesper.mechanism.grid import STEPS
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.release import release
+from vesper.privacy.account import Account, open_account
 from vesper.privacy.budget import Budget
-from vesper.privacy.events import UNIT, GaussianRelease
-from vesper.privacy.ledger import Account, Ledger
+from vesper.privacy.events import GaussianRelease
+from vesper.privacy.ledger import Ledger
 
 STAR = Graph.from_edges(4, [(0, 1), (0, 2), (0, 3)])
 MESSAGES = np.full((4, 1), STEPS, dtype=np.int8)
@@ -22,8 +23,7 @@ EVENT = GaussianRelease(noise_std=2.0)
 @pytest.fixture
 def account(tmp_path: Path) -> Account:
     ledger = Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0)
-    budget = Budget(epsilon=1.0, delta=1e-6)
-    return ledger.open_account("star", num_nodes=4, budget=budget, cap=UNIT)
+    return open_account(ledger, "star", num_nodes=4, budget=Budget(epsilon=8.0, delta=1e-6))
 
 
 def released(account: Account, graph: Graph = STAR, seed: int = 0) -> list[float]:

@@ -26,7 +26,7 @@ dp_accounting: Any = importlib.import_module("dp_accounting")
 EPSILONS = [float(e) for e in np.geomspace(1e-3, 1e3, 13)]
 LOG_DELTAS = [math.log(10) * k for k in (-1, -3, -6, -12, -30, -100, -300, -3000)]
 TOLERANCE = 1e-9
-"""What was asked for. Reached: 2e-11 for delta, 2e-12 for epsilon and mu, on this grid."""
+"""What is promised. Measured: 1.1e-11 for delta, 2e-13 for mu and, if delta <= 1e-5, epsilon."""
 
 
 def exact_log_delta(mu: float, epsilon: float) -> Any:
@@ -61,7 +61,7 @@ def test_epsilon_keeps_the_promise_and_wastes_nothing(mu: float, log_delta: floa
 
 @given(
     mu=st.floats(-6, 2).map(lambda power: 10**power),
-    ratio=st.one_of(st.floats(0, 1), st.floats(0, 38)),
+    ratio=st.one_of(st.floats(0, 1), st.floats(0, 36)),
 )
 def test_delta_is_never_too_small_and_good_to_eleven_digits(mu: float, ratio: float) -> None:
     epsilon = ratio * mu

@@ -1,143 +1,151 @@
 import sqlite3
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from vesper.errors import BudgetError, InputError
-from vesper.privacy.budget import Budget
-from vesper.privacy.events import UNIT, GaussianRelease
-from vesper.privacy.ledger import Account, Ledger
-from vesper.privacy.receivers import add_cost, encode
-
-BUDGET = Budget(epsilon=1.0, delta=1e-6)
-QUARTER = GaussianRelease(noise_std=2.0)
+from vesper.errors import InputError, VesperError
+from vesper.privacy.key import key_of, key_path
+from vesper.privacy.ledger import Ledger
 
 
-def opened(path: Path, *, cap: float = 1.0) -> tuple[Ledger, Account]:
-    ledger = Ledger(path / "ledger.sqlite", clock=lambda: 12.5)
-    return ledger, ledger.open_account("g", num_nodes=4, budget=BUDGET, cap=int(cap * UNIT))
+def opened(folder: Path) -> Ledger:
+    return Ledger(folder / "ledger.sqlite", clock=lambda: 12.5)
 
 
-def test_each_node_has_its_own_sum_and_the_fifth_charge_is_refused(tmp_path: Path) -> None:
-    ledger, account = opened(tmp_path)
-    for _ in range(4):
-        account.charge(QUARTER, np.array([0, 1]), run="r")
-    assert account.spent.tolist() == [UNIT, UNIT, 0, 0]
-    with pytest.raises(BudgetError) as caught:
-        account.charge(QUARTER, np.array([1, 2]), run="r")
-    assert "Requested:  0.25" in str(caught.value)
-    assert "Remaining:  0" in str(caught.value)
-    assert "Difference: 0.25" in str(caught.value)
-    account.charge(QUARTER, np.array([2, 3]), run="r")
-    assert account.spent.tolist() == [UNIT, UNIT, UNIT // 4, UNIT // 4]
-    assert len(ledger.entries()) == 1 + 5
+def written(folder: Path, entries: int = 3) -> Ledger:
+    ledger = opened(folder)
+    for k in range(entries):
+        with ledger.transaction():
+            ledger.append(graph="g", run="r", facts={"kind": "x", "k": k}, cost=k, who=b"A")
+    return ledger
 
 
-def test_a_second_run_starts_from_what_is_left(tmp_path: Path) -> None:
-    first, account = opened(tmp_path)
-    account.charge(GaussianRelease(noise_std=1.1), None, run="one")
-    first.close()
-    _, again = opened(tmp_path)
-    with pytest.raises(BudgetError):
-        again.charge(GaussianRelease(noise_std=1.1), None, run="two")
-    again.charge(GaussianRelease(noise_std=10.0), None, run="two")
+def raw(folder: Path) -> sqlite3.Connection:
+    return sqlite3.connect(folder / "ledger.sqlite")
 
 
-def test_a_budget_is_not_set_twice(tmp_path: Path) -> None:
-    ledger, _ = opened(tmp_path)
-    with pytest.raises(InputError, match="has a budget of epsilon 1"):
-        ledger.open_account("g", num_nodes=4, budget=Budget(epsilon=9.0, delta=1e-6), cap=9 * UNIT)
-
-
-def test_concurrent_runs_cannot_overspend_together(tmp_path: Path) -> None:
-    opened(tmp_path)[0].close()
-
-    def spend(_: int) -> int:
-        ledger, account = opened(tmp_path)
-        done = 0
-        for _ in range(20):
-            try:
-                account.charge(GaussianRelease(noise_std=4.0), None, run="r")
-                done += 1
-            except BudgetError:
-                break
-        ledger.close()
-        return done
-
-    with ThreadPoolExecutor(4) as pool:
-        assert sum(pool.map(spend, range(4))) == 16
-
-
-@pytest.mark.parametrize("column", ["time", "graph", "run", "facts", "cost", "receivers", "digest"])
-def test_tampering_with_any_column_is_detected(tmp_path: Path, column: str) -> None:
-    ledger, account = opened(tmp_path)
-    for _ in range(3):
-        account.charge(QUARTER, np.array([0, 1]), run="r")
+def test_entries_come_back_in_order(tmp_path: Path) -> None:
+    written(tmp_path).close()
+    ledger = opened(tmp_path)
+    assert [entry.sequence for entry in ledger.entries()] == [1, 2, 3]
+    assert [entry.facts["k"] for entry in ledger.entries(after=1)] == [1, 2]
+    assert ledger.head()[0] == 3
     assert ledger.verify() is None
-    ledger.close()
-    raw = sqlite3.connect(tmp_path / "ledger.sqlite")
+
+
+def test_an_empty_ledger_verifies(tmp_path: Path) -> None:
+    assert opened(tmp_path).verify() is None
+
+
+def test_a_failed_transaction_leaves_nothing(tmp_path: Path) -> None:
+    ledger = written(tmp_path)
+
+    def fail() -> None:
+        with ledger.transaction():
+            ledger.append(graph="g", run="r", facts={"kind": "x"}, cost=1, who=b"A")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert ledger.head()[0] == 3
+    assert ledger.verify() is None
+
+
+def test_changes_are_refused_by_the_file_itself(tmp_path: Path) -> None:
+    written(tmp_path).close()
+    database = raw(tmp_path)
     with pytest.raises(sqlite3.IntegrityError, match="never changed"):
-        raw.execute("UPDATE entries SET cost = 0")
+        database.execute("UPDATE entries SET cost = 0")
     with pytest.raises(sqlite3.IntegrityError, match="never removed"):
-        raw.execute("DELETE FROM entries")
-    raw.execute("DROP TRIGGER entries_stay")
-    value = {"time": 1.0, "cost": 1, "receivers": b"A", "digest": b"x"}.get(column, "x")
-    raw.execute(f"UPDATE entries SET {column} = ? WHERE sequence = 3", (value,))
-    raw.commit()
-    raw.close()
-    assert Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0).verify() == 3
+        database.execute("DELETE FROM entries")
+    database.close()
 
 
-def test_a_removed_entry_is_detected(tmp_path: Path) -> None:
-    ledger, account = opened(tmp_path)
-    for _ in range(3):
-        account.charge(QUARTER, None, run="r")
-    ledger.close()
-    raw = sqlite3.connect(tmp_path / "ledger.sqlite")
-    raw.execute("DROP TRIGGER entries_last")
-    raw.execute("DELETE FROM entries WHERE sequence = 2")
-    raw.commit()
-    raw.close()
-    assert Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0).verify() == 2
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("time", 1.0),
+        ("graph", "x"),
+        ("run", "x"),
+        ("facts", "{}"),
+        ("cost", 0),
+        ("receivers", b"B"),
+        ("digest", b"x"),
+    ],
+)
+@pytest.mark.parametrize("sequence", [1, 2, 3])
+def test_tampering_with_any_column_of_any_row_is_detected(
+    tmp_path: Path, column: str, value: object, sequence: int
+) -> None:
+    written(tmp_path).close()
+    database = raw(tmp_path)
+    database.execute("DROP TRIGGER entries_stay")
+    changed = database.execute(
+        f"UPDATE entries SET {column} = ? WHERE sequence = ? AND {column} <> ?",
+        (value, sequence, value),
+    ).rowcount
+    database.commit()
+    database.close()
+    assert opened(tmp_path).verify() == (sequence if changed else None)
+    assert changed or (column, sequence) == ("cost", 1)
 
 
-def test_a_file_that_is_no_ledger(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sequence", [1, 2, 3])
+def test_removing_any_row_is_detected_the_last_one_too(tmp_path: Path, sequence: int) -> None:
+    written(tmp_path).close()
+    database = raw(tmp_path)
+    database.execute("DROP TRIGGER entries_last")
+    database.execute("DELETE FROM entries WHERE sequence = ?", (sequence,))
+    database.commit()
+    database.close()
+    assert opened(tmp_path).verify() == sequence
+
+
+def test_exchanging_two_rows_is_detected(tmp_path: Path) -> None:
+    written(tmp_path).close()
+    database = raw(tmp_path)
+    database.execute("DROP TRIGGER entries_stay")
+    for before, after in ((2, 99), (3, 2), (99, 3)):
+        database.execute("UPDATE entries SET sequence = ? WHERE sequence = ?", (after, before))
+    database.commit()
+    database.close()
+    assert opened(tmp_path).verify() == 2
+
+
+def test_files_that_are_no_ledger(tmp_path: Path) -> None:
     (tmp_path / "ledger.sqlite").write_text("hello, I am no database, but I am long enough" * 50)
     with pytest.raises(InputError, match="cannot be used as a ledger"):
         opened(tmp_path)
+    with pytest.raises(InputError, match="expected a ledger, found no file"):
+        Ledger(tmp_path / "none.sqlite", clock=lambda: 0.0, must_exist=True)
+    with pytest.raises(InputError, match="cannot be used as a ledger"):
+        Ledger(tmp_path / "no" / "folder.sqlite", clock=lambda: 0.0)
 
 
-@pytest.mark.parametrize("noise_std", [0.0, -1.0, float("inf"), float("nan")])
-def test_a_release_without_noise_does_not_exist(noise_std: float) -> None:
-    with pytest.raises(InputError, match="noise_std"):
-        GaussianRelease(noise_std=noise_std)
+def test_a_ledger_that_cannot_be_written_says_that_nothing_was_released(tmp_path: Path) -> None:
+    ledger = written(tmp_path)
+    ledger._db.execute("PRAGMA query_only = ON")  # as on a read-only or full disk
+    with pytest.raises(VesperError, match="nothing was released"), ledger.transaction():
+        ledger.append(graph="g", run="r", facts={"kind": "x"}, cost=1, who=b"A")
 
 
-@given(st.floats(0.01, 1e4))
-def test_costs_are_rounded_against_ourselves(noise_std: float) -> None:
-    from fractions import Fraction
-
-    exact = UNIT / Fraction(noise_std) ** 2
-    cost = GaussianRelease(noise_std=noise_std).cost
-    assert exact <= cost < exact + 1
-
-
-@given(st.integers(1, 2000), st.data())
-def test_receivers_round_trip(num_nodes: int, data: st.DataObject) -> None:
-    chosen = data.draw(st.lists(st.integers(0, num_nodes - 1), unique=True, max_size=50))
-    spent = np.zeros(num_nodes, dtype=np.int64)
-    add_cost(encode(np.array(chosen, dtype=np.int64), num_nodes), 3, spent)
-    assert np.flatnonzero(spent).tolist() == sorted(chosen)
-    assert set(spent.tolist()) <= {0, 3}
+def test_the_key_is_made_once_and_kept_apart(tmp_path: Path) -> None:
+    ledger = opened(tmp_path)
+    key = key_of(ledger)
+    assert len(key) == 32
+    assert key_of(ledger) == key
+    assert key_of(opened(tmp_path)) == key
+    assert key_path(ledger).stat().st_mode & 0o777 == 0o600
+    ledger.close()
+    assert key not in (tmp_path / "ledger.sqlite").read_bytes()
 
 
-def test_receivers_that_repeat_or_do_not_exist_are_refused() -> None:
-    with pytest.raises(InputError, match="once"):
-        encode(np.array([1, 1]), 4)
-    with pytest.raises(InputError, match="between 0 and 3"):
-        encode(np.array([4]), 4)
-    assert encode(np.arange(4), 4) == encode(None, 4)
+def test_a_lost_or_exchanged_key_is_refused(tmp_path: Path) -> None:
+    ledger = opened(tmp_path)
+    key_of(ledger)
+    key_path(ledger).write_bytes(bytes(32))
+    with pytest.raises(InputError, match="not the key"):
+        key_of(ledger)
+    key_path(ledger).unlink()
+    with pytest.raises(InputError, match="cannot be read"):
+        key_of(ledger)

@@ -34,18 +34,22 @@ def test_moments_solve_their_integrals(t: float) -> None:
         assert abs(values[n] / exact - 1) < 1e-11
 
 
-def test_the_two_starts_of_the_continued_fraction_agree_at_the_switch() -> None:
-    # The claim that makes the truncation error rigorous: 0 and infinity enclose the truth.
-    def first_ratio(start: Any) -> Any:
-        ratio = start
-        for n in range(24 + int((21 / SWITCH) ** 2), 0, -1):
-            ratio = n / (mpmath.mpf(SWITCH) + ratio)
-        return ratio
+def first_ratio(t: Any, steps: int, start: Any) -> Any:
+    ratio = start
+    for n in range(steps, 0, -1):
+        ratio = n / (t + ratio)
+    return ratio
 
-    low, high = sorted([first_ratio(mpmath.mpf(0)), first_ratio(mpmath.inf)])
-    truth = 1 / exact_mills(SWITCH) - mpmath.mpf(SWITCH)
-    assert low <= truth <= high
-    assert high - low < 1e-17
+
+def test_the_two_starts_of_the_continued_fraction_enclose_the_truth_tightly() -> None:
+    # For a fixed number of steps the enclosure shrinks as t grows, so the smallest t of each
+    # number of steps stands for all t above SWITCH.
+    for extra in range(int((21 / SWITCH) ** 2) + 1):
+        t = max(mpmath.mpf(SWITCH), 21 / mpmath.sqrt(extra + 1))
+        steps = 25 + extra
+        low, high = sorted(first_ratio(t, steps, start) for start in (mpmath.mpf(0), mpmath.inf))
+        assert low <= 1 / exact_mills(t) - t <= high
+        assert high - low < 1e-17
 
 
 @pytest.mark.parametrize("t", [-1.0, 0.0, 1.0, 10.0, 40.0, 200.0])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vesper.errors import InputError
-from vesper.privacy.budget import Budget
+from vesper.privacy.budget import Budget, NonPrivate
 from vesper.privacy.theorem_1 import (
     PaperTraining,
     best_epsilon,
@@ -38,8 +38,7 @@ def test_participation_rate_is_the_printed_quotient_of_binomials(
 ) -> None:
     touched = 2 * (degree**layers - 1) // (degree - 1)
     assert max_roots_touched(max_degree=degree, num_layers=layers) == touched
-    missed = math.comb(max(0, nodes - touched), batch)
-    exact = 1 - missed / math.comb(nodes, batch) if nodes < 10_000 else 0.053256327139729664
+    exact = 1 - math.comb(max(0, nodes - touched), batch) / math.comb(nodes, batch)
     rate = participation_rate(
         num_train_nodes=nodes, batch_size=batch, max_degree=degree, num_layers=layers
     )
@@ -127,6 +126,13 @@ def test_no_step_costs_nothing_and_no_noise_costs_everything() -> None:
     idle = dataclasses.replace(PRODUCTS, num_epochs=0)
     assert claimed_epsilon(training=idle, noise_std=1.0, delta=1e-6) == 0.0
     assert claimed_epsilon(training=PRODUCTS, noise_std=0.0, delta=1e-6) == math.inf
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 1e6, 1e300])
+def test_a_finite_epsilon_never_gets_zero_noise(epsilon: float) -> None:
+    noise_std = noise_std_for(training=PRODUCTS, budget=Budget(epsilon=epsilon, delta=1e-8))
+    assert 0 < noise_std < math.inf
+    assert noise_std_for(training=PRODUCTS, budget=NonPrivate()) == 0.0
 
 
 def test_refuses_what_cannot_be_planned() -> None:

@@ -1,6 +1,5 @@
 """The whole line: folders in, a run folder out."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from vesper.errors import InputError
+from vesper.privacy.account import accounts
 from vesper.privacy.ledger import Ledger
 from vesper.run.config import load_config
 from vesper.run.simulate import Result, simulate
@@ -54,8 +54,9 @@ def test_the_graph_helps_and_everything_is_charged(folders: Path, tmp_path: Path
     assert private.privacy.certified_epsilon == 8.0
     assert "not private" in private.privacy.noise
     ledger = Ledger(tmp_path / "vesper" / "ledger.sqlite", clock=lambda: 0.0)
-    kinds = [json.loads(entry[4])["kind"] for entry in ledger.entries()]
-    assert kinds == ["budget", "gaussian release", "gaussian release"]
+    kinds = [entry.facts["kind"] for entry in ledger.entries()]
+    assert kinds == ["key", "graph", "budget", "gaussian release", "gaussian release"]
+    assert accounts(ledger)[0].spent_epsilon() == pytest.approx(8.0, rel=1e-3)
     assert ledger.verify() is None
     files = {path.name for path in (tmp_path / "vesper").iterdir()}
     assert {"config.json", "result.json", "data_party.npz", "label_party.npz"} <= files

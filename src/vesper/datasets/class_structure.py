@@ -3,12 +3,13 @@
 Node v of class y splits its degree d_v at random over three pools,
 
     (home, stray, open) ~ Multinomial(d_v; h, (1 - h) s, (1 - h) (1 - s)),
-    h ~ Beta(home_alpha, home_beta), s = stray_share,
+    h = 1 - (1 - b) / (1 + d_v / clear_degree),  b ~ Beta(home_alpha, home_beta),  s = stray_share,
 
 `home` being the pool of y, `stray` the pool of one other class z, and `open` the pool of everyone.
 A node with a small h sits among the nodes of z: its neighbours speak for the wrong class. These
-nodes keep a graph model from being always right, as in real data. z is drawn by class size, and
-`kinship` times more often from the classes of the same family, whose features are close too.
+nodes keep a graph model from being always right; they are mostly nodes of low degree, so most
+edges still join equal classes, as in real data. z is drawn by class size, and `kinship` times more
+often from the classes of the same family, whose features are close too.
 """
 
 from collections.abc import Iterator
@@ -26,6 +27,8 @@ class Mixing:
 
     home_alpha: float
     home_beta: float
+    clear_degree: float
+    """The degree at which a node strays half as much as one of degree 0 would."""
     stray_share: float
     kinship: float
 
@@ -81,7 +84,8 @@ def split_stubs(
     degrees: NDArray[np.int64], mixing: Mixing, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Split every degree into home, stray and open stubs."""
-    home_share = rng.beta(mixing.home_alpha, mixing.home_beta, size=len(degrees))
+    clarity = rng.beta(mixing.home_alpha, mixing.home_beta, size=len(degrees))
+    home_share = 1 - (1 - clarity) / (1 + degrees / mixing.clear_degree)
     home = rng.binomial(degrees, home_share)
     stray = rng.binomial(degrees - home, mixing.stray_share)
     return home, stray, degrees - home - stray

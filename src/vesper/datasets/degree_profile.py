@@ -66,7 +66,8 @@ class DegreeProfile:
         if tail_mean > wanted_mean:
             scaled = degrees * (total / degrees.sum())
             degrees = np.floor(scaled + rng.random(num_nodes)).astype(np.int64)
-        return _with_sum(np.minimum(degrees, largest), total, largest, rng)
+        degrees = np.minimum(degrees, largest)
+        return _with_sum(degrees, total, first_open=first_open, largest=largest, rng=rng)
 
     def _tail(self, first: int, last: int, mean: float) -> NDArray[np.float64]:
         """Probabilities of `first..last` whose mean is `mean`: bisection on the location."""
@@ -86,14 +87,19 @@ class DegreeProfile:
 
 
 def _with_sum(
-    degrees: NDArray[np.int64], total: int, largest: int, rng: np.random.Generator
+    degrees: NDArray[np.int64],
+    total: int,
+    *,
+    first_open: int,
+    largest: int,
+    rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Move random degrees by one until they sum to `total`, the upper half first."""
+    """Move random degrees by one until they sum to `total`: of the open bin, if it has any."""
     while (missing := total - int(degrees.sum())) != 0:
         step = 1 if missing > 0 else -1
         movable = (degrees + step >= 1) & (degrees + step <= largest)
-        upper = movable & (degrees >= np.median(degrees))
-        candidates = np.flatnonzero(upper if upper.any() else movable)
+        in_open_bin = movable & (degrees > first_open)
+        candidates = np.flatnonzero(in_open_bin if in_open_bin.any() else movable)
         chosen = rng.permutation(candidates)[: abs(missing)]
         degrees[chosen] += step
     return degrees

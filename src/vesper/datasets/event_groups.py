@@ -24,7 +24,7 @@ def count_by(group: Ints, size: int, weights: Floats | None = None) -> Floats:
 
 
 def ratio(part: Floats, whole: Floats) -> Floats:
-    """part / whole, and 0 where the whole is 0."""
+    """Part / whole, and 0 where the whole is 0."""
     return np.divide(part, whole, out=np.zeros(np.broadcast(part, whole).shape), where=whole > 0)
 
 

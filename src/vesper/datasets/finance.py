@@ -1,19 +1,15 @@
 """A payment platform that never existed, with the shape of the paper's Finance set."""
 
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from vesper.datasets.finance_activity import CHANNELS, NUM_HABITS, TINT, TYPES, draw_activity
 from vesper.datasets.finance_graph import draw_edges
 from vesper.datasets.folders import new_folder
-from vesper.datasets.prepare import Prepared, prepare_into
-from vesper.errors import InputError
-from vesper.progress import Progress, silent
+from vesper.datasets.prepare import prepare_into
+from vesper.progress import silent
 
 NUM_NODES = 1_132_511
 NUM_EDGES = 1_223_685

@@ -5,10 +5,9 @@ from numpy.typing import NDArray
 
 from vesper.datasets.offenders import Offenders
 from vesper.datasets.parquet_rows import ParquetRows
-from vesper.datasets.party_tables import SPLITS
+from vesper.datasets.party_tables import LARGEST_LABEL, SPLITS
 
 _NODES_AT_ONCE = 1 << 16
-_LARGEST = np.iinfo(np.int32).max
 _NO_SPLIT, _UNKNOWN = len(SPLITS), len(SPLITS) + 1
 _POSITION = {"train": 0, "val": 1, "test": 2, "none": _NO_SPLIT, None: _NO_SPLIT}
 
@@ -25,7 +24,9 @@ def read_labels(nodes: ParquetRows, ids: NDArray[np.int64]) -> Labels:
         f"{nodes.path}, column split", f"{', '.join(SPLITS)} or none", "rename these splits"
     )
     wrong_label = Offenders(
-        f"{nodes.path}, column label", f"classes from 0 to {_LARGEST}", "number the classes from 0"
+        f"{nodes.path}, column label",
+        f"classes from 0 to {LARGEST_LABEL}",
+        "number the classes from 0",
     )
     kept: list[Labels] = []
     done = 0
@@ -39,7 +40,7 @@ def read_labels(nodes: ParquetRows, ids: NDArray[np.int64]) -> Labels:
         is_labelled = batch.column("label").is_valid().to_numpy(zero_copy_only=False)
         keep = np.flatnonzero(is_labelled & (splits < _NO_SPLIT))
         labels = nodes.whole_numbers(batch.take(keep), "label", first=0)
-        bad = np.flatnonzero((labels < 0) | (labels > _LARGEST))
+        bad = np.flatnonzero((labels < 0) | (labels > LARGEST_LABEL))
         wrong_label.add((f"id {rows[keep[k]]}: {labels[k]}" for k in bad), count=len(bad))
         kept.append((rows[keep], labels.astype(np.int32), splits[keep].astype(np.int8)))
     wrong_split.refuse()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from vesper.datasets.gzip_csv import column_of, rows_of, width_of
 from vesper.datasets.offenders import Offenders
-from vesper.datasets.party_tables import write_edges, write_labels, write_vectors
+from vesper.datasets.party_tables import LARGEST_LABEL, write_edges, write_labels, write_vectors
 from vesper.errors import InputError
 from vesper.progress import Progress
 
@@ -89,8 +89,8 @@ def _write_labels(source: Path, folder: Path, num_nodes: int) -> None:
     path = source / "raw" / "node-label.csv.gz"
     labels = column_of(path)
     _refuse_count(path, len(labels), num_nodes, "num-node-list.csv.gz")
-    bad = np.flatnonzero((labels < 0) | (labels > np.iinfo(np.int32).max))
-    odd = Offenders(str(path), "classes from 0", "download it again")
+    bad = np.flatnonzero((labels < 0) | (labels > LARGEST_LABEL))
+    odd = Offenders(str(path), f"classes from 0 to {LARGEST_LABEL}", "download it again")
     odd.add((f"row {row + 1}: {labels[row]}" for row in bad), count=len(bad))
     odd.refuse()
     splits = np.full(num_nodes, -1, np.int8)

@@ -22,11 +22,15 @@ LABELS = Path("label", "labels.parquet")
 EDGES_AT_ONCE = 1 << 21
 
 SPLITS = ("train", "val", "test")
+LARGEST_LABEL = 2**31 - 1
 
 _EDGE_SCHEMA = pa.schema([("src", pa.int64()), ("dst", pa.int64())])
-_LABEL_SCHEMA = pa.schema(
-    [pa.field("id", pa.int64()), pa.field("label", pa.int32()), pa.field("split", pa.string())]
-)
+_LABEL_COLUMNS: dict[str, pa.DataType] = {
+    "id": pa.int64(),
+    "label": pa.int32(),
+    "split": pa.string(),
+}
+_LABEL_SCHEMA = pa.schema(_LABEL_COLUMNS)
 
 
 def write_table(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:

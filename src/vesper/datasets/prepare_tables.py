@@ -15,8 +15,11 @@ from pathlib import Path
 
 import duckdb
 
-from vesper.datasets.edge_free import refuse_counterparty_columns, refuse_told
-from vesper.datasets.edge_free import refuse_transfer_types
+from vesper.datasets.edge_free import (
+    refuse_counterparty_columns,
+    refuse_told,
+    refuse_transfer_types,
+)
 from vesper.datasets.transaction_columns import (
     amount_column,
     count_rows,
@@ -24,7 +27,7 @@ from vesper.datasets.transaction_columns import (
     text_column,
     time_column,
 )
-from vesper.datasets.transaction_table import TransactionTable, open_table
+from vesper.datasets.transaction_table import open_table
 from vesper.datasets.windows import Window
 from vesper.errors import InputError, first_three
 

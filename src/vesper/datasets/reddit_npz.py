@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 
 from vesper.datasets.npz_rows import NpzRows
 from vesper.datasets.offenders import Offenders
-from vesper.datasets.party_tables import edges_of_keys, write_edges, write_labels, write_vectors
+from vesper.datasets.party_tables import (
+    LARGEST_LABEL,
+    edges_of_keys,
+    write_edges,
+    write_labels,
+    write_vectors,
+)
 from vesper.errors import InputError
 from vesper.progress import Progress
 
@@ -48,8 +54,8 @@ def write(source: Path, folder: Path, progress: Progress) -> None:
 
 def _write_labels(data: NpzRows, num_nodes: int, folder: Path) -> None:
     labels = _one_a_node(data, "label", num_nodes)
-    bad = np.flatnonzero((labels < 0) | (labels > np.iinfo(np.int32).max))
-    odd = Offenders(f"{data.path}, array 'label'", "classes from 0", _MEND)
+    bad = np.flatnonzero((labels < 0) | (labels > LARGEST_LABEL))
+    odd = Offenders(f"{data.path}, array 'label'", f"classes from 0 to {LARGEST_LABEL}", _MEND)
     odd.add((f"node {node}: {labels[node]}" for node in bad), count=len(bad))
     odd.refuse()
     types = _one_a_node(data, "node_types", num_nodes)

@@ -84,6 +84,8 @@ def _swap_in(stubs: Stubs, taken: Keys, num_nodes: int, rng: np.random.Generator
     for _ in range(ROUNDS_OF_SWAPS):
         if len(stubs) == 0:
             return taken
+        if len(taken) == 0:
+            break
         rng.shuffle(stubs)
         opened = np.unique(rng.integers(len(taken), size=len(stubs) // 2))
         ends = _ends(taken[opened], num_nodes)  # (2 * opened,)

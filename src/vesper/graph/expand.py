@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from vesper.graph.draws import LAST_BIT, ONE, SIX, absorb, draw_positions
 from vesper.graph.graph import Neighbors
 from vesper.graph.intrinsics import prefetch
-from vesper.graph.team import Work, finish, join, take
+from vesper.graph.team import Work, finish, take
 
 ROWS_AHEAD = 16
 """Rows drawn before the neighbours of the first are read: more than a core can have in flight."""
@@ -49,6 +49,7 @@ def measure_rows(
 @njit(cache=True, nogil=True)
 def draw_rows(
     work: Work,
+    place: int,
     neighbors: Neighbors,
     nodes: NDArray[np.int64],
     starts: NDArray[np.int64],
@@ -63,6 +64,7 @@ def draw_rows(
 
     Args:
         work: pieces of `ROWS_A_PIECE` rows.
+        place: of this thread in the team.
         neighbors: rows of the graph.
         nodes: (num_rows,) whose rows to draw.
         starts: (num_rows,) from `measure_rows`, as are the next two.
@@ -73,7 +75,6 @@ def draw_rows(
         taken: (num_threads, ..) scratch, zero, a bit for each position of the longest row.
         marks: (num_threads, ..) a bit for each node of the graph; each thread sets those it drew.
     """
-    mate = join(work)
     piece = take(work)
     while piece >= 0:
         first = piece * ROWS_A_PIECE
@@ -88,8 +89,8 @@ def draw_rows(
             first,
             last,
             drawn,
-            taken[mate],
-            marks[mate],
+            taken[place],
+            marks[place],
         )
         finish(work)
         piece = take(work)

@@ -70,6 +70,7 @@ def find_new(
 @njit(cache=True, nogil=True)
 def place_new(
     work: Work,
+    place: int,
     new: NDArray[np.uint64],
     counts: NDArray[np.int64],
     num_placed: int,
@@ -96,7 +97,11 @@ def place_new(
 
 @njit(cache=True, nogil=True)
 def look_up(
-    work: Work, drawn: Neighbors, places: NDArray[np.int32], indices: NDArray[np.int32]
+    work: Work,
+    place: int,
+    drawn: Neighbors,
+    places: NDArray[np.int32],
+    indices: NDArray[np.int32],
 ) -> None:
     """indices[k] = places[drawn[k]]; for `team.run`."""
     piece = take(work)

@@ -1,13 +1,13 @@
 """Several threads on one kernel, in pieces that each takes when it is free.
 
-A kernel gets a `Work` first: it takes piece after piece with `take` until there is none left, and
-reports each with `finish`. The caller works too, and waits only for pieces that somebody has begun:
-a thread that the system never woke (a busy machine, a forked process) costs nothing but its help.
-That is why this is no `prange`: its threads wait for one another, with OpenMP by spinning, which on
-a machine that does something else besides made two threads many times slower than one; and Numba's
-other pool ends the process when two threads use it at once.
+A kernel takes piece after piece with `take` until there is none left and reports each with
+`finish`. The caller works too, and waits only for pieces that somebody has begun: a mate that the
+system has not woken (a busy machine, a forked process) costs nothing but its help. That is why this
+is no `prange`: its threads wait for one another, with OpenMP by spinning, which beside other work
+made two threads ten times slower than one; and Numba's other pool ends the process when two
+threads use it at once.
 
-Which thread does which piece is chance, so a piece's result must not depend on it.
+Which thread does which piece is chance, so a result must not depend on it.
 """
 
 from collections.abc import Callable
@@ -23,18 +23,12 @@ from numpy.typing import NDArray
 from vesper.graph.intrinsics import add_atomically
 
 Work = NDArray[np.int64]
-"""Counters of one run: pieces in all, taken, finished, and threads that joined."""
+"""Counters of one run: pieces in all, taken, finished; threads that joined."""
 
 IN_ALL, TAKEN, FINISHED, JOINED = range(4)
 
 POLLS, PAUSE = 200, 1e-4
 """Ask so often whether the last pieces are done (half a millisecond), then sleep in between."""
-
-
-@njit(cache=True, nogil=True)
-def join(work: Work) -> int:
-    """This thread's place in the team, from 0: which scratch is its own."""
-    return add_atomically(work, JOINED, 1)
 
 
 @njit(cache=True, nogil=True)
@@ -51,51 +45,74 @@ def finish(work: Work) -> None:
 
 
 @njit(cache=True, nogil=True)
-def num_finished(work: Work) -> int:
-    """Pieces done so far."""
-    return add_atomically(work, FINISHED, 0)
+def add(work: Work, counter: int, amount: int) -> int:
+    """Add to a counter; returns the value before."""
+    return add_atomically(work, counter, amount)
 
 
 def run(kernel: Callable[..., None], *arguments: Any, num_pieces: int, num_threads: int) -> None:
-    """Call kernel(work, *arguments) on up to num_threads threads until all pieces are done.
+    """Call kernel(work, place, *arguments) on up to num_threads threads until all is done.
 
     Args:
-        kernel: compiled with nogil=True.
-        arguments: what it gets after its work.
+        kernel: compiled with nogil=True; `place`, from 0 to num_threads - 1, differs between
+            threads and says which scratch is theirs.
+        arguments: what the kernel gets after those.
         num_pieces: how many pieces there are to take.
-        num_threads: most threads that may join, this one included.
+        num_threads: most threads that may work, this one included.
     """
-    work = np.array([num_pieces, 0, 0, 0], dtype=np.int64)
-    _MATES.call(min(num_threads, num_pieces) - 1, kernel, (work, *arguments))
-    kernel(work, *arguments)
+    work = np.array([num_pieces, 0, 0, 1], dtype=np.int64)
+
+    def help_out() -> None:
+        place = add(work, JOINED, 1)
+        if place < num_threads:
+            kernel(work, place, *arguments)
+
+    _MATES.ask(help_out, min(num_threads, num_pieces) - 1)
+    kernel(work, 0, *arguments)
     polls = 0
-    while num_finished(work) < num_pieces:  # a mate is inside its last piece
+    while add(work, FINISHED, 0) < num_pieces:  # a mate is inside its last piece
         sleep(0 if polls < POLLS else PAUSE)
         polls += 1
+    _MATES.forget(help_out)
 
 
 class _Mates:
-    """Threads that wait for calls; started when first asked for, they end with the process."""
+    """Threads that wait to be asked; started when first needed, they end with the process.
+
+    A mate does what was asked for last, however late it wakes: what was asked before is done.
+    """
 
     def __init__(self) -> None:
-        self._calls: SimpleQueue[tuple[Callable[..., None], tuple[Any, ...]]] = SimpleQueue()
-        self._started = 0
-        self._starting = Lock()
+        self._wake_ups: SimpleQueue[None] = SimpleQueue()
+        self._asked: Callable[[], None] | None = None
+        self._num_started = 0
+        self._lock = Lock()
 
-    def call(self, count: int, kernel: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-        """Ask `count` mates to run the kernel, less those that have not taken up earlier calls."""
-        with self._starting:
-            while self._started < count:
+    def ask(self, task: Callable[[], None], count: int) -> None:
+        """Have `count` mates call the task, as they wake."""
+        if count < 1:
+            return
+        with self._lock:
+            while self._num_started < count:
                 Thread(target=self._serve, name="vesper-mate", daemon=True).start()
-                self._started += 1
-        for _ in range(count - self._calls.qsize()):
-            self._calls.put((kernel, arguments))
+                self._num_started += 1
+            self._asked = task
+            for _ in range(count - self._wake_ups.qsize()):
+                self._wake_ups.put(None)
+
+    def forget(self, task: Callable[[], None]) -> None:
+        """Let go of a finished task and of its arrays."""
+        with self._lock:
+            if self._asked is task:
+                self._asked = None
 
     def _serve(self) -> None:
         while True:
-            kernel, arguments = self._calls.get()
-            kernel(*arguments)
-            del kernel, arguments  # let go of the arrays while waiting
+            self._wake_ups.get()
+            task = self._asked
+            if task is not None:
+                task()
+            del task  # and of its arrays, while waiting
 
 
 _MATES = _Mates()

@@ -16,7 +16,7 @@ from vesper.mechanism.grid import STEPS, Messages, refuse_long
 from vesper.mechanism.neighbor_sum import NeighborSum
 from vesper.mechanism.noise import NoiseSource
 from vesper.privacy.events import GaussianRelease
-from vesper.privacy.ledger import Receipt
+from vesper.privacy.receipt import Receipt
 from vesper.privacy.receivers import Receivers, encode
 
 
@@ -38,13 +38,10 @@ def release(
         BudgetError: the receipt is for another graph, event or receiver set, or was used before.
         InputError: messages longer than 1.
     """
-    expected = (event, encode(receivers, graph.num_nodes), fingerprint)
-    if (receipt.event, receipt.receivers, receipt.graph) != expected:
-        raise BudgetError("The receipt is for another release; charge this one.")
     if event.endpoint_shift < NeighborSum.endpoint_shift:
         raise BudgetError("The receipt was charged for a smaller shift than this release has.")
     refuse_long(messages)
-    receipt.spend()
+    receipt.spend(event=event, receivers=encode(receivers, graph.num_nodes), graph=fingerprint)
     values = NeighborSum().aggregate(graph, messages, receivers)  # (num_receivers, width)
     noise.add_to(values, scale=STEPS * event.noise_std)
     return values.astype(np.float32) / np.float32(STEPS)

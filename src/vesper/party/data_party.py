@@ -21,8 +21,8 @@ from vesper.mechanism.grid import to_grid
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.release import release
 from vesper.model.pre import PrivateRepresentationExtractor
+from vesper.privacy.account import Account
 from vesper.privacy.events import GaussianRelease
-from vesper.privacy.ledger import Account
 from vesper.protocol.digest import digest_of
 from vesper.protocol.messages import Embeddings, Gradients, Purpose
 
@@ -35,7 +35,6 @@ class Spending:
     """How this party pays for releases."""
 
     account: Account
-    fingerprint: str
     event: GaussianRelease
     noise: NoiseSource
     run: str
@@ -81,7 +80,7 @@ class DataParty:
                 None,
                 event=spending.event,
                 receipt=receipt,
-                fingerprint=spending.fingerprint,
+                fingerprint=spending.account.graph,
                 noise=spending.noise,
             )
             scale = np.sqrt(np.square(released).mean(axis=0)) + 1e-6  # post-processing

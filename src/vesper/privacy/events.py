@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from vesper.errors import InputError
+from vesper.privacy.pure import charge_of_pure
 
 UNIT = 1 << 40
 """A mu^2 of 1 is this many units: 2^-40 is far below what any release costs."""
@@ -60,3 +61,28 @@ class GaussianRelease:
             "noise_std": self.noise_std,
             "endpoint_shift": self.endpoint_shift,
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class PureRelease:
+    """Something that is (epsilon, 0) for one edge, such as noisy counts (claim PURE-TO-GDP).
+
+    Which nodes it speaks of is not asked: every node is charged half of its mu^2.
+    """
+
+    epsilon: float
+    what: str
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.epsilon) and self.epsilon > 0):
+            raise InputError(f"Expected epsilon={self.epsilon} > 0 and finite.")
+
+    @property
+    def cost(self) -> int:
+        """Units of mu^2 a node, rounded up."""
+        return math.ceil(UNIT * Fraction(charge_of_pure(epsilon=self.epsilon)))
+
+    @property
+    def facts(self) -> dict[str, float | str]:
+        """What was counted, and its pure epsilon."""
+        return {"kind": "pure release", "what": self.what, "epsilon": self.epsilon}

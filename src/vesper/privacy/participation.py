@@ -155,6 +155,7 @@ def releases_left(
 
 
 def _noise_std_within(cap: float, releases: int, endpoint_shift: float) -> float:
+    expect_positive("endpoint_shift", endpoint_shift)
     share = cap / releases * ROUND_DOWN - COST_GRAIN
     expect(
         share > 0,
@@ -163,4 +164,4 @@ def _noise_std_within(cap: float, releases: int, endpoint_shift: float) -> float
         got=releases,
         remedy="plan fewer releases or a larger epsilon",
     )
-    return endpoint_shift / math.sqrt(share) * ROUND_UP
+    return math.nextafter(endpoint_shift / math.sqrt(share) * ROUND_UP, math.inf)

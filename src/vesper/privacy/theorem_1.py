@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.privacy.bisection import bracket, safe_side
-from vesper.privacy.budget import Budget, finite
+from vesper.privacy.budget import Budget, NonPrivate, finite
 from vesper.privacy.expect import (
     expect_count,
     expect_delta,
@@ -30,6 +30,7 @@ from vesper.privacy.without_replacement import cgf_bound
 
 FIRST_MAX_ORDER, LAST_MAX_ORDER = 64, 1024
 NOISE_GAP = 1e-6
+SMALLEST_MULTIPLIER = 1e-100  # its square is still a float; less counts as no noise
 ORDER_STEP = 0.02
 
 
@@ -122,13 +123,14 @@ def claimed_epsilon(*, training: PaperTraining, noise_std: float, delta: float) 
     expect_delta(delta)
     if training.num_steps == 0:
         return 0.0
-    if noise_std == 0:
+    noise_multiplier = noise_std / training.sensitivity
+    if noise_multiplier < SMALLEST_MULTIPLIER:
         return math.inf
     max_order = FIRST_MAX_ORDER
     while True:
         cgf = training.num_steps * cgf_bound(
             sampling_rate=training.participation_rate,
-            noise_multiplier=noise_std / training.sensitivity,
+            noise_multiplier=noise_multiplier,
             max_order=max_order,
         )
         epsilon, best_order = best_epsilon(cgf=cgf, delta=delta)
@@ -146,18 +148,21 @@ def best_epsilon(
     return epsilon_of_rdp(orders=orders, rdp=rdp, delta=delta)
 
 
-def noise_std_for(*, training: PaperTraining, budget: Budget) -> float:
+def noise_std_for(*, training: PaperTraining, budget: Budget | NonPrivate) -> float:
     """Smallest noise for which the paper claims the budget: never over it, 1e-6 from the smallest.
+
+    It is above 0 for every `Budget`; only `NonPrivate` gives 0.
 
     Raises:
         InputError: the budget is infinite, or there is no step to plan for.
     """
-    finite(budget)
     expect_count("num_epochs", training.num_epochs, at_least=1)
+    if isinstance(budget, NonPrivate):
+        return 0.0
+    epsilon, delta = finite(budget).epsilon, budget.delta
 
     def holds(noise_std: float) -> bool:
-        claimed = claimed_epsilon(training=training, noise_std=noise_std, delta=budget.delta)
-        return claimed <= budget.epsilon
+        return claimed_epsilon(training=training, noise_std=noise_std, delta=delta) <= epsilon
 
     safe, unsafe = bracket(holds, start=training.sensitivity, factor=2.0)
     return safe_side(holds, safe=safe, unsafe=unsafe, relative_gap=NOISE_GAP)

@@ -27,10 +27,12 @@ from vesper.method.registry import find_method
 from vesper.model.metric import evaluate, metric_name
 from vesper.party.data_party import DataParty, Spending
 from vesper.party.label_party import LabelParty
+from vesper.privacy.account import open_account
 from vesper.privacy.budget import Budget
-from vesper.privacy.events import UNIT, GaussianRelease
+from vesper.privacy.events import GaussianRelease
+from vesper.privacy.key import key_of
 from vesper.privacy.ledger import Ledger
-from vesper.privacy.participation import cap_for, noise_std_for
+from vesper.privacy.participation import noise_std_for
 from vesper.progress import Progress, silent
 from vesper.protocol.messages import Hello, Roster
 from vesper.protocol.turns import Role
@@ -127,13 +129,8 @@ def _spending(
     delta = config.privacy.delta or public_delta(data.graph.num_nodes)
     budget = Budget(epsilon=config.privacy.epsilon, delta=delta)
     event = GaussianRelease(noise_std=noise_std_for(budget=budget, releases=hops))
-    name = fingerprint(data.graph, key=ledger.key)
-    account = ledger.open_account(
-        name,
-        num_nodes=data.graph.num_nodes,
-        budget=budget,
-        cap=int(cap_for(budget=budget) * UNIT),
-    )
+    name = fingerprint(data.graph, key=key_of(ledger))
+    account = open_account(ledger, name, num_nodes=data.graph.num_nodes, budget=budget)
     noise = NoiseSource.for_simulation(config.run.seed)
     facts = PrivacyFacts(
         plan=plan,
@@ -144,7 +141,7 @@ def _spending(
         releases=hops,
         noise="simulated from the seed: not private",
     )
-    return Spending(account, name, event, noise, run=config.contract[:12]), facts
+    return Spending(account, event, noise, run=config.contract[:12]), facts
 
 
 def _run(

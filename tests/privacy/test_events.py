@@ -1,0 +1,49 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vesper.errors import InputError
+from vesper.privacy.events import UNIT, GaussianRelease, PureRelease
+from vesper.privacy.pure import mu_of_pure
+from vesper.privacy.receivers import add_cost, encode
+
+
+@pytest.mark.parametrize("noise_std", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_release_without_noise_does_not_exist(noise_std: float) -> None:
+    with pytest.raises(InputError, match="noise_std"):
+        GaussianRelease(noise_std=noise_std)
+    with pytest.raises(InputError, match="epsilon"):
+        PureRelease(epsilon=noise_std, what="counts")
+
+
+@given(st.floats(0.01, 1e4), st.floats(0.01, 10))
+def test_costs_are_rounded_against_ourselves(noise_std: float, shift: float) -> None:
+    exact = UNIT * Fraction(shift) ** 2 / Fraction(noise_std) ** 2
+    cost = GaussianRelease(noise_std=noise_std, endpoint_shift=shift).cost
+    assert exact <= cost < exact + 1
+
+
+@given(st.integers(1, 2000), st.data())
+def test_receivers_round_trip(num_nodes: int, data: st.DataObject) -> None:
+    chosen = data.draw(st.lists(st.integers(0, num_nodes - 1), unique=True, max_size=50))
+    spent = np.zeros(num_nodes, dtype=np.int64)
+    add_cost(encode(np.array(chosen, dtype=np.int64), num_nodes), 3, spent)
+    assert np.flatnonzero(spent).tolist() == sorted(chosen)
+    assert set(spent.tolist()) <= {0, 3}
+
+
+def test_receivers_that_repeat_or_do_not_exist_are_refused() -> None:
+    with pytest.raises(InputError, match="once"):
+        encode(np.array([1, 1]), 4)
+    with pytest.raises(InputError, match="between 0 and 3"):
+        encode(np.array([4]), 4)
+    assert encode(np.arange(4), 4) == encode(None, 4)
+
+
+def test_pure_releases_pay_their_mu_at_two_endpoints() -> None:
+    event = PureRelease(epsilon=0.1, what="degree histogram")
+    mu = mu_of_pure(epsilon=0.1)
+    assert mu**2 <= 2 * event.cost / UNIT <= mu**2 * (1 + 1e-9)
