@@ -56,23 +56,19 @@ def _dgl(graph: Graph, fan_outs: list[int], dtype: np.dtype[Any], *, fused: bool
 
 
 def pyg(graph: Graph, fan_outs: list[int]) -> Sample:
-    """PyG's NeighborSampler, the engine of NeighborLoader, on a CSC graph of its own making."""
+    """PyG's NeighborLoader, called batch by batch without worker processes.
+
+    It samples a little less: a node reached by an earlier hop is not sampled again by a later one.
+    """
     if find_spec("torch_geometric") is None:
         raise Absent("torch_geometric is not installed")
     if find_spec("torch_sparse") is None and find_spec("pyg_lib") is None:
         raise Absent("torch_geometric samples with torch-sparse or pyg-lib; neither is installed")
     data = import_module("torch_geometric.data")
     loader = import_module("torch_geometric.loader")
-    edge_index = import_module("torch_geometric.edge_index")
     receivers = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr))  # (2 * num_edges,)
-    whole = data.Data(
-        edge_index=edge_index.EdgeIndex(
-            torch.from_numpy(np.stack([graph.neighbors.astype(np.int64), receivers])),
-            sort_order="col",
-        ),
-        num_nodes=graph.num_nodes,
-    )
-
+    edge_index = torch.from_numpy(np.stack([graph.neighbors, receivers]))  # int64
+    whole = data.Data(edge_index=edge_index, num_nodes=graph.num_nodes)
     engine = loader.NeighborLoader(whole, num_neighbors=fan_outs, is_sorted=True)
 
     def sample(roots: NDArray[np.int64], threads: int) -> int:

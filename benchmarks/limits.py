@@ -47,7 +47,7 @@ def lines_touched(graph: Graph, subgraph: Subgraph) -> int:
 @njit(cache=True, nogil=True)
 def _read(
     work: Work,
-    place: int,
+    seat: int,
     neighbors: Neighbors,
     entries: NDArray[np.int64],
     sums: NDArray[np.int64],

@@ -6,34 +6,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vesper.cli.app import main
 from vesper.version import VERSION
 
-
-class Terminal:
-    """Runs `vesper ...` in this process; keeps what it printed."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self._monkeypatch, self._capsys = monkeypatch, capsys
-        self.out = self.err = ""
-
-    def run(self, *arguments: object) -> int:
-        self._monkeypatch.setattr(sys, "argv", ["vesper", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        self.out, self.err = self._capsys.readouterr()
-        assert "Traceback" not in self.err
-        return int(ended.value.code or 0)
-
-
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
-    return Terminal(monkeypatch, capsys)
+if TYPE_CHECKING:
+    from tests.cli.conftest import Terminal
 
 
 @pytest.fixture
@@ -50,7 +32,7 @@ def folders(tmp_path: Path) -> Path:
     return root
 
 
-def test_version_help_and_module(terminal: Terminal) -> None:
+def test_version_help_and_module(terminal: "Terminal") -> None:
     assert terminal.run("--version") == 0
     assert terminal.out == f"vesper {VERSION}\n"
     assert terminal.run("--help") == 0
@@ -63,7 +45,7 @@ def test_version_help_and_module(terminal: Terminal) -> None:
     assert done.stdout == f"vesper {VERSION}\n"
 
 
-def test_check_counts(terminal: Terminal, folders: Path) -> None:
+def test_check_counts(terminal: "Terminal", folders: Path) -> None:
     assert terminal.run("data", "check", folders, "--json") == 0
     facts = json.loads(terminal.out)
     assert facts["nodes"] == 4
@@ -80,7 +62,7 @@ def test_check_counts(terminal: Terminal, folders: Path) -> None:
     assert json.loads(terminal.out)["classes"] is None
 
 
-def test_wrong_input_is_one_message_and_exit_code_2(terminal: Terminal, folders: Path) -> None:
+def test_wrong_input_is_one_message_and_exit_code_2(terminal: "Terminal", folders: Path) -> None:
     bad = {"src": [1, 77], "dst": [2, 2]}
     pq.write_table(pa.table(bad), folders / "data" / "edges.parquet")
     assert terminal.run("data", "check", folders) == 2
@@ -93,7 +75,7 @@ def test_wrong_input_is_one_message_and_exit_code_2(terminal: Terminal, folders:
     assert terminal.run("simulate", "--data", folders) == 2
 
 
-def test_simulate_writes_a_run_and_prints_json(terminal: Terminal, folders: Path) -> None:
+def test_simulate_writes_a_run_and_prints_json(terminal: "Terminal", folders: Path) -> None:
     out = folders.parent / "run"
     common = ("simulate", "--data", folders, "--set", "epochs=1")
     assert terminal.run(*common, "--out", out, "--epsilon", 2, "--seed", 1, "--json") == 0
@@ -120,7 +102,7 @@ def test_simulate_writes_a_run_and_prints_json(terminal: Terminal, folders: Path
     ],
 )
 def test_wrong_settings(
-    terminal: Terminal, folders: Path, arguments: tuple[str, ...], message: str
+    terminal: "Terminal", folders: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     out = folders.parent / "run"
     assert terminal.run("simulate", "--data", folders, "--out", out, *arguments) == 2

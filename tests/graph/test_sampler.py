@@ -382,10 +382,10 @@ def test_a_wrong_step_is_named() -> None:
         sampler.sample(np.array([0]), step=-1)
 
 
-def test_more_edges_than_int32_are_refused() -> None:
+def test_more_than_int32_can_number_is_refused() -> None:
     sampler = Sampler(cliques(1, 30), num_layers=1, max_degree=9, seed=0)
     with (
-        patch.object(sampler_module, "MOST_EDGES", 8),
-        pytest.raises(InputError, match="9 edges, more than 8"),
+        patch.object(sampler_module, "MOST_PLACES", 9),
+        pytest.raises(InputError, match="9 edges for 1 nodes, more than 9"),
     ):
         sampler.sample(np.array([0]), step=0)

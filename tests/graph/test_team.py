@@ -19,12 +19,12 @@ from vesper.graph.team import Work, finish, run, take
 
 @njit(nogil=True)
 def count_pieces(
-    work: Work, place: int, times: NDArray[np.int64], members: NDArray[np.int64]
+    work: Work, seat: int, times: NDArray[np.int64], members: NDArray[np.int64]
 ) -> None:
     piece = take(work)
     while piece >= 0:
         times[piece] += 1
-        members[place] += 1
+        members[seat] += 1
         finish(work)
         piece = take(work)
 
@@ -42,10 +42,10 @@ def test_every_piece_is_done_once(num_pieces: int, num_threads: int) -> None:
 def test_mates_come_and_work_beside_the_caller() -> None:
     both_are_here = threading.Barrier(2)
 
-    def meet(work: Work, place: int, members: NDArray[np.int64]) -> None:
+    def meet(work: Work, seat: int, members: NDArray[np.int64]) -> None:
         piece = take(work)
         both_are_here.wait(timeout=60)
-        members[place] = piece
+        members[seat] = piece
         finish(work)
 
     members = np.full(2, -1, dtype=np.int64)
@@ -94,20 +94,20 @@ def test_a_mate_that_wakes_late_does_what_was_asked_last_and_no_more_than_asked(
         sleep(0.001)
     assert set(calls) == {"second"}
 
-    # More mates than threads allowed: those without a place leave.
+    # More mates than threads allowed: those without a seat leave.
     tasks = list[Callable[[], None]]()
     with patch.object(team._MATES, "ask", lambda task, count: tasks.append(task)):
-        places = list[int]()
+        seats = list[int]()
 
-        def note(work: Work, place: int) -> None:
-            places.append(place)
+        def note(work: Work, seat: int) -> None:
+            seats.append(seat)
             while take(work) >= 0:
                 finish(work)
 
         run(note, num_pieces=4, num_threads=2)
     for _ in range(5):
         tasks[0]()
-    assert places == [0, 1]
+    assert seats == [0, 1]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs os.fork, which Windows has not")

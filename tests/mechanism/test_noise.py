@@ -4,8 +4,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from vesper.errors import InputError
-from vesper.mechanism.noise import BLOCK, NoiseSource, _guide, _thresholds
-from vesper.mechanism.noise_kernels import add_rounded_gaussians
+from vesper.mechanism.noise import BLOCK, NoiseSource, _gaussian
+from vesper.mechanism.noise_kernels import add_draws
 
 
 def draws(scale: float, count: int, *, seed: int = 0) -> NDArray[np.int32]:
@@ -37,7 +37,7 @@ def test_entries_are_independent_across_places() -> None:
 
 
 def test_the_kernel_equals_a_search_in_whole_numbers() -> None:
-    table, guide = _thresholds(5.0), _guide(5.0)
+    table, guide = _gaussian(5.0)
     whole = [(int(h) << 64) + int(low) for h, low in zip(table.high, table.low, strict=True)]
     rng = np.random.default_rng(1)
     bits = rng.integers(0, 2**64, size=(2000, 2), dtype=np.uint64)
@@ -45,7 +45,7 @@ def test_the_kernel_equals_a_search_in_whole_numbers() -> None:
         near = int(table.low[at]) + k % 3 - 1
         bits[k] = table.high[at], min(max(near, 0), 2**64 - 1)
     out = np.zeros(len(bits), dtype=np.int32)
-    add_rounded_gaussians(bits, table.high, table.low, guide, table.offset, out)
+    add_draws(bits, table.high, table.low, guide, table.offset, out)
     for (first, second), value in zip(bits, out, strict=True):
         uniform = (int(first) << 64) + int(second)
         assert value == sum(threshold <= uniform for threshold in whole) - table.offset
@@ -72,3 +72,21 @@ def test_no_noise_cannot_be_asked_for() -> None:
         draws(0.0, 3)
     with pytest.raises(InputError, match="contiguous"):
         NoiseSource.from_os().add_to(np.zeros((4, 4), dtype=np.int32)[:, ::2], scale=1.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.5, 3.0])
+def test_discrete_laplace_is_accepted_and_three_percent_off_is_rejected(epsilon: float) -> None:
+    values = np.zeros(1_000_000, dtype=np.int32)
+    NoiseSource.for_simulation(0).add_laplace_to(values, epsilon=epsilon)
+    cells = np.arange(-int(3 / epsilon) - 1, int(3 / epsilon) + 2)
+    observed = np.array([(values == k).sum() for k in cells])
+
+    def p_value(rate: float) -> float:
+        pmf = np.tanh(rate / 2) * np.exp(-rate * np.abs(cells))
+        counts = np.append(observed, len(values) - observed.sum())
+        expected = np.append(pmf, 1 - pmf.sum()) * len(values)
+        return float(stats.chisquare(counts, expected).pvalue)
+
+    assert p_value(epsilon) > 0.001
+    assert p_value(0.97 * epsilon) < 1e-6
+    assert p_value(1.03 * epsilon) < 1e-6

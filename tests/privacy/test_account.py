@@ -8,7 +8,7 @@ import pytest
 from vesper.errors import BudgetError, InputError
 from vesper.privacy.account import Account, accounts, open_account
 from vesper.privacy.budget import Budget
-from vesper.privacy.events import UNIT, GaussianRelease
+from vesper.privacy.events import UNIT, GaussianRelease, PureRelease
 from vesper.privacy.ledger import Ledger
 from vesper.privacy.participation import noise_std_for
 from vesper.privacy.receipt import Receipt
@@ -94,3 +94,13 @@ def test_what_was_charged_before_a_budget_was_set_counts_against_it(tmp_path: Pa
     assert unlimited.budget is None
     assert opened(tmp_path).fits(FOUR_FIT) == 3
     assert open_account(ledger, "g", num_nodes=4).budget == BUDGET
+
+
+def test_pure_releases_alone_add_up_plainly(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0)
+    account = open_account(ledger, "g", num_nodes=4)
+    for _ in range(2):
+        account.charge(PureRelease(epsilon=0.1, what="degrees"), None, run="r")
+    assert account.spent_epsilon() == pytest.approx(0.2)
+    account.charge(GaussianRelease(noise_std=1000.0), None, run="r")
+    assert account.spent_epsilon() > 0.2

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from vesper.cli import data, demo, prepare, simulate
+from vesper.cli import budget, data, degrees, demo, plan, prepare, simulate
 from vesper.errors import VesperError
 from vesper.version import VERSION
 
@@ -30,6 +30,9 @@ app = typer.Typer(
 )
 app.add_typer(data.app, name="data")
 app.command("prepare")(prepare.prepare)
+app.command("degrees")(degrees.degrees)
+app.command("plan")(plan.plan)
+app.add_typer(budget.app, name="budget")
 app.command("simulate")(simulate.simulate)
 app.command("demo")(demo.demo)
 
@@ -62,7 +65,7 @@ def _stop(signum: int, frame: FrameType | None) -> None:
 
 def main() -> None:
     """Run the command line; a user's mistake ends in one message and its exit code."""
-    signal.signal(signal.SIGINT, _stop)
+    before = signal.signal(signal.SIGINT, _stop)
     try:
         app()
     except VesperError as error:
@@ -71,3 +74,5 @@ def main() -> None:
     except Stopped:
         typer.echo("vesper: stopped by the user; what was not finished is not there", err=True)
         sys.exit(130)
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,8 +1,8 @@
 """One hop outwards: the sampled rows of the nodes reached so far, in global node numbers.
 
 Two passes over the rows. `measure_rows` reads where each row starts, which fixes where its draws
-go; `draw_rows` fills them, any piece by any thread. Both are bound by random reads of
-memory, so both ask for what they will need some rows ahead.
+go; `draw_rows` fills them, any piece by any thread. Both are bound by random reads of memory, so
+both ask for what they will need some rows ahead.
 
 Indices are unsigned throughout: Numba tests signed ones for being negative, at every access.
 """
@@ -18,7 +18,6 @@ from vesper.graph.team import Work, finish, take
 
 ROWS_AHEAD = 16
 """Rows drawn before the neighbours of the first are read: more than a core can have in flight."""
-
 
 ROWS_A_PIECE = 512
 """Rows that a thread takes at a time: a tenth of a millisecond of work."""
@@ -49,7 +48,7 @@ def measure_rows(
 @njit(cache=True, nogil=True)
 def draw_rows(
     work: Work,
-    place: int,
+    seat: int,
     neighbors: Neighbors,
     nodes: NDArray[np.int64],
     starts: NDArray[np.int64],
@@ -64,7 +63,7 @@ def draw_rows(
 
     Args:
         work: pieces of `ROWS_A_PIECE` rows.
-        place: of this thread in the team.
+        seat: of this thread in the team.
         neighbors: rows of the graph.
         nodes: (num_rows,) whose rows to draw.
         starts: (num_rows,) from `measure_rows`, as are the next two.
@@ -89,8 +88,8 @@ def draw_rows(
             first,
             last,
             drawn,
-            taken[place],
-            marks[place],
+            taken[seat],
+            marks[seat],
         )
         finish(work)
         piece = take(work)

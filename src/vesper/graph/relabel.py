@@ -6,8 +6,17 @@ Every thread sets bits of drawn nodes in a bitmap of its own; the union of the b
 nodes known before is the set of new nodes, whoever set which bit. Reading the bits in order numbers
 them. Ascending numbers also make the caller's gather of feature rows run forward through memory.
 
-A bitmap is num_nodes / 8 bytes (products: 306 KB) and stays in cache, where a hash table or a stamp
-for each node would not.
+Measured alternatives, ms for the second hop of a batch, one thread, Reddit-size / products-size:
+
+| | ms |
+| --- | --- |
+| hash table of the drawn, in order of appearance | 2.6 / 2.1 |
+| a stamp for each node, in order of appearance | 1.6 / 2.8 |
+| bitmap, place = bits set before (rank) | 0.6 / 1.0 |
+| bitmap, places written to a table for each node | 0.3 / 1.1 |
+
+The first two work on one thread only: who comes first would depend on who runs first. The last is
+the simplest of the four and is what is here.
 """
 
 import numpy as np
@@ -70,7 +79,7 @@ def find_new(
 @njit(cache=True, nogil=True)
 def place_new(
     work: Work,
-    place: int,
+    seat: int,
     new: NDArray[np.uint64],
     counts: NDArray[np.int64],
     num_placed: int,
@@ -98,7 +107,7 @@ def place_new(
 @njit(cache=True, nogil=True)
 def look_up(
     work: Work,
-    place: int,
+    seat: int,
     drawn: Neighbors,
     places: NDArray[np.int32],
     indices: NDArray[np.int32],

@@ -32,14 +32,15 @@ from vesper.graph.team import run
 EDGES_A_THREAD = 1 << 14
 """Hops with fewer edges than this for each thread are not worth waking another thread."""
 
-MOST_EDGES = np.iinfo(np.int32).max
+MOST_PLACES = int(np.iinfo(np.int32).max)
 """Blocks have int32 indices."""
 
 
 class Sampler:
-    """Samples batch after batch from one graph, with scratch of about 4 bytes a node.
+    """Samples batch after batch from one graph.
 
-    One call at a time uses the scratch; calls from other threads wait.
+    Keeps scratch of 4 bytes a node and a bit a node for each thread. One call at a time uses it;
+    calls from other threads wait.
 
     Args:
         graph: what to sample from; fewer than 2^32 nodes.
@@ -95,7 +96,7 @@ class Sampler:
         _check_word("step", step)
         with self._lock:
             self._seen.fill(0)
-            self._marks.fill(0)
+            self._marks.fill(0)  # an interrupted call may have left some
             if place_roots(roots, self._seen, self._places):
                 values, counts = np.unique(roots, return_counts=True)
                 repeated = values[counts > 1]
@@ -117,10 +118,10 @@ class Sampler:
         indptr = np.empty(len(receivers) + 1, dtype=np.int64)
         longest = measure_rows(self._indptr, receivers, self._max_degree, starts, degrees, indptr)
         num_edges = int(indptr[-1])
-        if num_edges > MOST_EDGES:
+        if num_edges + len(receivers) > MOST_PLACES:
             raise InputError(
-                f"a hop would sample {num_edges} edges, more than {MOST_EDGES}; "
-                "take smaller batches, fewer layers or a lower max_degree"
+                f"a hop would sample {num_edges} edges for {len(receivers)} nodes, more than "
+                f"{MOST_PLACES} together; take smaller batches, fewer layers or a lower max_degree"
             )
         threads = min(self._num_threads, max(1, num_edges // EDGES_A_THREAD))
         if self._taken.shape[1] * 64 < longest:

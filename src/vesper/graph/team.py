@@ -51,10 +51,10 @@ def add(work: Work, counter: int, amount: int) -> int:
 
 
 def run(kernel: Callable[..., None], *arguments: Any, num_pieces: int, num_threads: int) -> None:
-    """Call kernel(work, place, *arguments) on up to num_threads threads until all is done.
+    """Call kernel(work, seat, *arguments) on up to num_threads threads until all is done.
 
     Args:
-        kernel: compiled with nogil=True; `place`, from 0 to num_threads - 1, differs between
+        kernel: compiled with nogil=True; `seat`, from 0 to num_threads - 1, differs between
             threads and says which scratch is theirs.
         arguments: what the kernel gets after those.
         num_pieces: how many pieces there are to take.
@@ -63,9 +63,9 @@ def run(kernel: Callable[..., None], *arguments: Any, num_pieces: int, num_threa
     work = np.array([num_pieces, 0, 0, 1], dtype=np.int64)
 
     def help_out() -> None:
-        place = add(work, JOINED, 1)
-        if place < num_threads:
-            kernel(work, place, *arguments)
+        seat = add(work, JOINED, 1)
+        if seat < num_threads:
+            kernel(work, seat, *arguments)
 
     _MATES.ask(help_out, min(num_threads, num_pieces) - 1)
     kernel(work, 0, *arguments)

@@ -19,7 +19,11 @@ from cryptography.hazmat.primitives.ciphers.modes import CTR
 from numpy.typing import NDArray
 
 from vesper.errors import InputError
-from vesper.mechanism.rounded_gaussian import Thresholds, thresholds
+from vesper.mechanism import discrete_laplace, rounded_gaussian
+from vesper.mechanism.rounded_gaussian import Thresholds
+
+Law = tuple[Thresholds, NDArray[np.int32]]
+"""A table of thresholds and where to start looking in it."""
 
 BLOCK = 1 << 18
 """Draws made at a time: 4 MiB of bits."""
@@ -45,28 +49,40 @@ class NoiseSource:
 
     def add_to(self, values: NDArray[np.int32], *, scale: float) -> None:
         """Add an independent round(scale * N(0, 1)) to every entry, in place."""
-        from vesper.mechanism.noise_kernels import add_rounded_gaussians
+        self._add(values, _gaussian(scale))
+
+    def add_laplace_to(self, values: NDArray[np.int32], *, epsilon: float) -> None:
+        """Add an independent K with P(K = k) proportional to exp(-epsilon |k|), in place."""
+        self._add(values, _laplace(epsilon))
+
+    def _add(self, values: NDArray[np.int32], law: Law) -> None:
+        from vesper.mechanism.noise_kernels import add_draws
 
         if not values.flags.c_contiguous:
             raise InputError("Expected a contiguous array to add noise to.")
-        table = _thresholds(scale)
-        guide = _guide(scale)
+        table, guide = law
         flat = values.reshape(-1)
         zeros = bytes(16 * min(BLOCK, len(flat)))
         for start in range(0, len(flat), BLOCK):
             block = flat[start : start + BLOCK]
             raw = self._stream.update(zeros[: 16 * len(block)])
             bits = np.frombuffer(raw, dtype="<u8").reshape(-1, 2)  # (draws, 2)
-            add_rounded_gaussians(bits, table.high, table.low, guide, table.offset, block)
+            add_draws(bits, table.high, table.low, guide, table.offset, block)
 
 
 @lru_cache(maxsize=16)
-def _thresholds(scale: float) -> Thresholds:
-    return thresholds(scale)
+def _gaussian(scale: float) -> Law:
+    table = rounded_gaussian.thresholds(scale)
+    return table, _guide(table)
 
 
 @lru_cache(maxsize=16)
-def _guide(scale: float) -> NDArray[np.int32]:
+def _laplace(epsilon: float) -> Law:
+    table = discrete_laplace.thresholds(epsilon)
+    return table, _guide(table)
+
+
+def _guide(table: Thresholds) -> NDArray[np.int32]:
     """For each value of the first 16 bits: how many thresholds lie surely below."""
     starts = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)  # (65536,)
-    return np.searchsorted(_thresholds(scale).high, starts, side="left").astype(np.int32)
+    return np.searchsorted(table.high, starts, side="left").astype(np.int32)

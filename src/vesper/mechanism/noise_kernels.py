@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 
 @njit(cache=True)
-def add_rounded_gaussians(
+def add_draws(
     bits: NDArray[np.uint64],
     high: NDArray[np.uint64],
     low: NDArray[np.uint64],

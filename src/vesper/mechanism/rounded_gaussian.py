@@ -47,7 +47,11 @@ def thresholds(scale: float) -> Thresholds:
         raise InputError(
             f"Expected noise between 0.25 and {LARGEST_SCALE} grid steps, got {scale:g}."
         )
-    pmf = probabilities(scale)  # of 0, 1, .., offset
+    return tabulate(probabilities(scale))
+
+
+def tabulate(pmf: list[int]) -> Thresholds:
+    """Turn numbers proportional to P(K = 0), P(K = 1), .. of a symmetric law into a table."""
     offset = len(pmf) - 1
     total = pmf[0] + 2 * sum(pmf[1:])
     cumulative = 0
@@ -64,13 +68,13 @@ def probabilities(scale: float) -> list[int]:
     """Give numbers proportional to P(K = k) for k = 0, 1, .. up to TAIL standard deviations."""
     one = 1 << PRECISION
     step = Fraction(1) / Fraction(scale)  # the grid step in standard deviations
-    half_square = _fixed(step * step / 4)  # (1 / 2t)^2
-    ratio = _exp_minus(_fixed(step * step / 2))  # phi(h) / phi(0)
+    half_square = fixed(step * step / 4)  # (1 / 2t)^2
+    ratio = exp_minus(fixed(step * step / 2))  # phi(h) / phi(0)
     twice = ratio * ratio >> PRECISION
     density, factor = one, ratio  # phi(k h), phi((k + 1) h) / phi(k h)
     pmf = []
     for k in range(int(TAIL * scale) + 2):
-        pmf.append(density * _hermite_series(_fixed(k * step), half_square) >> PRECISION)
+        pmf.append(density * _hermite_series(fixed(k * step), half_square) >> PRECISION)
         density = density * factor >> PRECISION
         factor = factor * twice >> PRECISION
     return pmf
@@ -91,7 +95,7 @@ def _hermite_series(x: int, half_square: int) -> int:
             return total
 
 
-def _exp_minus(x: int) -> int:
+def exp_minus(x: int) -> int:
     """exp(-x) in fixed point, by its series after halving the argument."""
     halvings = 8
     x >>= halvings
@@ -104,5 +108,6 @@ def _exp_minus(x: int) -> int:
     return total
 
 
-def _fixed(value: Fraction) -> int:
+def fixed(value: Fraction) -> int:
+    """Whole numbers of 2^-PRECISION, rounded down."""
     return (value.numerator << PRECISION) // value.denominator

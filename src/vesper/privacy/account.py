@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from vesper.errors import BudgetError, InputError
 from vesper.privacy.budget import Budget, finite
 from vesper.privacy.events import UNIT, Event
-from vesper.privacy.gaussian import epsilon_of
 from vesper.privacy.ledger import Ledger
-from vesper.privacy.participation import cap_for, mu_for
+from vesper.privacy.participation import cap_for, spent_epsilon
 from vesper.privacy.receipt import _SEAL, Receipt
 from vesper.privacy.receivers import Receivers, add_cost, encode
 
@@ -39,6 +38,7 @@ class Account:
         self.budget = budget
         self.cap = LARGEST_CAP if budget is None else math.floor(cap_for(budget=budget) * UNIT)
         self.spent: NDArray[np.int64] = np.zeros(num_nodes, dtype=np.int64)
+        self._pure: float | None = 0.0  # sum of pure epsilons while nothing else was charged
         self._catch_up()
 
     @property
@@ -65,7 +65,8 @@ class Account:
         """Epsilon of everything charged so far, at `delta` or else the budget's."""
         if delta is None:
             delta = self.budget.delta if self.budget else DEFAULT_DELTA
-        return epsilon_of(mu=mu_for(spent=int(self.spent.max()) / UNIT), delta=delta)
+        composed = spent_epsilon(spent=int(self.spent.max()) / UNIT, delta=delta)
+        return composed if self._pure is None else min(composed, self._pure)
 
     def fits(self, event: Event) -> int:
         """How many more such events fit when every node receives them."""
@@ -76,6 +77,9 @@ class Account:
         for entry in self._ledger.entries(after=self._seen):
             if entry.graph == self._graph and entry.cost:
                 add_cost(entry.receivers, entry.cost, self.spent)
+                if self._pure is not None:
+                    pure = entry.facts.get("epsilon")
+                    self._pure = None if pure is None else self._pure + pure
             self._seen = entry.sequence
 
     def _refusal(self, event: Event) -> BudgetError:

@@ -126,6 +126,10 @@ class Ledger:
             previous, expected = digest, expected + 1
         return None if self.head() == (expected - 1, previous) else expected
 
+    def contains(self, digest: str) -> bool:
+        """Whether the chain once ended with this digest (hex): a head noted elsewhere."""
+        return any(row[0].hex() == digest for row in self._db.execute("SELECT digest FROM entries"))
+
 
 def chained(previous: bytes, line: tuple[Any, ...]) -> bytes:
     """Digest one entry together with everything before it."""

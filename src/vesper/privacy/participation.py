@@ -26,6 +26,9 @@ EDGE_ROWS = 2.0
 COST_GRAIN = 2.0**-40
 """Planned noise leaves room for a ledger that rounds each charge up to a multiple of this."""
 
+SAMPLING_SLACK = 2.0**-80
+"""How far drawn noise may be from its law, in total variation, over 10^9 draws (claim R-GRID)."""
+
 ROUND_UP, ROUND_DOWN = 1 + 2.0**-50, 1 - 2.0**-50  # more than four roundings of 2^-53
 
 
@@ -48,6 +51,18 @@ def node_rows(*, max_degree: int, row_norm: float) -> float:
     return max_degree + row_norm * row_norm
 
 
+def usable_delta(delta: float) -> float:
+    """What is left of delta for the Gaussian law once the sampling of noise has its share."""
+    expect(
+        SAMPLING_SLACK * 2 < delta < 1,
+        name="delta",
+        wanted=f"delta between {SAMPLING_SLACK * 2:.0e} and 1",
+        got=delta,
+        remedy="give a number such as 1e-6; noise is not drawn more exactly than that",
+    )
+    return (delta - SAMPLING_SLACK) * ROUND_DOWN
+
+
 def cap_for(*, budget: Budget, rows: float = EDGE_ROWS) -> float:
     """c_max = mu^2 / rows: what one node may receive, rounded down.
 
@@ -63,7 +78,7 @@ def cap_for(*, budget: Budget, rows: float = EDGE_ROWS) -> float:
     Proof: docs/claims/L-FILTER.md.
     """
     expect_positive("rows", rows)
-    mu = mu_of(epsilon=finite(budget).epsilon, delta=budget.delta)
+    mu = mu_of(epsilon=finite(budget).epsilon, delta=usable_delta(budget.delta))
     return mu * mu / rows * ROUND_DOWN
 
 
@@ -86,6 +101,11 @@ def mu_for(*, spent: float, rows: float = EDGE_ROWS) -> float:
     expect_not_negative("spent", spent)
     expect_positive("rows", rows)
     return math.sqrt(rows * spent) * ROUND_UP
+
+
+def spent_epsilon(*, spent: float, delta: float, rows: float = EDGE_ROWS) -> float:
+    """Epsilon at `delta` when the largest c_v is `spent`, rounded up."""
+    return epsilon_of(mu=mu_for(spent=spent, rows=rows), delta=usable_delta(delta))
 
 
 def noise_std_for(
@@ -141,7 +161,7 @@ def epsilon_for(
     if releases == 0:
         return 0.0
     charge = charge_of(noise_std=noise_std, endpoint_shift=endpoint_shift)
-    return epsilon_of(mu=mu_for(spent=releases * charge, rows=rows), delta=delta)
+    return spent_epsilon(spent=releases * charge, delta=delta, rows=rows)
 
 
 def releases_left(

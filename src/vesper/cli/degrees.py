@@ -1,0 +1,106 @@
+"""`vesper degrees`: the private degree histogram, charged to the ledger."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vesper.cli.show import print_json, shown_progress
+
+if TYPE_CHECKING:
+    from vesper.mechanism.degree_histogram import DegreeHistogram
+
+
+def degrees(
+    folder: Annotated[Path, typer.Argument(help="Folder with data/, or the data party's own.")],
+    epsilon: Annotated[float, typer.Option(help="What the histogram may cost.")] = 0.1,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Ledger to charge; default: ledger.sqlite beside the data.")
+    ] = None,
+    as_paper: Annotated[
+        bool, typer.Option(help="Noise of the paper, which costs twice the epsilon it names.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Release how many nodes have which degree, privately, and say what follows from it."""
+    from vesper.graph.holdings import open_data
+    from vesper.mechanism.degree_histogram import cost_of, release_histogram
+    from vesper.mechanism.fingerprint import fingerprint
+    from vesper.mechanism.noise import NoiseSource
+    from vesper.privacy.account import open_account
+    from vesper.privacy.key import key_of
+    from vesper.privacy.ledger import Ledger
+
+    inner = folder / "data" if (folder / "data").is_dir() else folder
+    with shown_progress() as progress:
+        graph = open_data(inner, progress=progress).graph
+    opened = Ledger(ledger or inner / "ledger.sqlite", clock=time.time)
+    name = fingerprint(graph, key=key_of(opened))
+    account = open_account(opened, name, num_nodes=graph.num_nodes)
+    event = cost_of(epsilon, as_paper=as_paper)
+    histogram = release_histogram(
+        graph,
+        event=event,
+        receipt=account.charge(event, None, run="degrees"),
+        fingerprint=name,
+        noise=NoiseSource.from_os(),
+        as_paper=as_paper,
+    )
+    advice = advise(histogram)
+    if as_json:
+        print_json(
+            {
+                "counts": list(histogram.counts),
+                "epsilon": epsilon,
+                "spent_epsilon": histogram.epsilon,
+                "total_spent_epsilon": account.spent_epsilon(),
+                "mean_degree_at_least": histogram.mean_degree_at_least,
+                "isolated_share": histogram.isolated_share,
+                "as_paper": as_paper,
+                "ledger": str(opened.path),
+                "advice": advice,
+            }
+        )
+        return
+    _draw(histogram)
+    if as_paper:
+        typer.echo(
+            f"As in the paper: scale 2 / {epsilon:g} a bin. One edge moves four bins by one, not "
+            f"two, so this cost epsilon {histogram.epsilon:g}."
+        )
+    typer.echo(advice)
+    typer.echo(f"charged epsilon {histogram.epsilon:g} to {opened.path}")
+
+
+def advise(histogram: "DegreeHistogram") -> str:
+    """Say in a line whether the graph is dense, and what to try."""
+    import math
+
+    mean = histogram.mean_degree_at_least
+    nodes = max(sum(histogram.counts), 2.0)
+    above = sum(histogram.counts[6:]) / nodes
+    if mean > math.log(nodes):
+        kind, hint = "dense", "sums carry far above the noise: two hops, little degree channel"
+    elif mean > 5:
+        kind, hint = "medium", "try one and two hops, with some degree channel"
+    else:
+        kind, hint = "sparse", "try one hop with a strong degree channel; more hops add noise"
+    minimum = 10 if mean > math.log(nodes) else 5 if mean > 5 else 3
+    return (
+        f"{kind}: mean degree at least {mean:.1f}, {histogram.isolated_share:.0%} isolated, "
+        f"{above:.0%} above 5. {hint}. For a clamped GCN try a minimum degree of {minimum}; "
+        f"the sum is best at every degree."
+    )
+
+
+def _draw(histogram: "DegreeHistogram") -> None:
+    from rich.console import Console
+
+    console = Console()
+    width = max(20, console.width - 24)
+    largest = max(*histogram.counts, 1.0)
+    last = len(histogram.counts) - 1
+    for k, count in enumerate(histogram.counts):
+        bar = "█" * round(width * max(count, 0.0) / largest)
+        console.print(f"{'>=' if k == last else '  '}{k:>3} {count:>12,.0f} {bar}", highlight=False)
