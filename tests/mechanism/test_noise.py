@@ -38,17 +38,41 @@ def test_entries_are_independent_across_places() -> None:
 
 def test_the_kernel_equals_a_search_in_whole_numbers() -> None:
     table, guide = _gaussian(5.0)
-    whole = [(int(h) << 64) + int(low) for h, low in zip(table.high, table.low, strict=True)]
     rng = np.random.default_rng(1)
-    bits = rng.integers(0, 2**64, size=(2000, 2), dtype=np.uint64)
-    for k, at in enumerate(rng.integers(0, len(whole), size=600)):  # ties and near ties
-        near = int(table.low[at]) + k % 3 - 1
-        bits[k] = table.high[at], min(max(near, 0), 2**64 - 1)
-    out = np.zeros(len(bits), dtype=np.int32)
-    add_draws(bits, table.high, table.low, guide, table.offset, out)
-    for (first, second), value in zip(bits, out, strict=True):
-        uniform = (int(first) << 64) + int(second)
-        assert value == sum(threshold <= uniform for threshold in whole) - table.offset
+    bits = rng.integers(0, 2**64, size=2000, dtype=np.uint64)
+    chosen = rng.integers(0, len(table.high), size=600)
+    for k, at in enumerate(chosen):  # ties, and neighbours of ties
+        bits[k] = min(max(int(table.high[at]) + k % 3 - 1, 0), 2**64 - 1)
+    out, ties = np.zeros(len(bits), dtype=np.int32), np.empty(len(bits), dtype=np.int64)
+    tied = set(ties[: add_draws(bits, table.high, guide, table.offset, out, ties)].tolist())
+    assert tied == set(np.flatnonzero(np.isin(bits, table.high)).tolist())
+    assert len(tied) >= 200
+    for k, (uniform, value) in enumerate(zip(bits, out, strict=True)):
+        expected = int((table.high < uniform).sum()) - table.offset
+        assert value == (0 if k in tied else expected)
+
+
+def test_ties_are_decided_by_the_next_64_bits() -> None:
+    table, _ = _gaussian(5.0)
+    whole = [(int(h) << 64) + int(low) for h, low in zip(table.high, table.low, strict=True)]
+    for at in range(len(whole)):
+        for second in (0, int(table.low[at]) - 1, int(table.low[at]), 2**64 - 1):
+            if second >= 0:
+                uniform = (int(table.high[at]) << 64) + second
+                passed = sum(threshold <= uniform for threshold in whole)
+                assert table.draw(int(table.high[at]), second) == passed - table.offset
+
+
+def test_a_tie_in_the_stream_is_drawn_with_more_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    table, _ = _gaussian(5.0)
+    at = table.offset + 3
+    words = [np.array([table.high[at], 2**63], dtype=np.uint64), np.array([table.low[at]])]
+    source = NoiseSource.for_simulation(0)
+    monkeypatch.setattr(source, "_bits", lambda count: words.pop(0))
+    values = np.zeros(2, dtype=np.int32)
+    source.add_to(values, scale=5.0)
+    assert values[0] == at + 1 - table.offset
+    assert words == []
 
 
 def test_sources() -> None:

@@ -3,6 +3,8 @@
     bits = AES-CTR(key),   key from the operating system
     K    = number of thresholds that a 128-bit uniform number has passed, minus the offset
 
+The first 64 bits decide, but for one draw in about 2^50; only then are the next 64 made.
+
 A source made by `from_os` is private. One made by `for_simulation` is the same machine with a key
 made from a seed: everyone can repeat it, so nothing that used it is private, and results say so.
 There is no way to save or restore a source.
@@ -25,8 +27,8 @@ from vesper.mechanism.rounded_gaussian import Thresholds
 Law = tuple[Thresholds, NDArray[np.int32]]
 """A table of thresholds and where to start looking in it."""
 
-BLOCK = 1 << 18
-"""Draws made at a time: 4 MiB of bits."""
+BLOCK = 1 << 15
+"""Draws made at a time: 256 KiB of bits, which stay in the cache."""
 
 
 class NoiseSource:
@@ -35,6 +37,9 @@ class NoiseSource:
     def __init__(self, key: bytes, *, is_private: bool) -> None:
         self.is_private = is_private
         self._stream = Cipher(AES(key), CTR(bytes(16))).encryptor()
+        self._zeros = bytes(8 * BLOCK)
+        self._buffer = bytearray(8 * BLOCK + 15)  # the cipher asks for a block of room
+        self._ties = np.empty(BLOCK, dtype=np.int64)
 
     @classmethod
     def from_os(cls) -> "NoiseSource":
@@ -62,12 +67,18 @@ class NoiseSource:
             raise InputError("Expected a contiguous array to add noise to.")
         table, guide = law
         flat = values.reshape(-1)
-        zeros = bytes(16 * min(BLOCK, len(flat)))
         for start in range(0, len(flat), BLOCK):
             block = flat[start : start + BLOCK]
-            raw = self._stream.update(zeros[: 16 * len(block)])
-            bits = np.frombuffer(raw, dtype="<u8").reshape(-1, 2)  # (draws, 2)
-            add_draws(bits, table.high, table.low, guide, table.offset, block)
+            bits = self._bits(len(block))  # (draws,)
+            num_ties = add_draws(bits, table.high, guide, table.offset, block, self._ties)
+            tied = [(int(k), int(bits[k])) for k in self._ties[:num_ties]]  # before more bits
+            for k, first in tied:
+                block[k] += table.draw(first, int(self._bits(1)[0]))
+
+    def _bits(self, count: int) -> NDArray[np.uint64]:
+        """Give the next `count` words of the stream; the array is good until the next call."""
+        self._stream.update_into(memoryview(self._zeros)[: 8 * count], self._buffer)
+        return np.frombuffer(self._buffer, dtype="<u8", count=count)
 
 
 @lru_cache(maxsize=16)

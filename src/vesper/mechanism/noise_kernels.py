@@ -9,20 +9,26 @@ from numpy.typing import NDArray
 def add_draws(
     bits: NDArray[np.uint64],
     high: NDArray[np.uint64],
-    low: NDArray[np.uint64],
     guide: NDArray[np.int32],
     offset: int,
     out: NDArray[np.int32],
-) -> None:
+    ties: NDArray[np.int64],
+) -> int:
     """Add one draw to each entry: walk from the guide to the first threshold above the bits.
 
-    The first 64 bits decide; only where they equal a threshold's are the next 64 looked at.
+    Where the 64 bits equal those of a threshold they do not decide: the place is written to `ties`
+    and nothing is added. Returns the number of ties, about one in 2^50 draws.
     """
+    num_ties = 0
+    last = len(high) - 1
     for k in range(len(out)):
-        first = bits[k, 0]
-        at = guide[first >> np.uint64(48)]
-        while at < len(high) and (
-            first > high[at] or (first == high[at] and bits[k, 1] >= low[at])
-        ):
+        uniform = bits[k]
+        at = guide[uniform >> np.uint64(48)]
+        while at <= last and uniform > high[at]:
             at += 1
-        out[k] += at - offset
+        if at <= last and uniform == high[at]:
+            ties[num_ties] = k
+            num_ties += 1
+        else:
+            out[k] += at - offset
+    return num_ties

@@ -40,6 +40,16 @@ class Thresholds:
     low: NDArray[np.uint64]
     offset: int
 
+    def draw(self, first: int, second: int) -> int:
+        """Give the value that 128 bits, in two words, stand for: slow, exact, for ties."""
+        uniform = (first << 64) + second
+        passed = int(np.searchsorted(self.high, np.uint64(first), side="left"))
+        while passed < len(self.high):
+            if (int(self.high[passed]) << 64) + int(self.low[passed]) > uniform:
+                break
+            passed += 1
+        return passed - self.offset
+
 
 def thresholds(scale: float) -> Thresholds:
     """Tabulate P(K <= k) for k = -offset .. offset - 1 at t = `scale`."""
