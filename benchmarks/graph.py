@@ -148,16 +148,28 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
+def one_graph(
+    name: str, num_nodes: int, num_edges: int, num_batches: int
+) -> tuple[list[str], str, str]:
+    """Rows of the three tables; graph and peers are let go before the next graph."""
+    say(f"{name}: generating {2 * num_edges:,} directed edges")
+    graph = synthetic_graph(num_nodes, num_edges)
+    say(f"{name}: sampling {num_batches} batches with each")
+    everyone = measure(graph, num_batches)
+    return (
+        list(sampling_rows(name, everyone)),
+        limit_row(name, graph, everyone),
+        bytes_row(name, graph),
+    )
+
+
 def report(sizes: dict[str, tuple[int, int]], num_batches: int, command: str) -> str:
     sampling, limits, at_rest = list[str](), list[str](), list[str]()
-    for name, (num_nodes, num_edges) in sizes.items():
-        say(f"{name}: generating {2 * num_edges:,} directed edges")
-        graph = synthetic_graph(num_nodes, num_edges)
-        say(f"{name}: sampling {num_batches} batches with each")
-        everyone = measure(graph, num_batches)
-        sampling += sampling_rows(name, everyone)
-        limits.append(limit_row(name, graph, everyone))
-        at_rest.append(bytes_row(name, graph))
+    for name, size in sizes.items():
+        rows, limit, stored = one_graph(name, *size, num_batches)
+        sampling += rows
+        limits.append(limit)
+        at_rest.append(stored)
     return "\n".join(
         [
             "# Graph: sampling and bytes an edge",

@@ -67,7 +67,8 @@ def pyg(graph: Graph, fan_outs: list[int]) -> Sample:
     data = import_module("torch_geometric.data")
     loader = import_module("torch_geometric.loader")
     receivers = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr))  # (2 * num_edges,)
-    edge_index = torch.from_numpy(np.stack([graph.neighbors, receivers]))  # int64
+    edge_index = torch.empty(2, len(receivers), dtype=torch.int64)
+    edge_index[0], edge_index[1] = (torch.from_numpy(a) for a in (graph.neighbors, receivers))
     whole = data.Data(edge_index=edge_index, num_nodes=graph.num_nodes)
     engine = loader.NeighborLoader(whole, num_neighbors=fan_outs, is_sorted=True)
 
@@ -135,18 +136,19 @@ def _plain_hop(
         num_nodes += 1
     for node in receivers:
         start, degree = graph_indptr[node], graph_indptr[node + 1] - graph_indptr[node]
-        for k in range(min(degree, fan_out)):
-            position = np.int64(k)
+        row = positions[: min(degree, fan_out)]
+        for k in range(len(row)):
+            row[k] = k
             if degree > fan_out:
                 top = degree - fan_out + k
                 counter, drawn = below(counter, np.uint64(top + 1))
-                position = np.int64(drawn)
+                row[k] = drawn
                 for j in range(k):
-                    if positions[j] == position:
-                        position = top
-                        break
-            positions[k] = position
-            neighbor = neighbors[start + position]
+                    if row[j] == np.int64(drawn):
+                        row[k] = top
+        for k in range(len(row)):
+            row[k] = neighbors[start + row[k]]
+        for neighbor in row:
             if places[neighbor] < 0:
                 places[neighbor] = num_nodes
                 nodes[num_nodes] = neighbor

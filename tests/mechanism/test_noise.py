@@ -4,13 +4,15 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from vesper.errors import InputError
-from vesper.mechanism.noise import BLOCK, NoiseSource, _gaussian
+from vesper.mechanism.law import table_of
+from vesper.mechanism.noise import BLOCK, NoiseSource
 from vesper.mechanism.noise_kernels import add_draws
+from vesper.mechanism.rounded_gaussian import RoundedGaussian
 
 
 def draws(scale: float, count: int, *, seed: int = 0) -> NDArray[np.int32]:
     values = np.zeros(count, dtype=np.int32)
-    NoiseSource.for_simulation(seed).add_to(values, scale=scale)
+    NoiseSource.for_simulation(seed).add_gaussian_to(values, scale=scale)
     return values
 
 
@@ -36,15 +38,16 @@ def test_entries_are_independent_across_places() -> None:
         assert abs(np.corrcoef(values[:-lag], values[lag:])[0, 1]) < 0.005
 
 
-def test_the_kernel_equals_a_search_in_whole_numbers() -> None:
-    table, guide = _gaussian(5.0)
+def test_the_kernel_equals_a_count_of_thresholds_and_reports_ties() -> None:
+    table = table_of(RoundedGaussian(5.0))
     rng = np.random.default_rng(1)
     bits = rng.integers(0, 2**64, size=2000, dtype=np.uint64)
     chosen = rng.integers(0, len(table.high), size=600)
     for k, at in enumerate(chosen):  # ties, and neighbours of ties
         bits[k] = min(max(int(table.high[at]) + k % 3 - 1, 0), 2**64 - 1)
     out, ties = np.zeros(len(bits), dtype=np.int32), np.empty(len(bits), dtype=np.int64)
-    tied = set(ties[: add_draws(bits, table.high, guide, table.offset, out, ties)].tolist())
+    num_ties = add_draws(bits, table.high, table.guide, table.offset, out, ties)
+    tied = set(ties[:num_ties].tolist())
     assert tied == set(np.flatnonzero(np.isin(bits, table.high)).tolist())
     assert len(tied) >= 200
     for k, (uniform, value) in enumerate(zip(bits, out, strict=True)):
@@ -52,27 +55,17 @@ def test_the_kernel_equals_a_search_in_whole_numbers() -> None:
         assert value == (0 if k in tied else expected)
 
 
-def test_ties_are_decided_by_the_next_64_bits() -> None:
-    table, _ = _gaussian(5.0)
-    whole = [(int(h) << 64) + int(low) for h, low in zip(table.high, table.low, strict=True)]
-    for at in range(len(whole)):
-        for second in (0, int(table.low[at]) - 1, int(table.low[at]), 2**64 - 1):
-            if second >= 0:
-                uniform = (int(table.high[at]) << 64) + second
-                passed = sum(threshold <= uniform for threshold in whole)
-                assert table.draw(int(table.high[at]), second) == passed - table.offset
-
-
-def test_a_tie_in_the_stream_is_drawn_with_more_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    table, _ = _gaussian(5.0)
+def test_a_tie_in_the_stream_is_decided_by_more_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = table_of(RoundedGaussian(5.0))
     at = table.offset + 3
-    words = [np.array([table.high[at], 2**63], dtype=np.uint64), np.array([table.low[at]])]
-    source = NoiseSource.for_simulation(0)
-    monkeypatch.setattr(source, "_bits", lambda count: words.pop(0))
-    values = np.zeros(2, dtype=np.int32)
-    source.add_to(values, scale=5.0)
-    assert values[0] == at + 1 - table.offset
-    assert words == []
+    for second, passed in ((int(table.low[at]) - 2, at), (int(table.low[at]) + 2, at + 1)):
+        words = [[int(table.high[at]), 2**63], [second]]
+        source = NoiseSource.for_simulation(0)
+        monkeypatch.setattr(source, "_bits", lambda count, w=words: np.array(w.pop(0), dtype="u8"))
+        values = np.zeros(2, dtype=np.int32)
+        source.add_gaussian_to(values, scale=5.0)
+        assert values[0] == passed - table.offset
+        assert words == []
 
 
 def test_sources() -> None:
@@ -80,14 +73,14 @@ def test_sources() -> None:
     assert draws(10.0, 50).tolist() != draws(10.0, 50, seed=1).tolist()
     source = NoiseSource.for_simulation(0)
     first, second = np.zeros(50, dtype=np.int32), np.zeros(50, dtype=np.int32)
-    source.add_to(first, scale=10.0)
-    source.add_to(second, scale=10.0)
+    source.add_gaussian_to(first, scale=10.0)
+    source.add_gaussian_to(second, scale=10.0)
     assert first.tolist() != second.tolist()
     assert NoiseSource.from_os().is_private
     assert not source.is_private
     once, again = np.zeros(50, dtype=np.int32), np.zeros(50, dtype=np.int32)
-    NoiseSource.from_os().add_to(once, scale=10.0)
-    NoiseSource.from_os().add_to(again, scale=10.0)
+    NoiseSource.from_os().add_gaussian_to(once, scale=10.0)
+    NoiseSource.from_os().add_gaussian_to(again, scale=10.0)
     assert once.tolist() != again.tolist()
 
 
@@ -95,7 +88,7 @@ def test_no_noise_cannot_be_asked_for() -> None:
     with pytest.raises(InputError):
         draws(0.0, 3)
     with pytest.raises(InputError, match="contiguous"):
-        NoiseSource.from_os().add_to(np.zeros((4, 4), dtype=np.int32)[:, ::2], scale=1.0)
+        NoiseSource.from_os().add_gaussian_to(np.zeros((4, 4), dtype=np.int32)[:, ::2], scale=1.0)
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 3.0])

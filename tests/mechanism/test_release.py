@@ -37,7 +37,7 @@ def released(account: Account, graph: Graph = STAR, seed: int = 0) -> list[float
 
 def test_a_release_is_the_sum_plus_the_noise_of_its_source(account: Account) -> None:
     noise = np.zeros(4, dtype=np.int32)
-    NoiseSource.for_simulation(7).add_to(noise, scale=2.0 * STEPS)
+    NoiseSource.for_simulation(7).add_gaussian_to(noise, scale=2.0 * STEPS)
     expected = np.array([3, 1, 1, 1]) + noise / STEPS
     assert released(account, seed=7) == pytest.approx(expected.tolist())
 

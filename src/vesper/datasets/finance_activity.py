@@ -23,29 +23,29 @@ CHANNELS = ("mobile", "web", "terminal", "branch")
 Floats = NDArray[np.float64]
 
 _DAY = 86_400
-_MEAN_LOG_EVENTS, _LEVEL_SPREAD = 2.6, 0.6
+_MEAN_LOG_EVENTS, _LEVEL_SPREAD = 2.8, 0.6
 # One row a type: log weight, then what a unit of habit (rich, cash-loving) and of tint adds to it.
 _TYPE = np.array([
     # weight  rich  cash  tint
     [0.0, 0.0, 0.0, 0.0],  # login
-    [-1.8, 0.0, 0.0, 0.5],  # login_failed
-    [-0.4, 0.2, -0.2, -0.2],  # payment
-    [-1.8, 0.2, -0.2, -0.4],  # bill
-    [-1.5, 0.0, 0.3, 0.25],  # top_up
-    [-1.7, 0.0, 0.4, 0.5],  # cash_out
-    [-2.5, 0.0, 0.0, 0.2],  # support
-    [-2.6, 0.0, 0.0, 0.5],  # card_change
+    [-1.8, 0.0, 0.0, 0.75],  # login_failed
+    [-0.4, 0.2, -0.2, -0.3],  # payment
+    [-1.8, 0.2, -0.2, -0.5],  # bill
+    [-1.5, 0.0, 0.3, 0.35],  # top_up
+    [-1.7, 0.0, 0.4, 0.7],  # cash_out
+    [-2.5, 0.0, 0.0, 0.3],  # support
+    [-2.6, 0.0, 0.0, 0.7],  # card_change
 ])
 _CHANNEL = np.array([
     # weight  digital  cash  tint
     [0.0, 0.3, 0.0, 0.0],  # mobile
-    [-1.0, 0.5, 0.0, 0.45],  # web
+    [-1.0, 0.5, 0.0, 0.7],  # web
     [-1.2, 0.0, 0.4, -0.1],  # terminal
     [-2.3, -0.4, 0.2, 0.0],  # branch
 ])
 _HAS_AMOUNT = np.array([False, False, True, True, True, True, False, False])
 _LOG_AMOUNT = np.array([0.0, 0.0, 3.3, 4.2, 4.0, 4.3, 0.0, 0.0])
-_AMOUNT_TINT = np.array([0.0, 0.0, 0.0, 0.0, 0.3, 0.35, 0.0, 0.0])
+_AMOUNT_TINT = np.array([0.0, 0.0, 0.0, 0.0, 0.4, 0.5, 0.0, 0.0])
 _DAY_WEIGHTS = np.array([1.0, 1.0, 1.0, 1.0, 1.2, 1.1, 0.8])
 
 
@@ -98,7 +98,7 @@ def _times(
 ) -> NDArray[np.int64]:
     weights = np.resize(_DAY_WEIGHTS, num_days)
     day = rng.choice(num_days, size=len(user), p=weights / weights.sum())
-    at_night = rng.random(len(user)) < _sigmoid(-2.3 + 0.6 * nocturnal + 0.45 * tint)[user]
+    at_night = rng.random(len(user)) < _sigmoid(-2.3 + 0.6 * nocturnal + 0.7 * tint)[user]
     daytime = 6 + 18 * rng.beta(2.5, 2.0, size=len(user))
     hour = np.where(at_night, 6 * rng.random(len(user)), daytime)
     return day * _DAY + np.minimum(hour * 3600, _DAY - 1).astype(np.int64)
@@ -114,7 +114,7 @@ def _amounts(
     log_amount = _LOG_AMOUNT[kind] + 0.4 * rich[user] + _AMOUNT_TINT[kind] * tint[user]
     amount = np.exp(log_amount + 0.7 * rng.standard_normal(len(user)))
     moved = np.isin(kind, (TYPES.index("top_up"), TYPES.index("cash_out")))
-    is_round = moved & (rng.random(len(user)) < _sigmoid(-0.5 + 0.5 * tint)[user])
+    is_round = moved & (rng.random(len(user)) < _sigmoid(-0.5 + 0.8 * tint)[user])
     amount = np.where(is_round, 10 * np.ceil(amount / 10), np.round(amount, 2))
     return np.where(_HAS_AMOUNT[kind], amount, np.nan)
 

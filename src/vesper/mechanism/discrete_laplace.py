@@ -1,4 +1,4 @@
-"""The law of noisy counts: a two-sided geometric distribution, to 128 bits.
+"""The law of noisy counts: a two-sided geometric distribution.
 
     P(K = k) = tanh(epsilon / 2) exp(-epsilon |k|),   k whole
 
@@ -7,21 +7,32 @@ Whole numbers in, whole numbers out: there is no floating-point side channel.
 """
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 
 from vesper.errors import InputError
-from vesper.mechanism.rounded_gaussian import PRECISION, Thresholds, exp_minus, fixed, tabulate
+from vesper.mechanism.fixed_point import exp_minus, fixed
 
-TAIL_BITS = 142
-"""Values of probability below 2^-TAIL_BITS are not drawn."""
+GUARD_BITS = 64
 
 
-def thresholds(epsilon: float) -> Thresholds:
-    """Tabulate P(K <= k) far into both tails."""
-    if not 1e-4 <= epsilon <= 100:
-        raise InputError(f"Expected an epsilon a count between 0.0001 and 100, got {epsilon:g}.")
-    ratio = exp_minus(fixed(Fraction(epsilon)))
-    pmf = [1 << PRECISION]
-    for _ in range(math.ceil(TAIL_BITS * math.log(2) / epsilon)):
-        pmf.append(pmf[-1] * ratio >> PRECISION)
-    return tabulate(pmf)
+@dataclass(frozen=True)
+class DiscreteLaplace:
+    """Two-sided geometric noise."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        if not 1e-4 <= self.epsilon <= 100:
+            raise InputError(
+                f"Expected an epsilon a count between 0.0001 and 100, got {self.epsilon:g}."
+            )
+
+    def probabilities(self, bits: int) -> list[int]:
+        """Numbers proportional to exp(-epsilon k), until the tail is below 2^-(bits + 32)."""
+        precision = bits + GUARD_BITS
+        ratio = exp_minus(fixed(Fraction(self.epsilon), precision), precision)
+        pmf = [1 << precision]
+        for _ in range(math.ceil((bits + 32) * math.log(2) / self.epsilon)):
+            pmf.append(pmf[-1] * ratio >> precision)
+        return pmf

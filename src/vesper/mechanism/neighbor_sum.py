@@ -8,8 +8,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from vesper.errors import InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism.grid import Messages
+
+
+LARGEST_DEGREE = 1 << 24
+"""So many messages of size 64 may still be added in 32 bits, noise included."""
+
+LARGEST_GRAPH = LARGEST_DEGREE
+"""Up to here no degree can be too large, and none is looked at."""
 
 
 class NeighborSum:
@@ -36,6 +44,8 @@ class NeighborSum:
         """Sum int8 messages exactly, in int32."""
         from vesper.mechanism.sum_kernels import sum_rows
 
+        if graph.num_nodes > LARGEST_GRAPH and int(np.diff(graph.indptr).max()) >= LARGEST_DEGREE:
+            raise InputError(f"Expected degrees below {LARGEST_DEGREE}: sums must fit 32 bits.")
         if receivers is None:
             receivers = np.arange(graph.num_nodes)
         out = np.zeros((len(receivers), messages.shape[1]), dtype=np.int32)

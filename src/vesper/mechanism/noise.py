@@ -1,9 +1,6 @@
-"""The only source of noise: AES-256-CTR bits turned into rounded Gaussians.
+"""The only source of noise: AES-256-CTR bits turned into draws from an exact law.
 
     bits = AES-CTR(key),   key from the operating system
-    K    = number of thresholds that a 128-bit uniform number has passed, minus the offset
-
-The first 64 bits decide, but for one draw in about 2^50; only then are the next 64 made.
 
 A source made by `from_os` is private. One made by `for_simulation` is the same machine with a key
 made from a seed: everyone can repeat it, so nothing that used it is private, and results say so.
@@ -12,7 +9,6 @@ There is no way to save or restore a source.
 
 import hashlib
 import secrets
-from functools import lru_cache
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher
@@ -21,11 +17,9 @@ from cryptography.hazmat.primitives.ciphers.modes import CTR
 from numpy.typing import NDArray
 
 from vesper.errors import InputError
-from vesper.mechanism import discrete_laplace, rounded_gaussian
-from vesper.mechanism.rounded_gaussian import Thresholds
-
-Law = tuple[Thresholds, NDArray[np.int32]]
-"""A table of thresholds and where to start looking in it."""
+from vesper.mechanism.discrete_laplace import DiscreteLaplace
+from vesper.mechanism.law import Law, decide, table_of
+from vesper.mechanism.rounded_gaussian import RoundedGaussian
 
 BLOCK = 1 << 15
 """Draws made at a time: 256 KiB of bits, which stay in the cache."""
@@ -52,48 +46,30 @@ class NoiseSource:
         key = hashlib.sha256(f"vesper simulated noise {seed}".encode()).digest()
         return cls(key, is_private=False)
 
-    def add_to(self, values: NDArray[np.int32], *, scale: float) -> None:
+    def add_gaussian_to(self, values: NDArray[np.int32], *, scale: float) -> None:
         """Add an independent round(scale * N(0, 1)) to every entry, in place."""
-        self._add(values, _gaussian(scale))
+        self._add(values, RoundedGaussian(scale))
 
     def add_laplace_to(self, values: NDArray[np.int32], *, epsilon: float) -> None:
         """Add an independent K with P(K = k) proportional to exp(-epsilon |k|), in place."""
-        self._add(values, _laplace(epsilon))
+        self._add(values, DiscreteLaplace(epsilon))
 
     def _add(self, values: NDArray[np.int32], law: Law) -> None:
         from vesper.mechanism.noise_kernels import add_draws
 
         if not values.flags.c_contiguous:
             raise InputError("Expected a contiguous array to add noise to.")
-        table, guide = law
+        table = table_of(law)
         flat = values.reshape(-1)
         for start in range(0, len(flat), BLOCK):
             block = flat[start : start + BLOCK]
             bits = self._bits(len(block))  # (draws,)
-            num_ties = add_draws(bits, table.high, guide, table.offset, block, self._ties)
+            num_ties = add_draws(bits, table.high, table.guide, table.offset, block, self._ties)
             tied = [(int(k), int(bits[k])) for k in self._ties[:num_ties]]  # before more bits
             for k, first in tied:
-                block[k] += table.draw(first, int(self._bits(1)[0]))
+                block[k] += decide(law, first, lambda: int(self._bits(1)[0]))
 
     def _bits(self, count: int) -> NDArray[np.uint64]:
         """Give the next `count` words of the stream; the array is good until the next call."""
         self._stream.update_into(memoryview(self._zeros)[: 8 * count], self._buffer)
         return np.frombuffer(self._buffer, dtype="<u8", count=count)
-
-
-@lru_cache(maxsize=16)
-def _gaussian(scale: float) -> Law:
-    table = rounded_gaussian.thresholds(scale)
-    return table, _guide(table)
-
-
-@lru_cache(maxsize=16)
-def _laplace(epsilon: float) -> Law:
-    table = discrete_laplace.thresholds(epsilon)
-    return table, _guide(table)
-
-
-def _guide(table: Thresholds) -> NDArray[np.int32]:
-    """For each value of the first 16 bits: how many thresholds lie surely below."""
-    starts = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)  # (65536,)
-    return np.searchsorted(table.high, starts, side="left").astype(np.int32)

@@ -43,5 +43,5 @@ def release(
     refuse_long(messages)
     receipt.spend(event=event, receivers=encode(receivers, graph.num_nodes), graph=fingerprint)
     values = NeighborSum().aggregate(graph, messages, receivers)  # (num_receivers, width)
-    noise.add_to(values, scale=STEPS * event.noise_std)
+    noise.add_gaussian_to(values, scale=STEPS * event.noise_std)
     return values.astype(np.float32) / np.float32(STEPS)

@@ -26,9 +26,6 @@ EDGE_ROWS = 2.0
 COST_GRAIN = 2.0**-40
 """Planned noise leaves room for a ledger that rounds each charge up to a multiple of this."""
 
-SAMPLING_SLACK = 2.0**-80
-"""How far drawn noise may be from its law, in total variation, over 10^9 draws (claim R-GRID)."""
-
 ROUND_UP, ROUND_DOWN = 1 + 2.0**-50, 1 - 2.0**-50  # more than four roundings of 2^-53
 
 
@@ -51,18 +48,6 @@ def node_rows(*, max_degree: int, row_norm: float) -> float:
     return max_degree + row_norm * row_norm
 
 
-def usable_delta(delta: float) -> float:
-    """What is left of delta for the Gaussian law once the sampling of noise has its share."""
-    expect(
-        SAMPLING_SLACK * 2 < delta < 1,
-        name="delta",
-        wanted=f"delta between {SAMPLING_SLACK * 2:.0e} and 1",
-        got=delta,
-        remedy="give a number such as 1e-6; noise is not drawn more exactly than that",
-    )
-    return (delta - SAMPLING_SLACK) * ROUND_DOWN
-
-
 def cap_for(*, budget: Budget, rows: float = EDGE_ROWS) -> float:
     """c_max = mu^2 / rows: what one node may receive, rounded down.
 
@@ -78,7 +63,7 @@ def cap_for(*, budget: Budget, rows: float = EDGE_ROWS) -> float:
     Proof: docs/claims/L-FILTER.md.
     """
     expect_positive("rows", rows)
-    mu = mu_of(epsilon=finite(budget).epsilon, delta=usable_delta(budget.delta))
+    mu = mu_of(epsilon=finite(budget).epsilon, delta=budget.delta)
     return mu * mu / rows * ROUND_DOWN
 
 
@@ -105,7 +90,7 @@ def mu_for(*, spent: float, rows: float = EDGE_ROWS) -> float:
 
 def spent_epsilon(*, spent: float, delta: float, rows: float = EDGE_ROWS) -> float:
     """Epsilon at `delta` when the largest c_v is `spent`, rounded up."""
-    return epsilon_of(mu=mu_for(spent=spent, rows=rows), delta=usable_delta(delta))
+    return epsilon_of(mu=mu_for(spent=spent, rows=rows), delta=delta)
 
 
 def noise_std_for(
