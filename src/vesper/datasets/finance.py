@@ -1,48 +1,101 @@
-"""A payment platform that never existed, with the shape of the paper's Finance set."""
+"""Simulator `finance`: a payment platform that never existed, shaped like the paper's Finance set.
 
+It writes the tables an institution would have, and makes the party folders from them with the code
+of `prepare`, so that the simulated path is the real path:
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+    transfers.parquet     time, src, dst, amount           money between users
+    activity.parquet      time, user, type, amount, channel  what users do alone
+    known_labels.parquet  id, label, time                  1 for risky, decided at a window's end
+    data/, label/         what `prepare` makes of them
 
-from vesper.datasets.finance_activity import CHANNELS, NUM_HABITS, TINT, TYPES, draw_activity
-from vesper.datasets.finance_graph import draw_edges
+At full size nodes, edges, train nodes, features and classes are those of the paper's table, and
+the degrees follow its histogram; other sizes keep the proportions.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from vesper.datasets.finance_tables import write_tables
 from vesper.datasets.folders import new_folder
-from vesper.datasets.prepare import prepare_into
-from vesper.progress import silent
+from vesper.datasets.prepare import Prepared, prepare_into
+from vesper.errors import InputError
+from vesper.progress import Progress, silent
 
 NUM_NODES = 1_132_511
 NUM_EDGES = 1_223_685
-NUM_TEST = 226_838
-NUM_VAL = 56_710
-RISKY_SHARE = 0.06
-TRAIN=("2023-01-02","2023-01-30"); TEST=("2023-02-06","2023-03-06")
+NUM_TRAIN_NODES = 848_963
+NUM_TEST_NODES = 226_838
 
-def simulate_finance(out, *, num_nodes=NUM_NODES, seed=0, progress=silent):
-    n_test=round(num_nodes*NUM_TEST/NUM_NODES); n_train=num_nodes-n_test
-    m=round(num_nodes*NUM_EDGES/NUM_NODES); m_test=round(m*n_test/num_nodes)
-    n_val=round(n_train*NUM_VAL/(NUM_NODES-NUM_TEST))
+MIN_NODES = 200
+"""Below this the test window has no room for a ring."""
+
+TRAIN_WINDOW = ("2023-01-02", "2023-01-30")
+TEST_WINDOW = ("2023-02-06", "2023-03-06")
+"""Four weeks each, from a Monday, with a week between."""
+
+
+@dataclass(frozen=True)
+class FinanceSizes:
+    """How many of what: (train window, test window)."""
+
+    nodes: tuple[int, int]
+    edges: tuple[int, int]
+    val: int
+
+    @classmethod
+    def of(cls, num_nodes: int) -> "FinanceSizes":
+        """Keep the paper's proportions, rounded.
+
+        >>> FinanceSizes.of(1_132_511).nodes[0] - FinanceSizes.of(1_132_511).val
+        848963
+        """
+        test = round(num_nodes * NUM_TEST_NODES / NUM_NODES)
+        train = round(num_nodes * NUM_TRAIN_NODES / NUM_NODES)
+        edges = round(num_nodes * NUM_EDGES / NUM_NODES)
+        test_edges = round(edges * test / num_nodes)
+        return cls(
+            nodes=(num_nodes - test, test),
+            edges=(edges - test_edges, test_edges),
+            val=num_nodes - test - train,
+        )
+
+
+def simulate_finance(
+    out: Path, *, num_nodes: int = NUM_NODES, seed: int = 0, progress: Progress = silent
+) -> Prepared:
+    """Write the simulated tables and the party folders made from them, whole or not at all.
+
+    Args:
+        out: A new or empty folder.
+        num_nodes: Nodes of both windows together, at least 200.
+        seed: The same seed gives the same bytes.
+        progress: Told how far each task is.
+
+    Raises:
+        InputError: `num_nodes` is too small, or `out` cannot be used.
+    """
+    if num_nodes < MIN_NODES:
+        raise InputError(f"nodes: expected at least {MIN_NODES} for finance, got {num_nodes}")
+    if seed < 0:
+        raise InputError(f"seed: expected 0 or more, got {seed}")
+    sizes = FinanceSizes.of(num_nodes)
     with new_folder(out) as folder:
-        tw=pq.ParquetWriter(folder/"transfers.parquet", pa.schema([("time",pa.timestamp("s")),("src",pa.int64()),("dst",pa.int64()),("amount",pa.float64())]))
-        A=pa.schema([("time",pa.timestamp("s")),("user",pa.int64()),("type",pa.dictionary(pa.int8(),pa.string())),("amount",pa.float64()),("channel",pa.dictionary(pa.int8(),pa.string()))])
-        aw=pq.ParquetWriter(folder/"activity.parquet",A)
-        L=[]
-        users=np.random.default_rng(seed).permutation(num_nodes)+1
-        for w,(n,mm,start) in enumerate([(n_train,m-m_test,TRAIN[0]),(n_test,m_test,TEST[0])]):
-            rng=np.random.default_rng([seed,w])
-            t0=np.datetime64(start,'s').astype(np.int64)
-            ids=users[:n] if w==0 else users[n_train:]
-            k=max(2,round(RISKY_SHARE*n))
-            y=(np.arange(n)<k).astype(np.int32)
-            u,v=draw_edges(n,num_edges=mm,num_risky=k,rng=rng)
-            tw.write_table(pa.table({"time":pa.array(t0+rng.integers(0,28*86400,len(u))).cast(pa.timestamp("s")),"src":ids[u],"dst":ids[v],"amount":rng.lognormal(4,1,len(u))}))
-            L.append((ids,y,np.full(n,t0+27*86400)))
-            for a in range(0,n,65536):
-                b=min(a+65536,n)
-                act=draw_activity(TINT*y[a:b]+rng.standard_normal(b-a), rng.standard_normal((b-a,NUM_HABITS)), num_days=28, rng=rng)
-                amt=pa.array(act.amount,mask=np.isnan(act.amount))
-                aw.write_table(pa.Table.from_arrays([pa.array(t0+act.seconds).cast(pa.timestamp("s")),pa.array(ids[a:b][act.user]),
-                  pa.DictionaryArray.from_arrays(act.kind.astype(np.int8),list(TYPES)),amt,pa.DictionaryArray.from_arrays(act.channel.astype(np.int8),list(CHANNELS))],schema=A))
-        tw.close(); aw.close()
-        pq.write_table(pa.table({"id":np.concatenate([l[0] for l in L]),"label":np.concatenate([l[1] for l in L]),"time":pa.array(np.concatenate([l[2] for l in L])).cast(pa.timestamp("s"))}),folder/"known_labels.parquet")
-        return prepare_into(folder, transfers=folder/"transfers.parquet", activity=folder/"activity.parquet", labels=folder/"known_labels.parquet",train_window="..".join(TRAIN),test_window="..".join(TEST),validation_share=n_val/n_train,seed=seed,progress=progress)
+        write_tables(
+            folder,
+            num_nodes=sizes.nodes,
+            num_edges=sizes.edges,
+            starts=(TRAIN_WINDOW[0], TEST_WINDOW[0]),
+            seed=seed,
+            progress=progress,
+        )
+        return prepare_into(
+            folder,
+            transfers=folder / "transfers.parquet",
+            activity=folder / "activity.parquet",
+            labels=folder / "known_labels.parquet",
+            train_window="..".join(TRAIN_WINDOW),
+            test_window="..".join(TEST_WINDOW),
+            validation_share=sizes.val / sizes.nodes[0],
+            seed=seed,
+            progress=progress,
+        )

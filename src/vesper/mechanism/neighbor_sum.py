@@ -12,7 +12,6 @@ from vesper.errors import InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism.grid import Messages
 
-
 LARGEST_DEGREE = 1 << 24
 """So many messages of size 64 may still be added in 32 bits, noise included."""
 

@@ -35,6 +35,9 @@ class NoiseSource:
         self._buffer = bytearray(8 * BLOCK + 15)  # the cipher asks for a block of room
         self._ties = np.empty(BLOCK, dtype=np.int64)
 
+    def __reduce__(self) -> str:
+        raise TypeError("a noise source is never saved or copied: its noise would come twice")
+
     @classmethod
     def from_os(cls) -> "NoiseSource":
         """Key the source from the operating system's secure generator."""
