@@ -1,10 +1,15 @@
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from vesper.graph.draws import hop_key
 from vesper.graph.expand import ROWS_A_PIECE, draw_rows, measure_rows
 from vesper.graph.graph import Graph
-from vesper.graph.team import run
+from vesper.graph.team import Work, run
+
+Kernel = Callable[..., None]
 
 
 def ring(num_nodes: int, reach: int) -> Graph:
@@ -16,7 +21,7 @@ def ring(num_nodes: int, reach: int) -> Graph:
 
 
 def draw(
-    graph: Graph, nodes: NDArray[np.int64], max_degree: int
+    graph: Graph, nodes: NDArray[np.int64], max_degree: int, kernel: Kernel = draw_rows
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint64], NDArray[np.uint64]]:
     starts, degrees = np.empty_like(nodes), np.empty_like(nodes)
     indptr = np.empty(len(nodes) + 1, dtype=np.int64)
@@ -28,7 +33,7 @@ def draw(
     taken = np.zeros((2, longest // 64 + 1), dtype=np.uint64)
     marks = np.zeros((2, graph.num_nodes // 64 + 1), dtype=np.uint64)
     run(
-        draw_rows,
+        kernel,
         graph.neighbors,
         nodes,
         starts,
@@ -58,3 +63,12 @@ def test_rows_over_several_pieces_short_and_long() -> None:
         union = np.bitwise_or.reduce(marks, axis=0)  # (num_words,)
         bits = np.unpackbits(union.view(np.uint8), bitorder="little")
         assert np.flatnonzero(bits).tolist() == sorted(set(drawn.tolist()))
+
+
+def test_a_thread_marks_in_its_own_seat() -> None:
+    def in_the_second_seat(work: Work, seat: int, *arguments: Any) -> None:
+        draw_rows(work, 1, *arguments)
+
+    _, drawn, _, marks = draw(ring(100, 20), np.arange(100), 9, kernel=in_the_second_seat)
+    assert not marks[0].any()
+    assert np.bitwise_count(marks[1]).sum() == len(set(drawn.tolist()))

@@ -154,6 +154,16 @@ def test_structure(graph: Graph, num_layers: int, max_degree: int, seed: int) ->
     assert reached | set(range(len(roots))) == set(range(len(subgraph.nodes)))
 
 
+def test_equals_the_reference_on_rows_of_more_than_one_word() -> None:
+    graph = cliques(2, 150)
+    subgraph = sample(
+        graph, np.array([160, 3, 70]), num_layers=2, max_degree=20, seed=4, step=1, num_threads=1
+    )
+    nodes, layers = reference(graph, [160, 3, 70], num_layers=2, max_degree=20, seed=4, step=1)
+    assert subgraph.nodes.tolist() == nodes
+    assert [rows_of(subgraph, k) for k in range(2)] == layers
+
+
 def test_thread_count_changes_nothing_on_a_batch_that_uses_them() -> None:
     graph = cliques(200, 60)
     roots = np.random.default_rng(0).permutation(graph.num_nodes)[:5000]

@@ -1,12 +1,10 @@
 """Features that show a class, but not to everyone: a Gaussian mixture.
 
-    x_v = (family centre + class centre + subcluster centre + noise_v * N(0, I),  rest_std * N(0, I))
+    x_v = family centre + class centre + subcluster centre + noise_v * N(0, I)
 
-The first `num_signal` coordinates tell of the class, the others are small noise, much as the
-leading and the trailing components of a principal component analysis. The centres are Gaussian
-with standard deviations `family_std`, `class_std`, `subcluster_std` a coordinate; a class has
-`num_subclusters`, and every node lies in one of them. `noise_v` is lognormal with median 1, so
-some nodes are described well and some badly.
+The centres are Gaussian with standard deviations `family_std`, `class_std`, `subcluster_std` a
+coordinate; a class has `num_subclusters`, and every node lies in one of them. `noise_v` is
+lognormal with median 1, so some nodes are described well and some badly.
 """
 
 from collections.abc import Iterator
@@ -25,17 +23,15 @@ class FeatureModel:
     """How far apart classes are in feature space."""
 
     num_features: int
-    num_signal: int
     num_subclusters: int
     family_std: float
     class_std: float
     subcluster_std: float
     noise_log_std: float
-    rest_std: float
 
     def centres(self, families: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float32]:
-        """One row a subcluster: `(classes, subclusters, signal)`."""
-        width = self.num_signal
+        """One row a subcluster: `(classes, subclusters, features)`."""
+        width = self.num_features
         family = rng.normal(0.0, self.family_std, (int(families.max()) + 1, width))
         of_class = rng.normal(0.0, self.class_std, (len(families), width))
         shape = (len(families), self.num_subclusters, width)
@@ -56,8 +52,7 @@ class FeatureModel:
             subclusters = rng.integers(self.num_subclusters, size=len(chunk))
             noise = rng.lognormal(0.0, self.noise_log_std, size=(len(chunk), 1))
             x = rng.standard_normal((len(chunk), self.num_features), dtype=np.float32)
-            x[:, : self.num_signal] *= noise.astype(np.float32)
-            x[:, : self.num_signal] += centres[chunk, subclusters]
-            x[:, self.num_signal :] *= np.float32(self.rest_std)
+            x *= noise.astype(np.float32)
+            x += centres[chunk, subclusters]
             yield x
             progress("features", first + len(chunk), len(labels))

@@ -92,7 +92,7 @@ def _degrees_of_others(
     used = np.bincount(taken, minlength=len(wanted))[: len(wanted)]
     left = np.repeat(np.arange(len(wanted)), np.maximum(wanted - used, 0))  # ascending
     size = num_nodes - len(taken)
-    degrees = left[(np.arange(size) + 0.5) * len(left) // size]
+    degrees = left[np.arange(size) * len(left) // size]
     rng.shuffle(degrees)
     while missing := total - int(degrees.sum()):
         movable = np.flatnonzero(degrees > (0 if missing > 0 else 1))

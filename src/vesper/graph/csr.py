@@ -66,7 +66,10 @@ def build_csr(
     source: Source, ids: Ids, *, progress: Progress = silent
 ) -> tuple[NDArray[np.int64], Neighbors, EdgeCounts]:
     """Read an edge table into (indptr, neighbors, counts)."""
+    from numba import get_num_threads
+
     from vesper.graph import csr_kernels as kernels
+    from vesper.graph import team
 
     num_nodes = len(ids)
     indptr = np.zeros(num_nodes + 1, dtype=np.int64)
@@ -85,7 +88,15 @@ def build_csr(
         done += len(src)
         progress("placing edges", done, rows)
 
-    lengths = kernels.sort_rows(indptr, neighbors)
+    lengths = np.zeros(num_nodes, dtype=np.int64)
+    team.run(
+        kernels.sort_rows,
+        indptr,
+        neighbors,
+        lengths,
+        num_pieces=-(-num_nodes // kernels.ROWS),
+        num_threads=get_num_threads(),
+    )
     kernels.move_together(indptr, neighbors, lengths)
     directed = int(lengths.sum())
     np.cumsum(lengths, out=indptr[1:])

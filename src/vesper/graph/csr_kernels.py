@@ -1,10 +1,14 @@
 """The loops behind `csr.py`, compiled by Numba on first use and cached on disk."""
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 from vesper.graph.graph import Neighbors
+from vesper.graph.team import Work, finish, take
+
+ROWS = 4096
+"""Rows a piece."""
 
 
 @njit(cache=True)
@@ -37,23 +41,29 @@ def scatter(
             cursor[v] += 1
 
 
-@njit(cache=True, parallel=True)
-def sort_rows(indptr: NDArray[np.int64], neighbors: Neighbors) -> NDArray[np.int64]:
-    """Sort each row and move its distinct values to the front; return how many there are."""
+@njit(cache=True, nogil=True)
+def sort_rows(
+    work: Work,
+    seat: int,
+    indptr: NDArray[np.int64],
+    neighbors: Neighbors,
+    lengths: NDArray[np.int64],
+) -> None:
+    """Sort each row and move its distinct values to the front; lengths[v] is how many there are."""
     num_nodes = len(indptr) - 1
-    lengths = np.zeros(num_nodes, dtype=np.int64)
-    for v in prange(num_nodes):
-        row = neighbors[indptr[v] : indptr[v + 1]]
-        if len(row) == 0:
-            continue
-        row.sort()
-        kept = 1
-        for k in range(1, len(row)):
-            if row[k] != row[kept - 1]:
-                row[kept] = row[k]
-                kept += 1
-        lengths[v] = kept
-    return lengths
+    piece = take(work)
+    while piece >= 0:
+        for v in range(piece * ROWS, min((piece + 1) * ROWS, num_nodes)):
+            row = neighbors[indptr[v] : indptr[v + 1]]
+            row.sort()
+            kept = min(len(row), 1)
+            for k in range(1, len(row)):
+                if row[k] != row[kept - 1]:
+                    row[kept] = row[k]
+                    kept += 1
+            lengths[v] = kept
+        finish(work)
+        piece = take(work)
 
 
 @njit(cache=True)

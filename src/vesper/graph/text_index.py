@@ -6,13 +6,19 @@ Arrow has the same join, but builds its table anew for every batch.
 
 import numpy as np
 import pyarrow as pa
-from numba import njit, prange
+from numba import get_num_threads, njit
 from numpy.typing import NDArray
 
+from vesper.graph import team
 from vesper.graph.source import Column
+from vesper.graph.team import Work, finish, take
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
+
+
+ROWS = 8192
+"""Texts a piece."""
 
 
 class TextIndex:
@@ -28,7 +34,17 @@ class TextIndex:
         """Give the position of each wanted text, -1 where it is not known."""
         offsets, texts = _buffers(wanted)
         out = np.empty(len(wanted), dtype=np.int64)
-        _find(offsets, texts, self._offsets, self._bytes, self._slots, out)
+        team.run(
+            _find,
+            offsets,
+            texts,
+            self._offsets,
+            self._bytes,
+            self._slots,
+            out,
+            num_pieces=-(-len(out) // ROWS),
+            num_threads=get_num_threads(),
+        )
         return out
 
 
@@ -72,8 +88,10 @@ def _insert(offsets: Offsets, texts: Bytes, slots: NDArray[np.int64]) -> None:
         slots[at] = k
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _find(
+    work: Work,
+    seat: int,
     wanted_offsets: Offsets,
     wanted: Bytes,
     offsets: Offsets,
@@ -82,13 +100,17 @@ def _find(
     out: NDArray[np.int64],
 ) -> None:
     mask = np.uint64(len(slots) - 1)
-    for k in prange(len(out)):
-        start, stop = wanted_offsets[k], wanted_offsets[k + 1]
-        at = _hash(wanted, start, stop) & mask
-        found = slots[at]
-        while found >= 0 and not _equal(
-            wanted, start, stop, texts, offsets[found], offsets[found + 1]
-        ):
-            at = (at + np.uint64(1)) & mask
+    piece = take(work)
+    while piece >= 0:
+        for k in range(piece * ROWS, min((piece + 1) * ROWS, len(out))):
+            start, stop = wanted_offsets[k], wanted_offsets[k + 1]
+            at = _hash(wanted, start, stop) & mask
             found = slots[at]
-        out[k] = found
+            while found >= 0 and not _equal(
+                wanted, start, stop, texts, offsets[found], offsets[found + 1]
+            ):
+                at = (at + np.uint64(1)) & mask
+                found = slots[at]
+            out[k] = found
+        finish(work)
+        piece = take(work)

@@ -41,12 +41,26 @@ class NeighborSum:
         self, graph: Graph, messages: Messages, receivers: NDArray[np.int64] | None
     ) -> NDArray[np.int32]:
         """Sum int8 messages exactly, in int32."""
-        from vesper.mechanism.sum_kernels import sum_rows
+        from numba import get_num_threads
+
+        from vesper.graph import team
+        from vesper.mechanism.sum_kernels import ROWS, sum_rows
 
         if graph.num_nodes > LARGEST_GRAPH and int(np.diff(graph.indptr).max()) >= LARGEST_DEGREE:
             raise InputError(f"Expected degrees below {LARGEST_DEGREE}: sums must fit 32 bits.")
         if receivers is None:
             receivers = np.arange(graph.num_nodes)
-        out = np.zeros((len(receivers), messages.shape[1]), dtype=np.int32)
-        sum_rows(graph.indptr, graph.neighbors, messages, receivers, out)
+        width = messages.shape[1]
+        out = np.empty((len(receivers), width), dtype=np.int32)
+        team.run(
+            sum_rows,
+            np.asarray(graph.indptr),
+            np.asarray(graph.neighbors),
+            np.ascontiguousarray(messages).reshape(-1),
+            width,
+            receivers,
+            out,
+            num_pieces=-(-len(receivers) // ROWS),
+            num_threads=get_num_threads(),
+        )
         return out
