@@ -10,10 +10,12 @@ graph is slightly smaller than asked for. Edges are generated twice from one see
 from collections.abc import Iterator
 
 import numpy as np
+from numba import get_num_threads
 from numpy.typing import NDArray
 
 from vesper.graph import csr_kernels
 from vesper.graph.graph import Graph, neighbor_dtype
+from vesper.graph.team import run
 
 CHUNK = 1 << 20
 TICKETS_A_NODE = 8
@@ -30,7 +32,15 @@ def synthetic_graph(num_nodes: int, num_edges: int, *, seed: int = 0) -> Graph:
     cursor = indptr[:-1].copy()
     for src, dst in _pairs(tickets, num_edges, seed):
         csr_kernels.scatter(src, dst, cursor, neighbors)
-    lengths = csr_kernels.sort_rows(indptr, neighbors)
+    lengths = np.zeros(num_nodes, dtype=np.int64)
+    run(
+        csr_kernels.sort_rows,
+        indptr,
+        neighbors,
+        lengths,
+        num_pieces=-(-num_nodes // csr_kernels.ROWS),
+        num_threads=get_num_threads(),
+    )
     csr_kernels.move_together(indptr, neighbors, lengths)
     np.cumsum(lengths, out=indptr[1:])
     return Graph(indptr, neighbors[: indptr[-1]])

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from vesper.errors import InputError
 from vesper.graph.graph import Graph
-from vesper.graph.relation import all_pairs, differing_edge, toggle_edge
-from vesper.mechanism.certify import certified_move, certify, exhaust, moved_rows
+from vesper.graph.relation import all_pairs, differing_edge, edges_of, toggle_edge
+from vesper.mechanism.certify import certified_move, certify, exhaust, moved_rows, support
 from vesper.mechanism.gcn_clamped import ClampedGcn
 from vesper.mechanism.gin import GinAggregation
 from vesper.mechanism.weights import degrees_of
@@ -35,6 +35,21 @@ def test_finds_what_the_plain_loop_over_the_relation_finds() -> None:
         rows.append(int(moved_rows(difference).sum()))
     found = certify(operator, num_nodes=4)
     assert (found.move, found.rows, found.pairs) == (max(moves), max(rows), len(moves))
+
+
+def test_support_lists_every_pair_with_the_rows_that_move() -> None:
+    operator = ClampedGcn(min_degree=1).operator
+    listed = {
+        (tuple(edges_of(graph)), edge): moved
+        for graph, edge, moved in support(operator, num_nodes=4)
+    }
+    expected = {
+        (tuple(edges_of(first)), edge): set(
+            np.flatnonzero(moved_rows(operator(first) - operator(second))).tolist()
+        )
+        for first, second, edge in all_pairs(4)
+    }
+    assert listed == expected
 
 
 def test_names_the_pair_of_the_largest_move() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from vesper.errors import InputError
 from vesper.graph.graph import Graph
 from vesper.graph.relation import Edge, all_pairs, edges_of
 from vesper.mechanism.grid import STEPS
@@ -88,7 +89,8 @@ def test_holds_on_all_graphs_with_six_nodes() -> None:
 def test_equals_the_obvious_loop(num_nodes: int, width: int, pairs: list[Edge], seed: int) -> None:
     graph = Graph.from_edges(num_nodes, [p for p in pairs if max(p) < num_nodes])
     rng = np.random.default_rng(seed)
-    messages = rng.integers(-STEPS, STEPS + 1, size=(num_nodes, width)).astype(np.int8)
+    largest = int(STEPS / np.sqrt(width))
+    messages = rng.integers(-largest, largest + 1, size=(num_nodes, width)).astype(np.int8)
     receivers = rng.permutation(num_nodes)[: num_nodes // 2 + 1]
     out = NeighborSum().aggregate(graph, messages, receivers)
     for row, v in zip(out, receivers, strict=True):
@@ -104,3 +106,20 @@ def test_only_receivers_move() -> None:
     one, other = Graph.from_edges(3, [(0, 1)]), Graph.from_edges(3, [])
     sums = [NeighborSum().aggregate(graph, messages, receivers) for graph in (one, other)]
     assert (sums[0] - sums[1]).tolist() == [[0], [STEPS]]
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("degree", [1, 510, 511, 512, 1500])
+def test_hubs_do_not_overflow_a_lane(degree: int, sign: int) -> None:
+    star = Graph.from_edges(degree + 1, [(0, k) for k in range(1, degree + 1)])
+    messages = np.zeros((degree + 1, 9), dtype=np.int8)
+    messages[:, ::8] = np.array([sign * STEPS, 0], dtype=np.int8)
+    out = NeighborSum().aggregate(star, messages, np.array([0]))
+    assert out.tolist() == [[sign * STEPS * degree, *[0] * 8]]
+
+
+def test_long_messages_are_refused() -> None:
+    with pytest.raises(InputError, match="sum of squares"):
+        NeighborSum().aggregate(
+            Graph.from_edges(2, [(0, 1)]), np.full((2, 2), STEPS, dtype=np.int8), None
+        )

@@ -55,19 +55,24 @@ def logit(senders: Ids, receivers: Ids) -> Floats:
     return np.where(pair_hash(senders, receivers, salt=9) < 0.5, -1.0, 1.0)
 
 
+def always(aggregation: LinearAggregation) -> Callable[[int], LinearAggregation]:
+    """The same for every number of nodes."""
+    return lambda num_nodes: aggregation
+
+
 CASES = [
-    Case("gin", lambda n: GinAggregation()),
-    Case("sum", lambda n: GinAggregation(own_scale=0.0)),
-    *(Case(f"gcn {m}", lambda n, m=m: GcnAggregation(min_degree=m), m) for m in (0, 1, 2)),
-    *(Case(f"clamped gcn {m}", lambda n, m=m: ClampedGcn(min_degree=m)) for m in (1, 2, 3, 5)),
-    *(Case(f"truncated {m}", lambda n, m=m: TruncatedGcn(min_degree=m)) for m in (1, 2, 3)),
-    Case("truncated, long branch", lambda n: TruncatedGcn(min_degree=2, branch_norm=3.0)),
-    *(Case(f"clamped mean {m}", lambda n, m=m: ClampedMean(min_degree=m)) for m in (1, 2, 3)),
-    Case("released gcn", lambda n: ReleasedGcn(np.arange(n) - 1.5)),
-    Case("bounded attention", lambda n: BoundedAttention(score)),
-    Case("softmax attention", lambda n: SoftmaxAttention(logit, logit_bound=1.0)),
+    Case("gin", always(GinAggregation())),
+    Case("sum", always(GinAggregation(own_scale=0.0))),
+    *(Case(f"gcn {m}", always(GcnAggregation(min_degree=m)), m) for m in (0, 1, 2)),
+    *(Case(f"clamped gcn {m}", always(ClampedGcn(min_degree=m))) for m in (1, 2, 3, 5)),
+    *(Case(f"truncated {m}", always(TruncatedGcn(min_degree=m))) for m in (1, 2, 3)),
+    Case("truncated, long branch", always(TruncatedGcn(min_degree=2, branch_norm=3.0))),
+    *(Case(f"clamped mean {m}", always(ClampedMean(min_degree=m))) for m in (1, 2, 3)),
+    Case("released gcn", lambda n: ReleasedGcn(np.linspace(-1.5, 2.5, n))),
+    Case("bounded attention", always(BoundedAttention(score))),
+    Case("softmax attention", always(SoftmaxAttention(logit, logit_bound=1.0))),
     Case("hash cap", lambda n: HashCap(np.full(n, 0.6), salt=1)),
-    *(Case(f"{d} smallest", lambda n, d=d: SmallestHashes(max_degree=d, salt=2)) for d in (1, 2)),
+    *(Case(f"{d} smallest", always(SmallestHashes(max_degree=d, salt=2))) for d in (1, 2)),
 ]
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
@@ -161,11 +166,12 @@ def test_aggregate_is_the_matrix_times_the_messages(case: Case, seed: int) -> No
     np.testing.assert_allclose(aggregation.aggregate(graph, messages), expected, atol=1e-12)
 
 
-@every_case
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if not case.promise], ids=lambda case: case.name
+)
 def test_a_graph_without_edges_is_fine(case: Case) -> None:
-    if case.promise == 0:
-        out = case.make(3).aggregate(Graph.from_edges(3, []), np.zeros((3, 2)))
-        assert out.tolist() == [[0.0, 0.0]] * 3
+    out = case.make(3).aggregate(Graph.from_edges(3, []), np.zeros((3, 2)))
+    assert out.tolist() == [[0.0, 0.0]] * 3
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ PRODUCTS_LIKE = BlockModel(
         max_degree=17_481,
         tail_log_std=2.0,
     ),
-    mixing=Mixing(home_alpha=0.8, home_beta=0.4, stray_share=0.9, kinship=5.0),
+    mixing=Mixing(home_alpha=0.3, home_beta=0.7, clear_degree=25.0, stray_share=0.9, kinship=5.0),
     features=FeatureModel(
         num_features=100,
         num_subclusters=4,

@@ -15,7 +15,7 @@ good. Bring your own aggregation: any function from a graph to its matrix.
 | 6 | 32 768 | 245 760 | some ten seconds |
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -91,6 +91,15 @@ def exhaust(
     return _search(aggregate, _largest_choice, num_nodes, admits, progress)
 
 
+def support(
+    operator: Callable[[Graph], Floats], *, num_nodes: int
+) -> Iterator[tuple[Graph, Edge, set[int]]]:
+    """List every graph, each of its edges, and the rows that move when that edge goes."""
+    for edge, graphs, difference in _differences(operator, num_nodes, lambda graph: True, silent):
+        for graph, moved in zip(graphs, moved_rows(difference), strict=True):
+            yield graph, edge, set(np.flatnonzero(moved).tolist())
+
+
 def certified_move(difference: Floats) -> Floats:
     """sqrt(sum |D^T D|), over the last two dimensions."""
     gram = np.swapaxes(difference, -1, -2) @ difference  # (.., columns, columns)
@@ -116,6 +125,24 @@ def _search(
     admits: Callable[[Graph], bool],
     progress: Progress,
 ) -> Certificate:
+    best, pairs, rows, worst = 0.0, 0, 0, None
+    for edge, graphs, difference in _differences(output, num_nodes, admits, progress):
+        moves = measure(difference)  # (pairs,)
+        pairs += len(moves)
+        rows = max(rows, int(moved_rows(difference).sum(axis=-1).max()))
+        at = int(moves.argmax())
+        if moves[at] > best:
+            best, worst = float(moves[at]), (graphs[at], edge)
+    return Certificate(move=best, pairs=pairs, rows=rows, worst=worst)
+
+
+def _differences(
+    output: Callable[[Graph], Floats],
+    num_nodes: int,
+    admits: Callable[[Graph], bool],
+    progress: Progress,
+) -> Iterator[tuple[Edge, list[Graph], Floats]]:
+    """For each edge: the graphs that have it, and what it adds to their outputs, stacked."""
     expect(
         1 <= num_nodes <= MOST_NODES,
         name="num_nodes",
@@ -123,29 +150,21 @@ def _search(
         got=num_nodes,
         remedy="larger sizes have too many graphs",
     )
-    graphs, pairs = _graphs(num_nodes), _pairs(num_nodes)
+    graphs = _graphs(num_nodes)
     admitted = np.array([admits(graph) for graph in graphs])  # (graphs,)
-    outputs: list[Floats] = []
     place = np.cumsum(admitted) - 1  # of an admitted graph's output
-    for done, graph in enumerate(graphs):
-        if admitted[done]:
+    outputs: list[Floats] = []
+    for at, graph in enumerate(graphs):
+        if admitted[at]:
             outputs.append(output(graph))
-        progress("graphs", done + 1, len(graphs))
-    best, count, rows, worst = 0.0, 0, 0, None
+        progress("graphs", at + 1, len(graphs))
     stacked = np.array(outputs)  # (admitted graphs, num_nodes, columns)
-    for edge, (present, absent) in pairs.items():
+    for edge, (present, absent) in _pairs(num_nodes).items():
         both = admitted[present] & admitted[absent]
-        if not both.any():
-            continue
-        present, absent = present[both], absent[both]
-        difference = stacked[place[present]] - stacked[place[absent]]
-        moves = measure(difference)  # (pairs,)
-        count += len(moves)
-        rows = max(rows, int(moved_rows(difference).sum(axis=-1).max()))
-        at = int(moves.argmax())
-        if moves[at] > best:
-            best, worst = float(moves[at]), (graphs[int(present[at])], edge)
-    return Certificate(move=best, pairs=count, rows=rows, worst=worst)
+        if both.any():
+            having, lacking = present[both], absent[both]  # (pairs,)
+            difference = stacked[place[having]] - stacked[place[lacking]]
+            yield edge, [graphs[at] for at in having], difference
 
 
 @cache

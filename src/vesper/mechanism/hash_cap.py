@@ -96,7 +96,7 @@ def pair_hash(
     """H(u, v) in [0, 1), elementwise: two rounds of splitmix64 over salt, receiver and sender.
 
     >>> pair_hash(np.array([1, 2]), np.array([2, 1]), salt=0).round(6).tolist()
-    [0.382206, 0.838489]
+    [0.876676, 0.737699]
     """
     mixed = _mix(np.full(np.shape(receivers), salt, dtype=np.uint64) + receivers.astype(np.uint64))
     mixed = _mix(mixed + senders.astype(np.uint64))

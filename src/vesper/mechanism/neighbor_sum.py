@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vesper.errors import InputError
 from vesper.graph.graph import Graph
-from vesper.mechanism.grid import Messages
+from vesper.mechanism.grid import Messages, refuse_long
 
 LARGEST_DEGREE = 1 << 24
 """So many messages of size 64 may still be added in 32 bits, noise included."""
@@ -44,20 +44,21 @@ class NeighborSum:
         from numba import get_num_threads
 
         from vesper.graph import team
-        from vesper.mechanism.sum_kernels import ROWS, sum_rows
+        from vesper.mechanism.sum_kernels import ROWS, pack, sum_rows
 
         if graph.num_nodes > LARGEST_GRAPH and int(np.diff(graph.indptr).max()) >= LARGEST_DEGREE:
             raise InputError(f"Expected degrees below {LARGEST_DEGREE}: sums must fit 32 bits.")
         if receivers is None:
             receivers = np.arange(graph.num_nodes)
-        width = messages.shape[1]
-        out = np.empty((len(receivers), width), dtype=np.int32)
+        refuse_long(messages)  # what the lanes of the kernel can hold rests on it too
+        packed, words = pack(messages)
+        out = np.empty((len(receivers), messages.shape[1]), dtype=np.int32)
         team.run(
             sum_rows,
             np.asarray(graph.indptr),
             np.asarray(graph.neighbors),
-            np.ascontiguousarray(messages).reshape(-1),
-            width,
+            packed,
+            words,
             receivers,
             out,
             num_pieces=-(-len(receivers) // ROWS),

@@ -27,8 +27,8 @@ class VfgnnOutput:
     Relation: differ by one edge, degrees at most `max_degree` in both graphs.
     Assumes (caller verifies): features and linear maps do not depend on edges; the degree bound.
     Moves: at most `rows`.
-    Tight: for GIN and one layer, yes. For GCN and one layer, D = 20, a graph attains at least
-        76 norm^2 of the 160 norm^2.
+    Tight: for GIN and one layer, yes. For GCN and one layer, D = 20, two joined stars attain
+        152 norm^2 of the 160 norm^2. Loose for more layers.
     Proof: docs/claims/S-VFGNN.md.
 
     Raises:

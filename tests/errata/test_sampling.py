@@ -1,0 +1,152 @@
+"""Errata 1, 2, 3 and 10: what sampling roots and neighbours does and does not hide."""
+
+import importlib
+import math
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from vesper.graph.graph import Graph
+from vesper.graph.relation import all_graphs, edges_of, has_edge, toggle_edge
+from vesper.graph.sampler import Sampler
+from vesper.mechanism.certify import certified_move
+from vesper.mechanism.gin import GinAggregation
+from vesper.privacy.comparison import PAPER_DATASETS, PaperDataset, compare
+from vesper.privacy.gaussian import delta_of, epsilon_of
+from vesper.privacy.theorem_1 import max_roots_touched
+
+pld: Any = importlib.import_module("dp_accounting.pld.privacy_loss_distribution")
+
+DATASETS = {dataset.name: dataset for dataset in PAPER_DATASETS}
+
+
+# 1: gamma
+
+
+@pytest.mark.parametrize(
+    ("name", "lowest", "highest"),
+    [("products", 0.21, 1.03), ("reddit", 0.18, 0.91), ("finance", 0.84, 3.09)],
+)
+def test_1_two_layers_are_neither_refuted_nor_proved(
+    name: str, lowest: float, highest: float
+) -> None:
+    """Forward pass at claimed 1: each of the N_e roots counts once an epoch, endpoints twice.
+
+    A root that is an endpoint shows layer 1 and layer 2, each moved by at most one message. Any
+    other root shows only a layer-2 row computed from one perturbed layer-1 row of an endpoint (or
+    two, if it is a neighbour of both, and then there is one such root fewer).
+    """
+    dataset = DATASETS[name]
+    row = compare(dataset=dataset, layers=2, epsilon=1.0)
+    endpoints, others = 2, 2 * (dataset.max_degree - 1)
+    units = 2 * endpoints + others
+    assert units == max_roots_touched(max_degree=dataset.max_degree, num_layers=2)
+    mu = math.sqrt(units * dataset.num_epochs) / row.paper_noise_std
+    assert epsilon_of(mu=mu, delta=dataset.delta) == pytest.approx(highest, abs=0.01)
+    assert row.true_epsilon_lower_bound == pytest.approx(lowest, abs=0.01)
+
+
+# 2: "includes each edge more often, so it is less private"
+
+
+def test_2_a_lower_inclusion_probability_can_be_less_private() -> None:
+    """One unit message, noise 1. Known coin, 1/2: half the delta. Secret coin, 3/5: a quarter."""
+    epsilon, known_rate, secret_rate = 3.0, 0.5, 0.6
+    seen = known_rate * delta_of(mu=1.0, epsilon=epsilon)
+    # secret: (1 - q) N(0, 1) + q N(1, 1) against N(0, 1); the ratio passes e^epsilon at `at`
+    at = math.log((math.exp(epsilon) - (1 - secret_rate)) / secret_rate) + 0.5
+    found = secret_rate * ndtr(1 - at) + (1 - secret_rate) * ndtr(-at)
+    hidden = float(found - math.exp(epsilon) * ndtr(-at))
+    assert (seen, hidden) == pytest.approx((7.7e-4, 1.9e-4), rel=0.03)
+    assert known_rate < secret_rate
+    assert seen > 4 * hidden
+
+
+def test_2_a_replaced_edge_costs_root_six() -> None:
+    operator = GinAggregation().operator
+    most = 0.0
+    for graph in all_graphs(4):
+        edges = set(edges_of(graph))
+        for gone in edges:
+            for new in set(combinations(range(4), 2)) - edges:
+                replaced = toggle_edge(toggle_edge(graph, gone), new)
+                most = max(most, float(certified_move(operator(graph) - operator(replaced))))
+    assert most == pytest.approx(math.sqrt(6))
+
+
+# 3: sampled neighbour sets
+
+
+def swapped(name: str, *, degree_over_max: float) -> float:
+    """True epsilon at claimed 1, one layer, when both endpoints have so many times D neighbours.
+
+    The sampled set holds the other endpoint with probability D / degree, and then lacks one of
+    the others; with messages opposite to that of the endpoint the row moves by 2.
+    """
+    dataset: PaperDataset = DATASETS[name]
+    noise_std = compare(dataset=dataset, layers=1, epsilon=1.0).paper_noise_std
+    rate = 1 / degree_over_max
+    loss = pld.from_mixture_gaussian_mechanism(
+        standard_deviation=noise_std,
+        sensitivities=[0.0, 2.0],
+        sampling_probs=[1 - rate, rate],
+        value_discretization_interval=0.02,
+    )
+    total = loss.self_compose(2 * dataset.num_epochs)  # each endpoint is a root once an epoch
+    return float(total.get_epsilon_for_delta(dataset.delta))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("products", 14.9), ("reddit", 13.1), ("finance", 17.1)]
+)
+def test_3_worst_at_one_neighbour_more_than_is_sampled(name: str, expected: float) -> None:
+    degree = DATASETS[name].max_degree
+    assert swapped(name, degree_over_max=(degree + 1) / degree) == pytest.approx(expected, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("products", 1.5), ("reddit", 1.2), ("finance", 4.5)]
+)
+def test_3_secret_sampling_helps_hubs(name: str, expected: float) -> None:
+    assert swapped(name, degree_over_max=20.0) == pytest.approx(expected, abs=0.05)
+
+
+def test_3_the_sampler_swaps_a_neighbour_in() -> None:
+    # Node 0 has D + 1 = 4 neighbours; 1 is the one whose edge goes, with the opposite message.
+    graph = Graph.from_edges(5, [(0, k) for k in range(1, 5)])
+    messages = np.array([0.0, 1.0, -1.0, -1.0, -1.0])
+
+    def sums(each: Graph) -> list[float]:
+        sampler = Sampler(each, num_layers=1, max_degree=3, seed=5)
+        found = []
+        for step in range(400):
+            batch = sampler.sample(np.array([0]), step=step)
+            found.append(float(messages[batch.nodes[batch.layers[0].indices]].sum()))
+        return found
+
+    assert set(sums(toggle_edge(graph, (0, 1)))) == {-3.0}
+    with_edge = sums(graph)
+    assert set(with_edge) == {-3.0, -1.0}  # a shift of 2, not of 1
+    # 3 times in 4; five standard deviations of 400 draws
+    assert with_edge.count(-1.0) / 400 == pytest.approx(0.75, abs=5 * math.sqrt(0.75 * 0.25 / 400))
+
+
+# 10: embeddings of all nodes of the sampled subgraph
+
+
+def test_10_the_index_set_of_the_subgraph_names_the_neighbours() -> None:
+    graph = Graph.from_edges(6, [(0, 1), (1, 2), (3, 4)])
+    other = toggle_edge(graph, (0, 5))
+    assert not has_edge(graph, (0, 5))
+    named = []
+    for each in (graph, other):
+        batch = Sampler(each, num_layers=1, max_degree=3, seed=1).sample(np.array([0, 3]), step=0)
+        named.append(set(batch.nodes.tolist()))
+        assert batch.roots.tolist() == [0, 3]  # what Algorithm 3 sends says nothing
+    assert named == [
+        {0, 1, 3, 4},
+        {0, 1, 3, 4, 5},
+    ]  # what Theorem 1 releases says all, without noise
