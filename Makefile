@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check lint types nightly bench-graph clean help
+.PHONY: demo test check lint types nightly bench-graph bench-graph-peers clean help
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -16,8 +16,9 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "vesper: expected Python 3.11 or later, got $$($(PYTHON) --version 2>&1); set PYTHON=/path/to/python3.11" >&2; exit 2; }
 	@$(PYTHON) -m venv $(VENV)
-	@echo "vesper: installing the pinned packages of constraints.txt"
+	@echo "vesper: installing torch, the largest part"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
+	@echo "vesper: installing everything else, at the versions of constraints.txt"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 	@echo "vesper: ready"
@@ -40,8 +41,18 @@ types: $(READY)  ## mypy --strict, no exemptions
 
 check: lint types test  ## what the gate runs
 
-bench-graph: $(READY)  ## sampling and bytes an edge against the peers
-	@$(BIN)/python benchmarks/graph.py
+bench-graph: $(READY)  ## sampling and bytes an edge, against peers where they are installed
+	@$(BIN)/python -m benchmarks.graph
+
+bench-graph-peers: .venv-peers/.ready  ## the same in an environment with DGL and PyG
+	@.venv-peers/bin/python -W ignore -m benchmarks.graph
+
+.venv-peers/.ready: constraints.txt benchmarks/requirements-peers.txt
+	@echo "vesper: setting up .venv-peers with the libraries we compare with"
+	@$(PYTHON) -m venv .venv-peers
+	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
+	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . -r benchmarks/requirements-peers.txt
+	@touch $@
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache demo

@@ -13,7 +13,7 @@ from vesper.datasets.class_structure import (
     split_stubs,
 )
 
-MIXING = Mixing(home_alpha=2.0, home_beta=1.0, stray_share=0.75, kinship=5.0)
+MIXING = Mixing(home_alpha=2.0, home_beta=1.0, clear_degree=1e9, stray_share=0.75, kinship=5.0)
 
 
 def test_shares_sum_to_one_and_the_largest_is_as_told() -> None:
@@ -57,6 +57,15 @@ def test_stubs_split_as_the_multinomial_says() -> None:
     assert stray.mean() == pytest.approx(20 / 3 * 0.75, rel=0.02)
     binomial_std = np.sqrt(20 * 2 / 3 * 1 / 3)
     assert home.std() > 2 * binomial_std  # nodes differ: more than one share for all would give
+
+
+def test_nodes_of_high_degree_stray_less() -> None:
+    mixing = Mixing(home_alpha=1.0, home_beta=1.0, clear_degree=20.0, stray_share=0.5, kinship=1.0)
+    degrees = np.repeat([20, 180], 20_000)
+    home, _, _ = split_stubs(degrees, mixing, np.random.default_rng(0))
+    away = 1 - home / degrees
+    assert away[degrees == 20].mean() == pytest.approx(0.5 / 2, rel=0.05)
+    assert away[degrees == 180].mean() == pytest.approx(0.5 / 10, rel=0.05)
 
 
 def test_every_home_and_stray_stub_is_in_the_pool_of_its_class() -> None:

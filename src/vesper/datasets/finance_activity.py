@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-RISKY_SHIFT = 0.95
+RISKY_SHIFT = 0.92
 ORGANISER_SHIFT = 2.5
 NUM_HABITS = 5
 TYPES = ("login", "login_failed", "payment", "bill", "top_up", "cash_out", "support", "card_change")

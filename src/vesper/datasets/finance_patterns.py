@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-RING_SHARE, CHAIN_SHARE, SHARED_SHARE = 0.25, 0.05, 0.10
+RING_SHARE, CHAIN_SHARE, SHARED_SHARE = 0.28, 0.05, 0.10
 """Shares of the risky users; the other 60 % are loners."""
 
 RING_SIZES, CHAIN_SIZES, SHARED_SIZES = (8, 16), (4, 9), (6, 18)

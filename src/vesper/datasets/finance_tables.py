@@ -25,7 +25,7 @@ from vesper.datasets.finance_graph import PaymentGraph, draw_graph
 from vesper.progress import Progress
 
 NUM_DAYS = 28
-RISKY_SHARE = 0.06
+RISKY_SHARE = 0.08
 RETURNING_SHARE = 0.3
 STRAY_SHARE = 0.01
 """Of each kind of transfer that makes no edge, as a share of the edges."""

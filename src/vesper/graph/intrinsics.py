@@ -61,8 +61,8 @@ def _count_ones(typing_context: Any, word: Any) -> Typed:
 prefetch: Callable[[NDArray[Any], int | np.int64], None] = cast(Any, intrinsic(_prefetch))
 """Ask for the cache line of array[index], one-dimensional, without waiting for it. Never faults.
 
-A random read of memory takes about 90 ns, but a core keeps dozens of them in flight: asking early
-and reading later turns the wait for each into one wait for all.
+A core can wait for many reads of memory at once: asking early and reading later turns the wait for
+each into one wait for all.
 """
 
 add_atomically: Callable[[NDArray[np.int64], int, int], int] = cast(Any, intrinsic(_add_atomically))
