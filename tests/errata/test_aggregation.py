@@ -68,7 +68,10 @@ def test_12_algorithm_2_as_printed_adds_noise_to_the_untruncated_value() -> None
     assert move > 3.5 * TruncatedGcn(min_degree=5).claimed_edge_sensitivity()
     # Perturbing the branch value instead, these two rows do not move at all.
     truncated = TruncatedGcn(min_degree=5)
-    branch = [truncated.aggregate_with(each, messages, messages) for each in (pair, pair)]
+    branch = [
+        truncated.aggregate_with(each, messages, messages)
+        for each in (pair, toggle_edge(pair, (0, 1)))
+    ]
     assert np.array_equal(branch[0], branch[1])
 
 

@@ -49,6 +49,14 @@ def test_1_two_layers_are_neither_refuted_nor_proved(
     assert row.true_epsilon_lower_bound == pytest.approx(lowest, abs=0.01)
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"), [("products", 43.5), ("reddit", 42.1), ("finance", 27.7)]
+)
+def test_1_at_claimed_32(name: str, expected: float) -> None:
+    row = compare(dataset=DATASETS[name], layers=1, epsilon=32.0)
+    assert row.true_epsilon_lower_bound == pytest.approx(expected, abs=0.05)
+
+
 # 2: "includes each edge more often, so it is less private"
 
 

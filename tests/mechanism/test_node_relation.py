@@ -106,8 +106,8 @@ def test_the_paper_is_refuted_from_degree_three_on(max_degree: int, refuted: boo
 
 
 def test_deleting_edges_to_keep_the_promise_is_not_stable() -> None:
-    # Keep each node's first two neighbours that still have room. Without the edges of node 0 the
-    # choices of the others change all the way down the ladder, far from any neighbour of node 0.
+    # Keep an edge while both its ends have room for one. Without the edges of node 0 the choice
+    # changes all the way down the path, far from any neighbour of node 0.
     def capped(graph: Graph) -> set[tuple[int, int]]:
         room = [1] * graph.num_nodes
         kept = set()

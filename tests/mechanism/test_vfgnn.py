@@ -55,7 +55,7 @@ def turning_leaf(degree: int) -> float:
     return -1 / math.sqrt(2 * (degree + 1)) - 1 / math.sqrt(2 * degree)
 
 
-def test_refuted_for_gcn_by_one_star(double_star: Callable[[int], Graph]) -> None:
+def test_refuted_for_gcn_by_one_star() -> None:
     star = Graph.from_edges(21, [(0, 1 + k) for k in range(20)])
     output = VfgnnOutput(GCN, max_degree=20, num_layers=1, norm=1.0)
     assert output.claimed_edge_sensitivity() ** 2 == pytest.approx(8.0)

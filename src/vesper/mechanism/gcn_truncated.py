@@ -13,6 +13,7 @@ Use `ClampedGcn` instead.
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vesper.errors import InputError
 from vesper.graph.graph import Graph
@@ -96,5 +97,5 @@ class TruncatedGcn(DegreeWeights):
         """The paper's eta(m) "on any graph": refuted."""
         return eta(self.min_degree)
 
-    def _is_aggregated(self, degrees: Degrees) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    def _is_aggregated(self, degrees: Degrees) -> NDArray[np.bool_]:
         return np.asarray(degrees) >= self.min_degree

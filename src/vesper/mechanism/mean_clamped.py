@@ -37,10 +37,9 @@ class ClampedMean(DegreeWeights):
 
     def edge_weight(self, sender_degrees: Degrees, receiver_degrees: Degrees) -> Floats:
         """1 / max(d_v, min_degree), whatever the sender's degree."""
-        weights = 1 / np.maximum(receiver_degrees, self.min_degree)
-        return np.broadcast_to(
-            weights, np.broadcast_shapes(np.shape(sender_degrees), weights.shape)
-        )
+        divisors = np.maximum(receiver_degrees, self.min_degree)
+        weights: Floats = np.ones(np.shape(sender_degrees)) / divisors
+        return weights
 
     def edge_sensitivity(self) -> float:
         """2 sqrt 2 / (min_degree + 1)."""
