@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check lint types nightly bench-graph bench-graph-peers clean help
+.PHONY: demo test check lint types nightly bench-graph bench-graph-peers proof-read clean help
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -53,6 +53,9 @@ bench-graph-peers: .venv-peers/.ready  ## the same in an environment with DGL an
 	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
 	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . -r benchmarks/requirements-peers.txt
 	@touch $@
+
+proof-read: $(READY)  ## note that the proof of CLAIM was read against the code as it is
+	@$(BIN)/python tests/test_proofs_are_current.py $(CLAIM)
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache demo
