@@ -47,7 +47,6 @@ _WHOLE = (
 ).split()
 
 
-
 def feature_names(types: tuple[str, ...], channels: tuple[str, ...]) -> list[str]:
     """Name the columns; a name that comes twice gets a number behind it.
 

@@ -27,7 +27,7 @@ NUM_TRAIN_NODES = 848_963
 NUM_TEST_NODES = 226_838
 
 MIN_NODES = 200
-"""Below this the test window has no room for a ring."""
+"""Below this the test window has no more than a risky user or two."""
 
 TRAIN_WINDOW = ("2023-01-02", "2023-01-30")
 TEST_WINDOW = ("2023-02-06", "2023-03-06")

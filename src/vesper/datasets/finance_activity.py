@@ -4,10 +4,10 @@ A user has habits (how active, rich, nocturnal, ...) that have nothing to do wit
 that shifts the same behaviour a little: more failed log-ins, cash-outs, round amounts, late hours.
 Activity depends on the label and on the graph through the tint alone:
 
-    label, role -> tint -> activity        tint = N(0, 1) + 0 (ordinary), 0.95 (risky), 2.5 (organiser)
+    label, role -> tint -> activity     tint = N(0, 1) + (0 ordinary, 0.92 risky, 2.5 organiser)
 
 So no model of activity, however large, tells risky from ordinary users better than the tint does:
-its ROC-AUC is at most the mean of Phi(shift / sqrt 2) over the risky users, about 0.755. What is
+its ROC-AUC is at most the mean of Phi(shift / sqrt 2) over the risky users, about 0.75. What is
 left for the graph is real: a user whose own activity says little can have neighbours who say more.
 """
 
@@ -27,24 +27,28 @@ Floats = NDArray[np.float64]
 _DAY = 86_400
 _MEAN_LOG_EVENTS, _LEVEL_SPREAD = 2.8, 0.6
 # One row a type: log weight, then what a unit of habit (rich, cash-loving) and of tint adds to it.
-_TYPE = np.array([
-    # weight  rich  cash  tint
-    [0.0, 0.0, 0.0, 0.0],  # login
-    [-1.8, 0.0, 0.0, 0.75],  # login_failed
-    [-0.4, 0.2, -0.2, -0.3],  # payment
-    [-1.8, 0.2, -0.2, -0.5],  # bill
-    [-1.5, 0.0, 0.3, 0.35],  # top_up
-    [-1.7, 0.0, 0.4, 0.7],  # cash_out
-    [-2.5, 0.0, 0.0, 0.3],  # support
-    [-2.6, 0.0, 0.0, 0.7],  # card_change
-])
-_CHANNEL = np.array([
-    # weight  digital  cash  tint
-    [0.0, 0.3, 0.0, 0.0],  # mobile
-    [-1.0, 0.5, 0.0, 0.7],  # web
-    [-1.2, 0.0, 0.4, -0.1],  # terminal
-    [-2.3, -0.4, 0.2, 0.0],  # branch
-])
+_TYPE = np.array(
+    [
+        # weight  rich  cash  tint
+        [0.0, 0.0, 0.0, 0.0],  # login
+        [-1.8, 0.0, 0.0, 0.75],  # login_failed
+        [-0.4, 0.2, -0.2, -0.3],  # payment
+        [-1.8, 0.2, -0.2, -0.5],  # bill
+        [-1.5, 0.0, 0.3, 0.35],  # top_up
+        [-1.7, 0.0, 0.4, 0.7],  # cash_out
+        [-2.5, 0.0, 0.0, 0.3],  # support
+        [-2.6, 0.0, 0.0, 0.7],  # card_change
+    ]
+)
+_CHANNEL = np.array(
+    [
+        # weight  digital  cash  tint
+        [0.0, 0.3, 0.0, 0.0],  # mobile
+        [-1.0, 0.5, 0.0, 0.7],  # web
+        [-1.2, 0.0, 0.4, -0.1],  # terminal
+        [-2.3, -0.4, 0.2, 0.0],  # branch
+    ]
+)
 _HAS_AMOUNT = np.array([False, False, True, True, True, True, False, False])
 _LOG_AMOUNT = np.array([0.0, 0.0, 3.3, 4.2, 4.0, 4.3, 0.0, 0.0])
 _AMOUNT_TINT = np.array([0.0, 0.0, 0.0, 0.0, 0.4, 0.5, 0.0, 0.0])
@@ -96,14 +100,18 @@ def draw_activity(
 
 
 def _times(
-    user: NDArray[np.int64], nocturnal: Floats, tint: Floats, num_days: int, rng: np.random.Generator
+    user: NDArray[np.int64],
+    nocturnal: Floats,
+    tint: Floats,
+    num_days: int,
+    rng: np.random.Generator,
 ) -> NDArray[np.int64]:
     weights = np.resize(_DAY_WEIGHTS, num_days)
     day = rng.choice(num_days, size=len(user), p=weights / weights.sum())
     at_night = rng.random(len(user)) < _sigmoid(-2.3 + 0.6 * nocturnal + 0.7 * tint)[user]
     daytime = 6 + 18 * rng.beta(2.5, 2.0, size=len(user))
     hour = np.where(at_night, 6 * rng.random(len(user)), daytime)
-    return day * _DAY + np.minimum(hour * 3600, _DAY - 1).astype(np.int64)
+    return np.asarray(day * _DAY + np.minimum(hour * 3600, _DAY - 1).astype(np.int64))
 
 
 def _amounts(

@@ -58,16 +58,18 @@ def draw_graph(
     low, high = patterns.pairs.min(axis=1), patterns.pairs.max(axis=1)
     planted = np.bincount(patterns.pairs.ravel(), minlength=num_nodes)[:members]
     camouflage = rng.geometric(1 / (1 + MEMBER_ORDINARY_EDGES), members) - 1
-    ordinary = np.concatenate([
-        camouflage,
-        _degrees_of_others(
-            num_nodes,
-            taken=planted + camouflage,
-            total=2 * (num_edges - len(low)) - int(camouflage.sum()),
-            num_loners=num_risky - members,
-            rng=rng,
-        ),
-    ])  # (num_nodes,)
+    ordinary = np.concatenate(
+        [
+            camouflage,
+            _degrees_of_others(
+                num_nodes,
+                taken=planted + camouflage,
+                total=2 * (num_edges - len(low)) - int(camouflage.sum()),
+                num_loners=num_risky - members,
+                rng=rng,
+            ),
+        ]
+    )  # (num_nodes,)
     keys = _pair(low * num_nodes + high, ordinary, num_edges, rng)
     low, high = np.divmod(keys, num_nodes)
     return PaymentGraph(low=low, high=high, organisers=patterns.organisers)
@@ -87,7 +89,7 @@ def degree_sequence(num_nodes: int) -> Ints:
 def _degrees_of_others(
     num_nodes: int, *, taken: Ints, total: int, num_loners: int, rng: np.random.Generator
 ) -> Ints:
-    """Degrees of loners, then of ordinary nodes: the histogram without `taken`, summing to total."""
+    """Degrees of loners, then of ordinary nodes: what `taken` leaves of the histogram."""
     wanted = np.bincount(degree_sequence(num_nodes))
     used = np.bincount(taken, minlength=len(wanted))[: len(wanted)]
     left = np.repeat(np.arange(len(wanted)), np.maximum(wanted - used, 0))  # ascending

@@ -1,6 +1,6 @@
 """Fraud as it shows in who pays whom: rings, mule chains, shared counterparties.
 
-    ring      an organiser linked to every member; members on a circle, each linked to the next 2 or 3
+    ring      an organiser linked to all; members on a circle, each linked to the next 2 or 3
     chain     mules in a row, each passes money on to the next
     shared    one to three collectors, each linked to every user of the group
     loner     no pattern: a stolen or invented account that works alone
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 RING_SHARE, CHAIN_SHARE, SHARED_SHARE = 0.28, 0.05, 0.10
-"""Shares of the risky users; the other 60 % are loners."""
+"""Shares of the risky users; the other 57 % are loners."""
 
 RING_SIZES, CHAIN_SIZES, SHARED_SIZES = (8, 16), (4, 9), (6, 18)
 """Smallest and largest group, organiser or collectors included."""

@@ -5,8 +5,8 @@ same habits. Whether a user is risky is decided anew for each window. A few tran
 edge, as in life: between the windows, to oneself, or with a user nobody knows.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,17 +35,23 @@ _DAYS_BETWEEN = 7  # after the train window, before the test window
 _NODES_AT_ONCE = 65_536
 _TIME = pa.timestamp("s", tz="UTC")
 _CATEGORY = pa.dictionary(pa.int8(), pa.string())
-_TRANSFERS = pa.schema(
-    [("time", _TIME), ("src", pa.int64()), ("dst", pa.int64()), ("amount", pa.float64())]
-)
-_ACTIVITY = pa.schema([
-    ("time", _TIME),
-    ("user", pa.int64()),
-    ("type", _CATEGORY),
-    ("amount", pa.float64()),
-    ("channel", _CATEGORY),
-])
-_LABELS = pa.schema([("id", pa.int64()), ("label", pa.int32()), ("time", _TIME)])
+_TRANSFER_COLUMNS: dict[str, pa.DataType] = {
+    "time": _TIME,
+    "src": pa.int64(),
+    "dst": pa.int64(),
+    "amount": pa.float64(),
+}
+_ACTIVITY_COLUMNS: dict[str, pa.DataType] = {
+    "time": _TIME,
+    "user": pa.int64(),
+    "type": _CATEGORY,
+    "amount": pa.float64(),
+    "channel": _CATEGORY,
+}
+_LABEL_COLUMNS: dict[str, pa.DataType] = {"id": pa.int64(), "label": pa.int32(), "time": _TIME}
+_TRANSFERS = pa.schema(_TRANSFER_COLUMNS)
+_ACTIVITY = pa.schema(_ACTIVITY_COLUMNS)
+_LABELS = pa.schema(_LABEL_COLUMNS)
 
 Ints = NDArray[np.int64]
 Pair = tuple[int, int]
@@ -88,9 +94,7 @@ def write_tables(
             start = int(np.datetime64(starts[part], "s").astype(np.int64))
             num_risky = max(2, round(RISKY_SHARE * len(people)))
             progress("transfers", part, len(windows))
-            graph = draw_graph(
-                len(people), num_edges=num_edges[part], num_risky=num_risky, rng=rng
-            )
+            graph = draw_graph(len(people), num_edges=num_edges[part], num_risky=num_risky, rng=rng)
             ids = users[people]
             transfers.write_table(_transfers(graph, ids, num_users, start, rng))
             labels.write_table(_labels(ids, num_risky, start + NUM_DAYS * _DAY - 1))
@@ -118,19 +122,19 @@ def _transfers(
     unknown = num_users + 1 + rng.integers(stray, size=stray)
     after = NUM_DAYS * _DAY + rng.integers(_DAYS_BETWEEN * _DAY, size=stray)
     inside = rng.integers(NUM_DAYS * _DAY, size=ends.shape[1] + 2 * stray)
-    columns = {
-        "time": start + np.concatenate([inside, after]),
-        "src": np.concatenate([ends[0], anyone[0], anyone[1], anyone[2]]),
-        "dst": np.concatenate([ends[1], anyone[0], unknown, anyone[3]]),
-        "amount": np.round(rng.lognormal(4.0, 1.2, size=len(inside) + stray), 2),
-    }
-    return _table(columns, _TRANSFERS)
+    columns = [
+        pa.array(start + np.concatenate([inside, after])).cast(_TIME),
+        pa.array(np.concatenate([ends[0], anyone[0], anyone[1], anyone[2]])),
+        pa.array(np.concatenate([ends[1], anyone[0], unknown, anyone[3]])),
+        pa.array(np.round(rng.lognormal(4.0, 1.2, size=len(inside) + stray), 2)),
+    ]
+    return pa.Table.from_arrays(columns, schema=_TRANSFERS)
 
 
 def _labels(ids: Ints, num_risky: int, seconds: int) -> pa.Table:
     label = (np.arange(len(ids)) < num_risky).astype(np.int32)
-    columns = {"id": ids, "label": label, "time": np.full(len(ids), seconds)}
-    return _table(columns, _LABELS)
+    decided = pa.array(np.full(len(ids), seconds)).cast(_TIME)
+    return pa.Table.from_arrays([pa.array(ids), pa.array(label), decided], schema=_LABELS)
 
 
 def _activity(
@@ -141,16 +145,11 @@ def _activity(
     rng: np.random.Generator,
 ) -> pa.Table:
     drawn = draw_activity(tint, habits.astype(np.float64), num_days=NUM_DAYS, rng=rng)
-    columns = {
-        "time": start + drawn.seconds,
-        "user": ids[drawn.user],
-        "type": pa.DictionaryArray.from_arrays(drawn.kind.astype(np.int8), list(TYPES)),
-        "amount": pa.array(drawn.amount, mask=np.isnan(drawn.amount)),
-        "channel": pa.DictionaryArray.from_arrays(drawn.channel.astype(np.int8), list(CHANNELS)),
-    }
-    return _table(columns, _ACTIVITY)
-
-
-def _table(columns: Mapping[str, Ints | pa.Array], schema: pa.Schema) -> pa.Table:
-    arrays = [pa.array(columns[field.name]).cast(field.type) for field in schema]
-    return pa.Table.from_arrays(arrays, schema=schema)
+    columns: list[pa.Array[Any]] = [
+        pa.array(start + drawn.seconds).cast(_TIME),
+        pa.array(ids[drawn.user]),
+        pa.DictionaryArray.from_arrays(drawn.kind.astype(np.int8), list(TYPES)),
+        pa.array(drawn.amount, mask=np.isnan(drawn.amount)),
+        pa.DictionaryArray.from_arrays(drawn.channel.astype(np.int8), list(CHANNELS)),
+    ]
+    return pa.Table.from_arrays(columns, schema=_ACTIVITY)

@@ -19,16 +19,10 @@ import numpy as np
 from vesper.datasets.activity_features import NUM_CHANNELS, NUM_FEATURES, NUM_TYPES
 from vesper.datasets.activity_vocabulary import choose_slots
 from vesper.datasets.folders import new_folder
+from vesper.datasets.prepare_database import number, scratch_database
+from vesper.datasets.prepare_edges import load_edges
 from vesper.datasets.prepare_files import write_edges, write_labels, write_nodes
-from vesper.datasets.prepare_tables import (
-    count_labels,
-    count_words,
-    load_activity,
-    load_edges,
-    load_labels,
-    make_nodes,
-    scratch_database,
-)
+from vesper.datasets.prepare_nodes import count_words, load_activity, load_labels, make_nodes
 from vesper.datasets.windows import parse_windows
 from vesper.errors import InputError
 from vesper.progress import Progress, silent
@@ -126,6 +120,8 @@ def prepare_into(
     windows = parse_windows(train=train_window, test=test_window)
     if not 0 <= validation_share < 1:
         raise InputError(f"validation_share: expected 0 <= share < 1, got {validation_share}")
+    if seed < 0:
+        raise InputError(f"seed: expected 0 or more, got {seed}")
     data, label, scratch = folder / "data", folder / "label", folder / "scratch"
     for part in (data, label, scratch):
         part.mkdir()
@@ -151,7 +147,8 @@ def prepare_into(
             progress=progress,
         )
         write_edges(connection, data / "edges.parquet", num_nodes=num_nodes, progress=progress)
-        num_train, num_test = count_labels(connection)
+        num_test = number(connection, "SELECT count(*) FROM labels WHERE part = 1")
+        num_train = number(connection, "SELECT count(*) FROM labels WHERE part = 0")
         num_val = round(validation_share * num_train)
         is_validation = np.zeros(num_train, dtype=bool)
         is_validation[np.random.default_rng(seed).permutation(num_train)[:num_val]] = True

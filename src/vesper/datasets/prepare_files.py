@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vesper.datasets.activity_features import Events, feature_names, summarise
 from vesper.datasets.activity_vocabulary import Vocabulary
-from vesper.datasets.prepare_tables import Connection, Windows
+from vesper.datasets.prepare_database import Connection, Windows
 from vesper.progress import Progress
 
 _MOST_NODES = 65_536
@@ -37,12 +37,13 @@ def write_nodes(
     connection.execute(
         "CREATE TABLE events AS SELECT n.number AS node, a.seconds, t.slot AS kind, "
         "coalesce(c.slot, -1) AS channel, a.amount FROM activity a "
-        "JOIN nodes n ON a.user = n.user AND a.part = n.part "
+        "JOIN nodes n ON a.person = n.person AND a.part = n.part "
         "JOIN type_slots t ON a.type = t.word LEFT JOIN channel_slots c ON a.channel = c.word "
         "ORDER BY node"
     )
     names = feature_names(types.slots, channels.slots)
-    schema = pa.schema([("id", pa.string()), *((name, pa.float32()) for name in names)])
+    kinds: dict[str, pa.DataType] = {"id": pa.string(), **dict.fromkeys(names, pa.float32())}
+    schema = pa.schema(kinds)
     nodes_at_once = max(1, min(_MOST_NODES, _MOST_EVENTS * num_nodes // num_events))
     starts = np.array([window.start for window in windows])
     stops = np.array([window.stop for window in windows])
@@ -85,13 +86,18 @@ def write_labels(
         num_nodes: How many nodes there are, labelled or not.
         is_validation: One entry for each labelled node of the train window, in order of id.
     """
-    schema = pa.schema([("id", pa.string()), ("label", pa.int32()), ("split", pa.string())])
+    kinds: dict[str, pa.DataType] = {
+        "id": pa.string(),
+        "label": pa.int32(),
+        "split": pa.string(),
+    }
+    schema = pa.schema(kinds)
     seen = 0
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for first, last in _ranges(num_nodes, _MOST_NODES):
             found = connection.execute(
                 f"SELECT n.id, l.label, l.part FROM nodes n JOIN labels l "
-                f"ON n.user = l.user AND n.part = l.part "
+                f"ON n.person = l.person AND n.part = l.part "
                 f"WHERE n.number >= {first} AND n.number < {last} ORDER BY n.number"
             ).fetchnumpy()
             is_test = found["part"] == 1
@@ -99,12 +105,12 @@ def write_labels(
             training = int((~is_test).sum())
             split[~is_test] = np.where(is_validation[seen : seen + training], "val", "train")
             seen += training
-            columns = [
+            arrays = [
                 pa.array(found["id"], type=pa.string()),
                 pa.array(found["label"].astype(np.int32)),
                 pa.array(split, type=pa.string()),
             ]
-            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
 
 
 def _events(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from vesper.datasets.transaction_table import TransactionTable, unreadable
+from vesper.datasets.transaction_table import TransactionTable, scan
 from vesper.datasets.windows import Window
 from vesper.errors import InputError, first_three
 
@@ -132,11 +132,7 @@ def count_rows(
         InputError: There are none, or some cannot be used.
     """
     counts = ", ".join(f"count(*) FILTER (WHERE {column.is_bad})" for column in columns)
-    try:
-        found = connection.execute(f"SELECT count(*), {counts} FROM {table.sql}").fetchall()[0]
-    except duckdb.Error as error:
-        raise unreadable(table.path, error) from None
-    rows, *bad = found
+    rows, *bad = scan(connection, table, f"SELECT count(*), {counts} FROM {table.sql}")[0]
     if rows == 0:
         raise InputError(f"{table.path}: expected rows, found a table with none")
     for column, count in zip(columns, bad, strict=True):
@@ -152,11 +148,13 @@ def _offenders(
     connection: duckdb.DuckDBPyConnection, table: TransactionTable, column: Column
 ) -> list[str]:
     connection.execute("SET threads = 1")  # file order, so that the numbers are the file's rows
-    found = connection.execute(
+    found = scan(
+        connection,
+        table,
         f"SELECT row, CAST({_name(column.name)} AS VARCHAR) FROM "
         f"(SELECT *, row_number() OVER () AS row FROM {table.sql}) "
-        f"WHERE {column.is_bad} ORDER BY row LIMIT 3"
-    ).fetchall()
+        f"WHERE {column.is_bad} ORDER BY row LIMIT 3",
+    )
     return [f"row {row} has {'nothing' if value is None else repr(value)}" for row, value in found]
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -66,11 +67,27 @@ def open_table(connection: duckdb.DuckDBPyConnection, path: Path) -> Transaction
     try:
         described = connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall()
     except duckdb.Error as error:
-        raise unreadable(path, error) from None
+        raise _unreadable(path, error) from None
     return TransactionTable(path=path, columns={row[0]: row[1] for row in described}, sql=sql)
 
 
-def unreadable(path: Path, error: duckdb.Error) -> InputError:
+def scan(
+    connection: duckdb.DuckDBPyConnection, table: TransactionTable, query: str
+) -> list[tuple[Any, ...]]:
+    """Run a query that reads the rows of `table`.
+
+    Raises:
+        InputError: The file turns out to be damaged, or text that is not UTF-8.
+    """
+    try:
+        return connection.execute(query).fetchall()
+    except (duckdb.OutOfMemoryException, duckdb.IOException):
+        raise  # not the table's fault
+    except duckdb.Error as error:
+        raise _unreadable(table.path, error) from None
+
+
+def _unreadable(path: Path, error: duckdb.Error) -> InputError:
     """Say in one line why a file that exists could not be read."""
     if path.suffix.lower() == ".csv":
         broken = _lines_not_utf8(path)
@@ -78,8 +95,7 @@ def unreadable(path: Path, error: duckdb.Error) -> InputError:
             return _not_utf8(path, broken)
         return InputError(f"{path}: cannot be read as CSV: {_reason(error)}")
     return InputError(
-        f"{path}: expected a Parquet file, found something else or a damaged one: "
-        f"{_reason(error)}"
+        f"{path}: expected a Parquet file, found something else or a damaged one: {_reason(error)}"
     )
 
 
