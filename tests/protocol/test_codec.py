@@ -14,6 +14,7 @@ from vesper.protocol.messages import (
     Purpose,
     Received,
     Roster,
+    Verdict,
 )
 
 TENSORS = st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 4)).map(
@@ -32,7 +33,7 @@ MESSAGES: st.SearchStrategy[Message] = st.one_of(
         values=TENSORS,
     ),
     st.builds(Gradients, step=STEPS, values=TENSORS),
-    st.builds(Received, step=STEPS),
+    st.builds(Received, step=STEPS, verdict=st.sampled_from(Verdict)),
     st.builds(Finished, steps=STEPS),
 )
 

@@ -15,6 +15,7 @@ from vesper.protocol.messages import (
     Purpose,
     Received,
     Roster,
+    Verdict,
 )
 from vesper.protocol.turns import SPEAKER, TURNS, Conversation, Role, State
 
@@ -23,7 +24,7 @@ EXAMPLES: list[Message] = [
     Roster(train=("a",), val=(), test=()),
     Embeddings(step=1, purpose=Purpose.TRAIN, roots_digest=b"d", values=np.ones((1, 2, 3), "f4")),
     Gradients(step=1, values=np.ones((1, 2, 3), "f4")),
-    Received(step=1),
+    Received(step=1, verdict=Verdict.BEST),
     Finished(steps=9),
 ]
 

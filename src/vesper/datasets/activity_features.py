@@ -174,8 +174,8 @@ def _whole_features(events: Events) -> Floats:
     gap_node = node[1:][follows]
     gaps = count_by(gap_node, n)
     days, busiest = active_days_by(node, n, seconds), busiest_day_by(node, n, seconds)
-    kind_share = ratio(kinds, total[:, None])
-    entropy = -(kind_share * np.log(np.where(kind_share > 0, kind_share, 1.0))).sum(axis=1)
+    surprise = np.log(np.maximum(ratio(total[:, None], kinds), 1.0))  # (num_nodes, 8) -log share
+    entropy = (ratio(kinds, total[:, None]) * surprise).sum(axis=1)
     columns = [
         signed_log(total),
         signed_log(days),

@@ -37,10 +37,10 @@ _COUNTERPARTY_PHRASES = ("to_user", "from_user", "other_user", "user_2", "to_id"
 def normalise(name: str) -> str:
     """Write a name in lower case with single underscores between its words.
 
-    >>> normalise("Top-Up (EUR)"), normalise("toUser")
-    ('top_up_eur', 'to_user')
+    >>> normalise("Top-Up (EUR)"), normalise("toUser"), normalise("P2P")
+    ('top_up_eur', 'to_user', 'p2p')
     """
-    split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    split = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
     return re.sub(r"[\W_]+", "_", split.lower()).strip("_")
 
 

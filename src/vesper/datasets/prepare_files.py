@@ -92,13 +92,16 @@ def write_labels(
         "split": pa.string(),
     }
     schema = pa.schema(kinds)
+    connection.execute(
+        "CREATE TABLE labelled AS SELECT n.number, n.id, l.label, l.part FROM nodes n "
+        "JOIN labels l ON n.person = l.person AND n.part = l.part ORDER BY number"
+    )
     seen = 0
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for first, last in _ranges(num_nodes, _MOST_NODES):
             found = connection.execute(
-                f"SELECT n.id, l.label, l.part FROM nodes n JOIN labels l "
-                f"ON n.person = l.person AND n.part = l.part "
-                f"WHERE n.number >= {first} AND n.number < {last} ORDER BY n.number"
+                f"SELECT id, label, part FROM labelled "
+                f"WHERE number >= {first} AND number < {last} ORDER BY number"
             ).fetchnumpy()
             is_test = found["part"] == 1
             split = np.full(len(is_test), "test", dtype=object)

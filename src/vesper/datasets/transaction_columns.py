@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from vesper.datasets.transaction_table import TransactionTable, scan
+from vesper.datasets.transaction_table import TransactionTable, identifier, scan
 from vesper.datasets.windows import Window
 from vesper.errors import InputError, first_three
 
@@ -80,7 +80,7 @@ def text_column(table: TransactionTable, name: str, *, optional: bool = False) -
         raise InputError(
             f"{table.path}: column {name!r}: expected text or integers, found {kind}; convert it"
         )
-    value = f"nullif(CAST({_name(name)} AS VARCHAR), '')"
+    value = f"nullif(CAST({identifier(name)} AS VARCHAR), '')"
     is_bad = "false" if optional else f"{value} IS NULL"
     return Column(name=name, value=value, is_bad=is_bad, expected="text or an integer")
 
@@ -151,7 +151,7 @@ def _offenders(
     found = scan(
         connection,
         table,
-        f"SELECT row, CAST({_name(column.name)} AS VARCHAR) FROM "
+        f"SELECT row, CAST({identifier(column.name)} AS VARCHAR) FROM "
         f"(SELECT *, row_number() OVER () AS row FROM {table.sql}) "
         f"WHERE {column.is_bad} ORDER BY row LIMIT 3",
     )
@@ -161,9 +161,5 @@ def _offenders(
 def _integer(name: str, kind: str) -> str:
     """Text only when it is a whole number: a plain cast would round 1.5 to 2."""
     if kind != "VARCHAR":
-        return _name(name)
-    return f"CASE WHEN regexp_full_match({_name(name)}, '[+-]?[0-9]+') THEN {_name(name)} END"
-
-
-def _name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+        return identifier(name)
+    return f"CASE WHEN regexp_full_match({identifier(name)}, '[+-]?[0-9]+') THEN {identifier(name)} END"

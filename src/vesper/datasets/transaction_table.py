@@ -68,7 +68,15 @@ def open_table(connection: duckdb.DuckDBPyConnection, path: Path) -> Transaction
         described = connection.execute(f"DESCRIBE SELECT * FROM {sql}").fetchall()
     except duckdb.Error as error:
         raise _unreadable(path, error) from None
-    return TransactionTable(path=path, columns={row[0]: row[1] for row in described}, sql=sql)
+    columns = {name: kind for name, kind, *_ in described}
+    empty = [name for name, kind in columns.items() if kind == '"NULL"']
+    if empty:  # written without any value, so the file knows no type: an empty column of text
+        text = ", ".join(
+            f"CAST({identifier(name)} AS VARCHAR) AS {identifier(name)}" for name in empty
+        )
+        sql = f"(SELECT * REPLACE ({text}) FROM {sql})"
+        columns.update(dict.fromkeys(empty, "VARCHAR"))
+    return TransactionTable(path=path, columns=columns, sql=sql)
 
 
 def scan(
@@ -85,6 +93,11 @@ def scan(
         raise  # not the table's fault
     except duckdb.Error as error:
         raise _unreadable(table.path, error) from None
+
+
+def identifier(name: str) -> str:
+    """A column's name as SQL, whatever characters it has."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _unreadable(path: Path, error: duckdb.Error) -> InputError:

@@ -16,6 +16,7 @@ class Shape:
     width: int
     hops: int
     degree_share: float
+    dropout: float
     seed: int
 
 

@@ -18,7 +18,9 @@ class VesperMethod:
 
     def build(self, shape: Shape) -> Blueprint:
         """Encoder and heads at the data party, decoder at the label party."""
-        encoder = MlpEncoder(shape.num_features, width=shape.width)
+        encoder = MlpEncoder(
+            shape.num_features, width=shape.width, dropout=shape.dropout, seed=shape.seed + 2
+        )
         extractor = PrivateRepresentationExtractor(
             encoder,
             num_classes=shape.num_classes,

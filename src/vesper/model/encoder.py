@@ -6,15 +6,22 @@ encoding = ReLU(W_2 ReLU(W_1 x + b_1) + b_2)
 import torch
 from torch import Tensor, nn
 
+from vesper.model.dropout import SeededDropout
+
 
 class MlpEncoder(nn.Module):
     """Two-layer perceptron."""
 
-    def __init__(self, num_features: int, *, width: int) -> None:
+    def __init__(self, num_features: int, *, width: int, dropout: float, seed: int) -> None:
         super().__init__()
         self.width = width
         self.layers = nn.Sequential(
-            nn.Linear(num_features, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU()
+            SeededDropout(dropout, seed=seed),
+            nn.Linear(num_features, width),
+            nn.ReLU(),
+            SeededDropout(dropout, seed=seed + 1),
+            nn.Linear(width, width),
+            nn.ReLU(),
         )
 
     def forward(self, features: Tensor) -> Tensor:

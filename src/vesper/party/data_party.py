@@ -7,6 +7,7 @@
 Next: src/vesper/model/pre.py
 """
 
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -51,9 +52,11 @@ class DataParty:
         *,
         spending: Spending | None,
         learning_rate: float,
+        weight_decay: float,
     ) -> None:
         self._graph, self._features, self._extractor = graph, features, extractor
-        self._spending, self._learning_rate = spending, learning_rate
+        self._spending = spending
+        self._learning_rate, self._weight_decay = learning_rate, weight_decay
         self._mean, self._scale = _moments(features)
         width = extractor.message_width * extractor.hops
         self._released = torch.zeros(len(features), width)  # (num_nodes, hops * message_width)
@@ -88,10 +91,20 @@ class DataParty:
             self._released[:, at : at + released.shape[1]] = torch.from_numpy(released / scale)
         self._stage = stage
         self._optimizer = self._new_optimizer()
+        self.keep()
+
+    def keep(self) -> None:
+        """Keep the weights as they are: the label party has found them best so far."""
+        self._kept = copy.deepcopy(self._extractor.state_dict())
+
+    def restore(self) -> None:
+        """Go back to the weights kept last."""
+        self._extractor.load_state_dict(self._kept)
 
     def release(self, roots: NDArray[np.int64], *, purpose: Purpose) -> Embeddings:
         """Embed the roots; they are kept until their gradients come."""
         training = purpose is Purpose.TRAIN
+        self._extractor.train(training)
         with torch.set_grad_enabled(training):
             embeddings = self._embed(self._roster[roots])  # (B, num_classes, stages)
         self._sent = embeddings if training else None
@@ -121,6 +134,7 @@ class DataParty:
 
     @torch.no_grad()
     def _all_logits(self) -> Tensor:
+        self._extractor.eval()
         blocks = [self._embed(nodes)[:, :, self._stage] for nodes in self._blocks()]
         return torch.cat(blocks)  # (num_nodes, num_classes)
 
@@ -129,7 +143,9 @@ class DataParty:
             yield np.arange(start, min(start + ROWS, len(self._features)))
 
     def _new_optimizer(self) -> torch.optim.Adam:
-        return torch.optim.Adam(self._extractor.parameters(), lr=self._learning_rate)
+        return torch.optim.Adam(
+            self._extractor.parameters(), lr=self._learning_rate, weight_decay=self._weight_decay
+        )
 
 
 def _moments(features: Features) -> tuple[Tensor, Tensor]:

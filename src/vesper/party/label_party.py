@@ -2,10 +2,14 @@
 
     learn(embeddings):  loss = mean over the roots of cross-entropy(decoder(embedding), label)
                         one step of the decoder; gradient of the loss by each embedding back
-    score(embeddings):  keep the decoder's output for evaluation
+    score(embeddings):  the decoder's output, for evaluation
+    judge(scores):      is this the best so far on validation nodes?
 
 It sees embeddings, which are released values, and labels. It never sees an edge.
 """
+
+import copy
+import math
 
 import numpy as np
 import torch
@@ -15,17 +19,23 @@ from torch.nn import functional as F
 
 from vesper.errors import RemoteProtocolError
 from vesper.model.decoder import ConcatDecoder
+from vesper.model.metric import evaluate
 from vesper.protocol.digest import digest_of
-from vesper.protocol.messages import Embeddings, Gradients
+from vesper.protocol.messages import Embeddings, Gradients, Verdict
 
 
 class LabelParty:
     """Holds labels and decoder; speaks in `Gradients`."""
 
     def __init__(
-        self, labels: NDArray[np.int64], decoder: ConcatDecoder, *, learning_rate: float
+        self,
+        labels: NDArray[np.int64],
+        decoder: ConcatDecoder,
+        *,
+        learning_rate: float,
+        patience: int,
     ) -> None:
-        self._labels, self._decoder = labels, decoder
+        self._labels, self._decoder, self._patience = labels, decoder, patience
         self._stage = 0
         self._optimizer = torch.optim.Adam(decoder.parameters(), lr=learning_rate)
         self.last_loss = float("nan")
@@ -33,6 +43,22 @@ class LabelParty:
     def begin_stage(self, stage: int) -> None:
         """Decode from this stage on."""
         self._stage = stage
+        self._best, self._waited = -math.inf, 0
+        self._kept = copy.deepcopy(self._decoder.state_dict())
+
+    def judge(self, scores: NDArray[np.float64], roots: NDArray[np.int64]) -> Verdict:
+        """Say whether validation has become better, and when it has not for too long."""
+        metric = evaluate(scores, self._labels[roots])
+        if metric > self._best:
+            self._best, self._waited = metric, 0
+            self._kept = copy.deepcopy(self._decoder.state_dict())
+            return Verdict.BEST
+        self._waited += 1
+        return Verdict.STOP if self._waited >= self._patience else Verdict.GO_ON
+
+    def restore(self) -> None:
+        """Go back to the weights that were best on validation."""
+        self._decoder.load_state_dict(self._kept)
 
     def learn(self, embeddings: Embeddings, roots: NDArray[np.int64]) -> Gradients:
         """Take one step; give the gradient by each embedding."""

@@ -8,6 +8,7 @@ tensor = u8 dimensions, u32 each, float32 content
 import struct
 from collections.abc import Callable
 from dataclasses import fields
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from vesper.protocol.messages import (
     Received,
     Roster,
     Tensor,
+    Verdict,
 )
 
 MAGIC = b"VSP1"
@@ -93,11 +95,14 @@ def _read_ids(reader: _Reader) -> IdTexts:
     return tuple(_read_str(reader) for _ in range(reader.number("<I")))
 
 
-def _read_purpose(reader: _Reader) -> Purpose:
-    value = reader.number("<q")
-    if value not in Purpose.__members__.values():
-        raise RemoteProtocolError(f"the peer sent an unknown purpose {value}")
-    return Purpose(value)
+def _reader_of(kind: type[IntEnum]) -> Callable[[_Reader], IntEnum]:
+    def read(reader: _Reader) -> IntEnum:
+        value = reader.number("<q")
+        if value not in kind.__members__.values():
+            raise RemoteProtocolError(f"the peer sent an unknown {kind.__name__} {value}")
+        return kind(value)
+
+    return read
 
 
 def _write_tensor(tensor: Tensor) -> bytes:
@@ -119,6 +124,7 @@ def _read_tensor(reader: _Reader) -> Tensor:
 _WRITERS: dict[Any, Callable[[Any], bytes]] = {
     int: lambda value: struct.pack("<q", value),
     Purpose: lambda value: struct.pack("<q", int(value)),
+    Verdict: lambda value: struct.pack("<q", int(value)),
     str: lambda value: _write_bytes(value.encode()),
     bytes: _write_bytes,
     IdTexts: _write_ids,
@@ -126,7 +132,8 @@ _WRITERS: dict[Any, Callable[[Any], bytes]] = {
 }
 _READERS: dict[Any, Callable[[_Reader], Any]] = {
     int: lambda reader: reader.number("<q"),
-    Purpose: _read_purpose,
+    Purpose: _reader_of(Purpose),
+    Verdict: _reader_of(Verdict),
     str: _read_str,
     bytes: _read_bytes,
     IdTexts: _read_ids,

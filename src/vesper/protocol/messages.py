@@ -58,11 +58,20 @@ class Gradients:
     values: Tensor
 
 
+class Verdict(IntEnum):
+    """What the label party says after it has evaluated: a function of released values."""
+
+    GO_ON = 0
+    BEST = 1
+    STOP = 2
+
+
 @dataclass(frozen=True, eq=False)
 class Received:
-    """Label to data: embeddings to evaluate have arrived; nothing comes back."""
+    """Label to data: embeddings to evaluate have arrived, and whether training should go on."""
 
     step: int
+    verdict: Verdict
 
 
 @dataclass(frozen=True, eq=False)

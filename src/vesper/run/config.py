@@ -35,9 +35,12 @@ class RunSettings(Settings):
     method: str = "vesper"
     seed: int = Field(default=0, ge=0)
     width: int = Field(default=64, ge=1)
-    epochs: int = Field(default=20, ge=1)
-    batch_size: int = Field(default=1024, ge=1)
-    learning_rate: float = Field(default=0.003, gt=0)
+    epochs: int = Field(default=40, ge=1)
+    patience: int = Field(default=6, ge=1)
+    batch_size: int = Field(default=512, ge=1)
+    learning_rate: float = Field(default=0.001, gt=0)
+    weight_decay: float = Field(default=1e-4, ge=0)
+    dropout: float = Field(default=0.3, ge=0, lt=1)
     degree_share: float = Field(default=0.3, ge=0, le=1)
 
 

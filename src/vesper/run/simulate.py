@@ -81,6 +81,11 @@ def simulate(folder: Path, config: Config, out: Path, *, progress: Progress = si
     method = find_method(config.run.method)
     data, labels = open_data(folder / "data", progress=progress), open_labels(folder / "label")
     refuse_unknown_labels(data.ids, labels)
+    for split in SPLITS:
+        if len(labels.rows(split)) == 0:
+            raise InputError(
+                f"{folder / 'label'}: expected labels with split '{split}', found none"
+            )
     hops = method.hops(config.privacy.hops)
     blueprint = method.build(
         Shape(
@@ -89,6 +94,7 @@ def simulate(folder: Path, config: Config, out: Path, *, progress: Progress = si
             width=config.run.width,
             hops=hops,
             degree_share=config.run.degree_share,
+            dropout=config.run.dropout,
             seed=config.run.seed,
         )
     )
@@ -159,7 +165,8 @@ def _run(
     itinerary = Itinerary(
         stages=hops + 1,
         num_train=int((splits == 0).sum()),
-        num_labelled=len(order),
+        num_val=int((splits == 1).sum()),
+        num_test=int((splits == 2).sum()),
         batch_size=config.run.batch_size,
         epochs=config.run.epochs,
         seed=config.run.seed,
@@ -170,8 +177,14 @@ def _run(
         blueprint.extractor,
         spending=spending,
         learning_rate=config.run.learning_rate,
+        weight_decay=config.run.weight_decay,
     )
-    label_party = LabelParty(truth, blueprint.decoder, learning_rate=config.run.learning_rate)
+    label_party = LabelParty(
+        truth,
+        blueprint.decoder,
+        learning_rate=config.run.learning_rate,
+        patience=config.run.patience,
+    )
     data_end, label_end = memory_pair()
     data_link, label_link = Link(Role.DATA, data_end), Link(Role.LABEL, label_end)
 
