@@ -1,0 +1,21 @@
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Terminal
+
+
+def test_demo_runs_twice_and_never_removes_what_is_not_its_own(
+    terminal: "Terminal", tmp_path: Path
+) -> None:
+    out = tmp_path / "demo"
+    for _ in range(2):
+        assert terminal.run("demo", "--nodes", 600, "--out", out) == 0
+        assert "certified" in terminal.out
+        assert "test ROC-AUC" in terminal.out
+        assert (out / "run-vesper" / "ledger.sqlite").is_file()
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "thesis").write_text("years of work")
+    assert terminal.run("demo", "--nodes", 600, "--out", precious) == 2
+    assert (precious / "thesis").read_text() == "years of work"
