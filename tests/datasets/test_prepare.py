@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,7 +13,6 @@ import pytest
 
 import vesper.datasets.prepare_files
 from vesper.datasets.prepare import Prepared, prepare
-from vesper.errors import InputError
 
 Row = dict[str, Any]
 NODES, EDGES, LABELS = "data/nodes.parquet", "data/edges.parquet", "label/labels.parquet"
@@ -56,9 +56,10 @@ def did(user: str, day: str, kind: str = "login", amount: float | None = None) -
 
 def test_the_folders_hold_what_they_should_and_nothing_else(bank: Path) -> None:
     run(bank)
-    files = sorted(str(p.relative_to(bank.parent / "out")) for p in bank.parent / "out".rglob("*") if p.is_file())
+    out = bank.parent / "out"
+    files = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
     assert files == ["data/edges.parquet", "data/nodes.parquet", "label/labels.parquet"]
-    assert case.leftovers() == {"out"}
+    assert sorted(path.name for path in bank.parent.iterdir()) == ["bank", "out"]
 
 
 def test_nodes_are_users_with_activity_or_a_label_in_a_window(bank: Path) -> None:
@@ -83,11 +84,11 @@ def test_nodes_are_users_with_activity_or_a_label_in_a_window(bank: Path) -> Non
 
 def test_features_come_from_the_window_of_the_node(bank: Path) -> None:
     run(bank)
-    rows = {row["id"]: row for row in rows(bank, NODES)}
-    assert rows["ann@train"]["event_count"] == pytest.approx(np.log1p(2))
-    assert rows["ann@train"]["payment_amount_sum"] == pytest.approx(np.log1p(30))
-    assert rows["ann@test"]["event_count"] == pytest.approx(np.log1p(1))
-    assert rows["ann@test"]["payment_amount_sum"] == 0
+    node = {row["id"]: row for row in rows(bank, NODES)}
+    assert node["ann@train"]["event_count"] == pytest.approx(np.log1p(2))
+    assert node["ann@train"]["payment_amount_sum"] == pytest.approx(np.log1p(30))
+    assert node["ann@test"]["event_count"] == pytest.approx(np.log1p(1))
+    assert node["ann@test"]["payment_amount_sum"] == 0
 
 
 def test_an_edge_of_each_window_is_a_record_of_its_own(bank: Path) -> None:
@@ -119,15 +120,15 @@ def test_counts(bank: Path) -> None:
 
 def test_labels_and_splits(bank: Path) -> None:
     run(bank)
-    rows = rows(bank, LABELS)
-    assert [(row["id"], row["label"]) for row in rows] == [
+    known = rows(bank, LABELS)
+    assert [(row["id"], row["label"]) for row in known] == [
         ("ann@test", 1),
         ("ann@train", 0),
         ("bob@train", 1),
         ("dan@test", 0),
         ("fay@train", 0),
     ]
-    split = {row["id"]: row["split"] for row in rows}
+    split = {row["id"]: row["split"] for row in known}
     assert split["ann@test"] == split["dan@test"] == "test"
     assert sorted(split[u] for u in ("ann@train", "bob@train", "fay@train")) == [
         "train",
@@ -154,26 +155,31 @@ def test_features_and_nodes_do_not_change_by_a_bit_when_transfers_change(bank: P
     edges = digest(bank, EDGES)
     users = ["ann", "bob", "cat", "dan", "fay", "zoe", "yan"]
     days = ("2024-01-02", "2024-02-02")
-    replace(bank, "transfers", [sent(a, b, day) for a in users for b in users for day in days])
+    everyone = [
+        {"time": datetime.fromisoformat(day), "src": a, "dst": b, "amount": 1.0}
+        for a in users
+        for b in users
+        for day in days
+    ]
+    replace(bank, "transfers", everyone)
     run(bank)
     assert (digest(bank, NODES), digest(bank, LABELS)) == before
     assert digest(bank, EDGES) != edges
 
 
 def test_the_order_of_input_rows_changes_nothing(bank: Path) -> None:
-    many = [
+    many = table(bank, "activity") + [
         did(f"u{k % 50}", f"2024-0{1 + k % 2}-0{1 + k % 7}", ("login", "pay")[k % 2], 0.1 * k)
         for k in range(3000)
     ]
-    replace(bank, "activity", ACTIVITY + many)
+    replace(bank, "activity", many)
     run(bank)
-    first = {name: case.digest(f"data/{name}.parquet") for name in ("nodes", "edges")}
-    rng = np.random.default_rng(0)
-    shuffled = [(ACTIVITY + many)[k] for k in rng.permutation(len(ACTIVITY + many))]
-    replace(bank, "activity", shuffled)
-    replace(bank, "transfers", TRANSFERS[::-1])
+    first = digest(bank, NODES), digest(bank, EDGES)
+    order = np.random.default_rng(0).permutation(len(many))
+    replace(bank, "activity", [many[k] for k in order])
+    replace(bank, "transfers", table(bank, "transfers")[::-1])
     run(bank)
-    assert {name: case.digest(f"data/{name}.parquet") for name in ("nodes", "edges")} == first
+    assert (digest(bank, NODES), digest(bank, EDGES)) == first
 
 
 def test_same_input_and_seed_same_bytes_and_the_seed_moves_only_the_split(bank: Path) -> None:
@@ -205,16 +211,22 @@ def test_few_nodes_at_once_give_the_same_rows(bank: Path, monkeypatch: pytest.Mo
 
 def test_csv_gives_the_same_as_parquet(bank: Path) -> None:
     run(bank)
-    (tmp_path / "csv").mkdir()
-    other = Case(tmp_path / "csv", ".csv")
-    other.run()
-    for file in (NODES, EDGES, LABELS):
-        assert other.rows(file) == rows(bank, file)
+    files = (NODES, EDGES, LABELS)
+    expected = [rows(bank, file) for file in files]
+    for name in ("transfers", "activity", "labels"):
+        content = table(bank, name)
+        with (bank / f"{name}.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, fieldnames=list(content[0]))
+            writer.writeheader()
+            writer.writerows(content)
+    run(bank, ".csv")
+    assert [rows(bank, file) for file in files] == expected
 
 
 def test_integer_users_and_integer_times(bank: Path) -> None:
     hours = range(0, 400)
-    replace(bank, 
+    replace(
+        bank,
         "activity",
         [
             {"time": h * 3600, "user": h % 7, "type": "login", "amount": None, "channel": None}
@@ -222,7 +234,8 @@ def test_integer_users_and_integer_times(bank: Path) -> None:
         ],
     )
     replace(bank, "labels", [{"id": 3, "label": 1}, {"id": 11, "label": 0}])
-    replace(bank, 
+    replace(
+        bank,
         "transfers",
         [{"time": h * 3600, "src": 10, "dst": h % 7, "amount": 1} for h in hours]
         + [{"time": h * 3600, "src": 2, "dst": h % 7, "amount": 1} for h in hours],
@@ -234,25 +247,18 @@ def test_integer_users_and_integer_times(bank: Path) -> None:
 
 
 def test_more_types_and_channels_than_slots(bank: Path) -> None:
-    rows = []
-    for k in range(30):
-        row = did("ann", ("2024-01-02", "2024-02-02")[k % 2], f"Kind {k:02d}", 1.0)
-        rows.append({**row, "channel": f"ch-{k % 9}"})
-    replace(bank, "activity", rows)
+    days = ("2024-01-02", "2024-02-02")
+    many = [
+        {**did("ann", days[k % 2], f"Kind {k:02d}", 1.0), "channel": f"ch-{k % 9}"}
+        for k in range(30)
+    ]
+    replace(bank, "activity", many)
     run(bank)
     names = pq.read_schema(bank.parent / "out" / "data/nodes.parquet").names
     assert len(set(names)) == 156
     assert {"kind_00_count", "other_count", "channel_ch_0_count", "channel_other_share"} <= set(
         names
     )
-
-
-def test_an_existing_folder_is_left_alone(bank: Path) -> None:
-    bank.parent / "out".mkdir()
-    (bank.parent / "out" / "mine.txt").write_text("x")
-    with pytest.raises(InputError, match="expected a new or empty folder"):
-        prepare(**case.paths, train_window=TRAIN, test_window=TEST, out=bank.parent / "out")
-    assert [path.name for path in bank.parent / "out".iterdir()] == ["mine.txt"]
 
 
 def test_progress_counts_nodes_up_to_the_end(bank: Path) -> None:
@@ -262,8 +268,28 @@ def test_progress_counts_nodes_up_to_the_end(bank: Path) -> None:
     assert ("edges", 7, 7) in heard
 
 
-def test_a_late_moment_of_the_last_day_is_inside(bank: Path) -> None:
-    late = on("2024-01-07", 23) + timedelta(minutes=59, seconds=59, microseconds=999_999)
-    replace(bank, "activity", [*ACTIVITY, {**did("gil", "2024-01-07"), "time": late}])
+def test_a_window_ends_before_its_last_moment(bank: Path) -> None:
+    moments = {"gil": "2024-01-07T23:59:59.999999", "hal": "2024-01-08T00:00:00"}
+    late = [
+        {**did(user, "2024-01-07"), "time": datetime.fromisoformat(moment)}
+        for user, moment in moments.items()
+    ]
+    replace(bank, "activity", table(bank, "activity") + late)
     run(bank)
-    assert "gil@train" in {row["id"] for row in rows(bank, NODES)}
+    ids = {row["id"] for row in rows(bank, NODES)}
+    assert "gil@train" in ids
+    assert "hal@train" not in ids
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_number_of_threads_changes_no_byte(
+    bank: Path, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = [did(f"u{k % 500}", "2024-01-03", "pay", k / 7) for k in range(20_000)]
+    replace(bank, "activity", table(bank, "activity") + many)
+    run(bank)
+    first = [digest(bank, file) for file in (NODES, EDGES, LABELS)]
+    connect = duckdb.connect
+    monkeypatch.setattr(duckdb, "connect", lambda path: connect(path, config={"threads": threads}))
+    run(bank)
+    assert [digest(bank, file) for file in (NODES, EDGES, LABELS)] == first

@@ -160,6 +160,7 @@ def _offenders(
 
 def _integer(name: str, kind: str) -> str:
     """Text only when it is a whole number: a plain cast would round 1.5 to 2."""
+    raw = identifier(name)
     if kind != "VARCHAR":
-        return identifier(name)
-    return f"CASE WHEN regexp_full_match({identifier(name)}, '[+-]?[0-9]+') THEN {identifier(name)} END"
+        return raw
+    return f"CASE WHEN regexp_full_match({raw}, '[+-]?[0-9]+') THEN {raw} END"

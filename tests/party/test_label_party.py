@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+import torch
+
+from vesper.errors import RemoteProtocolError
+from vesper.model.decoder import ConcatDecoder
+from vesper.model.encoder import initialize
+from vesper.party.label_party import LabelParty
+from vesper.protocol.digest import digest_of
+from vesper.protocol.messages import Embeddings, Purpose, Verdict
+
+LABELS = np.array([0, 1, 2, 0, 1, 2])
+ROOTS = np.array([4, 0, 2])
+
+
+def party(patience: int = 2) -> LabelParty:
+    decoder = ConcatDecoder(num_classes=3, stages=1, width=4)
+    initialize(decoder, 0)
+    decoder.start_at_identity()
+    made = LabelParty(LABELS, decoder, learning_rate=0.1, patience=patience)
+    made.begin_stage(0)
+    return made
+
+
+def embeddings(roots: np.ndarray[tuple[int], np.dtype[np.int64]] = ROOTS) -> Embeddings:
+    values = np.random.default_rng(0).normal(size=(3, 3, 1)).astype(np.float32)
+    return Embeddings(step=7, purpose=Purpose.TRAIN, roots_digest=digest_of(roots), values=values)
+
+
+def test_gradients_are_those_of_the_mean_cross_entropy() -> None:
+    sent = embeddings()
+    gradients = party().learn(sent, ROOTS)
+    values = torch.from_numpy(sent.values.copy()).requires_grad_()
+    loss = torch.nn.functional.cross_entropy(values[:, :, 0], torch.from_numpy(LABELS[ROOTS]))
+    torch.autograd.backward([loss])
+    assert values.grad is not None
+    assert gradients.step == 7
+    assert np.allclose(gradients.values, values.grad.numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize("wrong", [[0, 4, 2], [4, 0, 3], [4, 0]])
+def test_rows_can_never_silently_shift(wrong: list[int]) -> None:
+    with pytest.raises(RemoteProtocolError, match="other roots than expected"):
+        party().learn(embeddings(), np.array(wrong))
+
+
+def test_judge_keeps_the_best_and_stops_when_patience_ends() -> None:
+    made = party(patience=2)
+    good = np.eye(3)[LABELS]
+    bad = np.eye(3)[(LABELS + 1) % 3]
+    rows = np.arange(6)
+    assert made.judge(bad, rows) is Verdict.BEST
+    assert made.judge(good, rows) is Verdict.BEST
+    made.learn(embeddings(), ROOTS)
+    changed = made.score(embeddings(), ROOTS)
+    assert made.judge(good, rows) is Verdict.GO_ON
+    assert made.judge(bad, rows) is Verdict.STOP
+    made.restore()
+    assert not np.array_equal(made.score(embeddings(), ROOTS), changed)
