@@ -90,3 +90,15 @@ def test_gradients_without_embeddings_are_a_mistake(account: Account) -> None:
     sent = made.release(np.array([0]), purpose=Purpose.EVALUATE)
     with pytest.raises(ValueError, match="without embeddings"):
         made.learn(Gradients(step=sent.step, values=sent.values))
+
+
+def test_released_values_are_data_no_gradient_reaches_them(account: Account) -> None:
+    made = party(account)
+    made.begin_stage(0)
+    made.begin_stage(1)
+    sent = made.release(np.arange(12), purpose=Purpose.TRAIN)
+    assert made._sent is not None
+    assert made._sent.requires_grad
+    made.learn(Gradients(step=sent.step, values=np.ones_like(sent.values)))
+    assert not made._released.requires_grad
+    assert made._released.grad_fn is None
