@@ -1,7 +1,7 @@
 """A proof is about code as it was read: when that code changes, somebody must read it again.
 
-`docs/claims/read.json` holds, for each claim, a digest of the module of its function (comments,
-docstrings and layout do not count). After reading the proof against the new code, note it with
+`docs/claims/read.json` holds, for each claim, a digest of its code (comments, docstrings and layout
+do not count). After reading the proof against the new code, note it with
 
     make proof-read CLAIM=R-SUM
 """
@@ -10,6 +10,7 @@ import ast
 import hashlib
 import importlib.util
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -19,17 +20,32 @@ ROOT = Path(__file__).parents[1]
 READ = ROOT / "docs" / "claims" / "read.json"
 
 
-def modules() -> dict[str, Path]:
-    """The source file of the function of each claim, from the index."""
+def modules() -> dict[str, list[Path]]:
+    """The sources of each claim: its `Code:` lines, or the module of its function in the index."""
     found = {}
     for line in (ROOT / "docs" / "claims" / "README.md").read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 6 and cells[2].startswith("`vesper."):
-            spec = importlib.util.find_spec(cells[2].strip("`").rpartition(".")[0])
-            assert spec is not None
-            assert spec.origin is not None
-            found[cells[0]] = Path(spec.origin)
+            proof = (ROOT / "docs" / "claims" / f"{cells[0]}.md").read_text()
+            code = re.search(r"^Code: (.*?)\.$", proof, flags=re.MULTILINE | re.DOTALL)
+            names = re.findall(r"`([\w.]+)`", code[1]) if code else []
+            found[cells[0]] = [
+                source_of(n) for n in names or [cells[2].strip("`").rpartition(".")[0]]
+            ]
     return found
+
+
+def source_of(module: str) -> Path:
+    """Where a module is written."""
+    spec = importlib.util.find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin)
+
+
+def digest_of(claim: str) -> str:
+    """Digest all sources of a claim."""
+    return digest("\n".join(path.read_text() for path in modules()[claim]))
 
 
 def digest(source: str) -> str:
@@ -46,9 +62,10 @@ def digest(source: str) -> str:
 @pytest.mark.parametrize("claim", sorted(modules()))
 def test_the_proof_was_read_against_this_code(claim: str) -> None:
     noted = json.loads(READ.read_text()).get(claim)
-    assert noted == digest(modules()[claim].read_text()), (
-        f"{modules()[claim].name} has changed since docs/claims/{claim}.md was last read against "
-        f"it; read both, mend the proof, then: make proof-read CLAIM={claim}"
+    names = ", ".join(path.name for path in modules()[claim])
+    assert noted == digest_of(claim), (
+        f"one of {names} has changed since docs/claims/{claim}.md was last read against it; read "
+        f"both, mend the proof, then: make proof-read CLAIM={claim}"
     )
 
 
@@ -62,7 +79,7 @@ def note(claims: list[str]) -> None:
     """Write down that these proofs were read against the code as it is."""
     noted = json.loads(READ.read_text()) if READ.exists() else {}
     for claim in claims:
-        noted[claim] = digest(modules()[claim].read_text())
+        noted[claim] = digest_of(claim)
     READ.write_text(json.dumps(dict(sorted(noted.items())), indent=2) + "\n")
 
 

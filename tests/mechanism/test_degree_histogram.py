@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vesper.errors import BudgetError
+from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
 from vesper.graph.relation import all_pairs
 from vesper.mechanism.degree_histogram import (
@@ -111,3 +111,9 @@ def test_fit_falls_keeps_the_mean_and_is_nearest(values: list[float]) -> None:
     for _ in range(50):
         other = np.sort(fitted + rng.normal(size=len(fitted)))[::-1]
         assert np.square(other - given_values).sum() >= distance - 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, 1e-5, 500.0, float("nan"), 2097160.5432])
+def test_epsilons_that_cannot_be_drawn_are_refused_before_they_are_charged(epsilon: float) -> None:
+    with pytest.raises(InputError):
+        cost_of(epsilon)

@@ -1,3 +1,6 @@
+import os
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -107,3 +110,28 @@ def test_discrete_laplace_is_accepted_and_three_percent_off_is_rejected(epsilon:
     assert p_value(epsilon) > 0.001
     assert p_value(0.97 * epsilon) < 1e-6
     assert p_value(1.03 * epsilon) < 1e-6
+
+
+def test_a_fork_does_not_repeat_noise() -> None:
+    source = NoiseSource.from_os()
+    child = os.fork()
+    if child == 0:
+        try:
+            source.add_gaussian_to(np.zeros(4, dtype=np.int32), scale=5.0)
+            os._exit(1)
+        except InputError:
+            os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_threads_never_share_bits() -> None:
+    source = NoiseSource.for_simulation(0)
+
+    def draw(_: int) -> bytes:
+        values = np.zeros(64, dtype=np.int32)
+        source.add_gaussian_to(values, scale=1000.0)
+        return values.tobytes()
+
+    with ThreadPoolExecutor(3) as pool:
+        drawn = list(pool.map(draw, range(20_000)))
+    assert len(set(drawn)) == len(drawn)

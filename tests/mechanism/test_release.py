@@ -93,3 +93,17 @@ def test_the_fingerprint_is_keyed_and_sees_every_edge() -> None:
     names |= {fingerprint(toggle_edge(STAR, edge), key=b"a" * 32) for edge in [(0, 1), (1, 2)]}
     assert len(names) == 4
     assert fingerprint(STAR, key=b"a" * 32) == fingerprint(STAR, key=b"a" * 32)
+
+
+def test_there_is_one_message_a_node(account: Account) -> None:
+    receipt = account.charge(EVENT, None, run="test")
+    with pytest.raises(InputError, match="Expected 4 messages, got 2"):
+        release(
+            STAR,
+            MESSAGES[:2],
+            None,
+            event=EVENT,
+            receipt=receipt,
+            fingerprint="star",
+            noise=NoiseSource.for_simulation(0),
+        )

@@ -1,11 +1,15 @@
+import copy
 import math
+import os
+import pickle
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from vesper.errors import BudgetError, InputError
+from vesper.errors import BudgetError, InputError, VesperError
 from vesper.privacy.account import Account, accounts, open_account
 from vesper.privacy.budget import Budget
 from vesper.privacy.events import UNIT, GaussianRelease, PureRelease
@@ -104,3 +108,74 @@ def test_pure_releases_alone_add_up_plainly(tmp_path: Path) -> None:
     assert account.spent_epsilon() == pytest.approx(0.2)
     account.charge(GaussianRelease(noise_std=1000.0), None, run="r")
     assert account.spent_epsilon() > 0.2
+
+
+class Gift:
+    """An event with a cost that no honest one has."""
+
+    def __init__(self) -> None:
+        self.cost = -(10**9)
+        self.facts: dict[str, float | str] = {"kind": "gift"}
+
+
+@pytest.mark.parametrize("cost", [-(10**9), 0, 2**62, 2**63 - 1, 2**63, 2**64, 10**30])
+def test_costs_that_would_come_round_or_refund_are_refused(tmp_path: Path, cost: int) -> None:
+    account = opened(tmp_path)
+    account.charge(FOUR_FIT, None, run="r")
+    event = Gift()
+    event.cost = cost
+    with pytest.raises(BudgetError):
+        account.charge(event, None, run="r")
+    assert account.spent.tolist() == [FOUR_FIT.cost] * 4
+
+
+def test_huge_budgets_and_no_budget_stay_within_64_bits(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0)
+    for name, budget in (("huge", Budget(epsilon=1e9, delta=1e-6)), ("none", None)):
+        account = open_account(ledger, name, num_nodes=2, budget=budget)
+        assert account.cap <= 2**62
+        event = Gift()
+        event.cost = 2**61
+        account.charge(event, None, run="r")
+        account.charge(event, None, run="r")
+        with pytest.raises(BudgetError):
+            account.charge(event, None, run="r")
+        assert account.spent.min() >= 0
+
+
+def test_the_number_of_nodes_is_part_of_the_account(tmp_path: Path) -> None:
+    account = opened(tmp_path)
+    ledger = Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0)
+    with pytest.raises(InputError, match="has 4 nodes, got 3"):
+        open_account(ledger, "g", num_nodes=3)
+    with pytest.raises(InputError, match="at least one node"):
+        open_account(ledger, "empty", num_nodes=0)
+    with pytest.raises(InputError, match="node numbers"):
+        account.charge(FOUR_FIT, np.array([True, False, True, True]), run="r")
+    assert account.spent.max() == 0
+
+
+def test_a_changed_ledger_is_not_charged(tmp_path: Path) -> None:
+    opened(tmp_path).charge(FOUR_FIT, None, run="r")
+    database = sqlite3.connect(tmp_path / "ledger.sqlite")
+    database.execute("DROP TRIGGER entries_stay")
+    database.execute("UPDATE entries SET cost = 1 WHERE cost > 1")
+    database.commit()
+    database.close()
+    with pytest.raises(VesperError, match="was changed"):
+        opened(tmp_path)
+
+
+def test_receipts_cannot_be_doubled(tmp_path: Path) -> None:
+    receipt = opened(tmp_path).charge(FOUR_FIT, None, run="r")
+    for double in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="good twice"):
+            double(receipt)
+    child = os.fork()
+    if child == 0:
+        try:
+            receipt.spend(event=FOUR_FIT, receivers=receipt.receivers, graph="g")
+            os._exit(1)
+        except BudgetError:
+            os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -12,6 +12,11 @@ def opened(folder: Path) -> Ledger:
     return Ledger(folder / "ledger.sqlite", clock=lambda: 12.5)
 
 
+def shown(folder: Path) -> Ledger:
+    """As the budget verbs open it: to look, not to charge."""
+    return Ledger(folder / "ledger.sqlite", clock=lambda: 0.0, must_exist=True)
+
+
 def written(folder: Path, entries: int = 3) -> Ledger:
     ledger = opened(folder)
     for k in range(entries):
@@ -86,7 +91,7 @@ def test_tampering_with_any_column_of_any_row_is_detected(
     ).rowcount
     database.commit()
     database.close()
-    assert opened(tmp_path).verify() == (sequence if changed else None)
+    assert shown(tmp_path).verify() == (sequence if changed else None)
     assert changed or (column, sequence) == ("cost", 1)
 
 
@@ -98,7 +103,7 @@ def test_removing_any_row_is_detected_the_last_one_too(tmp_path: Path, sequence:
     database.execute("DELETE FROM entries WHERE sequence = ?", (sequence,))
     database.commit()
     database.close()
-    assert opened(tmp_path).verify() == sequence
+    assert shown(tmp_path).verify() == sequence
 
 
 def test_exchanging_two_rows_is_detected(tmp_path: Path) -> None:
@@ -109,7 +114,7 @@ def test_exchanging_two_rows_is_detected(tmp_path: Path) -> None:
         database.execute("UPDATE entries SET sequence = ? WHERE sequence = ?", (after, before))
     database.commit()
     database.close()
-    assert opened(tmp_path).verify() == 2
+    assert shown(tmp_path).verify() == 2
 
 
 def test_files_that_are_no_ledger(tmp_path: Path) -> None:
@@ -149,3 +154,50 @@ def test_a_lost_or_exchanged_key_is_refused(tmp_path: Path) -> None:
     key_path(ledger).unlink()
     with pytest.raises(InputError, match="cannot be read"):
         key_of(ledger)
+
+
+def test_a_ledger_put_back_from_an_older_copy_is_refused(tmp_path: Path) -> None:
+    ledger = written(tmp_path, entries=2)
+    ledger._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    old = (tmp_path / "ledger.sqlite").read_bytes()
+    with ledger.transaction():
+        ledger.append(graph="g", run="r", facts={"kind": "x"}, cost=9, who=b"A")
+    ledger.close()
+    (tmp_path / "ledger.sqlite").write_bytes(old)
+    with pytest.raises(VesperError, match="older than what was charged"):
+        opened(tmp_path)
+    assert shown(tmp_path).verify() is None
+    assert "older than what was charged" in (shown(tmp_path).behind_its_note() or "")
+
+
+def test_a_lost_ledger_is_not_started_anew(tmp_path: Path) -> None:
+    written(tmp_path).close()
+    (tmp_path / "ledger.sqlite").unlink()
+    with pytest.raises(VesperError, match="older than what was charged"):
+        opened(tmp_path)
+
+
+def test_a_note_that_lags_behind_is_no_fault(tmp_path: Path) -> None:
+    written(tmp_path, entries=2).close()
+    note = (tmp_path / "ledger.sqlite.head").read_text()
+    ledger = opened(tmp_path)
+    with ledger.transaction():
+        ledger.append(graph="g", run="r", facts={"kind": "x"}, cost=9, who=b"A")
+    ledger.close()
+    (tmp_path / "ledger.sqlite.head").write_text(note)
+    assert opened(tmp_path).head()[0] == 3
+
+
+def test_other_databases_are_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "other.sqlite"
+    database = sqlite3.connect(path)
+    database.execute("CREATE TABLE entries (x)")
+    database.commit()
+    database.close()
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="something else"):
+        Ledger(path, clock=lambda: 0.0)
+    assert path.read_bytes() == before
+    (tmp_path / "empty.sqlite").touch()
+    with pytest.raises(InputError, match="something else"):
+        Ledger(tmp_path / "empty.sqlite", clock=lambda: 0.0, must_exist=True)

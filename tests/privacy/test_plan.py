@@ -49,3 +49,16 @@ def test_neither_noise_nor_budget() -> None:
         make_plan(delta=1e-6, hops=1)
     with pytest.raises(InputError):
         make_plan(epsilon=-1.0, delta=1e-6, hops=1)
+
+
+def test_noise_that_cannot_be_drawn_is_not_planned() -> None:
+    with pytest.raises(InputError, match="larger epsilon or fewer releases"):
+        make_plan(epsilon=1e-3, delta=1e-12, hops=20)
+    with pytest.raises(InputError, match="noise_std between"):
+        make_plan(noise_std=0.0, delta=1e-6, hops=1)
+
+
+def test_many_releases_are_not_listed_one_by_one() -> None:
+    plan = make_plan(epsilon=100.0, delta=1e-6, hops=3, refreshes=10_000)
+    assert len(plan.phases) == 12
+    assert plan.phases[-1].releases == 30_000

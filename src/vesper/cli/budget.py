@@ -94,11 +94,12 @@ def verify(
     opened = Ledger(ledger, clock=time.time, must_exist=True)
     broken = opened.verify()
     known = head is None or opened.contains(head)
+    behind = opened.behind_its_note()
     entries, digest = opened.head()
     if as_json:
         print_json(
             {
-                "valid": broken is None and known,
+                "valid": broken is None and known and not behind,
                 "entries": entries,
                 "head": digest.hex(),
                 "first_bad_entry": broken,
@@ -109,6 +110,8 @@ def verify(
         raise VesperError(
             f"{ledger}: entry {broken} does not fit the chain; the ledger was changed from there on"
         )
+    if behind:
+        raise VesperError(behind)
     if not known:
         raise VesperError(f"{ledger}: the chain holds, but the given head is not in it")
     if not as_json:

@@ -100,7 +100,8 @@ def _draw(histogram: "DegreeHistogram") -> None:
     console = Console()
     width = max(20, console.width - 24)
     largest = max(*histogram.counts, 1.0)
+    block = "█" if "utf" in console.encoding else "#"
     last = len(histogram.counts) - 1
     for k, count in enumerate(histogram.counts):
-        bar = "█" * round(width * max(count, 0.0) / largest)
+        bar = block * round(width * max(count, 0.0) / largest)
         console.print(f"{'>=' if k == last else '  '}{k:>3} {count:>12,.0f} {bar}", highlight=False)

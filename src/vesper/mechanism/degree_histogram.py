@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vesper.errors import InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism.noise import NoiseSource
 from vesper.privacy.events import PureRelease
@@ -25,6 +26,9 @@ LAST = 50
 CUMULATIVE_SENSITIVITY = 2
 PLAIN_SENSITIVITY = 4
 PAPER_SENSITIVITY = 2
+
+SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 100.0
+"""Outside, noise cannot be drawn or is none; refused before anything is charged."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,11 @@ class DegreeHistogram:
 
 def cost_of(epsilon: float, *, as_paper: bool = False) -> PureRelease:
     """Give the event to charge: what is really spent."""
+    if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
+        raise InputError(
+            f"Expected an epsilon between {SMALLEST_EPSILON:g} and {LARGEST_EPSILON:g}, "
+            f"got {epsilon:g}; nothing was charged."
+        )
     if as_paper:
         spent = epsilon * PLAIN_SENSITIVITY / PAPER_SENSITIVITY
         return PureRelease(epsilon=spent, what="degree histogram, scale of the paper")

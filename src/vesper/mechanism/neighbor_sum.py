@@ -50,6 +50,10 @@ class NeighborSum:
             raise InputError(f"Expected degrees below {LARGEST_DEGREE}: sums must fit 32 bits.")
         if receivers is None:
             receivers = np.arange(graph.num_nodes)
+        if messages.ndim != 2 or len(messages) != graph.num_nodes:
+            raise InputError(
+                f"Expected one message for each of {graph.num_nodes} nodes, got {messages.shape}."
+            )
         refuse_long(messages)  # what the lanes of the kernel can hold rests on it too
         packed, words = pack(messages)
         out = np.empty((len(receivers), messages.shape[1]), dtype=np.int32)

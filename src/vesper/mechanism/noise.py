@@ -8,7 +8,9 @@ There is no way to save or restore a source.
 """
 
 import hashlib
+import os
 import secrets
+from threading import Lock
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher
@@ -34,6 +36,7 @@ class NoiseSource:
         self._zeros = bytes(8 * BLOCK)
         self._buffer = bytearray(8 * BLOCK + 15)  # the cipher asks for a block of room
         self._ties = np.empty(BLOCK, dtype=np.int64)
+        self._process, self._lock = os.getpid(), Lock()
 
     def __reduce__(self) -> str:
         raise TypeError("a noise source is never saved or copied: its noise would come twice")
@@ -62,15 +65,18 @@ class NoiseSource:
 
         if not values.flags.c_contiguous:
             raise InputError("Expected a contiguous array to add noise to.")
+        if os.getpid() != self._process:
+            raise InputError("A noise source is used in a fork: its noise would come twice.")
         table = table_of(law)
         flat = values.reshape(-1)
-        for start in range(0, len(flat), BLOCK):
-            block = flat[start : start + BLOCK]
-            bits = self._bits(len(block))  # (draws,)
-            num_ties = add_draws(bits, table.high, table.guide, table.offset, block, self._ties)
-            tied = [(int(k), int(bits[k])) for k in self._ties[:num_ties]]  # before more bits
-            for k, first in tied:
-                block[k] += decide(law, first, lambda: int(self._bits(1)[0]))
+        with self._lock:  # two threads must never see the same bits
+            for start in range(0, len(flat), BLOCK):
+                block = flat[start : start + BLOCK]
+                bits = self._bits(len(block))  # (draws,)
+                num_ties = add_draws(bits, table.high, table.guide, table.offset, block, self._ties)
+                tied = [(int(k), int(bits[k])) for k in self._ties[:num_ties]]  # before more bits
+                for k, first in tied:
+                    block[k] += decide(law, first, lambda: int(self._bits(1)[0]))
 
     def _bits(self, count: int) -> NDArray[np.uint64]:
         """Give the next `count` words of the stream; the array is good until the next call."""

@@ -10,7 +10,7 @@ so the cost is exactly that of R-SUM (claim R-GRID).
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.errors import BudgetError
+from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism.grid import STEPS, Messages, refuse_long
 from vesper.mechanism.neighbor_sum import NeighborSum
@@ -40,6 +40,10 @@ def release(
     """
     if event.endpoint_shift < NeighborSum.endpoint_shift:
         raise BudgetError("The receipt was charged for a smaller shift than this release has.")
+    messages = messages.copy()  # what is checked is what is summed, whatever other threads do
+    receivers = None if receivers is None else np.array(receivers)
+    if len(messages) != graph.num_nodes:
+        raise InputError(f"Expected {graph.num_nodes} messages, got {len(messages)}.")
     refuse_long(messages)
     receipt.spend(event=event, receivers=encode(receivers, graph.num_nodes), graph=fingerprint)
     values = NeighborSum().aggregate(graph, messages, receivers)  # (num_receivers, width)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.errors import BudgetError, InputError
+from vesper.errors import BudgetError, InputError, VesperError
 from vesper.privacy.budget import Budget, finite
 from vesper.privacy.events import UNIT, Event
 from vesper.privacy.ledger import Ledger
@@ -36,7 +36,9 @@ class Account:
     def __init__(self, ledger: Ledger, graph: str, num_nodes: int, budget: Budget | None) -> None:
         self._ledger, self._graph, self._seen = ledger, graph, 0
         self.budget = budget
-        self.cap = LARGEST_CAP if budget is None else math.floor(cap_for(budget=budget) * UNIT)
+        self.cap = LARGEST_CAP
+        if budget is not None:
+            self.cap = min(LARGEST_CAP, math.floor(cap_for(budget=budget) * UNIT))
         self.spent: NDArray[np.int64] = np.zeros(num_nodes, dtype=np.int64)
         self._pure: float | None = 0.0  # sum of pure epsilons while nothing else was charged
         self._catch_up()
@@ -51,10 +53,12 @@ class Account:
         who = encode(receivers, len(self.spent))
         with self._ledger.transaction():
             self._catch_up()
-            after = self.spent.copy()
-            add_cost(who, event.cost, after)
-            if int(after.max()) > self.cap:
-                raise self._refusal(event)
+            # In Python's numbers, which have no largest one: a sum in 64 bits could come round.
+            spent = int(
+                self.spent.max() if receivers is None else self.spent[receivers].max(initial=0)
+            )
+            if not 1 <= event.cost <= self.cap - spent:
+                raise self._refusal(event, spent)
             sequence = self._ledger.append(
                 graph=self._graph, run=run, facts=dict(event.facts), cost=event.cost, who=who
             )
@@ -70,21 +74,25 @@ class Account:
 
     def fits(self, event: Event) -> int:
         """How many more such events fit when every node receives them."""
-        return (self.cap - int(self.spent.max())) // event.cost
+        return max(self.cap - int(self.spent.max()), 0) // event.cost
 
     def _catch_up(self) -> None:
         """Replay what this and other processes have written since the last look."""
         for entry in self._ledger.entries(after=self._seen):
             if entry.graph == self._graph and entry.cost:
+                if not 1 <= entry.cost <= LARGEST_CAP - int(self.spent.max()):
+                    raise VesperError(
+                        f"{self._ledger.path}: entry {entry.sequence} has no valid cost"
+                    )
                 add_cost(entry.receivers, entry.cost, self.spent)
                 if self._pure is not None:
                     pure = entry.facts.get("epsilon")
                     self._pure = None if pure is None else self._pure + pure
             self._seen = entry.sequence
 
-    def _refusal(self, event: Event) -> BudgetError:
+    def _refusal(self, event: Event, spent: int) -> BudgetError:
         requested = event.cost / UNIT
-        remaining = (self.cap - int(self.spent.max())) / UNIT
+        remaining = max(self.cap - spent, 0) / UNIT
         budget = self.budget or Budget(epsilon=math.inf, delta=DEFAULT_DELTA)
         return BudgetError(
             "The privacy budget of this graph does not allow this release (mu^2 a node).\n"
@@ -105,11 +113,21 @@ def open_account(
     The first budget given is the budget of the graph; later ones must agree with it. Without any,
     charges are written down and count against the budget once it is set.
     """
+    if num_nodes < 1:
+        raise InputError(f"Expected a graph of at least one node, got {num_nodes}.")
+    broken = ledger.verify()
+    if broken is not None:
+        raise VesperError(f"{ledger.path}: entry {broken} was changed; nothing is charged to it")
     with ledger.transaction():
         known = {e.facts["kind"]: e.facts for e in ledger.entries() if e.graph == graph}
         if "graph" not in known:
             facts: dict[str, Any] = {"kind": "graph", "num_nodes": num_nodes}
             ledger.append(graph=graph, run="", facts=facts, cost=0, who=b"")
+        elif known["graph"]["num_nodes"] != num_nodes:
+            raise InputError(
+                f"{ledger.path}: this graph has {known['graph']['num_nodes']} nodes, "
+                f"got {num_nodes}"
+            )
         held = _budget_of(known)
         if budget is not None and held is None:
             facts = {"kind": "budget", "epsilon": finite(budget).epsilon, "delta": budget.delta}

@@ -19,6 +19,14 @@ UNIT = 1 << 40
 """A mu^2 of 1 is this many units: 2^-40 is far below what any release costs."""
 
 
+SMALLEST_NOISE, LARGEST_NOISE = 1 / 256, 1024.0
+"""What can be drawn on the grid: a quarter of a step, and a table that is made in half a minute."""
+
+
+LARGEST_PURE = 1000.0
+"""No pure epsilon above this is a promise of anything."""
+
+
 class Event(Protocol):
     """Something that was computed from edges and may leave the data party."""
 
@@ -43,8 +51,12 @@ class GaussianRelease:
     endpoint_shift: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.noise_std) and self.noise_std > 0):
-            raise InputError(f"Expected noise_std={self.noise_std} > 0 and finite.")
+        object.__setattr__(self, "noise_std", float(self.noise_std))
+        object.__setattr__(self, "endpoint_shift", float(self.endpoint_shift))
+        if not SMALLEST_NOISE <= self.noise_std <= LARGEST_NOISE:
+            raise InputError(
+                f"Expected noise_std={self.noise_std} between {SMALLEST_NOISE} and {LARGEST_NOISE}."
+            )
         if not (math.isfinite(self.endpoint_shift) and self.endpoint_shift > 0):
             raise InputError(f"Expected endpoint_shift={self.endpoint_shift} > 0 and finite.")
 
@@ -74,13 +86,14 @@ class PureRelease:
     what: str
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.epsilon) and self.epsilon > 0):
-            raise InputError(f"Expected epsilon={self.epsilon} > 0 and finite.")
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+        if not 0 < self.epsilon <= LARGEST_PURE:
+            raise InputError(f"Expected epsilon={self.epsilon} > 0 and at most {LARGEST_PURE:g}.")
 
     @property
     def cost(self) -> int:
         """Units of mu^2 a node, rounded up."""
-        return math.ceil(UNIT * Fraction(charge_of_pure(epsilon=self.epsilon)))
+        return max(1, math.ceil(UNIT * Fraction(charge_of_pure(epsilon=self.epsilon))))
 
     @property
     def facts(self) -> dict[str, float | str]:

@@ -4,12 +4,16 @@
 
 One SQLite file a data party, write-ahead log, full sync: an entry that `append` has returned is
 there after a crash. Triggers refuse changes; the chain shows changes made around them; the head
-shows entries cut off at the end, and, noted elsewhere, a ledger rewritten from scratch.
+shows entries cut off at the end, and, noted elsewhere, a ledger rewritten from scratch. A note of
+the head beside the file (`LEDGER.head`) shows a ledger that was lost, or put back from an older
+copy.
 """
 
 import hashlib
 import json
+import os
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +29,7 @@ CREATE TABLE IF NOT EXISTS entries (
     graph TEXT NOT NULL,
     run TEXT NOT NULL,
     facts TEXT NOT NULL,
-    cost INTEGER NOT NULL,
+    cost INTEGER NOT NULL CHECK (cost >= 0),
     receivers BLOB NOT NULL,
     digest BLOB NOT NULL
 ) STRICT;
@@ -37,6 +41,9 @@ CREATE TRIGGER IF NOT EXISTS entries_stay BEFORE UPDATE ON entries
 CREATE TRIGGER IF NOT EXISTS entries_last BEFORE DELETE ON entries
     BEGIN SELECT RAISE(ABORT, 'ledger entries are never removed'); END;
 """
+
+APPLICATION = 0x56535052
+"""What marks an SQLite file as ours."""
 
 _COLUMNS = "sequence, time, graph, run, facts, cost, receivers"
 
@@ -65,11 +72,19 @@ class Ledger:
             self._db = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, timeout=60
             )
+            known = self._db.execute("PRAGMA application_id").fetchone()[0] == APPLICATION
+            if not known:
+                if must_exist or self._db.execute("SELECT 1 FROM sqlite_master").fetchone():
+                    raise InputError(f"{path}: cannot be used as a ledger (it is something else)")
+                self._db.execute(f"PRAGMA application_id = {APPLICATION}")
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.executescript(_SCHEMA)
         except sqlite3.Error as error:
             raise InputError(f"{path}: cannot be used as a ledger ({error})") from None
+        behind = None if must_exist else self.behind_its_note()
+        if behind:
+            raise VesperError(behind)
 
     def close(self) -> None:
         """Close the file."""
@@ -83,6 +98,7 @@ class Ledger:
             try:
                 yield
                 self._db.execute("COMMIT")
+                self._note_head()
             except BaseException:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
@@ -96,7 +112,15 @@ class Ledger:
         """Write one entry inside a transaction; return its sequence number."""
         sequence, previous = self.head()
         sequence += 1
-        line = (sequence, self._clock(), graph, run, json.dumps(facts, sort_keys=True), cost, who)
+        line = (
+            sequence,
+            float(self._clock()),
+            graph,
+            run,
+            json.dumps(facts, sort_keys=True),
+            cost,
+            who,
+        )
         digest = chained(previous, line)
         self._db.execute(
             f"INSERT INTO entries ({_COLUMNS}, digest) VALUES (?,?,?,?,?,?,?,?)", (*line, digest)
@@ -115,6 +139,33 @@ class Ledger:
         for sequence, time, graph, run, facts, cost, who in self._db.execute(query, (after,)):
             yield Entry(sequence, time, graph, run, json.loads(facts), cost, who)
 
+    def _note_head(self) -> None:
+        """Write the head beside the ledger, whole and on disk, after the entry itself."""
+        sequence, digest = self.head()
+        note = self.path.with_name(f"{self.path.name}.head")
+        partial = note.with_name(f"{note.name}.{os.getpid()}.{threading.get_ident()}")
+        try:
+            with partial.open("w") as file:
+                file.write(f"{sequence} {digest.hex()}\n")
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, note)
+        except OSError as error:
+            raise VesperError(f"{note}: cannot be written ({error.strerror})") from None
+
+    def behind_its_note(self) -> str | None:
+        """Say what is wrong when the note beside the ledger knows of entries it does not have."""
+        note = self.path.with_name(f"{self.path.name}.head")
+        if not note.is_file():
+            return None
+        sequence, _, digest = note.read_text().strip().partition(" ")
+        if sequence.isdigit() and self.contains(digest, at=int(sequence)):
+            return None
+        return (
+            f"{self.path}: the ledger is older than what was charged, {note.name} knows of "
+            f"{sequence} entries; put the newest ledger back (with its -wal file)"
+        )
+
     def verify(self) -> int | None:
         """Recompute the chain; give the first sequence number that does not fit, or None."""
         previous, expected = b"", 1
@@ -126,9 +177,10 @@ class Ledger:
             previous, expected = digest, expected + 1
         return None if self.head() == (expected - 1, previous) else expected
 
-    def contains(self, digest: str) -> bool:
-        """Whether the chain once ended with this digest (hex): a head noted elsewhere."""
-        return any(row[0].hex() == digest for row in self._db.execute("SELECT digest FROM entries"))
+    def contains(self, digest: str, *, at: int | None = None) -> bool:
+        """Whether the chain once ended with this digest (hex), with so many entries if given."""
+        rows = self._db.execute("SELECT sequence, digest FROM entries")
+        return any(row[1].hex() == digest and at in (None, row[0]) for row in rows)
 
 
 def chained(previous: bytes, line: tuple[Any, ...]) -> bytes:

@@ -10,10 +10,15 @@ The last line is the most a label party can do who knows everything but the edge
 import math
 from dataclasses import dataclass
 
+from vesper.errors import InputError
 from vesper.privacy import theorem_1
 from vesper.privacy.budget import Budget
 from vesper.privacy.comparison import true_epsilon_lower_bound
+from vesper.privacy.events import LARGEST_NOISE, SMALLEST_NOISE
 from vesper.privacy.participation import charge_of, epsilon_for, mu_for, noise_std_for
+
+MOST_PHASES = 12
+"""A plan with more releases lists the first ones and the last."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,16 +99,28 @@ def make_plan(
 ) -> Plan:
     """Plan from a budget to the noise, or from the noise to epsilon."""
     releases = hops * refreshes
+    if noise_std is not None and not SMALLEST_NOISE <= noise_std <= LARGEST_NOISE:
+        raise InputError(
+            f"Expected noise_std between {SMALLEST_NOISE:g} and {LARGEST_NOISE:g}, "
+            f"got {noise_std:g}."
+        )
     if noise_std is None:
         if epsilon is None:
             raise TypeError("expected epsilon or noise_std")
         noise_std = noise_std_for(budget=Budget(epsilon=epsilon, delta=delta), releases=releases)
+        if noise_std > LARGEST_NOISE:
+            raise InputError(
+                f"This budget needs a noise of {noise_std:.3g} a unit message for {releases} "
+                f"releases, the most that is drawn is {LARGEST_NOISE:g}; use a larger epsilon or "
+                f"fewer releases."
+            )
     sizes = sizes or Sizes()
     whole = guarantee(noise_std=noise_std, releases=releases, delta=delta)
     return Plan(
         certified=whole,
         phases=tuple(
-            guarantee(noise_std=noise_std, releases=k, delta=delta) for k in range(1, releases + 1)
+            guarantee(noise_std=noise_std, releases=k, delta=delta)
+            for k in (*range(1, min(releases, MOST_PHASES)), releases)
         ),
         one_more_release=guarantee(noise_std=noise_std, releases=releases + 1, delta=delta),
         claimed=_claimed(whole, hops, sizes) if sizes.num_train_nodes else None,

@@ -1,5 +1,7 @@
 """Proof that an event was charged: what `mechanism.release` asks for before it reads an edge."""
 
+import os
+
 from vesper.errors import BudgetError
 from vesper.privacy.events import Event
 
@@ -25,12 +27,21 @@ class Receipt:
             raise BudgetError("A receipt is made by charging a ledger, not by hand.")
         self.event, self.receivers, self.graph = event, receivers, graph
         self.sequence = sequence
-        self._unused = True
+        self._process = os.getpid()
+        self._uses = [True]  # popped by the first to spend it, whatever the threads
 
     def spend(self, *, event: Event, receivers: bytes, graph: str) -> None:
         """Use the receipt up for exactly what was charged; anything else, or twice, is refused."""
         if (event, receivers, graph) != (self.event, self.receivers, self.graph):
             raise BudgetError("The receipt is for another release; charge this one.")
-        if not self._unused:
-            raise BudgetError(f"Receipt {self.sequence} was used already; charge a new release.")
-        self._unused = False
+        if os.getpid() != self._process:
+            raise BudgetError("A receipt is good in the process that charged, not in a fork of it.")
+        try:
+            self._uses.pop()
+        except IndexError:
+            raise BudgetError(
+                f"Receipt {self.sequence} was used already; charge a new release."
+            ) from None
+
+    def __reduce__(self) -> str:
+        raise TypeError("a receipt is never copied or saved: it would be good twice")
