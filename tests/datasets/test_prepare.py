@@ -1,17 +1,14 @@
 import csv
-import hashlib
 import shutil
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import vesper.datasets.prepare_files
 from vesper.datasets.prepare import Prepared, prepare
 
 Row = dict[str, Any]
@@ -34,10 +31,6 @@ def run(bank: Path, suffix: str = ".parquet", **changes: Any) -> Prepared:
 def rows(bank: Path, file: str) -> list[Row]:
     found: list[Row] = pq.read_table(bank.parent / "out" / file).to_pylist()
     return found
-
-
-def digest(bank: Path, file: str) -> str:
-    return hashlib.sha256((bank.parent / "out" / file).read_bytes()).hexdigest()
 
 
 def table(bank: Path, name: str) -> list[Row]:
@@ -149,64 +142,10 @@ def test_a_label_without_a_time_counts_for_both_windows(bank: Path) -> None:
     assert (prepared.train, prepared.test, prepared.val) == (2, 2, 0)
 
 
-def test_features_and_nodes_do_not_change_by_a_bit_when_transfers_change(bank: Path) -> None:
-    run(bank)
-    before = digest(bank, NODES), digest(bank, LABELS)
-    edges = digest(bank, EDGES)
-    users = ["ann", "bob", "cat", "dan", "fay", "zoe", "yan"]
-    days = ("2024-01-02", "2024-02-02")
-    everyone = [
-        {"time": datetime.fromisoformat(day), "src": a, "dst": b, "amount": 1.0}
-        for a in users
-        for b in users
-        for day in days
-    ]
-    replace(bank, "transfers", everyone)
-    run(bank)
-    assert (digest(bank, NODES), digest(bank, LABELS)) == before
-    assert digest(bank, EDGES) != edges
-
-
-def test_the_order_of_input_rows_changes_nothing(bank: Path) -> None:
-    many = table(bank, "activity") + [
-        did(f"u{k % 50}", f"2024-0{1 + k % 2}-0{1 + k % 7}", ("login", "pay")[k % 2], 0.1 * k)
-        for k in range(3000)
-    ]
-    replace(bank, "activity", many)
-    run(bank)
-    first = digest(bank, NODES), digest(bank, EDGES)
-    order = np.random.default_rng(0).permutation(len(many))
-    replace(bank, "activity", [many[k] for k in order])
-    replace(bank, "transfers", table(bank, "transfers")[::-1])
-    run(bank)
-    assert (digest(bank, NODES), digest(bank, EDGES)) == first
-
-
-def test_same_input_and_seed_same_bytes_and_the_seed_moves_only_the_split(bank: Path) -> None:
-    labels = [{"id": f"u{k}", "label": k % 2} for k in range(40)]
-    replace(bank, "labels", labels)
-    digests = []
-    for seed in (0, 0, 1):
-        run(bank, seed=seed)
-        digests.append([digest(bank, f) for f in (NODES, LABELS)])
-    assert digests[0] == digests[1]
-    assert digests[0][0] == digests[2][0]
-    assert digests[0][1] != digests[2][1]
-
-
 def test_the_validation_share_is_exact(bank: Path) -> None:
     replace(bank, "labels", [{"id": f"u{k}", "label": k % 2} for k in range(1000)])
     prepared = run(bank, validation_share=0.0626)
     assert (prepared.train, prepared.val, prepared.test) == (937, 63, 1000)
-
-
-def test_few_nodes_at_once_give_the_same_rows(bank: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(bank)
-    files = (NODES, EDGES, LABELS)
-    whole = [rows(bank, file) for file in files]
-    monkeypatch.setattr(vesper.datasets.prepare_files, "_MOST_NODES", 2)
-    run(bank)
-    assert [rows(bank, file) for file in files] == whole
 
 
 def test_csv_gives_the_same_as_parquet(bank: Path) -> None:
@@ -279,17 +218,3 @@ def test_a_window_ends_before_its_last_moment(bank: Path) -> None:
     ids = {row["id"] for row in rows(bank, NODES)}
     assert "gil@train" in ids
     assert "hal@train" not in ids
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_the_number_of_threads_changes_no_byte(
-    bank: Path, threads: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    many = [did(f"u{k % 500}", "2024-01-03", "pay", k / 7) for k in range(20_000)]
-    replace(bank, "activity", table(bank, "activity") + many)
-    run(bank)
-    first = [digest(bank, file) for file in (NODES, EDGES, LABELS)]
-    connect = duckdb.connect
-    monkeypatch.setattr(duckdb, "connect", lambda path: connect(path, config={"threads": threads}))
-    run(bank)
-    assert [digest(bank, file) for file in (NODES, EDGES, LABELS)] == first

@@ -155,6 +155,7 @@ def test_what_the_user_says_comes_from_transfers(bank: Path, told: str) -> None:
         ({"test_window": "tomorrow"}, "test window: expected FROM..TO"),
         ({"validation_share": 1.0}, "validation_share"),
         ({"validation_share": -0.1}, "validation_share"),
+        ({"validation_share": 0.99}, "labels left to train on, found 3 in the train window"),
         ({"seed": -1}, "seed"),
     ],
 )

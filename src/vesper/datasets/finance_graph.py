@@ -99,6 +99,7 @@ def _degrees_of_others(
     while missing := total - int(degrees.sum()):
         movable = np.flatnonzero(degrees > (0 if missing > 0 else 1))
         degrees[rng.permutation(movable)[: abs(missing)]] += np.sign(missing)
+    # Too few loners are isolated by chance: some swap degrees with isolated ordinary nodes.
     has_edges = np.flatnonzero(degrees[:num_loners])
     isolated = round(LONERS_ISOLATED * num_loners) - (num_loners - len(has_edges))
     giving = has_edges[: max(isolated, 0)]

@@ -150,6 +150,11 @@ def prepare_into(
         num_test = number(connection, "SELECT count(*) FROM labels WHERE part = 1")
         num_train = number(connection, "SELECT count(*) FROM labels WHERE part = 0")
         num_val = round(validation_share * num_train)
+        if num_val == num_train:
+            raise InputError(
+                f"{labels}: expected labels left to train on, found {num_train} in the train "
+                f"window, all taken by validation_share={validation_share}; make it smaller"
+            )
         is_validation = np.zeros(num_train, dtype=bool)
         is_validation[np.random.default_rng(seed).permutation(num_train)[:num_val]] = True
         write_labels(
