@@ -42,10 +42,10 @@ types: $(READY)  ## mypy --strict, no exemptions
 check: lint types test  ## what the gate runs
 
 bench-graph: $(READY)  ## sampling and bytes an edge, against peers where they are installed
-	@$(BIN)/python -m benchmarks.graph
+	@$(BIN)/python -m benchmarks.graph $(ARGS)
 
 bench-graph-peers: .venv-peers/.ready  ## the same in an environment with DGL and PyG
-	@.venv-peers/bin/python -W ignore -m benchmarks.graph
+	@.venv-peers/bin/python -W ignore -m benchmarks.graph $(ARGS)
 
 .venv-peers/.ready: constraints.txt benchmarks/requirements-peers.txt
 	@echo "vesper: setting up .venv-peers with the libraries we compare with"
