@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from vesper.graph.graph import Graph
     from vesper.graph.holdings import DataHoldings, open_data
     from vesper.graph.labels import LabelHoldings, open_labels
+    from vesper.method.settings import Config
     from vesper.privacy.budget import Budget
-    from vesper.run.config import Config, load_config
-    from vesper.run.simulate import Result, simulate
+    from vesper.run.config import load_config
+    from vesper.run.result import Result
+    from vesper.run.simulate import simulate
 
 __all__ = [
     "Budget",
@@ -47,13 +49,13 @@ __all__ = [
 _HOMES = {
     "Budget": "vesper.privacy.budget",
     "BudgetError": "vesper.errors",
-    "Config": "vesper.run.config",
+    "Config": "vesper.method.settings",
     "DataHoldings": "vesper.graph.holdings",
     "Graph": "vesper.graph.graph",
     "InputError": "vesper.errors",
     "LabelHoldings": "vesper.graph.labels",
     "PeerError": "vesper.errors",
-    "Result": "vesper.run.simulate",
+    "Result": "vesper.run.result",
     "VesperError": "vesper.errors",
     "load_config": "vesper.run.config",
     "open_data": "vesper.graph.holdings",

@@ -24,7 +24,7 @@ STEPS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.lists(st.text(), max_size=4).map(tuple)
 MESSAGES: st.SearchStrategy[Message] = st.one_of(
     st.builds(Hello, version=STEPS, contract=st.text()),
-    st.builds(Roster, train=TEXTS, val=TEXTS, test=TEXTS),
+    st.builds(Roster, train=TEXTS, val=TEXTS, test=TEXTS, voices=TENSORS),
     st.builds(
         Embeddings,
         step=STEPS,

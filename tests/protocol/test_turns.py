@@ -21,7 +21,7 @@ from vesper.protocol.turns import SPEAKER, TURNS, Conversation, Role, State
 
 EXAMPLES: list[Message] = [
     Hello(version=1, contract="c"),
-    Roster(train=("a",), val=(), test=()),
+    Roster(train=("a",), val=(), test=(), voices=np.ones((1, 2), dtype=np.float32)),
     Embeddings(step=1, purpose=Purpose.TRAIN, roots_digest=b"d", values=np.ones((1, 2, 3), "f4")),
     Gradients(step=1, values=np.ones((1, 2, 3), "f4")),
     Received(step=1, verdict=Verdict.BEST),

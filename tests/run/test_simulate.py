@@ -11,7 +11,8 @@ from vesper.errors import InputError
 from vesper.privacy.account import accounts
 from vesper.privacy.ledger import Ledger
 from vesper.run.config import load_config
-from vesper.run.simulate import Result, simulate
+from vesper.run.result import Result
+from vesper.run.simulate import simulate
 
 SMALL = {"epochs": 8, "width": 16, "batch_size": 128, "learning_rate": 0.01}
 

@@ -1,7 +1,6 @@
 """`vesper simulate`: train any method on party folders, both parties in this process."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,12 +13,18 @@ from vesper.errors import InputError
 def simulate(
     data: Annotated[Path, typer.Option(help="Folder with data/ and label/.")],
     out: Annotated[Path, typer.Option(help="New folder for the run.")],
-    method: Annotated[str, typer.Option(help="vesper or mlp.")] = "vesper",
+    method: Annotated[str, typer.Option(help="How to learn; an unknown name lists all.")] = "vesper",
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget; default 4.")] = None,
     delta: Annotated[
         float | None, typer.Option(help="Default: a power of ten below 1 / (10 nodes).")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Repeats a run bit for bit.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="The paper's sizes: products, reddit or finance.")
+    ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Ledger to charge; default: a fresh one in the run folder.")
+    ] = None,
     config: Annotated[Path | None, typer.Option(help="TOML with [privacy] and [run].")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Any setting, as key=value; repeatable.")
@@ -33,13 +38,14 @@ def simulate(
     overrides: dict[str, Any] = dict(_pair(text) for text in set_ or [])
     given = {"method": method, "epsilon": epsilon, "delta": delta, "seed": seed}
     overrides |= {key: value for key, value in given.items() if value is not None}
-    settings = load_config(config, overrides)
+    settings = load_config(config, overrides, preset=preset)
     with shown_progress() as progress:
-        result = run(data, settings, out, progress=progress)
+        result = run(data, settings, out, ledger=ledger, progress=progress)
     if as_json:
-        print_json(asdict(result))
+        print_json(result.as_json())
         return
-    epsilon_text = f"{result.privacy.certified_epsilon:g}"
+    certified = result.privacy.certified_epsilon
+    epsilon_text = "-" if certified is None else f"{certified:g}"
     print_table(
         f"{out}",
         ["method", "plan", "epsilon", "noise", result.metric, "validation", "seconds"],

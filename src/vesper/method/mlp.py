@@ -1,5 +1,7 @@
 """The line every private method must beat: features only, no edge is ever read."""
 
+from vesper.method.method import Promise, Sizes
+from vesper.method.settings import Config
 from vesper.method.vesper import VesperMethod
 
 
@@ -7,8 +9,17 @@ class MlpMethod(VesperMethod):
     """The same modules with no hop."""
 
     name = "mlp"
-    plan = "edge-free"
 
-    def hops(self, wanted: int) -> int:
+    def hops(self, config: Config) -> int:
         """None, whatever is asked for."""
         return 0
+
+    def promise(self, config: Config, sizes: Sizes) -> Promise:
+        """No edge is read."""
+        return Promise(
+            plan="edge-free",
+            certified_epsilon=0.0,
+            claimed_epsilon=None,
+            delta=None,
+            noise_stds=(),
+        )

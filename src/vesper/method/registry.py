@@ -1,7 +1,7 @@
 """Methods by name."""
 
 from vesper.errors import InputError
-from vesper.method.blueprint import Method
+from vesper.method.method import Method
 from vesper.method.mlp import MlpMethod
 from vesper.method.vesper import VesperMethod
 

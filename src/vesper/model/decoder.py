@@ -1,31 +1,72 @@
-"""The decoder at the label party: received logits of all stages to the final ones.
+"""The decoder at the label party: received embeddings of all layers to class scores.
 
-    output = logits_stage + MLP(logits_0, .., logits_K)
+    CONCAT:  output = MLP(embedding_1, .., embedding_L)
+    stage by stage:  output = logits_stage + MLP(logits_0, .., logits_K), the MLP starting at zero
 
-The correction starts at zero, so that the data party's newest head learns class logits.
+In the certified plan embeddings are class logits of the stages so far and the decoder corrects the
+newest; so the data party's newest head learns class logits, which its messages need.
 """
+
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
+from vesper.model.encoder import initialize
+
+
+class Decoder(Protocol):
+    """Anything that makes scores of embeddings."""
+
+    @property
+    def module(self) -> nn.Module:
+        """All weights at the label party."""
+
+    def decode(self, embeddings: Tensor, stage: int) -> Tensor:
+        """(B, width, depth) embeddings -> (B, num_outputs) scores."""
+
 
 class ConcatDecoder(nn.Module):
-    """Concatenate all stages, correct the newest."""
+    """The paper's CONCAT: all layers side by side, then an MLP."""
 
-    def __init__(self, *, num_classes: int, stages: int, width: int) -> None:
+    def __init__(
+        self, *, embedding_width: int, depth: int, width: int, outputs: int, seed: int
+    ) -> None:
         super().__init__()
-        self.correction = nn.Sequential(
-            nn.Linear(num_classes * stages, width), nn.ReLU(), nn.Linear(width, num_classes)
+        self.layers = nn.Sequential(
+            nn.Linear(embedding_width * depth, width), nn.ReLU(), nn.Linear(width, outputs)
         )
+        initialize(self, seed)
 
-    def forward(self, embeddings: Tensor, stage: int) -> Tensor:
-        """(B, num_classes, stages) -> (B, num_classes)."""
-        correction: Tensor = self.correction(embeddings.flatten(start_dim=1))
-        return embeddings[:, :, stage] + correction
+    @property
+    def module(self) -> nn.Module:
+        """All weights: this module."""
+        return self
 
-    def start_at_identity(self) -> None:
-        """Make the correction zero."""
-        last = self.correction[-1]
+    def decode(self, embeddings: Tensor, stage: int) -> Tensor:
+        """Decode all layers, whatever the stage."""
+        scores: Tensor = self.layers(embeddings.flatten(start_dim=1))
+        return scores  # (B, outputs)
+
+
+class CorrectingDecoder(nn.Module):
+    """Logits of the newest stage, corrected by those of all."""
+
+    def __init__(self, *, num_classes: int, stages: int, width: int, seed: int) -> None:
+        super().__init__()
+        self.correction = ConcatDecoder(
+            embedding_width=num_classes, depth=stages, width=width, outputs=num_classes, seed=seed
+        )
+        last = self.correction.layers[-1]
         with torch.no_grad():
             for weight in last.parameters():
                 weight.zero_()
+
+    @property
+    def module(self) -> nn.Module:
+        """All weights: this module."""
+        return self
+
+    def decode(self, embeddings: Tensor, stage: int) -> Tensor:
+        """(B, num_classes, stages) -> (B, num_classes)."""
+        return embeddings[:, :, stage] + self.correction.decode(embeddings, stage)

@@ -12,32 +12,27 @@ from vesper.model.dropout import SeededDropout
 class MlpEncoder(nn.Module):
     """Two-layer perceptron."""
 
-    def __init__(self, num_features: int, *, width: int, dropout: float, seed: int) -> None:
+    def __init__(self, num_inputs: int, *, width: int, dropout: float, seed: int) -> None:
         super().__init__()
         self.width = width
         self.layers = nn.Sequential(
             SeededDropout(dropout, seed=seed),
-            nn.Linear(num_features, width),
+            nn.Linear(num_inputs, width),
             nn.ReLU(),
             SeededDropout(dropout, seed=seed + 1),
             nn.Linear(width, width),
             nn.ReLU(),
         )
 
-    def forward(self, features: Tensor) -> Tensor:
-        """(B, num_features) -> (B, width)."""
-        encodings: Tensor = self.layers(features)
+    def forward(self, inputs: Tensor) -> Tensor:
+        """(B, num_inputs) -> (B, width)."""
+        encodings: Tensor = self.layers(inputs)
         return encodings
-
-
-def seeded(seed: int) -> torch.Generator:
-    """Make a generator of its own for one purpose; nothing here uses the global one."""
-    return torch.Generator().manual_seed(seed)
 
 
 def initialize(module: nn.Module, seed: int) -> None:
     """Draw every weight from one seeded generator: uniform within 1 / sqrt(inputs)."""
-    generator = seeded(seed)
+    generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for weight in module.parameters():
             bound = weight.shape[-1] ** -0.5

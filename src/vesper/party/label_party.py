@@ -1,6 +1,6 @@
 """The label party (B): decode, loss, step, gradients back. One batch, stop 5 of 5.
 
-    learn(embeddings):  loss = mean over the roots of cross-entropy(decoder(embedding), label)
+    learn(embeddings):  loss of decoder(embeddings) against the labels of the roots
                         one step of the decoder; gradient of the loss by each embedding back
     score(embeddings):  the decoder's output, for evaluation
     judge(scores):      is this the best so far on validation nodes?
@@ -15,11 +15,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
 
 from vesper.errors import RemoteProtocolError
-from vesper.model.decoder import ConcatDecoder
-from vesper.model.metric import evaluate
+from vesper.model.decoder import Decoder
+from vesper.model.objective import Objective
 from vesper.protocol.digest import digest_of
 from vesper.protocol.messages import Embeddings, Gradients, Verdict
 
@@ -29,41 +28,47 @@ class LabelParty:
 
     def __init__(
         self,
-        labels: NDArray[np.int64],
-        decoder: ConcatDecoder,
+        objective: Objective,
+        decoder: Decoder,
         *,
         learning_rate: float,
+        weight_decay: float,
         patience: int,
     ) -> None:
-        self._labels, self._decoder, self._patience = labels, decoder, patience
-        self._stage = 0
-        self._optimizer = torch.optim.Adam(decoder.parameters(), lr=learning_rate)
-        self.last_loss = float("nan")
+        self._objective, self._decoder, self._patience = objective, decoder, patience
+        self._learning_rate, self._weight_decay = learning_rate, weight_decay
+        self.last_loss = self.best = float("nan")
 
     def begin_stage(self, stage: int) -> None:
         """Decode from this stage on."""
         self._stage = stage
-        self._best, self._waited = -math.inf, 0
-        self._kept = copy.deepcopy(self._decoder.state_dict())
+        self.best, self._waited = -math.inf, 0
+        self._optimizer = torch.optim.Adam(
+            self._decoder.module.parameters(),
+            lr=self._learning_rate,
+            weight_decay=self._weight_decay,
+        )
+        self._kept = copy.deepcopy(self._decoder.module.state_dict())
 
     def judge(self, scores: NDArray[np.float64], roots: NDArray[np.int64]) -> Verdict:
         """Say whether validation has become better, and when it has not for too long."""
-        metric = evaluate(scores, self._labels[roots])
-        if metric > self._best:
-            self._best, self._waited = metric, 0
-            self._kept = copy.deepcopy(self._decoder.state_dict())
+        metric = self._objective.evaluate(scores, roots)
+        if metric > self.best:
+            self.best, self._waited = metric, 0
+            self._kept = copy.deepcopy(self._decoder.module.state_dict())
             return Verdict.BEST
         self._waited += 1
         return Verdict.STOP if self._waited >= self._patience else Verdict.GO_ON
 
     def restore(self) -> None:
         """Go back to the weights that were best on validation."""
-        self._decoder.load_state_dict(self._kept)
+        self._decoder.module.load_state_dict(self._kept)
 
     def learn(self, embeddings: Embeddings, roots: NDArray[np.int64]) -> Gradients:
         """Take one step; give the gradient by each embedding."""
-        values = self._checked(embeddings, roots).requires_grad_()  # (B, num_classes, stages)
-        loss = F.cross_entropy(self._decoder(values, self._stage), self._labels_of(roots))
+        values = self._checked(embeddings, roots).requires_grad_()  # (B, width, depth)
+        self._decoder.module.train()
+        loss = self._objective.loss(self._decoder.decode(values, self._stage), roots)
         self._optimizer.zero_grad()
         torch.autograd.backward([loss])
         self._optimizer.step()
@@ -74,12 +79,10 @@ class LabelParty:
 
     @torch.no_grad()
     def score(self, embeddings: Embeddings, roots: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Decode without learning; (B, num_classes)."""
-        logits: Tensor = self._decoder(self._checked(embeddings, roots), self._stage)
-        return logits.double().numpy()
-
-    def _labels_of(self, roots: NDArray[np.int64]) -> Tensor:
-        return torch.from_numpy(self._labels[roots])
+        """Decode without learning; (B, outputs)."""
+        self._decoder.module.eval()
+        scores = self._decoder.decode(self._checked(embeddings, roots), self._stage)
+        return scores.double().numpy()
 
     def _checked(self, embeddings: Embeddings, roots: NDArray[np.int64]) -> Tensor:
         """Refuse embeddings of other roots than these, in another order, or of another shape."""

@@ -33,11 +33,16 @@ class Hello:
 
 @dataclass(frozen=True, eq=False)
 class Roster:
-    """Label to data: which ids are labelled, by split. Public by the threat model."""
+    """Label to data: which ids are labelled, by split. Public by the threat model.
+
+    `voices` is what training nodes say to their neighbours instead of the model's guess: their
+    labels, one row a training node; no rows when the contract keeps labels at the label party.
+    """
 
     train: IdTexts
     val: IdTexts
     test: IdTexts
+    voices: Tensor
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,6 +55,11 @@ class Itinerary:
         """Validation rows."""
         return np.arange(self.num_train, self.num_train + self.num_val)
 
+    def test(self) -> NDArray[np.int64]:
+        """Test rows."""
+        first = self.num_train + self.num_val
+        return np.arange(first, first + self.num_test)
+
     def held_out(self) -> NDArray[np.int64]:
         """Validation and test rows."""
         return np.arange(self.num_train, self.num_train + self.num_val + self.num_test)

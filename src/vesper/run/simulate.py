@@ -4,80 +4,63 @@ Noise comes from the seed, so that a run can be repeated bit for bit; hence what
 private, and the result says so.
 """
 
-import json
 import resource
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
 
 from vesper.errors import InputError, PeerError
 from vesper.graph.holdings import DataHoldings, open_data
 from vesper.graph.labels import SPLITS, LabelHoldings, open_labels
 from vesper.graph.summary import refuse_unknown_labels
-from vesper.mechanism.fingerprint import fingerprint
+from vesper.mechanism.door import ChargedDoor, Door, OpenDoor
 from vesper.mechanism.noise import NoiseSource
-from vesper.method.blueprint import Blueprint, Shape
+from vesper.method.budgeting import budget_of
+from vesper.method.method import Method, Sizes
 from vesper.method.registry import find_method
-from vesper.model.metric import evaluate, metric_name
-from vesper.party.data_party import DataParty, Spending
+from vesper.method.settings import Config
+from vesper.model.decoder import Decoder
+from vesper.model.objective import Classification, Objective
+from vesper.party.data_party import DataParty
 from vesper.party.label_party import LabelParty
-from vesper.privacy.account import open_account
-from vesper.privacy.budget import Budget
-from vesper.privacy.events import GaussianRelease
-from vesper.privacy.key import key_of
+from vesper.party.representation import Representation
 from vesper.privacy.ledger import Ledger
-from vesper.privacy.participation import noise_std_for
 from vesper.progress import Progress, silent
 from vesper.protocol.messages import Hello, Roster
 from vesper.protocol.turns import Role
-from vesper.run.config import Config, public_delta
 from vesper.run.link import Link
+from vesper.run.result import Result, facts_of, refuse_used, write_run
 from vesper.run.session import Itinerary, answer, drive
 from vesper.transport.memory import memory_pair
 
 PROTOCOL_VERSION = 1
 
 
-@dataclass(frozen=True)
-class PrivacyFacts:
-    """What a run guarantees, if its noise had come from the operating system."""
+def simulate(
+    folder: Path,
+    config: Config,
+    out: Path,
+    *,
+    ledger: Path | None = None,
+    progress: Progress = silent,
+) -> Result:
+    """Train one method on party folders and write a run folder.
 
-    plan: str
-    certified_epsilon: float | None
-    claimed_epsilon: float | None
-    delta: float | None
-    noise_std: float | None
-    releases: int
-    noise: str
-
-
-@dataclass(frozen=True)
-class Result:
-    """What `vesper simulate` prints."""
-
-    method: str
-    metric: str
-    validation: float
-    test: float
-    chosen_stage: int
-    seconds: float
-    peak_memory_bytes: int
-    bytes_to_label_party: int
-    bytes_to_data_party: int
-    privacy: PrivacyFacts
-
-
-def simulate(folder: Path, config: Config, out: Path, *, progress: Progress = silent) -> Result:
-    """Train one method on party folders and write a run folder."""
+    Args:
+        folder: holds `data/` and `label/`.
+        config: checked settings.
+        out: a new or empty folder.
+        ledger: the data party's ledger; by default a fresh one in the run folder, for simulated
+            noise spends nothing.
+        progress: is told how far the run is.
+    """
     started = time.perf_counter()
-    if out.exists() and any(out.iterdir()):
-        raise InputError(f"{out}: expected a new or empty folder; name another with --out")
+    refuse_used(out)
     method = find_method(config.run.method)
     data, labels = open_data(folder / "data", progress=progress), open_labels(folder / "label")
     refuse_unknown_labels(data.ids, labels)
@@ -86,114 +69,106 @@ def simulate(folder: Path, config: Config, out: Path, *, progress: Progress = si
             raise InputError(
                 f"{folder / 'label'}: expected labels with split '{split}', found none"
             )
-    hops = method.hops(config.privacy.hops)
-    blueprint = method.build(
-        Shape(
-            num_features=data.features.shape[1],
-            num_classes=len(labels.classes),
-            width=config.run.width,
-            hops=hops,
-            degree_share=config.run.degree_share,
-            dropout=config.run.dropout,
-            seed=config.run.seed,
-        )
+    sizes = Sizes(
+        num_nodes=data.graph.num_nodes,
+        num_train=len(labels.rows("train")),
+        num_features=data.features.shape[1],
+        num_classes=len(labels.classes),
     )
+    promise = method.promise(config, sizes)
     out.mkdir(parents=True, exist_ok=True)
-    ledger = Ledger(out / "ledger.sqlite", clock=time.time)
-    spending, facts = _spending(config, data, ledger, hops=hops, plan=method.plan)
-    scores, labelled, sent = _run(config, blueprint, data, labels, spending, hops, progress)
-    ledger.close()
-
-    _, truth, splits = labelled
-    held_out = splits > 0
-    by_stage = [
-        [evaluate(s[splits[held_out] == k], truth[splits == k]) for k in (1, 2)] for s in scores
-    ]
-    chosen = int(np.argmax([validation for validation, _ in by_stage]))
+    with closing(Ledger(ledger or out / "ledger.sqlite", clock=time.time)) as book:
+        door = _door(config, data, book, sizes, plan=promise.plan)
+        sides = Sides(
+            method.data_side(config, sizes, features=data.features, door=door),
+            method.label_side(config, sizes),
+        )
+        run = _run(config, method, sizes, sides, data, labels, progress)
+    best = int(np.argmax([stage["validation"] for stage in run.stages]))
     result = Result(
         method=config.run.method,
-        metric=metric_name(len(labels.classes)),
-        validation=by_stage[chosen][0],
-        test=by_stage[chosen][1],
-        chosen_stage=chosen,
+        metric=run.metric,
+        validation=run.stages[best]["validation"],
+        test=run.stages[best]["test"],
+        chosen_stage=best,
+        stages=run.stages,
         seconds=time.perf_counter() - started,
         peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        bytes_to_label_party=sent[0],
-        bytes_to_data_party=sent[1],
-        privacy=facts,
+        bytes_to_label_party=run.bytes_to_label_party,
+        bytes_to_data_party=run.bytes_to_data_party,
+        privacy=facts_of(promise),
     )
-    _write(out, config, result, blueprint, by_stage)
+    write_run(out, config, result, data_side=sides.data.module, label_side=sides.label.module)
     return result
 
 
-def _spending(
-    config: Config, data: DataHoldings, ledger: Ledger, *, hops: int, plan: str
-) -> tuple[Spending | None, PrivacyFacts]:
-    """Open the account of this graph and fix the noise of its releases."""
-    if hops == 0:
-        return None, PrivacyFacts(plan, 0.0, None, None, None, 0, "none needed: no edge is read")
-    delta = config.privacy.delta or public_delta(data.graph.num_nodes)
-    budget = Budget(epsilon=config.privacy.epsilon, delta=delta)
-    event = GaussianRelease(noise_std=noise_std_for(budget=budget, releases=hops))
-    name = fingerprint(data.graph, key=key_of(ledger))
-    account = open_account(ledger, name, num_nodes=data.graph.num_nodes, budget=budget)
+@dataclass(frozen=True)
+class Sides:
+    """What the method made for each party."""
+
+    data: Representation
+    label: Decoder
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What came out of the session."""
+
+    metric: str
+    stages: list[dict[str, float]]
+    bytes_to_label_party: int
+    bytes_to_data_party: int
+
+
+def _door(config: Config, data: DataHoldings, ledger: Ledger, sizes: Sizes, *, plan: str) -> Door:
+    """Open the account of this graph where something is certified."""
+    budget = budget_of(config.privacy, sizes)
+    if plan != "certified" or budget is None:
+        return OpenDoor(data.graph)
     noise = NoiseSource.for_simulation(config.run.seed)
-    facts = PrivacyFacts(
-        plan=plan,
-        certified_epsilon=budget.epsilon,
-        claimed_epsilon=None,
-        delta=delta,
-        noise_std=event.noise_std,
-        releases=hops,
-        noise="simulated from the seed: not private",
+    return ChargedDoor(
+        data.graph, ledger=ledger, budget=budget, noise=noise, run=config.contract[:12]
     )
-    return Spending(account, event, noise, run=config.contract[:12]), facts
 
 
 def _run(
     config: Config,
-    blueprint: Blueprint,
+    method: Method,
+    sizes: Sizes,
+    sides: Sides,
     data: DataHoldings,
     labels: LabelHoldings,
-    spending: Spending | None,
-    hops: int,
     progress: Progress,
-) -> tuple[list[NDArray[np.float64]], tuple[Any, ...], tuple[int, int]]:
+) -> Finished:
     """Meet, then drive and answer in two threads."""
     order = np.concatenate([labels.rows(split) for split in SPLITS])
-    truth, splits = labels.labels[order], labels.splits[order]
+    objective: Objective = Classification(labels.labels[order], sizes.num_classes)
     itinerary = Itinerary(
-        stages=hops + 1,
-        num_train=int((splits == 0).sum()),
-        num_val=int((splits == 1).sum()),
-        num_test=int((splits == 2).sum()),
-        batch_size=config.run.batch_size,
+        stages=method.stages(config, sizes),
+        num_train=sizes.num_train,
+        num_val=len(labels.rows("val")),
+        num_test=len(labels.rows("test")),
+        batch_size=config.run.batch_size or default_batch_size(sizes.num_train),
         epochs=config.run.epochs,
         seed=config.run.seed,
     )
-    data_party = DataParty(
-        data.graph,
-        data.features,
-        blueprint.extractor,
-        spending=spending,
-        learning_rate=config.run.learning_rate,
-        weight_decay=config.run.weight_decay,
-    )
-    label_party = LabelParty(
-        truth,
-        blueprint.decoder,
-        learning_rate=config.run.learning_rate,
-        patience=config.run.patience,
-    )
+    rates = {"learning_rate": config.run.learning_rate, "weight_decay": config.run.weight_decay}
+    data_party = DataParty(sides.data, **rates)
+    label_party = LabelParty(objective, sides.label, patience=config.run.patience, **rates)
     data_end, label_end = memory_pair()
     data_link, label_link = Link(Role.DATA, data_end), Link(Role.LABEL, label_end)
+    hello = Hello(version=PROTOCOL_VERSION, contract=config.contract)
 
     def label_side() -> list[NDArray[np.float64]]:
         try:
             label_link.expect(Hello)
-            label_link.send(Hello(version=PROTOCOL_VERSION, contract=config.contract))
-            texts = [tuple(map(str, labels.ids.take(labels.rows(split)))) for split in SPLITS]
-            label_link.send(Roster(*texts))
+            label_link.send(hello)
+            train, val, test = (
+                tuple(map(str, labels.ids.take(labels.rows(split)))) for split in SPLITS
+            )
+            speaking = np.arange(sizes.num_train if config.run.label_messages else 0)
+            voices = objective.voices(speaking)
+            label_link.send(Roster(train=train, val=val, test=test, voices=voices))
             return answer(label_party, label_link, itinerary)
         finally:
             label_end.close()
@@ -201,10 +176,11 @@ def _run(
     with ThreadPoolExecutor(max_workers=1) as pool:
         answering = pool.submit(label_side)
         try:
-            data_link.send(Hello(version=PROTOCOL_VERSION, contract=config.contract))
+            data_link.send(hello)
             data_link.expect(Hello)
             roster = data_link.expect(Roster)
-            data_party.meet(data.ids.find_texts(roster.train + roster.val + roster.test))
+            nodes = data.ids.find_texts(roster.train + roster.val + roster.test)
+            data_party.meet(nodes, roster.voices)
             drive(data_party, data_link, itinerary, progress=progress)
         except PeerError:
             data_end.close()
@@ -213,19 +189,25 @@ def _run(
         finally:
             data_end.close()
         scores = answering.result()
-    return scores, (order, truth, splits), (data_link.bytes_sent, label_link.bytes_sent)
+    splits = {"validation": itinerary.validation(), "test": itinerary.test()}
+    return Finished(
+        metric=objective.metric,
+        stages=[
+            {
+                split: objective.evaluate(held_out[rows - itinerary.num_train], rows)
+                for split, rows in splits.items()
+            }
+            for held_out in scores
+        ],
+        bytes_to_label_party=data_link.bytes_sent,
+        bytes_to_data_party=label_link.bytes_sent,
+    )
 
 
-def _write(
-    out: Path, config: Config, result: Result, blueprint: Blueprint, by_stage: list[list[float]]
-) -> None:
-    """Write the run folder: config, result, the model of each party."""
-    (out / "config.json").write_text(config.model_dump_json(indent=2))
-    facts = {**asdict(result), "stages": by_stage}
-    (out / "result.json").write_text(json.dumps(facts, indent=2))
-    _save(out / "data_party.npz", blueprint.extractor)
-    _save(out / "label_party.npz", blueprint.decoder)
+def default_batch_size(num_train: int) -> int:
+    """An eighth of the training nodes, within 256 and 1024.
 
-
-def _save(path: Path, module: nn.Module) -> None:
-    np.savez(path, **{name: value.numpy() for name, value in module.state_dict().items()})
+    >>> default_batch_size(1_000), default_batch_size(4_000), default_batch_size(10**6)
+    (256, 500, 1024)
+    """
+    return min(max(num_train // 8, 256), 1024)

@@ -1,0 +1,77 @@
+"""From a budget to the noise of each release.
+
+    share_i of the mu^2 a node may receive:   noise_std_i = noise_std(1 release) / sqrt(share_i)
+
+Rounded up, so that the ledger never refuses the last release for a rounding.
+"""
+
+import math
+
+from vesper.errors import InputError
+from vesper.method.method import Promise, Sizes
+from vesper.method.settings import PrivacySettings
+from vesper.privacy.budget import Budget
+from vesper.privacy.participation import noise_std_for
+
+ROUND_UP = 1 + 2.0**-40
+
+
+def public_delta(num_nodes: int) -> float:
+    """Give the delta used when none is given: a power of ten at most 1 / (10 num_nodes).
+
+    It depends on the number of nodes, which is public, and not on the number of edges.
+
+    >>> public_delta(15_374)
+    1e-06
+    """
+    return float(f"1e-{math.ceil(math.log10(max(num_nodes, 1))) + 1}")
+
+
+def budget_of(privacy: PrivacySettings, sizes: Sizes) -> Budget | None:
+    """The budget that the settings ask for; None for no privacy."""
+    if math.isinf(privacy.epsilon):
+        return None
+    delta = privacy.delta or public_delta(sizes.num_nodes)
+    return Budget(epsilon=privacy.epsilon, delta=delta)
+
+
+def shares(privacy: PrivacySettings, *, releases: int) -> list[float]:
+    """Share of the budget of each release.
+
+    >>> shares(PrivacySettings(first_share=0.4), releases=3)
+    [0.4, 0.3, 0.3]
+    """
+    if privacy.first_share is None or releases == 1:
+        return [1 / releases] * releases
+    rest = (1 - privacy.first_share) / (releases - 1)
+    return [privacy.first_share] + [rest] * (releases - 1)
+
+
+def certified(privacy: PrivacySettings, sizes: Sizes, *, releases: int) -> Promise:
+    """Promise `releases` Gaussian releases of unit messages to all nodes within the budget."""
+    if privacy.accounting != "exact":
+        raise InputError("accounting: expected 'exact' for a certified method")
+    budget = budget_of(privacy, sizes)
+    if budget is None:
+        return unprotected(releases)
+    whole = noise_std_for(budget=budget, releases=1)
+    return Promise(
+        plan="certified",
+        certified_epsilon=budget.epsilon,
+        claimed_epsilon=None,
+        delta=budget.delta,
+        noise_stds=tuple(
+            whole / math.sqrt(share) * ROUND_UP for share in shares(privacy, releases=releases)
+        ),
+    )
+
+
+def unprotected(releases: int) -> Promise:
+    """Promise nothing: no noise."""
+    return Promise(
+        plan="none",
+        certified_epsilon=None,
+        claimed_epsilon=None,
+        delta=None,
+        noise_stds=(0.0,) * releases,
+    )

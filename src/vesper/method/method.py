@@ -1,0 +1,56 @@
+"""The interface of all methods: settings and public sizes in, the parts of both sides out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from vesper.graph.features import Features
+from vesper.mechanism.door import Door
+from vesper.method.settings import Config
+from vesper.model.decoder import Decoder
+from vesper.party.representation import Representation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """Public sizes a method may depend on; anything computed from edges may not be in here."""
+
+    num_nodes: int
+    num_train: int
+    num_features: int
+    num_classes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """What a method will do with edges and what that is worth, known before any data is read."""
+
+    plan: str
+    """`certified`, `paper` (claimed only), `edge-free` (no edge is read) or `none`."""
+    certified_epsilon: float | None
+    claimed_epsilon: float | None
+    delta: float | None
+    noise_stds: tuple[float, ...]
+    """Of each release or layer, in order."""
+
+
+class Method(Protocol):
+    """One way to learn."""
+
+    name: str
+    defaults: Mapping[str, object]
+    """Settings it starts from, where they differ from those of `Config`."""
+
+    def promise(self, config: Config, sizes: Sizes) -> Promise:
+        """Fix noise from the budget."""
+
+    def stages(self, config: Config, sizes: Sizes) -> int:
+        """How many times training starts anew on top of what came before."""
+
+    def data_side(
+        self, config: Config, sizes: Sizes, *, features: Features, door: Door
+    ) -> Representation:
+        """Make the data party's part."""
+
+    def label_side(self, config: Config, sizes: Sizes) -> Decoder:
+        """Make the label party's part."""

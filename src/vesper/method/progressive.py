@@ -1,0 +1,94 @@
+"""The certified representation: released sums as data, heads that learn on top of them.
+
+begin_stage(k):  beliefs  = labels of training nodes where lent, posteriors of stage k - 1 elsewhere
+                 z_k      = door.release(messages of the beliefs)       charged there, once for all
+embed(nodes):    logits of every stage so far; later ones are zero
+
+Everything but `door.release` works on edge-free data and released values.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from vesper.graph.features import Features
+from vesper.mechanism.door import Door
+from vesper.model.messages import messages_of
+from vesper.model.pre import PrivateRepresentationExtractor
+from vesper.model.scaling import Scaling
+from vesper.party.representation import Nodes
+
+ROWS = 1 << 14
+"""Nodes at a time when all of them are needed."""
+
+
+class ProgressiveRepresentation:
+    """Stage 0 learns from features alone; each later stage adds one release."""
+
+    def __init__(
+        self,
+        extractor: PrivateRepresentationExtractor,
+        *,
+        scaling: Scaling,
+        features: Features,
+        door: Door,
+        noise_stds: Sequence[float],
+        degree_share: float,
+    ) -> None:
+        self._extractor, self._scaling, self._features = extractor, scaling, features
+        self._door, self._noise_stds, self._degree_share = door, noise_stds, degree_share
+        self._speakers: Nodes = np.zeros(0, dtype=np.int64)
+        self._voices = torch.zeros(0, extractor.num_classes)
+        self._stage = 0
+        self._logits: list[Tensor] = []  # a stage: (num_nodes, num_classes), frozen
+        self._released: list[Tensor] = []  # a hop: (num_nodes, message_width)
+        self._scales: list[Tensor] = []  # a hop: (message_width,)
+
+    @property
+    def module(self) -> nn.Module:
+        """Encoder and heads."""
+        return self._extractor
+
+    def hear(self, nodes: Nodes, voices: NDArray[np.float32]) -> None:
+        """Take the beliefs of training nodes."""
+        self._speakers, self._voices = nodes, torch.from_numpy(voices.copy())
+
+    def begin_stage(self, stage: int) -> None:
+        """Freeze the stage before and release its messages."""
+        if stage > 0:
+            self._logits.append(self._newest_of_all())
+            beliefs = self._logits[-1].softmax(dim=1)  # (num_nodes, num_classes)
+            beliefs[self._speakers] = self._voices
+            messages = messages_of(beliefs, degree_share=self._degree_share).numpy()
+            z = self._door.release(messages, noise_std=self._noise_stds[stage - 1])
+            self._released.append(torch.from_numpy(z))
+            self._scales.append(torch.from_numpy(np.sqrt(np.square(z).mean(axis=0)) + 1e-6))
+        self._stage = stage
+
+    def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
+        """Logits of the nodes: (B, num_classes, hops + 1)."""
+        newest = self._newest(nodes)  # (B, num_classes)
+        rows = torch.from_numpy(nodes)
+        stages = [logits[rows] for logits in self._logits] + [newest]
+        stages += [torch.zeros_like(newest)] * (self._extractor.hops - self._stage)
+        return torch.stack(stages, dim=2)
+
+    def _newest(self, nodes: Nodes) -> Tensor:
+        if self._stage == 0:
+            raw = torch.from_numpy(self._features[nodes].astype(np.float32))
+            return self._extractor.edge_free(self._scaling(raw))
+        rows = torch.from_numpy(nodes)
+        released = [z[rows] for z in self._released]
+        return self._extractor.with_releases(self._logits[0][rows], released, self._scales)
+
+    @torch.no_grad()
+    def _newest_of_all(self) -> Tensor:
+        self._extractor.eval()
+        return torch.cat([self._newest(nodes) for nodes in self._blocks()])
+
+    def _blocks(self) -> Iterator[Nodes]:
+        for start in range(0, len(self._features), ROWS):
+            yield np.arange(start, min(start + ROWS, len(self._features)))

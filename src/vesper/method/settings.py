@@ -1,0 +1,79 @@
+"""Settings, in two tables: what changes epsilon, and what cannot.
+
+Anything in here may be shown to the label party: a value computed from edges is never a setting.
+"""
+
+import hashlib
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Settings(BaseModel):
+    """Frozen, and strict about unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
+
+
+class PrivacySettings(Settings):
+    """What changes epsilon."""
+
+    epsilon: float = Field(default=4.0, gt=0)
+    """Budget of everything that leaves the data party; inf for no privacy."""
+    delta: float | None = Field(default=None, gt=0, lt=1)
+    """None: the largest power of ten at most 1 / (10 num_nodes), which is public."""
+    hops: int | None = Field(default=None, ge=1, le=3)
+    """Releases, or layers of the paper's plan; None lets the method choose from epsilon."""
+    first_share: float | None = Field(default=None, gt=0, lt=1)
+    """Share of the budget that the first of several hops gets; None for equal shares."""
+    accounting: Literal["exact", "as-published"] = "exact"
+    """`as-published` counts as the authors of a baseline did; then nothing is certified."""
+    max_degree: int = Field(default=20, ge=1)
+    """D of the paper's plan: neighbours sampled a layer."""
+    min_degree: int = Field(default=5, ge=1)
+    """D_min of the paper's truncated GCN."""
+    clip: float = Field(default=1.0, gt=0)
+    """C of VFGNN: norm to which aggregated embeddings are clipped."""
+
+
+class RunSettings(Settings):
+    """What cannot change epsilon."""
+
+    method: str = "vesper"
+    seed: int = Field(default=0, ge=0)
+    width: int = Field(default=128, ge=1)
+    """Hidden units."""
+    message_width: int = Field(default=16, ge=1)
+    """Width of what GAP and ProGAP sum over neighbours."""
+    epochs: int = Field(default=60, ge=1)
+    """Most epochs a stage; validation may stop it earlier."""
+    patience: int = Field(default=8, ge=1)
+    """Epochs without a better validation metric before a stage ends."""
+    batch_size: int | None = Field(default=None, ge=1)
+    """None: an eighth of the training nodes, within 256 and 1024."""
+    learning_rate: float = Field(default=0.003, gt=0)
+    weight_decay: float = Field(default=1e-5, ge=0)
+    dropout: float = Field(default=0.2, ge=0, lt=1)
+    encoder: Literal["mlp", "gru", "transformer"] = "mlp"
+    steps: int | None = Field(default=None, ge=1)
+    """Time steps in the features of a sequence encoder: num_features = steps x step width."""
+    decoder: Literal["concat", "gru"] = "concat"
+    class_weights: Literal["none", "balanced"] = "none"
+    """`balanced`: rare classes count more in the loss, scores are calibrated back."""
+    degree_share: float = Field(default=0.5, ge=0, le=1)
+    """How much of a message is the constant that sums to the degree."""
+    label_messages: bool = True
+    """Training nodes send their label instead of a guess; the data party then learns the labels of
+    training nodes. Off: it learns of them only what gradients tell."""
+
+
+class Config(Settings):
+    """Both tables; equal on both sides, which `contract` proves."""
+
+    privacy: PrivacySettings = PrivacySettings()
+    run: RunSettings = RunSettings()
+
+    @property
+    def contract(self) -> str:
+        """Digest of everything both sides must agree on."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()

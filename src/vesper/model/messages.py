@@ -1,0 +1,36 @@
+"""What nodes say to their neighbours in the certified plan: class-aligned, of norm at most 1.
+
+    message = (c, sqrt(1 - c^2) unit(belief - mean belief))
+
+The belief of a training node is its label, if the label party lends it; of any other node it is the
+posterior of the model so far. No edge is read: beliefs are functions of edge-free data and of
+earlier releases. The constant c sums to a noisy degree.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+
+def messages_of(beliefs: Tensor, *, degree_share: float) -> Tensor:
+    """(num_nodes, num_classes) beliefs -> (num_nodes, num_classes + 1), rows of norm <= 1.
+
+    | row | result |
+    | --- | --- |
+    | belief equal to the mean belief | (c, 0, .., 0) |
+    """
+    centred = F.normalize(beliefs - beliefs.mean(dim=0), dim=1, eps=1e-12)
+    constant = torch.full((len(beliefs), 1), degree_share)
+    return torch.cat([constant, (1 - degree_share**2) ** 0.5 * centred], dim=1)
+
+
+def describe(released: Tensor, scale: Tensor) -> Tensor:
+    """Released sums as inputs: scaled, and their direction; (B, 2 * message_width).
+
+    The size of a sum grows with the degree; its direction says which classes are around.
+
+    | row | direction |
+    | --- | --- |
+    | zero | zero |
+    """
+    return torch.cat([released / scale, 2 * F.normalize(released, dim=1, eps=1e-6)], dim=1)

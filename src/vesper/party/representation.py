@@ -1,0 +1,29 @@
+"""What a method makes of nodes at the data party: the part that `DataParty` does not know."""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+Nodes = NDArray[np.int64]
+
+
+class Representation(Protocol):
+    """Nodes to embeddings, in stages; whatever it learns from edges came through a door."""
+
+    @property
+    def module(self) -> nn.Module:
+        """All weights at the data party."""
+
+    def hear(self, nodes: Nodes, voices: NDArray[np.float32]) -> None:
+        """Take what the training nodes say instead of a guess: (num_train, num_classes), or none.
+
+        `voices` has no columns when the contract says that labels stay at the label party.
+        """
+
+    def begin_stage(self, stage: int) -> None:
+        """Do what comes before a stage: freeze the one before, release, make new inputs."""
+
+    def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
+        """Embed nodes for the label party: (B, width, depth)."""

@@ -1,0 +1,100 @@
+"""What a run found, and the folder it leaves behind."""
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from vesper.errors import InputError
+from vesper.method.method import Promise
+from vesper.method.settings import Config
+
+
+@dataclass(frozen=True)
+class PrivacyFacts:
+    """What a run guarantees, if its noise had come from the operating system."""
+
+    plan: str
+    certified_epsilon: float | None
+    claimed_epsilon: float | None
+    delta: float | None
+    noise_std: float | None
+    """Of the first release or layer."""
+    noise_stds: tuple[float, ...]
+    releases: int
+    noise: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """What `vesper simulate` prints."""
+
+    method: str
+    metric: str
+    validation: float
+    test: float
+    chosen_stage: int
+    stages: list[dict[str, float]]
+    seconds: float
+    peak_memory_bytes: int
+    bytes_to_label_party: int
+    bytes_to_data_party: int
+    privacy: PrivacyFacts
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, without numbers that JSON does not have."""
+        plain: dict[str, Any] = _plain(asdict(self))
+        return plain
+
+
+def facts_of(promise: Promise) -> PrivacyFacts:
+    """Say what a simulated run would guarantee."""
+    noisy = any(promise.noise_stds)
+    if promise.plan == "edge-free":
+        noise = "none needed: no edge is read"
+    elif noisy:
+        noise = "simulated from the seed: not private"
+    else:
+        noise = "none: not private"
+    return PrivacyFacts(
+        plan=promise.plan,
+        certified_epsilon=promise.certified_epsilon,
+        claimed_epsilon=promise.claimed_epsilon,
+        delta=promise.delta,
+        noise_std=promise.noise_stds[0] if noisy else None,
+        noise_stds=promise.noise_stds,
+        releases=len(promise.noise_stds),
+        noise=noise,
+    )
+
+
+def refuse_used(out: Path) -> None:
+    """Refuse a run folder that holds something already."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out}: expected a new or empty folder; name another with --out")
+
+
+def write_run(
+    out: Path, config: Config, result: Result, *, data_side: nn.Module, label_side: nn.Module
+) -> None:
+    """Write the run folder: config, result, the model of each party."""
+    (out / "config.json").write_text(config.model_dump_json(indent=2))
+    (out / "result.json").write_text(json.dumps(result.as_json(), indent=2))
+    for name, module in (("data_party", data_side), ("label_party", label_side)):
+        weights = {key: value.numpy() for key, value in module.state_dict().items()}
+        np.savez(out / f"{name}.npz", **weights)
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no infinity and no NaN: null stands for them."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
