@@ -1,27 +1,55 @@
+"""One contract, all methods."""
+
+import numpy as np
 import pytest
 import torch
 
 from vesper.errors import InputError
-from vesper.method.blueprint import Method, Shape
+from vesper.graph.graph import Graph
+from vesper.mechanism.door import OpenDoor
+from vesper.method.method import Method, Sizes
 from vesper.method.registry import METHODS, find_method
+from vesper.run.config import load_config
 
-SHAPE = Shape(num_features=5, num_classes=3, width=8, hops=2, degree_share=0.3, dropout=0.1, seed=4)
+SIZES = Sizes(num_nodes=40, num_train=20, num_features=5, num_classes=3)
+GRAPH = Graph.from_edges(40, [(k, (k + step) % 40) for k in range(40) for step in (1, 7)])
+FEATURES = np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32)
+NODES = np.array([3, 1, 30])
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
 def test_every_method_keeps_the_contract(method: Method) -> None:
-    assert method.plan in {"certified", "paper", "edge-free", "none"}
-    hops = method.hops(2)
-    assert (hops == 0) == (method.plan == "edge-free")
-    first, second = method.build(SHAPE), method.build(SHAPE)
-    for one, other in zip(first.extractor.parameters(), second.extractor.parameters(), strict=True):
-        assert torch.equal(one, other)
-    released = torch.zeros(4, 2 * first.extractor.message_width)
-    embeddings = first.extractor(torch.zeros(4, 5), released, 0)
-    assert embeddings.shape == (4, 3, 3)
-    assert first.decoder(embeddings, 0).shape == (4, 3)
+    settings = {"method": method.name, "epsilon": float("inf"), "width": 8, "hops": 2}
+    config = load_config(None, settings)
+    promise = method.promise(config, SIZES)
+    assert promise.plan in {"none", "edge-free"}
+    assert not any(promise.noise_stds)
+    assert promise.claimed_epsilon is None
+    embedded = []
+    for _ in range(2):
+        side = method.data_side(config, SIZES, features=FEATURES, door=OpenDoor(GRAPH))
+        side.hear(np.arange(20), np.eye(3, dtype=np.float32)[np.arange(20) % 3])
+        for stage in range(method.stages(config, SIZES)):
+            side.begin_stage(stage)
+        side.module.eval()
+        with torch.no_grad():
+            embedded.append(side.embed(NODES, training=False))
+    assert torch.equal(*embedded)
+    decoder = method.label_side(config, SIZES)
+    assert decoder.decode(embedded[0], stage).shape == (3, 3)
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
+def test_a_finite_epsilon_has_noise_or_reads_no_edge(method: Method) -> None:
+    config = load_config(None, {"method": method.name, "epsilon": 2.0})
+    promise = method.promise(config, SIZES)
+    if promise.plan in {"certified", "paper"}:
+        assert min(promise.noise_stds) > 0
+        assert (promise.certified_epsilon is None) == (promise.plan == "paper")
+    else:
+        assert promise.certified_epsilon == (0.0 if promise.plan == "edge-free" else None)
 
 
 def test_an_unknown_method_is_refused() -> None:
-    with pytest.raises(InputError, match="expected one of vesper, mlp, got 'gnn'"):
+    with pytest.raises(InputError, match="expected one of vesper, mlp.*, got 'gnn'"):
         find_method("gnn")

@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from vesper.errors import RemoteProtocolError
-from vesper.model.decoder import ConcatDecoder
-from vesper.model.encoder import initialize
+from vesper.model.decoder import CorrectingDecoder
+from vesper.model.objective import Classification
 from vesper.party.label_party import LabelParty
 from vesper.protocol.digest import digest_of
 from vesper.protocol.messages import Embeddings, Purpose, Verdict
@@ -14,10 +14,14 @@ ROOTS = np.array([4, 0, 2])
 
 
 def party(patience: int = 2) -> LabelParty:
-    decoder = ConcatDecoder(num_classes=3, stages=1, width=4)
-    initialize(decoder, 0)
-    decoder.start_at_identity()
-    made = LabelParty(LABELS, decoder, learning_rate=0.1, patience=patience)
+    decoder = CorrectingDecoder(num_classes=3, stages=1, width=4, seed=0)
+    made = LabelParty(
+        Classification(LABELS, 3),
+        decoder,
+        learning_rate=0.1,
+        weight_decay=0.0,
+        patience=patience,
+    )
     made.begin_stage(0)
     return made
 

@@ -1,0 +1,59 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vesper.errors import BudgetError, InputError
+from vesper.graph.graph import Graph
+from vesper.mechanism.door import ChargedDoor, OpenDoor
+from vesper.mechanism.noise import NoiseSource
+from vesper.privacy.budget import Budget
+from vesper.privacy.ledger import Ledger
+
+PATH = Graph.from_edges(3, [(0, 1), (1, 2)])
+MESSAGES = np.array([[1.0, 0.0], [0.0, 0.5], [0.0, -1.0]], dtype=np.float32)
+SUMS = np.array([[0.0, 0.5], [1.0, -1.0], [0.0, 0.5]], dtype=np.float32)
+
+
+def charged(path: Path, graph: Graph = PATH) -> ChargedDoor:
+    return ChargedDoor(
+        graph,
+        ledger=Ledger(path / "ledger.sqlite", clock=lambda: 0.0),
+        budget=Budget(epsilon=1.0, delta=1e-6),
+        noise=NoiseSource.for_simulation(0),
+        run="test",
+    )
+
+
+def test_an_open_door_sums_exactly_and_never_pretends_to_add_noise() -> None:
+    assert np.array_equal(OpenDoor(PATH).release(MESSAGES, noise_std=0.0), SUMS)
+    with pytest.raises(ValueError, match="adds no noise"):
+        OpenDoor(PATH).release(MESSAGES, noise_std=1.0)
+
+
+def test_a_charged_door_pays_before_it_opens(tmp_path: Path) -> None:
+    door = charged(tmp_path)
+    released = door.release(MESSAGES, noise_std=8.0)
+    assert released.shape == (3, 2)
+    assert not np.array_equal(released, SUMS)
+    assert door.account.spent.min() > 0
+    with pytest.raises(BudgetError, match="Requested"):
+        door.release(MESSAGES, noise_std=1.0)
+
+
+def test_no_noise_is_refused_and_long_messages_cost_nothing(tmp_path: Path) -> None:
+    door = charged(tmp_path)
+    with pytest.raises(InputError):
+        door.release(MESSAGES, noise_std=0.0)
+    with pytest.raises(InputError, match="norm at most 1"):
+        door.release(2 * MESSAGES, noise_std=8.0)
+    assert door.account.spent.max() == 0
+
+
+def test_two_graphs_in_one_ledger_have_two_accounts(tmp_path: Path) -> None:
+    first = charged(tmp_path)
+    first.release(MESSAGES, noise_std=8.0)
+    other = charged(tmp_path, Graph.from_edges(3, [(0, 1)]))
+    assert other.account.spent.max() == 0
+    again = charged(tmp_path)
+    assert again.account.spent.min() > 0

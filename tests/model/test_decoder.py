@@ -1,0 +1,24 @@
+import torch
+
+from vesper.model.decoder import ConcatDecoder, CorrectingDecoder
+
+
+def test_the_correction_starts_at_zero_and_then_learns() -> None:
+    decoder = CorrectingDecoder(num_classes=3, stages=2, width=8, seed=0)
+    embeddings = torch.randn(5, 3, 2)
+    for stage in range(2):
+        assert torch.equal(decoder.decode(embeddings, stage), embeddings[:, :, stage])
+    loss = decoder.decode(embeddings, 1).square().sum()
+    torch.autograd.backward([loss])
+    gradient = dict(decoder.named_parameters())["correction.layers.2.weight"].grad
+    assert gradient is not None
+    assert gradient.abs().max() > 0
+
+
+def test_concat_reads_every_layer() -> None:
+    decoder = ConcatDecoder(embedding_width=4, depth=2, width=8, outputs=3, seed=0)
+    embeddings = torch.randn(5, 4, 2, requires_grad=True)
+    assert decoder.decode(embeddings, 0).shape == (5, 3)
+    torch.autograd.backward([decoder.decode(embeddings, 0).sum()])
+    assert embeddings.grad is not None
+    assert (embeddings.grad.abs().amax(dim=(0, 1)) > 0).all()

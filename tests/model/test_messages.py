@@ -1,0 +1,28 @@
+import pytest
+import torch
+
+from vesper.mechanism.grid import to_grid
+from vesper.model.messages import describe, messages_of
+
+
+@pytest.mark.parametrize("degree_share", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("spread", [0.0, 1.0, 50.0])
+def test_messages_fit_the_grid_whatever_the_beliefs(degree_share: float, spread: float) -> None:
+    logits = spread * torch.randn(200, 3, generator=torch.Generator().manual_seed(1))
+    messages = messages_of(logits.softmax(dim=1), degree_share=degree_share)
+    assert messages.shape == (200, 4)
+    assert messages.norm(dim=1).max() <= 1 + 1e-5
+    assert torch.allclose(messages[:, 0], torch.tensor(degree_share))
+    to_grid(messages.numpy())
+
+
+def test_equal_beliefs_say_nothing_but_the_degree() -> None:
+    messages = messages_of(torch.full((4, 3), 1 / 3), degree_share=0.3)
+    assert messages[:, 1:].abs().max() == 0
+
+
+def test_a_description_has_size_and_direction() -> None:
+    released = torch.tensor([[3.0, 4.0], [0.0, 0.0]])
+    described = describe(released, torch.tensor([3.0, 2.0]))
+    assert torch.allclose(described[0], torch.tensor([1.0, 2.0, 1.2, 1.6]))
+    assert described[1].abs().max() == 0

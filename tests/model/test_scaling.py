@@ -1,0 +1,41 @@
+import numpy as np
+import torch
+
+from vesper.model.scaling import KNOTS, LIMIT, Scaling
+
+
+def scaled(features: np.ndarray[tuple[int, int], np.dtype[np.float32]]) -> torch.Tensor:
+    output: torch.Tensor = Scaling(features)(torch.from_numpy(features))
+    return output
+
+
+def test_standardised_and_ranked_side_by_side() -> None:
+    rng = np.random.default_rng(0)
+    features = np.stack([rng.normal(3, 2, 5000), np.exp(3 * rng.normal(size=5000))], axis=1)
+    out = scaled(features.astype(np.float32))
+    assert out.shape == (5000, 4)
+    assert abs(float(out[:, 0].mean())) < 0.02
+    assert abs(float(out[:, 0].std()) - 1) < 0.02
+    assert float(out[:, 1].max()) == LIMIT  # a heavy tail is cut
+    for ranked in (out[:, 2], out[:, 3]):  # and ranked it is a normal variable
+        assert abs(float(ranked.mean())) < 0.02
+        assert abs(float(ranked.std()) - 1) < 0.03
+    order = np.argsort(features[:, 1])
+    assert bool((out[order, 3].diff() >= 0).all())
+
+
+def test_ties_share_a_rank_and_constants_are_zero() -> None:
+    features = np.zeros((1000, 2), dtype=np.float32)
+    features[:500, 0] = 1
+    out = scaled(features)
+    assert out[:, 0].unique().tolist() == [-1, 1]
+    assert len(out[:, 2].unique()) == 2
+    assert torch.allclose(out[0, 2], -out[-1, 2], atol=2 / KNOTS)
+    assert out[:, 1].abs().max() == 0
+    assert out[:, 3].abs().max() < 1e-6
+
+
+def test_bytes_are_features_too() -> None:
+    features = (np.arange(600).reshape(200, 3) % 2).astype(np.uint8)
+    out = Scaling(features)(torch.from_numpy(features.astype(np.float32)))
+    assert bool(torch.isfinite(out).all())
