@@ -17,7 +17,7 @@ from vesper.privacy.key import key_of
 from vesper.privacy.ledger import Ledger
 from vesper.protocol.codec import decode
 from vesper.protocol.messages import Embeddings, Finished, Hello, Message
-from vesper.run import simulate as simulate_module
+from vesper.run import pair as pair_module
 from vesper.run.config import load_config
 from vesper.run.simulate import simulate
 from vesper.transport.memory import MemoryChannel, memory_pair
@@ -63,7 +63,7 @@ def crossed(
             monkeypatch.setattr(end, "send", Tap(end.send, frames))
         return ends
 
-    monkeypatch.setattr(simulate_module, "memory_pair", tapped)
+    monkeypatch.setattr(pair_module, "memory_pair", tapped)
     out = folder / "run"
     simulate(folder, load_config(None, {"epochs": 2, "width": 8, "batch_size": 8, **settings}), out)
     return to_label, to_data, out
