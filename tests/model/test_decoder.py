@@ -22,3 +22,15 @@ def test_concat_reads_every_layer() -> None:
     torch.autograd.backward([decoder.decode(embeddings, 0).sum()])
     assert embeddings.grad is not None
     assert (embeddings.grad.abs().amax(dim=(0, 1)) > 0).all()
+
+
+def test_a_stage_does_not_look_at_later_ones() -> None:
+    decoder = CorrectingDecoder(num_classes=3, stages=3, width=8, seed=0)
+    with torch.no_grad():
+        for weight in decoder.parameters():
+            weight.fill_(0.3)
+    embeddings = torch.randn(5, 3, 3)
+    cut = embeddings.clone()
+    cut[:, :, 2] = 0
+    assert torch.equal(decoder.decode(embeddings, 1), decoder.decode(cut, 1))
+    assert not torch.equal(decoder.decode(embeddings, 2), decoder.decode(cut, 2))

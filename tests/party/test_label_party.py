@@ -61,3 +61,19 @@ def test_judge_keeps_the_best_and_stops_when_patience_ends() -> None:
     assert made.judge(bad, rows) is Verdict.STOP
     made.restore()
     assert not np.array_equal(made.score(embeddings(), ROOTS), changed)
+
+
+def test_it_settles_on_the_best_stage() -> None:
+    made = party()
+    rows = np.arange(6)
+    good = np.eye(3)[LABELS]
+    made.judge(good, rows)
+    made.restore()
+    at_first = made.score(embeddings(), ROOTS)
+    made.begin_stage(0)
+    made.learn(embeddings(), ROOTS)
+    made.judge(np.roll(good, 1, axis=1), rows)
+    made.restore()
+    assert not np.array_equal(made.score(embeddings(), ROOTS), at_first)
+    assert made.settle() == 0
+    assert np.array_equal(made.score(embeddings(), ROOTS), at_first)

@@ -68,5 +68,7 @@ class CorrectingDecoder(nn.Module):
         return self
 
     def decode(self, embeddings: Tensor, stage: int) -> Tensor:
-        """(B, num_classes, stages) -> (B, num_classes)."""
-        return embeddings[:, :, stage] + self.correction.decode(embeddings, stage)
+        """(B, num_classes, stages) -> (B, num_classes); later stages than this are not looked at."""
+        known = torch.zeros_like(embeddings)
+        known[:, :, : stage + 1] = embeddings[:, :, : stage + 1]
+        return embeddings[:, :, stage] + self.correction.decode(known, stage)

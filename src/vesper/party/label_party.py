@@ -4,6 +4,7 @@
                         one step of the decoder; gradient of the loss by each embedding back
     score(embeddings):  the decoder's output, for evaluation
     judge(scores):      is this the best so far on validation nodes?
+    settle():           the best stage on validation is the model
 
 It sees embeddings, which are released values, and labels. It never sees an edge.
 """
@@ -38,6 +39,8 @@ class LabelParty:
         self._objective, self._decoder, self._patience = objective, decoder, patience
         self._learning_rate, self._weight_decay = learning_rate, weight_decay
         self.last_loss = self.best = float("nan")
+        self._stage = 0
+        self._finished: list[tuple[float, dict[str, Tensor]]] = []  # a stage
 
     def begin_stage(self, stage: int) -> None:
         """Decode from this stage on."""
@@ -61,8 +64,16 @@ class LabelParty:
         return Verdict.STOP if self._waited >= self._patience else Verdict.GO_ON
 
     def restore(self) -> None:
-        """Go back to the weights that were best on validation."""
+        """End a stage: go back to its weights that were best on validation."""
         self._decoder.module.load_state_dict(self._kept)
+        self._finished.append((self.best, self._kept))
+
+    def settle(self) -> int:
+        """Decode with the best stage on validation from now on; an earlier one wins a tie."""
+        metrics = [metric for metric, _ in self._finished]
+        self._stage = metrics.index(max(metrics))
+        self._decoder.module.load_state_dict(self._finished[self._stage][1])
+        return self._stage
 
     def learn(self, embeddings: Embeddings, roots: NDArray[np.int64]) -> Gradients:
         """Take one step; give the gradient by each embedding."""

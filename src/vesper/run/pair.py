@@ -16,7 +16,7 @@ from vesper.graph.labels import SPLITS, LabelHoldings
 from vesper.mechanism.door import Door
 from vesper.method.method import Method, Sizes
 from vesper.method.registry import find_method
-from vesper.method.settings import Config
+from vesper.method.settings import Config, batch_size_of
 from vesper.model.decoder import Decoder
 from vesper.model.objective import Classification, Objective
 from vesper.party.data_party import DataParty
@@ -48,6 +48,7 @@ class Trained:
 
     data_side: Representation
     label_side: Decoder
+    """With the weights of the best stage."""
     metric: str
     stages: list[dict[str, float]]
     """Validation and test metric a stage."""
@@ -64,7 +65,7 @@ def agree(config: Config, data: DataHoldings, labels: LabelHoldings) -> Agreemen
     """Find method, sizes and itinerary."""
     counts = {split: len(labels.rows(split)) for split in SPLITS}
     for split, count in counts.items():
-        if count == 0:
+        if count == 0 and split != "test":
             raise InputError(f"labels: expected some with split '{split}', found none")
     sizes = Sizes(
         num_nodes=data.graph.num_nodes,
@@ -78,7 +79,7 @@ def agree(config: Config, data: DataHoldings, labels: LabelHoldings) -> Agreemen
         num_train=counts["train"],
         num_val=counts["val"],
         num_test=counts["test"],
-        batch_size=config.run.batch_size or default_batch_size(sizes.num_train),
+        batch_size=batch_size_of(config.run, num_train=sizes.num_train),
         epochs=config.run.epochs,
         seed=config.run.seed,
     )
@@ -141,15 +142,6 @@ def train(
     )
 
 
-def default_batch_size(num_train: int) -> int:
-    """An eighth of the training nodes, within 256 and 1024.
-
-    >>> default_batch_size(1_000), default_batch_size(4_000), default_batch_size(10**6)
-    (256, 500, 1024)
-    """
-    return min(max(num_train // 8, 256), 1024)
-
-
 def _roster(
     labels: LabelHoldings, objective: Objective, itinerary: Itinerary, config: Config
 ) -> Roster:
@@ -166,4 +158,5 @@ def _measure(
     return {
         split: objective.evaluate(scores[which - itinerary.num_train], which)
         for split, which in rows.items()
+        if len(which)
     }

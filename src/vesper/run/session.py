@@ -136,6 +136,7 @@ def answer(label_party: LabelParty, link: Link, itinerary: Itinerary) -> list[ND
         label_party.restore()
         by_stage.append(_collect(label_party, link, itinerary.held_out(), judge=False)[0])
     link.expect(Finished)
+    label_party.settle()
     return by_stage
 
 

@@ -9,6 +9,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+from vesper.errors import InputError
 from vesper.graph.graph import Graph
 from vesper.graph.holdings import open_data
 from vesper.graph.labels import open_labels
@@ -46,6 +47,8 @@ def simulate(
     data, labels = open_data(folder / "data", progress=progress), open_labels(folder / "label")
     refuse_unknown_labels(data.ids, labels)
     agreement = agree(config, data, labels)
+    if agreement.itinerary.num_test == 0:
+        raise InputError(f"{folder / 'label'}: expected labels with split 'test', found none")
     promise = agreement.method.promise(config, agreement.sizes)
     out.mkdir(parents=True, exist_ok=True)
     with closing(Ledger(ledger or out / "ledger.sqlite", clock=time.time)) as book:
