@@ -1,15 +1,24 @@
-"""`vesper plan`, `vesper degrees`, `vesper budget`."""
+"""`vesper degrees`, `vesper budget`."""
 
 import json
+import math
+import shutil
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vesper.privacy.events import PureRelease
+from vesper.privacy.account import open_account
+from vesper.privacy.budget import Budget
+from vesper.privacy.events import GaussianRelease, PureRelease
+from vesper.privacy.gaussian import epsilon_of
+from vesper.privacy.ledger import Ledger
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Terminal
@@ -26,41 +35,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_plan_both_ways(terminal: "Terminal") -> None:
-    assert terminal.run("plan", "--epsilon", 1, "--delta", "1e-6", "--hops", 2, "--json") == 0
-    facts = json.loads(terminal.out)
-    assert 0.999 <= facts["certified"]["epsilon"] <= 1
-    noise = facts["certified"]["noise_std"]
-    assert terminal.run("plan", "--noise-std", noise, "--delta", "1e-6", "--hops", 2, "--json") == 0
-    assert json.loads(terminal.out)["certified"] == facts["certified"]
-    assert terminal.run("plan", "--epsilon", 1, "--train-nodes", 1000, "--nodes", 5000) == 0
-    assert "The paper's plan would claim" in terminal.out
-    assert "On the wire" in terminal.out
-
-
-def test_plan_wants_one_of_two(terminal: "Terminal") -> None:
-    assert terminal.run("plan") == 2
-    assert terminal.run("plan", "--epsilon", 1, "--noise-std", 2) == 2
-    assert "either --epsilon or --noise-std" in terminal.err
-    assert terminal.run("plan", "--epsilon", 0) == 2
-
-
-def test_plan_reproduces_the_paper(terminal: "Terminal") -> None:
-    assert terminal.run("plan", "--reproduce-paper", "--json") == 0
-    rows = json.loads(terminal.out)
-    assert len(rows) == 3 * 2 * 6
-    assert set(rows[0]) == {
-        "dataset",
-        "layers",
-        "claimed_epsilon",
-        "paper_noise_std",
-        "certified_noise_std",
-        "true_epsilon_lower_bound",
-    }
-    assert terminal.run("plan", "--reproduce-paper") == 0
-    assert "true, at least" in terminal.out
-
-
 def test_degrees_are_charged_and_drawn(terminal: "Terminal", folder: Path) -> None:
     assert terminal.run("degrees", folder, "--epsilon", 5, "--json") == 0
     facts = json.loads(terminal.out)
@@ -74,10 +48,27 @@ def test_degrees_are_charged_and_drawn(terminal: "Terminal", folder: Path) -> No
     assert terminal.run("budget", "show", ledger, "--json") == 0
     shown = json.loads(terminal.out)["graphs"][0]
     assert shown["releases"] == 2
-    assert shown["spent_epsilon"] == pytest.approx(6)
-    assert shown["spent_mu_squared"] == pytest.approx(
-        sum(PureRelease(epsilon=e, what="").cost for e in (5.0, 1.0)) / 2**40
-    )
+    assert shown["spent_epsilon"] == shown["spent_pure_epsilon"] == 6
+    assert shown["relation"] == "edge"
+
+
+def test_degrees_fit_on_a_screen(terminal: "Terminal", folder: Path) -> None:
+    assert terminal.run("degrees", folder, "--epsilon", 50) == 0
+    lines = terminal.out.splitlines()
+    assert len(lines) <= 25
+    drawn = [line for line in lines if "█" in line or "#" in line]
+    assert [line.split()[0] for line in drawn] == ["0", "2"]
+    assert drawn[1].split()[1] == "400"
+    assert any(line.split()[0] == "10-14" for line in lines)
+
+
+@pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "inf", "1e9"])
+def test_degrees_refuse_before_a_ledger_is_made(
+    terminal: "Terminal", folder: Path, epsilon: str
+) -> None:
+    assert terminal.run("degrees", folder, "--epsilon", epsilon) == 2
+    assert "nothing was charged" in terminal.err
+    assert not (folder / "data" / "ledger.sqlite").exists()
 
 
 def test_degrees_as_in_the_paper_cost_twice(terminal: "Terminal", folder: Path) -> None:
@@ -85,6 +76,164 @@ def test_degrees_as_in_the_paper_cost_twice(terminal: "Terminal", folder: Path) 
     assert "this cost epsilon 2" in terminal.out
     assert terminal.run("degrees", folder, "--epsilon", 1, "--as-paper", "--json") == 0
     assert json.loads(terminal.out)["total_spent_epsilon"] == pytest.approx(4)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    """A graph with a count and three of five releases, and its key."""
+    path = tmp_path / "ledger.sqlite"
+    opened = Ledger(path, clock=lambda: 0.0)
+    account = open_account(opened, "graph-one", num_nodes=9, budget=Budget(epsilon=2.0, delta=1e-6))
+    account.charge(PureRelease(epsilon=0.5, what="degree histogram"), None, run="degrees")
+    event = GaussianRelease(noise_std=account.noise_std_for(releases=5))
+    for _ in range(2):
+        account.charge(event, None, run="first")
+    account.charge(event, np.arange(4), run="second")
+    opened.close()
+    return path
+
+
+def tamper(ledger: Path, statement: str, *values: object) -> None:
+    database = sqlite3.connect(ledger)
+    database.execute("DROP TRIGGER IF EXISTS entries_stay")
+    database.execute("DROP TRIGGER IF EXISTS entries_last")
+    database.execute(statement, values)
+    database.commit()
+    database.close()
+
+
+def test_secretflow_every_charge_is_shown(terminal: "Terminal", ledger: Path) -> None:
+    assert terminal.run("budget", "show", ledger, "--json") == 0
+    facts = json.loads(terminal.out)
+    shown = [(c["run"], c["charges"], c["nodes"], c["first_entry"]) for c in facts["charges"]]
+    assert shown == [("degrees", 1, 9, 4), ("first", 2, 9, 5), ("second", 1, 4, 7)]
+    assert sum(c["charges"] for c in facts["charges"]) == facts["graphs"][0]["releases"] == 4
+    assert terminal.run("budget", "show", ledger) == 0
+    for word in ("degree histogram, epsilon 0.5", "gaussian release", "first", "second"):
+        assert word in terminal.out
+
+
+def test_show_says_honestly_what_is_left(terminal: "Terminal", ledger: Path) -> None:
+    assert terminal.run("budget", "show", ledger, "--json") == 0
+    row = json.loads(terminal.out)["graphs"][0]
+    assert row["releases_left"] == 2
+    left = epsilon_of(mu=math.sqrt(2 * row["left_mu_squared"]), delta=1e-6)
+    assert row["left_epsilon"] == pytest.approx(left)
+    assert row["left_epsilon"] > 1.1 * (2 - row["spent_epsilon"])
+    assert terminal.run("budget", "show", ledger, "--noise-std", 1000, "--json") == 0
+    assert json.loads(terminal.out)["graphs"][0]["releases_left"] > 1000
+
+
+@pytest.mark.parametrize("noise_std", ["0", "-1", "nan", "inf"])
+def test_show_refuses_a_noise_that_is_none(
+    terminal: "Terminal", ledger: Path, noise_std: str
+) -> None:
+    assert terminal.run("budget", "show", ledger, "--noise-std", noise_std) == 2
+    assert "noise_std" in terminal.err
+
+
+def test_tables_in_a_pipe_are_plain(terminal: "Terminal", ledger: Path) -> None:
+    assert terminal.run("budget", "show", ledger) == 0
+    assert terminal.out.isascii()
+    lines = terminal.out.splitlines()
+    assert lines[1].split()[:3] == ["graph", "epsilon", "spent"]
+    assert lines[2].split()[:2] == ["graph-on", "2"]
+    assert not any(set(line) & set("+|") for line in lines)
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(ledger: Path) -> None:
+    for verb in (["show"], ["show", "--json"], ["verify"]):
+        command = [sys.executable, "-m", "vesper", "budget", verb[0], str(ledger), *verb[1:]]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as child:
+            assert child.stdout is not None
+            assert child.stderr is not None
+            child.stdout.close()  # before anything is written, as the fastest `head` would
+            assert child.stderr.read() == ""
+        assert child.returncode == 0
+
+
+def test_the_head_that_is_shown_is_the_head_that_is_checked(
+    terminal: "Terminal", ledger: Path
+) -> None:
+    assert terminal.run("budget", "show", ledger) == 0
+    head = terminal.out.splitlines()[-1].split()[1]
+    assert terminal.run("budget", "verify", ledger, "--head", head) == 0
+    assert "the chain holds" in terminal.out
+    wrong = f"{head.split(':')[0]}:{'0' * 16}"
+    assert terminal.run("budget", "verify", ledger, "--head", wrong) == 1
+    assert "older copy" in terminal.err
+    assert terminal.run("budget", "verify", ledger, "--head", "00") == 2
+    assert "SEQUENCE:DIGEST" in terminal.err
+
+
+def test_an_older_copy_of_everything_is_found_by_a_noted_head(
+    terminal: "Terminal", ledger: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for path in (
+        ledger,
+        ledger.with_name("ledger.sqlite.key"),
+        ledger.with_name("ledger.sqlite.head"),
+    ):
+        shutil.copy(path, copy)
+    opened = Ledger(ledger, clock=lambda: 0.0)
+    account = open_account(opened, "graph-one", num_nodes=9)
+    account.charge(GaussianRelease(noise_std=1000.0), None, run="late")
+    opened.close()
+    assert terminal.run("budget", "show", ledger, "--json") == 0
+    head = json.loads(terminal.out)["head"]
+    assert terminal.run("budget", "verify", ledger, "--head", head, "--json") == 0
+    assert json.loads(terminal.out)["contains_given_head"] is True
+    assert terminal.run("budget", "verify", copy / "ledger.sqlite") == 0
+    assert terminal.run("budget", "verify", copy / "ledger.sqlite", "--head", head, "--json") == 1
+    assert json.loads(terminal.out)["valid"] is False
+
+
+def test_without_the_key_show_works_and_verify_says_why_not(
+    terminal: "Terminal", ledger: Path, tmp_path: Path
+) -> None:
+    key = ledger.with_name("ledger.sqlite.key").rename(tmp_path / "safe.key")
+    assert terminal.run("budget", "show", ledger) == 0
+    assert terminal.run("budget", "verify", ledger) == 2
+    assert "without it nobody can tell" in terminal.err
+    assert terminal.run("budget", "verify", ledger, "--key", key) == 0
+    key.write_bytes(bytes(32))
+    assert terminal.run("budget", "verify", ledger, "--key", key) == 1
+    assert "or this is not its key" in terminal.err
+
+
+@pytest.mark.parametrize(
+    ("statement", "values", "message"),
+    [
+        ("UPDATE entries SET facts = ? WHERE sequence = 5", ("{",), "entry 5: expected facts"),
+        ("DELETE FROM entries WHERE sequence = ?", (2,), "no entry introduces"),
+        ("UPDATE entries SET facts = ? WHERE sequence = 3", ('{"kind": "budget"}',), "a budget"),
+        ("UPDATE entries SET receivers = ? WHERE sequence = 5", (b"?",), "none that vesper wrote"),
+        ("UPDATE entries SET cost = ? WHERE sequence = 5", (1e9,), "none that vesper wrote"),
+        ("DROP TABLE head", (), "cannot be read as a ledger"),
+        ("DROP TABLE entries", (), "cannot be read as a ledger"),
+    ],
+)
+def test_damaged_ledgers_end_in_one_message(
+    terminal: "Terminal", ledger: Path, statement: str, values: tuple[object, ...], message: str
+) -> None:
+    tamper(ledger, statement, *values)
+    assert terminal.run("budget", "show", ledger) == 2
+    assert message in terminal.err
+    assert terminal.run("budget", "verify", ledger) in (1, 2)
+
+
+def test_what_is_no_ledger_ends_in_one_message(terminal: "Terminal", tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    (tmp_path / "text").write_text("hello" * 100)
+    (tmp_path / "cut").write_bytes(b"SQLite format 3\0" + bytes(50))
+    for name in ("empty", "text", "cut", "missing", "."):
+        for verb in ("show", "verify"):
+            assert terminal.run("budget", verb, tmp_path / name) == 2
+            assert len(terminal.err.splitlines()) == 1
 
 
 def test_budget_of_a_run_and_tampering(terminal: "Terminal", folder: Path) -> None:
@@ -107,14 +256,8 @@ def test_budget_of_a_run_and_tampering(terminal: "Terminal", folder: Path) -> No
     assert shown["graphs"][0]["releases_left"] == 0
     assert terminal.run("budget", "verify", ledger, "--head", shown["head"], "--json") == 0
     assert json.loads(terminal.out)["valid"] is True
-    assert terminal.run("budget", "verify", ledger, "--head", "00") == 1
-    assert "not in it" in terminal.err
 
-    database = sqlite3.connect(ledger)
-    database.execute("DROP TRIGGER entries_stay")
-    database.execute("UPDATE entries SET cost = 1 WHERE sequence = 4")
-    database.commit()
-    database.close()
+    tamper(ledger, "UPDATE entries SET cost = 0.5 WHERE sequence = 4")
     assert terminal.run("budget", "verify", ledger) == 1
     assert "entry 4 does not fit the chain" in terminal.err
     assert terminal.run("budget", "show", folder / "none.sqlite") == 2

@@ -12,16 +12,15 @@ from scipy.special import ndtr
 
 from vesper.errors import InputError
 from vesper.privacy.budget import Budget, NonPrivate
-from vesper.privacy.events import UNIT
 from vesper.privacy.gaussian import delta_of, mu_of
 from vesper.privacy.participation import (
-    COST_GRAIN,
     cap_for,
     charge_of,
     epsilon_for,
     mu_for,
     node_rows,
     noise_std_for,
+    noise_std_within,
     releases_left,
     split_noise_std,
 )
@@ -89,18 +88,35 @@ def test_calibrated_noise_keeps_the_budget_and_less_does_not(
     assert epsilon(0.99 * noise_std) > budget.epsilon
 
 
-@given(budget=BUDGETS, releases=st.integers(1, 50))
-def test_planned_releases_fit_a_ledger_of_whole_units_and_one_more_does_not(
-    budget: Budget, releases: int
+@given(budget=BUDGETS, releases=st.integers(1, 10**6))
+def test_planned_releases_fit_and_one_more_does_not(budget: Budget, releases: int) -> None:
+    noise_std = noise_std_for(budget=budget, releases=releases)
+    assert releases_left(cap=cap_for(budget=budget), spent=0.0, noise_std=noise_std) == releases
+
+
+@given(
+    epsilon=st.floats(-3, 2).map(lambda p: 10**p),
+    delta=st.sampled_from([1e-5, 1e-8, 1e-12]),
+    releases=st.integers(1, 10**9),
+)
+def test_calibration_is_within_a_thousandth_however_small_and_many(
+    epsilon: float, delta: float, releases: int
 ) -> None:
+    budget = Budget(epsilon=epsilon, delta=delta)
     cap = cap_for(budget=budget)
     noise_std = noise_std_for(budget=budget, releases=releases)
-    grain = Fraction(COST_GRAIN)
-    cost = math.ceil(1 / Fraction(noise_std) ** 2 / grain)
-    units = math.floor(Fraction(cap) / grain)
-    assert releases * cost <= units < (releases + 1) * cost
-    assert releases_left(cap=cap, spent=0.0, noise_std=noise_std) == releases
-    assert UNIT * COST_GRAIN >= 1  # the ledger counts no coarser than planning assumes
+    # As an account counts: whole units, 2^61 or more to a cap, every charge rounded up.
+    unit = Fraction(2) ** (62 - math.frexp(cap)[1])
+    cost = math.ceil(1 / Fraction(noise_std) ** 2 * unit)
+    units = math.floor(Fraction(cap) * unit)
+    assert 0.999 * units < releases * cost <= units
+
+
+def test_a_coarse_unit_would_not_be_within_a_thousandth() -> None:
+    cap = cap_for(budget=Budget(epsilon=1e-3, delta=1e-8))
+    units, releases = math.floor(cap * 2**40), 2600
+    cost = 1 + math.floor(cap / releases * 2**40)
+    assert units // cost < 0.999 * releases  # what 2^-40 as a unit, once used, gave away
 
 
 @given(noise_stds=st.lists(st.floats(0.3, 30), min_size=1, max_size=8))
@@ -218,7 +234,9 @@ def test_refuses_what_cannot_be_planned() -> None:
     with pytest.raises(InputError, match="Expected releases >= 1, got releases=0: give"):
         noise_std_for(budget=budget, releases=0)
     with pytest.raises(InputError, match="plan fewer releases"):
-        noise_std_for(budget=Budget(epsilon=1e-6, delta=1e-8), releases=10**6)
+        noise_std_for(budget=budget, releases=2**60)
+    with pytest.raises(InputError, match="plan fewer releases"):
+        noise_std_within(room=0.0, cap=1.0, releases=1)
     with pytest.raises(InputError, match="endpoint_shift"):
         noise_std_for(budget=budget, releases=1, endpoint_shift=0.0)
     with pytest.raises(InputError, match="weights"):

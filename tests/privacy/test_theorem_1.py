@@ -16,6 +16,7 @@ from vesper.privacy.theorem_1 import (
     claimed_epsilon,
     max_roots_touched,
     noise_std_for,
+    orders_suffice,
     participation_rate,
 )
 from vesper.privacy.without_replacement import cgf_bound, printed_cgf_bound
@@ -147,3 +148,14 @@ def test_refuses_what_cannot_be_planned() -> None:
         dataclasses.replace(PRODUCTS, num_train_nodes=255)
     with pytest.raises(InputError, match="edge_sensitivity"):
         dataclasses.replace(PRODUCTS, edge_sensitivity=0.0)
+
+
+@pytest.mark.parametrize(("noise_std", "suffice"), [(0.0, False), (60.0, True), (1e4, False)])
+def test_whether_orders_suffice_is_told(noise_std: float, suffice: bool) -> None:
+    assert orders_suffice(training=PRODUCTS, noise_std=noise_std, delta=1e-6) is suffice
+
+
+def test_a_claim_of_nothing_is_no_claim() -> None:
+    # so much noise that an order gives epsilon 0 outright
+    assert claimed_epsilon(training=PRODUCTS, noise_std=1e9, delta=1e-6) == 0
+    assert not orders_suffice(training=PRODUCTS, noise_std=1e9, delta=1e-6)

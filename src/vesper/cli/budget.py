@@ -1,18 +1,26 @@
-"""`vesper budget`: what a ledger says, and whether it was tampered with."""
+"""`vesper budget`: what a ledger says, and whether it was tampered with. Only reads."""
 
-import time
+from collections.abc import Iterable
+from contextlib import closing
+from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vesper.cli.show import print_json, print_table
-from vesper.errors import VesperError
+from vesper.cli.show import print_json, print_table, say
+from vesper.errors import InputError, VesperError
+
+if TYPE_CHECKING:
+    from vesper.privacy.balance import Balance
+    from vesper.privacy.ledger_reader import Entry
 
 app = typer.Typer(help="Read and verify a privacy ledger.", no_args_is_help=True)
 
 LedgerPath = Annotated[Path, typer.Argument(metavar="LEDGER", help="The data party's ledger file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+SHORT_HEAD = 16
 
 
 @app.command()
@@ -23,100 +31,154 @@ def show(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print spent, left, and how many more releases fit, for each graph."""
+    """Print spent, left, and how many more releases fit, for each graph, and every charge."""
     from vesper.privacy.account import accounts
-    from vesper.privacy.events import UNIT, GaussianRelease
-    from vesper.privacy.ledger import Ledger
+    from vesper.privacy.ledger_file import open_to_read
+    from vesper.privacy.ledger_reader import shown_head
 
-    opened = Ledger(ledger, clock=time.time, must_exist=True)
-    graphs: list[dict[str, Any]] = []
-    for account in accounts(opened):
-        noises = [
-            entry.facts["noise_std"]
-            for entry in opened.entries()
-            if entry.graph == account.graph and "noise_std" in entry.facts
-        ]
-        noise = noise_std or (noises[-1] if noises else None)
-        budget = account.budget
-        spent = account.spent_epsilon()
-        graphs.append(
-            {
-                "graph": account.graph,
-                "nodes": len(account.spent),
-                "epsilon": budget.epsilon if budget else None,
-                "delta": budget.delta if budget else None,
-                "spent_epsilon": spent,
-                "left_epsilon": max(budget.epsilon - spent, 0.0) if budget else None,
-                "spent_mu_squared": int(account.spent.max()) / UNIT,
-                "left_mu_squared": (account.cap - int(account.spent.max())) / UNIT
-                if budget
-                else None,
-                "releases": sum(e.cost > 0 for e in opened.entries() if e.graph == account.graph),
-                "noise_std": noise,
-                "releases_left": account.fits(GaussianRelease(noise_std=noise))
-                if noise and budget
-                else None,
-            }
-        )
-    entries, digest = opened.head()
+    with closing(open_to_read(ledger)) as opened:
+        entries = list(opened.entries())
+        graphs = [_standing(balance, entries, noise_std) for balance in accounts(opened)]
+        count, digest = opened.head()
+    charges = _charges(entries)
     if as_json:
-        print_json({"entries": entries, "head": digest.hex(), "graphs": graphs})
+        head = shown_head((count, digest))
+        print_json({"entries": count, "head": head, "graphs": graphs, "charges": charges})
         return
-    print_table(
-        f"{ledger}: {entries} entries, head {digest.hex()[:16]}",
-        ["graph", "epsilon", "spent", "left", "delta", "releases", "more that fit"],
-        [
-            [
-                row["graph"][:12],
-                _number(row["epsilon"]),
-                _number(row["spent_epsilon"]),
-                _number(row["left_epsilon"]),
-                _number(row["delta"]),
-                str(row["releases"]),
-                "-" if row["releases_left"] is None else f"{row['releases_left']:,}",
-            ]
-            for row in graphs
-        ],
-    )
+    columns = ["graph", "epsilon", "spent", "left", "delta", "protects", "releases", "more fit"]
+    print_table(f"{ledger}: {count} entries", columns, [_cells(row) for row in graphs])
+    if charges:
+        names = ["run", "what", "charges", "nodes", "first_entry"]
+        rows = [[str(charge[name]) for name in names] for charge in charges]
+        print_table("charged", ["run", "what", "charges", "nodes each", "first entry"], rows)
+    say(f"head {count}:{digest.hex()[:SHORT_HEAD]} (keep a note of it elsewhere)")
 
 
 @app.command()
 def verify(
     ledger: LedgerPath,
     head: Annotated[
-        str | None, typer.Option(help="Head noted earlier; the ledger must contain it.")
+        str | None,
+        typer.Option(metavar="SEQUENCE:DIGEST", help="A head noted earlier, which must be in it."),
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option(help="The ledger's key; default: LEDGER.key beside it.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Recompute the hash chain; tampering ends with exit code 1."""
-    from vesper.privacy.ledger import Ledger
+    """Recompute the chain with the ledger's key; tampering ends with exit code 1."""
+    from vesper.privacy.key import key_path
+    from vesper.privacy.ledger_file import open_to_read
+    from vesper.privacy.ledger_reader import parsed_head, shown_head
 
-    opened = Ledger(ledger, clock=time.time, must_exist=True)
-    broken = opened.verify()
-    known = head is None or opened.contains(head)
-    behind = opened.behind_its_note()
-    entries, digest = opened.head()
+    noted = None if head is None else parsed_head(head)
+    with closing(open_to_read(ledger, key=key)) as opened:
+        if not (key or key_path(ledger)).is_file():
+            raise InputError(
+                f"{ledger}: expected its key at {key or key_path(ledger)}, found no file; without "
+                f"it nobody can tell whether an entry was changed (say where it is with --key)"
+            )
+        broken = opened.verify()
+        contained = noted is None or opened.contains(*noted)
+        behind = opened.behind_its_note()
+        count, digest = opened.head()
     if as_json:
         print_json(
             {
-                "valid": broken is None and known and not behind,
-                "entries": entries,
-                "head": digest.hex(),
+                "valid": broken is None and contained and not behind,
+                "entries": count,
+                "head": shown_head((count, digest)),
                 "first_bad_entry": broken,
-                "contains_given_head": None if head is None else known,
+                "contains_given_head": None if noted is None else contained,
+                "behind_its_note": behind is not None,
             }
         )
     if broken is not None:
+        other_key = ", or this is not its key" if broken == 1 else ""
         raise VesperError(
-            f"{ledger}: entry {broken} does not fit the chain; the ledger was changed from there on"
+            f"{ledger}: entry {broken} does not fit the chain; the ledger was changed from there "
+            f"on{other_key}"
         )
     if behind:
         raise VesperError(behind)
-    if not known:
-        raise VesperError(f"{ledger}: the chain holds, but the given head is not in it")
+    if not contained:
+        raise VesperError(
+            f"{ledger}: the chain holds, but the given head is not in it: this is an older copy, "
+            f"or another ledger"
+        )
     if not as_json:
-        typer.echo(f"{ledger}: {entries} entries, the chain holds; head {digest.hex()}")
+        say(f"{ledger}: {count} entries, the chain holds; head {shown_head((count, digest))}")
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
+def _standing(
+    balance: "Balance", entries: Iterable["Entry"], noise_std: float | None
+) -> dict[str, Any]:
+    """Where one graph stands."""
+    from vesper.privacy.events import GaussianRelease
+
+    if noise_std is None:
+        for entry in entries:
+            if entry.graph == balance.graph:
+                noise_std = entry.facts.get("noise_std", noise_std)
+    event = None if noise_std is None else GaussianRelease(noise_std=noise_std)
+    budget = balance.budget
+    return {
+        "graph": balance.graph,
+        "nodes": len(balance.spent),
+        **balance.relation.facts,
+        "epsilon": budget.epsilon if budget else None,
+        "delta": balance.delta,
+        "spent_epsilon": balance.spent_epsilon(),
+        "left_epsilon": balance.left_epsilon(),
+        "spent_pure_epsilon": float(balance.pure),
+        "spent_mu_squared": balance.spent_mu_squared,
+        "left_mu_squared": balance.left_mu_squared,
+        "releases": balance.releases,
+        "noise_std": noise_std,
+        "releases_left": balance.fits(event) if event and budget else None,
+    }
+
+
+def _charges(entries: Iterable["Entry"]) -> list[dict[str, Any]]:
+    """Every charge in the ledger; equal ones that follow each other share a line."""
+    from vesper.privacy.receivers import count
+
+    def alike(entry: "Entry") -> tuple[str, str, str, int]:
+        return entry.graph, entry.run, _what(entry.facts), count(entry.receivers)
+
+    charged = (entry for entry in entries if entry.cost > 0)
+    lines = []
+    for (graph, run, what, nodes), group in groupby(charged, key=alike):
+        same = list(group)
+        lines.append(
+            {
+                "graph": graph,
+                "run": run,
+                "what": what,
+                "nodes": nodes,
+                "charges": len(same),
+                "first_entry": same[0].sequence,
+                "cost": same[0].cost,
+                "facts": same[0].facts,
+            }
+        )
+    return lines
+
+
+def _what(facts: dict[str, Any]) -> str:
+    """Say what was charged in a few words, all numbers included."""
+    numbers = ", ".join(
+        f"{name} {value:.6g}" for name, value in facts.items() if isinstance(value, int | float)
+    )
+    return f"{facts.get('what', facts['kind'])}, {numbers}"
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    numbers = [row[name] for name in ("epsilon", "spent_epsilon", "left_epsilon", "delta")]
+    return [
+        row["graph"][:8],
+        *("-" if value is None else f"{value:.4g}" for value in numbers),
+        f"one {row['relation']}",
+        str(row["releases"]),
+        "-" if row["releases_left"] is None else f"{row['releases_left']:,}",
+    ]

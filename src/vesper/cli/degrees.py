@@ -1,12 +1,13 @@
 """`vesper degrees`: the private degree histogram, charged to the ledger."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vesper.cli.show import print_json, shown_progress
+from vesper.cli.show import print_json, say, shown_progress
 
 if TYPE_CHECKING:
     from vesper.mechanism.degree_histogram import DegreeHistogram
@@ -32,13 +33,13 @@ def degrees(
     from vesper.privacy.key import key_of
     from vesper.privacy.ledger import Ledger
 
+    event = cost_of(epsilon, as_paper=as_paper)  # refuses numbers before a ledger is made
     inner = folder / "data" if (folder / "data").is_dir() else folder
     with shown_progress() as progress:
         graph = open_data(inner, progress=progress).graph
     opened = Ledger(ledger or inner / "ledger.sqlite", clock=time.time)
     name = fingerprint(graph, key=key_of(opened))
     account = open_account(opened, name, num_nodes=graph.num_nodes)
-    event = cost_of(epsilon, as_paper=as_paper)
     histogram = release_histogram(
         graph,
         event=event,
@@ -47,6 +48,7 @@ def degrees(
         noise=NoiseSource.from_os(),
         as_paper=as_paper,
     )
+    opened.close()
     advice = advise(histogram)
     if as_json:
         print_json(
@@ -63,14 +65,14 @@ def degrees(
             }
         )
         return
-    _draw(histogram)
+    say("\n".join(bars(histogram.counts)))
     if as_paper:
-        typer.echo(
+        say(
             f"As in the paper: scale 2 / {epsilon:g} a bin. One edge moves four bins by one, not "
             f"two, so this cost epsilon {histogram.epsilon:g}."
         )
-    typer.echo(advice)
-    typer.echo(f"charged epsilon {histogram.epsilon:g} to {opened.path}")
+    say(advice)
+    say(f"charged epsilon {histogram.epsilon:g} to {opened.path}")
 
 
 def advise(histogram: "DegreeHistogram") -> str:
@@ -94,14 +96,26 @@ def advise(histogram: "DegreeHistogram") -> str:
     )
 
 
-def _draw(histogram: "DegreeHistogram") -> None:
+STARTS = (*range(10), 10, 15, 20, 30, 40)
+"""Where the lines of the drawing start: every degree up to 9, then wider; --json has all."""
+
+
+def bars(counts: Sequence[float]) -> list[str]:
+    """Draw the histogram: degrees, how many nodes, a bar as long as nodes *a degree* there are."""
     from rich.console import Console
 
     console = Console()
+    last = len(counts) - 1
     width = max(20, console.width - 24)
-    largest = max(*histogram.counts, 1.0)
     block = "█" if "utf" in console.encoding else "#"
-    last = len(histogram.counts) - 1
-    for k, count in enumerate(histogram.counts):
-        bar = block * round(width * max(count, 0.0) / largest)
-        console.print(f"{'>=' if k == last else '  '}{k:>3} {count:>12,.0f} {bar}", highlight=False)
+    stops = [*STARTS[1:], last]
+    groups = [(a, b, sum(counts[a:b])) for a, b in zip(STARTS, stops, strict=True)]
+    groups.append((last, last + 1, counts[last]))
+    longest = max(*(count / (b - a) for a, b, count in groups), 1.0)
+    lines = []
+    for start, stop, count in groups:
+        single = str(start) if stop == start + 1 else f"{start}-{stop - 1}"
+        label = f">= {last}" if start == last else single
+        bar = block * round(width * max(count, 0.0) / (stop - start) / longest)
+        lines.append(f"{label:>6} {count:>12,.0f} {bar}".rstrip())
+    return lines

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,9 +14,20 @@ import typer
 from vesper.progress import Progress
 
 
+def say(text: str) -> None:
+    """Print one piece of the result; end quietly when its reader has seen enough (`| head -1`)."""
+    try:
+        typer.echo(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still in the buffer would fail again, loudly, when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit from None
+
+
 def print_json(facts: Mapping[str, Any] | Sequence[Any]) -> None:
     """Print one JSON document; infinities as the text "inf", as JSON has none."""
-    typer.echo(json.dumps(_plain(facts), indent=2))
+    say(json.dumps(_plain(facts), indent=2))
 
 
 def _plain(value: Any) -> Any:
@@ -29,7 +41,10 @@ def _plain(value: Any) -> Any:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table: first column to the left, numbers to the right."""
+    """Print a table: first column to the left, numbers to the right; without frames in a pipe."""
+    if not sys.stdout.isatty():
+        say("\n".join([title, *plain_lines_of([columns, *rows])]))
+        return
     from rich.console import Console
     from rich.table import Table
 
@@ -39,6 +54,22 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     for row in rows:
         table.add_row(*row)
     Console().print(table)
+
+
+def plain_lines_of(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Align cells in columns, two spaces apart, for programs that read lines.
+
+    >>> plain_lines_of([["graph", "spent"], ["a", "1"]])
+    ['graph  spent', 'a          1']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if k == 0 else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 @contextmanager

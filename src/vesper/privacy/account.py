@@ -1,117 +1,80 @@
-"""What one graph has spent, node by node, and the filter that refuses (claim L-FILTER).
+"""The account of one graph: a balance, and the ledger in which every charge is written first.
 
-    spent[v] = sum of the costs of all events that had v as a receiver,   spent[v] <= cap for all v
-
-    charge:  lock -> replay what others wrote -> would some receiver pass the cap?
-             yes: refuse, write nothing      no: write, sync to disk, hand out a receipt
+    charge:  lock -> book what others wrote -> does it fit?
+             no: refuse, write nothing       yes: write, sync to disk, hand out a receipt
 
 Budgets belong to graphs, not to runs: a second run starts from what the first has left, and nothing
 in here can give budget back.
 """
 
-import math
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from vesper.errors import BudgetError, InputError, VesperError
+from vesper.privacy.balance import Balance, Overdrawn
 from vesper.privacy.budget import Budget, finite
-from vesper.privacy.events import UNIT, Event
+from vesper.privacy.events import Event
 from vesper.privacy.ledger import Ledger
-from vesper.privacy.participation import cap_for, spent_epsilon
+from vesper.privacy.ledger_reader import Entry, LedgerReader
 from vesper.privacy.receipt import _SEAL, Receipt
-from vesper.privacy.receivers import Receivers, add_cost, encode
-
-DEFAULT_DELTA = 1e-6
-"""At which an account without a budget says what it has spent."""
-
-LARGEST_CAP = 1 << 62
-"""What bounds an account without a budget: nothing but the width of its numbers."""
+from vesper.privacy.receivers import Receivers, encode
+from vesper.privacy.relation import EdgeRelation, Relation, relation_of
 
 
-class Account:
+class Account(Balance):
     """The account of one graph; `open_account` makes it."""
 
-    def __init__(self, ledger: Ledger, graph: str, num_nodes: int, budget: Budget | None) -> None:
-        self._ledger, self._graph, self._seen = ledger, graph, 0
-        self.budget = budget
-        self.cap = LARGEST_CAP
-        if budget is not None:
-            self.cap = min(LARGEST_CAP, math.floor(cap_for(budget=budget) * UNIT))
-        self.spent: NDArray[np.int64] = np.zeros(num_nodes, dtype=np.int64)
-        self._pure: float | None = 0.0  # sum of pure epsilons while nothing else was charged
+    def __init__(
+        self,
+        ledger: Ledger,
+        graph: str,
+        *,
+        num_nodes: int,
+        budget: Budget | None,
+        relation: Relation | None,
+    ) -> None:
+        super().__init__(graph, num_nodes=num_nodes, budget=budget, relation=relation)
+        self._ledger, self._seen = ledger, 0
         self._catch_up()
-
-    @property
-    def graph(self) -> str:
-        """The fingerprint of the graph: never leaves the data party."""
-        return self._graph
 
     def charge(self, event: Event, receivers: Receivers, *, run: str) -> Receipt:
         """Charge an event to its receivers, on disk, or refuse and write nothing."""
         who = encode(receivers, len(self.spent))
         with self._ledger.transaction():
             self._catch_up()
-            # In Python's numbers, which have no largest one: a sum in 64 bits could come round.
-            spent = int(
-                self.spent.max() if receivers is None else self.spent[receivers].max(initial=0)
-            )
-            if not 1 <= event.cost <= self.cap - spent:
-                raise self._refusal(event, spent)
+            self.refuse_what_does_not_fit(event, who)
             sequence = self._ledger.append(
-                graph=self._graph, run=run, facts=dict(event.facts), cost=event.cost, who=who
+                graph=self.graph, run=run, facts=dict(event.facts), cost=event.cost, who=who
             )
         self._catch_up()
-        return Receipt(event=event, receivers=who, graph=self._graph, sequence=sequence, seal=_SEAL)
-
-    def spent_epsilon(self, delta: float | None = None) -> float:
-        """Epsilon of everything charged so far, at `delta` or else the budget's."""
-        if delta is None:
-            delta = self.budget.delta if self.budget else DEFAULT_DELTA
-        composed = spent_epsilon(spent=int(self.spent.max()) / UNIT, delta=delta)
-        return composed if self._pure is None else min(composed, self._pure)
-
-    def fits(self, event: Event) -> int:
-        """How many more such events fit when every node receives them."""
-        return max(self.cap - int(self.spent.max()), 0) // event.cost
+        return Receipt(event=event, receivers=who, graph=self.graph, sequence=sequence, seal=_SEAL)
 
     def _catch_up(self) -> None:
-        """Replay what this and other processes have written since the last look."""
+        """Book what this and other processes have written since the last look."""
         for entry in self._ledger.entries(after=self._seen):
-            if entry.graph == self._graph and entry.cost:
-                if not 1 <= entry.cost <= LARGEST_CAP - int(self.spent.max()):
-                    raise VesperError(
-                        f"{self._ledger.path}: entry {entry.sequence} has no valid cost"
-                    )
-                add_cost(entry.receivers, entry.cost, self.spent)
-                if self._pure is not None:
-                    pure = entry.facts.get("epsilon")
-                    self._pure = None if pure is None else self._pure + pure
+            if entry.graph == self.graph:
+                _book(self, entry, self._ledger)
             self._seen = entry.sequence
-
-    def _refusal(self, event: Event, spent: int) -> BudgetError:
-        requested = event.cost / UNIT
-        remaining = max(self.cap - spent, 0) / UNIT
-        budget = self.budget or Budget(epsilon=math.inf, delta=DEFAULT_DELTA)
-        return BudgetError(
-            "The privacy budget of this graph does not allow this release (mu^2 a node).\n"
-            f"  Requested:  {requested:.6g}\n"
-            f"  Remaining:  {remaining:.6g}\n"
-            f"  Difference: {requested - remaining:.6g}\n"
-            f"Spent so far: epsilon {self.spent_epsilon():.4g} of {budget.epsilon:g} at delta "
-            f"{budget.delta:g}.\n"
-            "Nothing was released. Use more noise, fewer releases, or a new snapshot."
-        )
 
 
 def open_account(
-    ledger: Ledger, graph: str, *, num_nodes: int, budget: Budget | None = None
+    ledger: Ledger,
+    graph: str,
+    *,
+    num_nodes: int,
+    budget: Budget | None = None,
+    relation: Relation | None = None,
 ) -> Account:
     """Open the account of a graph.
 
-    The first budget given is the budget of the graph; later ones must agree with it. Without any,
-    charges are written down and count against the budget once it is set.
+    The first budget given is the budget of the graph, for the relation given with it (one edge
+    unless said otherwise); later ones must agree with it. Without any, charges are written down and
+    count against the budget once it is set.
+
+    Raises:
+        InputError: the graph is known with another number of nodes, budget or relation.
+        BudgetError: more was spent already than the budget allows.
+        VesperError: the ledger was changed.
     """
     if num_nodes < 1:
         raise InputError(f"Expected a graph of at least one node, got {num_nodes}.")
@@ -119,41 +82,101 @@ def open_account(
     if broken is not None:
         raise VesperError(f"{ledger.path}: entry {broken} was changed; nothing is charged to it")
     with ledger.transaction():
-        known = {e.facts["kind"]: e.facts for e in ledger.entries() if e.graph == graph}
+        entries = [entry for entry in ledger.entries() if entry.graph == graph]
+        known = {entry.facts["kind"]: entry.facts for entry in entries}
         if "graph" not in known:
             facts: dict[str, Any] = {"kind": "graph", "num_nodes": num_nodes}
-            ledger.append(graph=graph, run="", facts=facts, cost=0, who=b"")
+            ledger.append(graph=graph, run="", facts=facts, cost=0.0, who=b"")
         elif known["graph"]["num_nodes"] != num_nodes:
             raise InputError(
                 f"{ledger.path}: this graph has {known['graph']['num_nodes']} nodes, "
                 f"got {num_nodes}"
             )
-        held = _budget_of(known)
-        if budget is not None and held is None:
-            facts = {"kind": "budget", "epsilon": finite(budget).epsilon, "delta": budget.delta}
-            ledger.append(graph=graph, run="", facts=facts, cost=0, who=b"")
-        elif budget is not None and held != budget:
-            assert held is not None
-            raise InputError(
-                f"{ledger.path}: this graph has a budget of epsilon {held.epsilon:g}, delta "
-                f"{held.delta:g} already, got epsilon {budget.epsilon:g}, delta "
-                f"{budget.delta:g}; a budget belongs to the graph and is not set twice"
-            )
-    return Account(ledger, graph, num_nodes, budget or held)
+        held, held_relation = _terms_of(known)
+        if budget is not None:
+            relation = relation or EdgeRelation()
+            if held is None:
+                _refuse_if_spent(entries, num_nodes, finite(budget), relation)
+                facts = {"kind": "budget", **relation.facts}
+                facts |= {"epsilon": float(budget.epsilon), "delta": float(budget.delta)}
+                ledger.append(graph=graph, run="", facts=facts, cost=0.0, who=b"")
+                held, held_relation = budget, relation
+            elif (held, held_relation) != (budget, relation):
+                raise InputError(
+                    f"{ledger.path}: this graph has a budget of epsilon {held.epsilon:g}, delta "
+                    f"{held.delta:g} for {held_relation} already, got epsilon {budget.epsilon:g}, "
+                    f"delta {budget.delta:g} for {relation}; a budget belongs to the graph and is "
+                    f"not set twice"
+                )
+    return Account(ledger, graph, num_nodes=num_nodes, budget=held, relation=held_relation)
 
 
-def accounts(ledger: Ledger) -> list[Account]:
-    """Open every account in the ledger, oldest first."""
-    graphs: dict[str, dict[str, Any]] = {}
+def accounts(ledger: LedgerReader) -> list[Balance]:
+    """Give the balance of every graph in the ledger, oldest first.
+
+    Raises:
+        InputError: an entry is not what a ledger would have written.
+    """
+    graphs: dict[str, list[Entry]] = {}
     for entry in ledger.entries():
         if entry.graph:
-            graphs.setdefault(entry.graph, {})[entry.facts["kind"]] = entry.facts
-    return [
-        Account(ledger, graph, int(known["graph"]["num_nodes"]), _budget_of(known))
-        for graph, known in graphs.items()
-    ]
+            graphs.setdefault(entry.graph, []).append(entry)
+    balances = []
+    for graph, entries in graphs.items():
+        known = {entry.facts["kind"]: entry.facts for entry in entries}
+        num_nodes = known.get("graph", {}).get("num_nodes")
+        if not (isinstance(num_nodes, int) and num_nodes > 0):
+            raise InputError(
+                f"{ledger.path}: entry {entries[0].sequence} is about graph {graph[:12]}, which "
+                f"no entry introduces; run `vesper budget verify`"
+            )
+        budget, relation = _terms_of(known)
+        balance = Balance(graph, num_nodes=num_nodes, budget=budget, relation=relation)
+        for entry in entries:
+            _book(balance, entry, ledger)
+        balances.append(balance)
+    return balances
 
 
-def _budget_of(known: dict[str, Any]) -> Budget | None:
+def _book(balance: Balance, entry: Entry, ledger: LedgerReader) -> None:
+    try:
+        balance.book(entry)
+    except (Overdrawn, InputError, KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{ledger.path}: entry {entry.sequence} is none that vesper wrote ({error}); run "
+            f"`vesper budget verify`"
+        ) from None
+
+
+def _terms_of(known: dict[str, Any]) -> tuple[Budget | None, Relation | None]:
     facts = known.get("budget")
-    return Budget(epsilon=facts["epsilon"], delta=facts["delta"]) if facts else None
+    if facts is None:
+        return None, None
+    match facts:
+        case {"epsilon": float(epsilon), "delta": float(delta)}:
+            return Budget(epsilon=epsilon, delta=delta), relation_of(facts)
+        case _:
+            raise InputError(f"Expected a budget with epsilon and delta, got {facts}.")
+
+
+def _refuse_if_spent(
+    entries: Iterable[Entry], num_nodes: int, budget: Budget, relation: Relation
+) -> None:
+    """A budget below what is spent cannot be kept: it is refused, not shown as overdrawn."""
+    asked = Balance("", num_nodes=num_nodes, budget=budget, relation=relation)
+    unlimited = Balance("", num_nodes=num_nodes, budget=None, relation=relation)
+    spent = 0.0
+    try:
+        for entry in entries:
+            unlimited.book(entry)
+            spent = unlimited.spent_epsilon(budget.delta)
+            asked.book(entry)
+    except Overdrawn:
+        raise BudgetError(
+            "This graph has spent more already than the budget that is to be set (epsilon at "
+            f"delta {budget.delta:g}).\n"
+            f"  Requested:  {spent:.6g}\n"
+            f"  Remaining:  {budget.epsilon:.6g}\n"
+            f"  Difference: {spent - budget.epsilon:.6g}\n"
+            "Nothing was set. Set a larger budget, or use a new snapshot."
+        ) from None

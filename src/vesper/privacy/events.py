@@ -3,8 +3,7 @@
     cost of an event for node v  =  mu^2 that an edge at v can be charged for at v's end
     an edge {a, b} has spent     =  (cost at a) + (cost at b)                     (claim L-FILTER)
 
-Costs are whole numbers of `UNIT`, rounded up, so that sums are exact, comparisons are exact, and
-any rounding is against ourselves. An event is never changed and never removed.
+Costs are floats, rounded up from exact fractions. An event is never changed and never removed.
 """
 
 import math
@@ -14,10 +13,9 @@ from typing import Protocol
 
 from vesper.errors import InputError
 from vesper.privacy.pure import charge_of_pure
+from vesper.privacy.rounding import float_up
 
-UNIT = 1 << 40
-"""A mu^2 of 1 is this many units: 2^-40 is far below what any release costs."""
-
+PURE_KIND, CLIPPED_KIND = "pure release", "clipped release"
 
 SMALLEST_NOISE, LARGEST_NOISE = 1 / 256, 1024.0
 """What can be drawn on the grid: a quarter of a step, and a table that is made in half a minute."""
@@ -31,8 +29,8 @@ class Event(Protocol):
     """Something that was computed from edges and may leave the data party."""
 
     @property
-    def cost(self) -> int:
-        """Units of mu^2 charged to each receiver."""
+    def cost(self) -> float:
+        """The mu^2 charged to each receiver."""
 
     @property
     def facts(self) -> dict[str, float | str]:
@@ -53,17 +51,14 @@ class GaussianRelease:
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise_std", float(self.noise_std))
         object.__setattr__(self, "endpoint_shift", float(self.endpoint_shift))
-        if not SMALLEST_NOISE <= self.noise_std <= LARGEST_NOISE:
-            raise InputError(
-                f"Expected noise_std={self.noise_std} between {SMALLEST_NOISE} and {LARGEST_NOISE}."
-            )
+        _expect_noise(self.noise_std)
         if not (math.isfinite(self.endpoint_shift) and self.endpoint_shift > 0):
             raise InputError(f"Expected endpoint_shift={self.endpoint_shift} > 0 and finite.")
 
     @property
-    def cost(self) -> int:
-        """Units of mu^2 a receiving endpoint, rounded up in exact arithmetic."""
-        return math.ceil(UNIT * (Fraction(self.endpoint_shift) / Fraction(self.noise_std)) ** 2)
+    def cost(self) -> float:
+        """The mu^2 of a receiving endpoint, rounded up from the exact fraction."""
+        return float_up((Fraction(self.endpoint_shift) / Fraction(self.noise_std)) ** 2)
 
     @property
     def facts(self) -> dict[str, float | str]:
@@ -76,10 +71,41 @@ class GaussianRelease:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PureRelease:
-    """Something that is (epsilon, 0) for one edge, such as noisy counts (claim PURE-TO-GDP).
+class ClippedRelease:
+    """Sums of unit messages, each row clipped to `row_norm` before N(0, noise_std^2) is added.
 
-    Which nodes it speaks of is not asked: every node is charged half of its mu^2.
+    Clipping brings no two rows further apart, so an edge moves each end by at most 1 as before; and
+    a node without its edges moves its own row by at most `row_norm` (claim N-NODE).
+    """
+
+    noise_std: float
+    row_norm: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise_std", float(self.noise_std))
+        object.__setattr__(self, "row_norm", float(self.row_norm))
+        _expect_noise(self.noise_std)
+        if not (math.isfinite(self.row_norm) and self.row_norm >= 1):
+            raise InputError(f"Expected row_norm={self.row_norm} >= 1 and finite.")
+
+    @property
+    def cost(self) -> float:
+        """The mu^2 of a receiver whose row moves by 1, rounded up from the exact fraction."""
+        return float_up(1 / Fraction(self.noise_std) ** 2)
+
+    @property
+    def facts(self) -> dict[str, float | str]:
+        """The noise and the longest row."""
+        return {"kind": CLIPPED_KIND, "noise_std": self.noise_std, "row_norm": self.row_norm}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PureRelease:
+    """Something that is (epsilon, 0) for one edge, such as noisy counts.
+
+    It is charged to every node, whichever it speaks of. Before the first release of another kind
+    its epsilon is taken from the budget plainly (claim L-FILTER); after it, every node pays half of
+    its mu^2 (claim PURE-TO-GDP).
     """
 
     epsilon: float
@@ -91,11 +117,18 @@ class PureRelease:
             raise InputError(f"Expected epsilon={self.epsilon} > 0 and at most {LARGEST_PURE:g}.")
 
     @property
-    def cost(self) -> int:
-        """Units of mu^2 a node, rounded up."""
-        return max(1, math.ceil(UNIT * Fraction(charge_of_pure(epsilon=self.epsilon))))
+    def cost(self) -> float:
+        """The mu^2 of a node, rounded up; above 0 however small epsilon is."""
+        return math.nextafter(charge_of_pure(epsilon=self.epsilon), math.inf)
 
     @property
     def facts(self) -> dict[str, float | str]:
         """What was counted, and its pure epsilon."""
-        return {"kind": "pure release", "what": self.what, "epsilon": self.epsilon}
+        return {"kind": PURE_KIND, "what": self.what, "epsilon": self.epsilon}
+
+
+def _expect_noise(noise_std: float) -> None:
+    if not SMALLEST_NOISE <= noise_std <= LARGEST_NOISE:
+        raise InputError(
+            f"Expected noise_std={noise_std} between {SMALLEST_NOISE} and {LARGEST_NOISE}."
+        )

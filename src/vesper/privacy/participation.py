@@ -23,8 +23,9 @@ from vesper.privacy.gaussian import epsilon_of, mu_of
 
 EDGE_ROWS = 2.0
 
-COST_GRAIN = 2.0**-40
-"""Planned noise leaves room for a ledger that rounds each charge up to a multiple of this."""
+COST_GRAIN = 2.0**-60
+"""Share of a cap that planned noise leaves free a release: an account rounds each charge up to
+whole units, of which its cap has at least 2^61."""
 
 ROUND_UP, ROUND_DOWN = 1 + 2.0**-50, 1 - 2.0**-50  # more than four roundings of 2^-53
 
@@ -110,7 +111,8 @@ def noise_std_for(
     expect_count("releases", releases, at_least=1)
     if isinstance(budget, NonPrivate):
         return 0.0
-    return _noise_std_within(cap_for(budget=budget, rows=rows), releases, endpoint_shift)
+    cap = cap_for(budget=budget, rows=rows)
+    return noise_std_within(room=cap, cap=cap, releases=releases, endpoint_shift=endpoint_shift)
 
 
 def split_noise_std(
@@ -128,9 +130,17 @@ def split_noise_std(
     """
     for weight in weights:
         expect_positive("weights", weight)
-    cap = cap_for(budget=budget, rows=rows) * ROUND_DOWN
+    cap = cap_for(budget=budget, rows=rows)
     total = math.fsum(weights)
-    return [_noise_std_within(cap * (w / total), releases, endpoint_shift) for w in weights]
+    return [
+        noise_std_within(
+            room=cap * ROUND_DOWN * (weight / total),
+            cap=cap,
+            releases=releases,
+            endpoint_shift=endpoint_shift,
+        )
+        for weight in weights
+    ]
 
 
 def epsilon_for(
@@ -159,13 +169,21 @@ def releases_left(
     return (Fraction(cap) - Fraction(spent)) // Fraction(charge)
 
 
-def _noise_std_within(cap: float, releases: int, endpoint_shift: float) -> float:
+def noise_std_within(
+    *, room: float, cap: float, releases: int, endpoint_shift: float = 1.0
+) -> float:
+    """Smallest noise with which `releases` releases fit into `room`, a part of `cap`, rounded up.
+
+    Raises:
+        InputError: no noise is large enough, as there is no room.
+    """
+    expect_count("releases", releases, at_least=1)
     expect_positive("endpoint_shift", endpoint_shift)
-    share = cap / releases * ROUND_DOWN - COST_GRAIN
+    share = room / releases * ROUND_DOWN - cap * COST_GRAIN
     expect(
         share > 0,
         name="releases",
-        wanted=f"releases that cost at least {COST_GRAIN:.0e} each",
+        wanted="room for releases within the budget",
         got=releases,
         remedy="plan fewer releases or a larger epsilon",
     )

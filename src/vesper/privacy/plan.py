@@ -1,29 +1,42 @@
-"""A plan before there is data: noise, what each release costs, what one more would tell.
+"""A plan before there is data: noise, what each phase costs, what one more release would tell.
 
     releases  = hops * refreshes                       each to every node, each at noise_std
-    mu        = sqrt(2 releases) / noise_std           (claims R-SUM, L-FILTER)
+    epsilon   = that of the degree histogram, which comes first, plus that of
+                sqrt(2 releases) / noise_std           (R-SUM, L-FILTER: counts first)
+    mu^2      = 2 releases / noise_std^2 + mu^2 of the histogram     (PURE-TO-GDP)
     accuracy  = Phi(mu / 2)                            of the best guess whether one edge exists
+    found     = Phi(mu + Phi^-1(1 %))                  of the edges, at 1 % false alarms
 
-The last line is the most a label party can do who knows everything but the edge.
+The last two lines are the most a label party can do who knows everything but the edge.
 """
 
-import math
 from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
 
 from vesper.errors import InputError
-from vesper.privacy import theorem_1
-from vesper.privacy.budget import Budget
-from vesper.privacy.comparison import true_epsilon_lower_bound
+from vesper.privacy.budget import Budget, finite
 from vesper.privacy.events import LARGEST_NOISE, SMALLEST_NOISE
-from vesper.privacy.participation import charge_of, epsilon_for, mu_for, noise_std_for
+from vesper.privacy.paper_plan import Claimed, PaperSizes, claimed_beside
+from vesper.privacy.participation import (
+    charge_of,
+    mu_for,
+    noise_std_for,
+    spent_epsilon,
+)
+from vesper.privacy.pure import charge_of_pure
+from vesper.privacy.rounding import float_down, float_up
+from vesper.privacy.wire import Sizes, Traffic, Wire, wire_of
 
-MOST_PHASES = 12
-"""A plan with more releases lists the first ones and the last."""
+FALSE_ALARMS = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """What holds after `releases` releases of `noise_std` to the same nodes."""
+    """What holds after a degree histogram, if any, and `releases` releases to the same nodes.
+
+    `epsilon` is what the ledger will show. `mu` says what an attack can do at best.
+    """
 
     releases: int
     noise_std: float
@@ -31,60 +44,51 @@ class Guarantee:
     epsilon: float
     delta: float
     attack_accuracy: float
+    found_at_one_percent: float
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claimed:
-    """The paper's plan at the same claimed epsilon, and what its noise is worth in truth."""
+class Phase:
+    """One thing a user does; `epsilon` is its own, `epsilon_so_far` with the phases before it.
 
+    A phase without releases works on values that were released before: it costs nothing.
+    """
+
+    name: str
+    releases: int
     epsilon: float
-    noise_std: float
-    noise_ratio: float
-    true_epsilon_lower_bound: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wire:
-    """Bytes between the parties, tensors only."""
-
-    per_batch_each_way: int
-    training_each_way: int
-    evaluation: int
+    epsilon_so_far: float
+    traffic: Traffic | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """All of it."""
+    """All of it; what is None could not be said, and `claimed_omitted` says why."""
 
     certified: Guarantee
-    phases: tuple[Guarantee, ...]
+    phases: tuple[Phase, ...]
     one_more_release: Guarantee
     claimed: Claimed | None
+    claimed_omitted: str | None
     wire: Wire | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sizes:
-    """Public sizes of a training; what is 0 is unknown and leaves its part of the plan out."""
-
-    num_nodes: int = 0
-    num_train_nodes: int = 0
-    num_classes: int = 2
-    batch_size: int = 256
-    epochs: int = 5
-    max_degree: int = 20
-
-
-def guarantee(*, noise_std: float, releases: int, delta: float) -> Guarantee:
-    """Account for releases of equal noise."""
-    mu = mu_for(spent=releases * charge_of(noise_std=noise_std))
+def guarantee(
+    *, noise_std: float, releases: int, delta: float, degrees_epsilon: float = 0.0
+) -> Guarantee:
+    """Account for releases of equal noise and a degree histogram; 0 for none."""
+    spent = releases * charge_of(noise_std=noise_std)
+    mu = mu_for(spent=spent + charge_of_pure(epsilon=degrees_epsilon))
+    epsilon = spent_epsilon(spent=spent, delta=delta) if releases else 0.0
+    normal = NormalDist()
     return Guarantee(
         releases=releases,
         noise_std=noise_std,
         mu=mu,
-        epsilon=epsilon_for(noise_std=noise_std, releases=releases, delta=delta),
+        epsilon=float_up(Fraction(epsilon) + Fraction(degrees_epsilon)),
         delta=delta,
-        attack_accuracy=math.erfc(-mu / 2 / math.sqrt(2)) / 2,
+        attack_accuracy=normal.cdf(mu / 2),
+        found_at_one_percent=normal.cdf(mu + normal.inv_cdf(FALSE_ALARMS)),
     )
 
 
@@ -95,66 +99,101 @@ def make_plan(
     refreshes: int = 1,
     epsilon: float | None = None,
     noise_std: float | None = None,
+    degrees_epsilon: float = 0.0,
     sizes: Sizes | None = None,
 ) -> Plan:
-    """Plan from a budget to the noise, or from the noise to epsilon."""
-    releases = hops * refreshes
-    if noise_std is not None and not SMALLEST_NOISE <= noise_std <= LARGEST_NOISE:
-        raise InputError(
-            f"Expected noise_std between {SMALLEST_NOISE:g} and {LARGEST_NOISE:g}, "
-            f"got {noise_std:g}."
-        )
+    """Plan from a budget to the noise, or from the noise to epsilon.
+
+    Args:
+        delta: a public constant.
+        hops: of message passing, each released `refreshes` times.
+        refreshes: see hops.
+        epsilon: the budget, for everything; gives the noise.
+        noise_std: the noise of each release; gives the epsilon.
+        degrees_epsilon: what a degree histogram may cost, 0 for none.
+        sizes: public sizes, for what travels and for what the paper would claim.
+    """
+    releases, sizes = hops * refreshes, sizes or Sizes()
     if noise_std is None:
         if epsilon is None:
             raise TypeError("expected epsilon or noise_std")
-        noise_std = noise_std_for(budget=Budget(epsilon=epsilon, delta=delta), releases=releases)
-        if noise_std > LARGEST_NOISE:
-            raise InputError(
-                f"This budget needs a noise of {noise_std:.3g} a unit message for {releases} "
-                f"releases, the most that is drawn is {LARGEST_NOISE:g}; use a larger epsilon or "
-                f"fewer releases."
-            )
-    sizes = sizes or Sizes()
-    whole = guarantee(noise_std=noise_std, releases=releases, delta=delta)
-    return Plan(
-        certified=whole,
-        phases=tuple(
-            guarantee(noise_std=noise_std, releases=k, delta=delta)
-            for k in (*range(1, min(releases, MOST_PHASES)), releases)
-        ),
-        one_more_release=guarantee(noise_std=noise_std, releases=releases + 1, delta=delta),
-        claimed=_claimed(whole, hops, sizes) if sizes.num_train_nodes else None,
-        wire=_wire(hops, sizes) if sizes.num_train_nodes else None,
-    )
+        budget = Budget(epsilon=epsilon, delta=delta)
+        noise_std = _noise_std(budget, releases, degrees_epsilon)
+    if not SMALLEST_NOISE <= noise_std <= LARGEST_NOISE:
+        raise InputError(
+            f"noise_std: expected a noise between {SMALLEST_NOISE:g} and {LARGEST_NOISE:g} a unit "
+            f"message, got {noise_std:g}"
+        )
 
+    def after(count: int) -> Guarantee:
+        return guarantee(
+            noise_std=noise_std, releases=count, delta=delta, degrees_epsilon=degrees_epsilon
+        )
 
-def _claimed(whole: Guarantee, hops: int, sizes: Sizes) -> Claimed:
-    training = theorem_1.PaperTraining(
-        num_train_nodes=sizes.num_train_nodes,
-        batch_size=min(sizes.batch_size, sizes.num_train_nodes),
-        max_degree=sizes.max_degree,
-        num_layers=hops,
-        num_epochs=sizes.epochs,
-    )
-    budget = Budget(epsilon=whole.epsilon, delta=whole.delta)
-    noise_std = theorem_1.noise_std_for(training=training, budget=budget)
-    return Claimed(
+    whole = after(releases)
+    wire = wire_of(sizes, hops=hops, releases=releases)
+    claimed = claimed_beside(
         epsilon=whole.epsilon,
         noise_std=noise_std,
-        noise_ratio=noise_std / whole.noise_std,
-        true_epsilon_lower_bound=true_epsilon_lower_bound(
-            noise_std=noise_std, num_epochs=sizes.epochs, delta=whole.delta
+        delta=delta,
+        num_layers=hops,
+        sizes=PaperSizes(
+            num_train_nodes=sizes.num_train_nodes,
+            batch_size=sizes.batch_size,
+            max_degree=sizes.max_degree,
+            num_epochs=sizes.epochs,
         ),
     )
-
-
-def _wire(hops: int, sizes: Sizes) -> Wire:
-    """Float32 logits of every stage for each root, and gradients of the same shape."""
-    row = 4 * sizes.num_classes * (hops + 1)
-    stages = hops + 1
-    rest = max(sizes.num_nodes - sizes.num_train_nodes, 0)
-    return Wire(
-        per_batch_each_way=row * min(sizes.batch_size, sizes.num_train_nodes),
-        training_each_way=row * sizes.num_train_nodes * sizes.epochs * stages,
-        evaluation=row * rest * stages,
+    return Plan(
+        certified=whole,
+        phases=_phases(whole, wire, degrees_epsilon),
+        one_more_release=after(releases + 1),
+        claimed=claimed if isinstance(claimed, Claimed) else None,
+        claimed_omitted=claimed if isinstance(claimed, str) else None,
+        wire=wire,
     )
+
+
+def _phases(whole: Guarantee, wire: Wire | None, degrees_epsilon: float) -> tuple[Phase, ...]:
+    """What a user does, in order: look at degrees, train, validate, predict."""
+    training = guarantee(noise_std=whole.noise_std, releases=whole.releases, delta=whole.delta)
+    histogram = guarantee(
+        noise_std=whole.noise_std, releases=0, delta=whole.delta, degrees_epsilon=degrees_epsilon
+    )
+    rows = [
+        ("degree histogram", 1 if degrees_epsilon else 0, degrees_epsilon, histogram.epsilon),
+        ("training", whole.releases, training.epsilon, whole.epsilon),
+        ("validation", 0, 0.0, whole.epsilon),
+        ("inference", 0, 0.0, whole.epsilon),
+    ]
+    traffic = wire.by_phase if wire else {}
+    return tuple(
+        Phase(
+            name=name,
+            releases=releases,
+            epsilon=epsilon,
+            epsilon_so_far=so_far,
+            traffic=traffic.get(name),
+        )
+        for name, releases, epsilon, so_far in rows
+    )
+
+
+def _noise_std(budget: Budget, releases: int, degrees_epsilon: float) -> float:
+    """Smallest noise for what the histogram leaves of the budget."""
+    left = float_down(Fraction(finite(budget).epsilon) - Fraction(degrees_epsilon))
+    if left <= 0:
+        raise InputError(
+            f"degree histogram: expected an epsilon that leaves something of epsilon "
+            f"{budget.epsilon:g} at delta {budget.delta:g} for training, got {degrees_epsilon:g}; "
+            f"give it less"
+        )
+    room = Budget(epsilon=left, delta=budget.delta)
+    noise_std = noise_std_for(budget=room, releases=releases)
+    if noise_std > LARGEST_NOISE:
+        raise InputError(
+            f"epsilon: this budget needs a noise of {noise_std:.3g} a unit message for {releases} "
+            f"releases, the most that is drawn is {LARGEST_NOISE:g}; use a larger epsilon or fewer "
+            f"releases (hops times refreshes)"
+        )
+    return max(noise_std, SMALLEST_NOISE)

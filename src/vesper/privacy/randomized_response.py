@@ -5,6 +5,11 @@ flip = 1 / (e^epsilon + k - 1)                each of the k - 1 others
 
 T    = (keep - flip) I + flip 1 1^T           T[true, seen], rows sum to 1
 T^-1 = (I - flip 1 1^T) / (keep - flip)       unbiased: E over seen of T^-1[seen, .] = e_true
+
+Learning from what was seen, for posteriors p of a model and losses l_c of each class:
+
+unbiased loss = sum over c of T^-1[seen, c] l_c                 expectation: the loss of the truth
+forward loss  = -log (p T)[seen]                                least where p is the true posterior
 """
 
 import math
@@ -83,3 +88,56 @@ def inverse_transition(*, epsilon: float, num_classes: int) -> NDArray[np.float6
     keep = keep_probability(epsilon=epsilon, num_classes=num_classes)
     flip = flip_probability(epsilon=epsilon, num_classes=num_classes)
     return (np.eye(num_classes) - flip) / (keep - flip)
+
+
+def unbiased_weights(
+    seen: NDArray[np.integer], *, epsilon: float, num_classes: int
+) -> NDArray[np.float64]:
+    """Weights of the class losses in the unbiased loss, (num_labels, num_classes); rows sum to 1.
+
+    Some are negative, down to -flip / (keep - flip): their average over the response is the one-hot
+    row of the truth, at the price of a variance that grows as epsilon falls.
+
+    >>> unbiased_weights(np.array([1]), epsilon=1.0, num_classes=2).round(2).tolist()
+    [[-0.58, 1.58]]
+    """
+    _expect_labels(seen, num_classes)
+    inverse = inverse_transition(epsilon=epsilon, num_classes=num_classes)
+    return np.take(inverse, seen, axis=0)  # (num_labels, num_classes)
+
+
+def seen_posterior(posterior: NDArray[np.floating], *, epsilon: float) -> NDArray[np.float64]:
+    """Chance of each class to be *seen* when the truth has this posterior: p T, same shape.
+
+    The forward-corrected loss is the cross-entropy of this with what was seen.
+    """
+    num_classes = posterior.shape[-1]
+    forward = posterior @ transition(epsilon=epsilon, num_classes=num_classes)
+    return np.asarray(forward, dtype=np.float64)
+
+
+def forward_targets(
+    posterior: NDArray[np.floating], seen: NDArray[np.integer], *, epsilon: float
+) -> NDArray[np.float64]:
+    """Posterior of the truth given what was seen, (num_labels, num_classes); rows sum to 1.
+
+        target[c] = p[c] T[c, seen] / (p T)[seen]
+
+    Cross-entropy against these targets, held fixed, has the gradient p - target by the logits:
+    that of the forward-corrected loss. So any learner that takes soft labels can use it.
+    """
+    _expect_labels(seen, posterior.shape[-1])
+    forward = transition(epsilon=epsilon, num_classes=posterior.shape[-1])
+    joint = posterior * forward[:, seen].T  # (num_labels, num_classes)
+    return np.asarray(joint / joint.sum(axis=-1, keepdims=True), dtype=np.float64)
+
+
+def _expect_labels(seen: NDArray[np.integer], num_classes: int) -> None:
+    outside = seen[(seen < 0) | (seen >= num_classes)]
+    expect(
+        outside.size == 0,
+        name="seen",
+        wanted=f"classes from 0 to {num_classes - 1}",
+        got=outside[:3].tolist(),
+        remedy="leave out nodes without a label",
+    )

@@ -42,15 +42,50 @@ def encode(receivers: Receivers, num_nodes: int) -> bytes:
 
 def add_cost(blob: bytes, cost: int, spent: NDArray[np.int64]) -> None:
     """Add `cost` to `spent` of every receiver in `blob`."""
-    kind, size, body = blob[:1], int.from_bytes(blob[1:9], "little"), blob[9:]
-    if size != len(spent):
-        raise InputError(f"Expected receivers among {len(spent)} nodes, got a set among {size}.")
+    kind, body = _opened(blob, len(spent))
     if kind == _ALL:
         spent += cost
     elif kind == _LIST:
         spent[np.frombuffer(body, dtype="<i8")] += cost
-    elif kind == _BITMAP:
-        bits = np.unpackbits(np.frombuffer(body, dtype=np.uint8), count=len(spent))
-        spent[bits.astype(bool)] += cost
     else:
+        spent += np.multiply(_members(body, len(spent)), np.int64(cost))
+
+
+def largest(blob: bytes, spent: NDArray[np.int64]) -> int:
+    """Give the largest `spent` of the receivers in `blob`; 0 if there are none."""
+    kind, body = _opened(blob, len(spent))
+    if kind == _ALL:
+        return int(spent.max(initial=0))
+    if kind == _LIST:
+        return int(spent[np.frombuffer(body, dtype="<i8")].max(initial=0))
+    return int((spent * _members(body, len(spent))).max(initial=0))  # sums are never below 0
+
+
+def is_everyone(blob: bytes) -> bool:
+    """Whether every node is a receiver."""
+    return blob[:1] == _ALL
+
+
+def count(blob: bytes) -> int:
+    """How many receivers there are."""
+    kind, body = _opened(blob, size := int.from_bytes(blob[1:9], "little"))
+    if kind == _ALL:
+        return size
+    return len(body) // 8 if kind == _LIST else int(_members(body, size).sum())
+
+
+def _opened(blob: bytes, num_nodes: int) -> tuple[bytes, bytes]:
+    """Split into form and body, refusing what does not belong to so many nodes."""
+    kind, size, body = blob[:1], int.from_bytes(blob[1:9], "little"), blob[9:]
+    if size != num_nodes:
+        raise InputError(f"Expected receivers among {num_nodes} nodes, got a set among {size}.")
+    lengths = {_ALL: len(body) == 0, _LIST: len(body) % 8 == 0}
+    lengths[_BITMAP] = len(body) == (num_nodes + 7) // 8
+    if not lengths.get(kind, False):
         raise InputError(f"Expected a receiver set of a known form, got {kind!r}.")
+    return kind, body
+
+
+def _members(body: bytes, num_nodes: int) -> NDArray[np.bool_]:
+    bits = np.unpackbits(np.frombuffer(body, dtype=np.uint8), count=num_nodes)
+    return bits.view(np.bool_)  # (num_nodes,)

@@ -29,6 +29,7 @@ from vesper.privacy.renyi import epsilon_of_rdp, order_grid
 from vesper.privacy.without_replacement import cgf_bound
 
 FIRST_MAX_ORDER, LAST_MAX_ORDER = 64, 1024
+EDGE_OF_ORDERS = 0.9  # a best order beyond this share of the largest may be an edge, not a valley
 NOISE_GAP = 1e-6
 SMALLEST_MULTIPLIER = 1e-100  # its square is still a float; less counts as no noise
 ORDER_STEP = 0.02
@@ -117,15 +118,26 @@ def claimed_epsilon(*, training: PaperTraining, noise_std: float, delta: float) 
     """What the paper claims for this noise; inf without noise, 0 without a step.
 
     Orders go up to 1024, as in dp-accounting: below epsilon 0.05 the best one may lie beyond, and
-    the number returned is then larger than it need be.
+    the number returned is then larger than it need be (`orders_suffice`).
     """
+    return _claimed(training, noise_std, delta)[0]
+
+
+def orders_suffice(*, training: PaperTraining, noise_std: float, delta: float) -> bool:
+    """Whether epsilon comes from the best Renyi order, and not from where the orders end."""
+    epsilon, best_order = _claimed(training, noise_std, delta)
+    return 0 < epsilon < math.inf and best_order < EDGE_OF_ORDERS * LAST_MAX_ORDER
+
+
+def _claimed(training: PaperTraining, noise_std: float, delta: float) -> tuple[float, float]:
+    """Epsilon and its best order."""
     expect_not_negative("noise_std", noise_std)
     expect_delta(delta)
     if training.num_steps == 0:
-        return 0.0
+        return 0.0, 1.0
     noise_multiplier = noise_std / training.sensitivity
     if noise_multiplier < SMALLEST_MULTIPLIER:
-        return math.inf
+        return math.inf, 1.0
     max_order = FIRST_MAX_ORDER
     while True:
         cgf = training.num_steps * cgf_bound(
@@ -134,8 +146,8 @@ def claimed_epsilon(*, training: PaperTraining, noise_std: float, delta: float) 
             max_order=max_order,
         )
         epsilon, best_order = best_epsilon(cgf=cgf, delta=delta)
-        if best_order < 0.9 * max_order or max_order == LAST_MAX_ORDER:
-            return epsilon
+        if best_order < EDGE_OF_ORDERS * max_order or max_order == LAST_MAX_ORDER:
+            return epsilon, best_order
         max_order *= 2
 
 

@@ -1,0 +1,94 @@
+"""Who is protected: one edge, or all edges of one node. Fixed when the budget of a graph is set.
+
+| relation | graphs differ by | rows that move | what may be charged |
+| --- | --- | --- | --- |
+| `EdgeRelation` | one edge {a, b} | 2: a and b | everything |
+| `NodeRelation` | all edges of one node | D + row_norm^2: neighbours, itself | `ClippedRelease` |
+
+Rows are counted in rows that move by 1.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vesper.errors import InputError
+from vesper.privacy.events import CLIPPED_KIND
+from vesper.privacy.expect import expect, expect_count
+from vesper.privacy.participation import EDGE_ROWS, node_rows
+
+
+@dataclass(frozen=True)
+class EdgeRelation:
+    """One graph is the other with one edge added or removed."""
+
+    @property
+    def rows(self) -> float:
+        """mu^2 = rows * (what one node was charged at most)."""
+        return EDGE_ROWS
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the ledger writes down."""
+        return {"relation": "edge"}
+
+    def admits(self, facts: Mapping[str, Any]) -> bool:
+        """Whether the cost of an event with these facts was proved for this relation."""
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeRelation:
+    """One graph is the other with all edges of one node removed (claim N-NODE).
+
+    Args:
+        max_degree: a public promise about every graph there could be; the mechanism checks it.
+        row_norm: to which rows are clipped before noise is added; sqrt(max_degree) is a good one.
+    """
+
+    max_degree: int
+    row_norm: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "max_degree", int(self.max_degree))
+        object.__setattr__(self, "row_norm", float(self.row_norm))
+        expect_count("max_degree", self.max_degree, at_least=1)
+        expect(
+            1 <= self.row_norm <= self.max_degree,
+            name="row_norm",
+            wanted=f"1 <= row_norm <= max_degree = {self.max_degree}",
+            got=self.row_norm,
+            remedy="try sqrt(max_degree)",
+        )
+
+    @property
+    def rows(self) -> float:
+        """max_degree + row_norm^2."""
+        return node_rows(max_degree=self.max_degree, row_norm=self.row_norm)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the ledger writes down."""
+        return {"relation": "node", "max_degree": self.max_degree, "row_norm": self.row_norm}
+
+    def admits(self, facts: Mapping[str, Any]) -> bool:
+        """Sums clipped at least as far as promised; the cost of all else is for one edge only."""
+        return facts["kind"] == CLIPPED_KIND and float(facts["row_norm"]) <= self.row_norm
+
+
+Relation = EdgeRelation | NodeRelation
+
+
+def relation_of(facts: Mapping[str, Any]) -> Relation:
+    """Read a relation back from the facts of a budget.
+
+    >>> relation_of(NodeRelation(max_degree=9, row_norm=3.0).facts).rows
+    18.0
+    """
+    match facts:
+        case {"relation": "edge"}:
+            return EdgeRelation()
+        case {"relation": "node", "max_degree": int(degree), "row_norm": float(norm)}:
+            return NodeRelation(max_degree=degree, row_norm=norm)
+        case _:
+            raise InputError(f"Expected a budget for edges or nodes, got {dict(facts)}.")
