@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "vesper"
 
 ROWS: list[set[str]] = [  # top to bottom; neighbours in one row never import each other
     {"__main__"},
-    {"cli"},
+    {"api", "cli"},
     {"report", "study", "audit", "attack"},
     {"run"},
     {"method"},
@@ -18,7 +18,7 @@ ROWS: list[set[str]] = [  # top to bottom; neighbours in one row never import ea
     {"model"},
     {"mechanism"},
     {"graph", "privacy", "protocol", "transport", "datasets"},
-    {"errors", "progress", "version"},
+    {"errors", "partial", "progress", "version"},
 ]
 LEVEL = {package: depth for depth, row in enumerate(ROWS) for package in row}
 
@@ -76,26 +76,156 @@ def test_an_upward_or_sideways_import_is_seen(package: str, line: str) -> None:
     assert offences(package, ast.parse(line))
 
 
-ADJACENCY = {"indptr", "neighbors"}
+# Edges have one door. `graph` holds them and `mechanism` releases them; all others see releases.
+
+TELL_EDGES = {"indptr", "neighbors", "num_edges", "nbytes", "aggregate"}
+"""Attributes of a graph, or of an aggregation, that are functions of edges."""
+
 MAY_READ_EDGES = {"graph", "mechanism"}
 
+OTHER_MEANING = {  # where such a name is not about a private graph
+    "datasets/block_model/degree_profile.py": "num_edges: what a simulator is told to draw",
+    "privacy/comparison.py": "num_edges: the number that the paper prints",
+}
 
-def reads_adjacency(tree: ast.AST) -> list[int]:
+READS_THE_GRAPH_FOR_ITS_OWNER = {
+    "graph.summary.summarize": {"cli/data.py"},  # `vesper data check`, printed at the data party
+}
+
+PUBLIC_MECHANISM = {  # what layers above may import, and why it is safe to hand out
+    "certify": "sensitivities found by brute force, for documents: reads no data",
+    "degree_histogram": "needs a receipt",
+    "door": "the graph behind its door",
+    "fingerprint": "the keyed name of a graph, for the ledger",
+    "grid": "messages on the grid: no graph in it",
+    "label_response": "labels by randomised response: no graph in it",
+    "noise": "the only source of noise",
+    "perturbed_graph": "a graph of noisy edges, for baselines",
+    "release": "needs a receipt",
+    "sampled": "layers of the paper's plan, never shown as certified",
+}
+
+PUBLIC_GRAPH = {  # tables and types; samplers, subgraphs and relations stay below
+    "features": "edge-free",
+    "foreign": "graphs of other libraries, to hand on",
+    "graph": "the type, to hand on",
+    "holdings": "opens a folder",
+    "ids": "node names",
+    "labels": "edge-free",
+    "schedule": "batches of public roots",
+    "source": "tables",
+    "summary": "for the owner's eyes; `summarize` has its own rule",
+}
+
+
+def tells_edges(tree: ast.AST) -> list[str]:
     return [
-        node.lineno
+        f"line {node.lineno}: .{node.attr}"
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and node.attr in ADJACENCY
+        if isinstance(node, ast.Attribute) and node.attr in TELL_EDGES
     ]
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
+def inside_imports(tree: ast.AST) -> list[str]:
+    """Imports of modules of `mechanism` and `graph` that are for these two alone."""
+    found = []
+    for name in imported(tree):
+        package, _, rest = name.removeprefix("vesper.").partition(".")
+        module = rest.partition(".")[0]
+        public = {"mechanism": PUBLIC_MECHANISM, "graph": PUBLIC_GRAPH}.get(package, {module: ""})
+        if name.startswith("vesper.") and module and module not in public:
+            found.append(name)
+    return found
+
+
+def asks_for_the_graph(tree: ast.AST) -> bool:
+    return any(getattr(node, "attr", "") == "uncertified_graph" for node in ast.walk(tree))
+
+
+def says_certified(tree: ast.AST) -> bool:
+    """Whether a promise made here may be `certified`: the word, or a maker of such promises."""
+    words = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    makers = {name.rpartition(".")[2] for name in imported(tree)} & {"certified", "noise_of_sums"}
+    return "certified" in words or bool(makers)
+
+
+above = pytest.mark.parametrize(
+    "path",
+    [p for p in modules() if p.relative_to(SOURCE).parts[0] not in MAY_READ_EDGES],
+    ids=lambda p: str(p.relative_to(SOURCE)),
+)
+
+
+@above
 def test_edges_have_one_door(path: Path) -> None:
-    if path.relative_to(SOURCE).parts[0] not in MAY_READ_EDGES:
-        assert reads_adjacency(ast.parse(path.read_text())) == []
+    if path.relative_to(SOURCE).as_posix() not in OTHER_MEANING:
+        assert tells_edges(ast.parse(path.read_text())) == []
 
 
-def test_a_reader_of_edges_is_seen() -> None:
-    assert reads_adjacency(ast.parse("x = graph.neighbors[graph.indptr[0] :]")) == [1, 1]
+@above
+def test_only_public_modules_of_mechanism_and_graph_are_imported_above(path: Path) -> None:
+    assert inside_imports(ast.parse(path.read_text())) == []
+
+
+@above
+def test_what_is_for_the_owner_is_printed_by_one_verb(path: Path) -> None:
+    names = {name.removeprefix("vesper.") for name in imported(ast.parse(path.read_text()))}
+    for name, places in READS_THE_GRAPH_FOR_ITS_OWNER.items():
+        assert name not in names or path.relative_to(SOURCE).as_posix() in places
+
+
+@above
+def test_who_certifies_does_not_ask_for_the_graph(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    if asks_for_the_graph(tree):
+        assert path.relative_to(SOURCE).parts[0] == "method"
+        assert not says_certified(tree)
+
+
+def test_exceptions_are_about_files_that_are_there() -> None:
+    for place in OTHER_MEANING:
+        assert tells_edges(ast.parse((SOURCE / place).read_text())), f"{place} needs no exception"
+    for places in READS_THE_GRAPH_FOR_ITS_OWNER.values():
+        assert all((SOURCE / place).is_file() for place in places)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = graph.neighbors[graph.indptr[0]]",
+        "delta = 1 / data.graph.num_edges",
+        "send(graph.nbytes)",
+        "z = NeighborSum().aggregate(graph, messages)",
+    ],
+)
+def test_a_reader_of_edges_is_seen(line: str) -> None:
+    assert tells_edges(ast.parse(line))
+
+
+@pytest.mark.parametrize(
+    ("line", "refused"),
+    [
+        ("from vesper.mechanism.neighbor_sum import NeighborSum", True),
+        ("from vesper.mechanism import gin", True),
+        ("from vesper.graph.relation import edges_of", True),
+        ("from vesper.mechanism.door import ChargedDoor", False),
+        ("from vesper.privacy.ledger import Ledger", False),
+    ],
+)
+def test_an_inside_import_is_seen(line: str, refused: bool) -> None:
+    assert bool(inside_imports(ast.parse(line))) == refused
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'Promise(plan="certified"); door.uncertified_graph()',
+        "from vesper.method.budgeting import certified\ndoor.uncertified_graph()",
+    ],
+)
+def test_a_certified_method_with_the_graph_in_hand_is_seen(source: str) -> None:
+    assert asks_for_the_graph(ast.parse(source))
+    assert says_certified(ast.parse(source))
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))

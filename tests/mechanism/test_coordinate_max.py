@@ -45,6 +45,15 @@ def test_holds_for_all_signs_up_to_five_nodes(floor: Floor) -> None:
         assert found.rows <= 2
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("floor", [Floor.ZERO, Floor.OWN_MESSAGE])
+def test_holds_for_both_signs_on_all_graphs_with_six_nodes(floor: Floor) -> None:
+    aggregation = CoordinateMax(floor)
+    found = exhaust(on_all(aggregation, choices(6, [(-1.0,), (1.0,)])), num_nodes=6)
+    assert found.move <= aggregation.edge_sensitivity()
+    assert found.rows <= 2
+
+
 @pytest.mark.parametrize("floor", [Floor.ZERO, Floor.OWN_MESSAGE])
 def test_holds_for_eight_directions_in_the_plane_up_to_four_nodes(floor: Floor) -> None:
     aggregation = CoordinateMax(floor)

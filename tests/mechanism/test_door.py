@@ -5,8 +5,9 @@ import pytest
 
 from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
-from vesper.mechanism.door import ChargedDoor, OpenDoor
+from vesper.mechanism.door import ChargedDoor, ClaimedDoor, OpenDoor
 from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.perturbed_graph import EdgeRand
 from vesper.privacy.budget import Budget
 from vesper.privacy.ledger import Ledger
 
@@ -57,3 +58,41 @@ def test_two_graphs_in_one_ledger_have_two_accounts(tmp_path: Path) -> None:
     assert other.account.spent.max() == 0
     again = charged(tmp_path)
     assert again.account.spent.min() > 0
+
+
+def test_a_charged_door_says_what_is_spent_and_never_gives_the_graph(tmp_path: Path) -> None:
+    door = charged(tmp_path)
+    assert door.spent() == "epsilon 0 of 1"
+    door.release(MESSAGES, noise_std=8.0)
+    assert door.spent() == f"epsilon {door.account.spent_epsilon():.3g} of 1"
+    with pytest.raises(ValueError, match="releases only"):
+        door.uncertified_graph()
+    assert OpenDoor(PATH).spent() == ""
+
+
+def test_noisy_edges_are_charged_once_and_never_given_without_noise(tmp_path: Path) -> None:
+    door = charged(tmp_path)
+    with pytest.raises(ValueError, match="no graph without noise"):
+        door.perturb(None)
+    noisy = door.perturb(EdgeRand(epsilon=1.0))
+    assert noisy.num_nodes == 3
+    assert door.account.spent_epsilon() == 1.0
+    with pytest.raises(BudgetError, match="Requested"):
+        door.perturb(EdgeRand(epsilon=0.5))
+
+
+def test_an_open_door_gives_the_graph_as_it_is_or_not_at_all() -> None:
+    assert OpenDoor(PATH).perturb(None) is PATH
+    with pytest.raises(ValueError, match="adds no noise to edges"):
+        OpenDoor(PATH).perturb(EdgeRand(epsilon=1.0))
+
+
+def test_a_claimed_door_adds_what_is_asked_for_and_charges_nothing(tmp_path: Path) -> None:
+    many = np.tile(MESSAGES, (1, 500))
+    many /= np.linalg.norm(many, axis=1, keepdims=True)
+    door = ClaimedDoor(PATH, noise=NoiseSource.for_simulation(0))
+    noise = door.release(many, noise_std=2.0) - OpenDoor(PATH).release(many, noise_std=0.0)
+    assert noise.std() == pytest.approx(2.0, rel=0.1)
+    with pytest.raises(ValueError, match="expected a charged one"):
+        door.perturb(EdgeRand(epsilon=1.0))
+    assert door.uncertified_graph() is PATH

@@ -1,5 +1,6 @@
 """Tables against 400-bit arithmetic, and draws that the table leaves open."""
 
+from fractions import Fraction
 from functools import partial
 
 import mpmath
@@ -7,6 +8,7 @@ import pytest
 
 from vesper.errors import InputError, VesperError
 from vesper.mechanism import law as law_module
+from vesper.mechanism import rounded_gaussian
 from vesper.mechanism.discrete_laplace import DiscreteLaplace
 from vesper.mechanism.fixed_point import exp_minus
 from vesper.mechanism.law import Law, decide, table_of
@@ -26,7 +28,7 @@ def exact_cdf(law: Law, k: int) -> mpmath.mpf:
 
 
 LAWS: list[Law] = [
-    *(RoundedGaussian(scale) for scale in (0.25, 1.0, 6.4, 29.0, 64.0, 660.48)),
+    *(RoundedGaussian(scale) for scale in (0.25, 1.0, 6.4, 29.0, 64.0, 660.48, 5003.7)),
     *(DiscreteLaplace(epsilon) for epsilon in (0.01, 0.5, 3.0, 100.0)),
 ]
 
@@ -39,6 +41,39 @@ def test_thresholds_are_the_law_to_the_last_bit_but_one(law: Law) -> None:
             held = (int(table.high[at]) << 64) + int(table.low[at])
             exact = exact_cdf(law, at - table.offset) * 2**128
             assert held - 1 < exact < held + 2
+
+
+def test_the_largest_noise_that_is_drawn() -> None:
+    law = RoundedGaussian(65_536.0)
+    table = table_of(law)
+    with mpmath.workprec(PRECISE):
+        for at in range(table.offset % 13, len(table.high), 60_007):
+            held = (int(table.high[at]) << 64) + int(table.low[at])
+            assert held - 1 < exact_cdf(law, at - table.offset) * 2**128 < held + 2
+
+
+@pytest.mark.parametrize(("scale", "bits"), [(1300.0, 128), (2600.5, 192)])
+def test_blocks_continue_the_series_far_below_the_last_bit(
+    scale: float, bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    law = RoundedGaussian(scale)
+    good = law.probabilities(bits)
+    degree = rounded_gaussian._degree_for(rounded_gaussian.BLOCK / scale, bits + 32)
+    assert degree <= rounded_gaussian.MOST_DEGREE
+    with monkeypatch.context() as patch:
+        patch.setattr(rounded_gaussian, "_degree_for", lambda *_: degree // 2)
+        poor = law.probabilities(bits)
+    monkeypatch.setattr(rounded_gaussian, "MOST_DEGREE", 0)  # no blocks
+    cells = law.probabilities(bits)
+
+    def apart(pmf: list[int]) -> Fraction:
+        """Largest error in units of 2^-(bits + 32) of the largest cell."""
+        pairs = zip(pmf, cells, strict=True)
+        largest = max(abs(Fraction(a, pmf[0]) - Fraction(b, cells[0])) for a, b in pairs)
+        return largest * (1 << bits + 32)
+
+    assert apart(good) < 1.1
+    assert apart(poor) > 1.1
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
@@ -78,6 +113,26 @@ def test_a_threshold_on_the_edge_of_a_word_is_refused() -> None:
 
     with pytest.raises(VesperError, match="edge of a word"):
         table_of(OnTheEdge())
+
+
+@pytest.mark.parametrize("tail", [2**64 - 1, 2**64 - 2, 2**64, 2**64 + 1])
+def test_the_first_and_the_last_word_have_an_edge_too(tail: int) -> None:
+    class NearTheFirstEdge:
+        def probabilities(self, bits: int) -> list[int]:
+            return [2**128 - 2 * tail, tail]  # P(K <= -1) = tail / 2^128, P(K <= 0) = 1 - that
+
+    with pytest.raises(VesperError, match="edge of a word"):
+        table_of(NearTheFirstEdge())
+
+
+@pytest.mark.parametrize("tail", [0, 1, 2**64 - 5, 2**64 + 5])
+def test_the_ends_of_the_scale_are_no_edges(tail: int) -> None:
+    class Inside:
+        def probabilities(self, bits: int) -> list[int]:
+            return [2**128 - 2 * tail, tail]
+
+    table = table_of(Inside())
+    assert table.high.tolist() == [tail >> 64, 2**64 - 1 - (tail >> 64)]
 
 
 @pytest.mark.parametrize("x", [0, 1, 7, 100, 320])

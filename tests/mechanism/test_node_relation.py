@@ -33,32 +33,45 @@ def sums(graph: Graph, messages: Floats) -> Floats:
     return GinAggregation(own_scale=0.0).aggregate(graph, messages)
 
 
+def largest_move(aggregation: ClippedNeighborSum, num_nodes: int) -> tuple[float, int]:
+    """Over all graphs that keep the promise, all nodes, all signs: the move, and rows moved."""
+    signs = product([[-1.0], [1.0]], repeat=num_nodes - 1)
+    messages = [np.array([[1.0], *each]) for each in signs]
+    outputs = {
+        frozenset(edges_of(graph)): np.array([aggregation.aggregate(graph, m) for m in messages])
+        for graph in all_graphs(num_nodes)
+        if degrees_of(graph).max() <= aggregation.max_degree
+    }  # each (choices, num_nodes, 1)
+    largest, most_rows = 0.0, 0
+    for edges, before in outputs.items():
+        for node in range(num_nodes):
+            left = frozenset(edge for edge in edges if node not in edge)
+            difference = before - outputs[left]
+            largest = max(largest, float(np.linalg.norm(difference, axis=(1, 2)).max()))
+            rows = int(moved_rows(difference).sum(axis=1).max())
+            assert rows <= len(edges) - len(left) + 1
+            most_rows = max(most_rows, rows)
+    return largest, most_rows
+
+
 @pytest.mark.parametrize(("max_degree", "row_norm"), [(2, 1.0), (3, math.sqrt(3)), (4, 2.0)])
 def test_holds_for_all_signs_on_all_graphs_up_to_five_nodes(
     max_degree: int, row_norm: float
 ) -> None:
     aggregation = ClippedNeighborSum(max_degree=max_degree, row_norm=row_norm)
-    largest, most_rows = 0.0, 0
-    for n in range(2, 6):
-        messages = [np.array([[1.0], *signs]) for signs in product([[-1.0], [1.0]], repeat=n - 1)]
-        graphs = [graph for graph in all_graphs(n) if degrees_of(graph).max() <= max_degree]
-        outputs = {
-            frozenset(edges_of(graph)): np.array(
-                [aggregation.aggregate(graph, m) for m in messages]
-            )
-            for graph in graphs
-        }  # each (choices, num_nodes, 1)
-        for edges, before in outputs.items():
-            for node in range(n):
-                left = frozenset(edge for edge in edges if node not in edge)
-                difference = before - outputs[left]
-                largest = max(largest, float(np.linalg.norm(difference, axis=(1, 2)).max()))
-                rows = int(moved_rows(difference).sum(axis=1).max())
-                assert rows <= len(edges) - len(left) + 1
-                most_rows = max(most_rows, rows)
+    moves = [largest_move(aggregation, n) for n in range(2, 6)]
+    largest = max(move for move, _ in moves)
     assert largest <= aggregation.node_sensitivity()
     assert largest > 0.99 * aggregation.node_sensitivity()
-    assert most_rows == max_degree + 1
+    assert max(rows for _, rows in moves) == max_degree + 1
+
+
+@pytest.mark.nightly
+def test_holds_for_all_signs_on_all_graphs_with_six_nodes() -> None:
+    aggregation = ClippedNeighborSum(max_degree=5, row_norm=2.5)  # five: no graph is left out
+    largest, most_rows = largest_move(aggregation, 6)
+    assert 0.99 * aggregation.node_sensitivity() < largest <= aggregation.node_sensitivity()
+    assert most_rows == 6
 
 
 @pytest.mark.parametrize("max_degree", [1, 2, 20])

@@ -91,6 +91,16 @@ def test_no_more_rows_move_and_no_further_on_all_graphs_of_five_nodes(
         assert len(moved) <= bounded.max_rows_moved()
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("aggregation", [GIN, GCN], ids=["gin", "gcn"])
+def test_no_further_on_all_graphs_with_six_nodes(aggregation: DegreeWeights) -> None:
+    features = np.random.default_rng(8).uniform(-1.0, 1.0, size=(6, 3))
+    for degree in (3, 5):
+        output = VfgnnOutput(aggregation, max_degree=degree, num_layers=2, norm=1.0)
+        found = exhaust(embedded(output, features), num_nodes=6, admits=at_most(degree))
+        assert 0 < found.move <= output.edge_sensitivity()
+
+
 @pytest.mark.parametrize(("aggregation", "num_layers"), [(GIN, 2), (GCN, 1)], ids=["gin", "gcn"])
 def test_the_count_of_rows_is_attained(
     aggregation: DegreeWeights, num_layers: int, double_star: Callable[[int], Graph]

@@ -1,15 +1,13 @@
 """`vesper plan`: noise and guarantees before there is data."""
 
+import math
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from vesper.cli.show import print_json, print_table
 from vesper.errors import InputError
-
-if TYPE_CHECKING:
-    from vesper.privacy.plan import Plan
 
 
 def plan(
@@ -18,14 +16,18 @@ def plan(
     delta: Annotated[float, typer.Option(help="A public constant.")] = 1e-6,
     hops: Annotated[int, typer.Option(min=1, help="Hops of message passing.")] = 2,
     refreshes: Annotated[int, typer.Option(min=1, help="Times each hop is released.")] = 1,
+    degrees_epsilon: Annotated[
+        float, typer.Option(help="What `vesper degrees` costs; 0: not used.")
+    ] = 0.0,
     nodes: Annotated[int, typer.Option(min=0, help="Nodes, for bytes on the wire.")] = 0,
     train_nodes: Annotated[
         int, typer.Option(min=0, help="Training nodes, for the wire and the paper's accountant.")
     ] = 0,
+    val_nodes: Annotated[int, typer.Option(min=0, help="Validation nodes, for the wire.")] = 0,
     classes: Annotated[int, typer.Option(min=2, help="Classes.")] = 2,
-    batch_size: Annotated[int, typer.Option(min=1)] = 256,
-    epochs: Annotated[int, typer.Option(min=1)] = 5,
-    max_degree: Annotated[int, typer.Option(min=2, help="D of the paper's sampler.")] = 20,
+    batch_size: Annotated[int, typer.Option(min=1, help="Roots of a batch.")] = 256,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training nodes.")] = 5,
+    max_degree: Annotated[int, typer.Option(min=1, help="D of the paper's sampler.")] = 20,
     reproduce_paper: Annotated[
         bool, typer.Option(help="The paper's datasets and epsilons, and what is true.")
     ] = False,
@@ -35,13 +37,20 @@ def plan(
     if reproduce_paper:
         _reproduce(as_json)
         return
-    from vesper.privacy.plan import Sizes, make_plan
+    from vesper.cli.plan_page import show_plan
+    from vesper.privacy.plan import make_plan
+    from vesper.privacy.wire import Sizes
 
-    if (epsilon is None) == (noise_std is None):
-        raise InputError("expected either --epsilon or --noise-std")
+    _expect_options(epsilon, noise_std, delta, degrees_epsilon)
+    if 0 < nodes < train_nodes + val_nodes:
+        raise InputError(
+            f"--nodes: expected at least the {train_nodes + val_nodes} nodes of --train-nodes and "
+            f"--val-nodes, got {nodes}; give all nodes of the graph, or leave it out"
+        )
     sizes = Sizes(
         num_nodes=nodes,
         num_train_nodes=train_nodes,
+        num_val_nodes=val_nodes,
         num_classes=classes,
         batch_size=batch_size,
         epochs=epochs,
@@ -53,42 +62,49 @@ def plan(
         refreshes=refreshes,
         epsilon=epsilon,
         noise_std=noise_std,
+        degrees_epsilon=degrees_epsilon,
         sizes=sizes,
     )
     if as_json:
         print_json(asdict(made))
     else:
-        _show(made, delta)
+        show_plan(made, hops=hops, refreshes=refreshes)
 
 
-def _show(made: "Plan", delta: float) -> None:
-    rows = [
-        (f"after release {phase.releases}", phase)
-        for phase in made.phases
-        if phase.releases in (1, made.certified.releases) or len(made.phases) <= 6
-    ]
-    rows.append(("with one more", made.one_more_release))
-    print_table(
-        f"certified, delta {delta:g}, noise_std {made.certified.noise_std:.4g} a unit message",
-        ["", "mu", "epsilon", "best guess of one edge"],
-        [[n, f"{p.mu:.4f}", f"{p.epsilon:.4g}", f"{p.attack_accuracy:.1%}"] for n, p in rows],
-    )
-    if made.claimed:
-        typer.echo(
-            f"The paper's plan would claim epsilon {made.claimed.epsilon:.4g} with noise "
-            f"{made.claimed.noise_std:.4g} ({made.claimed.noise_ratio:.1f} times as much); against "
-            f"a label party who knows the batches that noise is worth at least epsilon "
-            f"{made.claimed.true_epsilon_lower_bound:.4g}."
+def _expect_options(
+    epsilon: float | None, noise_std: float | None, delta: float, degrees_epsilon: float
+) -> None:
+    """Refuse in the words of the command line what the library would refuse in its own."""
+    from vesper.privacy.events import LARGEST_NOISE, SMALLEST_NOISE
+
+    if (epsilon is None) == (noise_std is None):
+        raise InputError(
+            "expected either --epsilon or --noise-std; try `vesper plan --epsilon 4`, or "
+            "`vesper plan --noise-std 3` for the reverse"
         )
-    if made.wire:
-        typer.echo(
-            f"On the wire: {_size(made.wire.per_batch_each_way)} a batch each way, "
-            f"{_size(made.wire.training_each_way)} for training each way, "
-            f"{_size(made.wire.evaluation)} to evaluate all other nodes."
+    if epsilon is not None and not 0 < epsilon < math.inf:
+        raise InputError(
+            f"--epsilon: expected a number above 0, got {epsilon:g}; try 1 or 4. Without privacy "
+            "there is nothing to plan"
+        )
+    if noise_std is not None and not SMALLEST_NOISE <= noise_std <= LARGEST_NOISE:
+        raise InputError(
+            f"--noise-std: expected a number from {SMALLEST_NOISE:g} to {LARGEST_NOISE:g}, got "
+            f"{noise_std:g}; less is no privacy and more is not drawn"
+        )
+    if not 0 < delta < 1:
+        raise InputError(
+            f"--delta: expected a number above 0 and below 1, got {delta:g}; try 1e-6, or less on "
+            "a graph of more than 100,000 edges"
+        )
+    if not 0 <= degrees_epsilon <= 100:
+        raise InputError(
+            f"--degrees-epsilon: expected a number from 0 to 100, got {degrees_epsilon:g}; try 0.1"
         )
 
 
 def _reproduce(as_json: bool) -> None:
+    from vesper.cli.plan_page import say
     from vesper.privacy.comparison import reproduce_paper
 
     rows = reproduce_paper()
@@ -111,11 +127,9 @@ def _reproduce(as_json: bool) -> None:
             for row in rows
         ],
     )
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "KiB", "MiB"):
-        if count < 1024:
-            return f"{count:.3g} {unit}"
-        count /= 1024
-    return f"{count:.3g} GiB"
+    say(
+        "claimed: the epsilon for which the paper's accountant gives 'paper noise'. true: the "
+        "epsilon of the first layer's rows of both endpoints, exact for one layer; for two layers "
+        "more is released than that, and gradients are not counted. certified noise: one release "
+        "a hop, the same epsilon, and that one holds. Noise is for a unit message, delta = 1 / |E|."
+    )

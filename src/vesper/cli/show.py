@@ -87,14 +87,15 @@ def shown_progress() -> Iterator[Progress]:
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
     ]
     with Bars(*columns, console=Console(stderr=True)) as bars:
         tasks: dict[str, Any] = {}
 
-        def progress(task: str, done: int, total: int) -> None:
+        def progress(task: str, done: int, total: int, note: str = "") -> None:
             if task not in tasks:
-                tasks[task] = bars.add_task(task, total=total or None)
-            bars.update(tasks[task], completed=done, total=total or None)
+                tasks[task] = bars.add_task(task, total=total or None, note=note)
+            bars.update(tasks[task], completed=done, total=total or None, note=note)
 
         yield progress
 
@@ -102,12 +103,13 @@ def shown_progress() -> Iterator[Progress]:
 def _plain_lines(every: float = 5.0) -> Progress:
     last: dict[str, float] = {}
 
-    def progress(task: str, done: int, total: int) -> None:
+    def progress(task: str, done: int, total: int, note: str = "") -> None:
         now = time.monotonic()
         finished = total > 0 and done >= total
         if task in last and now - last[task] < every and not finished:
             return
         last[task] = now
-        typer.echo(f"{task}: {done}" + (f" of {total}" if total else ""), err=True)
+        position = f"{task}: {done}" + (f" of {total}" if total else "")
+        typer.echo(position + (f"  {note}" if note else ""), err=True)
 
     return progress

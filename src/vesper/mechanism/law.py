@@ -10,6 +10,7 @@ many, until it is decided: the draw has the law exactly, whatever the last bit o
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from typing import Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ from vesper.errors import VesperError
 
 TABLE_BITS = 128
 GUIDE_BITS = 16
+LAST_WORD = np.uint64(2**64 - 1)
 
 
 class Law(Protocol):
@@ -55,19 +57,21 @@ class Table:
 def table_of(law: Law) -> Table:
     """Tabulate a law."""
     pmf = law.probabilities(TABLE_BITS)
-    offset = len(pmf) - 1
-    # The last threshold is 1; the largest number of 128 bits stands for all within 2^-128 of it.
-    cumulative = [min(t, 2**TABLE_BITS - 1) for t in _cumulative(pmf, TABLE_BITS)[:-1]]
-    high = np.array([threshold >> 64 for threshold in cumulative], dtype=np.uint64)
-    low = np.array([threshold & (2**64 - 1) for threshold in cumulative], dtype=np.uint64)
+    words = np.frombuffer(
+        b"".join(tail.to_bytes(16, "little") for tail in _tails(pmf, TABLE_BITS)), dtype="<u8"
+    ).reshape(-1, 2)  # (offset, 2), P(K > j) = P(K <= -j - 1) for j = offset - 1, .., 0
+    # 1 - x is the complement of x but for one unit in the last place.
+    low, high = np.concatenate([words, ~words[::-1]]).T.astype(np.uint64)  # (2 * offset,) each
     # A threshold is off by one at most. That must not change its first word, on which the fast
-    # path relies; it could only with a chance of 2^-62 a threshold.
-    inner = (high > 0) & (high < np.uint64(2**64 - 1))
-    if ((low[inner] < 2) | (low[inner] > np.uint64(2**64 - 3))).any():
+    # path relies; it could only with a chance of 2^-62 a threshold. Nothing lies below 0 or above
+    # 1, so the first word 0 ends at its upper edge alone, and the last at its lower edge.
+    at_lower_edge = (low < 2) & (high > 0)
+    at_upper_edge = (low > LAST_WORD - 2) & (high < LAST_WORD)
+    if (at_lower_edge | at_upper_edge).any():
         raise VesperError(f"{law}: a threshold lies on the edge of a word; change the noise a bit")
     starts = np.arange(1 << GUIDE_BITS, dtype=np.uint64) << np.uint64(64 - GUIDE_BITS)
     guide = np.searchsorted(high, starts, side="left").astype(np.int32)
-    return Table(high=high, low=low, offset=offset, guide=guide)
+    return Table(high=high, low=low, offset=len(pmf) - 1, guide=guide)
 
 
 def decide(law: Law, first: int, more: Callable[[], int]) -> int:
@@ -89,10 +93,17 @@ def decide(law: Law, first: int, more: Callable[[], int]) -> int:
 
 
 def _cumulative(pmf: list[int], bits: int) -> list[int]:
-    """P(K <= j) for j = -k_max .. k_max, in whole numbers of 2^-bits, rounded down."""
+    """P(K <= j) for j = -k_max .. k_max, in whole numbers of 2^-bits, off by one at most."""
+    tails = _tails(pmf, bits)
+    return [*tails, *((1 << bits) - 1 - tail for tail in reversed(tails)), 1 << bits]
+
+
+def _tails(pmf: list[int], bits: int) -> list[int]:
+    """P(K > j) = P(K <= -j - 1) for j = k_max - 1 .. 0, in whole numbers of 2^-bits, rounded down.
+
+    One division for all: with 64 bits more than the total has, its error is below 2^-63 of a unit.
+    """
     total = pmf[0] + 2 * sum(pmf[1:])
-    passed, thresholds = 0, []
-    for j in range(-len(pmf) + 1, len(pmf)):
-        passed += pmf[abs(j)]
-        thresholds.append((passed << bits) // total)
-    return thresholds
+    shift = total.bit_length() + 64
+    unit = (1 << bits + shift) // total
+    return [passed * unit >> shift for passed in accumulate(reversed(pmf[1:]))]

@@ -60,13 +60,22 @@ class NoiseSource:
         """Add an independent K with P(K = k) proportional to exp(-epsilon |k|), in place."""
         self._add(values, DiscreteLaplace(epsilon))
 
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """Give `count` fresh uniform words of 64 bits."""
+        self._refuse_fork()
+        drawn = np.empty(count, dtype=np.uint64)
+        with self._lock:  # two threads must never see the same bits
+            for start in range(0, count, BLOCK):
+                block = drawn[start : start + BLOCK]
+                block[:] = self._bits(len(block))
+        return drawn
+
     def _add(self, values: NDArray[np.int32], law: Law) -> None:
         from vesper.mechanism.noise_kernels import add_draws
 
         if not values.flags.c_contiguous:
             raise InputError("Expected a contiguous array to add noise to.")
-        if os.getpid() != self._process:
-            raise InputError("A noise source is used in a fork: its noise would come twice.")
+        self._refuse_fork()
         table = table_of(law)
         flat = values.reshape(-1)
         with self._lock:  # two threads must never see the same bits
@@ -77,6 +86,10 @@ class NoiseSource:
                 tied = [(int(k), int(bits[k])) for k in self._ties[:num_ties]]  # before more bits
                 for k, first in tied:
                     block[k] += decide(law, first, lambda: int(self._bits(1)[0]))
+
+    def _refuse_fork(self) -> None:
+        if os.getpid() != self._process:
+            raise InputError("A noise source is used in a fork: its noise would come twice.")
 
     def _bits(self, count: int) -> NDArray[np.uint64]:
         """Give the next `count` words of the stream; the array is good until the next call."""

@@ -18,7 +18,7 @@ from vesper.privacy.rounding import float_up
 PURE_KIND, CLIPPED_KIND = "pure release", "clipped release"
 
 SMALLEST_NOISE, LARGEST_NOISE = 1 / 256, 1024.0
-"""What can be drawn on the grid: a quarter of a step, and a table that is made in half a minute."""
+"""What can be drawn on the grid: a quarter of a step, and a table that is made in two seconds."""
 
 
 LARGEST_PURE = 1000.0

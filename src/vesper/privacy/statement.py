@@ -30,7 +30,7 @@ COMPOSED_BY = ("L-FILTER", "G-CONVERT", "POST")
 
 NOT_COVERED = (
     "features, and what follows from them and from labels: only edges are protected",
-    "many edges together: k edges cost up to k times epsilon",
+    "many edges together: protection decays with their number",
     "other snapshots of the same graph: each has a budget of its own",
     "the labels of training nodes, where these were lent to the data party",
     "the time at which, and how long, the data party computed",

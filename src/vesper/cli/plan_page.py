@@ -1,0 +1,138 @@
+"""How `vesper plan` is printed: a page for somebody who has to answer for the data."""
+
+import shutil
+import textwrap
+
+import typer
+
+from vesper.cli.show import print_table
+from vesper.privacy.plan import Plan
+from vesper.privacy.wire import Traffic
+
+WIDEST = 100
+
+
+def show_plan(made: Plan, *, hops: int, refreshes: int) -> None:
+    """Print the guarantee, the phases, what the label party can tell, and the paper's plan."""
+    whole = made.certified
+    often = "once" if refreshes == 1 else f"{refreshes} times"
+    hopping = "1 hop" if hops == 1 else f"{hops} hops, each"
+    say(
+        f"{hopping} released {often} with noise {whole.noise_std:.4g} a unit message: everything "
+        f"the label party ever receives about this graph is (epsilon {whole.epsilon:.4g}, delta "
+        f"{whole.delta:g}) for every single edge (mu {whole.mu:.4f}).",
+    )
+    typer.echo()
+    _show_phases(made)
+    typer.echo()
+    _show_attack(made)
+    typer.echo()
+    _show_claimed(made)
+
+
+def say(text: str) -> None:
+    """Print a paragraph as wide as the terminal, but not wider than one can read."""
+    typer.echo(textwrap.fill(text, width=min(shutil.get_terminal_size().columns, WIDEST)))
+
+
+def _show_phases(made: Plan) -> None:
+    shown = [p for p in made.phases if p.releases or p.name != "degree histogram"]
+    print_table(
+        "What each phase costs",
+        ["phase", "releases", "epsilon", "so far", "to label party", "to data party"],
+        [
+            [
+                phase.name,
+                str(phase.releases),
+                f"{phase.epsilon:.4g}" if phase.releases else "free",
+                f"{phase.epsilon_so_far:.4g}",
+                *_sizes(phase.traffic),
+            ]
+            for phase in shown
+        ],
+    )
+    say(
+        "Validation and inference on this snapshot are free: they re-use the values that training "
+        "released, and nothing new about an edge leaves. A new snapshot of the graph has its own "
+        "budget. The epsilon of a histogram that is made first is added; releases among "
+        "themselves add their mu^2, which costs less."
+    )
+    if made.wire:
+        say(f"A batch is {size(made.wire.per_batch_each_way)} each way, tensors only.")
+    else:
+        say("Give --train-nodes, --val-nodes, --nodes and --classes for the bytes on the wire.")
+
+
+def _show_attack(made: Plan) -> None:
+    more = made.one_more_release
+    rows = [("before anything is sent", 0.5, 0.01)]
+    for name, holds in (("after this plan", made.certified), ("with one more release", more)):
+        label = f"{name}, epsilon {holds.epsilon:.4g}"
+        rows.append((label, holds.attack_accuracy, holds.found_at_one_percent))
+    print_table(
+        "What the label party can tell about one edge, at best",
+        ["", "guesses right", "finds, at 1 % false alarms"],
+        [[name, f"{right:.1%}", f"{found:.1%}"] for name, right, found in rows],
+    )
+    say(
+        "At best: knowing the whole graph but this edge, all features, every batch and the noise "
+        "scale, and keeping everything it received. One more release at this noise would take the "
+        f"graph to epsilon {more.epsilon:.4g}; a ledger with a budget of "
+        f"{made.certified.epsilon:.4g} refuses it before any noise is drawn."
+    )
+
+
+def _show_claimed(made: Plan) -> None:
+    claimed, whole = made.claimed, made.certified
+    if claimed is None:
+        hint = "; give --train-nodes" if made.wire is None else ""
+        say(f"The paper's accountant is left out: {made.claimed_omitted}{hint}.")
+        return
+    here = claimed.epsilon_at_certified_noise
+    print_table(
+        "Certified and claimed, side by side",
+        ["", "certified (this plan)", "claimed (the paper's plan)"],
+        [
+            ["epsilon stated", f"{whole.epsilon:.4g}", f"{claimed.epsilon:.4g}"],
+            ["noise for it", f"{whole.noise_std:.4g}", f"{claimed.noise_std:.4g}"],
+            [
+                "epsilon that holds",
+                f"{whole.epsilon:.4g}",
+                f"at least {claimed.true_epsilon_lower_bound:.4g}",
+            ],
+            [
+                f"stated at noise {whole.noise_std:.4g}",
+                f"{whole.epsilon:.4g}",
+                "-" if here is None else f"{here:.4g}",
+            ],
+            ["validation, inference", "covered", "not counted"],
+            ["gradients", "never meet an edge", "not covered"],
+        ],
+    )
+    say(
+        "The claim needs batches that the label party does not know, and the label party knows "
+        "them. 'At least' counts the first layer's rows of both endpoints: all of it for one "
+        "layer, a part for more. Gradients that pass through raw edges come on top, without any "
+        "bound."
+    )
+
+
+def _sizes(traffic: Traffic | None) -> list[str]:
+    if traffic is None:
+        return ["-", "-"]
+    return [size(traffic.to_label_party), size(traffic.to_data_party)]
+
+
+def size(count: float) -> str:
+    """Give a number of bytes as people read it.
+
+    >>> size(0), size(1000), size(3 * 2**20)
+    ('-', '1000 B', '3 MiB')
+    """
+    if count == 0:
+        return "-"
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.4g} {unit}" if unit == "B" else f"{count:.3g} {unit}"
+        count /= 1024
+    return f"{count:.3g} GiB"

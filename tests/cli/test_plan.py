@@ -1,0 +1,85 @@
+"""`vesper plan`: both directions, the page, and refusals in the words of the command line."""
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Terminal
+
+
+def test_both_ways(terminal: "Terminal") -> None:
+    assert terminal.run("plan", "--epsilon", 1, "--delta", "1e-6", "--hops", 2, "--json") == 0
+    facts = json.loads(terminal.out)
+    assert 0.999 <= facts["certified"]["epsilon"] <= 1
+    assert facts["certified"]["mu"] == pytest.approx(0.2367, rel=1e-3)
+    noise = facts["certified"]["noise_std"]
+    assert terminal.run("plan", "--noise-std", noise, "--delta", "1e-6", "--hops", 2, "--json") == 0
+    assert json.loads(terminal.out)["certified"] == facts["certified"]
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_the_page_has_phases_attack_and_claim_and_fits(
+    columns: int, terminal: "Terminal", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    sizes = ("--train-nodes", 1000, "--val-nodes", 500, "--nodes", 5000, "--classes", 47)
+    assert terminal.run("plan", "--epsilon", 1, "--degrees-epsilon", 0.1, *sizes) == 0
+    page = terminal.out
+    for phase in ("degree histogram", "training", "validation", "inference"):
+        assert phase in page
+    assert page.count("free") == 3  # two phases, and the sentence that says why
+    assert "re-use the values" in page
+    assert "Certified and claimed, side by side" in page
+    assert "with one more release" in page
+    assert max(len(line) for line in page.splitlines()) <= columns
+
+
+def test_without_sizes_the_page_says_what_is_missing(terminal: "Terminal") -> None:
+    assert terminal.run("plan", "--epsilon", 1) == 0
+    flat = " ".join(terminal.out.split())
+    assert "The paper's accountant is left out" in flat
+    assert "give --train-nodes" in flat
+    assert "degree histogram" not in flat
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "either --epsilon or --noise-std"),
+        (("--epsilon", 1, "--noise-std", 2), "either --epsilon or --noise-std"),
+        (("--epsilon", 0), "--epsilon: expected a number above 0"),
+        (("--epsilon", "inf"), "--epsilon: expected a number above 0"),
+        (("--epsilon", "nan"), "--epsilon: expected a number above 0"),
+        (("--noise-std", 0), "--noise-std: expected a number from"),
+        (("--epsilon", 1, "--delta", 1), "--delta: expected"),
+        (("--epsilon", 1, "--degrees-epsilon", -1), "--degrees-epsilon: expected"),
+        (("--epsilon", 1, "--degrees-epsilon", 3), "degree histogram: expected"),
+        (("--epsilon", 1, "--nodes", 5, "--train-nodes", 10), "--nodes: expected"),
+        (("--epsilon", 1e-3, "--delta", 1e-12, "--hops", 20), "larger epsilon or fewer releases"),
+    ],
+)
+def test_refusals_name_options(
+    options: tuple[object, ...], message: str, terminal: "Terminal"
+) -> None:
+    assert terminal.run("plan", *options) == 2
+    assert message in terminal.err
+    for name in ("NonPrivate", "Budget(", "noise_std_for", "TypeError"):
+        assert name not in terminal.err
+
+
+def test_the_paper_is_reproduced(terminal: "Terminal") -> None:
+    assert terminal.run("plan", "--reproduce-paper", "--json") == 0
+    rows = json.loads(terminal.out)
+    assert len(rows) == 3 * 2 * 6
+    assert set(rows[0]) == {
+        "dataset",
+        "layers",
+        "claimed_epsilon",
+        "paper_noise_std",
+        "certified_noise_std",
+        "true_epsilon_lower_bound",
+    }
+    assert terminal.run("plan", "--reproduce-paper") == 0
+    assert "true, at least" in terminal.out

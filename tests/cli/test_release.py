@@ -1,0 +1,91 @@
+"""`vesper release` and `vesper verify` as a user meets them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Terminal
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Path:
+    """A ring of 60 nodes with labels."""
+    root = tmp_path / "folders"
+    (root / "data").mkdir(parents=True)
+    (root / "label").mkdir()
+    nodes = {"id": range(60), "age": [float(k % 7) for k in range(60)]}
+    pq.write_table(pa.table(nodes), root / "data" / "nodes.parquet")
+    edges = {"src": range(60), "dst": [(k + 1) % 60 for k in range(60)]}
+    pq.write_table(pa.table(edges), root / "data" / "edges.parquet")
+    splits = [("train", "val", "test")[k % 3] for k in range(60)]
+    labels = {"id": range(60), "label": [k // 3 % 2 for k in range(60)], "split": splits}
+    pq.write_table(pa.table(labels), root / "label" / "labels.parquet")
+    return root
+
+
+def test_release_then_verify(terminal: "Terminal", folders: Path) -> None:
+    out = folders.parent / "r.parquet"
+    common = ("release", "--data", folders, "--epsilon", 4, "--set", "epochs=1")
+    assert terminal.run(*common, "--out", out, "--json") == 0
+    facts = json.loads(terminal.out)
+    assert facts["simulated"] is False
+    assert facts["names"][:2] == ["id", "stage0_0"]
+    assert (folders / "data" / "ledger.sqlite").exists()
+    assert terminal.run("verify", out, "--public-key", facts["public_key"]) == 0
+    assert "epsilon 4, delta 0.001 for one edge" in terminal.out
+    assert terminal.run("verify", out, "--json") == 0
+    shown = json.loads(terminal.out)
+    assert (shown["valid"], shown["key_was_given"]) == (True, False)
+    assert terminal.run("verify", out, "--public-key", "ab" * 32) == 1
+    assert "another key" in terminal.err
+    assert terminal.run("verify", out, "--public-key", "key") == 2
+    second = folders.parent / "second.parquet"
+    assert terminal.run(*common, "--out", second) == 3
+    assert "Remaining" in terminal.err
+    assert not second.exists()
+    assert terminal.run(*common, "--out", out) == 2
+    out.write_bytes(out.read_bytes() + b"x")
+    assert terminal.run("verify", out) == 1
+    assert terminal.run("verify", second) == 2
+
+
+def test_a_seed_is_marked(terminal: "Terminal", folders: Path) -> None:
+    out = folders.parent / "r.parquet"
+    arguments = ("--data", folders / "data", "--epsilon", 4, "--seed", 1, "--out", out)
+    assert terminal.run("release", *arguments) == 0
+    assert "SIMULATED noise, not private" in terminal.out
+    assert terminal.run("verify", out) == 0
+    assert "SIMULATED noise, not private" in terminal.out
+
+
+def test_another_budget_than_the_graph_has_is_wrong_input(
+    terminal: "Terminal", folders: Path
+) -> None:
+    data = folders / "data"
+    first, second = (folders.parent / f"{name}.parquet" for name in ("first", "second"))
+    assert terminal.run("release", "--data", data, "--epsilon", 1, "--out", first) == 0
+    assert terminal.run("release", "--data", data, "--epsilon", 2, "--out", second) == 2
+    assert "is not set twice" in terminal.err
+
+
+def test_killed_in_the_middle_nothing_half_is_there(terminal: "Terminal", folders: Path) -> None:
+    out = folders.parent / "killed" / "r.parquet"
+    arguments = ["release", "--data", str(folders), "--epsilon", "4", "--out", str(out)]
+    endless = ["--set", "epochs=1000000", "--set", "patience=1000000"]
+    command = [sys.executable, "-m", "vesper", *arguments, *endless]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert any(line.startswith("training") for line in process.stderr)
+        process.kill()
+    left = list(out.parent.iterdir())
+    assert [path for path in left if not path.name.startswith(".")] == []
+    assert left  # it was in the middle: its hidden folder, which the next one removes
+    assert terminal.run(*arguments, "--seed", 1, "--set", "epochs=1") == 0
+    assert {path.name for path in out.parent.iterdir()} == {"r.parquet", "r.statement.json"}

@@ -1,0 +1,49 @@
+import hashlib
+
+import numpy as np
+import pytest
+
+from vesper.graph.graph import Graph
+from vesper.graph.relation import toggle_edge
+from vesper.mechanism import fingerprint as module
+from vesper.mechanism.fingerprint import fingerprint
+
+KEY = b"k" * 32
+GRAPH = Graph.from_edges(5, [(0, 1), (1, 2), (3, 4)])
+
+
+def test_the_name_does_not_depend_on_how_edges_are_held() -> None:
+    assert GRAPH.neighbors.dtype == np.int32
+    names = {
+        fingerprint(Graph(GRAPH.indptr.astype(rows), GRAPH.neighbors.astype(ends)), key=KEY)
+        for rows in ("<i8", ">i8", "<i4")
+        for ends in ("<i4", "<i8", ">i4")
+    }
+    assert names == {fingerprint(GRAPH, key=KEY)}
+    strided = Graph(np.repeat(GRAPH.indptr, 2)[::2], np.repeat(GRAPH.neighbors, 2)[::2])
+    assert fingerprint(strided, key=KEY) == fingerprint(GRAPH, key=KEY)
+
+
+def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = fingerprint(GRAPH, key=KEY)
+    monkeypatch.setattr(module, "CHUNK", 1)
+    assert fingerprint(GRAPH, key=KEY) == whole
+
+
+def test_it_is_the_keyed_digest_of_count_rows_and_ends() -> None:
+    # Written out, so that names in old ledgers stay good.
+    digest = hashlib.blake2b(key=KEY, digest_size=16)
+    digest.update((5).to_bytes(8, "little"))
+    digest.update(np.array([0, 1, 3, 4, 5, 6], dtype="<i8").tobytes())
+    digest.update(np.array([1, 0, 2, 1, 4, 3], dtype="<i4").tobytes())
+    assert fingerprint(GRAPH, key=KEY) == digest.hexdigest()
+
+
+def test_edges_nodes_and_key_change_it() -> None:
+    names = {
+        fingerprint(GRAPH, key=KEY),
+        fingerprint(GRAPH, key=b"l" * 32),
+        fingerprint(toggle_edge(GRAPH, (0, 4)), key=KEY),
+        fingerprint(Graph.from_edges(6, [(0, 1), (1, 2), (3, 4)]), key=KEY),
+    }
+    assert len(names) == 4
