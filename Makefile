@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check lint types nightly bench-graph bench-graph-peers proof-read clean help
+.PHONY: demo test check lint types nightly bench-graph bench-graph-peers bench-noise bench-release bench-train bench-utility proof-read clean help
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -46,6 +46,18 @@ bench-graph: $(READY)  ## sampling and bytes an edge, against peers where they a
 
 bench-graph-peers: .venv-peers/.ready  ## the same in an environment with DGL and PyG
 	@.venv-peers/bin/python -W ignore -m benchmarks.graph $(ARGS)
+
+bench-noise: $(READY)  ## draws of noise a CPU second, against generators that are not secure
+	@$(BIN)/python -m benchmarks.noise $(ARGS)
+
+bench-release: $(READY)  ## noisy neighbour sums of a whole graph, against sums without noise
+	@$(BIN)/python -m benchmarks.release $(ARGS)
+
+bench-train: .venv-peers/.ready  ## a training step of the paper's plan against DGL and plain PyTorch
+	@.venv-peers/bin/python -W ignore -m benchmarks.train $(ARGS)
+
+bench-utility: $(READY)  ## every method at every epsilon on the public sets; ARGS=--table writes the page
+	@$(BIN)/python -m benchmarks.utility $(ARGS)
 
 .venv-peers/.ready: constraints.txt benchmarks/requirements-peers.txt
 	@echo "vesper: setting up .venv-peers with the libraries we compare with"

@@ -19,10 +19,18 @@ AHEAD = np.uint64(64)
 """Reads asked for before the first is waited for: more than a core can have in flight."""
 
 
-def random_reads_a_second(neighbors: Neighbors, *, threads: int, repeats: int = 20) -> float:
-    """Reads of random entries, asked for well ahead: the best of several."""
+def random_reads_a_second(
+    neighbors: Neighbors,
+    *,
+    threads: int,
+    repeats: int = 20,
+    entries: NDArray[np.int64] | None = None,
+) -> float:
+    """Reads of random entries, or of these over and over, asked for well ahead: the best."""
     num_reads = PIECES * READS_A_PIECE
-    entries = np.random.default_rng(0).integers(0, len(neighbors), num_reads + int(AHEAD))
+    if entries is None:
+        entries = np.random.default_rng(0).integers(0, len(neighbors), num_reads + int(AHEAD))
+    entries = np.resize(entries, num_reads + int(AHEAD))
     sums = np.empty(PIECES, dtype=np.int64)  # written, so that no read can be left out
     seconds = []
     for _ in range(1 + repeats):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from vesper.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from vesper.api.estimator import Vesper
     from vesper.errors import BudgetError, InputError, PeerError, VesperError
     from vesper.graph.graph import Graph
     from vesper.graph.holdings import DataHoldings, open_data
@@ -38,6 +39,7 @@ __all__ = [
     "LabelHoldings",
     "PeerError",
     "Result",
+    "Vesper",
     "VesperError",
     "__version__",
     "load_config",
@@ -56,6 +58,7 @@ _HOMES = {
     "LabelHoldings": "vesper.graph.labels",
     "PeerError": "vesper.errors",
     "Result": "vesper.run.result",
+    "Vesper": "vesper.api.estimator",
     "VesperError": "vesper.errors",
     "load_config": "vesper.run.config",
     "open_data": "vesper.graph.holdings",

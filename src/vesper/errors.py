@@ -55,6 +55,12 @@ def first_three(offenders: Iterable[object]) -> str:
     'first 3: 7, 8, 9'
     >>> first_three(["u1"])
     'first 1: u1'
+
+    A name with a newline or the like in it is quoted, so that a message stays one line.
     """
-    named = [str(offender) for _, offender in zip(range(3), offenders, strict=False)]
+    named = [_one_line(str(offender)) for _, offender in zip(range(3), offenders, strict=False)]
     return f"first {len(named)}: {', '.join(named)}"
+
+
+def _one_line(name: str) -> str:
+    return name if name.isprintable() else repr(name)

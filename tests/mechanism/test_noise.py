@@ -41,15 +41,16 @@ def test_entries_are_independent_across_places() -> None:
         assert abs(np.corrcoef(values[:-lag], values[lag:])[0, 1]) < 0.005
 
 
-def test_the_kernel_equals_a_count_of_thresholds_and_reports_ties() -> None:
-    table = table_of(RoundedGaussian(5.0))
+@pytest.mark.parametrize("scale", [5.0, 3000.0])  # a short guide, a long guide
+def test_the_kernel_equals_a_count_of_thresholds_and_reports_ties(scale: float) -> None:
+    table = table_of(RoundedGaussian(scale))
     rng = np.random.default_rng(1)
     bits = rng.integers(0, 2**64, size=2000, dtype=np.uint64)
     chosen = rng.integers(0, len(table.high), size=600)
     for k, at in enumerate(chosen):  # ties, and neighbours of ties
         bits[k] = min(max(int(table.high[at]) + k % 3 - 1, 0), 2**64 - 1)
     out, ties = np.zeros(len(bits), dtype=np.int32), np.empty(len(bits), dtype=np.int64)
-    num_ties = add_draws(bits, table.high, table.guide, table.offset, out, ties)
+    num_ties = add_draws(bits, table.high, table.guide, table.shift, table.offset, out, ties)
     tied = set(ties[:num_ties].tolist())
     assert tied == set(np.flatnonzero(np.isin(bits, table.high)).tolist())
     assert len(tied) >= 200

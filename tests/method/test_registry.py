@@ -44,12 +44,13 @@ def test_a_finite_epsilon_has_noise_or_reads_no_edge(method: Method) -> None:
     config = load_config(None, {"method": method.name, "epsilon": 2.0})
     promise = method.promise(config, SIZES)
     if promise.plan in {"certified", "paper"}:
-        assert min(promise.noise_stds) > 0
+        assert promise.noise_stds or promise.releases  # noisy edges have no noise_std
+        assert all(noise_std > 0 for noise_std in promise.noise_stds)
         assert (promise.certified_epsilon is None) == (promise.plan == "paper")
     else:
         assert promise.certified_epsilon == (0.0 if promise.plan == "edge-free" else None)
 
 
 def test_an_unknown_method_is_refused() -> None:
-    with pytest.raises(InputError, match="expected one of vesper, mlp.*, got 'gnn'"):
+    with pytest.raises(InputError, match="expected one of vesper, .*mlp.*, got 'gnn'"):
         find_method("gnn")

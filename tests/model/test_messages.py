@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from vesper.mechanism.grid import to_grid
-from vesper.model.messages import describe, messages_of
+from vesper.model.messages import damp, describe, messages_of
 
 
 @pytest.mark.parametrize("degree_share", [0.0, 0.3, 1.0])
@@ -26,3 +26,10 @@ def test_a_description_has_size_and_direction() -> None:
     described = describe(released, torch.tensor([3.0, 2.0]))
     assert torch.allclose(described[0], torch.tensor([1.0, 2.0, 1.2, 1.6]))
     assert described[1].abs().max() == 0
+
+
+def test_damping_shortens_hubs_and_lengthens_nobody() -> None:
+    messages = torch.ones(5, 2) / 2**0.5
+    damped = damp(messages, torch.tensor([-3.0, 0.0, 3.0, 3.0, 99.0]))
+    lengths = damped.norm(dim=1)
+    assert torch.allclose(lengths, torch.tensor([1.0, 1.0, 1.0, 1.0, 0.2]))

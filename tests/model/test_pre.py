@@ -22,7 +22,7 @@ def test_shapes() -> None:
     logits = made.edge_free(torch.randn(6, 5))
     assert logits.shape == (6, 3)
     released = [torch.randn(6, 4), torch.randn(6, 4)]
-    scales = [torch.ones(4), torch.ones(4)]
+    scales = [torch.ones(4)] * 3
     assert made.with_releases(logits, released[:1], scales[:1]).shape == (6, 3)
     assert made.with_releases(logits, released, scales).shape == (6, 3)
 

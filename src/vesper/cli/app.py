@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from vesper.cli import budget, data, degrees, demo, plan, prepare, simulate
+from vesper.cli import budget, data, degrees, demo, plan, prepare, release, report, simulate
 from vesper.errors import VesperError
 from vesper.version import VERSION
 
@@ -34,6 +34,9 @@ app.command("degrees")(degrees.degrees)
 app.command("plan")(plan.plan)
 app.add_typer(budget.app, name="budget")
 app.command("simulate")(simulate.simulate)
+app.command("release")(release.release)
+app.command("verify")(release.verify)
+app.command("report")(report.report)
 app.command("demo")(demo.demo)
 
 

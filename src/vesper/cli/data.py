@@ -2,12 +2,15 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vesper.cli.show import print_json, print_table, shown_progress
 from vesper.errors import InputError
+
+if TYPE_CHECKING:
+    from vesper.datasets.block_model.simulate import BlockModel
 
 app = typer.Typer(help="Make, convert and check party folders.", no_args_is_help=True)
 
@@ -21,29 +24,26 @@ def finance(out: Out, nodes: Nodes = None, seed: Seed = 0) -> None:
     """Simulate payments: users, transfers, activity, fraud rings and mules."""
     from vesper.datasets.finance import simulate_finance
 
+    size = {} if nodes is None else {"num_nodes": nodes}
     with shown_progress() as progress:
-        simulate_finance(out, seed=seed, progress=progress, **_size(nodes))
+        simulate_finance(out, seed=seed, progress=progress, **size)
     _done(out)
 
 
 @app.command("products-like")
 def products_like(out: Out, nodes: Nodes = None, seed: Seed = 0) -> None:
     """Simulate a co-purchase graph of the size and shape of ogbn-products."""
-    from vesper.datasets.products_like import simulate_products_like
+    from vesper.datasets.block_model.published import PRODUCTS_LIKE
 
-    with shown_progress() as progress:
-        simulate_products_like(out, seed=seed, progress=progress, **_size(nodes))
-    _done(out)
+    _simulate(PRODUCTS_LIKE, out, nodes, seed)
 
 
 @app.command("reddit-like")
 def reddit_like(out: Out, nodes: Nodes = None, seed: Seed = 0) -> None:
     """Simulate a post graph of the size and shape of Reddit."""
-    from vesper.datasets.reddit_like import simulate_reddit_like
+    from vesper.datasets.block_model.published import REDDIT_LIKE
 
-    with shown_progress() as progress:
-        simulate_reddit_like(out, seed=seed, progress=progress, **_size(nodes))
-    _done(out)
+    _simulate(REDDIT_LIKE, out, nodes, seed)
 
 
 @app.command()
@@ -52,7 +52,7 @@ def convert(
     out: Out,
 ) -> None:
     """Turn public data on disk into party folders."""
-    from vesper.datasets.convert import convert as run
+    from vesper.datasets.loaders.convert import convert as run
 
     with shown_progress() as progress:
         run(source, out, progress=progress)
@@ -72,9 +72,9 @@ def check(
     if not folder.is_dir():
         raise InputError(f"{folder}: expected a folder with data/ and label/, found none")
     inner = folder / "data" if (folder / "data").is_dir() else folder
+    labels = open_labels(folder / "label") if (folder / "label").is_dir() else None
     with shown_progress() as progress:
         data = open_data(inner, progress=progress)
-    labels = open_labels(folder / "label") if (folder / "label").is_dir() else None
     summary = asdict(summarize(data, labels))
     if as_json:
         print_json(summary)
@@ -83,14 +83,18 @@ def check(
     print_table(str(folder), ["what", "how many"], rows)
 
 
+def _simulate(model: "BlockModel", out: Path, nodes: int | None, seed: int) -> None:
+    from vesper.datasets.block_model.simulate import simulate
+
+    with shown_progress() as progress:
+        simulate(model, out, num_nodes=nodes, seed=seed, progress=progress)
+    _done(out)
+
+
 def _text(value: float | int | None) -> str:
     if value is None:
         return "-"
     return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
-
-
-def _size(nodes: int | None) -> dict[str, int]:
-    return {} if nodes is None else {"num_nodes": nodes}
 
 
 def _done(out: Path) -> None:

@@ -28,7 +28,7 @@ def prepare(
     Features are computed from activity alone: a feature made from transfers, such as the number of
     counterparties, would carry edges past the guarantee.
     """
-    from vesper.datasets.prepare import prepare as run
+    from vesper.datasets.prepare.job import prepare as run
 
     with shown_progress() as progress:
         prepared = run(

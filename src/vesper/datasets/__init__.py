@@ -1,1 +1,1 @@
-"""datasets."""
+"""Where party folders come from: simulators, transactions, public data on disk."""

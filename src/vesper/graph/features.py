@@ -35,20 +35,25 @@ def write_features(source: Source, ids: Ids, path: Path, *, progress: Progress =
         )
     widths = [feature_width(source, column) for column in columns]
     dtype = np.uint8 if columns and all(_is_byte(source, c) for c in columns) else np.float32
-    matrix = np.lib.format.open_memmap(  # (num_nodes, num_features)
-        path, mode="w+", dtype=dtype, shape=(len(ids), sum(widths))
-    )
     row = 0
-    for batch in source.batches(columns):
-        at = 0
-        for column, width, values in zip(columns, widths, batch.columns, strict=True):
-            block = _numbers(values, source, column, ids, row)  # (rows, width)
-            _refuse_not_finite(block, source, column, ids, row)
-            matrix[row : row + len(batch), at : at + width] = block
-            at += width
-        row += len(batch)
-        progress("reading features", row, len(ids))
-    matrix.flush()
+    with path.open("wb") as file:  # not mapped: a full disk would kill the process, not raise
+        header = {
+            "descr": np.lib.format.dtype_to_descr(np.dtype(dtype)),
+            "fortran_order": False,
+            "shape": (len(ids), sum(widths)),
+        }
+        np.lib.format.write_array_header_1_0(file, header)
+        for batch in source.batches(columns):
+            block = np.empty((len(batch), sum(widths)), dtype)
+            at = 0
+            for column, width, values in zip(columns, widths, batch.columns, strict=True):
+                numbers = _numbers(values, source, column, ids, row)  # (rows, width)
+                _refuse_not_finite(numbers, source, column, ids, row)
+                block[:, at : at + width] = numbers
+                at += width
+            file.write(block.data)
+            row += len(batch)
+            progress("reading features", row, len(ids))
 
 
 def feature_width(source: Source, column: str) -> int:
@@ -65,7 +70,12 @@ def feature_width(source: Source, column: str) -> int:
 
 
 def _is_number(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    return (
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_decimal(kind)
+    )
 
 
 def _is_byte(source: Source, column: str) -> bool:
@@ -91,7 +101,7 @@ def _numbers(
 def _flat(values: Column) -> NDArray[np.generic]:
     if pa.types.is_boolean(values.type) and not values.null_count:
         values = values.cast(pa.uint8())
-    elif values.null_count:
+    elif values.null_count or pa.types.is_decimal(values.type):
         values = values.cast(pa.float64())
     return np.asarray(values.to_numpy(zero_copy_only=False))
 

@@ -2,8 +2,10 @@
 
 The first open reads the tables, checks them and leaves a cache beside them
 (`.vesper-cache/<key>/`); the second maps that into memory and is instant. The key is made from
-the names, sizes, times and edges of the files, so that changed tables are read again. A cache
-appears whole or not at all; where the folder cannot be written, a temporary one is used.
+the names, sizes, times and ends of the files, so that changed tables are read again: even one of
+the same size whose time of change was set back, because the time of *that* cannot be set. A cache
+appears whole or not at all, and a damaged one is made again; where the folder cannot be written, a
+temporary one is used.
 """
 
 import hashlib
@@ -12,23 +14,24 @@ import os
 import shutil
 import tempfile
 import weakref
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from vesper.errors import InputError
+from vesper.errors import InputError, VesperError
 from vesper.graph.csr import EdgeCounts, build_csr
 from vesper.graph.features import Features, write_features
 from vesper.graph.graph import Graph
 from vesper.graph.ids import Ids, read_ids
 from vesper.graph.source import Source, open_source
+from vesper.partial import partial_folder
 from vesper.progress import Progress, silent
 
 CACHE = ".vesper-cache"
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,28 +49,26 @@ def open_data(folder: Path, *, progress: Progress = silent) -> DataHoldings:
     nodes, edges = open_source(folder, "nodes"), open_source(folder, "edges")
     key = _key(nodes, edges)
     cached = folder / CACHE / key
-    if not cached.is_dir():
+    holdings = _map(cached) if cached.is_dir() else None
+    if holdings is not None:
+        return holdings
+    with ExitStack() as stack:
         try:
             (folder / CACHE).mkdir(exist_ok=True)
-            partial = Path(tempfile.mkdtemp(prefix="partial-", dir=folder / CACHE))
+            stack.callback(_remove_if_empty, folder / CACHE)  # what is refused leaves no trace
+            partial = stack.enter_context(partial_folder(folder / CACHE, "partial-"))
         except OSError:
             return _open_uncached(nodes, edges, progress)
-        try:
-            _build(partial, nodes, edges, progress)
-            _move_into_place(partial, cached)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
-            with suppress(OSError):  # refused tables leave no empty folder behind
-                (folder / CACHE).rmdir()
-    return _map(cached)
+        holdings = _build(partial, nodes, edges, progress)
+        _move_into_place(partial, cached)
+        return holdings
 
 
 def _open_uncached(nodes: Source, edges: Source, progress: Progress) -> DataHoldings:
     """Build in a temporary folder that goes away with the holdings."""
     temporary = Path(tempfile.mkdtemp(prefix="vesper-"))
     try:
-        _build(temporary, nodes, edges, progress)
-        holdings = _map(temporary)
+        holdings = _build(temporary, nodes, edges, progress)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
@@ -75,8 +76,26 @@ def _open_uncached(nodes: Source, edges: Source, progress: Progress) -> DataHold
     return holdings
 
 
-def _build(folder: Path, nodes: Source, edges: Source, progress: Progress) -> None:
-    """Write the cache: ids and features, then the graph."""
+def _build(folder: Path, nodes: Source, edges: Source, progress: Progress) -> DataHoldings:
+    """Write the cache and map it.
+
+    Raises:
+        InputError: A table is refused.
+        VesperError: The cache cannot be written; the disk is full, say.
+    """
+    try:
+        _write(folder, nodes, edges, progress)
+    except OSError as error:
+        why = error.strerror or str(error).splitlines()[0]
+        raise VesperError(f"{folder.parent}: cannot be written ({why}); make room there") from None
+    holdings = _map(folder)
+    if holdings is None:
+        raise VesperError(f"{folder}: was changed while it was made; open the folder again")
+    return holdings
+
+
+def _write(folder: Path, nodes: Source, edges: Source, progress: Progress) -> None:
+    """Ids and features, then the graph."""
     ids = read_ids(nodes)
     if len(ids) == 0:
         raise InputError(f"{nodes.path}: expected at least one row, found none")
@@ -91,26 +110,29 @@ def _build(folder: Path, nodes: Source, edges: Source, progress: Progress) -> No
     (folder / "counts.json").write_text(json.dumps(asdict(counts)))
 
 
-def _map(folder: Path) -> DataHoldings:
-    """Map a finished cache into memory, read-only."""
-    with pa.memory_map(str(folder / "ids.arrow")) as source:
-        ids = pa.ipc.open_file(source).read_all().column("id").combine_chunks()
-    return DataHoldings(
-        ids=Ids(ids),
-        features=np.load(folder / "features.npy", mmap_mode="r"),
-        graph=Graph(
-            indptr=np.load(folder / "indptr.npy", mmap_mode="r"),
-            neighbors=np.load(folder / "neighbors.npy", mmap_mode="r"),
-        ),
-        counts=EdgeCounts(**json.loads((folder / "counts.json").read_text())),
-    )
+def _map(folder: Path) -> DataHoldings | None:
+    """Map a finished cache into memory, read-only; None when it is damaged."""
+    try:
+        with pa.memory_map(str(folder / "ids.arrow")) as source:
+            ids = pa.ipc.open_file(source).read_all().column("id").combine_chunks()
+        indptr = np.load(folder / "indptr.npy", mmap_mode="r")
+        neighbors = np.load(folder / "neighbors.npy", mmap_mode="r")
+        features = np.load(folder / "features.npy", mmap_mode="r")
+        counts = EdgeCounts(**json.loads((folder / "counts.json").read_text()))
+    except (OSError, ValueError, TypeError, KeyError, EOFError, pa.ArrowInvalid):
+        return None
+    if not len(ids) == len(features) == len(indptr) - 1 or indptr[-1] != len(neighbors):
+        return None
+    graph = Graph(indptr=indptr, neighbors=neighbors)
+    return DataHoldings(ids=Ids(ids), features=features, graph=graph, counts=counts)
 
 
 def _key(*sources: Source) -> str:
     digest = hashlib.sha256(f"vesper graph cache {FORMAT}".encode())
     for source in sources:
         stat = source.path.stat()
-        digest.update(f"|{source.path.name}|{stat.st_size}|{stat.st_mtime_ns}|".encode())
+        digest.update(f"|{source.path.name}|{stat.st_size}|".encode())
+        digest.update(f"{stat.st_mtime_ns}|{stat.st_ctime_ns}|".encode())
         with source.path.open("rb") as file:
             digest.update(file.read(4096))
             file.seek(max(0, stat.st_size - 4096))
@@ -120,11 +142,13 @@ def _key(*sources: Source) -> str:
 
 def _move_into_place(partial: Path, cached: Path) -> None:
     """Publish the cache in one step and remove those of older tables."""
-    try:
-        os.replace(partial, cached)
-    except OSError:
-        if not cached.is_dir():  # otherwise another process was first, with the same content
-            raise
     for old in cached.parent.iterdir():
-        if old != cached and not old.name.startswith("partial-"):
+        if not old.name.startswith("partial-") and (old != cached or _map(cached) is None):
             shutil.rmtree(old, ignore_errors=True)
+    with suppress(OSError):  # another process was first, with the same content
+        os.replace(partial, cached)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()

@@ -87,8 +87,11 @@ class Ids:
 
     def find_texts(self, texts: Sequence[str]) -> Positions:
         """Give the positions of ids written as text, as they cross between the parties."""
-        wanted: Column = pa.array(texts, type=pa.large_string())
-        return self.positions(wanted.cast(pa.int64()) if self.are_integers else wanted)
+        return self.positions_of_texts(pa.array(texts, type=pa.large_string()))
+
+    def positions_of_texts(self, wanted: Column) -> Positions:
+        """Give the position of each id written as text, -1 where it is no node."""
+        return self.positions(numbers_of(wanted) if self.are_integers else wanted)
 
     def take(self, positions: Iterable[int]) -> list[Any]:
         """Give the ids at these positions as Python values."""
@@ -100,8 +103,9 @@ def read_ids(source: Source, column: str = "id") -> Ids:
     source.require(column)
     chunks = [batch.column(0) for batch in source.batches([column])]
     values = as_ids(_combined(chunks), source, column)
-    if source.is_csv and _all_integers(values):
-        values = values.cast(pa.int64())
+    if source.is_csv and len(values):
+        numbers = numbers_of(values)
+        values = values if numbers.null_count else numbers
     counts = pc.value_counts(values)
     repeated = counts.filter(pc.greater(counts.field("counts"), pa.scalar(1))).field("values")
     if len(repeated):
@@ -119,7 +123,7 @@ def as_ids(values: Column, source: Source, column: str, *, first_row: int = 0) -
         values, kind = values.cast(kind.value_type), kind.value_type
     if pa.types.is_integer(kind):
         target: pa.DataType = pa.int64()
-    elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    elif is_text(kind):
         target = pa.large_string()
     else:
         raise InputError(
@@ -151,9 +155,7 @@ def match_ids(
     if pa.types.is_integer(values.type) == like.are_integers:
         return values
     if source.is_csv:
-        is_number = pc.match_substring_regex(values, _INTEGER)
-        numbers: Column = pc.if_else(is_number, values, None).cast(pa.int64())
-        return numbers
+        return numbers_of(values)
     expected, got = ("whole numbers", "text") if like.are_integers else ("text", "whole numbers")
     raise InputError(
         f"{source.path}, column {column}: expected {expected} like the node ids, got {got}; "
@@ -161,18 +163,36 @@ def match_ids(
     )
 
 
-_INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
-"""Numbers as a program writes them; `007`, `+7` and `7.0` stay text, so no two ids are merged."""
+_INTEGER = r"^(0|-?[1-9][0-9]{0,18})$"
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 
 
-def _all_integers(values: Column) -> bool:
-    return bool(pc.all(pc.match_substring_regex(values, _INTEGER)).as_py())
+def numbers_of(texts: Column) -> Column:
+    """Read text as whole numbers of 64 bits; null where it is none as a program writes it.
+
+    `007`, `+7` and `7.0` are none, so that no two ids are merged.
+    """
+    candidates = pc.if_else(pc.match_substring_regex(texts, _INTEGER), texts, None)
+    try:
+        numbers: Column = candidates.cast(pa.int64())
+    except pa.ArrowInvalid:  # nineteen digits may or may not fit
+        wide = [None if text is None else int(text) for text in candidates.to_pylist()]
+        fitting = [k if k is not None and _SMALLEST <= k <= _LARGEST else None for k in wide]
+        numbers = pa.array(fitting, type=pa.int64())
+    return numbers
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column holds text, in any of the ways a program writes it."""
+    return (
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
 
 
 def _combined(chunks: Sequence[Column]) -> Column:
     if not chunks:
         return pa.array([], type=pa.int64())
     array = pa.chunked_array(chunks)
-    if pa.types.is_string(array.type):
+    if is_text(array.type):
         array = array.cast(pa.large_string())  # one chunk may pass 2 GiB
     return array.combine_chunks()

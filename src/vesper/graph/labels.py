@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vesper.errors import InputError, first_three
-from vesper.graph.ids import Ids, read_ids
+from vesper.graph.ids import Ids, is_text, read_ids
 from vesper.graph.source import Column, Source, open_source
 
 SPLITS = ("train", "val", "test")
@@ -20,14 +20,16 @@ class LabelHoldings:
     """What the label party holds, row by row.
 
     Args:
+        path: the table, for messages.
         ids: one id a labelled node.
         classes: the distinct labels, ascending; `labels` are positions in it.
         labels: (num_labels,) class numbers.
         splits: (num_labels,) 0 for train, 1 for val, 2 for test.
     """
 
+    path: Path
     ids: Ids
-    classes: tuple[int | str, ...]
+    classes: tuple[int | float | str, ...]
     labels: NDArray[np.int64]
     splits: NDArray[np.int8]
 
@@ -36,15 +38,24 @@ class LabelHoldings:
         return np.flatnonzero(self.splits == SPLITS.index(split))
 
 
-def open_labels(folder: Path) -> LabelHoldings:
-    """Read `folder/labels.parquet` (or .csv) whole."""
+def open_labels(folder: Path, *, decimals: bool = False) -> LabelHoldings:
+    """Read `folder/labels.parquet` (or .csv) whole.
+
+    Args:
+        folder: the label party's.
+        decimals: labels may be numbers with decimals; `classes` are then the distinct numbers.
+    """
     source = open_source(folder, "labels")
     source.require("id", "label", "split")
     ids = read_ids(source)
     if len(ids) == 0:
         raise InputError(f"{source.path}: expected at least one row, found none")
-    classes, labels = _labels(_column(source, "label"), source, ids)
+    values = _column(source, "label")
+    if decimals:
+        values = _with_decimals(values, source)
+    classes, labels = _labels(values, source, ids, decimals=decimals)
     return LabelHoldings(
+        path=source.path,
         ids=ids,
         classes=classes,
         labels=labels,
@@ -57,21 +68,25 @@ def _column(source: Source, name: str) -> Column:
     kind = source.schema.field(name).type
     if pa.types.is_dictionary(kind):
         values = values.cast(kind.value_type)
+    if is_text(values.type):
+        values = values.cast(pa.large_string())
     return values.combine_chunks()
 
 
 def _labels(
-    values: Column, source: Source, ids: Ids
-) -> tuple[tuple[int | str, ...], NDArray[np.int64]]:
+    values: Column, source: Source, ids: Ids, *, decimals: bool
+) -> tuple[tuple[int | float | str, ...], NDArray[np.int64]]:
     _refuse(values.is_null(), source, "label", "have no label; leave these rows out", ids)
     kind = values.type
     if pa.types.is_boolean(kind):
         values = values.cast(pa.int64())
+    elif decimals and pa.types.is_float64(kind):
+        _refuse(pc.invert(pc.is_finite(values)), source, "label", "have no finite label", ids)
     elif source.is_csv:
         is_number = pc.match_substring_regex(values, r"^-?[0-9]{1,18}$")
         if pc.all(is_number).as_py():
             values = values.cast(pa.int64())
-    elif not (pa.types.is_integer(kind) or pa.types.is_string(kind)):
+    elif not (pa.types.is_integer(kind) or is_text(kind)):
         raise InputError(f"{source.path}, column label: expected whole numbers or text, got {kind}")
     distinct = pc.unique(values)
     ordered = distinct.take(pc.sort_indices(distinct))
@@ -80,7 +95,23 @@ def _labels(
     return classes, np.asarray(codes.to_numpy(), dtype=np.int64)
 
 
+def _with_decimals(values: Column, source: Source) -> Column:
+    """Make numbers of decimals; whole numbers and text stay what they are."""
+    if pa.types.is_floating(values.type):
+        values = values.cast(pa.float64())
+    elif source.is_csv:
+        is_number = pc.match_substring_regex(values, r"^-?[0-9]+([.][0-9]+)?([eE][-+]?[0-9]+)?$")
+        is_whole = pc.match_substring_regex(values, r"^-?[0-9]+$")
+        if pc.all(is_number).as_py() and not pc.all(is_whole).as_py():
+            values = values.cast(pa.float64())
+    return values
+
+
 def _splits(values: Column, source: Source, ids: Ids) -> NDArray[np.int8]:
+    if not (is_text(values.type) or pa.types.is_integer(values.type)):
+        raise InputError(
+            f"{source.path}, column split: expected {', '.join(SPLITS)}, got {values.type}"
+        )
     codes: Column = pc.index_in(values.cast(pa.string()), value_set=pa.array(SPLITS))
     wrong = codes.is_null()
     _refuse(wrong, source, "split", f"are none of {', '.join(SPLITS)}", ids)

@@ -43,10 +43,12 @@ class Source:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Stream the named columns in file order."""
+        if not columns:
+            return
         try:
             if self.is_csv:
                 yield from _csv_batches(self.path, columns)
-            elif columns:
+            else:
                 # Read ahead by pages, not by files: a buffered file would sit in memory whole.
                 with pq.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 20) as file:
                     # Wide rows in smaller batches: memory follows cells, not rows.
@@ -59,10 +61,12 @@ class Source:
         """Refuse the table when one of these columns is missing, naming the nearest one."""
         for name in names:
             if name not in self.columns:
-                near = difflib.get_close_matches(name, self.columns, n=1, cutoff=0.5)
-                fix = f"rename '{near[0]}' to '{name}'" if near else f"add a column '{name}'"
+                written = {column.strip().lower(): column for column in self.columns}
+                near = difflib.get_close_matches(name, written, n=1, cutoff=0.5)
+                fix = f"rename '{written[near[0]]}' to" if near else "add a column"
                 raise InputError(
-                    f"{self.path}: expected a column '{name}', found {_listed(self.columns)}; {fix}"
+                    f"{self.path}: expected a column '{name}', found {_listed(self.columns)}; "
+                    f"{fix} '{name}'"
                 )
 
 
@@ -108,7 +112,8 @@ def _csv_schema(path: Path, head: bytes) -> pa.Schema:
     if head.startswith(_PARQUET_MAGIC) or b"\0" in head:
         raise InputError(f"{path}: the name says CSV, the content is binary")
     try:
-        with pa_csv.open_csv(path) as reader:
+        parse = pa_csv.ParseOptions(newlines_in_values=True)
+        with pa_csv.open_csv(path, parse_options=parse) as reader:
             names = reader.schema.names
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         raise InputError(_unreadable(path, error)) from None
@@ -123,7 +128,10 @@ def _csv_batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]
         null_values=[""],
     )
     read = pa_csv.ReadOptions(block_size=1 << 25)
-    with pa_csv.open_csv(path, read_options=read, convert_options=convert) as reader:
+    parse = pa_csv.ParseOptions(newlines_in_values=True)  # or a block may end within a text
+    with pa_csv.open_csv(
+        path, read_options=read, parse_options=parse, convert_options=convert
+    ) as reader:
         yield from reader
 
 

@@ -6,6 +6,7 @@ Degrees are private: a summary is printed at the data party and never crosses.
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from vesper.errors import InputError, first_three
 from vesper.graph.holdings import DataHoldings
@@ -71,16 +72,15 @@ def summarize(data: DataHoldings, labels: LabelHoldings | None) -> Summary:
 
 
 def refuse_unknown_labels(ids: Ids, labels: LabelHoldings) -> None:
-    """Refuse labels for ids that are no nodes."""
-    if ids.are_integers != labels.ids.are_integers:
-        kinds = {True: "whole numbers", False: "text"}
-        raise InputError(
-            f"labels, column id: expected {kinds[ids.are_integers]} like the node ids, "
-            f"got {kinds[labels.ids.are_integers]}; write both tables with the same kind of id"
-        )
-    unknown = np.flatnonzero(ids.positions(labels.ids.values) < 0)
+    """Refuse labels for ids that are no nodes; as in a run, ids meet as text."""
+    wanted = labels.ids.values
+    if ids.are_integers == labels.ids.are_integers:
+        positions = ids.positions(wanted)
+    else:
+        positions = ids.positions_of_texts(wanted.cast(pa.large_string()))
+    unknown = np.flatnonzero(positions < 0)
     if len(unknown):
         raise InputError(
-            f"labels, column id: {len(unknown)} rows label an id that is no node "
+            f"{labels.path}, column id: {len(unknown)} rows label an id that is no node "
             f"({first_three(labels.ids.take(unknown[:3]))}); drop these rows or add the nodes"
         )

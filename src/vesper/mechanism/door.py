@@ -1,6 +1,7 @@
 """The graph behind its door: what a method may ask of edges, and nothing else.
 
     ChargedDoor   charge the ledger, then release: certified
+    ClaimedDoor   noise as somebody else counts it, no ledger: never shown as certified
     OpenDoor      sums without noise, for epsilon = inf: no privacy
 
 A door knows its graph, the fingerprint made of that very graph, and the account of that
@@ -14,9 +15,10 @@ from numpy.typing import NDArray
 
 from vesper.graph.graph import Graph
 from vesper.mechanism.fingerprint import fingerprint
-from vesper.mechanism.grid import STEPS, to_grid
+from vesper.mechanism.grid import STEPS, from_grid, to_grid
 from vesper.mechanism.neighbor_sum import NeighborSum
 from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.perturbed_graph import Perturbation, release_graph
 from vesper.mechanism.release import release
 from vesper.privacy.account import Account, open_account
 from vesper.privacy.budget import Budget
@@ -32,6 +34,12 @@ class Door(Protocol):
 
     def release(self, messages: Rows, *, noise_std: float) -> Rows:
         """Sum `messages` (num_nodes, width), rows of norm at most 1, over neighbours, for all."""
+
+    def perturb(self, perturbation: Perturbation | None) -> Graph:
+        """Give a graph of noisy edges; anything may be done with it. None: without noise."""
+
+    def spent(self) -> str:
+        """Say what was spent of the budget, for people to see."""
 
     def uncertified_graph(self) -> Graph:
         """Give the graph itself, to methods that certify nothing."""
@@ -53,6 +61,7 @@ class ChargedDoor:
     ) -> None:
         self._graph, self._noise, self._run = graph, noise, run
         name = fingerprint(graph, key=key_of(ledger))
+        self._said = (-1.0, "")
         self.account: Account = open_account(ledger, name, num_nodes=graph.num_nodes, budget=budget)
 
     def release(self, messages: Rows, *, noise_std: float) -> Rows:
@@ -70,8 +79,56 @@ class ChargedDoor:
             noise=self._noise,
         )
 
+    def spent(self) -> str:
+        """Say what was spent of the budget."""
+        entries = float(self.account.spent_mu_squared)
+        if entries != self._said[0]:  # the conversion takes milliseconds, steps do too
+            budget = self.account.budget
+            limit = "" if budget is None else f" of {budget.epsilon:g}"
+            self._said = entries, f"epsilon {self.account.spent_epsilon():.3g}{limit}"
+        return self._said[1]
+
+    def perturb(self, perturbation: Perturbation | None) -> Graph:
+        """Charge for a graph of noisy edges, then make it."""
+        if perturbation is None:
+            raise ValueError("a charged door gives no graph without noise")
+        perturbation.refuse_many(self._graph.num_nodes)  # before paying
+        receipt = self.account.charge(perturbation.event, None, run=self._run)
+        return release_graph(
+            self._graph,
+            perturbation,
+            receipt=receipt,
+            fingerprint=self.account.graph,
+            noise=self._noise,
+        )
+
     def uncertified_graph(self) -> Graph:
-        """Give the graph itself: what is computed from it is not covered by the account."""
+        """Refuse: what is computed from the graph itself is not covered by the account."""
+        raise ValueError("a charged door gives releases only, not the graph")
+
+
+class ClaimedDoor:
+    """Noisy sums that no account knows of: for baselines that count in another way."""
+
+    def __init__(self, graph: Graph, *, noise: NoiseSource) -> None:
+        self._graph, self._noise = graph, noise
+
+    def release(self, messages: Rows, *, noise_std: float) -> Rows:
+        """Sum and add the noise asked for."""
+        values = NeighborSum().aggregate(self._graph, to_grid(messages), None)
+        self._noise.add_gaussian_to(values, scale=STEPS * noise_std)
+        return from_grid(values)  # (num_nodes, width)
+
+    def spent(self) -> str:
+        """Nothing that an account knows of."""
+        return ""
+
+    def perturb(self, perturbation: Perturbation | None) -> Graph:
+        """Refuse: noisy edges are always certified."""
+        raise ValueError("a claimed door makes no graph of noisy edges, expected a charged one")
+
+    def uncertified_graph(self) -> Graph:
+        """Give the graph itself."""
         return self._graph
 
 
@@ -86,7 +143,17 @@ class OpenDoor:
         if noise_std != 0:
             raise ValueError(f"an open door adds no noise, expected noise_std=0, got {noise_std}")
         sums = NeighborSum().aggregate(self._graph, to_grid(messages), None)
-        return sums.astype(np.float32) / np.float32(STEPS)  # (num_nodes, width)
+        return from_grid(sums)  # (num_nodes, width)
+
+    def spent(self) -> str:
+        """Nothing that an account knows of."""
+        return ""
+
+    def perturb(self, perturbation: Perturbation | None) -> Graph:
+        """Give the graph as it is."""
+        if perturbation is not None:
+            raise ValueError("an open door adds no noise to edges, expected none to be asked for")
+        return self._graph
 
     def uncertified_graph(self) -> Graph:
         """Give the graph itself."""

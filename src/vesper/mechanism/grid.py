@@ -14,6 +14,9 @@ from vesper.errors import InputError
 STEPS = 64
 """Grid steps in one unit."""
 
+ROWS = 1 << 14
+"""Rows worked on at a time: what is made on the way is small, however large the graph."""
+
 Messages = NDArray[np.int8]
 
 
@@ -30,16 +33,36 @@ def to_grid(messages: NDArray[np.float32]) -> Messages:
     >>> to_grid(np.array([[0.6, -0.8], [0.0, 0.0]], dtype=np.float32)).tolist()
     [[38, -51], [0, 0]]
     """
+    grid: Messages = np.empty(messages.shape, dtype=np.int8)  # (num_nodes, width)
+    for start in range(0, len(messages), ROWS):
+        grid[start : start + ROWS] = _rounded(messages[start : start + ROWS])
+    refuse_long(grid)
+    return grid
+
+
+def from_grid(values: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Give values / STEPS *in the same memory*: the whole numbers are gone afterwards.
+
+    >>> from_grid(np.array([[32, -160]], dtype=np.int32)).tolist()
+    [[0.5, -2.5]]
+    """
+    units = values.view(np.float32)  # (num_receivers, width)
+    for start in range(0, len(values), ROWS):
+        block = slice(start, start + ROWS)
+        units[block] = values[block].astype(np.float32) / np.float32(STEPS)
+    return units
+
+
+def _rounded(messages: NDArray[np.float32]) -> Messages:
     if not np.isfinite(messages).all():
         raise InputError("Expected finite messages; the model that makes them has diverged.")
-    norms = np.sqrt(np.square(messages, dtype=np.float64).sum(axis=1))  # (num_nodes,)
-    if len(norms) and norms.max() > 1 + 1e-5:
+    norms = np.sqrt(np.square(messages, dtype=np.float64).sum(axis=1))  # (rows,)
+    if norms.max() > 1 + 1e-5:
         raise InputError(f"Expected messages of norm at most 1, got {norms.max():.6g}.")
-    grid: Messages = np.trunc(messages * np.float32(STEPS)).astype(np.int8)  # (num_nodes, width)
+    grid: Messages = np.trunc(messages * np.float32(STEPS)).astype(np.int8)  # (rows, width)
     for row in np.flatnonzero(squares(grid) > STEPS**2):
         largest = int(np.abs(grid[row]).argmax())
         grid[row, largest] -= np.sign(grid[row, largest])
-    refuse_long(grid)
     return grid
 
 

@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 from vesper.errors import VesperError
 
 TABLE_BITS = 128
-GUIDE_BITS = 16
+FEW_GUIDE_BITS, MANY_GUIDE_BITS = 14, 18
+MANY_THRESHOLDS = 1 << 15
+"""From here on a guide that fits the nearest caches would leave too far to walk."""
 LAST_WORD = np.uint64(2**64 - 1)
 
 
@@ -44,13 +46,15 @@ class Table:
         high: (2 * offset,) first 64 bits of each threshold, rounded down.
         low: (2 * offset,) next 64 bits.
         offset: the largest magnitude in the table.
-        guide: (65536,) how many thresholds lie surely below, by the first 16 bits of U.
+        guide: how many thresholds lie surely below, by the first bits of U.
+        shift: how many of the 64 bits of U the guide does not look at.
     """
 
     high: NDArray[np.uint64]
     low: NDArray[np.uint64]
     offset: int
     guide: NDArray[np.int32]
+    shift: np.uint64
 
 
 @lru_cache(maxsize=16)
@@ -69,9 +73,11 @@ def table_of(law: Law) -> Table:
     at_upper_edge = (low > LAST_WORD - 2) & (high < LAST_WORD)
     if (at_lower_edge | at_upper_edge).any():
         raise VesperError(f"{law}: a threshold lies on the edge of a word; change the noise a bit")
-    starts = np.arange(1 << GUIDE_BITS, dtype=np.uint64) << np.uint64(64 - GUIDE_BITS)
+    guide_bits = MANY_GUIDE_BITS if len(high) >= MANY_THRESHOLDS else FEW_GUIDE_BITS
+    shift = np.uint64(64 - guide_bits)
+    starts = np.arange(1 << guide_bits, dtype=np.uint64) << shift
     guide = np.searchsorted(high, starts, side="left").astype(np.int32)
-    return Table(high=high, low=low, offset=len(pmf) - 1, guide=guide)
+    return Table(high=high, low=low, offset=len(pmf) - 1, guide=guide, shift=shift)
 
 
 def decide(law: Law, first: int, more: Callable[[], int]) -> int:

@@ -82,7 +82,9 @@ class NoiseSource:
             for start in range(0, len(flat), BLOCK):
                 block = flat[start : start + BLOCK]
                 bits = self._bits(len(block))  # (draws,)
-                num_ties = add_draws(bits, table.high, table.guide, table.offset, block, self._ties)
+                num_ties = add_draws(
+                    bits, table.high, table.guide, table.shift, table.offset, block, self._ties
+                )
                 tied = [(int(k), int(bits[k])) for k in self._ties[:num_ties]]  # before more bits
                 for k, first in tied:
                     block[k] += decide(law, first, lambda: int(self._bits(1)[0]))

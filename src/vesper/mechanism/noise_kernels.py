@@ -10,6 +10,7 @@ def add_draws(
     bits: NDArray[np.uint64],
     high: NDArray[np.uint64],
     guide: NDArray[np.int32],
+    shift: np.uint64,
     offset: int,
     out: NDArray[np.int32],
     ties: NDArray[np.int64],
@@ -23,7 +24,7 @@ def add_draws(
     last = len(high) - 1
     for k in range(len(out)):
         uniform = bits[k]
-        at = guide[uniform >> np.uint64(48)]
+        at = guide[uniform >> shift]
         while at <= last and uniform > high[at]:
             at += 1
         if at <= last and uniform == high[at]:

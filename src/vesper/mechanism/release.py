@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
-from vesper.mechanism.grid import STEPS, Messages, refuse_long
+from vesper.mechanism.grid import STEPS, Messages, from_grid, refuse_long
 from vesper.mechanism.neighbor_sum import NeighborSum
 from vesper.mechanism.noise import NoiseSource
 from vesper.privacy.events import GaussianRelease
@@ -48,4 +48,4 @@ def release(
     receipt.spend(event=event, receivers=encode(receivers, graph.num_nodes), graph=fingerprint)
     values = NeighborSum().aggregate(graph, messages, receivers)  # (num_receivers, width)
     noise.add_gaussian_to(values, scale=STEPS * event.noise_std)
-    return values.astype(np.float32) / np.float32(STEPS)
+    return from_grid(values)

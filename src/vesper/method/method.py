@@ -32,6 +32,10 @@ class Promise:
     delta: float | None
     noise_stds: tuple[float, ...]
     """Of each release or layer, in order."""
+    releases: int | None = None
+    """How many, where they have no noise_std each."""
+    worth_epsilon: float | None = None
+    """What noise that is claimed for really certifies, where that is known."""
 
 
 class Method(Protocol):

@@ -10,7 +10,7 @@ class MlpMethod(VesperMethod):
 
     name = "mlp"
 
-    def hops(self, config: Config) -> int:
+    def hops(self, config: Config, sizes: Sizes) -> int:
         """None, whatever is asked for."""
         return 0
 

@@ -14,9 +14,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from vesper.errors import InputError
 from vesper.graph.features import Features
 from vesper.mechanism.door import Door
-from vesper.model.messages import messages_of
+from vesper.method.columns import Columns, columns_of, columns_of_sums
+from vesper.model.messages import damp, messages_of
 from vesper.model.pre import PrivateRepresentationExtractor
 from vesper.model.scaling import Scaling
 from vesper.party.representation import Nodes
@@ -37,15 +39,17 @@ class ProgressiveRepresentation:
         door: Door,
         noise_stds: Sequence[float],
         degree_share: float,
+        aggregator: str = "gin",
     ) -> None:
         self._extractor, self._scaling, self._features = extractor, scaling, features
         self._door, self._noise_stds, self._degree_share = door, noise_stds, degree_share
+        self._aggregator = aggregator
         self._speakers: Nodes = np.zeros(0, dtype=np.int64)
         self._voices = torch.zeros(0, extractor.num_classes)
         self._stage = 0
         self._logits: list[Tensor] = []  # a stage: (num_nodes, num_classes), frozen
         self._released: list[Tensor] = []  # a hop: (num_nodes, message_width)
-        self._scales: list[Tensor] = []  # a hop: (message_width,)
+        self._scales: list[Tensor] = []  # a hop, and their sum: (message_width,)
 
     @property
     def module(self) -> nn.Module:
@@ -62,10 +66,14 @@ class ProgressiveRepresentation:
             self._logits.append(self._newest_of_all())
             beliefs = self._logits[-1].softmax(dim=1)  # (num_nodes, num_classes)
             beliefs[self._speakers] = self._voices
-            messages = messages_of(beliefs, degree_share=self._degree_share).numpy()
-            z = self._door.release(messages, noise_std=self._noise_stds[stage - 1])
+            messages = messages_of(beliefs, degree_share=self._degree_share)
+            if self._aggregator == "gcn" and self._released:
+                messages = damp(messages, self._noisy_degrees())
+            z = self._door.release(messages.numpy(), noise_std=self._noise_stds[stage - 1])
             self._released.append(torch.from_numpy(z))
-            self._scales.append(torch.from_numpy(np.sqrt(np.square(z).mean(axis=0)) + 1e-6))
+            self._scales = [size_of(each) for each in self._released]
+            if stage > 1:
+                self._scales.append(size_of(torch.stack(self._released).sum(dim=0)))
         self._stage = stage
 
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
@@ -76,6 +84,15 @@ class ProgressiveRepresentation:
         stages += [torch.zeros_like(newest)] * (self._extractor.hops - self._stage)
         return torch.stack(stages, dim=2)
 
+    def columns(self) -> Columns:
+        """All releases and the logits of all stages so far, of all nodes: what may leave."""
+        logits = [*self._logits, self._newest_of_all()]
+        columns = columns_of("stage0", logits[0].numpy())
+        for hop, z in enumerate(self._released, start=1):
+            columns |= columns_of_sums(hop, z.numpy(), degree_share=self._degree_share)
+            columns |= columns_of(f"stage{hop}", logits[hop].numpy())
+        return columns
+
     def _newest(self, nodes: Nodes) -> Tensor:
         if self._stage == 0:
             raw = torch.from_numpy(self._features[nodes].astype(np.float32))
@@ -83,6 +100,13 @@ class ProgressiveRepresentation:
         rows = torch.from_numpy(nodes)
         released = [z[rows] for z in self._released]
         return self._extractor.with_releases(self._logits[0][rows], released, self._scales)
+
+    def _noisy_degrees(self) -> Tensor:
+        """Degrees as the releases so far tell them: (num_nodes,)."""
+        if self._degree_share == 0:
+            raise InputError("aggregator: 'gcn' needs degree_share > 0, got 0")
+        sums = torch.stack([z[:, 0] for z in self._released])  # (hops so far, num_nodes)
+        return sums.mean(dim=0) / self._degree_share
 
     @torch.no_grad()
     def _newest_of_all(self) -> Tensor:
@@ -92,3 +116,8 @@ class ProgressiveRepresentation:
     def _blocks(self) -> Iterator[Nodes]:
         for start in range(0, len(self._features), ROWS):
             yield np.arange(start, min(start + ROWS, len(self._features)))
+
+
+def size_of(released: Tensor) -> Tensor:
+    """Root mean square of each column: (num_nodes, message_width) -> (message_width,)."""
+    return released.square().mean(dim=0).sqrt() + 1e-6

@@ -26,14 +26,19 @@ class PrivacySettings(Settings):
     """Releases, or layers of the paper's plan; None lets the method choose from epsilon."""
     first_share: float | None = Field(default=None, gt=0, lt=1)
     """Share of the budget that the first of several hops gets; None for equal shares."""
-    accounting: Literal["exact", "as-published"] = "exact"
-    """`as-published` counts as the authors of a baseline did; then nothing is certified."""
+    accounting: Literal["exact", "as-published", "theorem-1"] = "exact"
+    """`as-published` counts as the authors of a baseline did, `theorem-1` as the paper counts for
+    them; then nothing is certified."""
     max_degree: int = Field(default=20, ge=1)
     """D of the paper's plan: neighbours sampled a layer."""
     min_degree: int = Field(default=5, ge=1)
     """D_min of the paper's truncated GCN."""
     clip: float = Field(default=1.0, gt=0)
     """C of VFGNN: norm to which aggregated embeddings are clipped."""
+    aggregator: Literal["gin", "gcn"] = "gin"
+    """How neighbours weigh: `gin` all alike, `gcn` less the more neighbours they have."""
+    spectral_norm: Literal["estimated", "exact"] = "estimated"
+    """Operator norms in the paper's plan: one power iteration, as printed, or singular values."""
 
 
 class RunSettings(Settings):
@@ -58,10 +63,13 @@ class RunSettings(Settings):
     steps: int | None = Field(default=None, ge=1)
     """Time steps in the features of a sequence encoder: num_features = steps x step width."""
     decoder: Literal["concat", "gru"] = "concat"
+    task: Literal["auto", "classification", "regression", "ranking"] = "auto"
+    """What labels are: classes, numbers to predict, or numbers whose order counts. `auto`:
+    classes, unless labels have decimals."""
     class_weights: Literal["none", "balanced"] = "none"
     """`balanced`: rare classes count more in the loss, scores are calibrated back."""
-    degree_share: float = Field(default=0.5, ge=0, le=1)
-    """How much of a message is the constant that sums to the degree."""
+    degree_share: float | None = Field(default=None, ge=0, le=1)
+    """How much of a message is the constant that sums to the degree; None: from public sizes."""
     label_messages: bool = True
     """Training nodes send their label instead of a guess; the data party then learns the labels of
     training nodes. Off: it learns of them only what gradients tell."""
@@ -77,3 +85,12 @@ class Config(Settings):
     def contract(self) -> str:
         """Digest of everything both sides must agree on."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+
+
+def batch_size_of(run: RunSettings, *, num_train: int) -> int:
+    """Batch size asked for, or an eighth of the training nodes within 256 and 1024.
+
+    >>> [batch_size_of(RunSettings(), num_train=n) for n in (1_000, 4_000, 10**6)]
+    [256, 500, 1024]
+    """
+    return run.batch_size or min(max(num_train // 8, 256), 1024)

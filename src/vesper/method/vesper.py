@@ -5,43 +5,57 @@ from collections.abc import Mapping
 from vesper.graph.features import Features
 from vesper.mechanism.door import Door
 from vesper.method.budgeting import certified
+from vesper.method.choices import degree_share_for, hops_for
 from vesper.method.method import Promise, Sizes
 from vesper.method.progressive import ProgressiveRepresentation
 from vesper.method.settings import Config
 from vesper.model.decoder import CorrectingDecoder
-from vesper.model.encoder import MlpEncoder
+from vesper.model.encoders import EncoderFactory, make_encoder
 from vesper.model.pre import PrivateRepresentationExtractor
 from vesper.model.scaling import Scaling
 from vesper.party.representation import Representation
 
 
 class VesperMethod:
-    """Edges only through `Door.release`."""
+    """Edges only through `Door.release`.
+
+    Args:
+        encoders: makes the encoder; any module that sees no edge will do.
+    """
 
     name = "vesper"
     defaults: Mapping[str, object] = {}
 
-    def hops(self, config: Config) -> int:
-        """As asked for, or from epsilon: a second hop pays only when the first is not drowned."""
-        if config.privacy.hops is not None:
-            return config.privacy.hops
-        return 2
+    def __init__(self, encoders: EncoderFactory = make_encoder) -> None:
+        self._encoders = encoders
+
+    def hops(self, config: Config, sizes: Sizes) -> int:
+        """As asked for, or from epsilon and public sizes."""
+        return hops_for(config.privacy, sizes)
 
     def promise(self, config: Config, sizes: Sizes) -> Promise:
         """Split the budget over the hops."""
-        return certified(config.privacy, sizes, releases=self.hops(config))
+        return certified(config.privacy, sizes, releases=self.hops(config, sizes))
 
     def stages(self, config: Config, sizes: Sizes) -> int:
         """One more than releases."""
-        return self.hops(config) + 1
+        return self.hops(config, sizes) + 1
 
     def data_side(
         self, config: Config, sizes: Sizes, *, features: Features, door: Door
     ) -> Representation:
         """Encoder and heads, on releases."""
-        run, hops = config.run, self.hops(config)
+        run, hops = config.run, self.hops(config, sizes)
         scaling = Scaling(features)
-        encoder = MlpEncoder(scaling.width, width=run.width, dropout=run.dropout, seed=run.seed + 2)
+        encoder = self._encoders(
+            run.encoder,
+            num_inputs=scaling.width,
+            num_features=sizes.num_features,
+            steps=run.steps,
+            width=run.width,
+            dropout=run.dropout,
+            seed=run.seed + 2,
+        )
         extractor = PrivateRepresentationExtractor(
             encoder,
             encoding_width=run.width,
@@ -57,7 +71,8 @@ class VesperMethod:
             features=features,
             door=door,
             noise_stds=self.promise(config, sizes).noise_stds,
-            degree_share=run.degree_share,
+            degree_share=degree_share_for(run, sizes),
+            aggregator=config.privacy.aggregator,
         )
 
     def label_side(self, config: Config, sizes: Sizes) -> CorrectingDecoder:

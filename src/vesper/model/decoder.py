@@ -68,7 +68,7 @@ class CorrectingDecoder(nn.Module):
         return self
 
     def decode(self, embeddings: Tensor, stage: int) -> Tensor:
-        """(B, num_classes, stages) -> (B, num_classes); later stages than this are not looked at."""
+        """(B, num_classes, stages) -> (B, num_classes); stages after this one are not read."""
         known = torch.zeros_like(embeddings)
         known[:, :, : stage + 1] = embeddings[:, :, : stage + 1]
         return embeddings[:, :, stage] + self.correction.decode(known, stage)

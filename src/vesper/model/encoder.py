@@ -31,9 +31,15 @@ class MlpEncoder(nn.Module):
 
 
 def initialize(module: nn.Module, seed: int) -> None:
-    """Draw every weight from one seeded generator: uniform within 1 / sqrt(inputs)."""
+    """Draw every weight from one seeded generator: uniform within 1 / sqrt(inputs).
+
+    Normalisations start as they are made, with weight 1 and bias 0.
+    """
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for weight in module.parameters():
             bound = weight.shape[-1] ** -0.5
             weight.uniform_(-bound, bound, generator=generator)
+    for part in module.modules():
+        if isinstance(part, nn.BatchNorm1d | nn.LayerNorm):
+            part.reset_parameters()

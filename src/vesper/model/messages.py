@@ -24,6 +24,18 @@ def messages_of(beliefs: Tensor, *, degree_share: float) -> Tensor:
     return torch.cat([constant, (1 - degree_share**2) ** 0.5 * centred], dim=1)
 
 
+def damp(messages: Tensor, noisy_degrees: Tensor) -> Tensor:
+    """Shorten the messages of nodes with many neighbours, as a GCN does (claim S-GCN-RELEASED).
+
+        message[u] * min(1, sqrt((m + 1) / (d_u + 1))),    m the median of the noisy degrees
+
+    The degrees come from an earlier release; a receiver is normalised after the noise, by
+    `describe`. Rows never get longer.
+    """
+    degrees = noisy_degrees.clamp(min=0) + 1  # (num_nodes,)
+    return messages * (degrees.median() / degrees).sqrt().clamp(max=1)[:, None]
+
+
 def describe(released: Tensor, scale: Tensor) -> Tensor:
     """Released sums as inputs: scaled, and their direction; (B, 2 * message_width).
 

@@ -1,7 +1,11 @@
 """What the label party wants: a loss to train with, a metric to judge by.
 
-loss    = mean over roots of weight[y] * -log softmax(scores)[y]
-metric  = accuracy for many classes, area under the ROC curve for two (in percent)
+loss        = sum over roots of weight[y] * -log softmax(scores)[y] / sum of weight[y]
+calibrated  = scores - log weight                        weight[y] = 1, or num_train / (C count[y])
+metric      = accuracy for many classes, area under the ROC curve for two (in percent)
+
+Weights make a rare class count as much as a common one; a model that fits the weighted loss has
+posteriors that are proportional to weight[y] p(y), so that taking the weights out again gives p(y).
 """
 
 from typing import Protocol
@@ -14,6 +18,9 @@ from torch.nn import functional as F
 
 from vesper.model.metric import evaluate, metric_name
 
+Rows = NDArray[np.int64]
+Scores = NDArray[np.float64]
+
 
 class Objective(Protocol):
     """Targets, and how scores are held against them."""
@@ -21,32 +28,62 @@ class Objective(Protocol):
     outputs: int
     metric: str
 
-    def loss(self, scores: Tensor, rows: NDArray[np.int64]) -> Tensor:
+    def loss(self, scores: Tensor, rows: Rows) -> Tensor:
         """Loss of (B, outputs) scores of these rows."""
 
-    def evaluate(self, scores: NDArray[np.float64], rows: NDArray[np.int64]) -> float:
+    def evaluate(self, scores: Scores, rows: Rows) -> float:
         """Metric of the scores of these rows; more is better."""
 
-    def voices(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    def predict(self, scores: Scores) -> Scores:
+        """Calibrated probabilities (B, outputs), or expected numbers (B,)."""
+
+    def voices(self, rows: Rows) -> NDArray[np.float32]:
         """What these rows would say of themselves: (rows, outputs), each a distribution."""
 
 
 class Classification:
-    """Labels are class numbers."""
+    """Labels are class numbers.
 
-    def __init__(self, labels: NDArray[np.int64], num_classes: int) -> None:
+    Args:
+        labels: (num_labels,) class numbers, training rows first.
+        num_classes: how many classes there are.
+        num_train: how many rows are for training; weights are made of these.
+        balanced: rare classes count more in the loss.
+    """
+
+    def __init__(
+        self,
+        labels: NDArray[np.int64],
+        num_classes: int,
+        *,
+        num_train: int | None = None,
+        balanced: bool = False,
+    ) -> None:
         self._labels = labels
         self.outputs, self.metric = num_classes, metric_name(num_classes)
+        counts = np.bincount(labels[:num_train], minlength=num_classes)  # (num_classes,)
+        weights = np.ones(num_classes)
+        if balanced:
+            weights = counts.sum() / (num_classes * np.maximum(counts, 1))
+        self._log_weights = np.log(weights)
+        self._weights = torch.from_numpy(weights.astype(np.float32)) if balanced else None
 
-    def loss(self, scores: Tensor, rows: NDArray[np.int64]) -> Tensor:
+    def loss(self, scores: Tensor, rows: Rows) -> Tensor:
         """Cross-entropy."""
-        return F.cross_entropy(scores, torch.from_numpy(self._labels[rows]))
+        return F.cross_entropy(scores, torch.from_numpy(self._labels[rows]), weight=self._weights)
 
-    def evaluate(self, scores: NDArray[np.float64], rows: NDArray[np.int64]) -> float:
+    def evaluate(self, scores: Scores, rows: Rows) -> float:
         """Accuracy, or area under the curve."""
-        return evaluate(scores, self._labels[rows])
+        return evaluate(scores - self._log_weights, self._labels[rows])
 
-    def voices(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    def predict(self, scores: Scores) -> Scores:
+        """Calibrated probabilities: (B, num_classes)."""
+        logits = scores - self._log_weights
+        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+        probabilities: Scores = odds / odds.sum(axis=1, keepdims=True)
+        return probabilities
+
+    def voices(self, rows: Rows) -> NDArray[np.float32]:
         """One-hot labels."""
         said: NDArray[np.float32] = np.eye(self.outputs, dtype=np.float32)[self._labels[rows]]
         return said

@@ -2,11 +2,12 @@
 
     stage 0:  logits_0 = Head_0(Encoder(x))
     stage k:  z_k      = released neighbour sum of the messages of stage k - 1   (mechanism.door)
-              logits_k = Head_k(log softmax(logits_0), z_1, .., z_k)
+              logits_k = Head_k(log softmax(logits_0), z_1, .., z_k, z_1 + .. + z_k)
 
 The extractor never sees an edge: z_k comes to it released, as data, and no gradient passes through
 it. Given its class, a node's features say little about its neighbours', so the log posterior is
-all of x that later heads need; they are small, which stands the noise better than a wide one.
+all of x that later heads need; they are small, which stands the noise better than a wide one. What
+neighbours repeat from hop to hop (labels, the degree) is least noisy in the sum of the releases.
 
 Next: src/vesper/protocol/messages.py
 """
@@ -49,12 +50,11 @@ class PrivateRepresentationExtractor(nn.Module):
         self.encoder, self.hops = encoder, hops
         self.num_classes, self.message_width = num_classes, message_width
         self.heads = nn.ModuleList(
-            nn.Sequential(
-                SeededDropout(dropout, seed=seed + 10 * stage),
-                nn.Linear(num_classes + 2 * stage * message_width, HEAD_WIDTH),
-                nn.ReLU(),
-                SeededDropout(dropout, seed=seed + 10 * stage + 1),
-                nn.Linear(HEAD_WIDTH, num_classes),
+            _head(
+                num_classes + 2 * message_width * (stage if stage == 1 else stage + 1),
+                num_classes,
+                dropout=dropout / 2,
+                seed=seed + 10 * stage,
             )
             for stage in range(1, hops + 1)
         )
@@ -74,12 +74,27 @@ class PrivateRepresentationExtractor(nn.Module):
         Args:
             logits: (B, num_classes) of stage 0; data, not a variable.
             released: k tensors (B, message_width); data, not variables.
-            scales: k tensors (message_width,): the size of each column.
+            scales: k tensors (message_width,): the size of each column; one more, of their sum,
+                when k > 1.
 
         Returns:
             (B, num_classes) logits.
         """
+        stage = len(released)
+        sums = released if stage == 1 else [*released, torch.stack(released).sum(dim=0)]
         known = [logits.log_softmax(dim=1).clamp(min=LOWEST_LOG) / 2]
-        known += [describe(z, scale) for z, scale in zip(released, scales, strict=True)]
-        newest: Tensor = self.heads[len(released) - 1](torch.cat(known, dim=1))
+        known += [describe(z, scale) for z, scale in zip(sums, scales, strict=True)]
+        newest: Tensor = self.heads[stage - 1](torch.cat(known, dim=1))
         return newest
+
+
+def _head(num_inputs: int, num_classes: int, *, dropout: float, seed: int) -> nn.Sequential:
+    return nn.Sequential(  # no input is dropped: each coordinate of a sum is there once
+        nn.Linear(num_inputs, HEAD_WIDTH),
+        nn.ReLU(),
+        SeededDropout(dropout, seed=seed),
+        nn.Linear(HEAD_WIDTH, HEAD_WIDTH),
+        nn.ReLU(),
+        SeededDropout(dropout, seed=seed + 1),
+        nn.Linear(HEAD_WIDTH, num_classes),
+    )

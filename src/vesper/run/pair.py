@@ -18,7 +18,8 @@ from vesper.method.method import Method, Sizes
 from vesper.method.registry import find_method
 from vesper.method.settings import Config, batch_size_of
 from vesper.model.decoder import Decoder
-from vesper.model.objective import Classification, Objective
+from vesper.model.objective import Objective
+from vesper.model.objectives import make_objective, num_outputs
 from vesper.party.data_party import DataParty
 from vesper.party.label_party import LabelParty
 from vesper.party.representation import Representation
@@ -71,7 +72,7 @@ def agree(config: Config, data: DataHoldings, labels: LabelHoldings) -> Agreemen
         num_nodes=data.graph.num_nodes,
         num_train=counts["train"],
         num_features=data.features.shape[1],
-        num_classes=len(labels.classes),
+        num_classes=num_outputs(config.run.task, labels.classes),
     )
     method = find_method(config.run.method)
     itinerary = Itinerary(
@@ -97,7 +98,13 @@ def train(
     """Meet, then drive and answer in two threads."""
     config, sizes, itinerary = agreement.config, agreement.sizes, agreement.itinerary
     order = np.concatenate([labels.rows(split) for split in SPLITS])
-    objective: Objective = Classification(labels.labels[order], sizes.num_classes)
+    objective = make_objective(
+        config.run.task,
+        labels.classes,
+        labels.labels[order],
+        num_train=sizes.num_train,
+        balanced=config.run.class_weights == "balanced",
+    )
     data_side = agreement.method.data_side(config, sizes, features=data.features, door=door)
     label_side = agreement.method.label_side(config, sizes)
     rates = {"learning_rate": config.run.learning_rate, "weight_decay": config.run.weight_decay}
@@ -116,6 +123,10 @@ def train(
         finally:
             label_end.close()
 
+    def note() -> str:
+        metric = f"{objective.metric} {label_party.best:.2f}"
+        return f"loss {label_party.last_loss:.3f}  {metric}  {door.spent()}".rstrip()
+
     with ThreadPoolExecutor(max_workers=1) as pool:
         answering = pool.submit(label_thread)
         try:
@@ -124,7 +135,7 @@ def train(
             roster = data_link.expect(Roster)
             nodes = data.ids.find_texts(roster.train + roster.val + roster.test)
             data_party.meet(nodes, roster.voices)
-            drive(data_party, data_link, itinerary, progress=progress)
+            drive(data_party, data_link, itinerary, progress=progress, note=note)
         except PeerError:
             data_end.close()
             answering.result()  # the cause, when the label side failed first

@@ -27,6 +27,8 @@ class PrivacyFacts:
     noise_stds: tuple[float, ...]
     releases: int
     noise: str
+    worth_epsilon: float | None
+    """What noise that is claimed for really certifies, where that is known."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def facts_of(promise: Promise) -> PrivacyFacts:
     noisy = any(promise.noise_stds)
     if promise.plan == "edge-free":
         noise = "none needed: no edge is read"
-    elif noisy:
+    elif noisy or promise.certified_epsilon is not None:
         noise = "simulated from the seed: not private"
     else:
         noise = "none: not private"
@@ -67,8 +69,9 @@ def facts_of(promise: Promise) -> PrivacyFacts:
         delta=promise.delta,
         noise_std=promise.noise_stds[0] if noisy else None,
         noise_stds=promise.noise_stds,
-        releases=len(promise.noise_stds),
+        releases=len(promise.noise_stds) if promise.releases is None else promise.releases,
         noise=noise,
+        worth_epsilon=promise.worth_epsilon,
     )
 
 

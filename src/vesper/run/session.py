@@ -7,7 +7,7 @@ channel below differs.
 Next: src/vesper/party/data_party.py
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,9 +77,14 @@ def blocks(rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
 
 
 def drive(
-    data_party: DataParty, link: Link, itinerary: Itinerary, *, progress: Progress = silent
+    data_party: DataParty,
+    link: Link,
+    itinerary: Itinerary,
+    *,
+    progress: Progress = silent,
+    note: Callable[[], str] = str,
 ) -> None:
-    """Run the data party's side."""
+    """Run the data party's side; `note` says what stands beside the bar."""
     label_party = RemoteLabelParty(link)
     step = 0
     for stage in range(itinerary.stages):
@@ -90,7 +95,7 @@ def drive(
                 gradients = label_party.learn(embeddings)
                 data_party.learn(gradients)
                 step += 1
-                progress("training", step, itinerary.steps)
+                progress("training", step, itinerary.steps, note())
             verdict = Verdict.GO_ON
             for roots in blocks(itinerary.validation()):
                 verdict = label_party.score(data_party.release(roots, purpose=Purpose.EVALUATE))
@@ -101,7 +106,7 @@ def drive(
         data_party.restore()
         for roots in blocks(itinerary.held_out()):
             label_party.score(data_party.release(roots, purpose=Purpose.EVALUATE))
-    progress("training", itinerary.steps, itinerary.steps)
+    progress("training", itinerary.steps, itinerary.steps, note())
     link.send(Finished(steps=step))
 
 

@@ -14,7 +14,7 @@ from vesper.graph.graph import Graph
 from vesper.graph.holdings import open_data
 from vesper.graph.labels import open_labels
 from vesper.graph.summary import refuse_unknown_labels
-from vesper.mechanism.door import ChargedDoor, Door, OpenDoor
+from vesper.mechanism.door import ChargedDoor, ClaimedDoor, Door, OpenDoor
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.budgeting import budget_of
 from vesper.method.settings import Config
@@ -44,7 +44,8 @@ def simulate(
     """
     started = time.perf_counter()
     refuse_used(out)
-    data, labels = open_data(folder / "data", progress=progress), open_labels(folder / "label")
+    data = open_data(folder / "data", progress=progress)
+    labels = open_labels(folder / "label", decimals=config.run.task != "classification")
     refuse_unknown_labels(data.ids, labels)
     agreement = agree(config, data, labels)
     if agreement.itinerary.num_test == 0:
@@ -84,6 +85,8 @@ def open_door(agreement: Agreement, graph: Graph, ledger: Ledger, noise: NoiseSo
     config, sizes = agreement.config, agreement.sizes
     budget = budget_of(config.privacy, sizes)
     plan = agreement.method.promise(config, sizes).plan
+    if plan == "paper":
+        return ClaimedDoor(graph, noise=noise)
     if plan != "certified" or budget is None:
         return OpenDoor(graph)
     return ChargedDoor(graph, ledger=ledger, budget=budget, noise=noise, run=config.contract[:12])

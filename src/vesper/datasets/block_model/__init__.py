@@ -1,0 +1,1 @@
+"""Simulated graphs with classes: `published.py` has the models, `simulate.py` draws them."""

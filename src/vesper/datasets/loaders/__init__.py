@@ -1,0 +1,1 @@
+"""Public data on disk: ogbn-products, Reddit, the neutral folder. Start at `convert.py`."""

@@ -1,0 +1,36 @@
+"""Public data on disk becomes the same party folders that `vesper prepare` writes."""
+
+from pathlib import Path
+
+from vesper.datasets.folders import new_folder
+from vesper.datasets.loaders import neutral_folder, ogb_products, reddit_npz
+from vesper.errors import InputError
+from vesper.progress import Progress, silent
+
+_LAYOUTS = (neutral_folder, ogb_products, reddit_npz)
+
+
+def convert(source: Path, out: Path, *, progress: Progress = silent) -> None:
+    """Recognise the layout of `source` and write `out/data` and `out/label`.
+
+    Edges are copied as they are (`time` and `amount` too); opening the folder drops self-loops and
+    merges repeats. Nodes without a label or a split do not appear in the label table.
+
+    Raises:
+        InputError: The layout is not known, or a file is missing or malformed. Nothing is written.
+    """
+    if not source.is_dir():
+        raise InputError(f"{source}: expected a folder, found none; {_known()}")
+    for layout in _LAYOUTS:
+        found = layout.find(source)
+        if found is not None:
+            with new_folder(out) as folder:
+                layout.write(found, folder, progress)
+            return
+    names = sorted(path.name for path in source.iterdir())
+    inside = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    raise InputError(f"{source}: layout not recognised, found {inside or 'nothing'}; {_known()}")
+
+
+def _known() -> str:
+    return "give one of: " + "; ".join(layout.LAYOUT for layout in _LAYOUTS)

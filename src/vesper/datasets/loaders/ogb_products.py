@@ -1,0 +1,122 @@
+"""ogbn-products as the official downloader leaves it: gzip-compressed CSV without headers.
+
+    products/raw/num-node-list.csv.gz          one number
+    products/raw/num-edge-list.csv.gz          one number
+    products/raw/node-feat.csv.gz              one line a node: its features
+    products/raw/node-label.csv.gz             one line a node: its class
+    products/raw/edge.csv.gz                   one line an undirected edge: two node numbers
+    products/split/sales_ranking/{train,valid,test}.csv.gz     one node number a line
+
+The downloader renames `products` to `ogbn_products`; the folder above is recognised too.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.datasets.loaders.gzip_csv import column_of, rows_of, width_of
+from vesper.datasets.loaders.offenders import Offenders
+from vesper.datasets.party_tables import LARGEST_LABEL, write_edges, write_labels, write_vectors
+from vesper.errors import InputError
+from vesper.progress import Progress
+
+LAYOUT = (
+    "an ogbn-products folder (raw/edge.csv.gz, raw/node-feat.csv.gz, raw/node-label.csv.gz, "
+    "split/sales_ranking/train.csv.gz, ...)"
+)
+
+_SPLIT_FILES = ("train.csv.gz", "valid.csv.gz", "test.csv.gz")  # as party_tables.SPLITS
+
+
+def find(source: Path) -> Path | None:
+    """The folder that holds `raw` and `split`: the source, or one right below it."""
+    for folder in (source, source / "ogbn_products", source / "products"):
+        if (folder / "raw").is_dir() and (folder / "split").is_dir():
+            return folder
+    return None
+
+
+def write(source: Path, folder: Path, progress: Progress) -> None:
+    """Check all files and write them as party folders, a block at a time."""
+    num_nodes = _single_number(source / "raw" / "num-node-list.csv.gz")
+    num_edges = _single_number(source / "raw" / "num-edge-list.csv.gz")
+    _write_labels(source, folder, num_nodes)
+    features = source / "raw" / "node-feat.csv.gz"
+    write_vectors(folder, _features(features, num_nodes, progress), width=width_of(features))
+    write_edges(folder, _edges(source / "raw" / "edge.csv.gz", num_nodes, num_edges, progress))
+
+
+def _single_number(path: Path) -> int:
+    numbers = column_of(path)
+    if len(numbers) != 1 or numbers[0] < 0:
+        raise InputError(
+            f"{path}: expected one number, found {len(numbers)} lines; download it again"
+        )
+    return int(numbers[0])
+
+
+def _features(path: Path, num_nodes: int, progress: Progress) -> Iterator[NDArray[np.float32]]:
+    odd = Offenders(str(path), "finite numbers", "download it again")
+    done = 0
+    for x in rows_of(path, width=width_of(path), dtype=np.float32):
+        bad = np.flatnonzero(~np.isfinite(x).all(axis=1))
+        odd.add((f"row {done + row + 1}" for row in bad), count=len(bad))
+        done += len(x)
+        progress("nodes", done, num_nodes)
+        yield x
+    odd.refuse()
+    _refuse_count(path, done, num_nodes, "num-node-list.csv.gz")
+
+
+def _edges(
+    path: Path, num_nodes: int, num_edges: int, progress: Progress
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    odd = Offenders(str(path), f"node numbers below {num_nodes}", "download it again")
+    done = 0
+    for pairs in rows_of(path, width=2, dtype=np.int64):
+        bad = np.flatnonzero(((pairs < 0) | (pairs >= num_nodes)).any(axis=1))
+        odd.add((f"row {done + row + 1}: {pairs[row].tolist()}" for row in bad), count=len(bad))
+        done += len(pairs)
+        progress("edges", done, num_edges)
+        yield pairs[:, 0].copy(), pairs[:, 1].copy()
+    odd.refuse()
+    _refuse_count(path, done, num_edges, "num-edge-list.csv.gz")
+
+
+def _write_labels(source: Path, folder: Path, num_nodes: int) -> None:
+    path = source / "raw" / "node-label.csv.gz"
+    labels = column_of(path)
+    _refuse_count(path, len(labels), num_nodes, "num-node-list.csv.gz")
+    bad = np.flatnonzero((labels < 0) | (labels > LARGEST_LABEL))
+    odd = Offenders(str(path), f"classes from 0 to {LARGEST_LABEL}", "download it again")
+    odd.add((f"row {row + 1}: {labels[row]}" for row in bad), count=len(bad))
+    odd.refuse()
+    splits = np.full(num_nodes, -1, np.int8)
+    for split, name in enumerate(_SPLIT_FILES):
+        _mark(splits, split, source / "split" / "sales_ranking" / name)
+    ids = np.flatnonzero(splits >= 0)
+    write_labels(folder, ids, labels[ids].astype(np.int32), splits[ids])
+
+
+def _mark(splits: NDArray[np.int8], split: int, path: Path) -> None:
+    """Enter the nodes of one split file; no node may be entered twice."""
+    nodes = column_of(path)
+    outside = (nodes < 0) | (nodes >= len(splits))
+    odd = Offenders(str(path), f"node numbers below {len(splits)}", "download it again")
+    odd.add(nodes[outside], count=int(outside.sum()))
+    odd.refuse()
+    repeated = np.bincount(nodes, minlength=len(splits)) > 1
+    twice = np.flatnonzero(repeated | (splits >= 0) & np.isin(np.arange(len(splits)), nodes))
+    odd = Offenders(str(path), "every node in one split, once", "download it again")
+    odd.add(twice, count=len(twice))
+    odd.refuse()
+    splits[nodes] = split
+
+
+def _refuse_count(path: Path, found: int, expected: int, said_by: str) -> None:
+    if found != expected:
+        raise InputError(
+            f"{path}: expected {expected} rows as {said_by} says, found {found}; download it again"
+        )

@@ -1,0 +1,1 @@
+"""From transactions to party folders, with DuckDB. Start at `job.py`."""

@@ -1,0 +1,72 @@
+"""The database `prepare` works in: a DuckDB file beside the result, with bounded memory.
+
+    activity(part, person, seconds, type, channel, amount)   rows inside a window
+    labels(part, person, label)                               one row a labelled node
+    nodes(number, id, person, part)                           a user in a window, in order of id
+    edges(low, high, src, dst, transfers)                     one row a pair of nodes, low < high
+
+`part` is 0 for the train window and 1 for the test window.
+"""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from vesper.datasets.prepare.windows import Window
+from vesper.errors import InputError, VesperError
+
+MEMORY = "2GB"
+
+Windows = tuple[Window, Window]
+Connection = duckdb.DuckDBPyConnection
+
+
+@contextmanager
+def scratch_database(folder: Path) -> Iterator[Connection]:
+    """Open a database in `folder`, which also takes what does not fit into memory."""
+    folder = folder.absolute()  # DuckDB takes a relative path such as `md:x` for an address
+    connection = duckdb.connect(str(folder / "tables.duckdb"))
+    try:
+        connection.execute(f"SET memory_limit = '{MEMORY}'")
+        connection.execute("SET temp_directory = ?", [str(folder / "spill")])
+        connection.execute("SET TimeZone = 'UTC'")
+        yield connection
+    except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
+        raise VesperError(f"prepare: out of memory or disk: {str(error).splitlines()[0]}") from None
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":  # DuckDB loses what the handler of Ctrl-C raised
+            signal.raise_signal(signal.SIGINT)
+        raise
+    finally:
+        connection.close()
+
+
+def part_of(seconds: str, windows: Windows) -> str:
+    """SQL for the window a time falls in: 0, 1, or NULL."""
+    train, test = windows
+    return (
+        f"CAST(CASE WHEN {seconds} >= {train.start} AND {seconds} < {train.stop} THEN 0 "
+        f"WHEN {seconds} >= {test.start} AND {seconds} < {test.stop} THEN 1 END AS TINYINT)"
+    )
+
+
+def require_both(connection: Connection, table: str, path: Path, windows: Windows) -> None:
+    """Raise unless `table`, made from the file at `path`, has rows in both windows.
+
+    Raises:
+        InputError: A window has none.
+    """
+    for part, window in enumerate(windows):
+        if not number(connection, f"SELECT count(*) FROM {table} WHERE part = {part}"):
+            raise InputError(
+                f"{path}: expected rows in the {window.name} window {window.text}, found none; "
+                f"check the window and the column 'time'"
+            )
+
+
+def number(connection: Connection, query: str) -> int:
+    """Run a query that gives one whole number."""
+    return int(connection.execute(query).fetchall()[0][0])

@@ -1,0 +1,175 @@
+"""From transactions to party folders: `transfers` become edges, `activity` becomes features.
+
+    node      a user in a window, `<user>@train` or `<user>@test`, who had activity there or a label
+    edge      at least one transfer between two nodes of the same window
+    features  155 summaries of a node's activity, none of them from transfers
+    split     test for the test window; val for a seeded share of the train window; else train
+
+The graph is the disjoint union of the two windows' graphs, so an edge of one window and an edge of
+the other are two records. Tables may be larger than memory; they are read by DuckDB.
+"""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from vesper.datasets.folders import new_folder
+from vesper.datasets.prepare.activity_features import NUM_CHANNELS, NUM_FEATURES, NUM_TYPES
+from vesper.datasets.prepare.activity_vocabulary import choose_slots
+from vesper.datasets.prepare.database import number, scratch_database
+from vesper.datasets.prepare.edges import load_edges
+from vesper.datasets.prepare.files import write_edges, write_labels, write_nodes
+from vesper.datasets.prepare.nodes import count_words, load_activity, load_labels, make_nodes
+from vesper.datasets.prepare.windows import parse_windows
+from vesper.errors import InputError
+from vesper.progress import Progress, silent
+
+VALIDATION_SHARE = 0.0626
+"""Share of the train window's labels kept for validation, as in the paper's Finance set."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What `prepare` made, and what it left out."""
+
+    nodes: int
+    edges: int
+    features: int
+    train: int
+    """Labelled nodes with split `train`."""
+    val: int
+    test: int
+    activity_outside: int
+    """Activity rows that fell into neither window."""
+    labels_outside: int
+    transfers_outside: int
+    transfers_to_oneself: int
+    transfers_dropped: int
+    """Transfers inside a window, one end of which is no node of it."""
+
+    @property
+    def labelled(self) -> int:
+        """Nodes with a label, whatever their split."""
+        return self.train + self.val + self.test
+
+
+def prepare(
+    *,
+    transfers: Path,
+    activity: Path,
+    labels: Path,
+    train_window: str,
+    test_window: str,
+    out: Path,
+    validation_share: float = VALIDATION_SHARE,
+    seed: int = 0,
+    transfer_columns: Sequence[str] = (),
+    progress: Progress = silent,
+) -> Prepared:
+    """Write `out/data/` (nodes, edges) and `out/label/` (labels with splits), whole or not at all.
+
+    Args:
+        transfers: Table of money that went from user to user: `time`, `src`, `dst`.
+        activity: Table of what users did alone: `time`, `user`, `type`, `amount`, `channel`.
+        labels: Table of known classes: `id` (a user), `label`, and, if it has one, `time`. A label
+            with a time counts for the window it falls in, one without for both.
+        train_window: `FROM..TO`, TO excluded: ISO dates or integers, as the column `time` is.
+        test_window: The same; the two must not overlap.
+        out: A new or empty folder.
+        validation_share: Share of the train window's labelled nodes with split `val`.
+        seed: Picks which.
+        transfer_columns: Columns of the activity table, or values of its column `type`, that you
+            know come from transfers. They are refused: see `edge_free.py`.
+        progress: Told how many nodes are done.
+
+    Raises:
+        InputError: Something given cannot be used. Nothing is left at `out`.
+    """
+    with new_folder(out) as folder:
+        return prepare_into(
+            folder,
+            transfers=transfers,
+            activity=activity,
+            labels=labels,
+            train_window=train_window,
+            test_window=test_window,
+            validation_share=validation_share,
+            seed=seed,
+            transfer_columns=transfer_columns,
+            progress=progress,
+        )
+
+
+def prepare_into(
+    folder: Path,
+    *,
+    transfers: Path,
+    activity: Path,
+    labels: Path,
+    train_window: str,
+    test_window: str,
+    validation_share: float,
+    seed: int,
+    transfer_columns: Sequence[str] = (),
+    progress: Progress = silent,
+) -> Prepared:
+    """Do the work of `prepare` in a folder that somebody else makes whole."""
+    windows = parse_windows(train=train_window, test=test_window)
+    if "?" in str(folder.absolute()):  # the database takes what follows for an option of its own
+        raise InputError("out: expected a path without '?'; name another folder")
+    if not 0 <= validation_share < 1:
+        raise InputError(f"validation_share: expected 0 <= share < 1, got {validation_share}")
+    if seed < 0:
+        raise InputError(f"seed: expected 0 or more, got {seed}")
+    data, label, scratch = folder / "data", folder / "label", folder / "scratch"
+    for part in (data, label, scratch):
+        part.mkdir()
+    with scratch_database(scratch) as connection:
+        progress("reading activity", 0, 0)
+        events, events_outside = load_activity(connection, activity, windows, told=transfer_columns)
+        labels_outside = load_labels(connection, labels, windows)
+        num_nodes = make_nodes(connection, windows)
+        progress("reading transfers", 0, 0)
+        counts = load_edges(connection, transfers, windows)
+        write_nodes(
+            connection,
+            data / "nodes.parquet",
+            num_nodes=num_nodes,
+            num_events=events,
+            windows=windows,
+            types=choose_slots(
+                count_words(connection, activity, "type"), num_slots=NUM_TYPES, spare="type_"
+            ),
+            channels=choose_slots(
+                count_words(connection, activity, "channel"), num_slots=NUM_CHANNELS, spare=""
+            ),
+            progress=progress,
+        )
+        write_edges(connection, data / "edges.parquet", num_nodes=num_nodes, progress=progress)
+        num_test = number(connection, "SELECT count(*) FROM labels WHERE part = 1")
+        num_train = number(connection, "SELECT count(*) FROM labels WHERE part = 0")
+        num_val = round(validation_share * num_train)
+        if num_val == num_train:
+            raise InputError(
+                f"{labels}: expected labels left to train on, found {num_train} in the train "
+                f"window, all taken by validation_share={validation_share}; make it smaller"
+            )
+        is_validation = np.zeros(num_train, dtype=bool)
+        is_validation[np.random.default_rng(seed).permutation(num_train)[:num_val]] = True
+        write_labels(
+            connection, label / "labels.parquet", num_nodes=num_nodes, is_validation=is_validation
+        )
+    shutil.rmtree(scratch)
+    return Prepared(
+        nodes=num_nodes,
+        features=NUM_FEATURES,
+        train=num_train - num_val,
+        val=num_val,
+        test=num_test,
+        activity_outside=events_outside,
+        labels_outside=labels_outside,
+        **counts,
+    )

@@ -1,0 +1,157 @@
+"""Fill `activity`, `labels` and, from these two alone, `nodes`. No transfer is seen here."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from vesper.datasets.prepare.database import (
+    Connection,
+    Windows,
+    number,
+    part_of,
+    require_both,
+)
+from vesper.datasets.prepare.edge_free import (
+    refuse_counterparty_columns,
+    refuse_told,
+    refuse_transfer_types,
+)
+from vesper.datasets.prepare.transaction_columns import (
+    Column,
+    amount_column,
+    count_rows,
+    label_column,
+    text_column,
+    time_column,
+)
+from vesper.datasets.prepare.transaction_table import open_table, scan
+from vesper.errors import InputError, first_three
+
+MOST_WORDS = 1_000
+"""More different types or channels than this are no categories but ids."""
+
+
+def load_activity(
+    connection: Connection, path: Path, windows: Windows, *, told: Sequence[str]
+) -> tuple[int, int]:
+    """Fill `activity`.
+
+    Returns:
+        How many rows fell into a window, and how many outside.
+
+    Raises:
+        InputError: The table is unusable, a window is empty, or some of it comes from transfers.
+    """
+    table = open_table(connection, path)
+    refuse_counterparty_columns(str(path), table.columns)
+    table.require(("time", "user", "type", "amount", "channel"))
+    time, user = time_column(table, windows[0]), text_column(table, "user")
+    kind, channel = text_column(table, "type"), text_column(table, "channel", optional=True)
+    amount = amount_column(table)
+    rows = count_rows(connection, table, (time, user, kind, amount, channel))
+    types = [
+        (word, count)
+        for word, count in scan(
+            connection,
+            table,
+            f"SELECT {kind.value}, count(*) FROM {table.sql} GROUP BY 1 ORDER BY 2 DESC, 1 "
+            f"LIMIT {MOST_WORDS + 1}",
+        )
+    ]
+    _refuse_too_many(path, "type", [word for word, _ in types])
+    refuse_transfer_types(str(path), types)
+    refuse_told(str(path), told, columns=table.columns, types=[word for word, _ in types])
+    scan(
+        connection,
+        table,
+        f"CREATE TABLE activity AS SELECT * FROM (SELECT {part_of(time.value, windows)} AS part, "
+        f"{user.value} AS person, {time.value} AS seconds, {kind.value} AS type, "
+        f"{channel.value} AS channel, {amount.value} AS amount FROM {table.sql}) "
+        f"WHERE part IS NOT NULL",
+    )
+    require_both(connection, "activity", path, windows)
+    inside = number(connection, "SELECT count(*) FROM activity")
+    return inside, rows - inside
+
+
+def load_labels(connection: Connection, path: Path, windows: Windows) -> int:
+    """Fill `labels`; a label without a time counts for both windows.
+
+    Returns:
+        How many labels fell outside both windows.
+
+    Raises:
+        InputError: The table is unusable, a window is empty, or a user has two labels in one.
+    """
+    table = open_table(connection, path)
+    table.require(("id", "label"))
+    user, label = text_column(table, "id"), label_column(table)
+    columns: list[Column] = [user, label]
+    parts = "[0, 1]"
+    if "time" in table.columns:
+        time = time_column(table, windows[0], optional=True)
+        columns.append(time)
+        parts = f'CASE WHEN "time" IS NULL THEN [0, 1] ELSE [{part_of(time.value, windows)}] END'
+    count_rows(connection, table, columns)
+    scan(
+        connection,
+        table,
+        f"CREATE TEMP TABLE known AS SELECT CAST(unnest({parts}) AS TINYINT) AS part, "
+        f"{user.value} AS person, CAST({label.value} AS INTEGER) AS label FROM {table.sql}",
+    )
+    require_both(connection, "known", path, windows)
+    _refuse_two_labels(connection, path, windows)
+    connection.execute(
+        "CREATE TABLE labels AS SELECT part, person, min(label) AS label FROM known "
+        "WHERE part IS NOT NULL GROUP BY part, person"
+    )
+    return number(connection, "SELECT count(*) FROM known WHERE part IS NULL")
+
+
+def make_nodes(connection: Connection, windows: Windows) -> int:
+    """Fill `nodes`: every user with activity in, or a label for, a window. Returns how many."""
+    suffix = f"CASE part WHEN 0 THEN '@{windows[0].name}' ELSE '@{windows[1].name}' END"
+    connection.execute(
+        f"CREATE TABLE nodes AS SELECT row_number() OVER (ORDER BY id) - 1 AS number, * FROM "
+        f"(SELECT person || {suffix} AS id, person, part FROM "
+        f"(SELECT person, part FROM activity UNION SELECT person, part FROM labels)) ORDER BY id"
+    )
+    return number(connection, "SELECT count(*) FROM nodes")
+
+
+def count_words(connection: Connection, path: Path, column: str) -> list[tuple[str, int]]:
+    """Count each word of `type` or `channel` in the train window.
+
+    Raises:
+        InputError: There are so many that the column cannot be a category.
+    """
+    found = connection.execute(
+        f"SELECT {column}, count(*) FILTER (WHERE part = 0) FROM activity "
+        f"WHERE {column} IS NOT NULL GROUP BY 1 ORDER BY 1 LIMIT {MOST_WORDS + 1}"
+    ).fetchall()
+    _refuse_too_many(path, column, [word for word, _ in found])
+    return [(word, count) for word, count in found]
+
+
+def _refuse_too_many(path: Path, column: str, words: Sequence[str]) -> None:
+    if len(words) > MOST_WORDS:
+        raise InputError(
+            f"{path}: column {column!r}: expected at most {MOST_WORDS} different values, found "
+            f"more ({first_three(words)}); it should hold a category, not an id"
+        )
+
+
+def _refuse_two_labels(connection: Connection, path: Path, windows: Windows) -> None:
+    groups = (
+        "FROM (SELECT person, part FROM known WHERE part IS NOT NULL GROUP BY person, part "
+        "HAVING count(DISTINCT label) > 1)"
+    )
+    twice = number(connection, f"SELECT count(*) {groups}")
+    if twice:
+        found = connection.execute(
+            f"SELECT person, part {groups} ORDER BY person, part LIMIT 3"
+        ).fetchall()
+        named = first_three(f"{person} in {windows[part].name}" for person, part in found)
+        raise InputError(
+            f"{path}: column 'label': expected one label for a user in a window, found {twice} "
+            f"user(s) with two that differ ({named}); keep the one that counts"
+        )

@@ -1,0 +1,68 @@
+"""Folders that are being written: whole in the end, or gone, whatever kills the process.
+
+A writer makes `<prefix>xxxx`, holds a lock on it and moves what is in it into place when it is
+whole. The system drops the lock with the process, so the next writer knows what `kill -9` left
+behind from what somebody else is writing at this moment, and removes only the former. Where a
+file system has no such locks, what was left behind stays.
+"""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def partial_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """Give a new folder below `parent` to write into; what is left of it at the end is removed.
+
+    Raises:
+        OSError: The folder cannot be made.
+    """
+    remove_abandoned(parent, prefix)
+    partial, lock = _make_locked(parent, prefix)
+    try:
+        yield partial
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+        os.close(lock)
+
+
+def remove_abandoned(parent: Path, prefix: str) -> None:
+    """Remove the partial folders below `parent` whose writers are no more."""
+    with suppress(OSError):
+        for path in parent.iterdir():
+            if path.name.startswith(prefix):
+                _remove_if_abandoned(path)
+
+
+def _remove_if_abandoned(path: Path) -> None:
+    with suppress(OSError):  # locked: somebody is writing; or gone: somebody else removed it
+        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path)
+        finally:
+            os.close(lock)
+
+
+def _make_locked(parent: Path, prefix: str) -> tuple[Path, int]:
+    while True:
+        partial = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        try:
+            lock = os.open(partial, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            continue  # taken for abandoned before it was locked: make another
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            continue  # the same, a moment later
+        except OSError:
+            return partial, lock  # no locks here, so nobody removes it either
+        if partial.is_dir():
+            return partial, lock
+        os.close(lock)

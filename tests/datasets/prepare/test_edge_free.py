@@ -1,0 +1,69 @@
+import pytest
+
+from vesper.datasets.prepare.edge_free import (
+    normalise,
+    refuse_counterparty_columns,
+    refuse_told,
+    refuse_transfer_types,
+)
+from vesper.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("name", "normal"),
+    [("Top-Up", "top_up"), ("top up ", "top_up"), ("toUserId", "to_user_id"), ("支付!", "支付")],
+)
+def test_normalise(name: str, normal: str) -> None:
+    assert normalise(name) == normal
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "dst",
+        "Counterparty",
+        "peer_id",
+        "receiver",
+        "numCounterparties",
+        "payee",
+        "to_user",
+        "degree",
+    ],
+)
+def test_a_column_that_names_another_user_is_refused(column: str) -> None:
+    with pytest.raises(InputError, match="carry edges past the privacy guarantee") as error:
+        refuse_counterparty_columns("a.csv", ["time", "user", column])
+    assert f"first 1: {column}" in str(error.value)
+
+
+def test_harmless_columns_pass() -> None:
+    columns = ["time", "user", "type", "amount", "channel", "merchant", "peerless", "device"]
+    refuse_counterparty_columns("a.csv", columns)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["transfer", "P2P", "p2p-send", "Transfer In", "remittance", "sendMoney", "peer payment"],
+)
+def test_a_type_that_is_a_transfer_is_refused(kind: str) -> None:
+    with pytest.raises(InputError, match="carry edges past the privacy guarantee") as error:
+        refuse_transfer_types("a.csv", [("login", 10), (kind, 7)])
+    assert f"found 7 row(s) of 1 type(s) named like a transfer (first 1: {kind})" in str(
+        error.value
+    )
+
+
+def test_harmless_types_pass() -> None:
+    refuse_transfer_types("a.csv", [(kind, 1) for kind in ("login", "payment", "top_up", "bill")])
+
+
+@pytest.mark.parametrize("told", ["score", "gift"])
+def test_what_the_user_says_comes_from_transfers_is_refused(told: str) -> None:
+    with pytest.raises(InputError, match="refused.*number of counterparties"):
+        refuse_told("a.csv", [told], columns=["time", "score"], types=["login", "gift"])
+
+
+def test_a_told_name_that_is_not_there_is_refused_too() -> None:
+    with pytest.raises(InputError, match="did you mean 'score'"):
+        refuse_told("a.csv", ["scores"], columns=["time", "score"], types=[])
+    refuse_told("a.csv", [], columns=["time", "score"], types=[])

@@ -1,0 +1,127 @@
+"""A new folder is whole or absent, whatever stops its writer."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from vesper.datasets.folders import new_folder
+from vesper.errors import InputError, VesperError
+
+
+def fill(out: Path) -> None:
+    with new_folder(out) as folder:
+        for part in ("data", "label"):
+            (folder / part).mkdir()
+            (folder / part / "table").write_text(part)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+WHOLE = ["data", "data/table", "label", "label/table"]
+
+
+def test_a_new_folder_appears_whole(tmp_path: Path) -> None:
+    fill(tmp_path / "a" / "b")
+    assert names(tmp_path / "a" / "b") == WHOLE
+    assert names(tmp_path / "a") == ["b", *(f"b/{name}" for name in WHOLE)]
+
+
+def test_an_empty_folder_is_filled_and_stays_the_same_folder(tmp_path: Path) -> None:
+    out = tmp_path / "mount"
+    out.mkdir()
+    before = out.stat().st_ino
+    fill(out)
+    assert out.stat().st_ino == before
+    assert names(tmp_path) == ["mount", *(f"mount/{name}" for name in WHOLE)]
+
+
+def test_the_current_folder_can_be_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    fill(Path("."))
+    assert names(Path(os.getcwd())) == WHOLE
+
+
+def test_a_link_to_an_empty_folder_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    fill(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert names(tmp_path / "real") == WHOLE
+
+
+@pytest.mark.parametrize("what", ["file", "full folder", "dangling link"])
+def test_what_is_there_already_is_never_touched(tmp_path: Path, what: str) -> None:
+    out = tmp_path / "out"
+    if what == "file":
+        out.write_text("mine")
+    elif what == "full folder":
+        out.mkdir()
+        (out / "mine").write_text("mine")
+    else:
+        out.symlink_to("nowhere")
+    before = names(tmp_path)
+    with pytest.raises(InputError, match="expected a new or empty folder, found something there"):
+        fill(out)
+    assert names(tmp_path) == before
+
+
+def test_a_place_that_cannot_be_written_is_the_users_mistake(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InputError, match="cannot be written .*; name another folder"):
+        fill(tmp_path / "file" / "out")
+
+
+def stop_writing(out: Path, error: BaseException) -> None:
+    with new_folder(out) as folder:
+        (folder / "data").mkdir()
+        raise error
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_full_disk_is_a_failed_run_and_leaves_nothing(tmp_path: Path, exists: bool) -> None:
+    out = tmp_path / "out"
+    if exists:
+        out.mkdir()
+    full = OSError(28, "No space left on device")
+    with pytest.raises(VesperError, match="cannot be written .No space left on device") as caught:
+        stop_writing(out, full)
+    assert caught.value.exit_code == 1
+    assert names(tmp_path) == (["out"] if exists else [])
+
+
+def test_want_of_memory_is_a_failed_run_too(tmp_path: Path) -> None:
+    with pytest.raises(VesperError, match="not enough memory") as caught:
+        stop_writing(tmp_path / "out", MemoryError())
+    assert caught.value.exit_code == 1
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_ctrl_c_leaves_nothing(tmp_path: Path, exists: bool) -> None:
+    out = tmp_path / "out"
+    if exists:
+        out.mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        stop_writing(out, KeyboardInterrupt())
+    assert names(tmp_path) == (["out"] if exists else [])
+
+
+@pytest.mark.parametrize("left", ["out/.partial-killed", ".out.partial-killed"])
+def test_what_a_killed_process_left_is_removed(tmp_path: Path, left: str) -> None:
+    (tmp_path / left / "data").mkdir(parents=True)
+    fill(tmp_path / "out")
+    assert names(tmp_path) == ["out", *(f"out/{name}" for name in WHOLE)]
+
+
+def test_somebody_elses_result_is_never_replaced(tmp_path: Path) -> None:
+    def race() -> None:
+        with new_folder(tmp_path / "out") as folder:
+            (folder / "data").mkdir()
+            fill(tmp_path / "out")  # another process is faster
+
+    with pytest.raises(VesperError, match="cannot be written"):
+        race()
+    assert names(tmp_path / "out") == WHOLE

@@ -1,0 +1,63 @@
+"""A small pair of party folders, for the tests of what is read and what is refused."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+
+from vesper.errors import InputError
+from vesper.graph.holdings import DataHoldings, open_data
+from vesper.graph.labels import LabelHoldings, open_labels
+from vesper.graph.summary import Summary, summarize
+
+Columns = Mapping[str, object]
+
+
+class Party:
+    """Both folders below one root. Self-loop 30-30 and 10-20 twice among the edges."""
+
+    nodes: Columns = {"id": [10, 20, 30], "age": [1.0, 2.0, 3.0], "score": [0.5, 0.25, 0.125]}
+    edges: Columns = {"src": [10, 20, 30, 10], "dst": [20, 10, 30, 30]}
+    labels: Columns = {"id": [10, 30], "label": [1, 0], "split": ["train", "test"]}
+
+    def __init__(self, root: Path) -> None:
+        self.data, self.label = root / "data", root / "label"
+        self.data.mkdir()
+        self.label.mkdir()
+
+    def write(self, *, kind: str = "parquet", **tables: Columns) -> "Party":
+        """Write all three tables anew; those given replace the good ones."""
+        for name, folder in (("nodes", self.data), ("edges", self.data), ("labels", self.label)):
+            for old in folder.glob(f"{name}.*"):
+                old.unlink()
+            table = pa.table(dict(tables.get(name, getattr(self, name))))
+            if kind == "csv":
+                pa_csv.write_csv(table, folder / f"{name}.csv")
+            else:
+                pq.write_table(table, folder / f"{name}.parquet")
+        return self
+
+    def open_data(self) -> DataHoldings:
+        return open_data(self.data)
+
+    def open_labels(self) -> LabelHoldings:
+        return open_labels(self.label)
+
+    def check(self) -> Summary:
+        return summarize(self.open_data(), self.open_labels())
+
+    def refused(self) -> str:
+        """Open everything; give the one message, after which nothing is half written."""
+        with pytest.raises(InputError) as caught:
+            self.check()
+        assert not list(self.data.glob(".vesper-cache/partial-*"))
+        assert "\n" not in str(caught.value)
+        return str(caught.value)
+
+
+@pytest.fixture
+def party(tmp_path: Path) -> Party:
+    return Party(tmp_path)

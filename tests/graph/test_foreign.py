@@ -1,0 +1,162 @@
+"""Graphs of other libraries, as small fakes of what they look like from outside."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+from vesper.errors import InputError
+from vesper.graph.foreign import as_array, graph_of_pairs, read_foreign
+from vesper.graph.graph import Graph
+
+PAIRS = np.array([[0, 1, 1, 2, 3, 0], [1, 0, 2, 1, 3, 1]])  # twice {0,1}, {1,2}, a loop at 3
+SAME = Graph.from_edges(5, [(0, 1), (1, 2)])
+
+
+class FakeDgl:
+    """What a homogeneous DGL graph shows."""
+
+    is_homogeneous = True
+
+    def __init__(self, columns: dict[str, Any]) -> None:
+        self.ndata = columns
+
+    def edges(self) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.from_numpy(PAIRS[0]), torch.from_numpy(PAIRS[1])
+
+    def num_nodes(self) -> int:
+        return 5
+
+
+def matrix() -> Any:
+    stored = np.ones(PAIRS.shape[1])
+    return sparse.coo_matrix((stored, (PAIRS[0], PAIRS[1])), shape=(5, 5))
+
+
+def pyg(**columns: Any) -> SimpleNamespace:
+    return SimpleNamespace(edge_index=torch.from_numpy(PAIRS), num_nodes=5, **columns)
+
+
+def is_same(graph: Graph) -> bool:
+    return (
+        graph.indptr.tolist() == SAME.indptr.tolist()
+        and graph.neighbors.tolist() == SAME.neighbors.tolist()
+        and graph.neighbors.dtype == SAME.neighbors.dtype
+    )
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        SAME,
+        PAIRS,
+        PAIRS.astype(np.int32),
+        torch.from_numpy(PAIRS),
+        matrix(),
+        matrix().tocsr(),
+        sparse.csr_array(matrix()),
+        pyg(),
+        FakeDgl({}),
+    ],
+    ids=["vesper", "numpy", "int32", "torch", "coo", "csr", "csr_array", "pyg", "dgl"],
+)
+def test_every_kind_gives_the_same_graph(graph: Any) -> None:
+    assert is_same(read_foreign(graph, num_nodes=5).graph)
+
+
+def test_rows_are_counted() -> None:
+    counts = read_foreign(PAIRS, num_nodes=5).counts
+    assert (counts.rows, counts.edges, counts.self_loops, counts.merged) == (6, 2, 1, 3)
+
+
+def test_random_pairs_agree_with_the_slow_builder() -> None:
+    pairs = np.random.default_rng(0).integers(0, 40, size=(2, 300))
+    graph, _ = graph_of_pairs(pairs, num_nodes=40)
+    slow = Graph.from_edges(40, [(int(u), int(v)) for u, v in pairs.T])
+    assert graph.indptr.tolist() == slow.indptr.tolist()
+    assert graph.neighbors.tolist() == slow.neighbors.tolist()
+
+
+def test_a_graph_without_edges() -> None:
+    graph, _ = graph_of_pairs(np.zeros((2, 0)), num_nodes=3)
+    assert (graph.num_nodes, graph.num_edges) == (3, 0)
+
+
+def test_a_stored_zero_is_no_edge() -> None:
+    zero = sparse.coo_matrix((np.array([0.0, 2.0]), ([0, 1], [1, 2])), shape=(3, 3))
+    assert read_foreign(zero).graph.num_edges == 1
+
+
+def test_what_came_with_the_graph() -> None:
+    x, y, mask = torch.ones(5, 2), torch.arange(5), torch.ones(5, dtype=torch.bool)
+    held = read_foreign(pyg(x=x, y=y, train_mask=mask, val_mask=~mask))
+    assert held.features is x
+    assert held.labels is y
+    assert held.train is mask
+    held = read_foreign(FakeDgl({"feat": x, "label": y, "train_mask": mask}))
+    assert held.features is x
+    assert held.labels is y
+    assert held.validation is None
+
+
+class Hetero:
+    """What a PyG `HeteroData` shows."""
+
+    def to_homogeneous(self) -> Any:
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> Any:
+        raise KeyError(f"Tried to collect '{name}' but did not find any occurrences of it")
+
+
+class NoEdges:
+    """What a PyG `Data` without edges shows."""
+
+    edge_index = None
+
+    def is_undirected(self) -> bool:
+        return True
+
+
+class ManyKinds(FakeDgl):
+    """A DGL graph of several kinds."""
+
+    is_homogeneous = False
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (PAIRS.T, r"shape \(2, E\), got shape \(6, 2\); give its transpose"),
+        (PAIRS[0], r"shape \(2, E\), got shape \(6,\)"),
+        (PAIRS + 0.5, "expected whole node numbers, got float64"),
+        (PAIRS + 3, r"numbers from 0 to 4, 4 are not \(first 3: 5, 6, 5\)"),
+        (PAIRS - 1, "numbers from 0 to 4, 3 are not"),
+        (sparse.coo_matrix((3, 4)), r"a square matrix, got shape \(3, 4\)"),
+        ([(0, 1)], r"got list; give numpy.array\(edges\).T"),
+        ("edges.csv", "expected a vesper.Graph, .* got str"),
+        (Hetero(), "give graph.to_homogeneous"),
+        (ManyKinds({}), "give dgl.to_homogeneous"),
+        (NoEdges(), "got NoEdges without edge_index"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(graph: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_foreign(graph, num_nodes=5)
+
+
+def test_bare_edges_need_to_know_the_nodes() -> None:
+    with pytest.raises(InputError, match="expected features beside bare edges"):
+        read_foreign(PAIRS)
+
+
+def test_arrays_of_all_kinds() -> None:
+    grown = torch.ones(2, requires_grad=True)
+    assert as_array(grown, "x").tolist() == [1, 1]
+    assert as_array(torch.eye(2).to_sparse(), "x").tolist() == [[1, 0], [0, 1]]
+    assert as_array(sparse.eye_array(2), "x").tolist() == [[1, 0], [0, 1]]
+    with pytest.raises(InputError, match="x: expected something numpy can read"):
+        as_array([[1], [2, 3]], "x")

@@ -1,0 +1,52 @@
+"""The label party's table, and whether it fits the data party's."""
+
+import re
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+if TYPE_CHECKING:
+    from tests.graph.conftest import Columns, Party
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_good_labels(party: "Party", kind: str) -> None:
+    labels = party.write(kind=kind).open_labels()
+    assert labels.classes == (0, 1)
+    assert labels.labels.tolist() == [1, 0]
+    assert labels.rows("test").tolist() == [1]
+
+
+@pytest.mark.parametrize("values", [[True, False], pa.array(["no", "yes"]).dictionary_encode()])
+def test_labels_of_two_more_kinds(party: "Party", values: object) -> None:
+    party.write(labels={**party.labels, "label": values})
+    assert len(party.open_labels().classes) == 2
+
+
+def test_one_class_is_a_table_too(party: "Party") -> None:
+    assert party.write(labels={**party.labels, "label": [1, 1]}).check().classes == 1
+
+
+BAD: list[tuple["Columns", str]] = [
+    ({"id": [10, 99], "label": [0, 1], "split": ["train", "val"]}, r"no node \(first 1: 99\)"),
+    ({"id": [10, 10], "label": [0, 1], "split": ["val", "val"]}, r"1 ids stand on more than one"),
+    ({"id": [10], "label": [0], "split": ["dev"]}, r"1 rows are none of train, val, test \(first"),
+    ({"id": [10], "label": [0], "split": [1]}, r"column split: 1 rows are none of train, val"),
+    ({"id": [10], "y": [0], "split": ["val"]}, r"expected a column 'label', found 'id', 'y'"),
+    ({"id": [10], "label": pa.nulls(1, pa.int64()), "split": ["val"]}, r"1 rows have no label"),
+]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize(("table", "message"), BAD)
+def test_bad_labels_name_their_file(
+    party: "Party", kind: str, table: "Columns", message: str
+) -> None:
+    assert re.search(rf"labels\.{kind}.*{message}", party.write(kind=kind, labels=table).refused())
+
+
+@pytest.mark.parametrize("column", ["label", "split"])
+def test_columns_that_are_no_words(party: "Party", column: str) -> None:
+    party.write(labels={**party.labels, column: [[1], [2]]})
+    assert re.search(rf"column {column}: expected .*, got list", party.refused())
