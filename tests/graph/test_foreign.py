@@ -86,7 +86,7 @@ def test_a_graph_without_edges() -> None:
 
 
 def test_a_stored_zero_is_no_edge() -> None:
-    zero = sparse.coo_matrix((np.array([0.0, 2.0]), ([0, 1], [1, 2])), shape=(3, 3))
+    zero = sparse.coo_matrix((np.array([0.0, 2.0]), (np.arange(2), np.arange(1, 3))), shape=(3, 3))
     assert read_foreign(zero).graph.num_edges == 1
 
 
@@ -109,6 +109,8 @@ class Hetero:
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
         raise KeyError(f"Tried to collect '{name}' but did not find any occurrences of it")
 
 

@@ -74,11 +74,23 @@ def test_noisy_edges_are_charged_once_and_never_given_without_noise(tmp_path: Pa
     door = charged(tmp_path)
     with pytest.raises(ValueError, match="no graph without noise"):
         door.perturb(None)
+    assert door.spent() == "epsilon 0 of 1"
     noisy = door.perturb(EdgeRand(epsilon=1.0))
+    assert door.spent() == "epsilon 1 of 1"
     assert noisy.num_nodes == 3
     assert door.account.spent_epsilon() == 1.0
     with pytest.raises(BudgetError, match="Requested"):
         door.perturb(EdgeRand(epsilon=0.5))
+
+
+def test_too_many_noisy_edges_are_refused_before_they_are_paid_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    door = charged(tmp_path)
+    monkeypatch.setattr("vesper.mechanism.rare_cells.MOST_CELLS", 0)
+    with pytest.raises(InputError, match="noisy cells"):
+        door.perturb(EdgeRand(epsilon=1.0))
+    assert door.account.spent_epsilon() == 0
 
 
 def test_an_open_door_gives_the_graph_as_it_is_or_not_at_all() -> None:

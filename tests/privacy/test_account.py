@@ -114,6 +114,24 @@ def test_what_was_charged_before_a_budget_was_set_counts_against_it(tmp_path: Pa
     assert opened(tmp_path, None).budget == BUDGET
 
 
+@pytest.mark.parametrize("counted", [0.0, 0.25])
+def test_an_account_opened_before_the_budget_was_set_keeps_to_it(
+    tmp_path: Path, counted: float
+) -> None:
+    early = opened(tmp_path, None)
+    if counted:
+        early.charge(PureRelease(epsilon=counted, what="counts"), None, run="early")
+    event = GaussianRelease(noise_std=opened(tmp_path).noise_std_for(releases=2))
+    early.charge(event, None, run="early")
+    assert early.budget == BUDGET
+    early.charge(event, None, run="early")
+    with pytest.raises(BudgetError, match="Requested"):
+        early.charge(event, None, run="early")
+    fresh = opened(tmp_path)
+    assert (fresh.spent == early.spent).all()
+    assert (fresh.pure, fresh.releases) == (early.pure, early.releases)
+
+
 @pytest.mark.parametrize(
     "spent", [PureRelease(epsilon=1.1, what="counts"), GaussianRelease(noise_std=1.0)]
 )

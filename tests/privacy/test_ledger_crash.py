@@ -121,6 +121,28 @@ def test_killed_at_random_instants(tmp_path: Path) -> None:
     kill_at_random(tmp_path, 25)
 
 
+def test_two_processes_charge_and_both_are_killed(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    rng = random.Random(1)
+    before = 0
+    for _ in range(6):
+        seen = b""
+        with start(path, 0) as one, start(path, 0) as other:
+            for child in (one, other):
+                assert child.stdout is not None
+                seen += child.stdout.read(1)  # both are charging from here on
+            for child in (one, other):
+                assert child.stdout is not None
+                time.sleep(rng.random() * 0.05)
+                child.kill()
+                seen += child.stdout.read()
+        assert seen.count(b"!") == 2
+        after = counted(path)
+        assert before + seen.count(b".") <= after <= before + seen.count(b".") + 2
+        before = after
+    assert before > 12
+
+
 @pytest.mark.nightly
 def test_killed_at_hundreds_of_random_instants(tmp_path: Path) -> None:
     kill_at_random(tmp_path, 500)

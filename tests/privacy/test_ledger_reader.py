@@ -181,3 +181,21 @@ def test_broken_facts_are_named(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="entry 2: expected facts"):
             list(shown(tmp_path).entries())
         assert shown(tmp_path).verify() == 2
+
+
+def test_what_is_written_while_it_is_verified_is_no_tampering(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, reader = written(tmp_path), shown(tmp_path)
+    pending = [1]
+
+    def interrupted(key: bytes, previous: bytes, line: tuple[object, ...]) -> bytes:
+        while pending:
+            with ledger.transaction():
+                ledger.append(graph="g", run="r", facts={"kind": "x"}, cost=pending.pop(), who=b"A")
+        return chained(key, previous, line)
+
+    monkeypatch.setattr("vesper.privacy.ledger_reader.chained", interrupted)
+    assert reader.verify() is None
+    assert reader.verify() is None
+    assert reader.head()[0] == 4

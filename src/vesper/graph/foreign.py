@@ -48,9 +48,9 @@ def read_foreign(graph: Any, *, num_nodes: int | None = None) -> ForeignGraph:
         return ForeignGraph(graph=graph, counts=EdgeCounts(kept, kept, 0, 0))
     if _part(graph, "edge_index") is not None:
         return _from_pyg(graph, num_nodes)
-    if callable(getattr(graph, "edges", None)) and hasattr(graph, "ndata"):
+    if callable(_part(graph, "edges")) and _part(graph, "ndata") is not None:
         return _from_dgl(graph)
-    if callable(getattr(graph, "tocoo", None)):
+    if callable(_part(graph, "tocoo")):
         return _from_scipy(graph)
     if isinstance(graph, str | bytes | Mapping) or not hasattr(graph, "__array__"):
         raise InputError(f"graph: expected {ACCEPTED}, got {type(graph).__name__}{_hint(graph)}")

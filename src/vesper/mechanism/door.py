@@ -61,7 +61,7 @@ class ChargedDoor:
     ) -> None:
         self._graph, self._noise, self._run = graph, noise, run
         name = fingerprint(graph, key=key_of(ledger))
-        self._said = (-1.0, "")
+        self._said = (-1, "")
         self.account: Account = open_account(ledger, name, num_nodes=graph.num_nodes, budget=budget)
 
     def release(self, messages: Rows, *, noise_std: float) -> Rows:
@@ -81,11 +81,11 @@ class ChargedDoor:
 
     def spent(self) -> str:
         """Say what was spent of the budget."""
-        entries = float(self.account.spent_mu_squared)
-        if entries != self._said[0]:  # the conversion takes milliseconds, steps do too
+        releases = self.account.releases
+        if releases != self._said[0]:  # the conversion takes milliseconds, steps do too
             budget = self.account.budget
             limit = "" if budget is None else f" of {budget.epsilon:g}"
-            self._said = entries, f"epsilon {self.account.spent_epsilon():.3g}{limit}"
+            self._said = releases, f"epsilon {self.account.spent_epsilon():.3g}{limit}"
         return self._said[1]
 
     def perturb(self, perturbation: Perturbation | None) -> Graph:

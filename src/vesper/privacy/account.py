@@ -53,8 +53,18 @@ class Account(Balance):
         """Book what this and other processes have written since the last look."""
         for entry in self._ledger.entries(after=self._seen):
             if entry.graph == self.graph:
+                if entry.facts["kind"] == "budget" and self.budget is None:
+                    self._start_over(entry)
                 _book(self, entry, self._ledger)
             self._seen = entry.sequence
+
+    def _start_over(self, terms: Entry) -> None:
+        """Keep to a budget that was set elsewhere after this account was opened."""
+        budget, relation = _terms_of({"budget": terms.facts})
+        super().__init__(self.graph, num_nodes=len(self.spent), budget=budget, relation=relation)
+        for entry in self._ledger.entries():
+            if entry.sequence < terms.sequence and entry.graph == self.graph:
+                _book(self, entry, self._ledger)
 
 
 def open_account(

@@ -76,12 +76,12 @@ class LedgerReader:
         """
         key, previous, expected = self.keys.chain, b"", 1
         query = f"SELECT {COLUMNS}, digest FROM entries ORDER BY sequence"
-        with self._readable():
+        with self._readable(), self._one_moment():
             for *line, digest in self._db.execute(query):
                 if line[0] != expected or chained(key, previous, tuple(line)) != digest:
                     return expected
                 previous, expected = digest, expected + 1
-        return None if self.head() == (expected - 1, previous) else expected
+            return None if self.head() == (expected - 1, previous) else expected
 
     def contains(self, sequence: int, digest: str) -> bool:
         """Whether the chain, after so many entries, ended with a digest that starts so (hex)."""
@@ -121,6 +121,18 @@ class LedgerReader:
                 f"{str(text)[:40]!r}; it was tampered with or damaged, see `vesper budget verify`"
             )
         return facts
+
+    @contextmanager
+    def _one_moment(self) -> Iterator[None]:
+        """Read entries and head as they were at one moment, whatever others write meanwhile."""
+        if self._db.in_transaction:
+            yield
+            return
+        self._db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._db.execute("ROLLBACK")
 
     @contextmanager
     def _readable(self) -> Iterator[None]:

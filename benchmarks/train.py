@@ -1,0 +1,224 @@
+"""One training step of the paper's plan against the same step written with other libraries.
+
+    python -m benchmarks.train            print the table; --small for a quick look
+    python -m benchmarks.train --write    and keep it in benchmarks/train.md
+    python -m benchmarks.train --certified FOLDER     train the certified plan on party folders
+
+Ours is the step that a run makes: both parties, their three verbs, spectral normalisation, noise.
+The others are one process without noise or accounting. Contenders take turns batch by batch, so
+that whatever else the machine does hits all of them alike; read the ratios, not the milliseconds.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter, process_time
+
+import numpy as np
+import torch
+from benchmarks.graph import machine, say
+from benchmarks.graph_peers import Absent
+from benchmarks.synthetic import synthetic_graph
+from benchmarks.train_peers import PEERS, Step, Task
+from numpy.typing import NDArray
+
+from vesper.graph.schedule import IndependentDraws
+from vesper.mechanism.sampled.layers import SampledGraph
+from vesper.mechanism.sampled.noise import LayerNoise
+from vesper.method.sampled import SampledRepresentation
+from vesper.model.decoder import ConcatDecoder
+from vesper.model.encoder import MlpEncoder
+from vesper.model.objective import Classification
+from vesper.model.pmp import PerturbedMessagePassing
+from vesper.party.data_party import DataParty
+from vesper.party.label_party import LabelParty
+from vesper.protocol.messages import Purpose
+from vesper.run.config import load_config
+from vesper.run.simulate import simulate
+
+BATCH_SIZE, MAX_DEGREE, NUM_LAYERS, WIDTH = 256, 20, 2, 128
+NUM_INPUTS, NUM_CLASSES = 200, 47  # products: 100 features, two views of each
+SIZES = {"products-size": (2_449_029, 61_859_140)}  # nodes, undirected edges
+OURS = "vesper, paper plan"
+
+
+@dataclass
+class Contender:
+    """One way to make a step, and what was measured of it."""
+
+    name: str
+    step: Step
+    wall: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+
+    def best(self) -> float:
+        return min(self.wall) * 1e3
+
+    def median(self) -> float:
+        return float(np.median(self.wall)) * 1e3
+
+
+def our_step(task: Task, *, noise: LayerNoise | None) -> Step:
+    """The three verbs of a session, without the wire."""
+    encoder = MlpEncoder(task.inputs.shape[1], width=task.width, dropout=0.0, seed=0)
+    extractor = PerturbedMessagePassing(
+        encoder,
+        width=task.width,
+        num_layers=task.num_layers,
+        truncated=False,
+        exact=False,
+        noise=noise,
+        seed=0,
+    )
+    graph = SampledGraph(
+        task.graph,
+        aggregator="gin",
+        num_layers=task.num_layers,
+        max_degree=task.max_degree,
+        min_degree=1,
+        seed=0,
+    )
+    rates = {"learning_rate": 0.001, "weight_decay": 0.0}
+    data_party = DataParty(
+        SampledRepresentation(extractor, inputs=task.inputs, graph=graph), **rates
+    )
+    decoder = ConcatDecoder(
+        embedding_width=task.width,
+        depth=task.num_layers,
+        width=task.width,
+        outputs=task.num_classes,
+        seed=0,
+    )
+    objective = Classification(task.labels.numpy(), task.num_classes)
+    label_party = LabelParty(objective, decoder, patience=1, **rates)
+    data_party.meet(np.arange(len(task.labels)), np.zeros((0, task.num_classes), dtype=np.float32))
+    data_party.begin_stage(0)
+    label_party.begin_stage(0)
+
+    def step(roots: NDArray[np.int64]) -> None:
+        embeddings = data_party.release(roots, purpose=Purpose.TRAIN)
+        data_party.learn(label_party.learn(embeddings, roots))
+
+    return step
+
+
+OUR_WAYS: dict[str, Callable[[Task], Step]] = {
+    OURS: lambda task: our_step(task, noise=LayerNoise(noise_std=20.0, seed=0)),
+    "vesper, no noise": lambda task: our_step(task, noise=None),
+}
+
+
+def contenders(task: Task) -> Iterator[Contender]:
+    for name, make in {**OUR_WAYS, **PEERS}.items():
+        try:
+            yield Contender(name, make(task))
+        except Absent as absent:
+            say(f"skipped {name}: {absent}")
+
+
+def task_of(num_nodes: int, num_edges: int) -> Task:
+    generator = torch.Generator().manual_seed(0)
+    return Task(
+        graph=synthetic_graph(num_nodes, num_edges),
+        inputs=torch.randn(num_nodes, NUM_INPUTS, generator=generator),
+        labels=torch.randint(NUM_CLASSES, (num_nodes,), generator=generator),
+        num_classes=NUM_CLASSES,
+        width=WIDTH,
+        max_degree=MAX_DEGREE,
+        num_layers=NUM_LAYERS,
+    )
+
+
+def measure(task: Task, num_batches: int) -> list[Contender]:
+    everyone = list(contenders(task))
+    schedule = IndependentDraws(
+        np.arange(task.graph.num_nodes), batch_size=BATCH_SIZE, num_steps=num_batches + 1, seed=0
+    )
+    for contender in everyone:
+        contender.step(schedule.batch(num_batches))  # compile, fault pages in
+    for number in range(num_batches):
+        roots = schedule.batch(number)
+        for contender in everyone:
+            wall, cpu = perf_counter(), process_time()
+            contender.step(roots)
+            contender.wall.append(perf_counter() - wall)
+            contender.cpu.append(process_time() - cpu)
+    return everyone
+
+
+def rows(name: str, everyone: list[Contender]) -> Iterator[str]:
+    mine = everyone[0]
+    for one in everyone:
+        walls = f"{one.best() / mine.best():.2f} x / {one.median() / mine.median():.2f} x"
+        cpu = f"{np.median(one.cpu) / np.median(mine.cpu):.2f} x"
+        yield (
+            f"| {name} | {one.name} | {one.best():.1f} | {one.median():.1f} "
+            f"| {np.median(one.cpu) * 1e3:.1f} | {'' if one is mine else walls} "
+            f"| {'' if one is mine else cpu} |"
+        )
+
+
+def report(sizes: dict[str, tuple[int, int]], num_batches: int, command: str) -> str:
+    lines = list[str]()
+    for name, size in sizes.items():
+        say(f"{name}: generating {2 * size[1]:,} directed edges")
+        task = task_of(*size)
+        say(f"{name}: {num_batches} steps with each")
+        lines += rows(name, measure(task, num_batches))
+    return "\n".join(
+        [
+            "# Training: a step of the paper's plan",
+            "",
+            f"Command: `{command}`. Machine: {machine()}, {torch.get_num_threads()} threads, "
+            f"load {os.getloadavg()[0]:.1f}.",
+            f"GIN, L = {NUM_LAYERS}, B = {BATCH_SIZE}, D = {MAX_DEGREE}, width {WIDTH}, "
+            f"{NUM_INPUTS} inputs, {NUM_CLASSES} classes; synthetic graph with random ids; "
+            f"{num_batches} steps each, in turns. Ratios above 1: ours is faster.",
+            "",
+            "| graph | step | ms, best | median | CPU ms, median "
+            "| to the paper plan, wall best / median | CPU |",
+            "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+            *lines,
+            "",
+        ]
+    )
+
+
+def certified(folder: Path) -> str:
+    """Train the certified plan once, from folders on disk."""
+    with tempfile.TemporaryDirectory() as scratch:
+        result = simulate(folder, load_config(None, {"method": "vesper"}), Path(scratch) / "run")
+    return (
+        f"certified plan on {folder.name}: {result.seconds:.0f} s, "
+        f"{result.peak_memory_bytes / 2**30:.2f} GiB at most for both parties in one process, "
+        f"{result.metric} {result.test:.2f}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--small", action="store_true", help="a graph 50 times smaller")
+    parser.add_argument("--batches", type=int, default=30, help="steps for each contender")
+    parser.add_argument("--write", action="store_true", help="keep the table in train.md")
+    parser.add_argument(
+        "--certified", type=Path, metavar="FOLDER", help="party folders to train on"
+    )
+    asked = parser.parse_args()
+    if asked.certified:
+        print(certified(asked.certified))
+        return
+    sizes = SIZES
+    if asked.small:
+        sizes = {f"{name} / 50": (n // 50, e // 50) for name, (n, e) in SIZES.items()}
+    text = report(sizes, asked.batches, " ".join(["python -m benchmarks.train", *sys.argv[1:]]))
+    print(text)
+    if asked.write:
+        Path(__file__).with_suffix(".md").write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""The utility table: mean and standard deviation over seeds, and what was aimed for."""
+
+import math
+import os
+import platform
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from statistics import fmean, stdev
+
+from benchmarks.utility_cells import EPSILONS, SEEDS, Line, needs_no_epsilon
+
+from vesper.method.registry import METHODS
+
+LEADS_OVER = ("gap", "progap")
+LEAD_AT = (0.5, 1.0, 2.0, 4.0)
+LEAD_ON, LEAD = ("fb100_cornell", "fb100_multi8"), 3.0
+FRAUD_SET, FRAUD_AUC = "yelpchi_reviews", 76.0
+SKETCH_SET, SKETCH = "fb100_cornell", {1.0: 78.8, 4.0: 85.0}
+
+
+@dataclass(frozen=True)
+class Score:
+    """Test metric over seeds, in percent."""
+
+    mean: float
+    deviation: float
+    seeds: int
+
+    def __str__(self) -> str:
+        few = f" ({self.seeds})" if self.seeds < len(SEEDS) else ""
+        spread = "" if math.isnan(self.deviation) else f" ± {self.deviation:.1f}"
+        return f"{self.mean:.1f}{spread}{few}"
+
+
+Scores = dict[tuple[str, str, float], Score]
+
+
+def scores_of(lines: Sequence[Line]) -> Scores:
+    """Summarise finished cells by data set, method and epsilon."""
+    values: dict[tuple[str, str, float], list[float]] = defaultdict(list)
+    for line in lines:
+        if line.test is not None:
+            values[line.dataset, line.method, line.epsilon].append(line.test)
+    return {
+        key: Score(fmean(found), stdev(found) if len(found) > 1 else math.nan, len(found))
+        for key, found in values.items()
+    }
+
+
+def score_at(scores: Scores, dataset: str, method: str, epsilon: float) -> Score | None:
+    """Give the score; the MLP reads no edge, so its only one counts at every epsilon."""
+    return scores.get((dataset, method, math.inf if method == "mlp" else epsilon))
+
+
+def page(lines: Sequence[Line], *, command: str) -> str:
+    """Make the whole page."""
+    scores = scores_of(lines)
+    plans = {line.method: line.plan for line in lines if line.plan and math.isfinite(line.epsilon)}
+    claimed = {method for method, plan in plans.items() if plan == "paper"}
+    parts = [
+        "# Utility: every method, every epsilon, every public set",
+        "",
+        "Test accuracy, or area under the ROC curve for two classes, in percent: mean ± standard "
+        f"deviation over {len(SEEDS)} seeds (how many, where there are fewer). Epsilon is "
+        "*certified* for one edge at the public delta, the largest power of ten at most "
+        "1 / (10 nodes), and equal for all methods in a column; methods marked * only claim it, "
+        "by the paper's analysis, and do not compete. Bold: the best that compete in a column. "
+        "The MLP reads no edge. Hops and everything else are chosen without test nodes.",
+        "",
+    ]
+    for dataset in dict.fromkeys(line.dataset for line in lines):
+        metric = next((one.metric for one in lines if one.dataset == dataset and one.metric), "-")
+        parts += [f"## {dataset} ({metric})", "", *table(scores, dataset, claimed), ""]
+    parts += ["![metric against epsilon](utility.svg)", ""]
+    parts += ["## What was aimed for", "", *aims(scores), ""]
+    if any(score.seeds < len(SEEDS) for score in scores.values()):
+        parts += [f"Some cells have fewer than {len(SEEDS)} seeds: verdicts are not final.", ""]
+    parts += ["## How it was made", "", *made(lines, command), ""]
+    return "\n".join(parts)
+
+
+def table(scores: Scores, dataset: str, claimed: set[str]) -> Iterator[str]:
+    """One data set: methods down, epsilons across."""
+    methods = [name for name in METHODS if any(key[:2] == (dataset, name) for key in scores)]
+    heads = ["inf" if math.isinf(epsilon) else f"{epsilon:g}" for epsilon in EPSILONS]
+    yield f"| epsilon | {' | '.join(heads)} |"
+    yield "| --- |" + " ---: |" * len(EPSILONS)
+    best = {epsilon: best_mean(scores, dataset, epsilon, claimed) for epsilon in EPSILONS}
+    for method in methods:
+        cells = []
+        for epsilon in EPSILONS:
+            score = score_at(scores, dataset, method, epsilon)
+            competes = method not in claimed or math.isinf(epsilon)
+            wins = score is not None and competes and round(score.mean, 1) == best[epsilon]
+            cells.append("" if score is None else f"**{score}**" if wins else str(score))
+        yield f"| {method}{'*' if method in claimed else ''} | {' | '.join(cells)} |"
+
+
+def best_mean(scores: Scores, dataset: str, epsilon: float, claimed: set[str]) -> float:
+    """Best mean among those that compete, to the decimal that is shown."""
+    found = [
+        score_at(scores, dataset, method, epsilon)
+        for method in METHODS
+        if method not in claimed or math.isinf(epsilon)
+    ]
+    return max((round(score.mean, 1) for score in found if score), default=math.nan)
+
+
+def lead(scores: Scores, dataset: str) -> float | None:
+    """Mean over epsilon 0.5 to 4 of vesper minus the better of GAP and ProGAP there."""
+    leads = []
+    for epsilon in LEAD_AT:
+        ours = score_at(scores, dataset, "vesper", epsilon)
+        others = [score_at(scores, dataset, rival, epsilon) for rival in LEADS_OVER]
+        if ours is None or any(other is None for other in others):
+            return None
+        leads.append(ours.mean - max(other.mean for other in others if other))
+    return fmean(leads)
+
+
+def below_mlp(scores: Scores, dataset: str) -> list[float] | None:
+    """Epsilons at which vesper is below the MLP minus one standard deviation of the MLP."""
+    mlp = score_at(scores, dataset, "mlp", math.inf)
+    ours = {epsilon: score_at(scores, dataset, "vesper", epsilon) for epsilon in EPSILONS}
+    if mlp is None or math.isnan(mlp.deviation) or not all(ours.values()):
+        return None
+    floor = mlp.mean - mlp.deviation
+    return [epsilon for epsilon, score in ours.items() if score and score.mean < floor]
+
+
+def aims(scores: Scores) -> Iterator[str]:
+    """Every target with what was reached and yes or no; `not yet` where cells are missing."""
+    datasets = list(dict.fromkeys(key[0] for key in scores))
+    leads = {dataset: lead(scores, dataset) for dataset in datasets}
+    yield "| target | reached | met |"
+    yield "| --- | ---: | --- |"
+    for dataset, ahead in leads.items():
+        needed = LEAD if dataset in LEAD_ON else None
+        yield _row(
+            f"{dataset}: lead over the better of GAP and ProGAP, mean over epsilon 0.5 to 4"
+            + (f", at least {needed:g}" if needed else ""),
+            None if ahead is None else f"{ahead:+.1f}",
+            None if ahead is None else "" if needed is None else ahead >= needed,
+        )
+    known = [ahead for ahead in leads.values() if ahead is not None]
+    average = fmean(known) if known and len(known) == len(leads) else None
+    yield _row(
+        f"the same over all {len(leads)} sets, above 0",
+        None if average is None else f"{average:+.1f}",
+        None if average is None else average > 0,
+    )
+    for dataset in datasets:
+        below = below_mlp(scores, dataset)
+        where = ", ".join(f"{epsilon:g}" for epsilon in below or [])
+        yield _row(
+            f"{dataset}: never below the MLP minus one standard deviation",
+            None if below is None else f"below at {where}" if below else "never",
+            None if below is None else not below,
+        )
+    single = [(FRAUD_SET, 4.0, FRAUD_AUC), *((SKETCH_SET, e, m) for e, m in SKETCH.items())]
+    for dataset, epsilon, needed in single:
+        score = score_at(scores, dataset, "vesper", epsilon)
+        yield _row(
+            f"{dataset}: at least {needed:g} at epsilon {epsilon:g}",
+            None if score is None else str(score),
+            None if score is None else score.mean >= needed,
+        )
+
+
+def _row(target: str, reached: str | None, met: bool | str | None) -> str:
+    word = "not yet" if met is None else met if isinstance(met, str) else "yes" if met else "**no**"
+    return f"| {target} | {reached or '-'} | {word} |"
+
+
+def made(lines: Sequence[Line], command: str) -> Iterator[str]:
+    """Say how, where, with what, and what is missing."""
+    finished = [line for line in lines if line.test is not None]
+    hours = sum(line.seconds for line in finished) / 3600
+    yield (
+        f"`make bench-utility` runs the cells through `vesper simulate`'s own code; `{command}` "
+        f"wrote this page from {len(finished)} cells ({hours:.1f} hours of one thread)."
+    )
+    yield ""
+    packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "numpy", "numba"))
+    yield (
+        f"* Machine: {os.cpu_count()} cores, {platform.machine()}, "
+        f"Python {platform.python_version()}, {packages}."
+    )
+    codes = sorted({f"{line.version} ({line.code})" for line in finished})
+    yield f"* VESPER {', '.join(codes)}" + (": cells of different code." if codes[1:] else ".")
+    stopped = [line for line in lines if line.limit is not None]
+    failed = [line for line in lines if line.failed is not None]
+    for line in stopped:
+        yield f"* Stopped after {line.limit:g} s: {_where(line)}."
+    for line in failed:
+        yield f"* Failed: {_where(line)}: {line.failed}."
+    once = [method for method in METHODS if needs_no_epsilon(method)]
+    yield f"* Without noise at any epsilon, hence run once a seed: {', '.join(once)}."
+
+
+def _where(line: Line) -> str:
+    return f"{line.dataset}, {line.method}, epsilon {line.epsilon:g}, seed {line.seed}"

@@ -1,0 +1,147 @@
+"""From what a user holds in memory to what the two parties hold.
+
+The same tables that `vesper simulate` opens from folders, made from arrays: ids are node numbers.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vesper.api.nodes import Nodes, distinct_nodes, labels_at, node_numbers
+from vesper.errors import InputError, first_three
+from vesper.graph.features import Features
+from vesper.graph.foreign import as_array, read_foreign
+from vesper.graph.holdings import DataHoldings
+from vesper.graph.ids import Ids
+from vesper.graph.labels import LabelHoldings
+
+VALIDATION_SHARE = 5
+"""One in so many training nodes is kept for validation when none are given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holdings:
+    """What each party holds, and the nodes that were set apart for validation."""
+
+    data: DataHoldings
+    labels: LabelHoldings
+    classes: NDArray[Any]
+    validation: Nodes
+
+
+def hold(
+    graph: Any, features: Any, labels: Any, *, train: Any, validation: Any, seed: int
+) -> Holdings:
+    """Check everything and hand it to the parties.
+
+    Args:
+        graph: any graph that `read_foreign` knows.
+        features: (num_nodes, num_features), or None when the graph holds them.
+        labels: one a node, a mapping, or None when the graph holds them.
+        train: node numbers, a mask, or None when the graph holds a mask.
+        validation: the same; None for a fifth of `train`, class by class, drawn from the seed.
+        seed: of that draw.
+    """
+    shape = getattr(features, "shape", None)
+    foreign = read_foreign(graph, num_nodes=int(shape[0]) if shape else _length(features))
+    num_nodes = foreign.graph.num_nodes
+    matrix = _features(_either(features, foreign.features, "features"), num_nodes=num_nodes)
+    labels = _either(labels, foreign.labels, "labels")
+    chosen = _either(train, foreign.train, "train")
+    if validation is None and train is None:
+        validation = foreign.validation
+    training = distinct_nodes(chosen, "train", num_nodes=num_nodes)
+    if validation is None:
+        held_back = _set_apart(labels_at(labels, training, num_nodes=num_nodes), seed=seed)
+        training, judging = training[~held_back], training[held_back]
+    else:
+        judging = distinct_nodes(validation, "validation", num_nodes=num_nodes)
+        both = np.intersect1d(training, judging)
+        if len(both):
+            raise InputError(
+                f"validation: {len(both)} nodes are in train too ({first_three(both)}); "
+                f"give each node to one of them"
+            )
+    nodes = np.concatenate([training, judging])
+    classes, codes = np.unique(labels_at(labels, nodes, num_nodes=num_nodes), return_inverse=True)
+    _refuse_few_classes(classes, codes, num_train=len(training))
+    return Holdings(
+        data=DataHoldings(
+            ids=Ids(pa.array(np.arange(num_nodes))),
+            features=matrix,
+            graph=foreign.graph,
+            counts=foreign.counts,
+        ),
+        labels=LabelHoldings(
+            path=Path("labels"),
+            ids=Ids(pa.array(nodes)),
+            classes=tuple(str(value) for value in classes.tolist()),
+            labels=codes.astype(np.int64),
+            splits=np.repeat(np.array([0, 1], dtype=np.int8), [len(training), len(judging)]),
+        ),
+        classes=classes,
+        validation=node_numbers(judging, "validation", num_nodes=num_nodes),
+    )
+
+
+def _either(given: Any, held: Any, what: str) -> Any:
+    if given is None and held is None:
+        raise InputError(f"{what}: expected them beside the graph, got none; give {what}=...")
+    return held if given is None else given
+
+
+def _length(features: Any) -> int | None:
+    return len(features) if hasattr(features, "__len__") else None
+
+
+def _features(features: Any, *, num_nodes: int) -> Features:
+    """Finite float32, or bytes as they are: (num_nodes, num_features)."""
+    matrix = as_array(features, "features")
+    if matrix.ndim != 2 or len(matrix) != num_nodes or matrix.shape[1] == 0:
+        raise InputError(
+            f"features: expected shape ({num_nodes}, num_features), one row a node of the graph, "
+            f"got {matrix.shape}"
+        )
+    if matrix.dtype.kind not in "fiub":
+        raise InputError(f"features: expected numbers, got {matrix.dtype}; convert the columns")
+    if matrix.dtype in (np.bool_, np.uint8):
+        return np.ascontiguousarray(matrix, dtype=np.uint8)
+    with np.errstate(over="ignore"):  # what does not fit becomes infinite and is refused
+        values = np.ascontiguousarray(matrix, dtype=np.float32)
+    bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    if len(bad):
+        raise InputError(
+            f"features: {len(bad)} rows hold NaN or infinite values "
+            f"({first_three(f'node {node}' for node in bad[:3])}); fill them first"
+        )
+    return values
+
+
+def _set_apart(labels: NDArray[Any], *, seed: int) -> NDArray[np.bool_]:
+    """Pick a fifth of each class, at least one where there are two."""
+    picks = np.random.default_rng([seed, VALIDATION_SHARE])
+    apart = np.zeros(len(labels), dtype=bool)
+    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    for code, count in enumerate(counts):
+        members = np.flatnonzero(codes == code)
+        wanted = max(int(count) // VALIDATION_SHARE, int(count > 1))
+        apart[picks.choice(members, size=wanted, replace=False)] = True
+    return apart
+
+
+def _refuse_few_classes(classes: NDArray[Any], codes: NDArray[np.int64], *, num_train: int) -> None:
+    if len(classes) < 2:
+        raise InputError(
+            f"labels: expected at least two classes among train and validation, got "
+            f"{len(classes)} ({first_three(classes)})"
+        )
+    for what, part in (("train", codes[:num_train]), ("validation", codes[num_train:])):
+        if len(np.unique(part)) < 2:
+            raise InputError(
+                f"{what}: expected nodes of at least two classes, got {len(np.unique(part))}; "
+                f"give validation=... with nodes of every class"
+            )

@@ -1,0 +1,109 @@
+"""Nodes as users name them: by number, or by a mask over all nodes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.errors import InputError, first_three
+from vesper.graph.foreign import as_array
+
+Nodes = NDArray[np.int64]
+
+
+def node_numbers(nodes: Any, what: str, *, num_nodes: int) -> Nodes:
+    """Give node numbers, in the order given; a mask gives its nodes in ascending order.
+
+    >>> node_numbers([True, False, True], "train", num_nodes=3).tolist()
+    [0, 2]
+    """
+    given = as_array(nodes, what)
+    if given.ndim != 1:
+        raise InputError(f"{what}: expected a row of node numbers or a mask, got {given.shape}")
+    if given.dtype == np.bool_:
+        if len(given) != num_nodes:
+            raise InputError(
+                f"{what}: expected a mask of {num_nodes} nodes, got {len(given)}; "
+                f"give one value a node, or node numbers"
+            )
+        return np.flatnonzero(given)
+    if len(given) == 0:
+        return np.zeros(0, dtype=np.int64)
+    if not np.issubdtype(given.dtype, np.integer):
+        raise InputError(f"{what}: expected whole node numbers or a mask, got {given.dtype}")
+    wrong = (given < 0) | (given >= num_nodes)
+    if wrong.any():
+        raise InputError(
+            f"{what}: expected node numbers from 0 to {num_nodes - 1}, {int(wrong.sum())} are not "
+            f"({first_three(given[wrong])}); node numbers are rows of the features"
+        )
+    return given.astype(np.int64)
+
+
+def distinct_nodes(nodes: Any, what: str, *, num_nodes: int) -> Nodes:
+    """Give node numbers; refuse one that is named twice, and none at all."""
+    numbers = node_numbers(nodes, what, num_nodes=num_nodes)
+    if len(numbers) == 0:
+        raise InputError(f"{what}: expected at least one node, got none")
+    values, counts = np.unique(numbers, return_counts=True)
+    if len(values) < len(numbers):
+        repeated = values[counts > 1]
+        raise InputError(
+            f"{what}: {len(repeated)} nodes are named more than once ({first_three(repeated)}); "
+            f"name each once"
+        )
+    return numbers
+
+
+def labels_at(labels: Any, nodes: Nodes, *, num_nodes: int) -> NDArray[Any]:
+    """Give the labels of these nodes, from one value a node or a mapping of node to label."""
+    if isinstance(labels, Mapping):
+        missing = [int(node) for node in nodes if int(node) not in labels]
+        if missing:
+            raise InputError(
+                f"labels: {len(missing)} nodes have none ({first_three(missing)}); "
+                f"give them a label or leave them out of train and validation"
+            )
+        values = np.array([labels[int(node)] for node in nodes])
+    else:
+        whole = as_array(labels, "labels")
+        if whole.ndim == 2 and whole.shape[1] == 1:
+            whole = whole[:, 0]
+        if whole.shape != (num_nodes,):
+            raise InputError(
+                f"labels: expected one value a node, shape ({num_nodes},), got {whole.shape}; "
+                f"values of unlabelled nodes are not looked at"
+            )
+        values = whole[nodes]
+    return as_classes(values, nodes)
+
+
+def as_classes(values: NDArray[Any], nodes: Nodes) -> NDArray[Any]:
+    """Bring labels to whole numbers, booleans or text; refuse missing ones and decimals."""
+    if values.dtype.kind == "O":
+        missing = np.array([value is None or value != value for value in values.tolist()])
+    elif values.dtype.kind == "f":
+        missing = ~np.isfinite(values)
+    else:
+        missing = np.zeros(len(values), dtype=bool)
+    if missing.any():
+        raise InputError(
+            f"labels: {int(missing.sum())} labels are missing, NaN or infinite "
+            f"({first_three(f'node {node}' for node in nodes[missing])}); leave these nodes out"
+        )
+    if values.dtype.kind == "O":
+        values = np.array(values.tolist())  # whole numbers or text again, without the objects
+    if values.dtype.kind == "f":
+        decimal = values != np.round(values)
+        if decimal.any():
+            raise InputError(
+                f"labels: expected classes, {int(decimal.sum())} labels have decimals "
+                f"({first_three(values[decimal])}); give each node a class"
+            )
+        values = values.astype(np.int64)
+    if values.ndim != 1 or values.dtype.kind not in "iubU":
+        raise InputError(
+            f"labels: expected whole numbers or text, got {values.dtype} of shape {values.shape}"
+        )
+    return values

@@ -1,0 +1,34 @@
+"""A trained pair, asked about nodes: embed at the data side, decode at the settled stage.
+
+    P(class | node) = softmax(decoder(embedding)),   calibrated where classes were weighted
+
+Everything that depends on edges was released in training, so asking again costs no budget.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vesper.model.objective import Objective
+from vesper.run.pair import Trained
+from vesper.run.session import blocks
+
+
+class Predictor:
+    """Both sides of a trained pair, in one process."""
+
+    def __init__(self, trained: Trained, objective: Objective) -> None:
+        self._data_side, self._label_side = trained.data_side, trained.label_side
+        self._stage, self._objective = trained.best_stage, objective
+
+    @torch.no_grad()
+    def probabilities(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Of each class: (nodes, num_classes)."""
+        self._data_side.module.eval()
+        self._label_side.module.eval()
+        shares = np.empty((len(nodes), self._objective.outputs))
+        for rows in blocks(np.arange(len(nodes))):
+            embeddings = self._data_side.embed(nodes[rows], training=False)  # (B, width, depth)
+            scores = self._label_side.decode(embeddings, self._stage)  # (B, num_classes)
+            shares[rows] = self._objective.predict(scores.double().numpy())
+        return shares

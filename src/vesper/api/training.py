@@ -1,0 +1,103 @@
+"""One fit: both parties train in this process, every release charged to a ledger."""
+
+import secrets
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from vesper.api.encoder import MakeEncoder, with_encoder
+from vesper.api.fitted import Fitted
+from vesper.api.inputs import Holdings
+from vesper.api.predictor import Predictor
+from vesper.mechanism.noise import NoiseSource
+from vesper.method.settings import Config
+from vesper.model.objectives import make_objective
+from vesper.privacy.ledger import Ledger
+from vesper.progress import Progress, silent
+from vesper.report.charged import charged_of
+from vesper.report.contents import Contents
+from vesper.report.privacy import ONLY_THIS_FIT, privacy_of
+from vesper.run.pair import agree, train
+from vesper.run.simulate import open_door
+
+SEEDS = 1 << 31
+
+
+def drawn_seed() -> int:
+    """A seed of weights and batches that nobody knows beforehand; noise never comes from it."""
+    return secrets.randbelow(SEEDS)
+
+
+def fit_pair(
+    config: Config,
+    held: Holdings,
+    *,
+    is_simulated: bool,
+    ledger: Path | None,
+    encoder: MakeEncoder | None = None,
+    progress: Progress = silent,
+) -> Fitted:
+    """Train, and keep what predictions and pages need.
+
+    Args:
+        config: checked settings.
+        held: what the parties hold.
+        is_simulated: noise from the seed, which can be repeated and protects nothing.
+        ledger: file to charge; None for one that goes away.
+        encoder: makes the encoder; None for the one that settings name.
+        progress: is told how far the fit is.
+    """
+    started = time.perf_counter()
+    agreement = agree(config, held.data, held.labels)
+    if encoder is not None:
+        agreement = replace(agreement, method=with_encoder(agreement.method, encoder))
+    sizes = agreement.sizes
+    with _opened(ledger) as book:
+        seed = config.run.seed
+        noise = NoiseSource.for_simulation(seed) if is_simulated else NoiseSource.from_os()
+        door = open_door(agreement, held.data.graph, book, noise)
+        trained = train(agreement, held.data, held.labels, door, progress=progress)
+        privacy = privacy_of(
+            agreement.method.promise(config, sizes),
+            has_secure_noise=noise.is_private,
+            covers=ONLY_THIS_FIT if ledger is None else f"everything charged to {ledger.name}",
+            charged=charged_of(book, run=config.contract[:12], is_kept=ledger is not None),
+        )
+    best = trained.best_stage
+    contents = Contents(
+        method=config.run.method,
+        metric=trained.metric,
+        validation=trained.stages[best]["validation"],
+        test=None,
+        chosen_stage=best,
+        stages=tuple(trained.stages),
+        privacy=privacy,
+        config=config,
+        sizes={
+            "nodes": sizes.num_nodes,
+            "training nodes": sizes.num_train,
+            "validation nodes": len(held.validation),
+            "features": sizes.num_features,
+            "classes": sizes.num_classes,
+        },
+        seconds=time.perf_counter() - started,
+    )
+    objective = make_objective(
+        config.run.task,
+        held.labels.classes,
+        held.labels.labels,  # training rows first
+        num_train=sizes.num_train,
+        balanced=config.run.class_weights == "balanced",
+    )
+    return Fitted(Predictor(trained, objective), held, contents)
+
+
+@contextmanager
+def _opened(ledger: Path | None) -> Iterator[Ledger]:
+    with tempfile.TemporaryDirectory(prefix="vesper-") as folder:
+        path = ledger or Path(folder) / "ledger.sqlite"
+        with closing(Ledger(path, clock=time.time)) as book:
+            yield book

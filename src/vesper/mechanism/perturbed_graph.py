@@ -1,0 +1,170 @@
+"""Graphs of noisy edges (LinkTeller, Wu et al. 2022): pure epsilon, and then public.
+
+    a cell is a pair of nodes u < v; its value is 1 for an edge and 0 otherwise
+
+    EdgeRand   flip every cell with chance 1 / (1 + e^epsilon)
+    LapGraph   T = noisy number of edges; add noise to every cell, keep the T largest
+
+One undirected edge is one cell. What comes out may be used for anything, gradients too. Cells are
+never listed one by one: the noise that matters is rare and drawn as such (`rare_cells`).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from vesper.errors import InputError
+from vesper.graph.graph import Graph
+from vesper.mechanism.cells import cells_of, graph_of, num_cells_of, shuffled_order
+from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.rare_cells import geometric, rare_cells, refuse_many
+from vesper.privacy.events import PureRelease
+from vesper.privacy.receipt import Receipt
+from vesper.privacy.receivers import encode
+
+SMALLEST_EPSILON, LARGEST_EPSILON = 0.05, 100.0
+"""Outside, noise cannot be drawn or is none; refused before anything is charged."""
+
+COUNT_SHARE = 0.01
+"""Share of epsilon for the number of edges, as published."""
+
+
+class Perturbation(Protocol):
+    """A way to make noisy edges."""
+
+    @property
+    def event(self) -> PureRelease:
+        """What to charge."""
+
+    def refuse_many(self, num_nodes: int) -> None:
+        """Refuse sizes that are known to be too large."""
+
+    def perturb(self, graph: Graph, noise: NoiseSource) -> Graph:
+        """Make the noisy graph."""
+
+
+def release_graph(
+    graph: Graph,
+    perturbation: Perturbation,
+    *,
+    receipt: Receipt,
+    fingerprint: str,
+    noise: NoiseSource,
+) -> Graph:
+    """Release a graph of noisy edges for a receipt of its event."""
+    everyone = encode(None, graph.num_nodes)
+    receipt.spend(event=perturbation.event, receivers=everyone, graph=fingerprint)
+    return perturbation.perturb(graph, noise)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EdgeRand:
+    """Randomised response on every cell.
+
+    Claim: R-EDGERAND. The noisy graph is (epsilon, 0).
+    Relation: differ by one edge.
+    Assumes (caller verifies): nothing; the flips do not depend on the graph.
+    Moves: one cell.
+    Tight: yes, a graph of two nodes, but for rounding of the chance by less than 2^-38.
+    Proof: docs/claims/R-EDGERAND.md.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _expect_epsilon(self.epsilon)
+
+    @property
+    def event(self) -> PureRelease:
+        """All of epsilon."""
+        return PureRelease(epsilon=self.epsilon, what="randomised edges")
+
+    @property
+    def chance(self) -> float:
+        """Chance of a cell to be flipped."""
+        return 1 / (1 + math.exp(self.epsilon))
+
+    def refuse_many(self, num_nodes: int) -> None:
+        """Refuse, before anything is charged, what would not fit into memory."""
+        refuse_many(num_cells_of(num_nodes), chance=self.chance)
+
+    def perturb(self, graph: Graph, noise: NoiseSource) -> Graph:
+        """Flip cells."""
+        flips = rare_cells(num_cells_of(graph.num_nodes), chance=self.chance, noise=noise)
+        flipped = np.setxor1d(cells_of(graph), flips, assume_unique=True)
+        return graph_of(flipped, num_nodes=graph.num_nodes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LapGraph:
+    """The largest of all noisy cells; as many as there are edges, give or take noise.
+
+    Noise is two-sided geometric. Cells of a noisy value below `floor` >= 1 are never kept, even
+    when fewer than T are left then: they would be nearly all non-edges, and there are very many.
+
+    Claim: R-LAPGRAPH. The noisy graph is (epsilon, 0).
+    Relation: differ by one edge.
+    Assumes (caller verifies): nothing.
+    Moves: one cell, and the number of edges by 1.
+    Tight: yes, three nodes, where the count is clamped.
+    Proof: docs/claims/R-LAPGRAPH.md.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _expect_epsilon(self.epsilon)
+
+    @property
+    def event(self) -> PureRelease:
+        """All of epsilon."""
+        return PureRelease(epsilon=self.epsilon, what="largest noisy cells")
+
+    @property
+    def cell_epsilon(self) -> float:
+        """What is left for the cells, rounded down."""
+        return self.epsilon * (1 - COUNT_SHARE) * (1 - 2.0**-50)
+
+    def refuse_many(self, num_nodes: int) -> None:
+        """Refuse nothing yet: how many cells are drawn follows from the noisy count."""
+
+    def perturb(self, graph: Graph, noise: NoiseSource) -> Graph:
+        """Count, then pick.
+
+        Raises:
+            InputError: too many cells would be drawn; the count was paid for by then.
+        """
+        num_cells, edges = num_cells_of(graph.num_nodes), cells_of(graph)
+        count = np.array([len(edges)], dtype=np.int32)
+        noise.add_laplace_to(count, epsilon=self.epsilon * COUNT_SHARE)
+        kept = int(np.clip(count[0], 0, num_cells))  # T, from here on public
+
+        floor = self.floor(kept, num_cells)
+        rate = self.cell_epsilon
+        values = np.ones(len(edges), dtype=np.int32)
+        noise.add_laplace_to(values, epsilon=rate)
+        above = values >= floor
+        chance = math.exp(-rate * floor) / (1 + math.exp(-rate))
+        others = rare_cells(num_cells, chance=chance, noise=noise)
+        others = np.setdiff1d(others, edges, assume_unique=True)
+        cells = np.concatenate([edges[above], others])
+        noisy = np.concatenate(
+            [values[above], floor + geometric(len(others), rate=rate, noise=noise)]
+        )
+        best = shuffled_order(cells, noisy)[:kept]
+        return graph_of(np.sort(cells[best]), num_nodes=graph.num_nodes)
+
+    def floor(self, kept: int, num_cells: int) -> int:
+        """Largest value that about half as many non-edges again as are kept exceed; at least 1."""
+        room = max(num_cells, 1) / ((1 + math.exp(-self.cell_epsilon)) * (1.5 * kept + 100))
+        return max(1, math.floor(math.log(room) / self.cell_epsilon))
+
+
+def _expect_epsilon(epsilon: float) -> None:
+    if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
+        raise InputError(
+            f"epsilon of noisy edges: expected between {SMALLEST_EPSILON:g} and "
+            f"{LARGEST_EPSILON:g}, got {epsilon:g}; nothing was charged"
+        )

@@ -1,0 +1,104 @@
+"""Choose each of very many cells with the same small chance, at a cost that follows the chosen.
+
+    gap between two chosen cells = k   with probability   chance (1 - chance)^k
+
+Discrete Laplace noise K with P(K = k) ~ exp(-rate |k|), given K >= 0, has exactly that law with
+1 - chance = exp(-rate). Below `SMALLEST_SKIP` its table would be long: then cells are chosen with a
+larger chance, and each is kept when another draw is at least 1, which happens with probability
+1 / (1 + exp(rate)). Both are drawn exactly, so the chance of a cell is a known number.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.errors import InputError
+from vesper.mechanism.noise import NoiseSource
+
+Cells = NDArray[np.int64]
+"""Numbers of cells, ascending, each at most once."""
+
+SMALLEST_SKIP = 2.0**-12
+FIRST_RATE = 2.0**-10
+FIRST_CHANCE = -math.expm1(-FIRST_RATE)
+ROUND_UP = 1 + 2.0**-40
+"""More than all rounding in here; chances are rounded up by this much."""
+
+MOST_CELLS = 60_000_000
+DRAWS = 1 << 20
+"""Draws at a time."""
+
+
+def rare_cells(num_cells: int, *, chance: float, noise: NoiseSource) -> Cells:
+    """Choose each of `num_cells` cells independently, with one and the same chance.
+
+    The chance is at least `chance` and at most (1 + 2^-38) `chance`.
+
+    Raises:
+        InputError: more than `MOST_CELLS` cells would be drawn.
+    """
+    if not 0 < chance <= 0.5:
+        raise ValueError(f"expected a chance above 0 and at most 1/2, got {chance}")
+    refuse_many(num_cells, chance=chance)
+    skip_rate, keep_rate = rates_of(chance)
+    chosen = _skip(num_cells, rate=skip_rate, noise=noise)
+    if keep_rate is None:
+        return chosen
+    return chosen[_at_least_one(len(chosen), rate=keep_rate, noise=noise)]
+
+
+def rates_of(chance: float) -> tuple[float, float | None]:
+    """The two rates; a cell is then chosen with (1 - exp(-first)) / (1 + exp(second)) exactly.
+
+    Without a second rate the divisor is 1.
+    """
+    if chance >= SMALLEST_SKIP:
+        return -math.log1p(-chance) * ROUND_UP, None
+    return FIRST_RATE, math.log(FIRST_CHANCE / chance - 1) - 2.0**-40
+
+
+def refuse_many(num_cells: int, *, chance: float) -> None:
+    """Refuse to draw more than `MOST_CELLS` cells.
+
+    Raises:
+        InputError: more would be drawn, in expectation.
+    """
+    expected = num_cells * (chance if chance >= SMALLEST_SKIP else FIRST_CHANCE)
+    if expected > MOST_CELLS:
+        raise InputError(
+            f"a graph of noisy edges: expected at most {MOST_CELLS:,} noisy cells, got about "
+            f"{expected:,.0f} of {num_cells:,} pairs of nodes; use a larger epsilon, or a method "
+            f"that does not perturb every pair of nodes"
+        )
+
+
+def geometric(count: int, *, rate: float, noise: NoiseSource) -> NDArray[np.int64]:
+    """Draw whole numbers from 0 on with P(k) = (1 - exp(-rate)) exp(-rate k), exactly."""
+    found: list[NDArray[np.int64]] = []
+    missing = count
+    while missing > 0:
+        draws = np.zeros(missing + missing // 2 + 8, dtype=np.int32)
+        noise.add_laplace_to(draws, epsilon=rate)
+        found.append(draws[draws >= 0][:missing].astype(np.int64))
+        missing -= len(found[-1])
+    return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+
+
+def _skip(num_cells: int, *, rate: float, noise: NoiseSource) -> Cells:
+    """Walk through the cells in jumps; each is hit with chance 1 - exp(-rate)."""
+    found: list[Cells] = []
+    last = -1
+    while last < num_cells:
+        ahead = min(int((num_cells - last) * rate) + 8, DRAWS)
+        places = last + np.cumsum(geometric(ahead, rate=rate, noise=noise) + 1)  # (ahead,)
+        found.append(places[places < num_cells])
+        last = int(places[-1])
+    return np.concatenate(found)
+
+
+def _at_least_one(count: int, *, rate: float, noise: NoiseSource) -> NDArray[np.bool_]:
+    """Say yes `count` times with chance 1 / (1 + exp(rate))."""
+    draws = np.zeros(count, dtype=np.int32)
+    noise.add_laplace_to(draws, epsilon=rate)
+    return draws >= 1

@@ -1,0 +1,1 @@
+"""Layers of the paper's plan: sampled, with gradients through edges; nothing is certified."""

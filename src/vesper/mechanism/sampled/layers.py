@@ -1,0 +1,128 @@
+"""Message passing on sampled subgraphs (the paper's Algorithm 1, lines 1 to 7).
+
+    gathered[v] = self_weight(d_v) row[v] + sum over u in N(v) of edge_weight(d_u, d_v) row[u]
+
+N(v) is the sampled neighbourhood and d_v = min(degree in the graph, max_degree) its size, as the
+paper has it ("overload the notation N(v)"). Rows and gradients go in and out; links stay in here.
+"""
+
+from typing import Literal
+
+import numpy as np
+import torch
+from numba import njit
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vesper.graph.graph import Graph
+from vesper.graph.sampler import Sampler
+from vesper.graph.subgraph import Block, graph_degrees
+from vesper.mechanism.gcn import GcnAggregation
+from vesper.mechanism.gcn_truncated import TruncatedGcn
+from vesper.mechanism.gin import GinAggregation
+from vesper.mechanism.sampled.weighted_sum import Links, weighted_sum
+from vesper.mechanism.weights import Degrees, DegreeWeights
+
+Nodes = NDArray[np.int64]
+Aggregator = Literal["gin", "gcn", "truncated-gcn"]
+
+
+def aggregation_of(aggregator: Aggregator, *, min_degree: int) -> DegreeWeights:
+    """Give the weights of an aggregator; only the truncated one looks at `min_degree`."""
+    if aggregator == "gin":
+        return GinAggregation()
+    if aggregator == "gcn":
+        return GcnAggregation(min_degree=0)
+    return TruncatedGcn(min_degree=min_degree)
+
+
+class SampledLayer:
+    """One layer of one batch: senders to receivers, which are the first of the senders."""
+
+    def __init__(self, block: Block, degrees: Degrees, aggregation: DegreeWeights) -> None:
+        self._links = _links(block, degrees, aggregation)
+        self.num_receivers = block.num_receivers
+        self.blocked: Tensor | None = None
+        """Receivers of too low a degree to hear their neighbours; None where all may."""
+        if isinstance(aggregation, TruncatedGcn):
+            low = aggregation.branch_weight(degrees[: block.num_receivers]) > 0
+            self.blocked = torch.from_numpy(np.flatnonzero(low))  # (num_blocked,)
+
+    def gather(self, rows: Tensor) -> Tensor:
+        """Weigh and sum: (num_senders, width) to (num_receivers, width)."""
+        return weighted_sum(rows, self._links)
+
+
+class SampledBatch:
+    """The sampled neighbourhoods of one batch of roots."""
+
+    def __init__(self, nodes: Nodes, layers: tuple[SampledLayer, ...], num_roots: int) -> None:
+        self.nodes = nodes
+        """(num_nodes,) whose rows the first layer reads, roots first; they tell edges."""
+        self.layers, self.num_roots = layers, num_roots
+
+
+class SampledGraph:
+    """A graph that hands out batches.
+
+    Args:
+        graph: the private graph.
+        aggregator: how neighbours are weighed.
+        num_layers: L.
+        max_degree: D, neighbours of a node a layer.
+        min_degree: D_min, for `truncated-gcn`.
+        seed: of the sampling.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        aggregator: Aggregator,
+        num_layers: int,
+        max_degree: int,
+        min_degree: int,
+        seed: int,
+    ) -> None:
+        self._graph, self._max_degree = graph, max_degree
+        self._aggregation = aggregation_of(aggregator, min_degree=min_degree)
+        self._sampler = Sampler(graph, num_layers=num_layers, max_degree=max_degree, seed=seed)
+
+    def sample(self, roots: Nodes, *, step: int) -> SampledBatch:
+        """Sample the batch of one step; another step draws afresh."""
+        subgraph = self._sampler.sample(roots, step=step)
+        degrees = np.minimum(graph_degrees(self._graph, subgraph.nodes), self._max_degree)
+        layers = (SampledLayer(block, degrees, self._aggregation) for block in subgraph.layers)
+        return SampledBatch(subgraph.nodes, tuple(layers), len(roots))
+
+
+def _links(block: Block, degrees: Degrees, aggregation: DegreeWeights) -> Links:
+    """Links of a layer with weights, each receiver's own row among them."""
+    indptr = np.add(block.indptr, np.arange(len(block.indptr)), dtype=np.int32)
+    indices = np.empty(indptr[-1], dtype=np.int32)
+    receivers = np.empty(indptr[-1], dtype=np.int32)
+    _with_own(block.indptr, block.indices, indices, receivers)
+    if isinstance(aggregation, GinAggregation) and aggregation.own_scale == 1:
+        return Links(indptr, indices, None, block.num_senders)
+    weights = aggregation.edge_weight(degrees[indices], degrees[receivers])  # (num_links,)
+    weights[indptr[:-1]] = aggregation.self_weight(degrees[: block.num_receivers])
+    return Links(indptr, indices, weights.astype(np.float32), block.num_senders)
+
+
+@njit(cache=True, nogil=True)
+def _with_own(
+    indptr: NDArray[np.int32],
+    neighbors: NDArray[np.int32],
+    indices: NDArray[np.int32],
+    receivers: NDArray[np.int32],
+) -> None:
+    """Copy rows, the receiver itself in front of each."""
+    at = 0
+    for receiver in range(len(indptr) - 1):
+        indices[at] = receiver
+        receivers[at] = receiver
+        at += 1
+        for link in range(indptr[receiver], indptr[receiver + 1]):
+            indices[at] = neighbors[link]
+            receivers[at] = receiver
+            at += 1

@@ -1,0 +1,34 @@
+"""What the certified plan chooses when it is not told: from epsilon and public sizes alone.
+
+| | two classes | more |
+| --- | --- | --- |
+| hops | 1 below epsilon 8, else 2 | 2 |
+| degree share | 0.6 | 0.3 |
+
+Rare-class problems are sparse more often than not, and there the degree itself says much, while a
+second hop halves the budget of the first for little (docs/decisions/0005).
+"""
+
+from vesper.method.method import Sizes
+from vesper.method.settings import PrivacySettings, RunSettings
+
+TWO_HOPS_FROM = 8.0
+
+
+def hops_for(privacy: PrivacySettings, sizes: Sizes) -> int:
+    """As many hops as asked for, or by the table.
+
+    >>> sizes = Sizes(num_nodes=9, num_train=5, num_features=3, num_classes=2)
+    >>> hops_for(PrivacySettings(epsilon=4.0), sizes), hops_for(PrivacySettings(hops=3), sizes)
+    (1, 3)
+    """
+    if privacy.hops is not None:
+        return privacy.hops
+    return 1 if sizes.num_classes == 2 and privacy.epsilon < TWO_HOPS_FROM else 2
+
+
+def degree_share_for(run: RunSettings, sizes: Sizes) -> float:
+    """The share asked for, or by the table."""
+    if run.degree_share is not None:
+        return run.degree_share
+    return 0.6 if sizes.num_classes == 2 else 0.3

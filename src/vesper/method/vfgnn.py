@@ -1,0 +1,105 @@
+"""VFGNN: noise on the normalised output of all layers, nothing inside.
+
+| accounting | sensitivity | steps | claimed epsilon |
+| --- | --- | --- | --- |
+| `exact` | claim S-VFGNN | every root once an epoch, validation once more | Gaussian, exact |
+| `as-published`, `theorem-1` | the paper's, which GCN violates | epochs x batches | Theorem 1 |
+
+Neither is certified. S-VFGNN asks for weights that do not depend on edges, but here the data party
+steps along gradients through raw edges, and later outputs carry those weights; it also asks for
+degrees of at most `max_degree`, which sampling does not give (a hub is drawn by many receivers).
+What `exact` counts right is the forward pass with fixed weights on graphs that keep the promise.
+"""
+
+import math
+from collections.abc import Mapping
+
+from vesper.graph.features import Features
+from vesper.mechanism.door import Door
+from vesper.mechanism.sampled.claims import vfgnn_sensitivity
+from vesper.method.budgeting import budget_of, unprotected
+from vesper.method.method import Promise, Sizes
+from vesper.method.paper import claimed, training_of
+from vesper.method.sampled import (
+    SAMPLED_DEFAULTS,
+    SampledRepresentation,
+    decoder_of,
+    encoder_of,
+    noise_of,
+    num_layers_of,
+    sampled_graph_of,
+    scaled_inputs,
+)
+from vesper.method.settings import Config
+from vesper.model.decoder import Decoder
+from vesper.model.vfgnn import VfgnnExtractor
+from vesper.party.representation import Representation
+from vesper.privacy.budget import Budget
+from vesper.privacy.participation import EDGE_ROWS, epsilon_for, noise_std_for
+
+
+class VfgnnMethod:
+    """The paper's baseline; one layer by default, which the paper found best for it."""
+
+    name = "vfgnn"
+    defaults: Mapping[str, object] = {**SAMPLED_DEFAULTS, "hops": 1}
+
+    def promise(self, config: Config, sizes: Sizes) -> Promise:
+        """Claim by the accounting asked for."""
+        budget = budget_of(config.privacy, sizes)
+        if budget is None:
+            return unprotected(1)
+        privacy, num_layers = config.privacy, num_layers_of(config)
+        sensitivity = vfgnn_sensitivity(
+            privacy.aggregator,
+            max_degree=privacy.max_degree,
+            num_layers=num_layers,
+            norm=privacy.clip,
+            as_published=privacy.accounting != "exact",
+        )
+        if privacy.accounting == "exact":
+            return _every_release(budget, sensitivity=sensitivity, releases=config.run.epochs + 1)
+        # Theorem 1 adds up equal layers; here all layers together move the output this far.
+        a_layer = sensitivity / math.sqrt(num_layers)
+        return claimed(training_of(config, sizes, edge_sensitivity=a_layer), budget, noises=1)
+
+    def stages(self, config: Config, sizes: Sizes) -> int:
+        """All layers are trained together."""
+        return 1
+
+    def data_side(
+        self, config: Config, sizes: Sizes, *, features: Features, door: Door
+    ) -> Representation:
+        """Encoder and layers, on the graph itself."""
+        run, privacy = config.run, config.privacy
+        inputs = scaled_inputs(features)
+        extractor = VfgnnExtractor(
+            encoder_of(config, sizes, num_inputs=inputs.shape[1]),
+            width=run.width,
+            num_layers=num_layers_of(config),
+            norm=privacy.clip,
+            exact=privacy.spectral_norm == "exact",
+            noise=noise_of(config, self.promise(config, sizes)),
+            seed=run.seed,
+        )
+        graph = sampled_graph_of(config, door.uncertified_graph(), aggregator=privacy.aggregator)
+        return SampledRepresentation(extractor, inputs=inputs, graph=graph)
+
+    def label_side(self, config: Config, sizes: Sizes) -> Decoder:
+        """CONCAT or GRU of the one output."""
+        return decoder_of(config, sizes, depth=1)
+
+
+def _every_release(budget: Budget, *, sensitivity: float, releases: int) -> Promise:
+    """Count each output of a node: a validation node is sent every epoch and once at the end."""
+    shift = sensitivity / math.sqrt(EDGE_ROWS)
+    noise_std = noise_std_for(budget=budget, releases=releases, endpoint_shift=shift)
+    return Promise(
+        plan="paper",
+        certified_epsilon=None,
+        claimed_epsilon=epsilon_for(
+            noise_std=noise_std, releases=releases, delta=budget.delta, endpoint_shift=shift
+        ),
+        delta=budget.delta,
+        noise_stds=(noise_std,),
+    )

@@ -1,0 +1,93 @@
+"""Which encoder: by name, or anybody's own.
+
+    inputs of a sequence encoder:  (B, views x steps x step width) -> (B, steps, views x step width)
+
+`Scaling` gives every feature in two views, so a step has both. An encoder of one's own is any
+module from (B, num_inputs) to (B, width) that sees no edge.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from torch import Tensor, nn
+
+from vesper.errors import InputError
+from vesper.model.encoder import MlpEncoder
+from vesper.model.gru_encoder import GruEncoder
+from vesper.model.transformer_encoder import TransformerEncoder
+
+
+class EncoderFactory(Protocol):
+    """Makes an encoder of the inputs of a node."""
+
+    def __call__(
+        self,
+        kind: str,
+        *,
+        num_inputs: int,
+        num_features: int,
+        steps: int | None,
+        width: int,
+        dropout: float,
+        seed: int,
+    ) -> nn.Module:
+        """Give a module from (B, num_inputs) to (B, width)."""
+
+
+def make_encoder(
+    kind: str,
+    *,
+    num_inputs: int,
+    num_features: int,
+    steps: int | None,
+    width: int,
+    dropout: float,
+    seed: int,
+) -> nn.Module:
+    """Make `mlp`, `gru` or `transformer`.
+
+    Args:
+        kind: which one.
+        num_inputs: columns of the inputs, a multiple of `num_features`.
+        num_features: columns of the node table: steps x step width, step after step.
+        steps: time steps; only sequence encoders ask for it.
+        width: of the encodings.
+        dropout: while training.
+        seed: of the masks; weights are drawn by whoever owns the module.
+
+    Raises:
+        InputError: a sequence encoder without a number of steps that divides the features.
+    """
+    if kind == "mlp":
+        return MlpEncoder(num_inputs, width=width, dropout=dropout, seed=seed)
+    makers: dict[str, Callable[..., nn.Module]] = {
+        "gru": GruEncoder,
+        "transformer": TransformerEncoder,
+    }
+    if kind not in makers:
+        raise InputError(f"encoder: expected mlp, {', '.join(makers)}, got '{kind}'")
+    if steps is None or num_features % steps:
+        raise InputError(
+            f"steps: expected a divisor of the {num_features} features for encoder '{kind}' (they "
+            f"are steps x step width, step after step), got {steps}"
+        )
+    views = num_inputs // num_features
+    sequence = makers[kind](
+        num_inputs // steps, steps=steps, width=width, dropout=dropout, seed=seed
+    )
+    return SequenceEncoder(sequence, views=views, steps=steps, width=width)
+
+
+class SequenceEncoder(nn.Module):
+    """Rows of features as sequences, for an encoder of sequences."""
+
+    def __init__(self, sequence: nn.Module, *, views: int, steps: int, width: int) -> None:
+        super().__init__()
+        self.sequence, self.width = sequence, width
+        self._views, self._steps = views, steps
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """(B, views * steps * step_width) -> (B, width)."""
+        by_view = inputs.reshape(len(inputs), self._views, self._steps, -1)
+        encodings: Tensor = self.sequence(by_view.transpose(1, 2).flatten(start_dim=2))
+        return encodings

@@ -1,0 +1,57 @@
+"""Received embeddings as a decoder likes them: every entry with mean 0 and spread 1.
+
+    training:    (embedding - mean) / sqrt(variance + 1e-5)      over the roots of the batch
+    evaluation:  the same with running means of both
+
+Rows of message passing are unit vectors close to one common direction; what tells nodes apart is a
+small part of them. This works at the label party on what it has received, so it is post-processing.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from vesper.model.decoder import Decoder
+
+MOMENTUM = 0.5
+FLOOR = 1e-5
+
+
+class StandardizingDecoder(nn.Module):
+    """Standardise, then decode.
+
+    Args:
+        decoder: what comes after.
+        embedding_width: of one layer.
+        depth: number of layers.
+    """
+
+    mean: Tensor
+    variance: Tensor
+    batches: Tensor
+
+    def __init__(self, decoder: Decoder, *, embedding_width: int, depth: int) -> None:
+        super().__init__()
+        self.inner, self._decoder = decoder.module, decoder
+        self.register_buffer("mean", torch.zeros(embedding_width, depth))
+        self.register_buffer("variance", torch.ones(embedding_width, depth))
+        self.register_buffer("batches", torch.tensor(0))
+
+    @property
+    def module(self) -> nn.Module:
+        """All weights and running means: this module."""
+        return self
+
+    def decode(self, embeddings: Tensor, stage: int) -> Tensor:
+        """(B, embedding_width, depth) -> (B, outputs)."""
+        mean, variance = self.mean, self.variance
+        if self.training and len(embeddings) > 1:  # one root has no spread
+            mean = embeddings.mean(dim=0)
+            variance = embeddings.var(dim=0, correction=0)
+            self._remember(mean.detach(), variance.detach())
+        return self._decoder.decode((embeddings - mean) / (variance + FLOOR).sqrt(), stage)
+
+    def _remember(self, mean: Tensor, variance: Tensor) -> None:
+        share = MOMENTUM if self.batches > 0 else 1.0
+        self.mean = torch.lerp(self.mean, mean, share)
+        self.variance = torch.lerp(self.variance, variance, share)
+        self.batches = self.batches + 1

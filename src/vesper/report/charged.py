@@ -1,0 +1,86 @@
+"""What a run was charged, read from the ledger that charged it."""
+
+import math
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from vesper.privacy.account import accounts
+from vesper.privacy.ledger_file import open_to_read
+from vesper.privacy.ledger_reader import Entry, LedgerReader, shown_head
+from vesper.privacy.participation import mu_for
+
+
+@dataclass(frozen=True, kw_only=True)
+class Charge:
+    """One charge of the run."""
+
+    sequence: int
+    what: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Charged:
+    """The charges of one run, and how its graph stands with all runs together."""
+
+    charges: tuple[Charge, ...]
+    head: str | None
+    """SEQUENCE:DIGEST of the whole ledger; None for one that was thrown away."""
+    spent_epsilon: float
+    left_epsilon: float | None
+    best_guess: float | None
+    """Largest probability with which a guess about one edge, with even odds before, can be right
+    after everything this graph was charged for; None where it is not known from the ledger."""
+
+
+def read_charged(path: Path, *, run: str) -> Charged | None:
+    """Read what a run was charged from a ledger file; None where it holds nothing of this run."""
+    if not path.is_file():
+        return None
+    with closing(open_to_read(path)) as ledger:
+        return charged_of(ledger, run=run)
+
+
+def charged_of(ledger: LedgerReader, *, run: str, is_kept: bool = True) -> Charged | None:
+    """Find the charges of a run and the account they belong to."""
+    entries = [entry for entry in ledger.entries() if entry.run == run and entry.cost > 0]
+    if not entries:
+        return None
+    balance = next(b for b in accounts(ledger) if b.graph == entries[-1].graph)
+    mu = mu_for(spent=balance.spent_mu_squared, rows=balance.relation.rows)
+    return Charged(
+        charges=tuple(Charge(sequence=e.sequence, what=_what(e)) for e in entries),
+        head=shown_head(ledger.head()) if is_kept else None,
+        spent_epsilon=balance.spent_epsilon(),
+        left_epsilon=balance.left_epsilon(),
+        best_guess=None if balance.pure else gaussian_guess(mu=mu),
+    )
+
+
+def gaussian_guess(*, mu: float) -> float:
+    """Phi(mu / 2): the best test of N(0, 1) against N(mu, 1) with even odds is right so often.
+
+    >>> round(gaussian_guess(mu=1.0), 4)
+    0.6915
+    """
+    return 0.5 * math.erfc(-mu / math.sqrt(8))
+
+
+def best_guess(*, epsilon: float, delta: float) -> float:
+    """(e^epsilon + delta) / (e^epsilon + 1): what (epsilon, delta) alone says of the same guess.
+
+    >>> round(best_guess(epsilon=1.0, delta=0.0), 4)
+    0.7311
+    """
+    odds_against = math.exp(-epsilon)
+    return (1 + delta * odds_against) / (1 + odds_against)
+
+
+def _what(entry: Entry) -> str:
+    facts = {key: value for key, value in entry.facts.items() if key != "kind"}
+    numbers = ", ".join(
+        f"{key.replace('_', ' ')} {value:.4g}"
+        for key, value in facts.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    )
+    return f"{entry.facts['kind']}: {numbers}" if numbers else str(entry.facts["kind"])

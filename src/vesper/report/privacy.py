@@ -1,0 +1,107 @@
+"""What a model promises about edges: numbers for programs, words for a privacy officer."""
+
+import math
+from dataclasses import dataclass
+
+from vesper.method.method import Promise
+from vesper.report.charged import Charged, best_guess
+
+ONLY_THIS_FIT = (
+    "this fit alone: no ledger was kept, so other fits on the same graph are not counted"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Privacy:
+    """What is guaranteed about one edge of the private graph."""
+
+    epsilon: float
+    """Certified for everything the label party ever sees; inf where nothing is certified. With
+    simulated noise, what the same training would be worth with real noise."""
+    delta: float | None
+    is_private: bool
+    """Whether the guarantee holds: certified, and noise came from the operating system (or no edge
+    was read at all)."""
+    plan: str
+    """`certified`, `paper` (claimed only), `edge-free` (no edge is read) or `none`."""
+    claimed_epsilon: float | None
+    """What a plan that is not certified claims for itself."""
+    noise: str
+    noise_stds: tuple[float, ...]
+    covers: str
+    """What the budget counts."""
+    charged: Charged | None = None
+
+    @property
+    def releases(self) -> int:
+        """How many times something computed from edges left, or would have."""
+        return len(self.charged.charges) if self.charged else len(self.noise_stds)
+
+    @property
+    def best_guess(self) -> float:
+        """How often a guess about one edge, with even odds before, can be right; at most."""
+        if self.plan == "edge-free":
+            return 0.5
+        if not self.is_private:
+            return 1.0
+        whole = best_guess(epsilon=self.epsilon, delta=self.delta or 0.0)
+        sharper = self.charged.best_guess if self.charged else None
+        return whole if sharper is None else min(whole, sharper)
+
+    @property
+    def verdict(self) -> str:
+        """One line: what holds."""
+        if self.plan == "edge-free":
+            return "No edge was read: nothing about edges can leak."
+        if self.is_private:
+            return f"Certified: epsilon {self.epsilon:g}, delta {self.delta:g} for every edge."
+        if self.plan == "certified":
+            return (
+                "Not private: noise came from a seed that others may know. With noise from the "
+                f"operating system the same training is certified with epsilon {self.epsilon:g}, "
+                f"delta {self.delta:g}."
+            )
+        if self.claimed_epsilon is not None and math.isfinite(self.claimed_epsilon):
+            return (
+                f"Not certified: epsilon {self.claimed_epsilon:g} is claimed by an analysis that "
+                "does not hold against a label party who knows every batch."
+            )
+        return "Not private: edges were used without noise."
+
+
+def privacy_of(
+    promise: Promise, *, has_secure_noise: bool, covers: str, charged: Charged | None
+) -> Privacy:
+    """Say what a promise is worth with this noise.
+
+    Args:
+        promise: what the method said it would do.
+        has_secure_noise: whether noise came from the operating system.
+        covers: what the budget counts.
+        charged: what the ledger says.
+    """
+    certified = promise.plan == "certified"
+    epsilon = promise.certified_epsilon
+    return Privacy(
+        epsilon=math.inf if epsilon is None else epsilon,
+        delta=promise.delta,
+        is_private=promise.plan == "edge-free" or (certified and has_secure_noise),
+        plan=promise.plan,
+        claimed_epsilon=promise.claimed_epsilon,
+        noise=_noise(promise, has_secure_noise=certified and has_secure_noise),
+        noise_stds=promise.noise_stds,
+        covers=covers,
+        charged=charged,
+    )
+
+
+def _noise(promise: Promise, *, has_secure_noise: bool) -> str:
+    if promise.plan == "edge-free":
+        return "none needed: no edge is read"
+    if has_secure_noise:
+        return "from the operating system's secure generator"
+    if promise.plan == "certified":
+        return "simulated from the seed: not private"
+    if any(promise.noise_stds):
+        return "as the method's own analysis asks for: not certified"
+    return "none: not private"

@@ -1,0 +1,67 @@
+"""The privacy section in plain words: what holds, what it means, what it does not cover."""
+
+from html import escape
+
+from vesper.method.settings import Config
+from vesper.report.privacy import Privacy
+
+
+def meaning_of(privacy: Privacy) -> list[str]:
+    """Paragraphs, as HTML, that say what the guarantee is worth."""
+    if privacy.plan == "edge-free":
+        return [
+            "The model was trained on node features alone. The graph was never opened, so no "
+            "message to the label party depends on any edge."
+        ]
+    if privacy.plan != "certified":
+        return [
+            "Nothing is certified. Somebody who receives what this model sends may be able to "
+            "tell which edges the graph has. Use it for comparison only, never with a graph that "
+            "must stay private."
+        ]
+    share = f"{100 * privacy.best_guess:.1f} %"
+    promise = (
+        "Take any one edge. The label party may know every other edge, every feature, every label, "
+        "all settings, and which nodes were in which batch; it keeps everything it ever received. "
+        "Whatever it computes from that, an outcome that has probability <i>p</i> with the edge "
+        f"has at most e<sup>{privacy.epsilon:g}</sup>&thinsp;<i>p</i> + {privacy.delta:g} without "
+        "it, and the other way round."
+    )
+    if not privacy.is_private:
+        return [
+            "Noise of this run was drawn from a seed, so that it can be repeated. Who knows the "
+            "seed can subtract the noise, so <b>nothing that came out of it is protected</b>. Do "
+            "not hand it to anybody who must not learn edges.",
+            f"With noise from the operating system, the same training promises this. {promise}",
+        ]
+    return [
+        promise,
+        "<b>As a bet:</b> if it was a coin toss for the label party whether the edge exists, its "
+        f"guess after all of this is right with probability at most <b>{share}</b>. Blind guessing "
+        "is right in 50 % of cases, reading the edge in 100 %.",
+    ]
+
+
+def not_covered(privacy: Privacy, config: Config) -> list[str]:
+    """Points, as HTML, that the guarantee does not cover."""
+    if privacy.plan not in ("certified", "edge-free"):
+        return []
+    points = [
+        "<b>Features and node ids.</b> They are not edges. A feature that was computed from edges "
+        "(a degree, a count of payments) is outside the guarantee; leave it out.",
+        "<b>What else is known of the graph:</b> copies, exports, other models on the same data.",
+        "<b>The machines.</b> Who can read the data party's memory or disk reads the graph.",
+    ]
+    if privacy.plan == "certified":
+        points.insert(
+            0,
+            "<b>More than one edge at a time.</b> For all <i>k</i> edges of a person together the "
+            "promise is weaker: epsilon is <i>k</i> times as large, and delta grows with it.",
+        )
+        points.append(f"<b>Other fits.</b> The budget counts {escape(privacy.covers)}.")
+    if config.run.label_messages and privacy.plan == "certified":
+        points.append(
+            "<b>Labels.</b> The data party is told the labels of training nodes "
+            "(<code>label_messages</code>); the guarantee is about edges."
+        )
+    return points

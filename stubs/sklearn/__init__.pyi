@@ -1,0 +1,1 @@
+"""scikit-learn has no types of its own; what examples use of it is here."""

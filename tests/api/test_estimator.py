@@ -1,0 +1,184 @@
+"""`Vesper` from the outside: fit, predict, what it costs, what it says."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from vesper import BudgetError, Graph, InputError, Vesper
+from vesper.privacy.ledger_file import open_to_read
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Communities
+
+
+def length_of(ledger: Path) -> int:
+    reader = open_to_read(ledger)
+    try:
+        return reader.head()[0]
+    finally:
+        reader.close()
+
+
+def test_the_graph_helps(communities: "Communities", simulated: Vesper) -> None:
+    alone = communities.fit(seed=0, method="mlp")
+    truth = communities.labels[communities.test]
+    assert simulated.score(communities.test, truth) > alone.score(communities.test, truth) + 10
+    assert alone.privacy_.plan == "edge-free"
+    assert (alone.privacy_.epsilon, alone.privacy_.best_guess) == (0.0, 0.5)
+
+
+def test_what_is_learned(communities: "Communities", simulated: Vesper) -> None:
+    assert simulated.classes_.tolist() == ["ant", "bee", "cat"]
+    assert (simulated.metric_, simulated.n_features_in_) == ("accuracy", 4)
+    assert simulated.stage_ in (0, 1, 2)
+    shares = simulated.predict_proba(communities.test)
+    assert shares.shape == (200, 3)
+    assert np.allclose(shares.sum(axis=1), 1)
+    chosen = simulated.predict(communities.test)
+    assert chosen.tolist() == simulated.classes_[shares.argmax(axis=1)].tolist()
+    right = 100 * float((chosen == communities.labels[communities.test]).mean())
+    assert simulated.score(communities.test, communities.labels[communities.test]) == right
+    everywhere = dict(enumerate(communities.labels))
+    assert simulated.score(communities.test, everywhere) == right
+    assert simulated.score(communities.test, communities.labels) == right
+    assert simulated.predict_proba([]).shape == (0, 3)
+
+
+def test_predictions_are_those_that_validation_judged(communities: "Communities") -> None:
+    train, validation = communities.train[:300], communities.train[300:]
+    model = Vesper(epsilon=8.0, seed=0, settings={"epochs": 3, "width": 16})
+    given = (communities.edges, communities.features, communities.labels)
+    model.fit(*given, train=train, validation=validation)
+    truth = communities.labels[validation]
+    assert model.score(validation, truth) == pytest.approx(model.validation_)
+
+
+def test_a_seed_repeats_bit_for_bit_and_is_not_private(
+    communities: "Communities", simulated: Vesper
+) -> None:
+    again = communities.fit(seed=0)
+    nodes = np.arange(600)
+    assert np.array_equal(again.predict_proba(nodes), simulated.predict_proba(nodes))
+    assert simulated.privacy_.epsilon == 8.0
+    assert not simulated.privacy_.is_private
+    assert simulated.privacy_.best_guess == 1.0
+    assert "not private" in simulated.privacy_.noise
+    assert simulated.privacy_.verdict.startswith("Not private")
+
+
+def test_without_a_seed_noise_is_real(communities: "Communities") -> None:
+    fast = {"epochs": 1}
+    one, two = communities.fit(settings=fast), communities.fit(settings=fast)
+    privacy = one.privacy_
+    assert privacy.is_private
+    assert (privacy.epsilon, privacy.delta, privacy.releases) == (8.0, 1e-4, 2)
+    assert "operating system" in privacy.noise
+    assert "this fit alone" in privacy.covers
+    assert privacy.charged is not None
+    assert privacy.charged.head is None
+    assert 0.5 < privacy.best_guess < 0.9
+    nodes = np.arange(600)
+    assert not np.array_equal(one.predict_proba(nodes), two.predict_proba(nodes))
+
+
+def test_a_ledger_is_charged_once_and_refuses_a_second_fit(
+    communities: "Communities", tmp_path: Path
+) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    fast = {"epochs": 1}
+    model = communities.fit(ledger=ledger, settings=fast)
+    assert model.privacy_.charged is not None
+    assert model.privacy_.charged.head is not None
+    assert len(model.privacy_.charged.charges) == 2
+    charged = length_of(ledger)
+    model.predict_proba(np.arange(600))
+    model.report(tmp_path / "report.html")
+    assert length_of(ledger) == charged, "predictions cost nothing"
+    with pytest.raises(BudgetError, match="does not allow this release"):
+        communities.fit(ledger=str(ledger), settings=fast)
+    assert length_of(ledger) == charged
+    other = Graph.from_edges(600, [(k, k + 1) for k in range(599)])
+    rest = (communities.features, communities.labels)
+    Vesper(epsilon=8.0, ledger=ledger, settings=fast).fit(other, *rest, train=communities.train)
+    assert length_of(ledger) > charged, "another graph has a budget of its own"
+
+
+def test_no_privacy_is_said(communities: "Communities") -> None:
+    open_ = communities.fit(epsilon=math.inf, settings={"epochs": 1})
+    assert open_.privacy_.epsilon == math.inf
+    assert not open_.privacy_.is_private
+    assert open_.privacy_.verdict == "Not private: edges were used without noise."
+
+
+def test_two_classes_are_judged_by_the_curve(communities: "Communities") -> None:
+    model = Vesper(seed=0, settings={"epochs": 2, "width": 16})
+    is_ant = communities.labels == "ant"
+    model.fit(communities.edges, communities.features, is_ant, train=communities.train)
+    assert model.metric_ == "roc_auc"
+    assert model.classes_.tolist() == [False, True]
+    assert 50 < model.score(communities.test, is_ant[communities.test]) <= 100
+
+
+def test_a_refused_fit_leaves_the_old_one(communities: "Communities", simulated: Vesper) -> None:
+    before = simulated.predict_proba([0])
+    with pytest.raises(InputError):
+        simulated.fit(communities.edges, communities.features, communities.labels, train=[0])
+    assert np.array_equal(simulated.predict_proba([0]), before)
+
+
+def test_progress_is_reported(communities: "Communities") -> None:
+    seen: list[tuple[str, int, int]] = []
+
+    def progress(task: str, done: int, total: int, note: str = "") -> None:
+        seen.append((task, done, total))
+
+    communities.fit(seed=0, progress=progress, settings={"epochs": 1})
+    assert seen[-1][0] == "training"
+    assert seen[-1][1] == seen[-1][2]
+
+
+@pytest.mark.parametrize(
+    ("ids", "labels", "message"),
+    [
+        ([0, 600], ["ant", "bee"], "ids: expected node numbers from 0 to 599, 1 are not"),
+        ([], [], "ids: expected at least one node"),
+        ([0, 1], None, "labels: expected one for each of the ids"),
+        ([0, 1], ["ant"], r"shape \(600,\), got \(1,\)"),
+        ([0, 1], ["ant", "dog"], r"1 labels are of classes .* \(first 1: dog of node 1\)"),
+    ],
+)
+def test_wrong_tests_are_refused(simulated: Vesper, ids: Any, labels: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        simulated.score(ids, labels)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"epsilon": -1.0}, r"setting 'privacy.epsilon': .* got -1"),
+        ({"aggregator": "gcn", "method": "gap"}, "aggregator: method 'gap' has its own"),
+        ({"aggregator": "gat"}, r"setting 'privacy.aggregator': .* got 'gat'"),
+        ({"settings": {"task": "regression"}}, "expected task 'classification'"),
+        ({"method": "vespre"}, "expected one of vesper"),
+        ({"settings": {"hops": 2}}, r"settings: .* got 'hops'; write Vesper\(hops=...\)"),
+        ({"settings": {"run.seed": 2}}, r"write Vesper\(seed=...\)"),
+        ({"settings": {"epoch": 2}}, "unknown setting 'epoch'; did you mean 'run.epochs'"),
+    ],
+)
+def test_wrong_parameters_are_refused(
+    communities: "Communities", parameters: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        communities.fit(**parameters)
+
+
+def test_before_the_fit() -> None:
+    model = Vesper()
+    for use in (model.predict, model.predict_proba):
+        with pytest.raises(InputError, match=r"not trained yet; call fit\(graph"):
+            use([0])
+    with pytest.raises(AttributeError, match=r"privacy_ is not known yet; call fit"):
+        str(model.privacy_)

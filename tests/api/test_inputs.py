@@ -1,0 +1,93 @@
+"""From arrays to what the two parties hold."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from vesper.api.inputs import Holdings, hold
+from vesper.errors import InputError
+
+N = 40
+PAIRS = np.stack([np.arange(N), (np.arange(N) + 1) % N])
+FEATURES = np.random.default_rng(0).normal(size=(N, 3))
+LABELS = np.where(np.arange(N) < 30, "good", "bad")
+
+
+def held(**changes: Any) -> Holdings:
+    given: dict[str, Any] = {"features": FEATURES, "labels": LABELS, "train": range(N)}
+    given |= {"graph": PAIRS, "validation": None, "seed": 0, **changes}
+    return hold(given.pop("graph"), given.pop("features"), given.pop("labels"), **given)
+
+
+def test_both_parties_get_their_part() -> None:
+    found = held(train=np.arange(5, 35), validation=[0, 39])
+    assert found.data.graph.num_nodes == N
+    assert found.data.features.dtype == np.float32
+    assert found.classes.tolist() == ["bad", "good"]
+    assert found.labels.ids.take(found.labels.rows("val")) == [0, 39]
+    assert found.labels.labels[found.labels.rows("val")].tolist() == [1, 0]
+    assert len(found.labels.rows("train")) == 30
+    assert len(found.labels.rows("test")) == 0
+
+
+def test_a_fifth_of_each_class_is_set_apart() -> None:
+    found = held()
+    codes = found.labels.labels[found.labels.rows("val")]
+    assert np.bincount(codes).tolist() == [2, 6]
+    assert not set(found.validation) & set(found.labels.ids.take(found.labels.rows("train")))
+    assert held().validation.tolist() == found.validation.tolist()
+    assert held(seed=1).validation.tolist() != found.validation.tolist()
+
+
+def test_a_graph_that_holds_everything() -> None:
+    mask = torch.arange(N) % 2 == 0
+    data = SimpleNamespace(
+        edge_index=torch.from_numpy(PAIRS),
+        num_nodes=N,
+        x=torch.from_numpy(FEATURES),
+        y=torch.arange(N) % 3,
+        train_mask=mask,
+        val_mask=~mask,
+    )
+    found = held(graph=data, features=None, labels=None, train=None)
+    assert found.validation.tolist() == list(range(1, N, 2))
+    assert found.classes.tolist() == [0, 1, 2]
+    chosen = held(graph=data, features=None, labels=None, train=range(20))
+    assert set(chosen.validation) <= set(range(20)), "a mask of another split does not slip in"
+
+
+def test_bytes_stay_bytes() -> None:
+    assert held(features=FEATURES > 0).data.features.dtype == np.uint8
+    assert held(features=(FEATURES * 9).astype(int)).data.features.dtype == np.float32
+    assert held(features=FEATURES.tolist()).data.features.dtype == np.float32
+
+
+def spoiled(value: float) -> Any:
+    features = FEATURES.copy()
+    features[[3, 5], 1] = value
+    return features
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"features": FEATURES[:, 0]}, r"features: expected shape \(40, num_features\)"),
+        ({"features": None, "graph": np.zeros((2, 0), int)}, "expected features beside bare edges"),
+        ({"features": FEATURES[:, :0]}, r"got \(40, 0\)"),
+        ({"features": np.full((N, 1), "x")}, "features: expected numbers"),
+        ({"features": spoiled(np.nan)}, r"2 rows hold NaN .* \(first 2: node 3, node 5\)"),
+        ({"features": spoiled(1e300)}, "2 rows hold NaN or infinite"),
+        ({"labels": None}, r"labels: expected them beside the graph, got none; give labels="),
+        ({"train": None}, "train: expected them beside the graph"),
+        ({"train": range(20)}, r"at least two classes among train and validation, got 1"),
+        ({"train": range(35), "validation": [36, 37]}, "validation: expected nodes of at least"),
+        ({"train": range(30), "validation": [1, 36]}, r"1 nodes are in train too \(first 1: 1\)"),
+        ({"train": [0, 39]}, "train: expected nodes of at least two|validation: expected"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        held(**changes)

@@ -1,0 +1,93 @@
+"""A cell is measured through `simulate`, stopped at its limit, and leaves nothing behind."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from benchmarks.utility import main
+from benchmarks.utility_cells import Cell, read_lines
+from benchmarks.utility_run import code_digest, config_of, run_cell, settings_digest
+
+from vesper.run.simulate import simulate
+
+SMALL = {"epochs": 1, "width": 8}
+CELL = Cell("tiny", "vesper", 2.0, 3)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Public sets: one, in the neutral layout."""
+    folder = tmp_path / "data" / "tiny"
+    folder.mkdir(parents=True)
+    generator = np.random.default_rng(0)
+    nodes = {
+        "id": range(60),
+        "label": pa.array([k % 2 for k in range(60)], type=pa.int32()),
+        "split": [("train", "val", "test")[k // 2 % 3] for k in range(60)],
+        "f0": generator.normal(size=60).astype(np.float32),
+    }
+    pq.write_table(pa.table(nodes), folder / "nodes.parquet")
+    edges = {"src": range(60), "dst": [(k + 2) % 60 for k in range(60)]}
+    pq.write_table(pa.table(edges), folder / "edges.parquet")
+    return folder.parent
+
+
+def bench(data: Path, *more: str) -> Path:
+    results = data.parent / "u.jsonl"
+    work = str(data.parent / "work")
+    main(["--data", str(data), "--results", str(results), "--work", work, *more])
+    return results
+
+
+def test_settings_and_code_have_digests() -> None:
+    digest = settings_digest(config_of(CELL, SMALL))
+    assert digest == settings_digest(config_of(CELL, SMALL))
+    assert digest != settings_digest(config_of(CELL, {"epochs": 2}))
+    assert digest != settings_digest(config_of(Cell("tiny", "vesper", 2.0, 4), SMALL))
+    assert len(code_digest()) == 12
+
+
+def test_the_command_runs_what_is_missing_and_writes_the_page(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["--methods", "mlp,vesper", "--epsilons", "2", "--seeds", "3"]
+    asked += ["--set", "epochs=1", "--set", "width=8"]
+    results = bench(data, *asked)
+    lines = {line.method: line for line in read_lines(results)}
+    assert set(lines) == {"mlp", "vesper"}
+    capsys.readouterr()
+    bench(data, *asked)
+    assert "2 cells asked for, 2 done, 0 to do" in capsys.readouterr().err
+    work = data.parent / "work"
+    assert [path.name for path in work.iterdir()] == ["tiny"]
+    direct = simulate(work / "tiny", config_of(CELL, SMALL), data.parent / "run")
+    assert lines["vesper"].test == direct.test
+    assert lines["vesper"].plan == "certified"
+    bench(data, "--table")
+    assert "| vesper |" in results.with_suffix(".md").read_text()
+    assert results.with_suffix(".svg").read_text().startswith("<svg")
+
+
+def test_a_cell_is_stopped_at_its_limit_or_says_why_it_failed(data: Path) -> None:
+    from vesper.datasets.loaders.convert import convert
+
+    folder, work = data.parent / "party", data.parent / "work"
+    convert(data / "tiny", folder)
+    work.mkdir()
+    endless = {"epochs": 10**6, "patience": 10**6}
+    stopped = run_cell(CELL, folder, work, endless, 3.0, "code")
+    assert (stopped.limit, stopped.test, stopped.failed) == (3.0, None, None)
+    failed = run_cell(CELL, work, work, SMALL, 60.0, "code")
+    assert failed.failed is not None
+    assert failed.failed.startswith("InputError")
+    assert list(work.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "wrong", [("--methods", "magic"), ("--datasets", "nowhere"), ("--only", "tiny/magic/1/0")]
+)
+def test_unknown_names_are_refused(data: Path, wrong: tuple[str, str]) -> None:
+    with pytest.raises(SystemExit, match="expected some of"):
+        bench(data, *wrong)

@@ -1,0 +1,52 @@
+"""`vesper report`: a page about a run folder."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Terminal
+
+
+def make_folders(root: Path) -> None:
+    """A ring of 60 nodes, two classes."""
+    (root / "data").mkdir(parents=True)
+    (root / "label").mkdir()
+    ids = np.arange(60)
+    pq.write_table(pa.table({"id": ids, "x": ids % 7 * 1.0}), root / "data" / "nodes.parquet")
+    edges = {"src": ids, "dst": (ids + 2) % 60}
+    pq.write_table(pa.table(edges), root / "data" / "edges.parquet")
+    splits = ["train"] * 30 + ["val"] * 15 + ["test"] * 15
+    labels = {"id": ids, "label": ids % 2, "split": splits}
+    pq.write_table(pa.table(labels), root / "label" / "labels.parquet")
+
+
+def test_a_page_about_a_run(terminal: "Terminal", tmp_path: Path) -> None:
+    make_folders(tmp_path / "folders")
+    run, page = tmp_path / "run", tmp_path / "page.html"
+    arguments = ["--data", tmp_path / "folders", "--out", run, "--set", "epochs=1", "--seed", 3]
+    assert terminal.run("simulate", *arguments) == 0
+    assert terminal.run("report", run, "--out", page) == 0
+    assert "Not private" in terminal.out
+    text = page.read_text()
+    assert "What the graph adds" in text
+    assert "gaussian release" in text
+    assert terminal.run("report", run, "--out", page, "--json") == 0
+    assert json.loads(terminal.out) == {"report": str(page), "is_private": False}
+
+
+def test_what_is_no_run_folder(terminal: "Terminal", tmp_path: Path) -> None:
+    assert terminal.run("report", tmp_path, "--out", tmp_path / "page.html") == 2
+    assert "expected a run folder with config.json" in terminal.err
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "result.json").write_text("{")
+    assert terminal.run("report", tmp_path, "--out", tmp_path / "page.html") == 2
+    assert "not readable as JSON" in terminal.err
+    (tmp_path / "result.json").write_text("{}")
+    assert terminal.run("report", tmp_path, "--out", tmp_path / "page.html") == 2
+    assert "expected a run folder of this version" in terminal.err
+    assert not (tmp_path / "page.html").exists()

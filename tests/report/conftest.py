@@ -1,0 +1,71 @@
+"""Pages to look at: certified, simulated, edge-free, claimed."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vesper.method.method import Promise
+from vesper.report.charged import Charge, Charged
+from vesper.report.contents import Contents, Judged
+from vesper.report.privacy import privacy_of
+from vesper.run.config import load_config
+
+PROMISES = {
+    "certified": Promise(
+        plan="certified",
+        certified_epsilon=4.0,
+        claimed_epsilon=None,
+        delta=1e-6,
+        noise_stds=(2.4, 2.4),
+    ),
+    "edge-free": Promise(
+        plan="edge-free", certified_epsilon=0.0, claimed_epsilon=None, delta=None, noise_stds=()
+    ),
+    "paper": Promise(
+        plan="paper", certified_epsilon=None, claimed_epsilon=2.0, delta=1e-6, noise_stds=(0.5,)
+    ),
+    "none": Promise(
+        plan="none", certified_epsilon=None, claimed_epsilon=None, delta=None, noise_stds=(0.0,)
+    ),
+}
+CHARGED = Charged(
+    charges=(Charge(sequence=4, what="gaussian release: noise std 2.4"),),
+    head="4:00ff",
+    spent_epsilon=4.0,
+    left_epsilon=0.0,
+    best_guess=0.66,
+)
+
+
+@pytest.fixture
+def contents() -> Callable[..., Contents]:
+    def make(
+        plan: str = "certified", *, secure: bool = True, num_classes: int = 3, **changes: Any
+    ) -> Contents:
+        rng = np.random.default_rng(0)
+        judged = Judged(
+            split="validation",
+            classes=tuple(f"<class {k}>" for k in range(num_classes)),
+            labels=rng.integers(0, num_classes, size=200),
+            probabilities=rng.dirichlet(np.ones(num_classes), size=200),
+        )
+        charged = CHARGED if plan == "certified" else None
+        whole: dict[str, Any] = {
+            "method": "vesper",
+            "metric": "roc_auc" if num_classes == 2 else "accuracy",
+            "validation": 88.25,
+            "test": None,
+            "chosen_stage": 1,
+            "stages": ({"validation": 60.5}, {"validation": 88.25}, {"validation": 87.0}),
+            "privacy": privacy_of(
+                PROMISES[plan], has_secure_noise=secure, covers="this & that", charged=charged
+            ),
+            "config": load_config(None, {}),
+            "sizes": {"nodes": 1000, "classes": num_classes},
+            "judged": judged,
+        }
+        return Contents(**{**whole, **changes})
+
+    return make

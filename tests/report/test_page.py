@@ -1,0 +1,117 @@
+"""The page: complete, in itself, well formed, written whole or not at all."""
+
+import os
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from vesper.errors import InputError
+from vesper.report.contents import Contents
+from vesper.report.page import render, write_report
+
+Make = Callable[..., Contents]
+EMPTY = {"meta", "br", "line", "polyline", "circle", "rect"}
+
+
+class Nesting(HTMLParser):
+    """Refuses tags that do not close what was opened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in EMPTY:
+            self.open.append(tag)
+        self.links += [value or "" for name, value in attrs if name in ("src", "href")]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert tag in EMPTY or self.open.pop() == tag
+
+
+@pytest.mark.parametrize("plan", ["certified", "edge-free", "paper", "none"])
+@pytest.mark.parametrize("num_classes", [2, 3, 14])
+def test_pages_are_well_formed_and_load_nothing(
+    contents: Make, plan: str, num_classes: int
+) -> None:
+    page = render(contents(plan, num_classes=num_classes))
+    nesting = Nesting()
+    nesting.feed(page)
+    assert nesting.open == []
+    assert nesting.links == []
+    assert not re.search(r"https?:|@import|url\(|<script", page)
+    assert "<class" not in page, "names are escaped"
+    assert "nan" not in re.sub(r"<[^>]*>", "", page).lower().split()
+
+
+def test_a_certified_page_says_what_holds_and_what_does_not(contents: Make) -> None:
+    page = render(contents())
+    for words in (
+        "Certified: epsilon 4, delta 1e-06 for every edge.",
+        "66.0 %",
+        "What is not covered",
+        "this &amp; that",
+        "4:00ff",
+        "operating system",
+        "88.2 %",
+        "without the graph (MLP)",
+        "1,000 nodes",
+        "label_messages",
+    ):
+        assert words in page
+    assert "Not private" not in page
+
+
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        ("certified", "nothing that came out of it is protected"),
+        ("paper", "does not hold against a label party who knows every batch"),
+        ("none", "edges were used without noise"),
+    ],
+)
+def test_a_page_without_privacy_says_so(contents: Make, plan: str, words: str) -> None:
+    page = render(contents(plan, secure=False))
+    assert words in page
+    assert 'class="verdict warn"' in page
+    assert 'class="verdict good"' not in page
+
+
+def test_test_nodes_come_first(contents: Make) -> None:
+    whole = contents(num_classes=2)
+    assert whole.judged is not None
+    page = render(whole.with_test(whole.judged))
+    assert page.index("ROC AUC, test") < page.index("ROC AUC, validation")
+    assert "ROC curve" in page
+
+
+def test_what_is_not_known_is_not_drawn(contents: Make) -> None:
+    page = render(contents(judged=None, stages=({"validation": 60.0},), chosen_stage=0))
+    assert "<svg" not in page
+
+
+def test_written_whole_or_not_at_all(
+    contents: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_report(contents(), tmp_path / "report.html")
+    first = path.read_text()
+
+    def fail(source: str, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(InputError, match=r"report.html: .* \(No space left on device\)"):
+        write_report(contents("none"), path)
+    assert path.read_text() == first
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_places_that_cannot_be_written(contents: Make, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="expected a file for the report, got a folder"):
+        write_report(contents(), tmp_path)
+    with pytest.raises(InputError, match="No such file or directory"):
+        write_report(contents(), tmp_path / "missing" / "report.html")

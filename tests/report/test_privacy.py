@@ -1,0 +1,45 @@
+"""Numbers and words about one edge."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+from scipy.stats import norm
+
+from vesper.privacy.gaussian import delta_of
+from vesper.report.charged import best_guess, gaussian_guess
+from vesper.report.contents import Contents
+
+Make = Callable[..., Contents]
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.2, 1.0, 3.0])
+def test_a_gaussian_guess_is_the_best_test(mu: float) -> None:
+    assert gaussian_guess(mu=mu) == pytest.approx(norm.cdf(mu / 2))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 4.0])
+def test_what_epsilon_and_delta_say_is_never_less(epsilon: float) -> None:
+    for mu in (0.1, 1.0, 2.0):
+        whole = best_guess(epsilon=epsilon, delta=delta_of(mu=mu, epsilon=epsilon))
+        assert whole >= gaussian_guess(mu=mu) - 1e-12
+    assert best_guess(epsilon=epsilon, delta=0.0) == pytest.approx(
+        math.exp(epsilon) / (1 + math.exp(epsilon))
+    )
+
+
+def test_the_bet_follows_from_what_holds(contents: Make) -> None:
+    assert contents().privacy.best_guess == 0.66
+    assert contents(secure=False).privacy.best_guess == 1.0
+    assert contents("paper").privacy.best_guess == 1.0
+    assert contents("edge-free", secure=False).privacy.best_guess == 0.5
+
+
+def test_only_certified_noise_of_the_system_is_private(contents: Make) -> None:
+    assert contents().privacy.is_private
+    assert contents("edge-free", secure=False).privacy.is_private
+    for plan in ("paper", "none"):
+        assert not contents(plan).privacy.is_private
+        assert contents(plan).privacy.epsilon == math.inf
+    assert not contents(secure=False).privacy.is_private
+    assert contents("paper").privacy.noise.endswith("not certified")
