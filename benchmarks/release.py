@@ -126,7 +126,7 @@ def measure(everyone: list[Contender], turns: int) -> None:
     for turn in range(1 + turns):  # the first compiles and faults pages in
         for one in everyone:
             say(f"turn {turn} of {turns}: {one.name}, width {one.width}, {one.threads} threads")
-            numba.set_num_threads(min(one.threads, numba.config.NUMBA_NUM_THREADS))
+            numba.set_num_threads(min(one.threads, before[0]))
             torch.set_num_threads(one.threads)
             wall, cpu = perf_counter(), process_time()
             one.run()
@@ -156,8 +156,8 @@ def limit_rows(
     """The sum reads one message an edge, in the order of the neighbour array."""
     for one in everyone:
         if one.name == SUM_ONLY:
-            packed, words = pack(messages[one.width])
-            entries = graph.neighbors[: 1 << 20].astype(np.int64) * words
+            packed, stride = pack(messages[one.width])
+            entries = graph.neighbors[: 1 << 20].astype(np.int64) * (stride // 8)
             reads = random_reads_a_second(
                 packed.view(np.int64), threads=one.threads, entries=entries
             )

@@ -82,7 +82,7 @@ def test_holds_on_all_graphs_with_six_nodes() -> None:
 
 @given(
     st.integers(2, 40),
-    st.integers(1, 9),
+    st.integers(1, 40),
     st.lists(st.tuples(st.integers(0, 39), st.integers(0, 39)), max_size=200),
     st.integers(0, 2**32 - 1),
 )

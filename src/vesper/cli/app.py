@@ -3,6 +3,7 @@
 Verbs import what they need when they run, so that `vesper --help` stays fast.
 """
 
+import os
 import signal
 import sys
 from types import FrameType
@@ -18,6 +19,9 @@ EXIT_CODES = (
     "Exit codes: 0 done, 1 the run failed, 2 wrong input, 3 refused by the privacy budget, "
     "4 the peer failed, 130 stopped by Ctrl-C."
 )
+
+# Threads of torch that wait must not spin: both parties of a simulation share the cores.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 app = typer.Typer(
     name="vesper",

@@ -55,14 +55,14 @@ class NeighborSum:
                 f"Expected one message for each of {graph.num_nodes} nodes, got {messages.shape}."
             )
         refuse_long(messages)  # what the lanes of the kernel can hold rests on it too
-        packed, words = pack(messages)
+        packed, stride = pack(messages)
         out = np.empty((len(receivers), messages.shape[1]), dtype=np.int32)
         team.run(
             sum_rows,
             np.asarray(graph.indptr),
             np.asarray(graph.neighbors),
             packed,
-            words,
+            stride,
             receivers,
             out,
             num_pieces=-(-len(receivers) // ROWS),

@@ -1,11 +1,12 @@
-"""The loop behind `neighbor_sum.py`: eight message entries an addition.
+"""The loop behind `neighbor_sum.py`: sixteen message entries an addition.
 
-    packed[u]   = message[u] + BIAS, a byte each, eight to a word         (bytes are 0 .. 128)
-    even, odd  += packed[u] & 00ff00ff.., packed[u] >> 8 & 00ff00ff..     (lanes of 16 bits)
-    sum[v]      = lanes - BIAS * degree(v)
+    packed[u]  = message[u] + BIAS, a byte each                  (bytes are 0 .. 128)
+    lanes     += packed[u]                                       (16 bits each)
+    sum[v]     = lanes - BIAS * degree(v)
 
-A lane holds 511 bytes of 128 before it could overflow; then it is emptied into 32 bits. Whole
-numbers all the way: the result is exact, whatever the order. Compiled by Numba on first use.
+A lane holds 511 bytes of 128 before it could overflow; before that it is emptied into 32 bits.
+Whole numbers all the way: the result is exact, whatever the order. The innermost loop has no sign
+and no branch, which is what a compiler needs to use wide registers. Compiled by Numba on first use.
 """
 
 import numpy as np
@@ -17,7 +18,14 @@ from vesper.graph.intrinsics import prefetch
 from vesper.graph.team import Work, finish, take
 
 BIAS = 64
-LANE_CAPACITY = 511
+STRIDE = 16
+"""Rows are filled up to a multiple of this: so many lanes are added at once."""
+
+TOGETHER = 4
+"""Messages added before the lanes are touched."""
+
+LANE_CAPACITY = 508
+"""Messages a lane takes before it is emptied: at most 511, and a multiple of those together."""
 
 ROWS = 1024
 """Receivers a piece: large enough to be worth taking, small enough to share evenly."""
@@ -25,19 +33,16 @@ ROWS = 1024
 AHEAD = 16
 """Messages are asked for so many neighbours before they are read."""
 
-_EVEN = np.uint64(0x00FF00FF00FF00FF)
-_BYTE = np.uint64(8)
-
-Packed = NDArray[np.uint64]
+Packed = NDArray[np.uint8]
 
 
 def pack(messages: NDArray[np.int8]) -> tuple[Packed, int]:
-    """Give the messages as words, flat, and the number of words a node."""
+    """Give the messages as bytes, flat, and the number of bytes a node."""
     num_nodes, width = messages.shape
-    words = -(-width // 8)
-    packed = np.full((num_nodes, 8 * words), BIAS, dtype=np.uint8)
+    stride = -(-width // STRIDE) * STRIDE
+    packed = np.zeros((num_nodes, stride), dtype=np.uint8)
     np.add(messages, BIAS, out=packed[:, :width], casting="unsafe")
-    return packed.view(np.uint64).reshape(-1), words
+    return packed.reshape(-1), stride
 
 
 @njit(cache=True, nogil=True)
@@ -47,15 +52,13 @@ def sum_rows(
     indptr: NDArray[np.int64],
     neighbors: Neighbors,
     packed: Packed,
-    words: int,
+    stride: int,
     receivers: NDArray[np.int64],
     out: NDArray[np.int32],
 ) -> None:
     """Write the sum of message[u] over the neighbours u of receivers[k] into out[k]."""
     width = out.shape[1]
-    even, odd = np.zeros(words, dtype=np.uint64), np.zeros(words, dtype=np.uint64)
-    even_lanes, odd_lanes = even.view(np.uint16), odd.view(np.uint16)
-    last = len(neighbors) - 1
+    lanes = np.zeros(stride, dtype=np.uint16)
     piece = take(work)
     while piece >= 0:
         for k in range(piece * ROWS, min((piece + 1) * ROWS, len(receivers))):
@@ -64,21 +67,48 @@ def sum_rows(
                 out[k, c] = -BIAS * (stop - start)
             while start < stop:
                 pause = min(start + LANE_CAPACITY, stop)
-                even[:] = 0
-                odd[:] = 0
-                for at in range(start, pause):
-                    ahead = np.int64(neighbors[min(at + AHEAD, last)]) * words
-                    prefetch(packed, ahead)
-                    prefetch(packed, ahead + words - 1)
-                    base = np.int64(neighbors[at]) * words
-                    for w in range(words):
-                        word = packed[base + w]
-                        even[w] += word & _EVEN
-                        odd[w] += (word >> _BYTE) & _EVEN
-                for c in range(0, width, 2):
-                    out[k, c] += even_lanes[c // 2]
-                for c in range(1, width, 2):
-                    out[k, c] += odd_lanes[c // 2]
+                lanes[:] = 0
+                _add_messages(neighbors, start, pause, packed, stride, lanes)
+                for c in range(width):
+                    out[k, c] += lanes[c]
                 start = pause
         finish(work)
         piece = take(work)
+
+
+@njit(cache=True, nogil=True)
+def _add_messages(
+    neighbors: Neighbors,
+    start: int,
+    stop: int,
+    packed: Packed,
+    stride: int,
+    lanes: NDArray[np.uint16],
+) -> None:
+    """Add the messages of neighbors[start:stop], at most `LANE_CAPACITY`, to the lanes."""
+    last = len(neighbors) - 1
+    at = start
+    while at + TOGETHER <= stop:
+        for k in range(at + AHEAD, at + AHEAD + TOGETHER):
+            ahead = np.int64(neighbors[min(k, last)]) * stride
+            prefetch(packed, ahead)
+            prefetch(packed, ahead + stride - 1)
+        a = _row(packed, neighbors[at], stride)
+        b = _row(packed, neighbors[at + 1], stride)
+        c = _row(packed, neighbors[at + 2], stride)
+        d = _row(packed, neighbors[at + 3], stride)
+        for lane in range(stride):
+            four = np.uint16(a[lane]) + np.uint16(b[lane]) + np.uint16(c[lane]) + np.uint16(d[lane])
+            lanes[lane] += np.uint16(four)
+        at += TOGETHER
+    while at < stop:
+        message = _row(packed, neighbors[at], stride)
+        for lane in range(stride):
+            lanes[lane] += np.uint16(message[lane])
+        at += 1
+
+
+@njit(cache=True, nogil=True)
+def _row(packed: Packed, node: int, stride: int) -> Packed:
+    first = np.int64(node) * stride
+    return packed[first : first + stride]

@@ -31,7 +31,7 @@ class StandardizingDecoder(nn.Module):
 
     def __init__(self, decoder: Decoder, *, embedding_width: int, depth: int) -> None:
         super().__init__()
-        self.inner, self._decoder = decoder.module, decoder
+        self.inner, self._decode = decoder.module, decoder.decode
         self.register_buffer("mean", torch.zeros(embedding_width, depth))
         self.register_buffer("variance", torch.ones(embedding_width, depth))
         self.register_buffer("batches", torch.tensor(0))
@@ -48,7 +48,7 @@ class StandardizingDecoder(nn.Module):
             mean = embeddings.mean(dim=0)
             variance = embeddings.var(dim=0, correction=0)
             self._remember(mean.detach(), variance.detach())
-        return self._decoder.decode((embeddings - mean) / (variance + FLOOR).sqrt(), stage)
+        return self._decode((embeddings - mean) / (variance + FLOOR).sqrt(), stage)
 
     def _remember(self, mean: Tensor, variance: Tensor) -> None:
         share = MOMENTUM if self.batches > 0 else 1.0
