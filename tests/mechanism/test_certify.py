@@ -115,11 +115,11 @@ def test_exhaust_measures_what_is_not_linear() -> None:
 
 def test_reports_how_far_it_is() -> None:
     seen: list[tuple[str, int, int]] = []
-    certify(
-        GinAggregation().operator,
-        num_nodes=3,
-        progress=lambda task, done, total: seen.append((task, done, total)),
-    )
+
+    def progress(task: str, done: int, total: int, note: str = "") -> None:
+        seen.append((task, done, total))
+
+    certify(GinAggregation().operator, num_nodes=3, progress=progress)
     assert seen == [("graphs", k, 8) for k in range(1, 9)]
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import torch
 
-from vesper.model.scaling import KNOTS, LIMIT, Scaling
+from vesper.model.scaling import KNOTS, LIMIT, Inputs, Scaling
 
 
 def scaled(features: np.ndarray[tuple[int, int], np.dtype[np.float32]]) -> torch.Tensor:
@@ -28,8 +28,8 @@ def test_ties_share_a_rank_and_constants_are_zero() -> None:
     features = np.zeros((1000, 2), dtype=np.float32)
     features[:500, 0] = 1
     out = scaled(features)
-    assert out[:, 0].unique().tolist() == [-1, 1]
-    assert len(out[:, 2].unique()) == 2
+    assert sorted(set(out[:, 0].tolist())) == [-1, 1]
+    assert len(set(out[:, 2].tolist())) == 2
     assert torch.allclose(out[0, 2], -out[-1, 2], atol=2 / KNOTS)
     assert out[:, 1].abs().max() == 0
     assert out[:, 3].abs().max() < 1e-6
@@ -39,3 +39,12 @@ def test_bytes_are_features_too() -> None:
     features = (np.arange(600).reshape(200, 3) % 2).astype(np.uint8)
     out = Scaling(features)(torch.from_numpy(features.astype(np.float32)))
     assert bool(torch.isfinite(out).all())
+
+
+def test_inputs_are_the_same_kept_or_made_anew() -> None:
+    features = np.random.default_rng(0).normal(size=(300, 3)).astype(np.float32)
+    scaling = Scaling(features)
+    nodes = np.array([299, 0, 17])
+    kept, anew = Inputs(features, scaling), Inputs(features, scaling, most_bytes=0)
+    assert torch.equal(kept.of(nodes), anew.of(nodes))
+    assert torch.equal(kept.of(nodes), scaling(torch.from_numpy(features[nodes])))

@@ -6,8 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
-from vesper.errors import InputError
+from vesper.cli.app import app
+from vesper.errors import BudgetError, InputError
 from vesper.privacy.account import accounts
 from vesper.privacy.ledger import Ledger
 from vesper.run.config import load_config
@@ -110,3 +112,19 @@ def test_a_toml_file_with_an_unknown_key(tmp_path: Path) -> None:
     path.write_text("[privacy\n")
     with pytest.raises(InputError, match="not a readable TOML file"):
         load_config(path, {})
+
+
+def test_counts_made_before_leave_less_for_training(folders: Path, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    degrees = ["degrees", str(folders), "--epsilon", "0.5", "--ledger", str(ledger), "--json"]
+    assert CliRunner().invoke(app, degrees).exit_code == 0
+    config = load_config(None, {**SMALL, "epsilon": 4.0, "epochs": 1})
+    counted = simulate(folders, config, tmp_path / "a", ledger=ledger)
+    fresh = simulate(folders, config, tmp_path / "b")
+    assert counted.privacy.certified_epsilon == fresh.privacy.certified_epsilon == 4.0
+    assert counted.privacy.noise_std is not None
+    assert fresh.privacy.noise_std is not None
+    assert 1.05 < counted.privacy.noise_std / fresh.privacy.noise_std < 1.25
+    with pytest.raises(BudgetError, match="Requested"):
+        simulate(folders, config, tmp_path / "c", ledger=ledger)
+    assert not list((tmp_path / "c").glob("*.npz"))

@@ -20,8 +20,8 @@ from vesper.progress import Progress, silent
 from vesper.report.charged import charged_of
 from vesper.report.contents import Contents
 from vesper.report.privacy import ONLY_THIS_FIT, privacy_of
+from vesper.run.doors import open_door
 from vesper.run.pair import agree, train
-from vesper.run.simulate import open_door
 
 SEEDS = 1 << 31
 
@@ -58,13 +58,14 @@ def fit_pair(
     with _opened(ledger) as book:
         seed = config.run.seed
         noise = NoiseSource.for_simulation(seed) if is_simulated else NoiseSource.from_os()
-        door = open_door(agreement, held.data.graph, book, noise)
+        run = f"simulated {config.contract[:12]}" if is_simulated else config.contract[:12]
+        door, agreement = open_door(agreement, held.data.graph, book, noise, run=run)
         trained = train(agreement, held.data, held.labels, door, progress=progress)
         privacy = privacy_of(
             agreement.method.promise(config, sizes),
             has_secure_noise=noise.is_private,
             covers=ONLY_THIS_FIT if ledger is None else f"everything charged to {ledger.name}",
-            charged=charged_of(book, run=config.contract[:12], is_kept=ledger is not None),
+            charged=charged_of(book, run=run, is_kept=ledger is not None),
         )
     best = trained.best_stage
     contents = Contents(

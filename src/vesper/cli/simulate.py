@@ -1,19 +1,18 @@
 """`vesper simulate`: train any method on party folders, both parties in this process."""
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from vesper.cli.settings_given import settings_given
 from vesper.cli.show import print_json, print_table, shown_progress
-from vesper.errors import InputError
 
 
 def simulate(
     data: Annotated[Path, typer.Option(help="Folder with data/ and label/.")],
     out: Annotated[Path, typer.Option(help="New folder for the run.")],
-    method: Annotated[str, typer.Option(help="How to learn; an unknown name lists all.")] = "vesper",
+    method: Annotated[str, typer.Option(help="How to learn; any other name lists all.")] = "vesper",
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget; default 4.")] = None,
     delta: Annotated[
         float | None, typer.Option(help="Default: a power of ten below 1 / (10 nodes).")
@@ -35,10 +34,8 @@ def simulate(
     from vesper.run.config import load_config
     from vesper.run.simulate import simulate as run
 
-    overrides: dict[str, Any] = dict(_pair(text) for text in set_ or [])
-    given = {"method": method, "epsilon": epsilon, "delta": delta, "seed": seed}
-    overrides |= {key: value for key, value in given.items() if value is not None}
-    settings = load_config(config, overrides, preset=preset)
+    given = settings_given(set_, method=method, epsilon=epsilon, delta=delta, seed=seed)
+    settings = load_config(config, given, preset=preset)
     with shown_progress() as progress:
         result = run(data, settings, out, ledger=ledger, progress=progress)
     if as_json:
@@ -62,13 +59,3 @@ def simulate(
         ],
     )
     typer.echo(f"noise: {result.privacy.noise}")
-
-
-def _pair(text: str) -> tuple[str, Any]:
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise InputError(f"--set: expected key=value, got '{text}'")
-    try:
-        return key, json.loads(value)
-    except json.JSONDecodeError:
-        return key, value

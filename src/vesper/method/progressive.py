@@ -20,7 +20,7 @@ from vesper.mechanism.door import Door
 from vesper.method.columns import Columns, columns_of, columns_of_sums
 from vesper.model.messages import damp, messages_of
 from vesper.model.pre import PrivateRepresentationExtractor
-from vesper.model.scaling import Scaling
+from vesper.model.scaling import Inputs, Scaling
 from vesper.party.representation import Nodes
 
 ROWS = 1 << 14
@@ -41,7 +41,8 @@ class ProgressiveRepresentation:
         degree_share: float,
         aggregator: str = "gin",
     ) -> None:
-        self._extractor, self._scaling, self._features = extractor, scaling, features
+        self._extractor, self._num_nodes = extractor, len(features)
+        self._inputs = Inputs(features, scaling)
         self._door, self._noise_stds, self._degree_share = door, noise_stds, degree_share
         self._aggregator = aggregator
         self._speakers: Nodes = np.zeros(0, dtype=np.int64)
@@ -95,8 +96,7 @@ class ProgressiveRepresentation:
 
     def _newest(self, nodes: Nodes) -> Tensor:
         if self._stage == 0:
-            raw = torch.from_numpy(self._features[nodes].astype(np.float32))
-            return self._extractor.edge_free(self._scaling(raw))
+            return self._extractor.edge_free(self._inputs.of(nodes))
         rows = torch.from_numpy(nodes)
         released = [z[rows] for z in self._released]
         return self._extractor.with_releases(self._logits[0][rows], released, self._scales)
@@ -114,8 +114,8 @@ class ProgressiveRepresentation:
         return torch.cat([self._newest(nodes) for nodes in self._blocks()])
 
     def _blocks(self) -> Iterator[Nodes]:
-        for start in range(0, len(self._features), ROWS):
-            yield np.arange(start, min(start + ROWS, len(self._features)))
+        for start in range(0, self._num_nodes, ROWS):
+            yield np.arange(start, min(start + ROWS, self._num_nodes))
 
 
 def size_of(released: Tensor) -> Tensor:

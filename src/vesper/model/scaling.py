@@ -19,6 +19,7 @@ KNOTS = 256
 SAMPLE = 1 << 17
 """Rows from which ranks are learned; evenly spaced, so that nothing is random."""
 ROWS = 1 << 14
+MOST_BYTES = 1 << 30
 
 
 class Scaling(nn.Module):
@@ -70,3 +71,34 @@ def _knots(features: Features) -> NDArray[np.float32]:
     at = (np.arange(KNOTS) + 0.5) / KNOTS
     knots = np.quantile(np.asarray(rows, dtype=np.float32), at, axis=0, method="nearest")
     return np.ascontiguousarray(knots.T.astype(np.float32))
+
+
+class Inputs:
+    """Scaled features of nodes: kept for all nodes when that takes little memory, else made anew.
+
+    Args:
+        features: (num_nodes, num_features), raw.
+        scaling: how to scale them.
+        most_bytes: above this, nothing is kept.
+    """
+
+    def __init__(
+        self, features: Features, scaling: Scaling, *, most_bytes: int = MOST_BYTES
+    ) -> None:
+        self._features, self._scaling = features, scaling
+        self._kept: Tensor | None = None
+        self._keep = 4 * len(features) * scaling.width <= most_bytes
+
+    def of(self, nodes: NDArray[np.int64]) -> Tensor:
+        """Give (B, scaling.width)."""
+        if not self._keep:
+            return self._scaled(self._features[nodes])
+        if self._kept is None:
+            starts = range(0, len(self._features), ROWS)
+            blocks = [self._scaled(self._features[start : start + ROWS]) for start in starts]
+            self._kept = torch.cat(blocks)  # (num_nodes, width)
+        return self._kept[torch.from_numpy(nodes)]
+
+    def _scaled(self, features: Features) -> Tensor:
+        scaled: Tensor = self._scaling(torch.from_numpy(features.astype(np.float32)))
+        return scaled

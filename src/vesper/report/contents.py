@@ -90,7 +90,9 @@ def contents_of_run(folder: Path) -> Contents:
                 noise=facts["noise"],
                 noise_stds=tuple(facts["noise_stds"]),
                 covers="a simulation: nothing was sent to anybody",
-                charged=read_charged(folder / "ledger.sqlite", run=config.contract[:12]),
+                charged=read_charged(
+                    folder / "ledger.sqlite", run=f"simulated {config.contract[:12]}"
+                ),
             ),
             config=config,
             sizes={},

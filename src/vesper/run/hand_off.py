@@ -12,7 +12,6 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +24,13 @@ from vesper.mechanism.noise import NoiseSource
 from vesper.method.budgeting import budget_of, certified
 from vesper.method.columns import Columns
 from vesper.method.label_free import label_free_columns
-from vesper.method.method import Promise, Sizes
+from vesper.method.method import Sizes
 from vesper.method.progressive import ProgressiveRepresentation
 from vesper.method.settings import Config
-from vesper.privacy.account import Account
-from vesper.privacy.events import GaussianRelease
 from vesper.privacy.ledger import Ledger
-from vesper.privacy.receivers import encode
-from vesper.privacy.rounding import float_down
 from vesper.privacy.statement import make_statement, statement_path, verify_file
 from vesper.progress import Progress, silent
+from vesper.run.doors import refuse_early, within
 from vesper.run.pair import agree, train
 from vesper.run.release_file import new_release_file
 
@@ -152,7 +148,7 @@ def _columns(
     door: ChargedDoor,
     progress: Progress,
 ) -> Columns:
-    config = _within(config, door.account)
+    config = within(config, door.account)
     if labels is None:
         hops = config.privacy.hops or 1
         promise = certified(config.privacy, _sizes(data), releases=hops)
@@ -168,26 +164,6 @@ def _columns(
     data_side = train(agreement, data, labels, door, progress=progress).data_side
     assert isinstance(data_side, ProgressiveRepresentation)
     return data_side.columns()
-
-
-def _within(config: Config, account: Account) -> Config:
-    """Plan noise for what counts made before (`vesper degrees`) have left of epsilon."""
-    left = float_down(Fraction(config.privacy.epsilon) - account.pure)
-    if left <= 0:
-        return config  # `refuse_early` says what is spent
-    privacy = config.privacy.model_copy(update={"epsilon": left})
-    return config.model_copy(update={"privacy": privacy})
-
-
-def refuse_early(account: Account, promise: Promise) -> None:
-    """Refuse before the first charge what would not fit as a whole.
-
-    Raises:
-        BudgetError: all releases together cost more than is left.
-    """
-    together = math.fsum(noise_std**-2 for noise_std in promise.noise_stds) ** -0.5
-    event = GaussianRelease(noise_std=together)
-    account.refuse_what_does_not_fit(event, encode(None, len(account.spent)))
 
 
 def _meaning(columns: Columns) -> dict[str, str]:

@@ -7,20 +7,19 @@ private, and the result says so.
 import resource
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from vesper.errors import InputError
-from vesper.graph.graph import Graph
 from vesper.graph.holdings import open_data
 from vesper.graph.labels import open_labels
 from vesper.graph.summary import refuse_unknown_labels
-from vesper.mechanism.door import ChargedDoor, ClaimedDoor, Door, OpenDoor
 from vesper.mechanism.noise import NoiseSource
-from vesper.method.budgeting import budget_of
 from vesper.method.settings import Config
 from vesper.privacy.ledger import Ledger
 from vesper.progress import Progress, silent
-from vesper.run.pair import Agreement, agree, train
+from vesper.run.doors import open_door
+from vesper.run.pair import agree, train
 from vesper.run.result import Result, facts_of, refuse_used, write_run
 
 
@@ -50,12 +49,14 @@ def simulate(
     agreement = agree(config, data, labels)
     if agreement.itinerary.num_test == 0:
         raise InputError(f"{folder / 'label'}: expected labels with split 'test', found none")
-    promise = agreement.method.promise(config, agreement.sizes)
+    promise = agreement.method.promise(config, agreement.sizes)  # refuses before a file is made
     out.mkdir(parents=True, exist_ok=True)
     with closing(Ledger(ledger or out / "ledger.sqlite", clock=time.time)) as book:
         noise = NoiseSource.for_simulation(config.run.seed)
-        door = open_door(agreement, data.graph, book, noise)
+        run = f"simulated {config.contract[:12]}"
+        door, agreement = open_door(agreement, data.graph, book, noise, run=run)
         trained = train(agreement, data, labels, door, progress=progress)
+    planned = agreement.method.promise(agreement.config, agreement.sizes)
     best = trained.best_stage
     result = Result(
         method=config.run.method,
@@ -68,7 +69,7 @@ def simulate(
         peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         bytes_to_label_party=trained.bytes_to_label_party,
         bytes_to_data_party=trained.bytes_to_data_party,
-        privacy=facts_of(promise),
+        privacy=facts_of(replace(planned, certified_epsilon=promise.certified_epsilon)),
     )
     write_run(
         out,
@@ -78,15 +79,3 @@ def simulate(
         label_side=trained.label_side.module,
     )
     return result
-
-
-def open_door(agreement: Agreement, graph: Graph, ledger: Ledger, noise: NoiseSource) -> Door:
-    """Open the account of this graph where something is certified."""
-    config, sizes = agreement.config, agreement.sizes
-    budget = budget_of(config.privacy, sizes)
-    plan = agreement.method.promise(config, sizes).plan
-    if plan == "paper":
-        return ClaimedDoor(graph, noise=noise)
-    if plan != "certified" or budget is None:
-        return OpenDoor(graph)
-    return ChargedDoor(graph, ledger=ledger, budget=budget, noise=noise, run=config.contract[:12])

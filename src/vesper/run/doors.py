@@ -1,0 +1,71 @@
+"""Which door a run gets, and noise planned for what is left of the budget behind it.
+
+| plan | door |
+| --- | --- |
+| certified | charged; refused before anything is trained when its releases do not all fit |
+| paper | noise as the paper counts, no account |
+| edge-free, none | open |
+
+Counts made before on the same ledger (`vesper degrees`) are taken from epsilon before noise is
+planned (claim L-FILTER: counts first).
+"""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+from vesper.graph.graph import Graph
+from vesper.mechanism.door import ChargedDoor, ClaimedDoor, Door, OpenDoor
+from vesper.mechanism.noise import NoiseSource
+from vesper.method.budgeting import budget_of
+from vesper.method.method import Promise
+from vesper.method.settings import Config
+from vesper.privacy.account import Account
+from vesper.privacy.events import GaussianRelease
+from vesper.privacy.ledger import Ledger
+from vesper.privacy.receivers import encode
+from vesper.privacy.rounding import float_down
+from vesper.run.pair import Agreement
+
+
+def open_door(
+    agreement: Agreement, graph: Graph, ledger: Ledger, noise: NoiseSource, *, run: str
+) -> tuple[Door, Agreement]:
+    """Open the door of the method's plan; give the agreement with noise that fits behind it.
+
+    Raises:
+        BudgetError: what the method will release costs more than is left.
+    """
+    config, sizes = agreement.config, agreement.sizes
+    budget = budget_of(config.privacy, sizes)
+    promise = agreement.method.promise(config, sizes)
+    if promise.plan == "paper":
+        return ClaimedDoor(graph, noise=noise), agreement
+    if promise.plan != "certified" or budget is None:
+        return OpenDoor(graph), agreement
+    door = ChargedDoor(graph, ledger=ledger, budget=budget, noise=noise, run=run)
+    agreement = replace(agreement, config=within(config, door.account))
+    refuse_early(door.account, agreement.method.promise(agreement.config, sizes))
+    return door, agreement
+
+
+def within(config: Config, account: Account) -> Config:
+    """Plan noise for what counts made before have left of epsilon."""
+    left = float_down(Fraction(config.privacy.epsilon) - account.pure)
+    if account.pure == 0 or left <= 0:
+        return config  # `refuse_early` says what is spent
+    privacy = config.privacy.model_copy(update={"epsilon": left})
+    return config.model_copy(update={"privacy": privacy})
+
+
+def refuse_early(account: Account, promise: Promise) -> None:
+    """Refuse before the first charge what would not fit as a whole.
+
+    Raises:
+        BudgetError: all releases together cost more than is left.
+    """
+    if not promise.noise_stds:
+        return  # noisy edges: one pure release, refused by its own charge
+    together = math.fsum(noise_std**-2 for noise_std in promise.noise_stds) ** -0.5
+    event = GaussianRelease(noise_std=together)
+    account.refuse_what_does_not_fit(event, encode(None, len(account.spent)))
