@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter, process_time
 
+import numba
 import numpy as np
 import torch
 from benchmarks.graph import machine, say
@@ -132,12 +133,14 @@ def rows(everyone: list[Contender]) -> Iterator[str]:
 
 
 def report(scales: tuple[float, ...], turns: int, command: str) -> str:
-    threads = torch.get_num_threads()
+    before = numba.get_num_threads(), torch.get_num_threads()
+    numba.set_num_threads(1)
     torch.set_num_threads(1)
     try:
         everyone = measure(scales, turns)
     finally:
-        torch.set_num_threads(threads)
+        numba.set_num_threads(before[0])
+        torch.set_num_threads(before[1])
     gigabytes = next(one for one in everyone if one.name == KEYSTREAM).rate() * BYTES_A_DRAW / 1e9
     return "\n".join(
         [

@@ -1,6 +1,7 @@
 import os
 from concurrent.futures import ThreadPoolExecutor
 
+import numba
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -9,7 +10,7 @@ from scipy import stats
 from vesper.errors import InputError
 from vesper.mechanism.law import table_of
 from vesper.mechanism.noise import BLOCK, NoiseSource
-from vesper.mechanism.noise_kernels import add_draws
+from vesper.mechanism.noise_kernels import PIECE, add_draws
 from vesper.mechanism.rounded_gaussian import RoundedGaussian
 
 
@@ -70,6 +71,31 @@ def test_a_tie_in_the_stream_is_decided_by_more_bits(monkeypatch: pytest.MonkeyP
         source.add_gaussian_to(values, scale=5.0)
         assert values[0] == passed - table.offset
         assert words == []
+
+
+def test_ties_of_later_pieces_are_decided_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = table_of(RoundedGaussian(5.0))
+    at = table.offset + 3
+    bits = np.full(PIECE + 3, 2**63 + 2**50, dtype=np.uint64)
+    bits[[1, PIECE + 2]] = table.high[at]
+    words = [bits, [int(table.low[at]) - 2], [int(table.low[at]) + 2]]
+    source = NoiseSource.for_simulation(0)
+    monkeypatch.setattr(source, "_bits", lambda count: np.array(words.pop(0), dtype="u8"))
+    values = np.zeros(len(bits), dtype=np.int32)
+    source.add_gaussian_to(values, scale=5.0)
+    assert [values[1], values[-1]] == [3, 4]
+    assert not np.delete(values, [1, PIECE + 2]).any()
+    assert words == []
+
+
+def test_the_number_of_threads_makes_no_difference() -> None:
+    most = numba.get_num_threads()
+    drawn = []
+    for threads in (1, most):
+        numba.set_num_threads(threads)
+        drawn.append(draws(10.0, 3 * BLOCK + 5))
+    numba.set_num_threads(most)
+    assert np.array_equal(drawn[0], drawn[1])
 
 
 def test_sources() -> None:

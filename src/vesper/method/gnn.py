@@ -20,11 +20,11 @@ from vesper.method.sampled import (
     noise_of,
     num_layers_of,
     sampled_graph_of,
-    scaled_inputs,
 )
 from vesper.method.settings import Config
 from vesper.model.decoder import Decoder
 from vesper.model.pmp import PerturbedMessagePassing
+from vesper.model.scaling import Inputs, Scaling
 from vesper.party.representation import Representation
 
 
@@ -53,9 +53,9 @@ class GnnMethod:
     ) -> Representation:
         """Encoder and layers, on the graph itself."""
         run, aggregator = config.run, self.aggregator(config)
-        inputs = scaled_inputs(features)
+        inputs = Inputs(features, Scaling(features))
         extractor = PerturbedMessagePassing(
-            encoder_of(config, sizes, num_inputs=inputs.shape[1]),
+            encoder_of(config, sizes, num_inputs=inputs.width),
             width=run.width,
             num_layers=num_layers_of(config),
             truncated=aggregator == "truncated-gcn",

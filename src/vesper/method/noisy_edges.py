@@ -19,11 +19,11 @@ from vesper.method.sampled import (
     encoder_of,
     num_layers_of,
     sampled_graph_of,
-    scaled_inputs,
 )
 from vesper.method.settings import Config
 from vesper.model.decoder import Decoder
 from vesper.model.pmp import PerturbedMessagePassing
+from vesper.model.scaling import Inputs, Scaling
 from vesper.party.representation import Representation
 
 
@@ -73,9 +73,9 @@ class NoisyEdgesMethod:
     ) -> Representation:
         """Encoder and layers, on noisy edges."""
         run, privacy = config.run, config.privacy
-        inputs = scaled_inputs(features)
+        inputs = Inputs(features, Scaling(features))
         extractor = PerturbedMessagePassing(
-            encoder_of(config, sizes, num_inputs=inputs.shape[1]),
+            encoder_of(config, sizes, num_inputs=inputs.width),
             width=run.width,
             num_layers=num_layers_of(config),
             truncated=False,

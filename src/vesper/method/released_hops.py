@@ -13,7 +13,7 @@ from vesper.graph.features import Features
 from vesper.mechanism.door import Door
 from vesper.method.settings import Config
 from vesper.model.hop_network import HopNetwork
-from vesper.model.scaling import Scaling
+from vesper.model.scaling import Inputs, Scaling
 from vesper.party.representation import Nodes
 
 ROWS = 1 << 14
@@ -41,7 +41,8 @@ class ReleasedHops:
         door: Door,
         noise_stds: Sequence[float],
     ) -> None:
-        self._network, self._scaling, self._features = network, scaling, features
+        self._network, self._num_nodes = network, len(features)
+        self._inputs = Inputs(features, scaling)
         self._door, self._noise_stds = door, tuple(noise_stds)
         self._hops: list[Tensor] = []  # a hop: (num_nodes, message_width), data
 
@@ -59,8 +60,7 @@ class ReleasedHops:
         """Take no beliefs: these methods were published without."""
 
     def _encode(self, nodes: Nodes) -> Tensor:
-        raw = torch.from_numpy(self._features[nodes].astype(np.float32))
-        encodings: Tensor = self._network.encoder(self._scaling(raw))
+        encodings: Tensor = self._network.encoder(self._inputs.of(nodes))
         return encodings  # (B, message_width)
 
     def _release(self, rows: Tensor) -> Tensor:
@@ -70,5 +70,5 @@ class ReleasedHops:
         return torch.from_numpy(self._door.release(messages.numpy(), noise_std=noise_std))
 
     def _blocks(self) -> Iterator[Nodes]:
-        for start in range(0, len(self._features), ROWS):
-            yield np.arange(start, min(start + ROWS, len(self._features)))
+        for start in range(0, self._num_nodes, ROWS):
+            yield np.arange(start, min(start + ROWS, self._num_nodes))

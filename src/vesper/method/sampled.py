@@ -9,11 +9,9 @@ noise and sampling of their own, which the paper does not count.
 from collections.abc import Mapping
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vesper.graph.features import Features
 from vesper.graph.graph import Graph
 from vesper.mechanism.sampled.layers import Aggregator, SampledGraph
 from vesper.mechanism.sampled.noise import LayerNoise
@@ -22,7 +20,7 @@ from vesper.method.settings import Config
 from vesper.model.decoder import ConcatDecoder, Decoder
 from vesper.model.encoders import make_encoder
 from vesper.model.gru_decoder import GruDecoder
-from vesper.model.scaling import Scaling
+from vesper.model.scaling import Inputs
 from vesper.model.standardize import StandardizingDecoder
 from vesper.party.representation import Nodes
 
@@ -45,7 +43,7 @@ SAMPLED_DEFAULTS: Mapping[str, object] = {
 class SampledRepresentation:
     """An extractor on sampled neighbourhoods, in one stage."""
 
-    def __init__(self, extractor: nn.Module, *, inputs: Tensor, graph: SampledGraph) -> None:
+    def __init__(self, extractor: nn.Module, *, inputs: Inputs, graph: SampledGraph) -> None:
         self._extractor, self._inputs, self._graph = extractor, inputs, graph
         self._step = 0
 
@@ -64,19 +62,9 @@ class SampledRepresentation:
         """Embeddings of the nodes from a fresh sample: (B, width, depth)."""
         batch = self._graph.sample(nodes, step=self._step)
         self._step += 1
-        inputs = self._inputs[torch.from_numpy(batch.nodes)]
+        inputs = self._inputs.of(batch.nodes)
         embeddings: Tensor = self._extractor(inputs, batch)
         return embeddings
-
-
-def scaled_inputs(features: Features) -> Tensor:
-    """Inputs of all nodes, scaled once: (num_nodes, 2 * num_features).
-
-    A batch reads thousands of nodes around its roots, most of them again and again.
-    """
-    scaling = Scaling(features)
-    blocks = (features[start : start + ROWS] for start in range(0, len(features), ROWS))
-    return torch.cat([scaling(torch.from_numpy(rows.astype(np.float32))) for rows in blocks])
 
 
 def encoder_of(config: Config, sizes: Sizes, *, num_inputs: int) -> nn.Module:

@@ -28,10 +28,10 @@ from vesper.method.sampled import (
     noise_of,
     num_layers_of,
     sampled_graph_of,
-    scaled_inputs,
 )
 from vesper.method.settings import Config
 from vesper.model.decoder import Decoder
+from vesper.model.scaling import Inputs, Scaling
 from vesper.model.vfgnn import VfgnnExtractor
 from vesper.party.representation import Representation
 from vesper.privacy.budget import Budget
@@ -72,9 +72,9 @@ class VfgnnMethod:
     ) -> Representation:
         """Encoder and layers, on the graph itself."""
         run, privacy = config.run, config.privacy
-        inputs = scaled_inputs(features)
+        inputs = Inputs(features, Scaling(features))
         extractor = VfgnnExtractor(
-            encoder_of(config, sizes, num_inputs=inputs.shape[1]),
+            encoder_of(config, sizes, num_inputs=inputs.width),
             width=run.width,
             num_layers=num_layers_of(config),
             norm=privacy.clip,

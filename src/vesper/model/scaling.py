@@ -19,7 +19,7 @@ KNOTS = 256
 SAMPLE = 1 << 17
 """Rows from which ranks are learned; evenly spaced, so that nothing is random."""
 ROWS = 1 << 14
-MOST_BYTES = 1 << 30
+MOST_BYTES = 1 << 31
 
 
 class Scaling(nn.Module):
@@ -85,7 +85,7 @@ class Inputs:
     def __init__(
         self, features: Features, scaling: Scaling, *, most_bytes: int = MOST_BYTES
     ) -> None:
-        self._features, self._scaling = features, scaling
+        self._features, self._scaling, self.width = features, scaling, scaling.width
         self._kept: Tensor | None = None
         self._keep = 4 * len(features) * scaling.width <= most_bytes
 
