@@ -84,7 +84,7 @@ def our_step(task: Task, *, noise: LayerNoise | None) -> Step:
     )
     rates = {"learning_rate": 0.001, "weight_decay": 0.0}
     data_party = DataParty(
-        SampledRepresentation(extractor, inputs=task.inputs, graph=graph), **rates
+        SampledRepresentation(extractor, inputs=Given(task.inputs), graph=graph), **rates
     )
     decoder = ConcatDecoder(
         embedding_width=task.width,
@@ -118,6 +118,16 @@ def contenders(task: Task) -> Iterator[Contender]:
             yield Contender(name, make(task))
         except Absent as absent:
             say(f"skipped {name}: {absent}")
+
+
+@dataclass(frozen=True)
+class Given:
+    """Inputs that are there already."""
+
+    inputs: torch.Tensor
+
+    def of(self, nodes: NDArray[np.int64]) -> torch.Tensor:
+        return self.inputs[torch.from_numpy(nodes)]
 
 
 def task_of(num_nodes: int, num_edges: int) -> Task:

@@ -22,8 +22,9 @@ def test_lists_of_bytes_stay_bytes(party: "Party") -> None:
     )
     data = party.open_data()
     assert data.features.dtype == np.uint8
-    assert data.features.tolist() == [[0, 1], [1, 0], [1, 1]]
-    assert list(edges_of(data.graph)) == [(0, 2), (1, 2)]
+    assert data.ids.values.to_pylist() == [-5, 17, 2**62]
+    assert data.features.tolist() == [[1, 0], [1, 1], [0, 1]]
+    assert list(edges_of(data.graph)) == [(0, 1), (1, 2)]
 
 
 def test_numbers_of_many_kinds(party: "Party") -> None:

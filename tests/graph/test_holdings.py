@@ -11,6 +11,7 @@ import pytest
 from vesper.errors import VesperError
 from vesper.graph.holdings import CACHE, open_data
 from vesper.graph.relation import edges_of
+from vesper.mechanism.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from tests.graph.conftest import Party
@@ -128,3 +129,18 @@ def test_a_folder_that_cannot_be_written_is_opened_without_a_cache(
     monkeypatch.setattr(Path, "mkdir", refuse)
     assert list(edges_of(party.open_data().graph)) == [(0, 1), (0, 2)]
     assert not (party.data / CACHE).exists()
+
+
+def test_the_order_of_rows_does_not_matter(party: "Party", tmp_path: Path) -> None:
+    """The same graph has the same fingerprint, hence the same budget, and no row order leaks."""
+    party.write()
+    first = party.open_data()
+    nodes = {"id": [30, 20, 10], "age": [3.0, 2.0, 1.0], "score": [0.125, 0.25, 0.5]}
+    edges = {"src": [30, 20, 10], "dst": [10, 10, 20]}
+    party.write(nodes=nodes, edges=edges)
+    second = party.open_data()
+    assert second.ids.values.to_pylist() == first.ids.values.to_pylist()
+    assert second.features.tolist() == first.features.tolist()
+    assert list(edges_of(second.graph)) == list(edges_of(first.graph))
+    key = bytes(32)
+    assert fingerprint(second.graph, key=key) == fingerprint(first.graph, key=key)

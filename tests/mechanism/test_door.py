@@ -5,7 +5,7 @@ import pytest
 
 from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
-from vesper.mechanism.door import ChargedDoor, ClaimedDoor, OpenDoor
+from vesper.mechanism.door import ChargedDoor, ClaimedDoor, ClosedDoor, OpenDoor
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.perturbed_graph import EdgeRand
 from vesper.privacy.budget import Budget
@@ -108,3 +108,20 @@ def test_a_claimed_door_adds_what_is_asked_for_and_charges_nothing(tmp_path: Pat
     with pytest.raises(ValueError, match="expected a charged one"):
         door.perturb(EdgeRand(epsilon=1.0))
     assert door.uncertified_graph() is PATH
+
+
+def test_a_closed_door_gives_nothing() -> None:
+    door = ClosedDoor()
+    assert door.spent() == ""
+    with pytest.raises(ValueError, match="promised to read no edge"):
+        door.release(MESSAGES, noise_std=0.0)
+    with pytest.raises(ValueError, match="promised to read no edge"):
+        door.perturb(None)
+    with pytest.raises(ValueError, match="promised to read no edge"):
+        door.uncertified_graph()
+
+
+def test_a_door_is_not_made_for_one_way_edges(tmp_path: Path) -> None:
+    arrays = {"indptr": np.array([0, 1, 1, 1]), "neighbors": np.array([1], dtype=np.int32)}
+    with pytest.raises(InputError, match="one-way edges"):
+        charged(tmp_path, Graph(**arrays))

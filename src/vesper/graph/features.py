@@ -20,6 +20,8 @@ from vesper.progress import Progress, silent
 
 Features = NDArray[np.float32] | NDArray[np.uint8]
 
+ROWS = 1 << 14
+
 NOT_FEATURES = {"label", "split"}
 """Columns that belong to the label party: refused in the data party's table."""
 
@@ -54,6 +56,18 @@ def write_features(source: Source, ids: Ids, path: Path, *, progress: Progress =
             file.write(block.data)
             row += len(batch)
             progress("reading features", row, len(ids))
+
+
+def reorder(path: Path, order: NDArray[np.int64]) -> None:
+    """Bring the rows of the .npy file `path` into this order, a block at a time."""
+    matrix = np.load(path, mmap_mode="r")  # (num_nodes, num_features)
+    target = path.with_suffix(".ordered")
+    with target.open("wb") as file:
+        header = np.lib.format.header_data_from_array_1_0(matrix)
+        np.lib.format.write_array_header_1_0(file, header)
+        for start in range(0, len(order), ROWS):
+            file.write(np.ascontiguousarray(matrix[order[start : start + ROWS]]).data)
+    target.replace(path)
 
 
 def feature_width(source: Source, column: str) -> int:

@@ -3,7 +3,7 @@
     neighbours of v = neighbors[indptr[v] : indptr[v + 1]], ascending, no duplicates, never v
 
 An undirected edge {u, v} is stored twice, as u in the row of v and v in the row of u. Node numbers
-are positions in the node table. Only `graph/` and `mechanism/` may read these two arrays (a test
+are positions by ascending id. Only `graph/` and `mechanism/` may read these two arrays (a test
 looks for it): everything else sees released values.
 """
 

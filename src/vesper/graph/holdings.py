@@ -6,6 +6,10 @@ the names, sizes, times and ends of the files, so that changed tables are read a
 the same size whose time of change was set back, because the time of *that* cannot be set. A cache
 appears whole or not at all, and a damaged one is made again; where the folder cannot be written, a
 temporary one is used.
+
+Nodes are numbered by ascending id, whatever the order of the rows: the same graph in another order
+is the same graph, with the same budget, and the order of rows, which may follow the degree, goes
+no further.
 """
 
 import hashlib
@@ -23,7 +27,7 @@ import pyarrow as pa
 
 from vesper.errors import InputError, VesperError
 from vesper.graph.csr import EdgeCounts, build_csr
-from vesper.graph.features import Features, write_features
+from vesper.graph.features import Features, reorder, write_features
 from vesper.graph.graph import Graph
 from vesper.graph.ids import Ids, read_ids
 from vesper.graph.source import Source, open_source
@@ -31,12 +35,12 @@ from vesper.partial import partial_folder
 from vesper.progress import Progress, silent
 
 CACHE = ".vesper-cache"
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True, eq=False)
 class DataHoldings:
-    """Ids, features (num_nodes, num_features) and graph, all in the order of the node table."""
+    """Ids, features (num_nodes, num_features) and graph, all by ascending id."""
 
     ids: Ids
     features: Features
@@ -99,12 +103,16 @@ def _write(folder: Path, nodes: Source, edges: Source, progress: Progress) -> No
     ids = read_ids(nodes)
     if len(ids) == 0:
         raise InputError(f"{nodes.path}: expected at least one row, found none")
+    order = ids.order()
+    ascending = Ids(ids.values.take(order))
     with pa.OSFile(str(folder / "ids.arrow"), "wb") as sink:
-        table = pa.table({"id": ids.values})
+        table = pa.table({"id": ascending.values})
         with pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table)
     write_features(nodes, ids, folder / "features.npy", progress=progress)
-    indptr, neighbors, counts = build_csr(edges, ids, progress=progress)
+    if (np.diff(order) < 0).any():
+        reorder(folder / "features.npy", order)
+    indptr, neighbors, counts = build_csr(edges, ascending, progress=progress)
     np.save(folder / "indptr.npy", indptr)
     np.save(folder / "neighbors.npy", neighbors)
     (folder / "counts.json").write_text(json.dumps(asdict(counts)))

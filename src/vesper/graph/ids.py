@@ -1,4 +1,4 @@
-"""Node ids: whole numbers or text, given by the user; node numbers: their positions in the table.
+"""Node ids: whole numbers or text, given by the user; node numbers: positions by ascending id.
 
     position(id) = k  where  ids[k] = id,   or -1 where there is no such node
 
@@ -27,7 +27,7 @@ Positions = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Ids:
-    """The ids of all nodes in table order: an int64 or a large_string array without nulls."""
+    """Ids in the order of a table or of nodes: an int64 or a large_string array without nulls."""
 
     values: Column
 
@@ -65,6 +65,10 @@ class Ids:
         from vesper.graph.text_index import TextIndex
 
         return TextIndex(self.values)
+
+    def order(self) -> Positions:
+        """Positions by ascending id: whole numbers by value, text by its UTF-8 bytes."""
+        return np.asarray(pc.sort_indices(self.values).to_numpy(), dtype=np.int64)
 
     def positions(self, wanted: Column) -> Positions:
         """Give the position of each wanted id, -1 where it is no node."""

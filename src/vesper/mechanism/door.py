@@ -3,6 +3,7 @@
     ChargedDoor   charge the ledger, then release: certified
     ClaimedDoor   noise as somebody else counts it, no ledger: never shown as certified
     OpenDoor      sums without noise, for epsilon = inf: no privacy
+    ClosedDoor    nothing at all, for methods that read no edge
 
 A door knows its graph, the fingerprint made of that very graph, and the account of that
 fingerprint; they cannot be mixed up.
@@ -20,6 +21,7 @@ from vesper.mechanism.neighbor_sum import NeighborSum
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.perturbed_graph import Perturbation, release_graph
 from vesper.mechanism.release import release
+from vesper.mechanism.undirected import refuse_directed
 from vesper.privacy.account import Account, open_account
 from vesper.privacy.budget import Budget
 from vesper.privacy.events import GaussianRelease
@@ -60,6 +62,7 @@ class ChargedDoor:
         self, graph: Graph, *, ledger: Ledger, budget: Budget | None, noise: NoiseSource, run: str
     ) -> None:
         self._graph, self._noise, self._run = graph, noise, run
+        refuse_directed(graph)
         name = fingerprint(graph, key=key_of(ledger))
         self._said = (-1, "")
         self.account: Account = open_account(ledger, name, num_nodes=graph.num_nodes, budget=budget)
@@ -158,3 +161,23 @@ class OpenDoor:
     def uncertified_graph(self) -> Graph:
         """Give the graph itself."""
         return self._graph
+
+
+class ClosedDoor:
+    """For methods that promise to read no edge: they could not."""
+
+    def release(self, messages: Rows, *, noise_std: float) -> Rows:
+        """Refuse."""
+        raise ValueError("a closed door gives nothing: the method promised to read no edge")
+
+    def spent(self) -> str:
+        """Nothing."""
+        return ""
+
+    def perturb(self, perturbation: Perturbation | None) -> Graph:
+        """Refuse."""
+        raise ValueError("a closed door gives nothing: the method promised to read no edge")
+
+    def uncertified_graph(self) -> Graph:
+        """Refuse."""
+        raise ValueError("a closed door gives nothing: the method promised to read no edge")

@@ -14,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vesper.errors import InputError
 from vesper.graph.features import Features
 from vesper.mechanism.door import Door
 from vesper.method.columns import Columns, columns_of, columns_of_sums
@@ -103,8 +102,6 @@ class ProgressiveRepresentation:
 
     def _noisy_degrees(self) -> Tensor:
         """Degrees as the releases so far tell them: (num_nodes,)."""
-        if self._degree_share == 0:
-            raise InputError("aggregator: 'gcn' needs degree_share > 0, got 0")
         sums = torch.stack([z[:, 0] for z in self._released])  # (hops so far, num_nodes)
         return sums.mean(dim=0) / self._degree_share
 

@@ -20,7 +20,7 @@ from vesper.method.settings import Config
 from vesper.model.decoder import ConcatDecoder, Decoder
 from vesper.model.encoders import make_encoder
 from vesper.model.gru_decoder import GruDecoder
-from vesper.model.scaling import Inputs
+from vesper.model.scaling import NodeInputs
 from vesper.model.standardize import StandardizingDecoder
 from vesper.party.representation import Nodes
 
@@ -43,7 +43,7 @@ SAMPLED_DEFAULTS: Mapping[str, object] = {
 class SampledRepresentation:
     """An extractor on sampled neighbourhoods, in one stage."""
 
-    def __init__(self, extractor: nn.Module, *, inputs: Inputs, graph: SampledGraph) -> None:
+    def __init__(self, extractor: nn.Module, *, inputs: NodeInputs, graph: SampledGraph) -> None:
         self._extractor, self._inputs, self._graph = extractor, inputs, graph
         self._step = 0
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from vesper.errors import InputError
 from vesper.graph.features import Features
 from vesper.mechanism.door import Door
 from vesper.method.budgeting import certified
@@ -35,6 +36,8 @@ class VesperMethod:
 
     def promise(self, config: Config, sizes: Sizes) -> Promise:
         """Split the budget over the hops."""
+        if config.privacy.aggregator == "gcn" and degree_share_for(config.run, sizes) == 0:
+            raise InputError("aggregator: 'gcn' needs degree_share > 0, got 0")
         return certified(config.privacy, sizes, releases=self.hops(config, sizes))
 
     def stages(self, config: Config, sizes: Sizes) -> int:

@@ -7,6 +7,8 @@ The first keeps distances, the second stands heavy tails; a perceptron given bot
 with either on every public set we tried (docs/decisions/0005).
 """
 
+from typing import Protocol
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -71,6 +73,13 @@ def _knots(features: Features) -> NDArray[np.float32]:
     at = (np.arange(KNOTS) + 0.5) / KNOTS
     knots = np.quantile(np.asarray(rows, dtype=np.float32), at, axis=0, method="nearest")
     return np.ascontiguousarray(knots.T.astype(np.float32))
+
+
+class NodeInputs(Protocol):
+    """Where a representation gets the inputs of nodes."""
+
+    def of(self, nodes: NDArray[np.int64]) -> Tensor:
+        """Give (B, width)."""
 
 
 class Inputs:

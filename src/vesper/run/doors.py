@@ -4,7 +4,8 @@
 | --- | --- |
 | certified | charged; refused before anything is trained when its releases do not all fit |
 | paper | noise as the paper counts, no account |
-| edge-free, none | open |
+| edge-free | closed |
+| none | open |
 
 Counts made before on the same ledger (`vesper degrees`) are taken from epsilon before noise is
 planned (claim L-FILTER: counts first).
@@ -15,7 +16,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from vesper.graph.graph import Graph
-from vesper.mechanism.door import ChargedDoor, ClaimedDoor, Door, OpenDoor
+from vesper.mechanism.door import ChargedDoor, ClaimedDoor, ClosedDoor, Door, OpenDoor
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.budgeting import budget_of
 from vesper.method.method import Promise
@@ -41,6 +42,8 @@ def open_door(
     promise = agreement.method.promise(config, sizes)
     if promise.plan == "paper":
         return ClaimedDoor(graph, noise=noise), agreement
+    if promise.plan == "edge-free":
+        return ClosedDoor(), agreement
     if promise.plan != "certified" or budget is None:
         return OpenDoor(graph), agreement
     door = ChargedDoor(graph, ledger=ledger, budget=budget, noise=noise, run=run)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.errors import InputError, PeerError
+from vesper.errors import InputError, PeerError, RemoteProtocolError
 from vesper.graph.holdings import DataHoldings
 from vesper.graph.labels import SPLITS, LabelHoldings
 from vesper.mechanism.door import Door
@@ -134,6 +134,9 @@ def train(
             data_link.expect(Hello)
             roster = data_link.expect(Roster)
             nodes = data.ids.find_texts(roster.train + roster.val + roster.test)
+            if (nodes < 0).any():
+                unknown = int((nodes < 0).sum())
+                raise RemoteProtocolError(f"the peer's roster has {unknown} ids that are no node")
             data_party.meet(nodes, roster.voices)
             drive(data_party, data_link, itinerary, progress=progress, note=note)
         except PeerError:
