@@ -10,6 +10,7 @@ import multiprocessing
 import shlex
 import sys
 import tempfile
+from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -36,8 +37,7 @@ from vesper.method.registry import METHODS
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-NEW_PROCESS_AFTER = 25
-"""Cells; what one leaves in memory does not add up."""
+CELLS_A_POOL = 25
 
 
 def asked_for(arguments: list[str]) -> argparse.Namespace:
@@ -124,36 +124,42 @@ def run(asked: argparse.Namespace, work: Path) -> None:
         return
     folders = {name: party_folders(asked.data, name, work) for name in _names(missing)}
     code, started = code_digest(), monotonic()
-    pool = ProcessPoolExecutor(
-        asked.workers,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=one_thread,
-        max_tasks_per_child=NEW_PROCESS_AFTER,
-    )
-    expected = Expected(lines)
-    with pool:
-        waiting: dict[Future[Line], Cell] = {
-            pool.submit(run_cell, c, folders[c.dataset], work, overrides, asked.limit, code): c
-            for c in missing
-        }
-        left = dict.fromkeys(missing)
-        try:
-            for finished in as_completed(waiting):
-                line = finished.result()
-                append_line(asked.results, line)
-                expected.learn(line)
-                del left[line.cell]
-                share = (monotonic() - started) / max(expected.spent, 1e-9)
-                seconds = share * sum(expected.of(cell) for cell in left)
-                say(f"{bar(len(missing) - len(left), len(missing))} {clock(seconds)} left")
-                say(outcome(line))
-        except BrokenProcessPool:
-            raise SystemExit(
-                "a worker was killed, perhaps for want of memory; start again, with fewer --workers"
-            ) from None
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    expected, left = Expected(lines), dict.fromkeys(missing)
+    for batch in batches(missing, CELLS_A_POOL * asked.workers):
+        # A new pool now and then, for what a cell leaves in memory adds up; `max_tasks_per_child`
+        # would do the same, but hangs in Python 3.11.
+        with ProcessPoolExecutor(
+            asked.workers,
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=one_thread,
+        ) as pool:
+            waiting: list[Future[Line]] = [
+                pool.submit(run_cell, c, folders[c.dataset], work, overrides, asked.limit, code)
+                for c in batch
+            ]
+            try:
+                for finished in as_completed(waiting):
+                    line = finished.result()
+                    append_line(asked.results, line)
+                    expected.learn(line)
+                    del left[line.cell]
+                    share = (monotonic() - started) / max(expected.spent, 1e-9)
+                    seconds = share * sum(expected.of(cell) for cell in left)
+                    say(f"{bar(len(missing) - len(left), len(missing))} {clock(seconds)} left")
+                    say(outcome(line))
+            except BrokenProcessPool:
+                raise SystemExit(
+                    "a worker was killed, perhaps for want of memory; start again, with fewer "
+                    "--workers"
+                ) from None
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+
+def batches(cells: list[Cell], size: int) -> Iterator[list[Cell]]:
+    for start in range(0, len(cells), size):
+        yield cells[start : start + size]
 
 
 def _names(cells: list[Cell]) -> list[str]:
