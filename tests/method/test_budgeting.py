@@ -12,7 +12,7 @@ from vesper.privacy.participation import cap_for
 SIZES = Sizes(num_nodes=15_374, num_train=9_000, num_features=5, num_classes=3)
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, 32.0])
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 32.0])
 @pytest.mark.parametrize("first_share", [None, 0.3, 0.9])
 @pytest.mark.parametrize("releases", [1, 2, 3])
 def test_shares_use_the_cap_up_and_not_more(
@@ -37,3 +37,14 @@ def test_delta_is_a_power_of_ten_of_a_public_number() -> None:
 def test_a_certified_method_takes_no_other_accounting() -> None:
     with pytest.raises(InputError, match="expected 'exact'"):
         certified(PrivacySettings(accounting="as-published"), SIZES, releases=1)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "advice"), [(0.01, "larger epsilon"), (1e6, "smaller epsilon")]
+)
+def test_noise_that_is_not_drawn_is_refused_before_the_first_hop(
+    epsilon: float, advice: str
+) -> None:
+    privacy = PrivacySettings(epsilon=epsilon, first_share=0.9)
+    with pytest.raises(InputError, match=advice):
+        certified(privacy, SIZES, releases=2)

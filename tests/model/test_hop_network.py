@@ -23,7 +23,7 @@ def test_weights_follow_from_the_seed_and_normalisations_start_neutral() -> None
 
 def test_a_plain_perceptron_ends_linear() -> None:
     kinds = [type(layer).__name__ for layer in perceptron(plain_last=True).layers]
-    assert kinds == ["Linear", "SELU", "BatchNorm1d", "SeededDropout", "Linear"]
+    assert kinds == ["Linear", "SELU", "BatchNorm", "SeededDropout", "Linear"]
     assert type(perceptron(plain_last=False).layers[-1]).__name__ == "SeededDropout"
 
 

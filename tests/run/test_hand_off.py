@@ -40,7 +40,7 @@ def folders(tmp_path: Path) -> Path:
     pq.write_table(pa.table(edges), root / "data" / "edges.parquet")
     labelled = range(N - 2)
     splits = [("train", "train", "val", "test")[k % 4] for k in labelled]
-    labels = {"id": ids[:-2], "label": [k % 2 for k in labelled], "split": splits}
+    labels = {"id": ids[:-2], "label": [k // 4 % 2 for k in labelled], "split": splits}
     pq.write_table(pa.table(labels), root / "label" / "labels.parquet")
     return root
 

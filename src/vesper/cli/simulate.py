@@ -12,7 +12,9 @@ from vesper.cli.show import print_json, print_table, shown_progress
 def simulate(
     data: Annotated[Path, typer.Option(help="Folder with data/ and label/.")],
     out: Annotated[Path, typer.Option(help="New folder for the run.")],
-    method: Annotated[str, typer.Option(help="How to learn; any other name lists all.")] = "vesper",
+    method: Annotated[
+        str | None, typer.Option(help="How to learn, default vesper; any other name lists all.")
+    ] = None,
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget; default 4.")] = None,
     delta: Annotated[
         float | None, typer.Option(help="Default: a power of ten below 1 / (10 nodes).")

@@ -11,6 +11,7 @@ from vesper.errors import InputError
 from vesper.method.method import Promise, Sizes
 from vesper.method.settings import PrivacySettings
 from vesper.privacy.budget import Budget
+from vesper.privacy.events import LARGEST_NOISE, SMALLEST_NOISE
 from vesper.privacy.participation import noise_std_for
 
 ROUND_UP = 1 + 2.0**-40
@@ -55,15 +56,32 @@ def certified(privacy: PrivacySettings, sizes: Sizes, *, releases: int) -> Promi
     if budget is None:
         return unprotected(releases)
     whole = noise_std_for(budget=budget, releases=1)
+    noise_stds = tuple(
+        whole / math.sqrt(share) * ROUND_UP for share in shares(privacy, releases=releases)
+    )
+    _refuse_what_is_not_drawn(budget, noise_stds)
     return Promise(
         plan="certified",
         certified_epsilon=budget.epsilon,
         claimed_epsilon=None,
         delta=budget.delta,
-        noise_stds=tuple(
-            whole / math.sqrt(share) * ROUND_UP for share in shares(privacy, releases=releases)
-        ),
+        noise_stds=noise_stds,
     )
+
+
+def _refuse_what_is_not_drawn(budget: Budget, noise_stds: tuple[float, ...]) -> None:
+    """Refuse in the words of the settings what the ledger would refuse in its own."""
+    stated = f"epsilon: {budget.epsilon:g} at delta {budget.delta:g} needs a noise of"
+    if max(noise_stds) > LARGEST_NOISE:
+        raise InputError(
+            f"{stated} {max(noise_stds):.4g} a unit message, expected at most {LARGEST_NOISE:g}; "
+            f"use a larger epsilon or fewer hops, or method 'mlp', which reads no edge"
+        )
+    if min(noise_stds) < SMALLEST_NOISE:
+        raise InputError(
+            f"{stated} {min(noise_stds):.4g} a unit message, expected at least "
+            f"{SMALLEST_NOISE:g}; that is no privacy: use a smaller epsilon, or say inf"
+        )
 
 
 def unprotected(releases: int) -> Promise:

@@ -45,7 +45,7 @@ class RunSettings(Settings):
     """What cannot change epsilon."""
 
     method: str = "vesper"
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, lt=2**63)
     width: int = Field(default=128, ge=1)
     """Hidden units."""
     message_width: int = Field(default=16, ge=1)
@@ -88,9 +88,15 @@ class Config(Settings):
 
 
 def batch_size_of(run: RunSettings, *, num_train: int) -> int:
-    """Batch size asked for, or an eighth of the training nodes within 256 and 1024.
+    """Batch size asked for, or about an eighth of the training nodes, within 256 and 1024.
 
-    >>> [batch_size_of(RunSettings(), num_train=n) for n in (1_000, 4_000, 10**6)]
-    [256, 500, 1024]
+    Unless asked for, batches of an epoch are even: a last one of a few nodes would be a step in a
+    random direction.
+
+    >>> [batch_size_of(RunSettings(), num_train=n) for n in (1_000, 4_000, 9_224, 10**6)]
+    [250, 500, 923, 1024]
     """
-    return run.batch_size or min(max(num_train // 8, 256), 1024)
+    if run.batch_size is not None:
+        return run.batch_size
+    most = min(max(num_train // 8, 256), 1024)
+    return -(-num_train // -(-num_train // most))

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from vesper.model.batch_norm import BatchNorm
 from vesper.model.encoder import initialize
 from vesper.model.perceptron import SeluPerceptron
 
@@ -74,7 +75,7 @@ class HopDecoder(nn.Module):
         self._depths = tuple(depths)
         self.heads = nn.ModuleList(
             nn.Sequential(
-                *([nn.BatchNorm1d(message_width * depth), nn.SELU()] if activate else []),
+                *([BatchNorm(message_width * depth), nn.SELU()] if activate else []),
                 nn.Linear(message_width * depth, outputs),
             )
             for depth in depths

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
+from vesper.model.batch_norm import BatchNorm
 from vesper.model.dropout import SeededDropout
 
 
@@ -32,7 +33,7 @@ class SeluPerceptron(nn.Module):
             if not plain_last or k < len(widths) - 2:
                 layers += [
                     nn.SELU(),
-                    nn.BatchNorm1d(outputs),
+                    BatchNorm(outputs),
                     SeededDropout(dropout, seed=seed + k),
                 ]
         self.layers = nn.Sequential(*layers)

@@ -75,7 +75,7 @@ def _place(key: str) -> str:
 
 def _nearest(key: str) -> str:
     known = _keys()
-    near = difflib.get_close_matches(key.rpartition(".")[2], known, n=1, cutoff=0.4)
+    near = difflib.get_close_matches(key.rpartition(".")[2], known, n=1, cutoff=0.6)
     return f"; did you mean '{known[near[0]]}'?" if near else f"; known are {', '.join(known)}"
 
 

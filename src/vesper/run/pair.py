@@ -19,7 +19,7 @@ from vesper.method.registry import find_method
 from vesper.method.settings import Config, batch_size_of
 from vesper.model.decoder import Decoder
 from vesper.model.objective import Objective
-from vesper.model.objectives import make_objective, num_outputs
+from vesper.model.objectives import make_objective, num_outputs, task_of
 from vesper.party.data_party import DataParty
 from vesper.party.label_party import LabelParty
 from vesper.party.representation import Representation
@@ -67,7 +67,16 @@ def agree(config: Config, data: DataHoldings, labels: LabelHoldings) -> Agreemen
     counts = {split: len(labels.rows(split)) for split in SPLITS}
     for split, count in counts.items():
         if count == 0 and split != "test":
-            raise InputError(f"labels: expected some with split '{split}', found none")
+            raise InputError(
+                f"{labels.path}, column split: expected some rows with '{split}', found none; "
+                f"a fifth of the training rows will do for 'val'"
+            )
+    refuse_equal_labels(config, labels, "val")
+    if data.features.shape[1] == 0:
+        raise InputError(
+            "data/nodes: expected at least one feature column beside 'id', found none; a column "
+            "that is 1 everywhere will do"
+        )
     sizes = Sizes(
         num_nodes=data.graph.num_nodes,
         num_train=counts["train"],
@@ -85,6 +94,24 @@ def agree(config: Config, data: DataHoldings, labels: LabelHoldings) -> Agreemen
         seed=config.run.seed,
     )
     return Agreement(config, method, sizes, itinerary)
+
+
+def refuse_equal_labels(config: Config, labels: LabelHoldings, split: str) -> None:
+    """Refuse a split on which two classes, or numbers, cannot be told apart by any model.
+
+    Raises:
+        InputError: all labels of the split are equal, and the metric would not be a number.
+    """
+    has_accuracy = num_outputs(config.run.task, labels.classes) != 2 and (
+        task_of(config.run.task, labels.classes) == "classification"
+    )
+    if len(labels.classes) < 2 or (
+        not has_accuracy and len(np.unique(labels.labels[labels.rows(split)])) < 2
+    ):
+        raise InputError(
+            f"{labels.path}, column label: expected at least two different labels among rows with "
+            f"split '{split}', found one; no metric can be computed on them"
+        )
 
 
 def train(

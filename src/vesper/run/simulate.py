@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from vesper.datasets.folders import new_folder
 from vesper.errors import InputError
 from vesper.graph.holdings import open_data
 from vesper.graph.labels import open_labels
@@ -19,7 +20,7 @@ from vesper.method.settings import Config
 from vesper.privacy.ledger import Ledger
 from vesper.progress import Progress, silent
 from vesper.run.doors import open_door
-from vesper.run.pair import agree, train
+from vesper.run.pair import agree, refuse_equal_labels, train
 from vesper.run.result import Result, facts_of, refuse_used, write_run
 
 
@@ -48,34 +49,38 @@ def simulate(
     refuse_unknown_labels(data.ids, labels)
     agreement = agree(config, data, labels)
     if agreement.itinerary.num_test == 0:
-        raise InputError(f"{folder / 'label'}: expected labels with split 'test', found none")
+        raise InputError(
+            f"{labels.path}, column split: expected some rows with 'test', found none; a run says "
+            f"how good it is on nodes that it was not chosen by"
+        )
+    refuse_equal_labels(config, labels, "test")
     promise = agreement.method.promise(config, agreement.sizes)  # refuses before a file is made
-    out.mkdir(parents=True, exist_ok=True)
-    with closing(Ledger(ledger or out / "ledger.sqlite", clock=time.time)) as book:
-        noise = NoiseSource.for_simulation(config.run.seed)
-        run = f"simulated {config.contract[:12]}"
-        door, agreement = open_door(agreement, data.graph, book, noise, run=run)
-        trained = train(agreement, data, labels, door, progress=progress)
-    planned = agreement.method.promise(agreement.config, agreement.sizes)
-    best = trained.best_stage
-    result = Result(
-        method=config.run.method,
-        metric=trained.metric,
-        validation=trained.stages[best]["validation"],
-        test=trained.stages[best]["test"],
-        chosen_stage=best,
-        stages=trained.stages,
-        seconds=time.perf_counter() - started,
-        peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        bytes_to_label_party=trained.bytes_to_label_party,
-        bytes_to_data_party=trained.bytes_to_data_party,
-        privacy=facts_of(replace(planned, certified_epsilon=promise.certified_epsilon)),
-    )
-    write_run(
-        out,
-        config,
-        result,
-        data_side=trained.data_side.module,
-        label_side=trained.label_side.module,
-    )
+    with new_folder(out) as new:  # whole in the end, or not there
+        with closing(Ledger(ledger or new / "ledger.sqlite", clock=time.time)) as book:
+            noise = NoiseSource.for_simulation(config.run.seed)
+            run = f"simulated {config.contract[:12]}"
+            door, agreement = open_door(agreement, data.graph, book, noise, run=run)
+            trained = train(agreement, data, labels, door, progress=progress)
+        planned = agreement.method.promise(agreement.config, agreement.sizes)
+        best = trained.best_stage
+        result = Result(
+            method=config.run.method,
+            metric=trained.metric,
+            validation=trained.stages[best]["validation"],
+            test=trained.stages[best]["test"],
+            chosen_stage=best,
+            stages=trained.stages,
+            seconds=time.perf_counter() - started,
+            peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            bytes_to_label_party=trained.bytes_to_label_party,
+            bytes_to_data_party=trained.bytes_to_data_party,
+            privacy=facts_of(replace(planned, certified_epsilon=promise.certified_epsilon)),
+        )
+        write_run(
+            new,
+            config,
+            result,
+            data_side=trained.data_side.module,
+            label_side=trained.label_side.module,
+        )
     return result
