@@ -159,6 +159,7 @@ def test_wrong_tests_are_refused(simulated: Vesper, ids: Any, labels: Any, messa
     ("parameters", "message"),
     [
         ({"epsilon": -1.0}, r"setting 'privacy.epsilon': .* got -1"),
+        ({"epsilon": None}, "expected a number, or math.inf for no privacy, got None"),
         ({"aggregator": "gcn", "method": "gap"}, "aggregator: method 'gap' has its own"),
         ({"aggregator": "gat"}, r"setting 'privacy.aggregator': .* got 'gat'"),
         ({"settings": {"task": "regression"}}, "expected task 'classification'"),

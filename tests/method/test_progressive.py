@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from vesper.errors import BudgetError
+from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import ChargedDoor
 from vesper.mechanism.noise import NoiseSource
@@ -105,3 +105,10 @@ def test_labels_are_what_training_nodes_say(door: ChargedDoor, tmp_path: Path) -
     moved = (sides[0] != sides[1]).any(dim=2).any(dim=1)
     assert moved[:7].all()
     assert moved[11]
+
+
+def test_settings_of_other_methods_are_refused() -> None:
+    method = VesperMethod()
+    for wrong in ({"decoder": "gru"}, {"aggregator": "gcn", "degree_share": 0.0}):
+        with pytest.raises(InputError, match=next(iter(wrong))):
+            method.promise(load_config(None, wrong), SIZES)

@@ -56,8 +56,16 @@ def test_everything_is_in_the_state() -> None:
         "inner",
         "mean",
         "variance",
-        "batches",
+        "seen",
     }
     one.eval()
     other.eval()
     assert torch.equal(one.decode(batch(1), 0), other.decode(batch(1), 0))
+
+
+def test_a_few_roots_weigh_little() -> None:
+    one = decoder()
+    one.decode(batch(0, rows=1000), 0)
+    kept = one.mean.clone()
+    one.decode(batch(1, rows=4) + 100, 0)
+    assert (one.mean - kept).abs().max() < 1

@@ -176,6 +176,8 @@ class Vesper(Parameters):
                 f"aggregator: method '{self.method}' has its own, expected the default 'gin', got "
                 f"'{self.aggregator}'"
             )
+        if self.epsilon is None:
+            raise InputError("epsilon: expected a number, or math.inf for no privacy, got None")
         given = {
             "epsilon": self.epsilon,
             "delta": self.delta,

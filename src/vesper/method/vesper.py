@@ -38,6 +38,11 @@ class VesperMethod:
         """Split the budget over the hops."""
         if config.privacy.aggregator == "gcn" and degree_share_for(config.run, sizes) == 0:
             raise InputError("aggregator: 'gcn' needs degree_share > 0, got 0")
+        if config.run.decoder != "concat":
+            raise InputError(
+                f"decoder: expected 'concat' for {self.name}, got '{config.run.decoder}'; the "
+                f"others belong to the paper's methods"
+            )
         return certified(config.privacy, sizes, releases=self.hops(config, sizes))
 
     def stages(self, config: Config, sizes: Sizes) -> int:

@@ -1,7 +1,7 @@
 """Received embeddings as a decoder likes them: every entry with mean 0 and spread 1.
 
     training:    (embedding - mean) / sqrt(variance + 1e-5)      over the roots of the batch
-    evaluation:  the same with running means of both
+    evaluation:  the same with running means of both, weighed by the roots they come from
 
 Rows of message passing are unit vectors close to one common direction; what tells nodes apart is a
 small part of them. This works at the label party on what it has received, so it is post-processing.
@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from vesper.model.decoder import Decoder
 
-MOMENTUM = 0.5
+FADING = 0.5
+"""What a batch leaves of the weight of those before."""
 FLOOR = 1e-5
 
 
@@ -27,14 +28,14 @@ class StandardizingDecoder(nn.Module):
 
     mean: Tensor
     variance: Tensor
-    batches: Tensor
+    seen: Tensor
 
     def __init__(self, decoder: Decoder, *, embedding_width: int, depth: int) -> None:
         super().__init__()
         self.inner, self._decode = decoder.module, decoder.decode
         self.register_buffer("mean", torch.zeros(embedding_width, depth))
         self.register_buffer("variance", torch.ones(embedding_width, depth))
-        self.register_buffer("batches", torch.tensor(0))
+        self.register_buffer("seen", torch.tensor(0.0))
 
     @property
     def module(self) -> nn.Module:
@@ -47,11 +48,11 @@ class StandardizingDecoder(nn.Module):
         if self.training and len(embeddings) > 1:  # one root has no spread
             mean = embeddings.mean(dim=0)
             variance = embeddings.var(dim=0, correction=0)
-            self._remember(mean.detach(), variance.detach())
+            self._remember(mean.detach(), variance.detach(), roots=len(embeddings))
         return self._decode((embeddings - mean) / (variance + FLOOR).sqrt(), stage)
 
-    def _remember(self, mean: Tensor, variance: Tensor) -> None:
-        share = MOMENTUM if self.batches > 0 else 1.0
+    def _remember(self, mean: Tensor, variance: Tensor, *, roots: int) -> None:
+        self.seen = FADING * self.seen + roots
+        share = roots / self.seen
         self.mean = torch.lerp(self.mean, mean, share)
         self.variance = torch.lerp(self.variance, variance, share)
-        self.batches = self.batches + 1

@@ -4,6 +4,7 @@ What both know before anything is sent is the `Agreement`; what comes out is `Tr
 with the weights that validation chose, and how good each stage was.
 """
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -151,8 +152,10 @@ def train(
             label_end.close()
 
     def note() -> str:
-        metric = f"{objective.metric} {label_party.best:.2f}"
-        return f"loss {label_party.last_loss:.3f}  {metric}  {door.spent()}".rstrip()
+        best = label_party.best  # not finite until validation has spoken
+        metric = f"{objective.metric} {best:.2f}" if math.isfinite(best) else ""
+        parts = [f"loss {label_party.last_loss:.3f}", metric, door.spent()]
+        return "  ".join(part for part in parts if part)
 
     with ThreadPoolExecutor(max_workers=1) as pool:
         answering = pool.submit(label_thread)
