@@ -27,7 +27,7 @@ def folders(tmp_path: Path) -> Path:
     pq.write_table(pa.table(nodes), root / "data" / "nodes.parquet")
     edges = {"src": [1, 2, 2, 3], "dst": [2, 1, 2, 1]}
     pq.write_table(pa.table(edges), root / "data" / "edges.parquet")
-    labels = {"id": [1, 2, 3, 4], "label": [0, 1, 0, 1], "split": ["train", "train", "val", "test"]}
+    labels = {"id": [1, 2, 3, 4], "label": [0, 1, 2, 1], "split": ["train", "train", "val", "test"]}
     pq.write_table(pa.table(labels), root / "label" / "labels.parquet")
     return root
 

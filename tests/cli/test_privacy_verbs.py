@@ -239,7 +239,7 @@ def test_what_is_no_ledger_ends_in_one_message(terminal: "Terminal", tmp_path: P
 def test_budget_of_a_run_and_tampering(terminal: "Terminal", folder: Path) -> None:
     labels = {
         "id": range(400),
-        "label": [0, 1] * 200,
+        "label": [0, 0, 0, 0, 1, 1, 1, 1] * 50,
         "split": ["train", "train", "val", "test"] * 100,
     }
     (folder / "label").mkdir()
