@@ -51,7 +51,7 @@ def test_check_counts(terminal: "Terminal", folders: Path) -> None:
     assert facts["nodes"] == 4
     assert facts["edges"] == 2
     assert facts["features"] == 1
-    assert facts["classes"] == 2
+    assert facts["classes"] == 3
     assert facts["isolated"] == 1
     assert facts["mean_degree"] == 1.0
     assert facts["bytes_per_directed_edge"] == 4.0
@@ -80,7 +80,7 @@ def test_simulate_writes_a_run_and_prints_json(terminal: "Terminal", folders: Pa
     common = ("simulate", "--data", folders, "--set", "epochs=1")
     assert terminal.run(*common, "--out", out, "--epsilon", 2, "--seed", 1, "--json") == 0
     facts = json.loads(terminal.out)
-    assert facts["metric"] == "roc_auc"
+    assert facts["metric"] == "accuracy"
     assert facts["privacy"]["plan"] == "certified"
     assert facts["privacy"]["certified_epsilon"] == 2.0
     assert facts["privacy"]["noise_std"] > 0
