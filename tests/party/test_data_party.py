@@ -4,7 +4,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vesper.errors import RemoteProtocolError
+from vesper.errors import RemoteProtocolError, VesperError
 from vesper.party.data_party import DataParty
 from vesper.party.representation import Nodes
 from vesper.protocol.digest import digest_of
@@ -82,3 +82,12 @@ def test_gradients_are_taken_once_for_what_was_sent_last() -> None:
     made.learn(Gradients(step=sent.step, values=sent.values))
     with pytest.raises(RemoteProtocolError, match="without embeddings"):
         made.learn(Gradients(step=sent.step, values=sent.values))
+
+
+def test_divergence_is_this_sides_failure() -> None:
+    made, representation = party()
+    with torch.no_grad():
+        representation.linear.weight.fill_(float("nan"))
+    with pytest.raises(VesperError, match="lower learning_rate") as caught:
+        made.release(np.array([0]), purpose=Purpose.TRAIN)
+    assert caught.value.exit_code == 1

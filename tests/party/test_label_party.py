@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from vesper.errors import RemoteProtocolError
+from vesper.errors import RemoteProtocolError, VesperError
 from vesper.model.decoder import CorrectingDecoder
 from vesper.model.objective import Classification
 from vesper.party.label_party import LabelParty
@@ -77,3 +77,11 @@ def test_it_settles_on_the_best_stage() -> None:
     assert not np.array_equal(made.score(embeddings(), ROOTS), at_first)
     assert made.settle() == 0
     assert np.array_equal(made.score(embeddings(), ROOTS), at_first)
+
+
+def test_divergence_is_this_sides_failure() -> None:
+    sent = embeddings()
+    sent.values[:] = np.inf
+    made = party()
+    with pytest.raises(VesperError, match="lower learning_rate"):
+        made.learn(sent, ROOTS)

@@ -16,10 +16,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vesper.errors import RemoteProtocolError
+from vesper.errors import RemoteProtocolError, VesperError
 from vesper.party.representation import Nodes, Representation
 from vesper.protocol.digest import digest_of
 from vesper.protocol.messages import Embeddings, Gradients, Purpose
+
+DIVERGED = (
+    "training diverged: expected finite embeddings, got NaN or infinite ones; lower learning_rate"
+)
 
 
 class DataParty:
@@ -68,6 +72,8 @@ class DataParty:
         self._representation.module.train(training)
         with torch.set_grad_enabled(training):
             embeddings = self._representation.embed(self._roster[roots], training=training)
+        if not bool(torch.isfinite(embeddings).all()):
+            raise VesperError(DIVERGED)
         self._sent = embeddings if training else None
         self._step += 1
         return Embeddings(

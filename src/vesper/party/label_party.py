@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vesper.errors import RemoteProtocolError
+from vesper.errors import RemoteProtocolError, VesperError
 from vesper.model.decoder import Decoder
 from vesper.model.objective import Objective
 from vesper.protocol.digest import digest_of
@@ -80,6 +80,8 @@ class LabelParty:
         values = self._checked(embeddings, roots).requires_grad_()  # (B, width, depth)
         self._decoder.module.train()
         loss = self._objective.loss(self._decoder.decode(values, self._stage), roots)
+        if not bool(torch.isfinite(loss)):
+            raise VesperError("training diverged: expected a finite loss; lower learning_rate")
         self._optimizer.zero_grad()
         torch.autograd.backward([loss])
         self._optimizer.step()
