@@ -7,20 +7,18 @@ Contenders take turns batch by batch, so that whatever else the machine does hit
 read the ratios, not the milliseconds.
 """
 
-import argparse
 import os
-import platform
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
-from pathlib import Path
-from time import perf_counter, process_time
 
 import numpy as np
 from benchmarks.graph_peers import PEERS, Absent, Sample
 from benchmarks.limits import lines_touched, random_reads_a_second
+from benchmarks.page import command, machine, options, publish, say, shrunk
 from benchmarks.synthetic import synthetic_graph
+from benchmarks.timing import Timed
 
 from vesper.graph.graph import Graph
 from vesper.graph.sampler import Sampler
@@ -38,21 +36,13 @@ SAME_WORK = 0.2  # sampled edges may differ by this share: PyG does not sample a
 
 
 @dataclass
-class Contender:
-    """One sampler with a number of threads, and what was measured of it."""
+class Contender(Timed):
+    """One sampler with a number of threads."""
 
     name: str
     threads: int
     sample: Sample
-    wall: list[float] = field(default_factory=list)
-    cpu: list[float] = field(default_factory=list)
     edges: list[int] = field(default_factory=list)
-
-    def best(self) -> float:
-        return min(self.wall) * 1e3
-
-    def median(self) -> float:
-        return float(np.median(self.wall)) * 1e3
 
 
 def ours(graph: Graph, fan_outs: list[int]) -> Sample:
@@ -89,10 +79,7 @@ def measure(graph: Graph, num_batches: int) -> list[Contender]:
         for contender in everyone:
             if contender.name == SLOW and step % 20:
                 continue
-            wall, cpu = perf_counter(), process_time()
-            num_edges = contender.sample(roots, contender.threads)
-            contender.wall.append(perf_counter() - wall)
-            contender.cpu.append(process_time() - cpu)
+            num_edges = contender.clock(partial(contender.sample, roots, contender.threads))
             contender.edges.append(num_edges)
     expected = np.mean(everyone[0].edges)
     for contender in everyone:
@@ -108,11 +95,10 @@ def sampling_rows(name: str, everyone: list[Contender]) -> Iterator[str]:
     mine = {one.threads: one for one in everyone if one.name == OURS}
     for one in everyone:
         rate = sum(one.edges) / sum(one.wall) / 1e6
-        rival = mine[one.threads]
-        faster = f"{one.best() / rival.best():.1f} x / {one.median() / rival.median():.1f} x"
+        faster = mine[one.threads].faster_than(one)
         yield (
-            f"| {name} | {one.name} | {one.threads} | {one.best():.2f} | {one.median():.2f} "
-            f"| {np.mean(one.cpu) * 1e3:.2f} | {rate:.1f} "
+            f"| {name} | {one.name} | {one.threads} | {one.best() * 1e3:.2f} "
+            f"| {one.median() * 1e3:.2f} | {np.mean(one.cpu) * 1e3:.2f} | {rate:.1f} "
             f"| {'' if one.name == OURS else faster} |"
         )
 
@@ -126,8 +112,8 @@ def limit_row(name: str, graph: Graph, everyone: list[Contender]) -> str:
     cells = []
     for one in everyone[:2]:
         reads = random_reads_a_second(graph.neighbors, threads=one.threads)
-        floor = lines / reads * 1e3
-        cells.append(f"{reads / 1e6:.0f} | {floor:.2f} | {one.best() / floor:.1f} x")
+        floor = lines / reads
+        cells.append(f"{reads / 1e6:.0f} | {floor * 1e3:.2f} | {one.best() / floor:.1f} x")
     return f"| {name} | {lines:,} | {' | '.join(cells)} |"
 
 
@@ -137,15 +123,6 @@ def bytes_row(name: str, graph: Graph) -> str:
         f"| {name} | {graph.num_nodes:,} | {directed:,} | {graph.nbytes / directed:.2f} "
         f"| {EDGE_INDEX_BYTES} | {EDGE_INDEX_BYTES * directed / graph.nbytes:.1f} x |"
     )
-
-
-def machine() -> str:
-    model = platform.processor() or platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        names = [line for line in cpuinfo.read_text().splitlines() if "model name" in line]
-        model = names[0].split(":")[1].strip() if names else model
-    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
 def one_graph(
@@ -163,7 +140,7 @@ def one_graph(
     )
 
 
-def report(sizes: dict[str, tuple[int, int]], num_batches: int, command: str) -> str:
+def report(sizes: dict[str, tuple[int, int]], num_batches: int, asked: str) -> str:
     sampling, limits, at_rest = list[str](), list[str](), list[str]()
     for name, size in sizes.items():
         rows, limit, stored = one_graph(name, *size, num_batches)
@@ -174,7 +151,7 @@ def report(sizes: dict[str, tuple[int, int]], num_batches: int, command: str) ->
         [
             "# Graph: sampling and bytes an edge",
             "",
-            f"Command: `{command}`. Machine: {machine()}, load {os.getloadavg()[0]:.1f}.",
+            f"Command: `{asked}`. Machine: {machine()}, load {os.getloadavg()[0]:.1f}.",
             f"B = {BATCH_SIZE}, fan-out {[FAN_OUT] * NUM_LAYERS}, no replacement, de-duplicated, "
             f"relabelled; synthetic graphs with random ids; {num_batches} batches each, in turns.",
             "",
@@ -199,23 +176,12 @@ def report(sizes: dict[str, tuple[int, int]], num_batches: int, command: str) ->
     )
 
 
-def say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--small", action="store_true", help="graphs 50 times smaller")
+    parser = options(__doc__, small="graphs 50 times smaller")
     parser.add_argument("--batches", type=int, default=60, help="batches for each sampler")
-    parser.add_argument("--write", action="store_true", help="keep the tables in graph.md")
     asked = parser.parse_args()
-    sizes = SIZES
-    if asked.small:
-        sizes = {f"{name} / 50": (n // 50, e // 50) for name, (n, e) in SIZES.items()}
-    text = report(sizes, asked.batches, " ".join(["python -m benchmarks.graph", *sys.argv[1:]]))
-    print(text)
-    if asked.write:
-        Path(__file__).with_suffix(".md").write_text(text)
+    sizes = shrunk(SIZES) if asked.small else SIZES
+    publish(report(sizes, asked.batches, command(__file__)), __file__, write=asked.write)
 
 
 if __name__ == "__main__":

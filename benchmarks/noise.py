@@ -8,18 +8,15 @@ bits alone. Contenders take turns, so that whatever else the machine does hits a
 read the ratios, not the millions.
 """
 
-import argparse
 import os
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
-from time import perf_counter, process_time
+from dataclasses import dataclass
 
 import numba
 import numpy as np
 import torch
-from benchmarks.graph import machine, say
+from benchmarks.page import command, machine, options, publish, say
+from benchmarks.timing import Timed
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR
@@ -42,19 +39,17 @@ Draw = Callable[[], object]
 
 
 @dataclass
-class Contender:
-    """One generator, and what was measured of it."""
+class Contender(Timed):
+    """One generator."""
 
     name: str
     draw: Draw
     is_ours: bool = False
     table_bytes: int = 0
-    wall: list[float] = field(default_factory=list)
-    cpu: list[float] = field(default_factory=list)
 
     def rate(self) -> float:
         """Draws a CPU second, in the median turn."""
-        return DRAWS / float(np.median(self.cpu))
+        return DRAWS / self.median_cpu()
 
     def best_rate(self) -> float:
         """Draws a CPU second, in the best turn."""
@@ -107,10 +102,7 @@ def measure(scales: tuple[float, ...], turns: int) -> list[Contender]:
         contender.draw()  # compile, fault pages in
     for _ in range(turns):
         for contender in everyone:
-            wall, cpu = perf_counter(), process_time()
-            contender.draw()
-            contender.cpu.append(process_time() - cpu)
-            contender.wall.append(perf_counter() - wall)
+            contender.clock(contender.draw)
     return everyone
 
 
@@ -125,14 +117,14 @@ def rows(everyone: list[Contender]) -> Iterator[str]:
                 f"| {one.rate() / limit:.0%} |"
             )
         table = f"{one.table_bytes / 1024:,.0f}" if one.is_ours else ""
-        wall = DRAWS / float(np.median(one.wall)) / 1e6
+        wall = DRAWS / one.median() / 1e6
         yield (
             f"| {one.name} | {table} | {one.best_rate() / 1e6:,.0f} | {one.rate() / 1e6:,.0f} "
             f"| {wall:,.0f} |{ratios}"
         )
 
 
-def report(scales: tuple[float, ...], turns: int, command: str) -> str:
+def report(scales: tuple[float, ...], turns: int, asked: str) -> str:
     before = numba.get_num_threads(), torch.get_num_threads()
     numba.set_num_threads(1)
     torch.set_num_threads(1)
@@ -146,7 +138,7 @@ def report(scales: tuple[float, ...], turns: int, command: str) -> str:
         [
             "# Noise: draws a CPU second",
             "",
-            f"Command: `{command}`. Machine: {machine()}, load {os.getloadavg()[0]:.1f}.",
+            f"Command: `{asked}`. Machine: {machine()}, load {os.getloadavg()[0]:.1f}.",
             f"One thread each, {DRAWS:,} draws a turn, {turns} turns, medians unless it says best. "
             f"Target: {TARGET / 1e6:.0f} M a CPU second. The others are not secure, not rounded "
             "and not exact.",
@@ -165,19 +157,15 @@ def report(scales: tuple[float, ...], turns: int, command: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--small", action="store_true", help="few turns")
+    parser = options(__doc__, small="few turns")
     parser.add_argument("--turns", type=int, default=60, help="turns of each")
     parser.add_argument(
         "--scales", type=float, nargs="+", default=SCALES, help="grid steps a standard deviation"
     )
-    parser.add_argument("--write", action="store_true", help="keep the table in noise.md")
     asked = parser.parse_args()
-    command = " ".join(["python -m benchmarks.noise", *sys.argv[1:]])
-    text = report(tuple(asked.scales), 8 if asked.small else asked.turns, command)
-    print(text)
-    if asked.write:
-        Path(__file__).with_suffix(".md").write_text(text)
+    turns = 8 if asked.small else asked.turns
+    text = report(tuple(asked.scales), turns, command(__file__))
+    publish(text, __file__, write=asked.write)
 
 
 if __name__ == "__main__":

@@ -7,99 +7,54 @@ Ours sums int8 messages and adds noise; the others only sum. Contenders take tur
 else the machine does hits all of them alike; read the ratios, not the seconds.
 """
 
-import argparse
 import os
-import sys
 import tempfile
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from time import perf_counter, process_time, time
+from time import time
 
 import numba
 import numpy as np
 import torch
-from benchmarks.graph import machine, say
 from benchmarks.graph_peers import Absent
 from benchmarks.limits import random_reads_a_second
-from benchmarks.release_peers import Messages, Sum, Sums, embedding_bag, plain_numba, torch_csr
+from benchmarks.page import SHARE, command, machine, options, publish, say
+from benchmarks.release_peers import Messages, Sum, torch_csr
+from benchmarks.release_ways import (
+    DOOR,
+    NOISE_STD,
+    OURS,
+    SUM_ONLY,
+    WAYS,
+    sum_and_noise,
+    unit_messages,
+    whole_door,
+)
 from benchmarks.synthetic import synthetic_graph
+from benchmarks.timing import Timed
 
 from vesper.graph.graph import Graph
-from vesper.mechanism.door import ChargedDoor
-from vesper.mechanism.grid import STEPS, from_grid, to_grid
-from vesper.mechanism.neighbor_sum import NeighborSum
-from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.sum_kernels import pack
 from vesper.privacy.ledger import Ledger
 
 NUM_NODES, NUM_EDGES = 2_449_029, 61_859_140  # products: 124 M directed edges
 WIDTHS = (16, 47)
 WIDE = 128
-NOISE_STD = 2.5
-OURS, SUM_ONLY, DOOR = "vesper, sum + noise", "vesper, sum alone", "vesper, whole door"
 CSR = "torch CSR, float32"
 
 
 @dataclass
-class Contender:
-    """One way to sum with a number of threads, and what was measured of it."""
+class Contender(Timed):
+    """One way to sum with a number of threads."""
 
     name: str
     width: int
     threads: int
     run: Sum
-    wall: list[float] = field(default_factory=list)
-    cpu: list[float] = field(default_factory=list)
-
-    def best(self) -> float:
-        return min(self.wall)
-
-    def median(self) -> float:
-        return float(np.median(self.wall))
-
-
-def sum_alone(graph: Graph, messages: Messages) -> Sum:
-    return lambda: NeighborSum().aggregate(graph, messages, None)
-
-
-def sum_and_noise(graph: Graph, messages: Messages) -> Sum:
-    noise = NoiseSource.from_os()
-
-    def run() -> Sums:
-        values = NeighborSum().aggregate(graph, messages, None)
-        noise.add_gaussian_to(values, scale=STEPS * NOISE_STD)
-        return from_grid(values)
-
-    return run
-
-
-def whole_door(graph: Graph, messages: Messages, ledger: Ledger) -> Sum:
-    door = ChargedDoor(graph, ledger=ledger, budget=None, noise=NoiseSource.from_os(), run="bench")
-    floats = messages.astype(np.float32) / np.float32(STEPS)  # (num_nodes, width)
-    return lambda: door.release(floats, noise_std=NOISE_STD)
-
-
-WAYS: dict[str, tuple[Callable[[Graph, Messages], Sum], tuple[int, ...]]] = {
-    OURS: (sum_and_noise, (1, 2)),
-    SUM_ONLY: (sum_alone, (1, 2)),
-    "F.embedding_bag, float32": (embedding_bag, (1, 2)),
-    "plain Numba loop, int8": (plain_numba, (1,)),
-}
-"""What to measure at equal width, and with how many threads."""
-
-
-def unit_messages(num_nodes: int, width: int) -> Messages:
-    """Random directions on the grid."""
-    generator = np.random.default_rng(width)
-    blocks = []
-    for start in range(0, num_nodes, 1 << 16):
-        rows = generator.standard_normal((min(1 << 16, num_nodes - start), width), dtype=np.float32)
-        blocks.append(to_grid(rows / np.linalg.norm(rows, axis=1, keepdims=True)))
-    return np.concatenate(blocks)  # (num_nodes, width)
 
 
 def contenders(graph: Graph, messages: dict[int, Messages], ledger: Ledger) -> Iterator[Contender]:
@@ -128,11 +83,10 @@ def measure(everyone: list[Contender], turns: int) -> None:
             say(f"turn {turn} of {turns}: {one.name}, width {one.width}, {one.threads} threads")
             numba.set_num_threads(min(one.threads, before[0]))
             torch.set_num_threads(one.threads)
-            wall, cpu = perf_counter(), process_time()
-            one.run()
             if turn:
-                one.cpu.append(process_time() - cpu)
-                one.wall.append(perf_counter() - wall)
+                one.clock(one.run)
+            else:
+                one.run()
     numba.set_num_threads(before[0])
     torch.set_num_threads(before[1])
 
@@ -141,12 +95,11 @@ def rows(graph: Graph, everyone: list[Contender]) -> Iterator[str]:
     ours = {(one.width, one.threads): one for one in everyone if one.name == OURS}
     for one in everyone:
         rival = ours[one.width if one.width in WIDTHS else WIDTHS[-1], one.threads]
-        faster = f"{one.best() / rival.best():.1f} x / {one.median() / rival.median():.1f} x"
-        rate = len(graph.neighbors) / float(np.median(one.cpu)) / 1e6
+        rate = len(graph.neighbors) / one.median_cpu() / 1e6
         yield (
             f"| {one.name} | {one.width} | {one.threads} | {one.best():.3g} | {one.median():.3g} "
-            f"| {np.median(one.cpu):.3g} | {rate:.1f} "
-            f"| {'' if one.name.startswith('vesper') else faster} |"
+            f"| {one.median_cpu():.3g} | {rate:.1f} "
+            f"| {'' if one.name.startswith('vesper') else rival.faster_than(one)} |"
         )
 
 
@@ -186,7 +139,7 @@ def memory_rows(graph: Graph, messages: dict[int, Messages], ledger: Ledger) -> 
             )
 
 
-def report(num_nodes: int, num_edges: int, turns: int, command: str) -> str:
+def report(num_nodes: int, num_edges: int, turns: int, asked: str) -> str:
     say(f"generating {2 * num_edges:,} directed edges")
     graph = synthetic_graph(num_nodes, num_edges)
     messages = {width: unit_messages(graph.num_nodes, width) for width in (*WIDTHS, WIDE)}
@@ -202,7 +155,7 @@ def report(num_nodes: int, num_edges: int, turns: int, command: str) -> str:
         [
             "# Release: noisy neighbour sums of a whole graph",
             "",
-            f"Command: `{command}`. Machine: {machine()}, load {os.getloadavg()[0]:.1f}.",
+            f"Command: `{asked}`. Machine: {machine()}, load {os.getloadavg()[0]:.1f}.",
             f"{graph.num_nodes:,} nodes, {len(graph.neighbors):,} directed edges, synthetic with "
             f"random ids; noise_std {NOISE_STD:g}; {turns} turns each.",
             "",
@@ -234,17 +187,12 @@ def report(num_nodes: int, num_edges: int, turns: int, command: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--small", action="store_true", help="a graph 50 times smaller")
+    parser = options(__doc__, small="a graph 50 times smaller")
     parser.add_argument("--turns", type=int, default=5, help="turns of each")
-    parser.add_argument("--write", action="store_true", help="keep the tables in release.md")
     asked = parser.parse_args()
-    share = 50 if asked.small else 1
-    command = " ".join(["python -m benchmarks.release", *sys.argv[1:]])
-    text = report(NUM_NODES // share, NUM_EDGES // share, asked.turns, command)
-    print(text)
-    if asked.write:
-        Path(__file__).with_suffix(".md").write_text(text)
+    share = SHARE if asked.small else 1
+    text = report(NUM_NODES // share, NUM_EDGES // share, asked.turns, command(__file__))
+    publish(text, __file__, write=asked.write)
 
 
 if __name__ == "__main__":

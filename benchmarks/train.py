@@ -9,20 +9,19 @@ The others are one process without noise or accounting. Contenders take turns ba
 that whatever else the machine does hits all of them alike; read the ratios, not the milliseconds.
 """
 
-import argparse
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from time import perf_counter, process_time
 
 import numpy as np
 import torch
-from benchmarks.graph import machine, say
 from benchmarks.graph_peers import Absent
+from benchmarks.page import command, machine, options, publish, say, shrunk
 from benchmarks.synthetic import synthetic_graph
+from benchmarks.timing import Timed
 from benchmarks.train_peers import PEERS, Step, Task
 from numpy.typing import NDArray
 
@@ -32,6 +31,7 @@ from vesper.mechanism.sampled.noise import LayerNoise
 from vesper.method.sampled import SampledRepresentation
 from vesper.model.decoder import ConcatDecoder
 from vesper.model.encoder import MlpEncoder
+from vesper.model.layers import Layers
 from vesper.model.objective import Classification
 from vesper.model.pmp import PerturbedMessagePassing
 from vesper.party.data_party import DataParty
@@ -47,33 +47,18 @@ OURS = "vesper, paper plan"
 
 
 @dataclass
-class Contender:
-    """One way to make a step, and what was measured of it."""
+class Contender(Timed):
+    """One way to make a step."""
 
     name: str
     step: Step
-    wall: list[float] = field(default_factory=list)
-    cpu: list[float] = field(default_factory=list)
-
-    def best(self) -> float:
-        return min(self.wall) * 1e3
-
-    def median(self) -> float:
-        return float(np.median(self.wall)) * 1e3
 
 
 def our_step(task: Task, *, noise: LayerNoise | None) -> Step:
     """The three verbs of a session, without the wire."""
     encoder = MlpEncoder(task.inputs.shape[1], width=task.width, dropout=0.0, seed=0)
-    extractor = PerturbedMessagePassing(
-        encoder,
-        width=task.width,
-        num_layers=task.num_layers,
-        truncated=False,
-        exact=False,
-        noise=noise,
-        seed=0,
-    )
+    layers = Layers(width=task.width, num_layers=task.num_layers, exact=False, noise=noise, seed=0)
+    extractor = PerturbedMessagePassing(encoder, layers, truncated=False)
     graph = SampledGraph(
         task.graph,
         aggregator="gin",
@@ -153,26 +138,23 @@ def measure(task: Task, num_batches: int) -> list[Contender]:
     for number in range(num_batches):
         roots = schedule.batch(number)
         for contender in everyone:
-            wall, cpu = perf_counter(), process_time()
-            contender.step(roots)
-            contender.wall.append(perf_counter() - wall)
-            contender.cpu.append(process_time() - cpu)
+            contender.clock(partial(contender.step, roots))
     return everyone
 
 
 def rows(name: str, everyone: list[Contender]) -> Iterator[str]:
     mine = everyone[0]
     for one in everyone:
-        walls = f"{one.best() / mine.best():.2f} x / {one.median() / mine.median():.2f} x"
-        cpu = f"{np.median(one.cpu) / np.median(mine.cpu):.2f} x"
+        walls = mine.faster_than(one, digits=2)
+        cpu = f"{one.median_cpu() / mine.median_cpu():.2f} x"
         yield (
-            f"| {name} | {one.name} | {one.best():.1f} | {one.median():.1f} "
-            f"| {np.median(one.cpu) * 1e3:.1f} | {'' if one is mine else walls} "
+            f"| {name} | {one.name} | {one.best() * 1e3:.1f} | {one.median() * 1e3:.1f} "
+            f"| {one.median_cpu() * 1e3:.1f} | {'' if one is mine else walls} "
             f"| {'' if one is mine else cpu} |"
         )
 
 
-def report(sizes: dict[str, tuple[int, int]], num_batches: int, command: str) -> str:
+def report(sizes: dict[str, tuple[int, int]], num_batches: int, asked: str) -> str:
     lines = list[str]()
     for name, size in sizes.items():
         say(f"{name}: generating {2 * size[1]:,} directed edges")
@@ -183,7 +165,7 @@ def report(sizes: dict[str, tuple[int, int]], num_batches: int, command: str) ->
         [
             "# Training: a step of the paper's plan",
             "",
-            f"Command: `{command}`. Machine: {machine()}, {torch.get_num_threads()} threads, "
+            f"Command: `{asked}`. Machine: {machine()}, {torch.get_num_threads()} threads, "
             f"load {os.getloadavg()[0]:.1f}.",
             f"GIN, L = {NUM_LAYERS}, B = {BATCH_SIZE}, D = {MAX_DEGREE}, width {WIDTH}, "
             f"{NUM_INPUTS} inputs, {NUM_CLASSES} classes; synthetic graph with random ids; "
@@ -210,10 +192,8 @@ def certified(folder: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--small", action="store_true", help="a graph 50 times smaller")
+    parser = options(__doc__, small="a graph 50 times smaller")
     parser.add_argument("--batches", type=int, default=30, help="steps for each contender")
-    parser.add_argument("--write", action="store_true", help="keep the table in train.md")
     parser.add_argument(
         "--certified", type=Path, metavar="FOLDER", help="party folders to train on"
     )
@@ -221,13 +201,8 @@ def main() -> None:
     if asked.certified:
         print(certified(asked.certified))
         return
-    sizes = SIZES
-    if asked.small:
-        sizes = {f"{name} / 50": (n // 50, e // 50) for name, (n, e) in SIZES.items()}
-    text = report(sizes, asked.batches, " ".join(["python -m benchmarks.train", *sys.argv[1:]]))
-    print(text)
-    if asked.write:
-        Path(__file__).with_suffix(".md").write_text(text)
+    sizes = shrunk(SIZES) if asked.small else SIZES
+    publish(report(sizes, asked.batches, command(__file__)), __file__, write=asked.write)
 
 
 if __name__ == "__main__":

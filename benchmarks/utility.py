@@ -17,6 +17,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from benchmarks.page import say
 from benchmarks.utility_cells import (
     EPSILONS,
     SEEDS,
@@ -211,10 +212,6 @@ def clock(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
-
-
-def say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def main(arguments: list[str] | None = None) -> None:

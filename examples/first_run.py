@@ -23,8 +23,5 @@ def main(folder: Path) -> dict[str, vesper.Result]:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        main(Path(sys.argv[1]))
-    else:
-        with tempfile.TemporaryDirectory() as temporary:
-            main(Path(temporary))
+    with tempfile.TemporaryDirectory() as temporary:
+        main(Path(sys.argv[1] if len(sys.argv) > 1 else temporary))

@@ -40,6 +40,13 @@ class PeerError(VesperError):
     exit_code = 4
 
 
+class PeerLostError(PeerError):
+    """The connection is gone: cut, or the peer was silent for too long. It may come back."""
+
+    is_farewell = False
+    """Whether the peer ended it in good order."""
+
+
 class LocalProtocolError(VesperError):
     """This side tried to send something out of turn: a bug here, nothing was sent."""
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from benchmarks.release import DOOR, OURS, WIDTHS, report, sum_alone, sum_and_noise, unit_messages
+from benchmarks.release import WIDTHS, report
 from benchmarks.release_peers import embedding_bag, plain_numba, torch_csr
+from benchmarks.release_ways import DOOR, OURS, sum_alone, sum_and_noise, unit_messages
 from benchmarks.synthetic import synthetic_graph
 
 from vesper.mechanism.grid import STEPS

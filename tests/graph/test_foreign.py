@@ -105,8 +105,8 @@ def test_what_came_with_the_graph() -> None:
 class Hetero:
     """What a PyG `HeteroData` shows."""
 
-    def to_homogeneous(self) -> Any:
-        raise NotImplementedError
+    def to_homogeneous(self) -> SimpleNamespace:
+        return pyg()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -9,6 +9,7 @@ from vesper.mechanism.door import OpenDoor
 from vesper.method.method import Sizes
 from vesper.method.settings import Config, PrivacySettings, RunSettings
 from vesper.method.vesper import VesperMethod
+from vesper.model.encoders import EncoderShape
 
 SIZES = Sizes(num_nodes=12, num_train=6, num_features=3, num_classes=2)
 
@@ -24,19 +25,19 @@ class Waves(nn.Module):
 
 
 def test_an_encoder_of_ones_own() -> None:
-    asked: list[dict[str, object]] = []
+    asked: list[EncoderShape] = []
 
-    def waves(kind: str, *, num_inputs: int, width: int, **rest: object) -> nn.Module:
-        asked.append({"kind": kind, **rest})
-        return Waves(num_inputs, width)
+    def waves(kind: str, shape: EncoderShape) -> nn.Module:
+        asked.append(shape)
+        return Waves(shape.num_inputs, shape.width)
 
     config = Config(privacy=PrivacySettings(epsilon=float("inf"), hops=1), run=RunSettings(width=8))
     graph = Graph.from_edges(12, [(k, (k + 1) % 12) for k in range(12)])
     features = np.random.default_rng(0).normal(size=(12, 3)).astype(np.float32)
     method = VesperMethod(waves)
     side = method.data_side(config, SIZES, features=features, door=OpenDoor(graph))
-    assert len(asked) == 1
-    assert asked[0]["num_features"] == 3
+    (shape,) = asked
+    assert (shape.num_features, shape.width) == (3, 8)
     assert any(isinstance(part, Waves) for part in side.module.modules())
     side.begin_stage(0)
     torch.autograd.backward([side.embed(np.arange(4), training=True).sum()])

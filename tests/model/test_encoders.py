@@ -6,15 +6,16 @@ from torch import Tensor, nn
 
 from vesper.errors import InputError
 from vesper.model.encoder import initialize
-from vesper.model.encoders import SequenceEncoder, make_encoder
+from vesper.model.encoders import EncoderShape, SequenceEncoder, make_encoder
 
 KINDS = ["mlp", "gru", "transformer"]
 
 
 def made(kind: str, *, width: int = 12, steps: int | None = 5, dropout: float = 0.3) -> nn.Module:
-    encoder = make_encoder(
-        kind, num_inputs=30, num_features=15, steps=steps, width=width, dropout=dropout, seed=4
+    shape = EncoderShape(
+        num_inputs=30, num_features=15, steps=steps, width=width, dropout=dropout, seed=4
     )
+    encoder = make_encoder(kind, shape)
     initialize(encoder, 7)
     return encoder
 

@@ -9,6 +9,7 @@ from vesper.graph.graph import Graph
 from vesper.mechanism.sampled.layers import Aggregator, SampledBatch, SampledGraph, aggregation_of
 from vesper.mechanism.sampled.noise import LayerNoise
 from vesper.mechanism.weights import LinearAggregation, degrees_of
+from vesper.model.layers import Layers
 from vesper.model.pmp import PerturbedMessagePassing, PmpLayer
 from vesper.model.rows import normalized
 
@@ -39,16 +40,9 @@ def batch_of(
 def extractor_of(
     aggregator: Aggregator, num_layers: int, noise: LayerNoise | None = None
 ) -> PerturbedMessagePassing:
-    extractor = PerturbedMessagePassing(
-        nn.Identity(),
-        width=WIDTH,
-        num_layers=num_layers,
-        truncated=aggregator == "truncated-gcn",
-        exact=True,
-        noise=noise,
-        seed=0,
-    )
-    return extractor.double()
+    layers = Layers(width=WIDTH, num_layers=num_layers, exact=True, noise=noise, seed=0)
+    truncated = aggregator == "truncated-gcn"
+    return PerturbedMessagePassing(nn.Identity(), layers, truncated=truncated).double()
 
 
 def layers_of(extractor: PerturbedMessagePassing) -> list[PmpLayer]:

@@ -9,6 +9,7 @@ from vesper.graph.graph import Graph
 from vesper.mechanism.sampled.layers import Aggregator, SampledGraph, aggregation_of
 from vesper.mechanism.sampled.noise import LayerNoise
 from vesper.mechanism.vfgnn import VfgnnOutput
+from vesper.model.layers import Layers
 from vesper.model.spectral import UnitWeight
 from vesper.model.vfgnn import VfgnnExtractor
 
@@ -16,15 +17,8 @@ NODES, WIDTH, NORM = 9, 3, 2.0
 
 
 def extractor_of(num_layers: int, noise: LayerNoise | None) -> VfgnnExtractor:
-    extractor = VfgnnExtractor(
-        nn.Identity(),
-        width=WIDTH,
-        num_layers=num_layers,
-        norm=NORM,
-        exact=True,
-        noise=noise,
-        seed=0,
-    )
+    layers = Layers(width=WIDTH, num_layers=num_layers, exact=True, noise=noise, seed=0)
+    extractor = VfgnnExtractor(nn.Identity(), layers, norm=NORM)
     with torch.no_grad():
         for unit_weight in extractor.unit_weights:
             assert isinstance(unit_weight, UnitWeight)

@@ -6,14 +6,14 @@ from torch import Tensor, nn
 
 from vesper.errors import RemoteProtocolError, VesperError
 from vesper.party.data_party import DataParty
-from vesper.party.representation import Nodes
+from vesper.party.representation import Forgetful, Nodes
 from vesper.protocol.digest import digest_of
 from vesper.protocol.messages import Gradients, Purpose
 
 FEATURES = torch.randn(12, 4, generator=torch.Generator().manual_seed(0))
 
 
-class Linear:
+class Linear(Forgetful):
     """The smallest representation: one linear map of the features."""
 
     def __init__(self) -> None:

@@ -6,10 +6,12 @@ from hypothesis import strategies as st
 from vesper.errors import RemoteProtocolError
 from vesper.protocol.codec import KINDS, decode, encode
 from vesper.protocol.messages import (
+    DataHello,
     Embeddings,
+    Farewell,
     Finished,
     Gradients,
-    Hello,
+    LabelHello,
     Message,
     Purpose,
     Received,
@@ -23,7 +25,8 @@ TENSORS = st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 4)).map
 STEPS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.lists(st.text(), max_size=4).map(tuple)
 MESSAGES: st.SearchStrategy[Message] = st.one_of(
-    st.builds(Hello, version=STEPS, contract=st.text()),
+    st.builds(DataHello, version=STEPS, contract=st.text(), num_nodes=STEPS, num_features=STEPS),
+    st.builds(LabelHello, version=STEPS, contract=st.text(), num_outputs=STEPS),
     st.builds(Roster, train=TEXTS, val=TEXTS, test=TEXTS, voices=TENSORS),
     st.builds(
         Embeddings,
@@ -34,7 +37,8 @@ MESSAGES: st.SearchStrategy[Message] = st.one_of(
     ),
     st.builds(Gradients, step=STEPS, values=TENSORS),
     st.builds(Received, step=STEPS, verdict=st.sampled_from(Verdict)),
-    st.builds(Finished, steps=STEPS),
+    st.builds(Finished),
+    st.builds(Farewell),
 )
 
 

@@ -7,10 +7,12 @@ import pytest
 
 from vesper.errors import LocalProtocolError, RemoteProtocolError
 from vesper.protocol.messages import (
+    DataHello,
     Embeddings,
+    Farewell,
     Finished,
     Gradients,
-    Hello,
+    LabelHello,
     Message,
     Purpose,
     Received,
@@ -20,12 +22,14 @@ from vesper.protocol.messages import (
 from vesper.protocol.turns import SPEAKER, TURNS, Conversation, Role, State
 
 EXAMPLES: list[Message] = [
-    Hello(version=1, contract="c"),
+    DataHello(version=1, contract="c", num_nodes=5, num_features=2),
+    LabelHello(version=1, contract="c", num_outputs=2),
     Roster(train=("a",), val=(), test=(), voices=np.ones((1, 2), dtype=np.float32)),
     Embeddings(step=1, purpose=Purpose.TRAIN, roots_digest=b"d", values=np.ones((1, 2, 3), "f4")),
     Gradients(step=1, values=np.ones((1, 2, 3), "f4")),
     Received(step=1, verdict=Verdict.BEST),
-    Finished(steps=9),
+    Finished(),
+    Farewell(),
 ]
 
 

@@ -16,7 +16,7 @@ from vesper.mechanism.noise import NoiseSource
 from vesper.privacy.key import key_of
 from vesper.privacy.ledger import Ledger
 from vesper.protocol.codec import decode
-from vesper.protocol.messages import Embeddings, Finished, Hello, Message
+from vesper.protocol.messages import DataHello, Embeddings, Finished, Message
 from vesper.run import pair as pair_module
 from vesper.run.config import load_config
 from vesper.run.simulate import simulate
@@ -102,7 +102,7 @@ def test_only_messages_of_the_protocol_cross_and_the_fingerprint_does_not(
 ) -> None:
     folder = write(tmp_path / "a", PAIRS)
     to_label, to_data, out = crossed(folder, monkeypatch)
-    assert {type(decode(frame)) for frame in to_label} == {Hello, Embeddings, Finished}
+    assert {type(decode(frame)) for frame in to_label} == {DataHello, Embeddings, Finished}
     ledger = Ledger(out / "ledger.sqlite", clock=lambda: 0.0)
     key = key_of(ledger)
     name = fingerprint(open_data(folder / "data").graph, key=key)

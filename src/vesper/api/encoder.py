@@ -8,6 +8,7 @@ from torch import nn
 from vesper.errors import InputError
 from vesper.method.method import Method
 from vesper.method.vesper import VesperMethod
+from vesper.model.encoders import EncoderShape
 
 MakeEncoder = Callable[[int, int], nn.Module]
 """(num_inputs, width) -> module."""
@@ -21,17 +22,9 @@ def with_encoder(method: Method, make: MakeEncoder) -> Method:
             f"'{method.name}'"
         )
 
-    def encoders(
-        kind: str,
-        *,
-        num_inputs: int,
-        num_features: int,
-        steps: int | None,
-        width: int,
-        dropout: float,
-        seed: int,
-    ) -> nn.Module:
-        return checked(make(num_inputs, width), num_inputs=num_inputs, width=width)
+    def encoders(kind: str, shape: EncoderShape) -> nn.Module:
+        module = make(shape.num_inputs, shape.width)
+        return checked(module, num_inputs=shape.num_inputs, width=shape.width)
 
     return type(method)(encoders)
 

@@ -20,8 +20,9 @@ from vesper.progress import Progress, silent
 from vesper.report.charged import charged_of
 from vesper.report.contents import Contents
 from vesper.report.privacy import ONLY_THIS_FIT, privacy_of
+from vesper.run.agreement import agree
 from vesper.run.doors import open_door
-from vesper.run.pair import agree, train
+from vesper.run.pair import train
 
 SEEDS = 1 << 31
 

@@ -11,7 +11,23 @@ from typing import Annotated
 
 import typer
 
-from vesper.cli import budget, data, degrees, demo, plan, prepare, release, report, simulate
+from vesper.cli import (
+    align,
+    budget,
+    cert,
+    contract,
+    data,
+    degrees,
+    demo,
+    init,
+    party,
+    plan,
+    preflight,
+    prepare,
+    release,
+    report,
+    simulate,
+)
 from vesper.errors import VesperError
 from vesper.version import VERSION
 
@@ -22,6 +38,7 @@ EXIT_CODES = (
 
 # Threads of torch that wait must not spin: both parties of a simulation share the cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what went wrong is said by us, in one line
 
 app = typer.Typer(
     name="vesper",
@@ -42,6 +59,13 @@ app.command("release")(release.release)
 app.command("verify")(release.verify)
 app.command("report")(report.report)
 app.command("demo")(demo.demo)
+app.command("init")(init.init)
+app.add_typer(cert.app, name="cert")
+app.command("contract")(contract.contract)
+app.command("preflight")(preflight.preflight)
+app.command("align")(align.align)
+app.add_typer(party.app, name="party")
+app.add_typer(party.receipts_app, name="receipts")
 
 
 def _print_version(wanted: bool) -> None:

@@ -9,6 +9,7 @@ A door knows its graph, the fingerprint made of that very graph, and the account
 fingerprint; they cannot be mixed up.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -22,11 +23,13 @@ from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.perturbed_graph import Perturbation, release_graph
 from vesper.mechanism.release import release
 from vesper.mechanism.undirected import refuse_directed
-from vesper.privacy.account import Account, open_account
+from vesper.mechanism.vault import Arrays, Vault
+from vesper.privacy.account import Account, Kept, open_account
 from vesper.privacy.budget import Budget
-from vesper.privacy.events import GaussianRelease
+from vesper.privacy.events import Event, GaussianRelease
 from vesper.privacy.key import key_of
 from vesper.privacy.ledger import Ledger
+from vesper.privacy.receipt import Receipt
 
 Rows = NDArray[np.float32]
 
@@ -56,12 +59,22 @@ class ChargedDoor:
         budget: the budget of the graph.
         noise: where noise comes from.
         run: what the ledger writes beside the charges.
+        vault: where releases are kept, so that a run can go on after a crash; its `run` must be
+            the name of that run alone. Without one, a release lives as long as the process.
     """
 
     def __init__(
-        self, graph: Graph, *, ledger: Ledger, budget: Budget | None, noise: NoiseSource, run: str
+        self,
+        graph: Graph,
+        *,
+        ledger: Ledger,
+        budget: Budget | None,
+        noise: NoiseSource,
+        run: str,
+        vault: Vault | None = None,
     ) -> None:
         self._graph, self._noise, self._run = graph, noise, run
+        self._vault, self._number = vault, 0
         refuse_directed(graph)
         name = fingerprint(graph, key=key_of(ledger))
         self._said = (-1, "")
@@ -71,16 +84,21 @@ class ChargedDoor:
         """Charge for a Gaussian release to all nodes, then make it."""
         grid = to_grid(messages)  # whatever is wrong with messages is found before paying
         event = GaussianRelease(noise_std=noise_std)
-        receipt = self.account.charge(event, None, run=self._run)
-        return release(
-            self._graph,
-            grid,
-            None,
-            event=event,
-            receipt=receipt,
-            fingerprint=self.account.graph,
-            noise=self._noise,
-        )
+
+        def draw(receipt: Receipt) -> Arrays:
+            return {
+                "sums": release(
+                    self._graph,
+                    grid,
+                    None,
+                    event=event,
+                    receipt=receipt,
+                    fingerprint=self.account.graph,
+                    noise=self._noise,
+                )
+            }
+
+        return self._drawn_once(event, draw)["sums"]
 
     def spent(self) -> str:
         """Say what was spent of the budget."""
@@ -96,14 +114,31 @@ class ChargedDoor:
         if perturbation is None:
             raise ValueError("a charged door gives no graph without noise")
         perturbation.refuse_many(self._graph.num_nodes)  # before paying
-        receipt = self.account.charge(perturbation.event, None, run=self._run)
-        return release_graph(
-            self._graph,
-            perturbation,
-            receipt=receipt,
-            fingerprint=self.account.graph,
-            noise=self._noise,
-        )
+
+        def draw(receipt: Receipt) -> Arrays:
+            noisy = release_graph(
+                self._graph,
+                perturbation,
+                receipt=receipt,
+                fingerprint=self.account.graph,
+                noise=self._noise,
+            )
+            return {"indptr": noisy.indptr, "neighbors": noisy.neighbors}
+
+        arrays = self._drawn_once(perturbation.event, draw)
+        return Graph(arrays["indptr"], arrays["neighbors"])
+
+    def _drawn_once(self, event: Event, draw: Callable[[Receipt], Arrays]) -> Arrays:
+        """Charge, draw, keep, and only then hand on; what was kept before is read instead."""
+        if self._vault is None:
+            return draw(self.account.charge(event, None, run=self._run))
+        number, self._number = self._number, self._number + 1
+        charged = self.account.charge_once(event, None, run=self._run, number=number)
+        if isinstance(charged, Kept):
+            return self._vault.get(number, charged.digest)
+        arrays = draw(charged)
+        self.account.keep(charged, digest=self._vault.put(number, arrays))
+        return arrays
 
     def uncertified_graph(self) -> Graph:
         """Refuse: what is computed from the graph itself is not covered by the account."""
@@ -113,14 +148,22 @@ class ChargedDoor:
 class ClaimedDoor:
     """Noisy sums that no account knows of: for baselines that count in another way."""
 
-    def __init__(self, graph: Graph, *, noise: NoiseSource) -> None:
+    def __init__(self, graph: Graph, *, noise: NoiseSource, vault: Vault | None = None) -> None:
         self._graph, self._noise = graph, noise
+        self._vault, self._number = vault, 0
 
     def release(self, messages: Rows, *, noise_std: float) -> Rows:
         """Sum and add the noise asked for."""
+        number, self._number = self._number, self._number + 1
+        kept = self._vault.find(number) if self._vault else None
+        if kept is not None:
+            return kept["sums"]
         values = NeighborSum().aggregate(self._graph, to_grid(messages), None)
         self._noise.add_gaussian_to(values, scale=STEPS * noise_std)
-        return from_grid(values)  # (num_nodes, width)
+        sums = from_grid(values)  # (num_nodes, width)
+        if self._vault:
+            self._vault.put(number, {"sums": sums})
+        return sums
 
     def spent(self) -> str:
         """Nothing that an account knows of."""

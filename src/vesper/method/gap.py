@@ -1,38 +1,17 @@
 """GAP (Sajadmanesh et al. 2023): aggregation perturbation, one release a hop, all at once.
 
-    stage 0   train encoder and a head, edge-free;   h_0 = unit rows of the encodings
-    between   h_k = unit rows of door.release(h_{k-1}),   k = 1 .. hops
-    stage 1   train a base for every h_k and one head over all of them
-
-Constants of the authors' code: 16-wide encodings, SELU, batch normalisation, Adam 0.01, 100 epochs
-a stage; ours: scaled inputs, and stopping by validation.
+stage 0   train encoder and a head, edge-free;   h_0 = unit rows of the encodings
+between   h_k = unit rows of door.release(h_{k-1}),   k = 1 .. hops
+stage 1   train a base for every h_k and one head over all of them
 """
-
-from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from vesper.graph.features import Features
-from vesper.mechanism.door import Door
-from vesper.method.claimed import noise_of_sums
-from vesper.method.method import Promise, Sizes
-from vesper.method.released_hops import ReleasedHops, expect_published_encoder
-from vesper.method.settings import Config
-from vesper.model.hop_network import HopDecoder, HopNetwork, pad
-from vesper.model.scaling import Scaling
-from vesper.party.representation import Nodes, Representation
-
-PUBLISHED: Mapping[str, object] = {
-    "epochs": 100,
-    "patience": 20,
-    "learning_rate": 0.01,
-    "weight_decay": 0.0,
-    "dropout": 0.0,
-    "label_messages": False,
-}
-HOPS = 2
+from vesper.method.released_hops import ReleasedHops, ReleasedHopsMethod
+from vesper.model.hop_network import pad
+from vesper.party.representation import Nodes
 
 
 class GapRepresentation(ReleasedHops):
@@ -60,47 +39,17 @@ class GapRepresentation(ReleasedHops):
         return F.normalize(encodings, dim=1, eps=1e-12)  # (num_nodes, message_width)
 
 
-class GapMethod:
-    """Edges only through `Door.release`, all hops between two stages."""
+class GapMethod(ReleasedHopsMethod):
+    """All hops are released between two stages: encoder, then classifier."""
 
     name = "gap"
-    defaults: Mapping[str, object] = PUBLISHED
+    representation = GapRepresentation
+    activates_in_head = True
 
-    def promise(self, config: Config, sizes: Sizes) -> Promise:
-        """Split the budget over the hops."""
-        expect_published_encoder(config)
-        return noise_of_sums(config, sizes, releases=config.privacy.hops or HOPS)
+    def bases(self, hops: int) -> int:
+        """Hop 0 has one too."""
+        return hops + 1
 
-    def stages(self, config: Config, sizes: Sizes) -> int:
-        """Encoder, then classifier."""
-        return 2
-
-    def data_side(
-        self, config: Config, sizes: Sizes, *, features: Features, door: Door
-    ) -> Representation:
-        """Encoder and bases, on releases."""
-        run, promise = config.run, self.promise(config, sizes)
-        scaling = Scaling(features)
-        network = HopNetwork(
-            scaling.width,
-            width=run.width,
-            message_width=run.message_width,
-            bases=len(promise.noise_stds) + 1,
-            plain_last=True,
-            dropout=run.dropout,
-            seed=run.seed,
-        )
-        return GapRepresentation(
-            network, scaling=scaling, features=features, door=door, noise_stds=promise.noise_stds
-        )
-
-    def label_side(self, config: Config, sizes: Sizes) -> HopDecoder:
-        """A head on encodings, then one on all hops."""
-        hops = config.privacy.hops or HOPS
-        return HopDecoder(
-            message_width=config.run.message_width,
-            depths=(1, hops + 1),
-            activate=True,
-            outputs=sizes.num_classes,
-            seed=config.run.seed + 1,
-        )
+    def heads(self, hops: int) -> tuple[int, int]:
+        """One on encodings, one on all hops."""
+        return 1, hops + 1

@@ -4,38 +4,26 @@ door.perturb(..)  once;   then the non-private network of `gcn` on what came out
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from vesper.errors import InputError
-from vesper.graph.features import Features
+from vesper.graph.graph import Graph
 from vesper.mechanism.door import Door
 from vesper.mechanism.perturbed_graph import Perturbation
+from vesper.mechanism.sampled.layers import Aggregator
 from vesper.method.budgeting import unprotected
 from vesper.method.method import Promise, Sizes
-from vesper.method.sampled import (
-    SAMPLED_DEFAULTS,
-    SampledRepresentation,
-    decoder_of,
-    encoder_of,
-    num_layers_of,
-    sampled_graph_of,
-)
+from vesper.method.sampled import SampledMethod
 from vesper.method.settings import Config
-from vesper.model.decoder import Decoder
-from vesper.model.pmp import PerturbedMessagePassing
-from vesper.model.scaling import Inputs, Scaling
-from vesper.party.representation import Representation
 
 
-class NoisyEdgesMethod:
+class NoisyEdgesMethod(SampledMethod):
     """Edges only through `Door.perturb`, once.
 
     Args:
         name: of the method.
         perturbation: from epsilon to the way edges are made noisy.
     """
-
-    defaults: Mapping[str, object] = SAMPLED_DEFAULTS
 
     def __init__(self, name: str, perturbation: Callable[[float], Perturbation]) -> None:
         self.name, self._perturbation = name, perturbation
@@ -64,30 +52,15 @@ class NoisyEdgesMethod:
             releases=1,
         )
 
-    def stages(self, config: Config, sizes: Sizes) -> int:
-        """All layers are trained together."""
-        return 1
+    def aggregator(self, config: Config) -> Aggregator:
+        """A GCN, as published."""
+        return "gcn"
 
-    def data_side(
-        self, config: Config, sizes: Sizes, *, features: Features, door: Door
-    ) -> Representation:
-        """Encoder and layers, on noisy edges."""
-        run, privacy = config.run, config.privacy
-        inputs = Inputs(features, Scaling(features))
-        extractor = PerturbedMessagePassing(
-            encoder_of(config, sizes, num_inputs=inputs.width),
-            width=run.width,
-            num_layers=num_layers_of(config),
-            truncated=False,
-            exact=privacy.spectral_norm == "exact",
-            noise=None,
-            seed=run.seed,
-        )
-        private = math.isfinite(privacy.epsilon)
-        noisy = door.perturb(self._perturbation(privacy.epsilon) if private else None)
-        graph = sampled_graph_of(config, noisy, aggregator="gcn")
-        return SampledRepresentation(extractor, inputs=inputs, graph=graph)
+    def graph(self, config: Config, door: Door) -> Graph:
+        """One of noisy edges; the graph itself only where no privacy is asked for."""
+        epsilon = config.privacy.epsilon
+        return door.perturb(self._perturbation(epsilon) if math.isfinite(epsilon) else None)
 
-    def label_side(self, config: Config, sizes: Sizes) -> Decoder:
-        """CONCAT or GRU over the layers."""
-        return decoder_of(config, sizes, depth=num_layers_of(config))
+    def noise(self, config: Config, sizes: Sizes) -> None:
+        """Edges are noisy; layers are not."""
+        return None

@@ -4,25 +4,15 @@
     stage k   x_k = base_k(door.release(unit rows of x_{k-1}))
               head_k over x_0 .. x_k side by side (jumping knowledge)
 
-Earlier bases are frozen, which cost the authors 0.4 to 1.2 points and makes x_{k-1} data. Constants
-as in `gap`.
+Earlier bases are frozen, which cost the authors 0.4 to 1.2 points and makes x_{k-1} data.
 """
-
-from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 
-from vesper.graph.features import Features
-from vesper.mechanism.door import Door
-from vesper.method.claimed import noise_of_sums
-from vesper.method.gap import HOPS, PUBLISHED
-from vesper.method.method import Promise, Sizes
-from vesper.method.released_hops import ReleasedHops, expect_published_encoder
-from vesper.method.settings import Config
-from vesper.model.hop_network import HopDecoder, HopNetwork, pad
-from vesper.model.scaling import Scaling
-from vesper.party.representation import Nodes, Representation
+from vesper.method.released_hops import ReleasedHops, ReleasedHopsMethod
+from vesper.model.hop_network import pad
+from vesper.party.representation import Nodes
 
 
 class ProgapRepresentation(ReleasedHops):
@@ -54,46 +44,17 @@ class ProgapRepresentation(ReleasedHops):
         return torch.cat([self._newest(nodes) for nodes in self._blocks()])
 
 
-class ProgapMethod:
-    """Edges only through `Door.release`, one hop a stage."""
+class ProgapMethod(ReleasedHopsMethod):
+    """One hop is released a stage."""
 
     name = "progap"
-    defaults: Mapping[str, object] = PUBLISHED
+    representation = ProgapRepresentation
+    activates_in_head = False
 
-    def promise(self, config: Config, sizes: Sizes) -> Promise:
-        """Split the budget over the hops."""
-        expect_published_encoder(config)
-        return noise_of_sums(config, sizes, releases=config.privacy.hops or HOPS)
+    def bases(self, hops: int) -> int:
+        """One a released hop; the encoder is that of hop 0."""
+        return hops
 
-    def stages(self, config: Config, sizes: Sizes) -> int:
-        """One more than releases."""
-        return (config.privacy.hops or HOPS) + 1
-
-    def data_side(
-        self, config: Config, sizes: Sizes, *, features: Features, door: Door
-    ) -> Representation:
-        """Bases, on releases."""
-        run, promise = config.run, self.promise(config, sizes)
-        scaling = Scaling(features)
-        network = HopNetwork(
-            scaling.width,
-            width=run.width,
-            message_width=run.message_width,
-            bases=len(promise.noise_stds),
-            plain_last=False,
-            dropout=run.dropout,
-            seed=run.seed,
-        )
-        return ProgapRepresentation(
-            network, scaling=scaling, features=features, door=door, noise_stds=promise.noise_stds
-        )
-
-    def label_side(self, config: Config, sizes: Sizes) -> HopDecoder:
-        """One head a stage."""
-        return HopDecoder(
-            message_width=config.run.message_width,
-            depths=range(1, self.stages(config, sizes) + 1),
-            activate=False,
-            outputs=sizes.num_classes,
-            seed=config.run.seed + 1,
-        )
+    def heads(self, hops: int) -> range:
+        """One a stage, on all hops so far."""
+        return range(1, hops + 2)

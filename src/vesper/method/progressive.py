@@ -20,13 +20,13 @@ from vesper.method.columns import Columns, columns_of, columns_of_sums
 from vesper.model.messages import damp, messages_of
 from vesper.model.pre import PrivateRepresentationExtractor
 from vesper.model.scaling import Inputs, Scaling
-from vesper.party.representation import Nodes
+from vesper.party.representation import Forgetful, Nodes
 
 ROWS = 1 << 14
 """Nodes at a time when all of them are needed."""
 
 
-class ProgressiveRepresentation:
+class ProgressiveRepresentation(Forgetful):
     """Stage 0 learns from features alone; each later stage adds one release."""
 
     def __init__(

@@ -1,6 +1,14 @@
-"""What GAP and ProGAP share: features in, unit messages to the door, released hops kept as data."""
+"""What GAP and ProGAP share: features in, unit messages to the door, released hops kept as data.
 
-from collections.abc import Iterator, Sequence
+    data party    inputs -> encoder -> hop 0;   hop k = what becomes of door.release(unit rows)
+    label party   one head a stage, over the hops so far
+
+Constants of the authors' code: 16-wide encodings, SELU, batch normalisation, Adam 0.01, 100 epochs
+a stage; ours: scaled inputs, and stopping by validation.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -11,25 +19,30 @@ from torch.nn import functional as F
 from vesper.errors import InputError
 from vesper.graph.features import Features
 from vesper.mechanism.door import Door
+from vesper.method.claimed import noise_of_sums
+from vesper.method.method import Promise, Sizes
 from vesper.method.settings import Config
-from vesper.model.hop_network import HopNetwork
+from vesper.model.hop_network import HopDecoder, HopNetwork
 from vesper.model.scaling import Inputs, Scaling
-from vesper.party.representation import Nodes
+from vesper.party.representation import Forgetful, Nodes, Representation
 
 ROWS = 1 << 14
 """Nodes at a time when all of them are needed."""
 
+HOPS = 2
+"""When no number is asked for."""
 
-def expect_published_encoder(config: Config) -> None:
-    """Refuse an encoder that these methods do not have."""
-    if config.run.encoder != "mlp":
-        raise InputError(
-            f"encoder: expected 'mlp' for {config.run.method}, as published, got "
-            f"'{config.run.encoder}'; method 'vesper' reads sequences"
-        )
+PUBLISHED: Mapping[str, object] = {
+    "epochs": 100,
+    "patience": 20,
+    "learning_rate": 0.01,
+    "weight_decay": 0.0,
+    "dropout": 0.0,
+    "label_messages": False,
+}
 
 
-class ReleasedHops:
+class ReleasedHops(Forgetful, Representation):
     """The part of a representation that knows the door; methods say what is summed and when."""
 
     def __init__(
@@ -72,3 +85,68 @@ class ReleasedHops:
     def _blocks(self) -> Iterator[Nodes]:
         for start in range(0, self._num_nodes, ROWS):
             yield np.arange(start, min(start + ROWS, self._num_nodes))
+
+
+class ReleasedHopsMethod(ABC):
+    """Edges only through `Door.release`, once a hop; methods name their bases and heads."""
+
+    name: str
+    defaults: Mapping[str, object] = PUBLISHED
+    representation: type[ReleasedHops]
+    activates_in_head: bool
+    """Where batch normalisation and SELU stand: before a head, or at the end of every base."""
+
+    @abstractmethod
+    def bases(self, hops: int) -> int:
+        """How many hops have a base."""
+
+    @abstractmethod
+    def heads(self, hops: int) -> Sequence[int]:
+        """How many hops the head of each stage sees, hop 0 among them."""
+
+    def promise(self, config: Config, sizes: Sizes) -> Promise:
+        """Split the budget over the hops."""
+        if config.run.encoder != "mlp":
+            raise InputError(
+                f"encoder: expected 'mlp' for {config.run.method}, as published, got "
+                f"'{config.run.encoder}'; method 'vesper' reads sequences"
+            )
+        return noise_of_sums(config, sizes, releases=hops_of(config))
+
+    def stages(self, config: Config, sizes: Sizes) -> int:
+        """As many as heads."""
+        return len(self.heads(hops_of(config)))
+
+    def data_side(
+        self, config: Config, sizes: Sizes, *, features: Features, door: Door
+    ) -> Representation:
+        """Encoder and bases, on releases."""
+        run, noise_stds = config.run, self.promise(config, sizes).noise_stds
+        scaling = Scaling(features)
+        network = HopNetwork(
+            scaling.width,
+            width=run.width,
+            message_width=run.message_width,
+            bases=self.bases(hops_of(config)),
+            plain_last=self.activates_in_head,
+            dropout=run.dropout,
+            seed=run.seed,
+        )
+        return self.representation(
+            network, scaling=scaling, features=features, door=door, noise_stds=noise_stds
+        )
+
+    def label_side(self, config: Config, sizes: Sizes) -> HopDecoder:
+        """One head a stage."""
+        return HopDecoder(
+            message_width=config.run.message_width,
+            depths=self.heads(hops_of(config)),
+            activate=self.activates_in_head,
+            outputs=sizes.num_classes,
+            seed=config.run.seed + 1,
+        )
+
+
+def hops_of(config: Config) -> int:
+    """As many as asked for, or as the authors have."""
+    return config.privacy.hops or HOPS

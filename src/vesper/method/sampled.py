@@ -2,30 +2,35 @@
 
     embed(nodes):  sample the nodes' neighbourhoods; extractor(inputs of all sampled nodes)
 
-Nothing here is certified. Validation and test nodes take the same way as training nodes, with
-noise and sampling of their own, which the paper does not count.
+Nothing here is certified: a method says which graph it samples from, and what that is worth.
+Validation and test nodes take the same way as training nodes, with noise and sampling of their own,
+which the paper does not count.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from vesper.graph.features import Features
 from vesper.graph.graph import Graph
+from vesper.mechanism.door import Door
 from vesper.mechanism.sampled.layers import Aggregator, SampledGraph
 from vesper.mechanism.sampled.noise import LayerNoise
+from vesper.method.encoding import encoder_shape_of
 from vesper.method.method import Promise, Sizes
 from vesper.method.settings import Config
 from vesper.model.decoder import ConcatDecoder, Decoder
 from vesper.model.encoders import make_encoder
 from vesper.model.gru_decoder import GruDecoder
-from vesper.model.scaling import NodeInputs
+from vesper.model.layers import Layers
+from vesper.model.pmp import PerturbedMessagePassing
+from vesper.model.scaling import Inputs, NodeInputs, Scaling
 from vesper.model.standardize import StandardizingDecoder
-from vesper.party.representation import Nodes
-
-ROWS = 1 << 14
-"""Nodes at a time when all are scaled."""
+from vesper.party.representation import Nodes, Representation
 
 SEEDS_A_PART = 1 << 40
 """Seeds of noise and sampling are this far from those of weights and masks."""
@@ -66,52 +71,90 @@ class SampledRepresentation:
         embeddings: Tensor = self._extractor(inputs, batch)
         return embeddings
 
+    def remember(self) -> dict[str, NDArray[Any]]:
+        """How many samples were drawn: each has a seed of its own."""
+        return {"step": np.array(self._step)}
 
-def encoder_of(config: Config, sizes: Sizes, *, num_inputs: int) -> nn.Module:
-    """The encoder that the settings ask for."""
-    run = config.run
-    return make_encoder(
-        run.encoder,
-        num_inputs=num_inputs,
-        num_features=sizes.num_features,
-        steps=run.steps,
-        width=run.width,
-        dropout=run.dropout,
-        seed=run.seed + 2,
-    )
+    def recall(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Go on with the next sample."""
+        self._step = int(arrays["step"])
+
+
+class SampledMethod(ABC):
+    """Encoder and layers, trained together; methods say on which graph, and with what noise."""
+
+    name: str
+    defaults: Mapping[str, object] = SAMPLED_DEFAULTS
+
+    @abstractmethod
+    def promise(self, config: Config, sizes: Sizes) -> Promise:
+        """Fix noise from the budget."""
+
+    @abstractmethod
+    def aggregator(self, config: Config) -> Aggregator:
+        """How neighbours are weighed."""
+
+    @abstractmethod
+    def graph(self, config: Config, door: Door) -> Graph:
+        """The graph to sample from."""
+
+    def noise(self, config: Config, sizes: Sizes) -> LayerNoise | None:
+        """The promised noise; none only where the promise is without."""
+        promise = self.promise(config, sizes)
+        if promise.plan == "none":
+            return None
+        return LayerNoise(noise_std=promise.noise_stds[0], seed=config.run.seed + SEEDS_A_PART)
+
+    def extractor(self, config: Config, encoder: nn.Module, layers: Layers) -> nn.Module:
+        """Message passing with noise on every layer."""
+        truncated = self.aggregator(config) == "truncated-gcn"
+        return PerturbedMessagePassing(encoder, layers, truncated=truncated)
+
+    def depth(self, config: Config) -> int:
+        """How many embeddings of a node cross: one a layer."""
+        return num_layers_of(config)
+
+    def stages(self, config: Config, sizes: Sizes) -> int:
+        """All layers are trained together."""
+        return 1
+
+    def data_side(
+        self, config: Config, sizes: Sizes, *, features: Features, door: Door
+    ) -> Representation:
+        """Encoder and layers, on sampled neighbourhoods."""
+        run, privacy = config.run, config.privacy
+        inputs = Inputs(features, Scaling(features))
+        shape = encoder_shape_of(config, sizes, num_inputs=inputs.width)
+        layers = Layers(
+            width=run.width,
+            num_layers=num_layers_of(config),
+            exact=privacy.spectral_norm == "exact",
+            noise=self.noise(config, sizes),
+            seed=run.seed,
+        )
+        extractor = self.extractor(config, make_encoder(run.encoder, shape), layers)
+        sampled = SampledGraph(
+            self.graph(config, door),
+            aggregator=self.aggregator(config),
+            num_layers=layers.num_layers,
+            max_degree=privacy.max_degree,
+            min_degree=privacy.min_degree,
+            seed=run.seed + 2 * SEEDS_A_PART,
+        )
+        return SampledRepresentation(extractor, inputs=inputs, graph=sampled)
+
+    def label_side(self, config: Config, sizes: Sizes) -> Decoder:
+        """CONCAT or GRU over what crosses, standardised."""
+        run, depth = config.run, self.depth(config)
+        widths = {"embedding_width": run.width, "width": run.width, "outputs": sizes.num_classes}
+        decoder: Decoder = (
+            GruDecoder(**widths, seed=run.seed + 1)
+            if run.decoder == "gru"
+            else ConcatDecoder(**widths, depth=depth, seed=run.seed + 1)
+        )
+        return StandardizingDecoder(decoder, embedding_width=run.width, depth=depth)
 
 
 def num_layers_of(config: Config) -> int:
     """L: as asked for, or 2, which the paper found best."""
     return config.privacy.hops or 2
-
-
-def noise_of(config: Config, promise: Promise) -> LayerNoise | None:
-    """The promised noise; none only where the promise is without."""
-    if promise.plan == "none":
-        return None
-    return LayerNoise(noise_std=promise.noise_stds[0], seed=config.run.seed + SEEDS_A_PART)
-
-
-def sampled_graph_of(config: Config, graph: Graph, *, aggregator: Aggregator) -> SampledGraph:
-    """The graph to sample from, as the settings ask."""
-    return SampledGraph(
-        graph,
-        aggregator=aggregator,
-        num_layers=num_layers_of(config),
-        max_degree=config.privacy.max_degree,
-        min_degree=config.privacy.min_degree,
-        seed=config.run.seed + 2 * SEEDS_A_PART,
-    )
-
-
-def decoder_of(config: Config, sizes: Sizes, *, depth: int) -> Decoder:
-    """The decoder that the settings ask for, on standardised embeddings."""
-    run, outputs = config.run, sizes.num_classes
-    widths = {"embedding_width": run.width, "width": run.width, "outputs": outputs}
-    decoder: Decoder = (
-        GruDecoder(**widths, seed=run.seed + 1)
-        if run.decoder == "gru"
-        else ConcatDecoder(**widths, depth=depth, seed=run.seed + 1)
-    )
-    return StandardizingDecoder(decoder, embedding_width=run.width, depth=depth)

@@ -12,7 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field
 class Settings(BaseModel):
     """Frozen, and strict about unknown keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        ser_json_inf_nan="strings",
+        use_attribute_docstrings=True,  # `vesper init` writes them beside each setting
+    )
 
 
 class PrivacySettings(Settings):
@@ -45,7 +50,9 @@ class RunSettings(Settings):
     """What cannot change epsilon."""
 
     method: str = "vesper"
+    """How to learn: vesper, or a baseline that `vesper simulate --method` lists."""
     seed: int = Field(default=0, ge=0, lt=2**63)
+    """Of weights and batches; noise never comes from it in a real run."""
     width: int = Field(default=128, ge=1)
     """Hidden units."""
     message_width: int = Field(default=16, ge=1)
@@ -57,12 +64,17 @@ class RunSettings(Settings):
     batch_size: int | None = Field(default=None, ge=1)
     """None: an eighth of the training nodes, within 256 and 1024."""
     learning_rate: float = Field(default=0.003, gt=0)
+    """Of Adam, at both parties."""
     weight_decay: float = Field(default=1e-5, ge=0)
+    """Pull of weights towards zero."""
     dropout: float = Field(default=0.2, ge=0, lt=1)
+    """Share of hidden units left out in a training step."""
     encoder: Literal["mlp", "gru", "transformer"] = "mlp"
+    """What turns features into encodings; `gru` and `transformer` are for sequences."""
     steps: int | None = Field(default=None, ge=1)
     """Time steps in the features of a sequence encoder: num_features = steps x step width."""
     decoder: Literal["concat", "gru"] = "concat"
+    """What the label party puts on top; `gru` belongs to the paper's methods."""
     task: Literal["auto", "classification", "regression", "ranking"] = "auto"
     """What labels are: classes, numbers to predict, or numbers whose order counts. `auto`:
     classes, unless labels have decimals."""

@@ -7,6 +7,7 @@ from vesper.graph.features import Features
 from vesper.mechanism.door import Door
 from vesper.method.budgeting import certified
 from vesper.method.choices import degree_share_for, hops_for
+from vesper.method.encoding import encoder_shape_of
 from vesper.method.method import Promise, Sizes
 from vesper.method.progressive import ProgressiveRepresentation
 from vesper.method.settings import Config
@@ -55,15 +56,8 @@ class VesperMethod:
         """Encoder and heads, on releases."""
         run, hops = config.run, self.hops(config, sizes)
         scaling = Scaling(features)
-        encoder = self._encoders(
-            run.encoder,
-            num_inputs=scaling.width,
-            num_features=sizes.num_features,
-            steps=run.steps,
-            width=run.width,
-            dropout=run.dropout,
-            seed=run.seed + 2,
-        )
+        shape = encoder_shape_of(config, sizes, num_inputs=scaling.width)
+        encoder = self._encoders(run.encoder, shape)
         extractor = PrivateRepresentationExtractor(
             encoder,
             encoding_width=run.width,

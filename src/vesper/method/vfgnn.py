@@ -14,31 +14,24 @@ What `exact` counts right is the forward pass with fixed weights on graphs that 
 import math
 from collections.abc import Mapping
 
-from vesper.graph.features import Features
+from torch import nn
+
+from vesper.graph.graph import Graph
 from vesper.mechanism.door import Door
 from vesper.mechanism.sampled.claims import vfgnn_sensitivity
+from vesper.mechanism.sampled.layers import Aggregator
 from vesper.method.budgeting import budget_of, unprotected
 from vesper.method.method import Promise, Sizes
 from vesper.method.paper import claimed, training_of
-from vesper.method.sampled import (
-    SAMPLED_DEFAULTS,
-    SampledRepresentation,
-    decoder_of,
-    encoder_of,
-    noise_of,
-    num_layers_of,
-    sampled_graph_of,
-)
+from vesper.method.sampled import SAMPLED_DEFAULTS, SampledMethod, num_layers_of
 from vesper.method.settings import Config
-from vesper.model.decoder import Decoder
-from vesper.model.scaling import Inputs, Scaling
+from vesper.model.layers import Layers
 from vesper.model.vfgnn import VfgnnExtractor
-from vesper.party.representation import Representation
 from vesper.privacy.budget import Budget
 from vesper.privacy.participation import EDGE_ROWS, epsilon_for, noise_std_for
 
 
-class VfgnnMethod:
+class VfgnnMethod(SampledMethod):
     """The paper's baseline; one layer by default, which the paper found best for it."""
 
     name = "vfgnn"
@@ -63,31 +56,21 @@ class VfgnnMethod:
         a_layer = sensitivity / math.sqrt(num_layers)
         return claimed(training_of(config, sizes, edge_sensitivity=a_layer), budget, noises=1)
 
-    def stages(self, config: Config, sizes: Sizes) -> int:
-        """All layers are trained together."""
+    def aggregator(self, config: Config) -> Aggregator:
+        """As asked for."""
+        return config.privacy.aggregator
+
+    def graph(self, config: Config, door: Door) -> Graph:
+        """The graph itself."""
+        return door.uncertified_graph()
+
+    def extractor(self, config: Config, encoder: nn.Module, layers: Layers) -> nn.Module:
+        """Message passing with noise on the output alone."""
+        return VfgnnExtractor(encoder, layers, norm=config.privacy.clip)
+
+    def depth(self, config: Config) -> int:
+        """One output crosses."""
         return 1
-
-    def data_side(
-        self, config: Config, sizes: Sizes, *, features: Features, door: Door
-    ) -> Representation:
-        """Encoder and layers, on the graph itself."""
-        run, privacy = config.run, config.privacy
-        inputs = Inputs(features, Scaling(features))
-        extractor = VfgnnExtractor(
-            encoder_of(config, sizes, num_inputs=inputs.width),
-            width=run.width,
-            num_layers=num_layers_of(config),
-            norm=privacy.clip,
-            exact=privacy.spectral_norm == "exact",
-            noise=noise_of(config, self.promise(config, sizes)),
-            seed=run.seed,
-        )
-        graph = sampled_graph_of(config, door.uncertified_graph(), aggregator=privacy.aggregator)
-        return SampledRepresentation(extractor, inputs=inputs, graph=graph)
-
-    def label_side(self, config: Config, sizes: Sizes) -> Decoder:
-        """CONCAT or GRU of the one output."""
-        return decoder_of(config, sizes, depth=1)
 
 
 def _every_release(budget: Budget, *, sensitivity: float, releases: int) -> Promise:

@@ -13,11 +13,11 @@ class SeededDropout(nn.Module):
     def __init__(self, rate: float, *, seed: int) -> None:
         super().__init__()
         self.rate = rate
-        self._generator = torch.Generator().manual_seed(seed)
+        self.generator = torch.Generator().manual_seed(seed)
 
     def forward(self, x: Tensor) -> Tensor:
         """Drop entries while training."""
         if not self.training or self.rate == 0:
             return x
-        kept = torch.rand(x.shape, generator=self._generator) >= self.rate
+        kept = torch.rand(x.shape, generator=self.generator) >= self.rate
         return x * kept / (1 - self.rate)

@@ -7,7 +7,7 @@ module from (B, num_inputs) to (B, width) that sees no edge.
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass
 
 from torch import Tensor, nn
 
@@ -17,64 +17,53 @@ from vesper.model.gru_encoder import GruEncoder
 from vesper.model.transformer_encoder import TransformerEncoder
 
 
-class EncoderFactory(Protocol):
-    """Makes an encoder of the inputs of a node."""
+@dataclass(frozen=True, kw_only=True)
+class EncoderShape:
+    """What an encoder has to fit."""
 
-    def __call__(
-        self,
-        kind: str,
-        *,
-        num_inputs: int,
-        num_features: int,
-        steps: int | None,
-        width: int,
-        dropout: float,
-        seed: int,
-    ) -> nn.Module:
-        """Give a module from (B, num_inputs) to (B, width)."""
+    num_inputs: int
+    """Columns of the inputs, a multiple of `num_features`."""
+    num_features: int
+    """Columns of the node table: steps x step width, step after step."""
+    steps: int | None
+    """Time steps; only sequence encoders ask for it."""
+    width: int
+    """Of the encodings."""
+    dropout: float
+    """While training."""
+    seed: int
+    """Of the masks; weights are drawn by whoever owns the module."""
 
 
-def make_encoder(
-    kind: str,
-    *,
-    num_inputs: int,
-    num_features: int,
-    steps: int | None,
-    width: int,
-    dropout: float,
-    seed: int,
-) -> nn.Module:
+EncoderFactory = Callable[[str, EncoderShape], nn.Module]
+"""(kind, shape) -> a module from (B, num_inputs) to (B, width)."""
+
+
+def make_encoder(kind: str, shape: EncoderShape) -> nn.Module:
     """Make `mlp`, `gru` or `transformer`.
-
-    Args:
-        kind: which one.
-        num_inputs: columns of the inputs, a multiple of `num_features`.
-        num_features: columns of the node table: steps x step width, step after step.
-        steps: time steps; only sequence encoders ask for it.
-        width: of the encodings.
-        dropout: while training.
-        seed: of the masks; weights are drawn by whoever owns the module.
 
     Raises:
         InputError: a sequence encoder without a number of steps that divides the features.
     """
+    width, dropout, seed = shape.width, shape.dropout, shape.seed
     if kind == "mlp":
-        return MlpEncoder(num_inputs, width=width, dropout=dropout, seed=seed)
+        return MlpEncoder(shape.num_inputs, width=width, dropout=dropout, seed=seed)
     makers: dict[str, Callable[..., nn.Module]] = {
         "gru": GruEncoder,
         "transformer": TransformerEncoder,
     }
     if kind not in makers:
         raise InputError(f"encoder: expected mlp, {', '.join(makers)}, got '{kind}'")
-    if steps is None or num_features % steps:
+    steps = shape.steps
+    if steps is None or shape.num_features % steps:
         raise InputError(
-            f"steps: expected a divisor of the {num_features} features for encoder '{kind}' (they "
-            f"are steps x step width, step after step), got {steps}"
+            f"steps: expected a divisor of the {shape.num_features} features for encoder '{kind}' "
+            f"(they are steps x step width, step after step), got {steps}"
         )
-    views = num_inputs // num_features
     sequence = makers[kind](
-        num_inputs // steps, steps=steps, width=width, dropout=dropout, seed=seed
+        shape.num_inputs // steps, steps=steps, width=width, dropout=dropout, seed=seed
     )
+    views = shape.num_inputs // shape.num_features
     return SequenceEncoder(sequence, views=views, steps=steps, width=width)
 
 

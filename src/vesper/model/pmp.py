@@ -18,6 +18,7 @@ from torch.nn import functional as F
 from vesper.mechanism.sampled.layers import SampledBatch, SampledLayer
 from vesper.mechanism.sampled.noise import LayerNoise
 from vesper.model.encoder import initialize
+from vesper.model.layers import Layers
 from vesper.model.rows import normalized
 from vesper.model.spectral import UnitWeight
 
@@ -26,16 +27,13 @@ class PmpLayer(nn.Module):
     """One layer: gather, map, perturb, ReLU, normalise.
 
     Args:
-        width: of rows, in and out.
-        truncated: whether receivers of low degree have a branch of their own (Algorithm 2).
-        exact: operator norm by singular values instead of one power iteration.
-        seed: of the first power iteration.
+        unit_weight: W.
+        branch: W_tr, b_tr, where receivers of low degree have a branch of their own (Algorithm 2).
     """
 
-    def __init__(self, width: int, *, truncated: bool, exact: bool, seed: int) -> None:
+    def __init__(self, unit_weight: UnitWeight, branch: nn.Linear | None) -> None:
         super().__init__()
-        self.unit_weight = UnitWeight(width, width, exact=exact, seed=seed)
-        self.branch = nn.Linear(width, width) if truncated else None  # W_tr, b_tr
+        self.unit_weight, self.branch = unit_weight, branch
 
     def value(self, rows: Tensor, layer: SampledLayer) -> Tensor:
         """What is perturbed: (num_senders, width) to (num_receivers, width)."""
@@ -57,38 +55,24 @@ class PerturbedMessagePassing(nn.Module):
 
     Args:
         encoder: edge-free inputs to encodings.
-        width: of encodings.
-        num_layers: L.
-        truncated: as in `PmpLayer`.
-        exact: as in `PmpLayer`.
-        noise: on every layer; None for no noise and no privacy.
-        seed: of all weights.
+        layers: how many, how wide; noise is added to every one.
+        truncated: whether receivers of low degree have a branch of their own.
     """
 
-    def __init__(
-        self,
-        encoder: nn.Module,
-        *,
-        width: int,
-        num_layers: int,
-        truncated: bool,
-        exact: bool,
-        noise: LayerNoise | None,
-        seed: int,
-    ) -> None:
+    def __init__(self, encoder: nn.Module, layers: Layers, *, truncated: bool) -> None:
         super().__init__()
-        self.encoder, self._noise = encoder, noise
+        self.encoder, self.noise = encoder, layers.noise
         self.layers = nn.ModuleList(
-            PmpLayer(width, truncated=truncated, exact=exact, seed=seed + layer)
-            for layer in range(num_layers)
+            PmpLayer(unit_weight, nn.Linear(layers.width, layers.width) if truncated else None)
+            for unit_weight in layers.unit_weights()
         )
-        initialize(self, seed)
+        initialize(self, layers.seed)
 
     def forward(self, inputs: Tensor, batch: SampledBatch) -> Tensor:
         """(num_nodes, num_inputs) of the batch's nodes -> (B, width, L)."""
         rows = normalized(self.encoder(inputs))  # h^(0)
         roots = []
         for module, layer in zip(self.layers, batch.layers, strict=True):
-            rows = module(rows, layer, self._noise)  # h^(l)
+            rows = module(rows, layer, self.noise)  # h^(l)
             roots.append(rows[: batch.num_roots])
         return torch.stack(roots, dim=2)

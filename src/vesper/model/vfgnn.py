@@ -8,10 +8,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from vesper.mechanism.sampled.layers import SampledBatch
-from vesper.mechanism.sampled.noise import LayerNoise
 from vesper.model.encoder import initialize
+from vesper.model.layers import Layers
 from vesper.model.rows import normalized
-from vesper.model.spectral import UnitWeight
 
 
 class VfgnnExtractor(nn.Module):
@@ -19,31 +18,15 @@ class VfgnnExtractor(nn.Module):
 
     Args:
         encoder: edge-free inputs to encodings.
-        width: of encodings.
-        num_layers: L.
+        layers: how many, how wide; noise is added to the output alone.
         norm: C, length of every output row before the noise.
-        exact: operator norm by singular values instead of one power iteration.
-        noise: on the output; None for no noise and no privacy.
-        seed: of all weights.
     """
 
-    def __init__(
-        self,
-        encoder: nn.Module,
-        *,
-        width: int,
-        num_layers: int,
-        norm: float,
-        exact: bool,
-        noise: LayerNoise | None,
-        seed: int,
-    ) -> None:
+    def __init__(self, encoder: nn.Module, layers: Layers, *, norm: float) -> None:
         super().__init__()
-        self.encoder, self._norm, self._noise = encoder, norm, noise
-        self.unit_weights = nn.ModuleList(
-            UnitWeight(width, width, exact=exact, seed=seed + layer) for layer in range(num_layers)
-        )
-        initialize(self, seed)
+        self.encoder, self._norm, self.noise = encoder, norm, layers.noise
+        self.unit_weights = nn.ModuleList(layers.unit_weights())
+        initialize(self, layers.seed)
 
     def forward(self, inputs: Tensor, batch: SampledBatch) -> Tensor:
         """(num_nodes, num_inputs) of the batch's nodes -> (B, width, 1)."""
@@ -56,6 +39,6 @@ class VfgnnExtractor(nn.Module):
             rows = F.relu(F.linear(layer.gather(rows), unit_weight()))
         unit_weight, layer = last
         output = self._norm * normalized(F.linear(layer.gather(rows), unit_weight()))
-        if self._noise is not None:
-            output = self._noise.perturb(output)
+        if self.noise is not None:
+            output = self.noise.perturb(output)
         return output.unsqueeze(2)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vesper.errors import RemoteProtocolError, VesperError
+from vesper.party import memory
 from vesper.party.representation import Nodes, Representation
 from vesper.protocol.digest import digest_of
 from vesper.protocol.messages import Embeddings, Gradients, Purpose
@@ -57,6 +58,30 @@ class DataParty:
             weight_decay=self._weight_decay,
         )
         self.keep()
+
+    def remember(self) -> memory.Arrays:
+        """Everything that `recall` needs, between two steps; released values are kept elsewhere."""
+        return {
+            **memory.remember(self._representation.module, self._optimizer),
+            **memory.with_prefix("kept", memory.arrays_of(self._kept)),
+            **memory.with_prefix("representation", self._representation.remember()),
+            "step": np.array(self._step),
+        }
+
+    def recall(self, arrays: memory.Arrays, *, stage: int) -> None:
+        """Go on as if nothing had happened since `remember` in this stage.
+
+        Stages before have their final weights in the memory, so beginning them anew, with releases
+        that were kept, makes the same inputs again.
+        """
+        module = self._representation.module
+        module.load_state_dict(memory.weights_of(memory.below("weights", arrays)))
+        for each in range(stage + 1):
+            self.begin_stage(each)
+        memory.recall(module, self._optimizer, arrays)
+        self._representation.recall(memory.below("representation", arrays))
+        self._kept = memory.weights_of(memory.below("kept", arrays))
+        self._step = int(arrays["step"])
 
     def keep(self) -> None:
         """Keep the weights as they are: the label party has found them best so far."""

@@ -20,6 +20,7 @@ from torch import Tensor
 from vesper.errors import RemoteProtocolError, VesperError
 from vesper.model.decoder import Decoder
 from vesper.model.objective import Objective
+from vesper.party import memory
 from vesper.protocol.digest import digest_of
 from vesper.protocol.messages import Embeddings, Gradients, Verdict
 
@@ -53,6 +54,33 @@ class LabelParty:
         )
         self._kept = copy.deepcopy(self._decoder.module.state_dict())
 
+    def remember(self) -> memory.Arrays:
+        """Everything that `recall` needs, between two steps."""
+        arrays = {
+            **memory.remember(self._decoder.module, self._optimizer),
+            **memory.with_prefix("kept", memory.arrays_of(self._kept)),
+            "best": np.array(self.best),
+            "waited": np.array(self._waited),
+        }
+        for stage, (metric, weights) in enumerate(self._finished):
+            arrays |= memory.with_prefix(f"finished/{stage}", memory.arrays_of(weights))
+            arrays[f"metric/{stage}"] = np.array(metric)
+        return arrays
+
+    def recall(self, arrays: memory.Arrays, *, stage: int) -> None:
+        """Go on as if nothing had happened since `remember` in this stage."""
+        self.begin_stage(stage)
+        memory.recall(self._decoder.module, self._optimizer, arrays)
+        self._kept = memory.weights_of(memory.below("kept", arrays))
+        self.best, self._waited = float(arrays["best"]), int(arrays["waited"])
+        self._finished = [
+            (
+                float(arrays[f"metric/{each}"]),
+                memory.weights_of(memory.below(f"finished/{each}", arrays)),
+            )
+            for each in range(len(memory.below("metric", arrays)))
+        ]
+
     def judge(self, scores: NDArray[np.float64], roots: NDArray[np.int64]) -> Verdict:
         """Say whether validation has become better, and when it has not for too long."""
         metric = self._objective.evaluate(scores, roots)
@@ -67,6 +95,10 @@ class LabelParty:
         """End a stage: go back to its weights that were best on validation."""
         self._decoder.module.load_state_dict(self._kept)
         self._finished.append((self.best, self._kept))
+
+    def measure(self, scores: NDArray[np.float64], roots: NDArray[np.int64]) -> float:
+        """How good scores of these roots are."""
+        return self._objective.evaluate(scores, roots)
 
     def settle(self) -> int:
         """Decode with the best stage on validation from now on; an earlier one wins a tie."""

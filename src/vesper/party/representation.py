@@ -1,6 +1,6 @@
 """What a method makes of nodes at the data party: the part that `DataParty` does not know."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,3 +27,20 @@ class Representation(Protocol):
 
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
         """Embed nodes for the label party: (B, width, depth)."""
+
+    def remember(self) -> dict[str, NDArray[Any]]:
+        """What `recall` needs beside weights, masks and releases."""
+
+    def recall(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Go on as if nothing had happened since `remember`."""
+
+
+class Forgetful:
+    """The part of a representation that remembers nothing beside weights, masks and releases."""
+
+    def remember(self) -> dict[str, NDArray[Any]]:
+        """Nothing."""
+        return {}
+
+    def recall(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Need nothing."""

@@ -8,6 +8,7 @@ in here can give budget back.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from vesper.errors import BudgetError, InputError, VesperError
@@ -19,6 +20,15 @@ from vesper.privacy.ledger_reader import Entry, LedgerReader
 from vesper.privacy.receipt import _SEAL, Receipt
 from vesper.privacy.receivers import Receivers, encode
 from vesper.privacy.relation import EdgeRelation, Relation, relation_of
+
+KEPT_KIND = "kept"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A release that was charged, drawn and kept before; it is read, not drawn."""
+
+    digest: str
 
 
 class Account(Balance):
@@ -48,6 +58,73 @@ class Account(Balance):
             )
         self._catch_up()
         return Receipt(event=event, receivers=who, graph=self.graph, sequence=sequence, seal=_SEAL)
+
+    def charge_once(
+        self, event: Event, receivers: Receivers, *, run: str, number: int
+    ) -> Receipt | Kept:
+        """Charge release `number` of a run, or find that it was charged before.
+
+        A release that was charged and kept is never drawn again: the digest of what was kept is
+        given. One that was charged and never kept has not left the process that charged it: its
+        receipt is given again, at no further cost (claim L-FILTER, drawn again).
+
+        Raises:
+            BudgetError: it does not fit, or was charged as something else.
+        """
+        who = encode(receivers, len(self.spent))
+        facts = {**event.facts, "number": number}
+        with self._ledger.transaction():
+            self._catch_up()
+            charged, kept = self._find(run, number)
+            if charged is None:
+                self.refuse_what_does_not_fit(event, who)
+                sequence = self._ledger.append(
+                    graph=self.graph, run=run, facts=facts, cost=event.cost, who=who
+                )
+            elif (charged.facts, charged.receivers) != (facts, who):
+                raise BudgetError(
+                    f"Release {number} of run {run} was charged as {charged.facts}, expected the "
+                    f"same again, got {facts}. Settings have changed; begin a new run."
+                )
+            else:
+                sequence = charged.sequence
+        self._catch_up()
+        if kept is not None:
+            return Kept(digest=str(kept.facts["digest"]))
+        return Receipt(event=event, receivers=who, graph=self.graph, sequence=sequence, seal=_SEAL)
+
+    def keep(self, receipt: Receipt, *, digest: str) -> None:
+        """Write down what was drawn under a receipt; from now on it may leave, and nothing else.
+
+        Raises:
+            BudgetError: something was kept under this charge already.
+        """
+        with self._ledger.transaction():
+            for entry in self._ledger.entries(after=receipt.sequence):
+                if entry.facts["kind"] == KEPT_KIND and entry.facts["of"] == receipt.sequence:
+                    raise BudgetError(
+                        f"Release {receipt.sequence} was drawn by another process at the same "
+                        f"time; what this one drew is thrown away. Is the run going on elsewhere?"
+                    )
+            facts = {"kind": KEPT_KIND, "of": receipt.sequence, "digest": digest}
+            self._ledger.append(graph=self.graph, run="", facts=facts, cost=0.0, who=b"")
+        self._catch_up()
+
+    def charges_of(self, run: str) -> int:
+        """How many releases of a run were charged."""
+        mine = (entry for entry in self._ledger.entries() if entry.graph == self.graph)
+        return sum(entry.run == run and entry.cost > 0 for entry in mine)
+
+    def _find(self, run: str, number: int) -> tuple[Entry | None, Entry | None]:
+        """The entry that charged a release, and the one that kept it."""
+        charged = kept = None
+        for entry in self._ledger.entries():
+            if entry.graph == self.graph:
+                if entry.run == run and entry.facts.get("number") == number:
+                    charged = entry
+                if charged and entry.facts.get("of") == charged.sequence:
+                    kept = entry
+        return charged, kept
 
     def _catch_up(self) -> None:
         """Book what this and other processes have written since the last look."""

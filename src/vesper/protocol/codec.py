@@ -15,11 +15,13 @@ import numpy as np
 
 from vesper.errors import RemoteProtocolError
 from vesper.protocol.messages import (
+    DataHello,
     Embeddings,
+    Farewell,
     Finished,
     Gradients,
-    Hello,
     IdTexts,
+    LabelHello,
     Message,
     Purpose,
     Received,
@@ -30,7 +32,16 @@ from vesper.protocol.messages import (
 
 MAGIC = b"VSP1"
 LARGEST_FRAME = 1 << 30
-KINDS: tuple[type[Message], ...] = (Hello, Roster, Embeddings, Gradients, Received, Finished)
+KINDS: tuple[type[Message], ...] = (
+    DataHello,
+    LabelHello,
+    Roster,
+    Embeddings,
+    Gradients,
+    Received,
+    Finished,
+    Farewell,
+)
 
 
 def encode(message: Message) -> bytes:

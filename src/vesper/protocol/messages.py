@@ -24,11 +24,22 @@ class Purpose(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Hello:
-    """First word of each side: protocol version and the digest of the shared settings."""
+class DataHello:
+    """First word of the data party: protocol version, shared settings as text, public sizes."""
 
     version: int
     contract: str
+    num_nodes: int
+    num_features: int
+
+
+@dataclass(frozen=True, eq=False)
+class LabelHello:
+    """First word of the label party: the same, and how many outputs a model needs."""
+
+    version: int
+    contract: str
+    num_outputs: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +94,10 @@ class Received:
 class Finished:
     """Data to label: the contract is fulfilled."""
 
-    steps: int
+
+@dataclass(frozen=True, eq=False)
+class Farewell:
+    """Label to data: so it is; nothing more will come from either side."""
 
 
-Message = Hello | Roster | Embeddings | Gradients | Received | Finished
+Message = DataHello | LabelHello | Roster | Embeddings | Gradients | Received | Finished | Farewell

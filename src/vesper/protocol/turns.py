@@ -8,10 +8,12 @@ from enum import Enum, auto
 
 from vesper.errors import LocalProtocolError, RemoteProtocolError
 from vesper.protocol.messages import (
+    DataHello,
     Embeddings,
+    Farewell,
     Finished,
     Gradients,
-    Hello,
+    LabelHello,
     Message,
     Received,
     Roster,
@@ -33,6 +35,7 @@ class State(Enum):
     ROSTER = auto()
     READY = auto()
     ANSWER = auto()
+    FAREWELL = auto()
     OVER = auto()
 
 
@@ -42,14 +45,16 @@ SPEAKER: dict[State, Role] = {
     State.ROSTER: Role.LABEL,
     State.READY: Role.DATA,
     State.ANSWER: Role.LABEL,
+    State.FAREWELL: Role.LABEL,
 }
 
 TURNS: dict[State, dict[type[Message], State]] = {
-    State.HELLO_OF_DATA: {Hello: State.HELLO_OF_LABEL},
-    State.HELLO_OF_LABEL: {Hello: State.ROSTER},
+    State.HELLO_OF_DATA: {DataHello: State.HELLO_OF_LABEL},
+    State.HELLO_OF_LABEL: {LabelHello: State.ROSTER},
     State.ROSTER: {Roster: State.READY},
-    State.READY: {Embeddings: State.ANSWER, Finished: State.OVER},
+    State.READY: {Embeddings: State.ANSWER, Finished: State.FAREWELL},
     State.ANSWER: {Gradients: State.READY, Received: State.READY},
+    State.FAREWELL: {Farewell: State.OVER},
     State.OVER: {},
 }
 

@@ -1,7 +1,5 @@
 """From defaults, preset, file and command line to one checked `Config`; later ones win."""
 
-import difflib
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,10 +8,11 @@ from pydantic import ValidationError
 
 from vesper.errors import InputError
 from vesper.method.registry import find_method
-from vesper.method.settings import Config, PrivacySettings, RunSettings, Settings
+from vesper.method.settings import Config, PrivacySettings, RunSettings
 from vesper.run.preset import find_preset
+from vesper.run.settings_file import Tables, explain, keys_of, nearest, read_tables
 
-Tables = dict[str, dict[str, Any]]
+KEYS = keys_of(privacy=PrivacySettings, run=RunSettings)
 
 
 def load_config(
@@ -24,8 +23,13 @@ def load_config(
     >>> load_config(None, {"epsilon": 1.0, "run.seed": 7}).run.seed
     7
     """
-    given = _read(path)
+    given = {} if path is None else read_tables(path, tuple(Config.model_fields))
     _put(given, overrides)
+    return checked_config(given, path=path, preset=preset)
+
+
+def checked_config(given: Tables, *, path: Path | None, preset: str | None = None) -> Config:
+    """Put what was given on top of the defaults of its method and of a preset, and check it."""
     name = given.get("run", {}).get("method", RunSettings().method)
     tables: Tables = {}
     _put(tables, find_method(str(name)).defaults)
@@ -35,22 +39,7 @@ def load_config(
     try:
         return Config.model_validate(tables)
     except ValidationError as error:
-        raise InputError(_explain(path, error)) from None
-
-
-def _read(path: Path | None) -> Tables:
-    if path is None:
-        return {}
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{path}: not a readable TOML file ({error})") from None
-    for table, values in tables.items():
-        if not isinstance(values, dict):
-            raise InputError(f"{path}: expected tables [privacy] and [run], got '{table}' outside")
-        if table not in Config.model_fields:
-            raise InputError(f"{path}: expected tables [privacy] and [run], got [{table}]")
-    return tables
+        raise InputError(explain(path, error, KEYS)) from None
 
 
 def _put(tables: Tables, values: Mapping[str, Any]) -> None:
@@ -59,30 +48,10 @@ def _put(tables: Tables, values: Mapping[str, Any]) -> None:
         tables.setdefault(table, {})[name] = value
 
 
-def _keys() -> dict[str, str]:
-    tables: dict[str, type[Settings]] = {"privacy": PrivacySettings, "run": RunSettings}
-    return {name: f"{t}.{name}" for t, model in tables.items() for name in model.model_fields}
-
-
 def _place(key: str) -> str:
-    known = _keys()
-    if key in known:
-        return known[key]
-    if key in known.values():
+    short = {full.partition(".")[2]: full for full in KEYS}
+    if key in short:
+        return short[key]
+    if key in KEYS:
         return key
-    raise InputError(f"unknown setting '{key}'{_nearest(key)}")
-
-
-def _nearest(key: str) -> str:
-    known = _keys()
-    near = difflib.get_close_matches(key.rpartition(".")[2], known, n=1, cutoff=0.6)
-    return f"; did you mean '{known[near[0]]}'?" if near else f"; known are {', '.join(known)}"
-
-
-def _explain(path: Path | None, error: ValidationError) -> str:
-    first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])
-    where = f"{path}: " if path else ""
-    if first["type"] == "extra_forbidden":
-        return f"{where}unknown setting '{key}'{_nearest(key)}"
-    return f"{where}setting '{key}': {first['msg']}, got {first['input']!r}"
+    raise InputError(f"unknown setting '{key}'{nearest(key, KEYS)}")

@@ -18,6 +18,7 @@ from fractions import Fraction
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import ChargedDoor, ClaimedDoor, ClosedDoor, Door, OpenDoor
 from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.vault import Vault
 from vesper.method.budgeting import budget_of
 from vesper.method.method import Promise
 from vesper.method.settings import Config
@@ -26,13 +27,21 @@ from vesper.privacy.events import GaussianRelease
 from vesper.privacy.ledger import Ledger
 from vesper.privacy.receivers import encode
 from vesper.privacy.rounding import float_down
-from vesper.run.pair import Agreement
+from vesper.run.agreement import Agreement
 
 
 def open_door(
-    agreement: Agreement, graph: Graph, ledger: Ledger, noise: NoiseSource, *, run: str
+    agreement: Agreement,
+    graph: Graph,
+    ledger: Ledger,
+    noise: NoiseSource,
+    *,
+    run: str,
+    vault: Vault | None = None,
 ) -> tuple[Door, Agreement]:
     """Open the door of the method's plan; give the agreement with noise that fits behind it.
+
+    With a vault, releases that this run was charged for before are there already.
 
     Raises:
         BudgetError: what the method will release costs more than is left.
@@ -41,14 +50,15 @@ def open_door(
     budget = budget_of(config.privacy, sizes)
     promise = agreement.method.promise(config, sizes)
     if promise.plan == "paper":
-        return ClaimedDoor(graph, noise=noise), agreement
+        return ClaimedDoor(graph, noise=noise, vault=vault), agreement
     if promise.plan == "edge-free":
         return ClosedDoor(), agreement
     if promise.plan != "certified" or budget is None:
         return OpenDoor(graph), agreement
-    door = ChargedDoor(graph, ledger=ledger, budget=budget, noise=noise, run=run)
+    door = ChargedDoor(graph, ledger=ledger, budget=budget, noise=noise, run=run, vault=vault)
     agreement = replace(agreement, config=within(config, door.account))
-    refuse_early(door.account, agreement.method.promise(agreement.config, sizes))
+    paid = door.account.charges_of(run) if vault else 0
+    refuse_early(door.account, agreement.method.promise(agreement.config, sizes), paid=paid)
     return door, agreement
 
 
@@ -61,14 +71,14 @@ def within(config: Config, account: Account) -> Config:
     return config.model_copy(update={"privacy": privacy})
 
 
-def refuse_early(account: Account, promise: Promise) -> None:
-    """Refuse before the first charge what would not fit as a whole.
+def refuse_early(account: Account, promise: Promise, *, paid: int = 0) -> None:
+    """Refuse before the first charge what would not fit as a whole; the first ones may be paid.
 
     Raises:
         BudgetError: all releases together cost more than is left.
     """
-    if not promise.noise_stds:
+    if not promise.noise_stds[paid:]:
         return  # noisy edges: one pure release, refused by its own charge
-    together = math.fsum(noise_std**-2 for noise_std in promise.noise_stds) ** -0.5
+    together = math.fsum(noise_std**-2 for noise_std in promise.noise_stds[paid:]) ** -0.5
     event = GaussianRelease(noise_std=together)
     account.refuse_what_does_not_fit(event, encode(None, len(account.spent)))

@@ -30,8 +30,9 @@ from vesper.method.settings import Config
 from vesper.privacy.ledger import Ledger
 from vesper.privacy.statement import make_statement, statement_path, verify_file
 from vesper.progress import Progress, silent
+from vesper.run.agreement import agree
 from vesper.run.doors import refuse_early, within
-from vesper.run.pair import agree, train
+from vesper.run.pair import train
 from vesper.run.release_file import new_release_file
 
 MEANING = {

@@ -32,7 +32,46 @@ class PrivacyFacts:
 
 
 @dataclass(frozen=True)
-class Result:
+class Facts:
+    """Something that a run folder says of itself."""
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, without numbers that JSON does not have."""
+        plain: dict[str, Any] = _plain(asdict(self))
+        return plain
+
+
+@dataclass(frozen=True)
+class DataResult(Facts):
+    """What the data party of a two-party run knows in the end: what it cost, not how good it is."""
+
+    method: str
+    seconds: float
+    peak_memory_bytes: int
+    bytes_sent: int
+    session: str
+    privacy: PrivacyFacts
+
+
+@dataclass(frozen=True)
+class LabelResult(Facts):
+    """What the label party of a two-party run knows in the end."""
+
+    method: str
+    metric: str
+    validation: float
+    test: float | None
+    chosen_stage: int
+    stages: list[dict[str, float]]
+    seconds: float
+    peak_memory_bytes: int
+    bytes_sent: int
+    session: str
+    privacy: PrivacyFacts
+
+
+@dataclass(frozen=True)
+class Result(Facts):
     """What `vesper simulate` prints."""
 
     method: str
@@ -47,19 +86,18 @@ class Result:
     bytes_to_data_party: int
     privacy: PrivacyFacts
 
-    def as_json(self) -> dict[str, Any]:
-        """All of it, without numbers that JSON does not have."""
-        plain: dict[str, Any] = _plain(asdict(self))
-        return plain
+
+SIMULATED = "simulated from the seed: not private"
+SECURE = "from the operating system's secure generator"
 
 
-def facts_of(promise: Promise) -> PrivacyFacts:
-    """Say what a simulated run would guarantee."""
+def facts_of(promise: Promise, *, source: str = SIMULATED) -> PrivacyFacts:
+    """Say what a run guarantees, or would if its noise were not simulated."""
     noisy = any(promise.noise_stds)
     if promise.plan == "edge-free":
         noise = "none needed: no edge is read"
     elif noisy or promise.certified_epsilon is not None:
-        noise = "simulated from the seed: not private"
+        noise = source
     else:
         noise = "none: not private"
     return PrivacyFacts(
@@ -81,15 +119,13 @@ def refuse_used(out: Path) -> None:
         raise InputError(f"{out}: expected a new or empty folder; name another with --out")
 
 
-def write_run(
-    out: Path, config: Config, result: Result, *, data_side: nn.Module, label_side: nn.Module
-) -> None:
-    """Write the run folder: config, result, the model of each party."""
+def write_run(out: Path, config: Config, result: Facts, **modules: nn.Module) -> None:
+    """Write the run folder: config, result, the model of each party by its name."""
     (out / "config.json").write_text(config.model_dump_json(indent=2))
     (out / "result.json").write_text(json.dumps(result.as_json(), indent=2))
-    for name, module in (("data_party", data_side), ("label_party", label_side)):
+    for name, module in modules.items():
         weights = {key: value.numpy() for key, value in module.state_dict().items()}
-        np.savez(out / f"{name}.npz", **weights)
+        np.savez(out / f"{name}.npz", allow_pickle=False, **weights)
 
 
 def _plain(value: Any) -> Any:

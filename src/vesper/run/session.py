@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vesper.graph.schedule import ShuffledEpochs
 from vesper.party.data_party import DataParty
 from vesper.party.label_party import LabelParty
+from vesper.party.memory import Arrays, below
 from vesper.progress import Progress, silent
 from vesper.protocol.messages import (
     Embeddings,
@@ -25,9 +26,11 @@ from vesper.protocol.messages import (
     Received,
     Verdict,
 )
+from vesper.run.checkpoint import START, Checkpoints, NoCheckpoints, Position
 from vesper.run.link import Link
 
 EVALUATION_ROWS = 8192
+NOWHERE = NoCheckpoints()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,33 +84,36 @@ def drive(
     link: Link,
     itinerary: Itinerary,
     *,
+    checkpoints: Checkpoints = NOWHERE,
     progress: Progress = silent,
     note: Callable[[], str] = str,
 ) -> None:
     """Run the data party's side; `note` says what stands beside the bar."""
     label_party = RemoteLabelParty(link)
-    step = 0
-    for stage in range(itinerary.stages):
-        data_party.begin_stage(stage)
-        for epoch in range(itinerary.epochs):
-            for roots in itinerary.training(stage, epoch):
-                embeddings = data_party.release(roots, purpose=Purpose.TRAIN)
-                gradients = label_party.learn(embeddings)
-                data_party.learn(gradients)
-                step += 1
-                progress("training", step, itinerary.steps, note())
-            verdict = Verdict.GO_ON
-            for roots in blocks(itinerary.validation()):
-                verdict = label_party.score(data_party.release(roots, purpose=Purpose.EVALUATE))
-            if verdict is Verdict.BEST:
-                data_party.keep()
-            if verdict is Verdict.STOP:
-                break
-        data_party.restore()
-        for roots in blocks(itinerary.held_out()):
-            label_party.score(data_party.release(roots, purpose=Purpose.EVALUATE))
+    found = checkpoints.load()
+    if found is not None:
+        data_party.recall(found[1], stage=found[0].stage)
+    for at in _epochs(itinerary, found and found[0]):
+        if at.is_fresh and at.epoch == 0:
+            data_party.begin_stage(at.stage)
+        if at.is_fresh:
+            checkpoints.save(at.position, data_party.remember())
+        for step, roots in enumerate(itinerary.training(at.stage, at.epoch), start=at.step + 1):
+            embeddings = data_party.release(roots, purpose=Purpose.TRAIN)
+            gradients = label_party.learn(embeddings)
+            data_party.learn(gradients)
+            progress("training", step, itinerary.steps, note())
+        verdict = Verdict.GO_ON
+        for roots in blocks(itinerary.validation()):
+            verdict = label_party.score(data_party.release(roots, purpose=Purpose.EVALUATE))
+        if verdict is Verdict.BEST:
+            data_party.keep()
+        if at.ends_stage(verdict):
+            data_party.restore()
+            for roots in blocks(itinerary.held_out()):
+                label_party.score(data_party.release(roots, purpose=Purpose.EVALUATE))
     progress("training", itinerary.steps, itinerary.steps, note())
-    link.send(Finished(steps=step))
+    link.send(Finished())
 
 
 class RemoteLabelParty:
@@ -127,22 +133,89 @@ class RemoteLabelParty:
         return self._link.expect(Received).verdict
 
 
-def answer(label_party: LabelParty, link: Link, itinerary: Itinerary) -> list[NDArray[np.float64]]:
-    """Run the label party's side; give the scores of validation and test rows, stage by stage."""
-    by_stage = []
-    for stage in range(itinerary.stages):
-        label_party.begin_stage(stage)
-        for epoch in range(itinerary.epochs):
-            for roots in itinerary.training(stage, epoch):
-                link.send(label_party.learn(link.expect(Embeddings), roots))
-            verdict = _collect(label_party, link, itinerary.validation(), judge=True)[1]
-            if verdict is Verdict.STOP:
-                break
-        label_party.restore()
-        by_stage.append(_collect(label_party, link, itinerary.held_out(), judge=False)[0])
+def answer(
+    label_party: LabelParty,
+    link: Link,
+    itinerary: Itinerary,
+    *,
+    checkpoints: Checkpoints = NOWHERE,
+    progress: Progress = silent,
+    note: Callable[[], str] = str,
+) -> list[dict[str, float]]:
+    """Run the label party's side; give the metrics of each stage on validation and test nodes."""
+    stages: list[dict[str, float]] = []
+    found = checkpoints.load()
+    if found is not None:
+        label_party.recall(found[1], stage=found[0].stage)
+        stages = _metrics_in(found[1])
+    for at in _epochs(itinerary, found and found[0]):
+        if at.is_fresh and at.epoch == 0:
+            label_party.begin_stage(at.stage)
+        if at.is_fresh:
+            checkpoints.save(at.position, label_party.remember() | _arrays_of(stages))
+        for step, roots in enumerate(itinerary.training(at.stage, at.epoch), start=at.step + 1):
+            link.send(label_party.learn(link.expect(Embeddings), roots))
+            progress("training", step, itinerary.steps, note())
+        verdict = _collect(label_party, link, itinerary.validation(), judge=True)[1]
+        if at.ends_stage(verdict):
+            label_party.restore()
+            scores = _collect(label_party, link, itinerary.held_out(), judge=False)[0]
+            stages.append(_measure(label_party, itinerary, scores))
+    progress("training", itinerary.steps, itinerary.steps, note())
     link.expect(Finished)
     label_party.settle()
-    return by_stage
+    return stages
+
+
+class _Epoch:
+    """One turn of the loop that both sides walk: an epoch of a stage."""
+
+    def __init__(self, position: Position, *, is_last: bool, is_fresh: bool) -> None:
+        self.position, self.is_fresh = position, is_fresh
+        self.stage, self.epoch, self.step = position.stage, position.epoch, position.step
+        self._is_last, self.stopped = is_last, False
+
+    def ends_stage(self, verdict: Verdict) -> bool:
+        """Whether the stage ends here: the label party says so, or there are no more epochs."""
+        self.stopped = self._is_last or verdict is Verdict.STOP
+        return self.stopped
+
+
+def _epochs(itinerary: Itinerary, found: Position | None) -> Iterator[_Epoch]:
+    """Walk all epochs of all stages, or from a position on; a stage may end early."""
+    at, is_fresh = found or START, found is None
+    steps = -(-itinerary.num_train // itinerary.batch_size)
+    while at.stage < itinerary.stages:
+        epoch = _Epoch(at, is_last=at.epoch + 1 == itinerary.epochs, is_fresh=is_fresh)
+        yield epoch
+        is_fresh = True
+        if epoch.stopped:
+            at = Position(at.stage + 1, 0, at.step + steps)
+        else:
+            at = Position(at.stage, at.epoch + 1, at.step + steps)
+
+
+def _measure(
+    label_party: LabelParty, itinerary: Itinerary, scores: NDArray[np.float64]
+) -> dict[str, float]:
+    """Metrics of one stage; `scores` are those of the held-out rows."""
+    rows = {"validation": itinerary.validation(), "test": itinerary.test()}
+    return {
+        split: label_party.measure(scores[which - itinerary.num_train], which)
+        for split, which in rows.items()
+        if len(which)
+    }
+
+
+def _arrays_of(stages: list[dict[str, float]]) -> Arrays:
+    names = sorted({name for stage in stages for name in stage})
+    return {f"measured/{name}": np.array([stage[name] for stage in stages]) for name in names}
+
+
+def _metrics_in(arrays: Arrays) -> list[dict[str, float]]:
+    columns = below("measured", arrays)
+    count = max((len(column) for column in columns.values()), default=0)
+    return [{name: float(column[k]) for name, column in columns.items()} for k in range(count)]
 
 
 def _collect(

@@ -19,8 +19,9 @@ from vesper.mechanism.noise import NoiseSource
 from vesper.method.settings import Config
 from vesper.privacy.ledger import Ledger
 from vesper.progress import Progress, silent
+from vesper.run.agreement import agree, refuse_equal_labels
 from vesper.run.doors import open_door
-from vesper.run.pair import agree, refuse_equal_labels, train
+from vesper.run.pair import train
 from vesper.run.result import Result, facts_of, refuse_used, write_run
 
 
@@ -80,7 +81,7 @@ def simulate(
             new,
             config,
             result,
-            data_side=trained.data_side.module,
-            label_side=trained.label_side.module,
+            data_party=trained.data_side.module,
+            label_party=trained.label_side.module,
         )
     return result

@@ -22,9 +22,9 @@ class LayerNoise:
     def __init__(self, *, noise_std: float, seed: int) -> None:
         expect_positive("noise_std", noise_std)
         self.noise_std = noise_std
-        self._generator = torch.Generator().manual_seed(seed)
+        self.generator = torch.Generator().manual_seed(seed)
 
     def perturb(self, rows: Tensor) -> Tensor:
         """Add fresh noise to every entry; gradients pass unchanged."""
         noise = torch.empty_like(rows, requires_grad=False)
-        return rows + noise.normal_(0.0, self.noise_std, generator=self._generator)
+        return rows + noise.normal_(0.0, self.noise_std, generator=self.generator)

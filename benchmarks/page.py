@@ -1,0 +1,52 @@
+"""How benchmarks talk: progress on standard error, the page on standard output and in its file."""
+
+import argparse
+import os
+import platform
+import sys
+from pathlib import Path
+
+SHARE = 50
+"""How many times smaller a graph is with --small."""
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def machine() -> str:
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [line for line in cpuinfo.read_text().splitlines() if "model name" in line]
+        model = names[0].split(":")[1].strip() if names else model
+    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+def options(program: str | None, *, small: str) -> argparse.ArgumentParser:
+    """A parser with what all have in common; `program` is its docstring."""
+    parser = argparse.ArgumentParser(description=program.splitlines()[0] if program else None)
+    parser.add_argument("--small", action="store_true", help=small)
+    parser.add_argument("--write", action="store_true", help="keep the page beside the program")
+    return parser
+
+
+def command(file: str) -> str:
+    """What the user typed, for the page to say."""
+    return " ".join([f"python -m benchmarks.{Path(file).stem}", *sys.argv[1:]])
+
+
+def publish(text: str, file: str, *, write: bool) -> None:
+    """Print the page; where asked for, keep it beside its program."""
+    print(text)
+    if write:
+        Path(file).with_suffix(".md").write_text(text)
+
+
+def shrunk(sizes: dict[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+    """Graphs of nodes and edges, `SHARE` times smaller.
+
+    >>> shrunk({"large": (1000, 5000)})
+    {'large / 50': (20, 100)}
+    """
+    return {f"{name} / {SHARE}": (n // SHARE, e // SHARE) for name, (n, e) in sizes.items()}

@@ -1,0 +1,43 @@
+"""What was measured of a contender: seconds of the wall clock and of the CPU, turn by turn."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from statistics import median
+from time import perf_counter, process_time
+from typing import TypeVar
+
+Made = TypeVar("Made")
+
+
+@dataclass(kw_only=True)
+class Timed:
+    """One contender; seconds of all turns."""
+
+    wall: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+
+    def clock(self, work: Callable[[], Made]) -> Made:
+        """Do the work once, and note how long it took."""
+        wall, cpu = perf_counter(), process_time()
+        made = work()
+        self.cpu.append(process_time() - cpu)
+        self.wall.append(perf_counter() - wall)
+        return made
+
+    def best(self) -> float:
+        return min(self.wall)
+
+    def median(self) -> float:
+        return median(self.wall)
+
+    def median_cpu(self) -> float:
+        return median(self.cpu)
+
+    def faster_than(self, other: "Timed", *, digits: int = 1) -> str:
+        """How many times faster than another, in the best and in the median turn.
+
+        >>> Timed(wall=[1.0, 2.0, 3.0]).faster_than(Timed(wall=[4.0, 4.0, 6.0]))
+        '4.0 x / 2.0 x'
+        """
+        best, middle = other.best() / self.best(), other.median() / self.median()
+        return f"{best:.{digits}f} x / {middle:.{digits}f} x"

@@ -1,0 +1,156 @@
+"""From scores of trials with and without an edge to a lower bound on epsilon.
+
+    found        = share of trials with the edge that score above a threshold
+    false_alarms = share of trials without it that do
+
+    no assumption:   epsilon >= log((found - delta) / false_alarms), and the same for the misses
+    Gaussian noise:  mu >= Phi^-1(found) - Phi^-1(false_alarms);  epsilon from mu and delta exactly
+
+Rates go in as Clopper and Pearson limits that hold together with the stated confidence. The second
+bound is for mechanisms whose noise is Gaussian *of a size that is not trusted*: their trade-off
+curve is that of one mu (Dong, Roth and Su 2022), so that one point of it tells all of it (Nasr et
+al. 2023). Without that assumption a thousand trials cannot show more than epsilon 6.
+
+A threshold is fixed beforehand, or chosen on the first half of the trials and used on the second.
+"""
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.audit.binomial import at_least, at_most
+from vesper.privacy.gaussian import epsilon_of
+
+Scores = NDArray[np.float64]
+
+THRESHOLDS = 60
+"""Tried on the first half; evenly spaced among the scores."""
+
+CONVERSION_ERROR = 1e-9
+"""`epsilon_of` rounds up by less; a lower bound is rounded down."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guesses:
+    """How often a guess was made, with the edge and without."""
+
+    found: int
+    with_edge: int
+    false_alarms: int
+    without_edge: int
+
+    def limits(self, *, confidence: float) -> tuple[float, float]:
+        """At least so many found, at most so many false alarms; both with this confidence."""
+        each = 1 - (1 - confidence) / 2
+        return (
+            at_least(self.found, self.with_edge, confidence=each),
+            at_most(self.false_alarms, self.without_edge, confidence=each),
+        )
+
+    def epsilon(self, *, delta: float, confidence: float) -> float:
+        """Lower bound without any assumption."""
+        found, false_alarms = self.limits(confidence=confidence)
+        hits = _log_ratio(found - delta, false_alarms)
+        misses = _log_ratio(1 - false_alarms - delta, 1 - found)
+        return max(0.0, hits, misses)
+
+    def mu(self, *, confidence: float) -> float:
+        """Lower bound on mu for Gaussian noise."""
+        found, false_alarms = self.limits(confidence=confidence)
+        if not 0 < found < 1 or not 0 < false_alarms < 1:
+            return 0.0
+        normal = NormalDist()
+        return max(0.0, normal.inv_cdf(found) - normal.inv_cdf(false_alarms))
+
+
+def guesses(with_edge: Scores, without_edge: Scores, *, threshold: float) -> Guesses:
+    """Guess that the edge is there above the threshold; a score on it is not above."""
+    return Guesses(
+        found=int((with_edge > threshold).sum()),
+        with_edge=len(with_edge),
+        false_alarms=int((without_edge > threshold).sum()),
+        without_edge=len(without_edge),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LowerBounds:
+    """What scores show, with the stated confidence each."""
+
+    epsilon: float
+    """Without any assumption."""
+    mu: float
+    epsilon_if_gaussian: float
+    guesses: Guesses
+    """Behind `epsilon`."""
+    gaussian_guesses: Guesses
+    """Behind `mu`."""
+
+
+def lower_bounds(
+    with_edge: Scores,
+    without_edge: Scores,
+    *,
+    delta: float,
+    confidence: float,
+    middle: float | None = None,
+) -> LowerBounds:
+    """Bound epsilon from below.
+
+    Args:
+        with_edge: (trials,) scores, independent of each other.
+        without_edge: (trials,) the same without the edge.
+        delta: of the bound; 0 for a pure one.
+        confidence: of each bound.
+        middle: the best threshold for Gaussian noise where it is known beforehand, as 0 is for a
+            log likelihood ratio; then all trials count for that bound.
+    """
+    halves = [(len(scores) + 1) // 2 for scores in (with_edge, without_edge)]
+    first = with_edge[: halves[0]], without_edge[: halves[1]]
+    second = with_edge[halves[0] :], without_edge[halves[1] :]
+    tried = _thresholds(*first)
+
+    def epsilon_at(threshold: float) -> float:
+        return guesses(*first, threshold=threshold).epsilon(delta=delta, confidence=confidence)
+
+    def mu_at(threshold: float) -> float:
+        return guesses(*first, threshold=threshold).mu(confidence=confidence)
+
+    plain = guesses(*second, threshold=max(tried, key=epsilon_at))
+    if middle is None:
+        gaussian = guesses(*second, threshold=max(tried, key=mu_at))
+    else:
+        gaussian = guesses(with_edge, without_edge, threshold=middle)
+    mu = gaussian.mu(confidence=confidence)
+    return LowerBounds(
+        epsilon=plain.epsilon(delta=delta, confidence=confidence),
+        mu=mu,
+        epsilon_if_gaussian=epsilon_at_least(mu=mu, delta=delta),
+        guesses=plain,
+        gaussian_guesses=gaussian,
+    )
+
+
+def epsilon_at_least(*, mu: float, delta: float) -> float:
+    """Epsilon of mu at delta, rounded down; infinite for a pure bound, which no Gaussian has."""
+    if mu == 0:
+        return 0.0
+    if delta == 0:
+        return math.inf
+    return epsilon_of(mu=mu, delta=delta) * (1 - CONVERSION_ERROR)
+
+
+def _thresholds(with_edge: Scores, without_edge: Scores) -> list[float]:
+    ordered = np.unique(np.concatenate([with_edge, without_edge]))
+    places = np.unique(np.linspace(0, len(ordered) - 1, THRESHOLDS).round().astype(int))
+    between = (ordered[places[:-1]] + ordered[places[:-1] + 1]) / 2 if len(places) > 1 else ordered
+    return [float(value) for value in between]
+
+
+def _log_ratio(above: float, below: float) -> float:
+    if above <= 0:
+        return -math.inf
+    return math.inf if below <= 0 else math.log(above / below)

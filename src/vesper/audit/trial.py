@@ -1,0 +1,136 @@
+"""One run with some canaries there and some not, and what it tells about each of them.
+
+| what was watched | score of a canary |
+| --- | --- |
+| releases through the door | exact log likelihood ratio (`mechanism.likelihood`) |
+| a graph of noisy edges | whether the edge is in it |
+| rows of the paper's plan | exact log likelihood ratio of two worlds (`twin`), where it exists |
+| anything else | none yet: what was shown of both ends, to learn a score from |
+
+Doors, parties, session and protocol are those of a real run; noise comes from a seed of its own for
+each run, everything public from the seed of the config.
+"""
+
+import tempfile
+import time
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.audit.canaries import Canaries, Coins
+from vesper.audit.shown import ShownMethod
+from vesper.audit.twin import TwinMethod
+from vesper.audit.watched_method import WatchedMethod, adds_noise_to_rows
+from vesper.graph.features import Features
+from vesper.graph.holdings import DataHoldings
+from vesper.graph.pairs import are_edges
+from vesper.mechanism.door import Door
+from vesper.mechanism.likelihood import distances, log_ratios
+from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.watched_door import WatchedDoor
+from vesper.method.method import Sizes
+from vesper.method.settings import Config
+from vesper.party.representation import Representation
+from vesper.privacy.ledger import Ledger
+from vesper.run.agreement import Agreement, agree
+from vesper.run.doors import open_door
+from vesper.run.pair import train
+
+Kind = Literal["release", "noisy edges", "two worlds", "learned"]
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What one run tells about the canaries."""
+
+    scores: NDArray[np.float64] | None
+    """(num_canaries,); None where a score must be learned first."""
+    mu_squared: NDArray[np.float64] | None
+    """(num_canaries,) distance of the two worlds in units of the promised noise, where known."""
+    shown: NDArray[np.float64] | None
+    """(num_canaries, width), to learn from."""
+
+
+def observe(
+    canaries: Canaries, config: Config, coins: Coins, *, kind: Kind, noise_seed: int
+) -> Seen:
+    """Run once and look."""
+    data = canaries.holdings(coins)
+    agreement = agree(config, data, canaries.labels)
+    if kind == "two worlds":
+        other = canaries.holdings(~coins).graph
+        twin = TwinMethod(agreement.method, other=other, noise_seed=noise_seed)
+        _run(replace(agreement, method=twin), data, canaries, noise_seed)
+        return _of_twin(twin, canaries, coins)
+    if kind == "learned":
+        shown = ShownMethod(agreement.method, noise_seed=noise_seed)
+        _run(replace(agreement, method=shown), data, canaries, noise_seed)
+        sums = shown.shown.sums
+        assert sums is not None
+        return Seen(None, None, sums[canaries.pairs].reshape(len(canaries.pairs), -1))
+    door = _run(agreement, data, canaries, noise_seed)
+    if kind == "noisy edges":
+        there = are_edges(door.noisy_graphs[0], canaries.pairs)
+        return Seen(there.astype(np.float64), None, None)
+    ratios = [log_ratios(each, data.graph, canaries.pairs) for each in door.releases]
+    apart = [distances(each, canaries.pairs) for each in door.releases]
+    return Seen(np.sum(ratios, axis=0), np.sum(apart, axis=0), None)
+
+
+def _of_twin(twin: TwinMethod, canaries: Canaries, coins: Coins) -> Seen:
+    """With one canary every row counts, with several those of its own ends."""
+    ratios, apart = twin.twin.log_ratios, twin.twin.mu_squared
+    if len(coins) == 1:
+        ratio, mu_squared = np.array([ratios.sum()]), np.array([apart.sum()])
+    else:
+        ratio = ratios[canaries.pairs].sum(axis=1)
+        mu_squared = apart[canaries.pairs].sum(axis=1)
+    return Seen(np.where(coins, ratio, -ratio), mu_squared, None)
+
+
+def _run(
+    agreement: Agreement, data: DataHoldings, canaries: Canaries, noise_seed: int
+) -> WatchedDoor:
+    with tempfile.TemporaryDirectory(prefix="vesper-audit-") as folder:
+        with closing(Ledger(Path(folder) / "ledger.sqlite", clock=time.time)) as book:
+            noise = NoiseSource.for_simulation(noise_seed)
+            door, agreement = open_door(agreement, data.graph, book, noise, run="audit")
+            watched = WatchedDoor(door)
+            train(agreement, data, canaries.labels, watched)
+    return watched
+
+
+def kind_of(canaries: Canaries, config: Config) -> Kind:
+    """Find out what there is to watch, by one run without any canary."""
+    agreement = agree(config, canaries.data, canaries.labels)
+    method = _Kept(agreement.method, noise_seed=0)
+    door = _run(replace(agreement, method=method), canaries.data, canaries, 0)
+    if door.releases:
+        return "release"
+    if door.noisy_graphs:
+        return "noisy edges"
+    is_exact = (
+        method.is_noisy
+        and config.privacy.hops == 1
+        and config.run.dropout == 0
+        and canaries.largest_degree <= config.privacy.max_degree
+    )
+    return "two worlds" if is_exact else "learned"
+
+
+class _Kept(WatchedMethod):
+    """Remembers whether the data side adds noise to rows."""
+
+    is_noisy = False
+
+    def data_side(
+        self, config: Config, sizes: Sizes, *, features: Features, door: Door
+    ) -> Representation:
+        """As the method has it."""
+        made = super().data_side(config, sizes, features=features, door=door)
+        self.is_noisy = adds_noise_to_rows(made)
+        return made

@@ -1,0 +1,142 @@
+"""A run of the paper's plan in two worlds at once: what happens, and what would have happened.
+
+    real    the run in the world as it is:              rows = means + noise
+    other   the same run in the other world, with the noise that would have shown the same rows
+            rows = other means + (rows - other means)
+
+Both see the same rows, send the same embeddings and get the same gradients, so each has exactly the
+weights that the data party has in its world, given what the label party saw. Hence every row is a
+Gaussian with a known mean in both worlds, and
+
+    log ratio = sum over rows of (|row - other mean|^2 - |row - real mean|^2) / (2 noise_std^2)
+
+is the exact log likelihood ratio of the two worlds: directly through the rows of the edge's ends,
+and through weights that have learned from raw edges. Rows are taken as the paper's Theorem 1 counts
+them: after the noise, before activation. Exact for one layer without dropout and degrees of at most
+D, where nothing else is hidden.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from vesper.audit.watched_method import WatchedMethod, put_noise
+from vesper.graph.features import Features
+from vesper.graph.graph import Graph
+from vesper.mechanism.door import Door, OpenDoor
+from vesper.mechanism.sampled.noise import LayerNoise
+from vesper.method.method import Method, Sizes
+from vesper.method.settings import Config
+from vesper.party.representation import Forgetful, Nodes, Representation
+
+
+class NotedNoise(LayerNoise):
+    """Noise that keeps what it was added to last, and what came out."""
+
+    means: Tensor
+    perturbed: Tensor
+
+    def perturb(self, rows: Tensor) -> Tensor:
+        """Add fresh noise."""
+        perturbed = super().perturb(rows)
+        self.means, self.perturbed = rows.detach(), perturbed.detach()
+        return perturbed
+
+
+class FollowingNoise(LayerNoise):
+    """Whatever noise makes the same rows as were seen."""
+
+    means: Tensor
+
+    def __init__(self, leader: NotedNoise) -> None:
+        super().__init__(noise_std=leader.noise_std, seed=0)
+        self._leader = leader
+
+    def perturb(self, rows: Tensor) -> Tensor:
+        """Give the rows that the leader gave; gradients pass as they would."""
+        self.means = rows.detach()
+        return self._leader.perturbed + (rows - self.means)
+
+
+class TwinRepresentation(Forgetful):
+    """Embeds in both worlds, shows what the real one shows; gradients reach both."""
+
+    def __init__(
+        self,
+        real: Representation,
+        other: Representation,
+        *,
+        noise: NotedNoise,
+        following: FollowingNoise,
+        num_nodes: int,
+    ) -> None:
+        self._real, self._other = real, other
+        self._noise, self._following = noise, following
+        self._modules = nn.ModuleList([real.module, other.module])
+        self.log_ratios = np.zeros(num_nodes)
+        """Of the real world to the other, by the rows of each node so far."""
+        self.mu_squared = np.zeros(num_nodes)
+        """How far apart the two worlds are in the rows of each node so far."""
+
+    @property
+    def module(self) -> nn.Module:
+        """Weights of both worlds."""
+        return self._modules
+
+    def hear(self, nodes: Nodes, voices: NDArray[np.float32]) -> None:
+        """Both hear the same."""
+        self._real.hear(nodes, voices)
+        self._other.hear(nodes, voices)
+
+    def begin_stage(self, stage: int) -> None:
+        """Both begin."""
+        self._real.begin_stage(stage)
+        self._other.begin_stage(stage)
+
+    def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
+        """Embeddings of the real world: (B, width, depth)."""
+        shown = self._real.embed(nodes, training=training)
+        shadow = self._other.embed(nodes, training=training)
+        self._note(nodes)
+        return shown + (shadow - shadow.detach())
+
+    def _note(self, nodes: Nodes) -> None:
+        rows = self._noise.perturbed.double()  # (B, width)
+        real, other = self._noise.means.double(), self._following.means.double()
+        variance = self._noise.noise_std**2
+        ratio = ((rows - other).square() - (rows - real).square()).sum(dim=1) / (2 * variance)
+        self.log_ratios[nodes] += ratio.numpy()
+        self.mu_squared[nodes] += ((real - other).square().sum(dim=1) / variance).numpy()
+
+
+class TwinMethod(WatchedMethod):
+    """A method of the paper's plan whose data side lives in two worlds.
+
+    Args:
+        method: the method itself.
+        other: the graph of the other world.
+        noise_seed: of the noise of this run.
+    """
+
+    twin: TwinRepresentation
+    """Made when the run begins."""
+
+    def __init__(self, method: Method, *, other: Graph, noise_seed: int) -> None:
+        super().__init__(method, noise_seed=noise_seed)
+        self._other = other
+
+    def data_side(
+        self, config: Config, sizes: Sizes, *, features: Features, door: Door
+    ) -> Representation:
+        """The data side of both worlds."""
+        real = super().data_side(config, sizes, features=features, door=door)
+        other = super().data_side(config, sizes, features=features, door=OpenDoor(self._other))
+        noise_std = self.promise(config, sizes).noise_stds[0]
+        noise = NotedNoise(noise_std=noise_std, seed=self._noise_seed)
+        following = FollowingNoise(noise)
+        put_noise(real, noise)
+        put_noise(other, following)
+        self.twin = TwinRepresentation(
+            real, other, noise=noise, following=following, num_nodes=sizes.num_nodes
+        )
+        return self.twin

@@ -1,0 +1,125 @@
+"""`vesper party data|label`: one side of a run over the network; `vesper receipts compare`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vesper.cli.show import print_json, print_table, say, shown_progress
+
+if TYPE_CHECKING:
+    from vesper.run.party_config import PartyConfig
+
+app = typer.Typer(
+    help="Run one side of a contract with the other party, over the network.",
+    no_args_is_help=True,
+)
+receipts_app = typer.Typer(
+    help="What crossed between the parties, as each wrote it down.", no_args_is_help=True
+)
+
+ConfigOption = Annotated[Path, typer.Option("--config", help="This party's TOML file.")]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on with the run in its state.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+@app.command("data")
+def data(config: ConfigOption, resume: ResumeOption = False, as_json: JsonOption = False) -> None:
+    """Run the data party until the contract is fulfilled."""
+    from vesper.run.party_run import run_data_party
+
+    settings = _settings(config, "data")
+    with shown_progress() as progress:
+        result = run_data_party(settings, resume=resume, progress=progress, lost=_say_lost)
+    if as_json:
+        print_json(result.as_json())
+        return
+    facts = result.privacy
+    certified = "-" if facts.certified_epsilon is None else f"{facts.certified_epsilon:g}"
+    print_table(
+        f"{settings.party.state / 'result'}",
+        ["method", "plan", "certified epsilon", "delta", "releases", "MB sent", "seconds"],
+        [
+            [
+                result.method,
+                facts.plan,
+                certified,
+                "-" if facts.delta is None else f"{facts.delta:g}",
+                f"{facts.releases}",
+                f"{result.bytes_sent / 1e6:.1f}",
+                f"{result.seconds:.1f}",
+            ]
+        ],
+    )
+    say(f"noise: {facts.noise}")
+
+
+@app.command("label")
+def label(config: ConfigOption, resume: ResumeOption = False, as_json: JsonOption = False) -> None:
+    """Run the label party until the contract is fulfilled."""
+    from vesper.run.party_run import run_label_party
+
+    settings = _settings(config, "label")
+    with shown_progress() as progress:
+        result = run_label_party(settings, resume=resume, progress=progress, lost=_say_lost)
+    if as_json:
+        print_json(result.as_json())
+        return
+    print_table(
+        f"{settings.party.state / 'result'}",
+        ["method", "plan", result.metric, "validation", "stage", "MB sent", "seconds"],
+        [
+            [
+                result.method,
+                result.privacy.plan,
+                "-" if result.test is None else f"{result.test:.2f}",
+                f"{result.validation:.2f}",
+                f"{result.chosen_stage}",
+                f"{result.bytes_sent / 1e6:.1f}",
+                f"{result.seconds:.1f}",
+            ]
+        ],
+    )
+
+
+@receipts_app.command("compare")
+def compare(
+    mine: Annotated[Path, typer.Argument(help="A state folder, or its receipts.tsv.")],
+    theirs: Annotated[Path, typer.Argument(help="The other party's.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Show the first frame that the two sides do not agree on; exit 1 if there is one."""
+    from vesper.transport.receipts import first_difference, read_receipts
+
+    paths = [path / "receipts.tsv" if path.is_dir() else path for path in (mine, theirs)]
+    different = first_difference(*paths)
+    count = sum(1 for _ in read_receipts(paths[0]))
+    if as_json:
+        ends = different or (None, None)
+        named = [None if line is None else vars(line) for line in ends]
+        print_json({"same": different is None, "frames": count, "difference": named})
+    elif different is None:
+        say(f"the same: {count} frames, in the same order, with the same content")
+    else:
+        for path, line in zip(paths, different, strict=True):
+            shown = "ends before" if line is None else str(line).replace("\t", "  ")
+            say(f"{path}: {shown}")
+    if different is not None:
+        raise typer.Exit(1)
+
+
+def _settings(path: Path, role: str) -> "PartyConfig":
+    from vesper.errors import InputError
+    from vesper.run.party_config import load_party_config
+
+    settings = load_party_config(path)
+    if settings.party.role != role:
+        raise InputError(
+            f"{path}: expected party.role '{role}', got '{settings.party.role}'; this file is for "
+            f"`vesper party {settings.party.role}`"
+        )
+    return settings
+
+
+def _say_lost(why: str) -> None:
+    typer.echo(f"vesper: {why}", err=True)

@@ -1,0 +1,95 @@
+"""Released arrays on disk: drawn once, read ever after.
+
+    file = number of the release, digest of what is in it
+
+A file is whole and on disk before `put` returns. What the ledger says was kept is what counts;
+other files are leftovers of a process that died before it could say so.
+"""
+
+import os
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.errors import VesperError
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class Vault:
+    """Releases of one run, in a folder of the data party."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def put(self, number: int, arrays: Arrays) -> str:
+        """Keep a release; give its digest.
+
+        Raises:
+            VesperError: it cannot be written; nothing may leave.
+        """
+        digest = _digest_of(arrays)
+        path = self._path(number, digest)
+        partial = path.with_suffix(f".{os.getpid()}")
+        try:
+            with partial.open("wb") as file:
+                np.savez(file, allow_pickle=False, **arrays)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, path)
+            _sync(self._folder)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise VesperError(
+                f"{self._folder}: a release cannot be kept ({error.strerror}); nothing has left. "
+                f"Make room, then go on with --resume: it costs nothing again"
+            ) from None
+        return digest
+
+    def get(self, number: int, digest: str) -> Arrays:
+        """Read what was kept.
+
+        Raises:
+            VesperError: it is lost or was changed.
+        """
+        path = self._path(number, digest)
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+        except (OSError, ValueError, KeyError, EOFError):
+            arrays = {}
+        if _digest_of(arrays) != digest:
+            raise VesperError(
+                f"{path}: release {number} was charged and kept, but its file is lost or changed; "
+                f"noise is never drawn twice for one charge. Restore the file, or begin a new run"
+            )
+        return arrays
+
+    def find(self, number: int) -> Arrays | None:
+        """Read the file of a release, for plans that have no ledger to say which one counts."""
+        for path in sorted(self._folder.glob(f"{number:04d}-*.npz")):
+            return self.get(number, path.stem.partition("-")[2])
+        return None
+
+    def _path(self, number: int, digest: str) -> Path:
+        return self._folder / f"{number:04d}-{digest}.npz"
+
+
+def _digest_of(arrays: Arrays) -> str:
+    digest = blake2b(digest_size=16)
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

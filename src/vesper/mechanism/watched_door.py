@@ -1,0 +1,52 @@
+"""A door that notes what it gives out: everything that the guarantee speaks about.
+
+Whatever else the label party sees is computed from it and from edge-free data, and says no more.
+For audits and attacks, which hold both the graph and what was seen of it.
+"""
+
+from dataclasses import dataclass
+
+from vesper.graph.graph import Graph
+from vesper.mechanism.door import Door, Rows
+from vesper.mechanism.grid import Messages, to_grid
+from vesper.mechanism.perturbed_graph import Perturbation
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """One release: what nodes said, with how much noise it was summed, and what came out."""
+
+    messages: Messages
+    """(num_nodes, width), on the grid as they were summed."""
+    noise_std: float
+    released: Rows
+    """(num_nodes, width)."""
+
+
+class WatchedDoor:
+    """Passes everything on to a door, and notes what came back."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self.releases: list[Release] = []
+        self.noisy_graphs: list[Graph] = []
+
+    def release(self, messages: Rows, *, noise_std: float) -> Rows:
+        """Release, and note it."""
+        released = self._door.release(messages, noise_std=noise_std)
+        self.releases.append(Release(to_grid(messages), noise_std, released.copy()))
+        return released
+
+    def perturb(self, perturbation: Perturbation | None) -> Graph:
+        """Give a graph of noisy edges, and note it."""
+        noisy = self._door.perturb(perturbation)
+        self.noisy_graphs.append(noisy)
+        return noisy
+
+    def spent(self) -> str:
+        """What the door says."""
+        return self._door.spent()
+
+    def uncertified_graph(self) -> Graph:
+        """What the door gives."""
+        return self._door.uncertified_graph()

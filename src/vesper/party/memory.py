@@ -1,0 +1,71 @@
+"""What a party must remember to go on after a crash, as plain arrays: weights, Adam, generators.
+
+weights/NAME   kept/NAME   adam/I/NAME   draws/I          float32 and bytes, no pickle
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+Arrays = dict[str, NDArray[Any]]
+Weights = dict[str, Tensor]
+
+
+def with_prefix(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
+    """Put a name before the names."""
+    return {f"{prefix}/{name}": array for name, array in arrays.items()}
+
+
+def below(prefix: str, arrays: Arrays) -> Arrays:
+    """Take the arrays whose names begin so, without it."""
+    start = f"{prefix}/"
+    return {name[len(start) :]: array for name, array in arrays.items() if name.startswith(start)}
+
+
+def arrays_of(weights: Weights) -> Arrays:
+    """Copy weights."""
+    return {name: value.detach().numpy().copy() for name, value in weights.items()}
+
+
+def weights_of(arrays: Arrays) -> Weights:
+    """Make weights of arrays; shapes are checked by `load_state_dict`."""
+    return {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+
+
+def remember(module: nn.Module, optimizer: torch.optim.Adam) -> Arrays:
+    """Weights of a module, its generators, and what its optimiser has gathered."""
+    arrays = with_prefix("weights", arrays_of(module.state_dict()))
+    for index, generator in enumerate(_generators(module)):
+        arrays[f"draws/{index}"] = generator.get_state().numpy().copy()
+    for index, parameter in enumerate(_parameters(optimizer)):
+        state = optimizer.state.get(parameter, {})
+        arrays |= with_prefix(f"adam/{index}", arrays_of(state))
+    return arrays
+
+
+def recall(module: nn.Module, optimizer: torch.optim.Adam, arrays: Arrays) -> None:
+    """Put everything back as `remember` found it."""
+    module.load_state_dict(weights_of(below("weights", arrays)))
+    for index, generator in enumerate(_generators(module)):
+        generator.set_state(torch.from_numpy(np.array(arrays[f"draws/{index}"])))
+    for index, parameter in enumerate(_parameters(optimizer)):
+        state = weights_of(below(f"adam/{index}", arrays))
+        if state:
+            optimizer.state[parameter] = state
+
+
+def _generators(module: nn.Module) -> Iterator[torch.Generator]:
+    """Generators of masks, and of the noise of plans that certify nothing, in a fixed order."""
+    for part in module.modules():
+        for owner in (part, *vars(part).values()):
+            generator = getattr(owner, "generator", None)
+            if isinstance(generator, torch.Generator):
+                yield generator
+
+
+def _parameters(optimizer: torch.optim.Adam) -> Iterator[Tensor]:
+    return (parameter for group in optimizer.param_groups for parameter in group["params"])

@@ -1,0 +1,91 @@
+"""What follows from the shared settings and public sizes, the same at both parties."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from vesper.errors import InputError
+from vesper.graph.holdings import DataHoldings
+from vesper.graph.labels import SPLITS, LabelHoldings
+from vesper.method.method import Method, Sizes
+from vesper.method.registry import find_method
+from vesper.method.settings import Config, batch_size_of
+from vesper.model.objectives import num_outputs, task_of
+from vesper.run.session import Itinerary
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How the run will go."""
+
+    config: Config
+    method: Method
+    sizes: Sizes
+    itinerary: Itinerary
+
+
+def agreement_of(config: Config, sizes: Sizes, *, num_val: int, num_test: int) -> Agreement:
+    """Find method and itinerary."""
+    method = find_method(config.run.method)
+    itinerary = Itinerary(
+        stages=method.stages(config, sizes),
+        num_train=sizes.num_train,
+        num_val=num_val,
+        num_test=num_test,
+        batch_size=batch_size_of(config.run, num_train=sizes.num_train),
+        epochs=config.run.epochs,
+        seed=config.run.seed,
+    )
+    return Agreement(config, method, sizes, itinerary)
+
+
+def agree(config: Config, data: DataHoldings, labels: LabelHoldings) -> Agreement:
+    """Agree in one process, where both sides' sizes are at hand."""
+    refuse_unusable_labels(config, labels)
+    refuse_no_features(data)
+    sizes = Sizes(
+        num_nodes=data.graph.num_nodes,
+        num_train=len(labels.rows("train")),
+        num_features=data.features.shape[1],
+        num_classes=num_outputs(config.run.task, labels.classes),
+    )
+    counts = {f"num_{split}": len(labels.rows(split)) for split in SPLITS if split != "train"}
+    return agreement_of(config, sizes, **counts)
+
+
+def refuse_no_features(data: DataHoldings) -> None:
+    """Refuse nodes that have nothing but an id."""
+    if data.features.shape[1] == 0:
+        raise InputError(
+            "data/nodes: expected at least one feature column beside 'id', found none; a column "
+            "that is 1 everywhere will do"
+        )
+
+
+def refuse_unusable_labels(config: Config, labels: LabelHoldings) -> None:
+    """Refuse labels that cannot be trained on or chosen by."""
+    for split in ("train", "val"):
+        if not len(labels.rows(split)):
+            raise InputError(
+                f"{labels.path}, column split: expected some rows with '{split}', found none; "
+                f"a fifth of the training rows will do for 'val'"
+            )
+    refuse_equal_labels(config, labels, "val")
+
+
+def refuse_equal_labels(config: Config, labels: LabelHoldings, split: str) -> None:
+    """Refuse a split on which two classes, or numbers, cannot be told apart by any model.
+
+    Raises:
+        InputError: all labels of the split are equal, and the metric would not be a number.
+    """
+    has_accuracy = num_outputs(config.run.task, labels.classes) != 2 and (
+        task_of(config.run.task, labels.classes) == "classification"
+    )
+    if len(labels.classes) < 2 or (
+        not has_accuracy and len(np.unique(labels.labels[labels.rows(split)])) < 2
+    ):
+        raise InputError(
+            f"{labels.path}, column label: expected at least two different labels among rows with "
+            f"split '{split}', found one; no metric can be computed on them"
+        )

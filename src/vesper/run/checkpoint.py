@@ -1,0 +1,94 @@
+"""Where a session can go on from: one file a side, whole or not there, replaced at each epoch.
+
+    checkpoint = position (stage, epoch, step), frames sent and received so far, arrays of the party
+
+The ledger is not in it, nor is any noise or its source: going back to a checkpoint gives no budget
+back, and releases come from the vault.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from vesper.errors import VesperError
+from vesper.party.memory import Arrays
+from vesper.transport.lasting import LastingChannel
+
+
+@dataclass(frozen=True)
+class Position:
+    """Before which epoch of which stage, and how many training steps came before."""
+
+    stage: int
+    epoch: int
+    step: int
+
+
+START = Position(0, 0, 0)
+
+
+class Checkpoints(Protocol):
+    """Remembers where a session is."""
+
+    def load(self) -> tuple[Position, Arrays] | None:
+        """Go back to the last checkpoint; None when there is none."""
+
+    def save(self, position: Position, arrays: Arrays) -> None:
+        """Make this the last checkpoint."""
+
+
+class NoCheckpoints:
+    """For sessions in one process: they begin anew."""
+
+    def load(self) -> None:
+        """Find nothing."""
+
+    def save(self, position: Position, arrays: Arrays) -> None:
+        """Keep nothing."""
+
+
+class FileCheckpoints:
+    """The last checkpoint in a file, and the channel that goes back with it."""
+
+    def __init__(self, path: Path, channel: LastingChannel) -> None:
+        self._path, self._channel = path, channel
+
+    def load(self) -> tuple[Position, Arrays] | None:
+        """Read the file and turn the channel back.
+
+        Raises:
+            VesperError: the file cannot be read.
+        """
+        if not self._path.exists():
+            return None
+        try:
+            with np.load(self._path, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+            stage, epoch, step, sent, received = (int(n) for n in arrays.pop("position"))
+        except (OSError, ValueError, KeyError, EOFError) as error:
+            raise VesperError(
+                f"{self._path}: cannot be read ({error}); restore it, or begin a new run"
+            ) from None
+        self._channel.go_back_to((sent, received))
+        return Position(stage, epoch, step), arrays
+
+    def save(self, position: Position, arrays: Arrays) -> None:
+        """Write the file, then let the channel forget what came before."""
+        where = [position.stage, position.epoch, position.step, *self._channel.counts]
+        partial = self._path.with_suffix(".partial")
+        try:
+            with partial.open("wb") as file:
+                np.savez(file, allow_pickle=False, position=np.array(where), **arrays)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, self._path)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise VesperError(
+                f"{self._path}: cannot be written ({error.strerror}); make room, then go on with "
+                f"--resume"
+            ) from None
+        self._channel.mark()

@@ -1,0 +1,226 @@
+"""One party of a run over the network, from its file to its result; goes on after a crash.
+
+state/  contract.json   approved settings          frames/, session, receipts.tsv   what crossed
+checkpoint.npz  where to go on from        releases/   the data party's, drawn once
+result/         config, result, model      lock        held while the party runs
+"""
+
+import fcntl
+import os
+import resource
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from vesper.datasets.folders import new_folder
+from vesper.errors import InputError, PeerLostError
+from vesper.graph.holdings import open_data
+from vesper.graph.labels import open_labels
+from vesper.mechanism.door import Door
+from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.vault import Vault
+from vesper.privacy.ledger import Ledger
+from vesper.progress import Progress, silent
+from vesper.protocol.messages import Farewell
+from vesper.protocol.turns import Role
+from vesper.run.agreement import Agreement, refuse_no_features
+from vesper.run.checkpoint import FileCheckpoints
+from vesper.run.contract import approved
+from vesper.run.data_end import data_end
+from vesper.run.doors import open_door
+from vesper.run.label_end import label_end
+from vesper.run.link import Link
+from vesper.run.meet import meeting_place
+from vesper.run.party_config import PartyConfig
+from vesper.run.result import SECURE, SIMULATED, DataResult, LabelResult, facts_of, write_run
+from vesper.transport.lasting import Connect, LastingChannel
+from vesper.transport.stream import Waiting
+
+UNNOTICED = 2.0
+"""Seconds of waiting that nobody needs to be told of."""
+
+Lost = Callable[[str], None]
+"""Is told why the connection was lost, each time it is."""
+
+
+def run_data_party(
+    config: PartyConfig,
+    *,
+    resume: bool = False,
+    noise: NoiseSource | None = None,
+    progress: Progress = silent,
+    lost: Lost = lambda why: None,
+) -> DataResult:
+    """Fulfil the contract as the data party.
+
+    Args:
+        config: this party's file; its contract must be approved.
+        resume: go on with the run in the state folder.
+        noise: where noise comes from; by default the operating system.
+        progress: is told how far it is, and for whom it waits.
+        lost: is told each time the connection is lost.
+
+    Raises:
+        InputError: something must be set right first; nothing was charged or sent.
+        BudgetError: the budget of the graph does not allow the run.
+        PeerError: the peer failed; `resume` goes on.
+    """
+    started, own = time.perf_counter(), config.party
+    noise = noise or NoiseSource.from_os()
+    assert own.ledger is not None
+    with (
+        _own_state(config, resume=resume) as state,
+        meeting_place(config, waiting=_waiting(config, progress)) as connect,
+    ):
+        data = open_data(own.folder, progress=progress)
+        refuse_no_features(data)
+        with (
+            closing(Ledger(own.ledger, clock=time.time)) as ledger,
+            closing(_channel(config, connect, lost)) as channel,
+        ):
+
+            def prepare(agreement: Agreement) -> tuple[Door, Agreement]:
+                promise = agreement.method.promise(agreement.config, agreement.sizes)
+                if promise.plan == "paper" and noise.is_private:
+                    agreement = _with_secret_seed(agreement, state / "seed")
+                run, vault = f"session {channel.session}", Vault(state / "releases")
+                return open_door(agreement, data.graph, ledger, noise, run=run, vault=vault)
+
+            link = Link(Role.DATA, channel)
+            outcome = data_end(
+                config.shared,
+                data,
+                link,
+                prepare=prepare,
+                checkpoints=FileCheckpoints(state / "checkpoint.npz", channel),
+                progress=progress,
+            )
+            channel.finish(patience=own.patience)
+            try:
+                link.expect(Farewell)
+            except PeerLostError as error:
+                lost(f"{error}; the run is complete on this side")
+            session = channel.session
+        promise = outcome.agreement.method.promise(config.shared, outcome.agreement.sizes)
+        result = DataResult(
+            method=config.shared.run.method,
+            seconds=time.perf_counter() - started,
+            peak_memory_bytes=_peak_memory(),
+            bytes_sent=outcome.bytes_sent,
+            session=session,
+            privacy=facts_of(promise, source=SECURE if noise.is_private else SIMULATED),
+        )
+        with new_folder(state / "result") as out:
+            write_run(out, config.shared, result, data_party=outcome.data_side.module)
+    return result
+
+
+def run_label_party(
+    config: PartyConfig,
+    *,
+    resume: bool = False,
+    progress: Progress = silent,
+    lost: Lost = lambda why: None,
+) -> LabelResult:
+    """Fulfil the contract as the label party; arguments and errors as of the data party."""
+    started, own = time.perf_counter(), config.party
+    decimals = config.shared.run.task != "classification"
+    with (
+        _own_state(config, resume=resume) as state,
+        meeting_place(config, waiting=_waiting(config, progress)) as connect,
+    ):
+        labels = open_labels(own.folder, decimals=decimals)
+        with closing(_channel(config, connect, lost)) as channel:
+            outcome = label_end(
+                config.shared,
+                labels,
+                Link(Role.LABEL, channel),
+                checkpoints=FileCheckpoints(state / "checkpoint.npz", channel),
+                progress=progress,
+            )
+            channel.finish(patience=own.patience)
+            channel.linger()
+            session = channel.session
+        promise = outcome.agreement.method.promise(config.shared, outcome.agreement.sizes)
+        best = outcome.best_stage
+        result = LabelResult(
+            method=config.shared.run.method,
+            metric=outcome.metric,
+            validation=outcome.stages[best]["validation"],
+            test=outcome.stages[best].get("test"),
+            chosen_stage=best,
+            stages=outcome.stages,
+            seconds=time.perf_counter() - started,
+            peak_memory_bytes=_peak_memory(),
+            bytes_sent=outcome.bytes_sent,
+            session=session,
+            privacy=facts_of(promise, source="at the data party"),
+        )
+        with new_folder(state / "result") as out:
+            write_run(out, config.shared, result, label_party=outcome.label_side.module)
+    return result
+
+
+def _waiting(config: PartyConfig, progress: Progress) -> Waiting:
+    """Show for whom this side waits, where, and for how long."""
+    own = config.party
+    where = f" at {own.connect}" if own.connect else f", listening at {own.listen}"
+
+    def waiting(seconds: float) -> None:
+        if seconds > UNNOTICED:
+            progress(f"waiting for {own.peer}{where}: seconds", int(seconds), 0)
+
+    return waiting
+
+
+def _channel(config: PartyConfig, connect: Connect, lost: Lost) -> LastingChannel:
+    is_data = config.party.role == "data"
+    directions = ("data>label", "label>data")
+    return LastingChannel(
+        connect,
+        config.party.state,
+        begins=is_data,
+        directions=directions if is_data else directions[::-1],
+        waits=config.party.when_lost == "wait",
+        lost=lost,
+    )
+
+
+@contextmanager
+def _own_state(config: PartyConfig, *, resume: bool) -> Iterator[Path]:
+    """Hold the state folder alone; refuse to begin over a run, or to go on without one."""
+    state = config.party.state
+    approved(state, config.shared)
+    with (state / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"{state}: another process is running this party already") from None
+        if (state / "result").exists():
+            raise InputError(f"{state}: this run is finished; its result is in {state / 'result'}")
+        begun = (state / "session").exists()
+        if begun and not resume:
+            raise InputError(
+                f"{state}: a run has begun here; go on with --resume, or name a new state folder"
+            )
+        if resume and not begun:
+            raise InputError(f"{state}: there is no run to go on with; start without --resume")
+        yield state
+
+
+def _with_secret_seed(agreement: Agreement, path: Path) -> Agreement:
+    """Noise and samples of a plan without account come from a seed that the peer must not know."""
+    if not path.exists():
+        partial = path.with_suffix(".partial")
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(str(secrets.randbelow(1 << 31)))
+        os.replace(partial, path)
+    run = agreement.config.run.model_copy(update={"seed": int(path.read_text())})
+    return replace(agreement, config=agreement.config.model_copy(update={"run": run}))
+
+
+def _peak_memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

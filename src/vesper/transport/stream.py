@@ -1,0 +1,136 @@
+"""One end of a two-way stream of chunks: whole frames, signs of life, a watch on the peer.
+
+    chunk = kind (u8), content       kind: 0 sign of life, 1 more of the frame follows, 2 its end
+
+While this end works, a thread of its own says every quarter of the patience that it is alive; the
+peer does the same. So silence for longer than the patience means that the peer is frozen, cut off
+or dead, never that it is busy.
+"""
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from time import monotonic
+
+from vesper.errors import PeerLostError, RemoteProtocolError
+
+CHUNK = 1 << 18
+LARGEST_FRAME = 1 << 30
+LINGER = 5.0
+"""Seconds that the last frames have to arrive before the stream is ended."""
+ALIVE, MORE, END = b"\0", b"\1", b"\2"
+
+Waiting = Callable[[float], None]
+"""Is told now and then, while an end waits, for how many seconds it has."""
+
+
+def unheard(seconds: float) -> None:
+    """Tell nobody."""
+
+
+class StreamChannel:
+    """Frames over chunks; whoever owns the stream feeds `arrived` and sends what `outgoing` gives.
+
+    Args:
+        peer: who is at the other end, for messages.
+        patience: seconds of silence after which the peer counts as gone.
+        cancel: ends the stream at once; called when what was sent has had time to get out.
+        waiting: is told while `receive` waits.
+    """
+
+    def __init__(
+        self,
+        *,
+        peer: str,
+        patience: float,
+        cancel: Callable[[], None],
+        waiting: Waiting = unheard,
+    ) -> None:
+        self._peer, self._patience, self._waiting = peer, patience, waiting
+        self._cancel = cancel
+        self._out: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._in: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
+        self._heard = monotonic()
+        self._closed, self._over = threading.Event(), threading.Event()
+        self._parts: list[bytes] = []
+        self._size = 0
+        threading.Thread(target=self._stay_alive, daemon=True).start()
+
+    def send(self, frame: bytes) -> None:
+        """Put a frame on the way."""
+        if self._closed.is_set():
+            raise PeerLostError(f"the connection to {self._peer} is closed")
+        view = memoryview(frame)
+        last = max(len(frame) - 1, 0) // CHUNK * CHUNK
+        for start in range(0, last, CHUNK):
+            self._out.put(MORE + view[start : start + CHUNK])
+        self._out.put(END + view[last:])
+
+    def receive(self) -> bytes:
+        """Wait for a frame; silence for longer than the patience is an error."""
+        began = monotonic()
+        while True:
+            before = monotonic()
+            pause = min(1.0, self._patience / 4)
+            try:
+                found = self._in.get(timeout=pause)
+            except queue.Empty:
+                now = monotonic()
+                if now - before > 2 * pause + 1:
+                    self._heard = now  # this process was stopped for a while: not the peer's fault
+                if now - self._heard > self._patience:
+                    self._abort()
+                    raise PeerLostError(
+                        f"{self._peer} has been silent for {now - self._heard:.0f} s "
+                        f"(patience {self._patience:g} s): it is stopped, cut off or gone"
+                    ) from None
+                self._waiting(now - began)
+                continue
+            if isinstance(found, Exception):
+                self._in.put(found)  # every later call learns it too
+                self._abort()
+                raise found
+            return found
+
+    def close(self) -> None:
+        """End the stream once what was sent has arrived, or after a moment."""
+        if not self._closed.is_set():
+            self._closed.set()
+            self._out.put(None)
+            self._over.wait(min(self._patience, LINGER))
+            self._cancel()
+
+    def _abort(self) -> None:
+        if not self._closed.is_set():
+            self._closed.set()
+            self._out.put(None)
+            self._cancel()
+
+    def arrived(self, chunk: bytes) -> None:
+        """Take a chunk from the peer; whatever is wrong with it is the peer's fault."""
+        self._heard = monotonic()
+        kind = chunk[:1]
+        if kind == ALIVE:
+            return
+        self._size += len(chunk) - 1
+        if kind not in (MORE, END) or self._size > LARGEST_FRAME:
+            self.ended(RemoteProtocolError(f"{self._peer} sent bytes that are no part of a frame"))
+            return
+        self._parts.append(chunk[1:])
+        if kind == END:
+            self._in.put(b"".join(self._parts) if len(self._parts) > 1 else self._parts[0])
+            self._parts, self._size = [], 0
+
+    def ended(self, why: Exception) -> None:
+        """Take note that nothing more will come."""
+        self._over.set()
+        self._in.put(why)
+
+    def outgoing(self) -> Iterator[bytes]:
+        """Give chunks to send until the channel is closed."""
+        while (chunk := self._out.get()) is not None:
+            yield chunk
+
+    def _stay_alive(self) -> None:
+        while not self._closed.wait(self._patience / 4):
+            self._out.put(ALIVE)

@@ -1,0 +1,40 @@
+"""What a benchmark prints is what it keeps, and what was timed is what is told."""
+
+from pathlib import Path
+
+import pytest
+from benchmarks.page import command, options, publish, shrunk
+from benchmarks.timing import Timed
+
+
+def test_a_page_is_printed_and_kept_only_where_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program, kept = tmp_path / "speed.py", tmp_path / "speed.md"
+    publish("# Speed", str(program), write=False)
+    assert not kept.exists()
+    publish("# Speed", str(program), write=True)
+    assert kept.read_text() == "# Speed"
+    assert capsys.readouterr().out == "# Speed\n# Speed\n"
+
+
+def test_the_command_is_the_one_that_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["ignored", "--small", "--turns", "3"])
+    assert command("somewhere/speed.py") == "python -m benchmarks.speed --small --turns 3"
+
+
+def test_everybody_can_be_small_and_written() -> None:
+    parser = options("How fast.\n\nVery.", small="few turns")
+    assert parser.description == "How fast."
+    asked = parser.parse_args(["--small"])
+    assert (asked.small, asked.write) == (True, False)
+    assert shrunk({"large": (1000, 5000)}) == {"large / 50": (20, 100)}
+
+
+def test_a_clock_counts_turns_and_gives_back_what_was_made() -> None:
+    timed = Timed()
+    assert [timed.clock(lambda: sum(range(1000))) for _ in range(3)] == [499_500] * 3
+    assert len(timed.wall) == len(timed.cpu) == 3
+    assert 0 < timed.best() <= timed.median()
+    slower = Timed(wall=[3 * timed.best()], cpu=[1.0])
+    assert timed.faster_than(slower, digits=2).startswith("3.00 x / ")
