@@ -1,8 +1,12 @@
-"""Shared by all tests: hypothesis profiles, and where the public graphs are."""
+"""Shared by all tests: hypothesis profiles, the public graphs, party folders, and tampering."""
 
 import os
+import sqlite3
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import settings
 
@@ -19,3 +23,90 @@ def public_graphs() -> Path:
     if not PUBLIC_GRAPHS.is_dir():
         pytest.skip("needs the public graphs in ../shared/data, which are not on this machine")
     return PUBLIC_GRAPHS
+
+
+@pytest.fixture(scope="session")
+def write_folders() -> Callable[..., Path]:
+    """Write party folders below a root: tables as columns, labels only where given."""
+
+    def write(root: Path, **tables: Mapping[str, object]) -> Path:
+        for name, columns in tables.items():
+            path = root / ("label" if name == "labels" else "data") / f"{name}.parquet"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pq.write_table(pa.table(dict(columns)), path)
+        return root
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def tamper() -> Callable[..., None]:
+    """Change a ledger behind its back, as who has every right to the file but not the key."""
+
+    def change(ledger: Path, statement: str, *values: object) -> None:
+        database = sqlite3.connect(ledger)
+        for trigger in ("entries_stay", "entries_last"):
+            database.execute(f"DROP TRIGGER IF EXISTS {trigger}")
+        database.execute(statement, values)
+        database.commit()
+        database.close()
+
+    return change
+
+
+class Institutions:
+    """Two party folders with settings and certificates, as the set-up verbs make them."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.data, self.label = root, root / "platform", root / "bank"
+
+    @property
+    def settings(self) -> tuple[Path, Path]:
+        """TOML files of data and label party."""
+        return self.data / "data.toml", self.label / "label.toml"
+
+    def change(self, old: str, new: str) -> None:
+        """Replace a text in both files."""
+        for path in self.settings:
+            path.write_text(path.read_text().replace(old, new))
+
+
+@pytest.fixture
+def institutions(tmp_path: Path) -> Institutions:
+    """A platform and a bank: sixty nodes in a ring, all labelled; a free port on loopback."""
+    import socket
+    from datetime import UTC, datetime
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    from vesper.run.identity.authority import make_authority, sign
+    from vesper.run.identity.request import make_request
+    from vesper.run.init_file import write_init_file
+
+    both = Institutions(tmp_path / "institutions")
+    (both.data / "data").mkdir(parents=True)
+    (both.label / "label").mkdir(parents=True)
+    nodes = {"id": range(60), "age": [float(k % 7) for k in range(60)]}
+    pq.write_table(pa.table(nodes), both.data / "data" / "nodes.parquet")
+    edges = {"src": range(60), "dst": [(k + 1) % 60 for k in range(60)]}
+    pq.write_table(pa.table(edges), both.data / "data" / "edges.parquet")
+    splits = [("train", "val", "test")[k % 3] for k in range(60)]
+    labels = {"id": range(60), "label": [k // 3 % 2 for k in range(60)], "split": splits}
+    pq.write_table(pa.table(labels), both.label / "label" / "labels.parquet")
+    now = datetime.now(UTC)
+    authority = make_authority(both.root / "authority", name="tests", now=now)
+    pem = authority.certificate.public_bytes(Encoding.PEM)
+    for folder in (both.data, both.label):
+        request = make_request(folder.name, [], folder / "tls")[2]
+        certificate = sign(authority, request, days=2, now=now)
+        (folder / "tls" / f"{folder.name}.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
+        (folder / "tls" / "authority.pem").write_bytes(pem)
+    write_init_file(both.settings[0], "data")
+    write_init_file(both.settings[1], "label")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    for host in ("0.0.0.0:7101", "platform.example:7101"):
+        both.change(host, f"127.0.0.1:{port}")
+    return both

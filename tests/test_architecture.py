@@ -99,10 +99,12 @@ PUBLIC_MECHANISM = {  # what layers above may import, and why it is safe to hand
     "fingerprint": "the keyed name of a graph, for the ledger",
     "grid": "messages on the grid: no graph in it",
     "label_response": "labels by randomised response: no graph in it",
+    "likelihood": "how likely an edge is after a release, for those who hold all others",
     "noise": "the only source of noise",
     "perturbed_graph": "a graph of noisy edges, for baselines",
     "release": "needs a receipt",
     "sampled": "layers of the paper's plan, never shown as certified",
+    "watched_door": "the graph behind its door, and a note of what came out",
 }
 
 PUBLIC_GRAPH = {  # tables and types; samplers, subgraphs and relations stay below
@@ -116,6 +118,12 @@ PUBLIC_GRAPH = {  # tables and types; samplers, subgraphs and relations stay bel
     "source": "tables",
     "summary": "for the owner's eyes; `summarize` has its own rule",
 }
+
+
+JUDGES = {"audit", "attack"}
+"""Packages that hold the truth, to score guesses of it."""
+
+FOR_JUDGES = {"vesper.graph.pairs", "vesper.graph.relation"}
 
 
 def tells_edges(tree: ast.AST) -> list[str]:
@@ -164,7 +172,10 @@ def test_edges_have_one_door(path: Path) -> None:
 
 @above
 def test_only_public_modules_of_mechanism_and_graph_are_imported_above(path: Path) -> None:
-    assert inside_imports(ast.parse(path.read_text())) == []
+    inside = inside_imports(ast.parse(path.read_text()))
+    if path.relative_to(SOURCE).parts[0] in JUDGES:
+        inside = [name for name in inside if ".".join(name.split(".")[:3]) not in FOR_JUDGES]
+    assert inside == []
 
 
 @above

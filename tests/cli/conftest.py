@@ -1,6 +1,8 @@
-"""A terminal for tests of the command line."""
+"""A terminal for tests of the command line, and folders for it."""
 
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -26,3 +28,13 @@ class Terminal:
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
     return Terminal(monkeypatch, capsys)
+
+
+@pytest.fixture
+def ring(tmp_path: Path, write_folders: Callable[..., Path]) -> Path:
+    """A ring of 400 nodes, and ten without a neighbour; no labels."""
+    return write_folders(
+        tmp_path,
+        nodes={"id": range(410), "f": [0.0] * 410},
+        edges={"src": range(400), "dst": [(k + 1) % 400 for k in range(400)]},
+    )

@@ -5,11 +5,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from vesper.version import VERSION
@@ -19,17 +18,14 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def folders(tmp_path: Path) -> Path:
-    root = tmp_path / "folders"
-    (root / "data").mkdir(parents=True)
-    (root / "label").mkdir()
-    nodes = {"id": [1, 2, 3, 4], "age": [1.0, 2.0, 3.0, 4.0]}
-    pq.write_table(pa.table(nodes), root / "data" / "nodes.parquet")
-    edges = {"src": [1, 2, 2, 3], "dst": [2, 1, 2, 1]}
-    pq.write_table(pa.table(edges), root / "data" / "edges.parquet")
-    labels = {"id": [1, 2, 3, 4], "label": [0, 1, 2, 1], "split": ["train", "train", "val", "test"]}
-    pq.write_table(pa.table(labels), root / "label" / "labels.parquet")
-    return root
+def folders(tmp_path: Path, write_folders: Callable[..., Path]) -> Path:
+    ids, splits = [1, 2, 3, 4], ["train", "train", "val", "test"]
+    return write_folders(
+        tmp_path / "folders",
+        nodes={"id": ids, "age": [1.0, 2.0, 3.0, 4.0]},
+        edges={"src": [1, 2, 2, 3], "dst": [2, 1, 2, 1]},
+        labels={"id": ids, "label": [0, 1, 2, 1], "split": splits},
+    )
 
 
 def test_version_help_and_module(terminal: "Terminal") -> None:
@@ -62,9 +58,10 @@ def test_check_counts(terminal: "Terminal", folders: Path) -> None:
     assert json.loads(terminal.out)["classes"] is None
 
 
-def test_wrong_input_is_one_message_and_exit_code_2(terminal: "Terminal", folders: Path) -> None:
-    bad = {"src": [1, 77], "dst": [2, 2]}
-    pq.write_table(pa.table(bad), folders / "data" / "edges.parquet")
+def test_wrong_input_is_one_message_and_exit_code_2(
+    terminal: "Terminal", folders: Path, write_folders: Callable[..., Path]
+) -> None:
+    write_folders(folders, edges={"src": [1, 77], "dst": [2, 2]})
     assert terminal.run("data", "check", folders) == 2
     message = [line for line in terminal.err.splitlines() if line.startswith("vesper: ")]
     assert len(message) == 1

@@ -3,11 +3,10 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 if TYPE_CHECKING:
@@ -15,19 +14,15 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def folders(tmp_path: Path) -> Path:
+def folders(tmp_path: Path, write_folders: Callable[..., Path]) -> Path:
     """A ring of 60 nodes with labels."""
-    root = tmp_path / "folders"
-    (root / "data").mkdir(parents=True)
-    (root / "label").mkdir()
-    nodes = {"id": range(60), "age": [float(k % 7) for k in range(60)]}
-    pq.write_table(pa.table(nodes), root / "data" / "nodes.parquet")
-    edges = {"src": range(60), "dst": [(k + 1) % 60 for k in range(60)]}
-    pq.write_table(pa.table(edges), root / "data" / "edges.parquet")
-    splits = [("train", "val", "test")[k % 3] for k in range(60)]
-    labels = {"id": range(60), "label": [k // 3 % 2 for k in range(60)], "split": splits}
-    pq.write_table(pa.table(labels), root / "label" / "labels.parquet")
-    return root
+    ids, splits = range(60), ["train", "val", "test"] * 20
+    return write_folders(
+        tmp_path / "folders",
+        nodes={"id": ids, "age": [float(k % 7) for k in ids]},
+        edges={"src": ids, "dst": [(k + 1) % 60 for k in ids]},
+        labels={"id": ids, "label": [k // 3 % 2 for k in ids], "split": splits},
+    )
 
 
 def test_release_then_verify(terminal: "Terminal", folders: Path) -> None:

@@ -1,34 +1,33 @@
 """`vesper report`: a page about a run folder."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+import pytest
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Terminal
 
 
-def make_folders(root: Path) -> None:
+@pytest.fixture
+def folders(tmp_path: Path, write_folders: Callable[..., Path]) -> Path:
     """A ring of 60 nodes, two classes."""
-    (root / "data").mkdir(parents=True)
-    (root / "label").mkdir()
     ids = np.arange(60)
-    pq.write_table(pa.table({"id": ids, "x": ids % 7 * 1.0}), root / "data" / "nodes.parquet")
-    edges = {"src": ids, "dst": (ids + 2) % 60}
-    pq.write_table(pa.table(edges), root / "data" / "edges.parquet")
     splits = ["train"] * 30 + ["val"] * 15 + ["test"] * 15
-    labels = {"id": ids, "label": ids % 2, "split": splits}
-    pq.write_table(pa.table(labels), root / "label" / "labels.parquet")
+    return write_folders(
+        tmp_path / "folders",
+        nodes={"id": ids, "x": ids % 7 * 1.0},
+        edges={"src": ids, "dst": (ids + 2) % 60},
+        labels={"id": ids, "label": ids % 2, "split": splits},
+    )
 
 
-def test_a_page_about_a_run(terminal: "Terminal", tmp_path: Path) -> None:
-    make_folders(tmp_path / "folders")
+def test_a_page_about_a_run(terminal: "Terminal", folders: Path, tmp_path: Path) -> None:
     run, page = tmp_path / "run", tmp_path / "page.html"
-    arguments = ["--data", tmp_path / "folders", "--out", run, "--set", "epochs=1", "--seed", 3]
+    arguments = ["--data", folders, "--out", run, "--set", "epochs=1", "--seed", 3]
     assert terminal.run("simulate", *arguments) == 0
     assert terminal.run("report", run, "--out", page) == 0
     assert "Not private" in terminal.out

@@ -1,11 +1,10 @@
 """`vesper simulate` with input that cannot be used: one message, its exit code, nothing left."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import vesper.run.simulate
@@ -13,25 +12,25 @@ import vesper.run.simulate
 NUM_NODES = 60
 
 
+SPLITS = [("train", "val", "test")[k // 2 % 3] for k in range(NUM_NODES)]
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, write_folders: Callable[..., Path]) -> Path:
     """Sixty nodes, two classes, twenty nodes a split."""
     rng = np.random.default_rng(0)
-    (tmp_path / "in" / "data").mkdir(parents=True)
-    (tmp_path / "in" / "label").mkdir()
-    ids = np.arange(NUM_NODES)
-    nodes = {"id": ids, "f0": rng.normal(size=NUM_NODES), "f1": rng.normal(size=NUM_NODES)}
-    pq.write_table(pa.table(nodes), tmp_path / "in" / "data" / "nodes.parquet")
-    edges = {"src": rng.integers(0, 60, size=90), "dst": rng.integers(0, 60, size=90)}
-    pq.write_table(pa.table(edges), tmp_path / "in" / "data" / "edges.parquet")
-    write_labels(tmp_path / "in", [("train", "val", "test")[k // 2 % 3] for k in range(NUM_NODES)])
-    return tmp_path / "in"
+    features = {f"f{k}": rng.normal(size=NUM_NODES) for k in range(2)}
+    return write_folders(
+        tmp_path / "in",
+        nodes={"id": range(NUM_NODES), **features},
+        edges={"src": rng.integers(0, 60, size=90), "dst": rng.integers(0, 60, size=90)},
+        labels=labels_of(SPLITS),
+    )
 
 
-def write_labels(folder: Path, splits: list[str], *, only_zero_in: str = "") -> None:
+def labels_of(splits: list[str], *, only_zero_in: str = "") -> dict[str, object]:
     labels = [0 if split == only_zero_in else k % 2 for k, split in enumerate(splits)]
-    table = {"id": np.arange(NUM_NODES), "label": labels, "split": splits}
-    pq.write_table(pa.table(table), folder / "label" / "labels.parquet")
+    return {"id": range(NUM_NODES), "label": labels, "split": splits}
 
 
 @pytest.mark.parametrize(
@@ -53,23 +52,26 @@ def test_settings_out_of_reach(
 
 
 @pytest.mark.parametrize("missing", ["train", "val", "test"])
-def test_a_split_without_rows(terminal: Any, folder: Path, tmp_path: Path, missing: str) -> None:
+def test_a_split_without_rows(
+    terminal: Any, folder: Path, tmp_path: Path, write_folders: Any, missing: str
+) -> None:
     rest = [split for split in ("train", "val", "test") if split != missing]
-    write_labels(folder, [rest[k // 2 % 2] for k in range(NUM_NODES)])
+    write_folders(folder, labels=labels_of([rest[k // 2 % 2] for k in range(NUM_NODES)]))
     assert terminal.run("simulate", "--data", folder, "--out", tmp_path / "run") == 2
     assert f"labels.parquet, column split: expected some rows with '{missing}'" in terminal.err
 
 
 @pytest.mark.parametrize("split", ["val", "test"])
-def test_a_split_with_one_class(terminal: Any, folder: Path, tmp_path: Path, split: str) -> None:
-    splits = [("train", "val", "test")[k // 2 % 3] for k in range(NUM_NODES)]
-    write_labels(folder, splits, only_zero_in=split)
+def test_a_split_with_one_class(
+    terminal: Any, folder: Path, tmp_path: Path, write_folders: Any, split: str
+) -> None:
+    write_folders(folder, labels=labels_of(SPLITS, only_zero_in=split))
     assert terminal.run("simulate", "--data", folder, "--out", tmp_path / "run") == 2
     assert f"two different labels among rows with split '{split}', found one" in terminal.err
 
 
-def test_no_features(terminal: Any, folder: Path, tmp_path: Path) -> None:
-    pq.write_table(pa.table({"id": np.arange(NUM_NODES)}), folder / "data" / "nodes.parquet")
+def test_no_features(terminal: Any, folder: Path, tmp_path: Path, write_folders: Any) -> None:
+    write_folders(folder, nodes={"id": range(NUM_NODES)})
     assert terminal.run("simulate", "--data", folder, "--out", tmp_path / "run") == 2
     assert "expected at least one feature column" in terminal.err
 

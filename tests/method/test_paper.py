@@ -1,11 +1,10 @@
 """The paper's plan and the networks without privacy: claims, noise, what they have in common."""
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import torch
 
@@ -31,21 +30,20 @@ def config_of(method: str, **settings: object) -> Config:
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folders(tmp_path_factory: pytest.TempPathFactory, write_folders: Callable[..., Path]) -> Path:
     """200 nodes, three communities, six neighbours each."""
-    root, rng, n = tmp_path_factory.mktemp("small"), np.random.default_rng(0), 200
+    rng, n = np.random.default_rng(0), 200
     labels = np.arange(n) % 3
     src = rng.integers(0, n, size=3 * n)
     dst = rng.integers(0, n // 3, size=3 * n) * 3 + labels[src]
-    for party in ("data", "label"):
-        (root / party).mkdir()
     columns = {f"f{k}": rng.normal(size=n).astype(np.float32) for k in range(3)}
-    pq.write_table(pa.table({"id": np.arange(n), **columns}), root / "data" / "nodes.parquet")
-    pq.write_table(pa.table({"src": src, "dst": dst}), root / "data" / "edges.parquet")
     splits = rng.permutation(["train"] * 100 + ["val"] * 50 + ["test"] * 50)
-    table = {"id": np.arange(n), "label": labels, "split": splits}
-    pq.write_table(pa.table(table), root / "label" / "labels.parquet")
-    return root
+    return write_folders(
+        tmp_path_factory.mktemp("small"),
+        nodes={"id": np.arange(n), **columns},
+        edges={"src": src, "dst": dst},
+        labels={"id": np.arange(n), "label": labels, "split": splits},
+    )
 
 
 def weights_of(run: Path) -> dict[str, np.ndarray]:

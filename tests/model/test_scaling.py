@@ -1,7 +1,7 @@
 import numpy as np
 import torch
 
-from vesper.model.scaling import KNOTS, LIMIT, Inputs, Scaling
+from vesper.model.scaling import BINNED_UP_TO, BINS, KNOTS, LIMIT, Inputs, Scaling
 
 
 def scaled(features: np.ndarray[tuple[int, int], np.dtype[np.float32]]) -> torch.Tensor:
@@ -13,7 +13,7 @@ def test_standardised_and_ranked_side_by_side() -> None:
     rng = np.random.default_rng(0)
     features = np.stack([rng.normal(3, 2, 5000), np.exp(3 * rng.normal(size=5000))], axis=1)
     out = scaled(features.astype(np.float32))
-    assert out.shape == (5000, 4)
+    assert out.shape == (5000, (2 + BINS) * 2)
     assert abs(float(out[:, 0].mean())) < 0.02
     assert abs(float(out[:, 0].std()) - 1) < 0.02
     assert float(out[:, 1].max()) == LIMIT  # a heavy tail is cut
@@ -48,3 +48,31 @@ def test_inputs_are_the_same_kept_or_made_anew() -> None:
     kept, anew = Inputs(features, scaling), Inputs(features, scaling, most_bytes=0)
     assert torch.equal(kept.of(nodes), anew.of(nodes))
     assert torch.equal(kept.of(nodes), scaling(torch.from_numpy(features[nodes])))
+
+
+def test_few_features_are_binned_and_many_are_not() -> None:
+    features = np.random.default_rng(0).normal(size=(50, BINNED_UP_TO + 1)).astype(np.float32)
+    assert scaled(features).shape[1] == 2 * (BINNED_UP_TO + 1)
+    assert scaled(features[:, 1:]).shape[1] == (2 + BINS) * BINNED_UP_TO
+    assert Scaling(features[:, :3], bins=0).width == 6
+
+
+def test_a_value_is_above_some_bins_inside_one_and_below_the_rest() -> None:
+    features = np.arange(4096, dtype=np.float32)[:, None]
+    binned = scaled(features)[:, 2:]  # (4096, BINS), bins of 256 values
+    assert bool((binned[:, 1:] <= binned[:, :-1]).all())
+    assert bool((binned.diff(dim=0) >= 0).all())
+    inside = (binned.abs() < 1).sum(dim=1)
+    assert inside.max() == 1
+    middle = binned[4096 // 2 + 100]
+    assert middle[: BINS // 2].min() == 1
+    assert middle[BINS // 2 + 1 :].max() == -1
+
+
+def test_bins_of_a_feature_with_two_values_are_steps() -> None:
+    features = np.zeros((1000, 1), dtype=np.float32)
+    features[:500] = 1
+    binned = scaled(features)[:, 2:]
+    assert sorted(set(binned.flatten().tolist())) == [-1, 1]
+    assert bool((binned[0] >= binned[-1]).all())
+    assert bool((binned[0] > binned[-1]).any())

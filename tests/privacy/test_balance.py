@@ -1,7 +1,10 @@
-"""Claim L-FILTER with counts before releases: exact integration of adaptive observers."""
+"""Claim L-FILTER with counts before releases: exact integration of adaptive observers.
+
+What an observer reaches who chooses after every answer.
+"""
 
 import math
-from fractions import Fraction
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,39 +13,21 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from vesper.errors import BudgetError, InputError
-from vesper.privacy.balance import Balance, Overdrawn
+from vesper.privacy.balance import Balance
 from vesper.privacy.budget import Budget
-from vesper.privacy.events import ClippedRelease, Event, GaussianRelease, PureRelease
-from vesper.privacy.gaussian import delta_of, epsilon_of, mu_of
-from vesper.privacy.ledger_reader import Entry
-from vesper.privacy.participation import noise_std_for
-from vesper.privacy.receivers import encode
-from vesper.privacy.relation import NodeRelation
+from vesper.privacy.events import PureRelease
+from vesper.privacy.gaussian import epsilon_of, mu_of
 
 Floats = NDArray[np.float64]
-BUDGET = Budget(epsilon=1.0, delta=1e-6)
-EVERYONE = encode(None, 3)
+Charge = Callable[..., Balance]
 
 
-def balance(budget: Budget | None = BUDGET) -> Balance:
-    return Balance("g", num_nodes=3, budget=budget)
-
-
-def charged(account: Balance, event: Event, times: int = 1) -> Balance:
-    """Charge as an account does, without a file."""
-    for _ in range(times):
-        account.refuse_what_does_not_fit(event, EVERYONE)
-        facts = dict(event.facts)
-        account.book(Entry(account.releases + 1, 0.0, "g", "r", facts, event.cost, EVERYONE))
-    return account
-
-
-def count(epsilon: float) -> PureRelease:
-    return PureRelease(epsilon=epsilon, what="counts")
-
-
-# The claim: what an observer reaches who chooses after every answer.
+def after_a_count(charged: Charge, budget: Budget, *, pure: float) -> float:
+    """The mu that releases may have together after a count of epsilon `pure`."""
+    balance = Balance("g", num_nodes=3, budget=budget)
+    charged(balance, PureRelease(epsilon=pure, what="counts"))
+    assert balance.left_mu_squared is not None
+    return math.sqrt(2 * balance.left_mu_squared)
 
 
 def gaussian_delta(mu: Floats, epsilon: Floats) -> Floats:
@@ -66,22 +51,19 @@ def coin_delta(pure: float, epsilon: Floats) -> Floats:
     epsilon=st.floats(0.2, 6),
 )
 def test_counts_before_releases_keep_the_budget(
-    pure: float, after_yes: float, after_no: float, epsilon: float
+    charged: Charge, pure: float, after_yes: float, after_no: float, epsilon: float
 ) -> None:
     budget = Budget(epsilon=epsilon, delta=1e-3)
-    account = charged(balance(budget), count(pure * epsilon))
-    assert account.left_mu_squared is not None
-    mu = math.sqrt(2 * account.left_mu_squared)
+    mu = after_a_count(charged, budget, pure=pure * epsilon)
     keep = 1 / (1 + math.exp(-pure * epsilon))
     losses = np.array([pure, -pure]) * epsilon
     reached = gaussian_delta(mu * np.array([after_yes, after_no]), epsilon - losses)
     assert float(np.array([keep, 1 - keep]) @ reached) <= budget.delta * (1 + 1e-9)
 
 
-def test_two_percent_more_after_a_count_is_caught() -> None:
-    account = charged(balance(Budget(epsilon=6.0, delta=1e-3)), count(5.0))
-    assert account.left_mu_squared is not None
-    mu = np.array([1.02 * math.sqrt(2 * account.left_mu_squared)])
+def test_two_percent_more_after_a_count_is_caught(charged: Charge) -> None:
+    allowed = after_a_count(charged, Budget(epsilon=6.0, delta=1e-3), pure=5.0)
+    mu = np.array([1.02 * allowed])
     keep = 1 / (1 + math.exp(-5.0))
     assert keep * float(gaussian_delta(mu, np.array([1.0]))[0]) > 1e-3
 
@@ -115,147 +97,3 @@ def test_after_a_release_a_count_cannot_be_taken_as_a_difference(epsilon: float)
     for first in (0.1, 0.3, 0.5, 0.7, 0.9):
         reached = count_or_release(epsilon, 1e-3, first=first, plain=False)
         assert reached <= 1e-3 * (1 + 1e-4)  # the rule in use keeps it
-
-
-# What the rule is worth, and that it is the one in use.
-
-
-def test_a_count_of_a_tenth_costs_a_tenth() -> None:
-    account = charged(balance(), count(0.1))
-    assert account.spent_epsilon() == pytest.approx(0.1, abs=1e-15)
-    assert account.left_epsilon() == pytest.approx(0.9, rel=1e-6)
-    noise_std = account.noise_std_for(releases=2)
-    alone = noise_std_for(budget=Budget(epsilon=0.9, delta=1e-6), releases=2)
-    assert noise_std == pytest.approx(alone, rel=1e-9)
-    charged(account, GaussianRelease(noise_std=noise_std), times=2)
-    assert 0.999 <= account.spent_epsilon() <= 1
-    assert account.left_epsilon() == pytest.approx(0, abs=1e-6)
-
-
-def test_counts_alone_use_the_whole_budget_and_no_more() -> None:
-    account = charged(balance(), count(0.25), times=4)
-    assert account.spent_epsilon() == 1
-    assert account.fits(count(0.25)) == 0
-    with pytest.raises(BudgetError, match=r"(?s)\(epsilon\).*Remaining:  0\n"):
-        charged(account, count(1e-9))
-    with pytest.raises(BudgetError, match="mu"):
-        charged(account, GaussianRelease(noise_std=1024.0))
-
-
-def test_a_count_after_a_release_is_charged_its_mu() -> None:
-    release = GaussianRelease(noise_std=1000.0)
-    account = charged(balance(), release)
-    before = account.spent_mu_squared
-    charged(account, count(0.05))
-    assert account.pure == 0
-    assert account.spent_mu_squared - before == pytest.approx(count(0.05).cost, rel=1e-9)
-    assert account.fits(count(0.9)) == 0
-
-
-def test_what_is_left_is_what_one_more_release_can_have() -> None:
-    release = GaussianRelease(noise_std=noise_std_for(budget=BUDGET, releases=2))
-    account = charged(balance(), release)
-    left = account.left_epsilon()
-    assert left is not None
-    assert left > 1.2 * (1 - account.spent_epsilon())  # a plain difference says far too little
-    largest = noise_std_for(budget=Budget(epsilon=left * 0.9999, delta=1e-6), releases=1)
-    charged(account, GaussianRelease(noise_std=largest))
-    assert account.left_epsilon() == pytest.approx(0, abs=1e-2)
-    assert account.spent_epsilon() <= 1
-
-
-@given(
-    epsilon=st.floats(1e-3, 50),
-    releases=st.integers(1, 40),
-    delta=st.sampled_from([1e-5, 1e-9, 1e-12]),
-)
-def test_planned_releases_fit_exactly_at_any_scale(
-    epsilon: float, releases: int, delta: float
-) -> None:
-    budget = Budget(epsilon=epsilon, delta=delta)
-    account = balance(budget)
-    noise_std = noise_std_for(budget=budget, releases=releases)
-    if not 1 / 256 <= noise_std <= 1024:
-        return
-    event = GaussianRelease(noise_std=noise_std)
-    assert account.fits(event) == releases
-    charged(account, event, times=releases)
-    assert account.fits(event) == 0
-    assert 0.999 * epsilon <= account.spent_epsilon() <= epsilon
-
-
-def test_a_unit_is_a_tiny_part_of_the_cap_however_small_the_budget() -> None:
-    for epsilon in (1e-6, 1.0, 1e6):
-        account = balance(Budget(epsilon=epsilon, delta=1e-9))
-        assert 2**61 <= account._cap.units <= 2**62
-        assert (
-            account._cap.units / account._cap.unit
-            <= Fraction(mu_of(epsilon=epsilon, delta=1e-9)) ** 2 / 2
-        )
-
-
-@given(noise_std=st.floats(20, 1000), shift=st.floats(1e-12, 1))
-def test_charges_are_rounded_up_to_whole_units(noise_std: float, shift: float) -> None:
-    event = GaussianRelease(noise_std=noise_std, endpoint_shift=shift)
-    account = charged(balance(), event)
-    exact = Fraction(event.cost) * account._cap.unit
-    assert exact <= int(account.spent[0]) < exact + 1
-    charged(account, GaussianRelease(noise_std=noise_std, endpoint_shift=1e-200))
-    assert int(account.spent[0]) > exact  # even what is far below a unit
-
-
-def test_without_a_budget_everything_is_counted_and_nothing_is_left_to_say() -> None:
-    account = charged(charged(balance(None), count(0.5)), GaussianRelease(noise_std=10.0))
-    alone = epsilon_of(mu=math.sqrt(2) / 10, delta=1e-6)
-    assert account.spent_epsilon() == pytest.approx(0.5 + alone, rel=1e-6)
-    assert account.left_epsilon() is None
-    with pytest.raises(InputError, match="one without"):
-        account.noise_std_for(releases=1)
-
-
-def test_a_count_is_charged_to_everyone() -> None:
-    with pytest.raises(InputError, match="every node"):
-        balance().refuse_what_does_not_fit(count(0.1), encode(np.array([1]), 3))
-
-
-def test_entries_that_cannot_have_been_admitted_are_not_booked() -> None:
-    facts = dict(count(2.0).facts)
-    with pytest.raises(Overdrawn):
-        balance().book(Entry(7, 0.0, "g", "r", facts, 1.0, EVERYONE))
-    facts["epsilon"] = -1.0
-    with pytest.raises(Overdrawn):
-        balance().book(Entry(7, 0.0, "g", "r", facts, 1.0, EVERYONE))
-    with pytest.raises(Overdrawn):
-        balance().book(Entry(7, 0.0, "g", "r", {"kind": "x"}, 1.0, EVERYONE))
-
-
-# The node relation.
-
-NODE = NodeRelation(max_degree=16, row_norm=4.0)
-
-
-def test_a_node_pays_for_all_rows_it_moves() -> None:
-    account = Balance("g", num_nodes=3, budget=BUDGET, relation=NODE)
-    noise_std = account.noise_std_for(releases=2)
-    edge = noise_std_for(budget=BUDGET, releases=2)
-    assert noise_std == pytest.approx(edge * math.sqrt((16 + 4.0**2) / 2), rel=1e-9)
-    charged(account, ClippedRelease(noise_std=noise_std, row_norm=4.0), times=2)
-    # All 16 neighbours and the node itself received both: a Gaussian mechanism of this mu.
-    mu = math.sqrt(2 * (16 * 1 + 4.0**2)) / noise_std
-    assert 0.999e-6 <= delta_of(mu=mu, epsilon=account.spent_epsilon()) <= 1.001e-6
-    assert 0.999 <= account.spent_epsilon() <= 1
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        GaussianRelease(noise_std=100.0),  # its own row may move by 16, not by 4
-        ClippedRelease(noise_std=100.0, row_norm=4.1),
-        count(0.1),  # proved for one edge
-    ],
-)
-def test_events_proved_for_one_edge_only_are_refused(event: Event) -> None:
-    account = Balance("g", num_nodes=3, budget=BUDGET, relation=NODE)
-    with pytest.raises(InputError, match="NodeRelation"):
-        charged(account, event)
-    charged(balance(), ClippedRelease(noise_std=100.0, row_norm=4.1))  # fine for one edge

@@ -1,46 +1,29 @@
+"""Files that are no ledger, and ledgers that may only be read."""
+
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from vesper.errors import InputError
 from vesper.privacy.ledger import Ledger
 from vesper.privacy.ledger_file import FORMAT, open_to_read
-from vesper.privacy.ledger_reader import LedgerReader
+
+if TYPE_CHECKING:
+    from tests.privacy.conftest import LedgerFolder
 
 
-def opened(folder: Path) -> Ledger:
-    return Ledger(folder / "ledger.sqlite", clock=lambda: 12.5)
-
-
-def shown(folder: Path) -> LedgerReader:
-    return open_to_read(folder / "ledger.sqlite")
-
-
-def written(folder: Path, entries: int = 2) -> Ledger:
-    """A ledger with its key entry and so many more."""
-    ledger = opened(folder)
-    for k in range(entries):
-        with ledger.transaction():
-            ledger.append(graph="g", run="r", facts={"kind": "x", "k": k}, cost=k, who=b"A")
-    return ledger
-
-
-def raw(folder: Path) -> sqlite3.Connection:
-    """Somebody else's connection: no settings of ours hold on it."""
-    return sqlite3.connect(folder / "ledger.sqlite")
-
-
-def test_files_that_are_no_ledger(tmp_path: Path) -> None:
-    (tmp_path / "ledger.sqlite").write_text("hello, I am no database, but I am long enough" * 50)
+def test_files_that_are_no_ledger(folder: "LedgerFolder", tmp_path: Path) -> None:
+    folder.path.write_text("hello, I am no database, but I am long enough" * 50)
     with pytest.raises(InputError, match="cannot be used as a ledger"):
-        opened(tmp_path)
+        folder.opened()
     with pytest.raises(InputError, match="something else"):
-        shown(tmp_path)
+        folder.shown()
     with pytest.raises(InputError, match="expected a ledger, found no file"):
         open_to_read(tmp_path / "none.sqlite")
     with pytest.raises(InputError, match="cannot be used as a ledger"):
@@ -67,14 +50,14 @@ def test_other_databases_are_not_touched(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_another_format_is_refused_by_name(tmp_path: Path) -> None:
-    written(tmp_path).close()
-    database = raw(tmp_path)
+def test_another_format_is_refused_by_name(folder: "LedgerFolder", tmp_path: Path) -> None:
+    folder.written().close()
+    database = folder.raw()
     database.execute(f"PRAGMA user_version = {FORMAT + 1}")
     database.close()
-    for way in (opened, shown):
+    for way in (folder.opened, folder.shown):
         with pytest.raises(InputError, match=f"found format {FORMAT + 1}"):
-            way(tmp_path)
+            way()
 
 
 @contextmanager
@@ -97,23 +80,26 @@ def without_the_right_to_write(folder: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("left", ["closed", "open", "killed"])
-def test_an_auditor_reads_without_the_right_to_write(left: str) -> None:
+def test_an_auditor_reads_without_the_right_to_write(
+    left: str, folder_at: "Callable[[Path], LedgerFolder]"
+) -> None:
     with tempfile.TemporaryDirectory() as name:  # tmp_path is closed to other users
-        folder = Path(name)
-        ledger = written(folder)
+        root = Path(name)
+        folder = folder_at(root)
+        ledger = folder.written()
         if left == "killed":  # its log is still there, the shared memory of the log is not
-            log = (folder / "ledger.sqlite-wal").read_bytes()
-            main = (folder / "ledger.sqlite").read_bytes()
+            log = (root / "ledger.sqlite-wal").read_bytes()
+            main = folder.path.read_bytes()
             ledger.close()
-            (folder / "ledger.sqlite-wal").write_bytes(log)
-            (folder / "ledger.sqlite").write_bytes(main)
+            (root / "ledger.sqlite-wal").write_bytes(log)
+            folder.path.write_bytes(main)
         elif left == "closed":
             ledger.close()
-        before = {path.name: path.read_bytes() for path in folder.iterdir()}
-        with without_the_right_to_write(folder):
-            reader = open_to_read(folder / "ledger.sqlite")
+        before = {path.name: path.read_bytes() for path in root.iterdir()}
+        with without_the_right_to_write(root):
+            reader = folder.shown()
             assert [entry.sequence for entry in reader.entries()] == [1, 2, 3]
             assert reader.verify() is None
             reader.close()
-        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+        assert {path.name: path.read_bytes() for path in root.iterdir()} == before
         ledger.close()

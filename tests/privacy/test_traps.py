@@ -99,7 +99,7 @@ def test_nvflare_a_lost_ledger_is_not_started_anew(tmp_path: Path) -> None:
 
 
 # SecretFlow computes an epsilon and throws it away. (That `vesper budget show` prints every charge
-# is tested in tests/cli/test_privacy_verbs.py.)
+# is tested in tests/cli/test_budget.py.)
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: str(event.facts["kind"]))

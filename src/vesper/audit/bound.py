@@ -83,7 +83,8 @@ class LowerBounds:
     epsilon: float
     """Without any assumption."""
     mu: float
-    epsilon_if_gaussian: float
+    epsilon_if_gaussian: float | None
+    """None for delta 0, which no Gaussian has."""
     guesses: Guesses
     """Behind `epsilon`."""
     gaussian_guesses: Guesses
@@ -128,18 +129,14 @@ def lower_bounds(
     return LowerBounds(
         epsilon=plain.epsilon(delta=delta, confidence=confidence),
         mu=mu,
-        epsilon_if_gaussian=epsilon_at_least(mu=mu, delta=delta),
+        epsilon_if_gaussian=epsilon_at_least(mu=mu, delta=delta) if delta > 0 else None,
         guesses=plain,
         gaussian_guesses=gaussian,
     )
 
 
 def epsilon_at_least(*, mu: float, delta: float) -> float:
-    """Epsilon of mu at delta, rounded down; infinite for a pure bound, which no Gaussian has."""
-    if mu == 0:
-        return 0.0
-    if delta == 0:
-        return math.inf
+    """Epsilon of mu at delta, rounded down."""
     return epsilon_of(mu=mu, delta=delta) * (1 - CONVERSION_ERROR)
 
 

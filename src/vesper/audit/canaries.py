@@ -38,8 +38,13 @@ class Canaries:
 
     @property
     def largest_degree(self) -> int:
-        """Of any node when all canaries are there."""
-        return int(degrees_of(self.holdings(np.ones(len(self.pairs), dtype=bool)).graph).max())
+        """Of a labelled node when all canaries are there."""
+        graph = self.holdings(np.ones(len(self.pairs), dtype=bool)).graph
+        return int(degrees_of(graph)[nodes_of(self.data, self.labels)].max())
+
+    def first(self) -> "Canaries":
+        """The first of them alone; the others are not there."""
+        return replace(self, pairs=self.pairs[:1])
 
 
 def place_canaries(data: DataHoldings, labels: LabelHoldings, pairs: Pairs) -> Canaries:
@@ -65,8 +70,7 @@ def draw_pairs(
     Raises:
         InputError: the split has too few nodes.
     """
-    rows = labels.rows(split)
-    nodes = data.ids.find_texts(tuple(map(str, labels.ids.take(rows))))
+    nodes = nodes_of(data, labels)[labels.rows(split)]
     if len(nodes) < 2 * count:
         raise InputError(
             f"{labels.path}, column split: expected at least {2 * count} rows with '{split}' for "
@@ -80,3 +84,8 @@ def coins_of(run: int, *, num_canaries: int, seed: int) -> Coins:
     """Which canaries are there in a run; run 2 t + 1 is the opposite of run 2 t."""
     coins = np.random.default_rng([seed, run // 2]).integers(0, 2, size=num_canaries)
     return np.asarray(coins == run % 2)
+
+
+def nodes_of(data: DataHoldings, labels: LabelHoldings) -> NDArray[np.int64]:
+    """The node of each row of the label table."""
+    return data.ids.find_texts(tuple(map(str, labels.ids.take(range(len(labels.ids))))))

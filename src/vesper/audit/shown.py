@@ -86,6 +86,8 @@ class ShownMethod(WatchedMethod):
     ) -> Representation:
         """The data side, watched."""
         inner = super().data_side(config, sizes, features=features, door=door)
+        # Which neighbours are sampled is secret: each run draws others.
+        inner.recall({"step": np.array(self._noise_seed << 20)})
         noise = None
         if adds_noise_to_rows(inner):
             noise_std = self.promise(config, sizes).noise_stds[0]

@@ -40,7 +40,10 @@ from vesper.run.agreement import Agreement, agree
 from vesper.run.doors import open_door
 from vesper.run.pair import train
 
-Kind = Literal["release", "noisy edges", "two worlds", "learned"]
+Kind = Literal["release", "flipped edges", "noisy edges", "two worlds", "learned"]
+
+LITTLE = 1e-4
+"""Share of the distance of two worlds that may lie in rows of other nodes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +76,7 @@ def observe(
         assert sums is not None
         return Seen(None, None, sums[canaries.pairs].reshape(len(canaries.pairs), -1))
     door = _run(agreement, data, canaries, noise_seed)
-    if kind == "noisy edges":
+    if door.noisy_graphs:
         there = are_edges(door.noisy_graphs[0], canaries.pairs)
         return Seen(there.astype(np.float64), None, None)
     ratios = [log_ratios(each, data.graph, canaries.pairs) for each in door.releases]
@@ -112,7 +115,7 @@ def kind_of(canaries: Canaries, config: Config) -> Kind:
     if door.releases:
         return "release"
     if door.noisy_graphs:
-        return "noisy edges"
+        return "flipped edges" if door.flips_edges_apart else "noisy edges"
     is_exact = (
         method.is_noisy
         and config.privacy.hops == 1
@@ -120,6 +123,22 @@ def kind_of(canaries: Canaries, config: Config) -> Kind:
         and canaries.largest_degree <= config.privacy.max_degree
     )
     return "two worlds" if is_exact else "learned"
+
+
+def share_nothing(canaries: Canaries, config: Config, kind: Kind) -> bool:
+    """Whether what is seen of one canary has nothing to do with another.
+
+    Rows of a release have noise of their own and share no message; flipped edges neither. In two
+    worlds it depends: the first canary is tried, and must move no row but those of its ends.
+    """
+    if kind != "two worlds":
+        return kind in ("release", "flipped edges")
+    only = np.arange(len(canaries.pairs)) == 0
+    agreement = agree(config, canaries.data, canaries.labels)
+    twin = TwinMethod(agreement.method, other=canaries.holdings(only).graph, noise_seed=0)
+    _run(replace(agreement, method=twin), canaries.data, canaries, 0)
+    apart = twin.twin.mu_squared
+    return bool(apart.sum() - apart[canaries.pairs[0]].sum() <= LITTLE * apart.sum())
 
 
 class _Kept(WatchedMethod):

@@ -13,6 +13,7 @@ import typer
 
 from vesper.cli import (
     align,
+    audit,
     budget,
     cert,
     contract,
@@ -58,6 +59,7 @@ app.command("simulate")(simulate.simulate)
 app.command("release")(release.release)
 app.command("verify")(release.verify)
 app.command("report")(report.report)
+app.command("audit")(audit.audit)
 app.command("demo")(demo.demo)
 app.command("init")(init.init)
 app.add_typer(cert.app, name="cert")

@@ -86,9 +86,16 @@ def open_source(folder: Path, name: str) -> Source:
         )
     if len(found) == 2:
         raise InputError(f"{folder}: found both {name}.parquet and {name}.csv; keep one of them")
-    path = found[0]
-    with path.open("rb") as file:
-        head = file.read(512)
+    return open_table(found[0])
+
+
+def open_table(path: Path) -> Source:
+    """Open one file: CSV if its name ends so, Parquet otherwise."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(512)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     if not head:
         raise InputError(f"{path}: the file is empty; write the table again")
     schema = _csv_schema(path, head) if path.suffix == ".csv" else _parquet_schema(path, head)

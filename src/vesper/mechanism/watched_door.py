@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import Door, Rows
 from vesper.mechanism.grid import Messages, to_grid
-from vesper.mechanism.perturbed_graph import Perturbation
+from vesper.mechanism.perturbed_graph import EdgeRand, Perturbation
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +30,8 @@ class WatchedDoor:
         self._door = door
         self.releases: list[Release] = []
         self.noisy_graphs: list[Graph] = []
+        self.flips_edges_apart = False
+        """Whether each pair of nodes was made noisy by itself, as randomised response does."""
 
     def release(self, messages: Rows, *, noise_std: float) -> Rows:
         """Release, and note it."""
@@ -41,6 +43,7 @@ class WatchedDoor:
         """Give a graph of noisy edges, and note it."""
         noisy = self._door.perturb(perturbation)
         self.noisy_graphs.append(noisy)
+        self.flips_edges_apart = isinstance(perturbation, EdgeRand)
         return noisy
 
     def spent(self) -> str:

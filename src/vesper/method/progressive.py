@@ -4,10 +4,12 @@ begin_stage(k):  beliefs  = labels of training nodes where lent, posteriors of s
                  z_k      = door.release(messages of the beliefs)       charged there, once for all
 embed(nodes):    logits of every stage so far; later ones are zero
 
-Everything but `door.release` works on edge-free data and released values.
+Everything but `door.release` works on edge-free data and released values. Scales and centres are
+fitted on the graph of training and kept to on every other (`keep_to`): the model is one function.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,6 +22,7 @@ from vesper.method.columns import Columns, columns_of, columns_of_sums
 from vesper.model.messages import damp, messages_of
 from vesper.model.pre import PrivateRepresentationExtractor
 from vesper.model.scaling import Inputs, Scaling
+from vesper.party.memory import below, with_prefix
 from vesper.party.representation import Forgetful, Nodes
 
 ROWS = 1 << 14
@@ -50,6 +53,7 @@ class ProgressiveRepresentation(Forgetful):
         self._logits: list[Tensor] = []  # a stage: (num_nodes, num_classes), frozen
         self._released: list[Tensor] = []  # a hop: (num_nodes, message_width)
         self._scales: list[Tensor] = []  # a hop, and their sum: (message_width,)
+        self._fitted: dict[str, Tensor] = {}
 
     @property
     def module(self) -> nn.Module:
@@ -66,15 +70,29 @@ class ProgressiveRepresentation(Forgetful):
             self._logits.append(self._newest_of_all())
             beliefs = self._logits[-1].softmax(dim=1)  # (num_nodes, num_classes)
             beliefs[self._speakers] = self._voices
-            messages = messages_of(beliefs, degree_share=self._degree_share)
+            centre = self._once(f"centre{stage}", lambda: beliefs.mean(dim=0))
+            messages = messages_of(beliefs, degree_share=self._degree_share, centre=centre)
             if self._aggregator == "gcn" and self._released:
-                messages = damp(messages, self._noisy_degrees())
+                degrees = self._noisy_degrees()
+                median = self._once(f"median{stage}", degrees.median)
+                messages = damp(messages, degrees, median=median)
             z = self._door.release(messages.numpy(), noise_std=self._noise_stds[stage - 1])
             self._released.append(torch.from_numpy(z))
-            self._scales = [size_of(each) for each in self._released]
+            self._scales = [self._size(f"hop{k}", each) for k, each in enumerate(self._released)]
             if stage > 1:
-                self._scales.append(size_of(torch.stack(self._released).sum(dim=0)))
+                whole = torch.stack(self._released).sum(dim=0)
+                self._scales.append(self._size(f"sum{stage}", whole))
         self._stage = stage
+
+    def fitted(self) -> dict[str, NDArray[Any]]:
+        """How features are scaled, centres of beliefs, sizes of sums."""
+        fitted = {name: value.numpy() for name, value in self._fitted.items()}
+        return with_prefix("scaling", self._inputs.scaling.fitted()) | with_prefix("sums", fitted)
+
+    def keep_to(self, fitted: dict[str, NDArray[Any]]) -> None:
+        """Take them over."""
+        self._inputs.scaling.keep_to(below("scaling", fitted))
+        self._fitted = {name: torch.from_numpy(v) for name, v in below("sums", fitted).items()}
 
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
         """Logits of the nodes: (B, num_classes, hops + 1)."""
@@ -92,6 +110,15 @@ class ProgressiveRepresentation(Forgetful):
             columns |= columns_of_sums(hop, z.numpy(), degree_share=self._degree_share)
             columns |= columns_of(f"stage{hop}", logits[hop].numpy())
         return columns
+
+    def _once(self, name: str, fit: Callable[[], Tensor]) -> Tensor:
+        """Fit on the graph of training; later, and on every other graph, the same."""
+        if name not in self._fitted:
+            self._fitted[name] = fit()
+        return self._fitted[name]
+
+    def _size(self, name: str, released: Tensor) -> Tensor:
+        return self._once(name, lambda: size_of(released))
 
     def _newest(self, nodes: Nodes) -> Tensor:
         if self._stage == 0:

@@ -9,6 +9,7 @@ a stage; ours: scaled inputs, and stopping by validation.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -71,6 +72,14 @@ class ReleasedHops(Forgetful, Representation):
 
     def hear(self, nodes: Nodes, voices: NDArray[np.float32]) -> None:
         """Take no beliefs: these methods were published without."""
+
+    def fitted(self) -> dict[str, NDArray[Any]]:
+        """How features are scaled."""
+        return {**self._inputs.scaling.fitted()}
+
+    def keep_to(self, fitted: dict[str, NDArray[Any]]) -> None:
+        """Take it over."""
+        self._inputs.scaling.keep_to(fitted)
 
     def _encode(self, nodes: Nodes) -> Tensor:
         encodings: Tensor = self._network.encoder(self._inputs.of(nodes))

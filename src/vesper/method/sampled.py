@@ -28,7 +28,7 @@ from vesper.model.encoders import make_encoder
 from vesper.model.gru_decoder import GruDecoder
 from vesper.model.layers import Layers
 from vesper.model.pmp import PerturbedMessagePassing
-from vesper.model.scaling import Inputs, NodeInputs, Scaling
+from vesper.model.scaling import Inputs, Scaling
 from vesper.model.standardize import StandardizingDecoder
 from vesper.party.representation import Nodes, Representation
 
@@ -48,7 +48,7 @@ SAMPLED_DEFAULTS: Mapping[str, object] = {
 class SampledRepresentation:
     """An extractor on sampled neighbourhoods, in one stage."""
 
-    def __init__(self, extractor: nn.Module, *, inputs: NodeInputs, graph: SampledGraph) -> None:
+    def __init__(self, extractor: nn.Module, *, inputs: Inputs, graph: SampledGraph) -> None:
         self._extractor, self._inputs, self._graph = extractor, inputs, graph
         self._step = 0
 
@@ -78,6 +78,14 @@ class SampledRepresentation:
     def recall(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Go on with the next sample."""
         self._step = int(arrays["step"])
+
+    def fitted(self) -> dict[str, NDArray[Any]]:
+        """How features are scaled."""
+        return {**self._inputs.scaling.fitted()}
+
+    def keep_to(self, fitted: dict[str, NDArray[Any]]) -> None:
+        """Take it over."""
+        self._inputs.scaling.keep_to(fitted)
 
 
 class SampledMethod(ABC):

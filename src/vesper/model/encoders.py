@@ -2,8 +2,8 @@
 
     inputs of a sequence encoder:  (B, views x steps x step width) -> (B, steps, views x step width)
 
-`Scaling` gives every feature in two views, so a step has both. An encoder of one's own is any
-module from (B, num_inputs) to (B, width) that sees no edge.
+`Scaling` gives every feature in several views, so a step has them all. An encoder of one's own is
+any module from (B, num_inputs) to (B, width) that sees no edge.
 """
 
 from collections.abc import Callable

@@ -12,28 +12,37 @@ from torch import Tensor
 from torch.nn import functional as F
 
 
-def messages_of(beliefs: Tensor, *, degree_share: float) -> Tensor:
+def messages_of(beliefs: Tensor, *, degree_share: float, centre: Tensor | None = None) -> Tensor:
     """(num_nodes, num_classes) beliefs -> (num_nodes, num_classes + 1), rows of norm <= 1.
+
+    Args:
+        beliefs: of all nodes.
+        degree_share: c.
+        centre: (num_classes,) what counts as the mean belief; that of these nodes if not given.
 
     | row | result |
     | --- | --- |
     | belief equal to the mean belief | (c, 0, .., 0) |
     """
-    centred = F.normalize(beliefs - beliefs.mean(dim=0), dim=1, eps=1e-12)
+    centre = beliefs.mean(dim=0) if centre is None else centre
+    centred = F.normalize(beliefs - centre, dim=1, eps=1e-12)
     constant = torch.full((len(beliefs), 1), degree_share)
     return torch.cat([constant, (1 - degree_share**2) ** 0.5 * centred], dim=1)
 
 
-def damp(messages: Tensor, noisy_degrees: Tensor) -> Tensor:
+def damp(messages: Tensor, noisy_degrees: Tensor, *, median: Tensor | None = None) -> Tensor:
     """Shorten the messages of nodes with many neighbours, as a GCN does (claim S-GCN-RELEASED).
 
         message[u] * min(1, sqrt((m + 1) / (d_u + 1))),    m the median of the noisy degrees
+
+    `median` is m if it is given; the noisy degrees of another graph may be meant.
 
     The degrees come from an earlier release; a receiver is normalised after the noise, by
     `describe`. Rows never get longer.
     """
     degrees = noisy_degrees.clamp(min=0) + 1  # (num_nodes,)
-    return messages * (degrees.median() / degrees).sqrt().clamp(max=1)[:, None]
+    typical = degrees.median() if median is None else median.clamp(min=0) + 1
+    return messages * (typical / degrees).sqrt().clamp(max=1)[:, None]
 
 
 def describe(released: Tensor, scale: Tensor) -> Tensor:

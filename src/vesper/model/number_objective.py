@@ -13,13 +13,16 @@ metrics are in percent. Spearman's rho needs neither a cut-off nor gains, as NDC
 both ends of the order alike.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from vesper.model.objective import Rows, Scores
+from vesper.model.calibration import Calibration, calibration_of_numbers, expected_number_of
+from vesper.model.objective import Label, Rows, Scores
 
 BINS = 8
 LLOYD_STEPS = 100
@@ -58,8 +61,11 @@ class Regression:
 
     def predict(self, scores: Scores) -> Scores:
         """Expected numbers: (B,)."""
-        predicted: Scores = (torch.from_numpy(scores).softmax(dim=1) @ self.centres).numpy()
-        return predicted
+        return expected_number_of(scores, self.centres.numpy())
+
+    def calibration(self, classes: Sequence[Label]) -> Calibration:
+        """What `predict` needs; numbers have no classes."""
+        return calibration_of_numbers(self.centres.numpy())
 
     def voices(self, rows: Rows) -> NDArray[np.float32]:
         """One-hot bins."""

@@ -8,6 +8,7 @@ Weights make a rare class count as much as a common one; a model that fits the w
 posteriors that are proportional to weight[y] p(y), so that taking the weights out again gives p(y).
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -16,10 +17,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
+from vesper.model.calibration import Calibration, calibration_of_classes, probabilities_of
 from vesper.model.metric import evaluate, metric_name
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
+Label = int | float | str
 
 
 class Objective(Protocol):
@@ -36,6 +39,9 @@ class Objective(Protocol):
 
     def predict(self, scores: Scores) -> Scores:
         """Calibrated probabilities (B, outputs), or expected numbers (B,)."""
+
+    def calibration(self, classes: Sequence[Label]) -> Calibration:
+        """What `predict` needs, once training is over; `classes` are the distinct labels."""
 
     def voices(self, rows: Rows) -> NDArray[np.float32]:
         """What these rows would say of themselves: (rows, outputs), each a distribution."""
@@ -78,10 +84,11 @@ class Classification:
 
     def predict(self, scores: Scores) -> Scores:
         """Calibrated probabilities: (B, num_classes)."""
-        logits = scores - self._log_weights
-        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-        probabilities: Scores = odds / odds.sum(axis=1, keepdims=True)
-        return probabilities
+        return probabilities_of(scores, self._log_weights)
+
+    def calibration(self, classes: Sequence[Label]) -> Calibration:
+        """What `predict` needs, with the names of the classes."""
+        return calibration_of_classes(classes, self._log_weights)
 
     def voices(self, rows: Rows) -> NDArray[np.float32]:
         """One-hot labels."""

@@ -6,9 +6,7 @@ import numpy as np
 
 from vesper.errors import InputError, first_three
 from vesper.model.number_objective import BINS, Ranking, Regression
-from vesper.model.objective import Classification, Objective, Rows
-
-Label = int | float | str
+from vesper.model.objective import Classification, Label, Objective, Rows
 
 
 def task_of(task: str, classes: Sequence[Label]) -> str:

@@ -2,12 +2,12 @@
 
     scaled[v, k] = clamp((x[v, k] - mean[k]) / scale[k], -4, 4)
     ranked[v, k] = probit of the share of nodes with a smaller value       (ties count half)
+    binned[v, k] = how far x[v, k] is through each of 16 equally filled bins, in [-1, 1]
 
-The first keeps distances, the second stands heavy tails; a perceptron given both is better than
-with either on every public set we tried (docs/decisions/0005).
+The first keeps distances, the second stands heavy tails, the third lets a perceptron bend where a
+tree would split. It is made where features are few: many are most often words, which have two
+values (docs/decisions/0005).
 """
-
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -18,30 +18,53 @@ from vesper.graph.features import Features
 
 LIMIT = 4.0
 KNOTS = 256
+BINS = 16
+BINNED_UP_TO = 64
+"""Features; above this there are no bins."""
 SAMPLE = 1 << 17
 """Rows from which ranks are learned; evenly spaced, so that nothing is random."""
 ROWS = 1 << 14
 MOST_BYTES = 1 << 31
+NARROWEST = 1e-30
+"""Width that an empty bin counts as."""
 
 
 class Scaling(nn.Module):
-    """(B, num_features) raw features -> (B, 2 * num_features)."""
+    """(B, num_features) raw features -> (B, views * num_features), view after view.
+
+    Args:
+        features: (num_nodes, num_features), raw.
+        bins: of each feature; None: 16 for few features, 0 for many.
+    """
 
     mean: Tensor
     scale: Tensor
     knots: Tensor
 
-    def __init__(self, features: Features) -> None:
+    def __init__(self, features: Features, *, bins: int | None = None) -> None:
         super().__init__()
+        num_features = features.shape[1]
+        self._bins = (BINS if num_features <= BINNED_UP_TO else 0) if bins is None else bins
         mean, scale = _moments(features)
         self.register_buffer("mean", torch.from_numpy(mean))  # (num_features,)
         self.register_buffer("scale", torch.from_numpy(scale))  # (num_features,)
         self.register_buffer("knots", torch.from_numpy(_knots(features)))  # (num_features, KNOTS)
-        self.width = 2 * features.shape[1]
+        self.width = (2 + self._bins) * num_features
+
+    def fitted(self) -> dict[str, NDArray[np.float32]]:
+        """What was learned from the features."""
+        return {name: buffer.numpy().copy() for name, buffer in self.named_buffers()}
+
+    def keep_to(self, fitted: dict[str, NDArray[np.float32]]) -> None:
+        """Scale as other features were; what was learned from these is forgotten."""
+        self.load_state_dict({name: torch.from_numpy(array) for name, array in fitted.items()})
 
     def forward(self, features: Tensor) -> Tensor:
-        """Scale and rank."""
-        return torch.cat([self.standard(features), self._ranked(features)], dim=1)
+        """Scale, rank and bin."""
+        views = [self.standard(features), self._ranked(features)]
+        if self._bins:
+            views.append(self._binned(features))
+        return torch.cat(views, dim=1)
 
     def standard(self, features: Tensor) -> Tensor:
         """Scale only: (B, num_features)."""
@@ -55,6 +78,17 @@ class Scaling(nn.Module):
         share = (below + up_to).float() / (2 * KNOTS)
         ranked: Tensor = torch.special.ndtri(share.clamp(1e-3, 1 - 1e-3)).T
         return ranked  # (B, num_features)
+
+    def _binned(self, features: Tensor) -> Tensor:
+        """(B, num_features) -> (B, bins * num_features); -1 below a bin, 1 above, linear inside.
+
+        Where many nodes share a value bins are empty; they become steps at that value.
+        """
+        at = torch.linspace(0, KNOTS - 1, self._bins + 1).round().long()
+        edges = self.knots[:, at].T  # (bins + 1, num_features)
+        inside = (features[:, None] - edges[:-1]) / (edges[1:] - edges[:-1]).clamp(min=NARROWEST)
+        binned: Tensor = 2 * inside.clamp(0, 1) - 1  # (B, bins, num_features)
+        return binned.flatten(start_dim=1)
 
 
 def _moments(features: Features) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -75,15 +109,10 @@ def _knots(features: Features) -> NDArray[np.float32]:
     return np.ascontiguousarray(knots.T.astype(np.float32))
 
 
-class NodeInputs(Protocol):
-    """Where a representation gets the inputs of nodes."""
-
-    def of(self, nodes: NDArray[np.int64]) -> Tensor:
-        """Give (B, width)."""
-
-
 class Inputs:
     """Scaled features of nodes: kept for all nodes when that takes little memory, else made anew.
+
+    Nothing is scaled before it is asked for, so that `scaling` may be told to keep to another.
 
     Args:
         features: (num_nodes, num_features), raw.
@@ -94,7 +123,7 @@ class Inputs:
     def __init__(
         self, features: Features, scaling: Scaling, *, most_bytes: int = MOST_BYTES
     ) -> None:
-        self._features, self._scaling, self.width = features, scaling, scaling.width
+        self._features, self.scaling, self.width = features, scaling, scaling.width
         self._kept: Tensor | None = None
         self._keep = 4 * len(features) * scaling.width <= most_bytes
 
@@ -109,5 +138,5 @@ class Inputs:
         return self._kept[torch.from_numpy(nodes)]
 
     def _scaled(self, features: Features) -> Tensor:
-        scaled: Tensor = self._scaling(torch.from_numpy(features.astype(np.float32)))
+        scaled: Tensor = self.scaling(torch.from_numpy(features.astype(np.float32)))
         return scaled

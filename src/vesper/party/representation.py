@@ -34,9 +34,18 @@ class Representation(Protocol):
     def recall(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Go on as if nothing had happened since `remember`."""
 
+    def fitted(self) -> dict[str, NDArray[Any]]:
+        """What was fitted on the graph of training beside weights: scales, centres."""
+
+    def keep_to(self, fitted: dict[str, NDArray[Any]]) -> None:
+        """Fit nothing on this graph, use what was fitted on that of training; before stage 0."""
+
 
 class Forgetful:
-    """The part of a representation that remembers nothing beside weights, masks and releases."""
+    """The part of a representation that remembers nothing beside weights, masks and releases.
+
+    It fits nothing either, unless a subclass says so.
+    """
 
     def remember(self) -> dict[str, NDArray[Any]]:
         """Nothing."""
@@ -44,3 +53,10 @@ class Forgetful:
 
     def recall(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Need nothing."""
+
+    def fitted(self) -> dict[str, NDArray[Any]]:
+        """Nothing."""
+        return {}
+
+    def keep_to(self, fitted: dict[str, NDArray[Any]]) -> None:
+        """Have nothing that could be fitted."""

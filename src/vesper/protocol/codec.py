@@ -2,9 +2,11 @@
 
 frame  = MAGIC, kind (u8), fields in declaration order
 int    = i64          str, bytes = u32 length, content        ids = u32 count, str each
+float  = f64, finite
 tensor = u8 dimensions, u32 each, float32 content
 """
 
+import math
 import struct
 from collections.abc import Callable
 from dataclasses import fields
@@ -15,6 +17,9 @@ import numpy as np
 
 from vesper.errors import RemoteProtocolError
 from vesper.protocol.messages import (
+    Answer,
+    AnswererHello,
+    AskerHello,
     DataHello,
     Embeddings,
     Farewell,
@@ -24,7 +29,9 @@ from vesper.protocol.messages import (
     LabelHello,
     Message,
     Purpose,
+    Query,
     Received,
+    Refusal,
     Roster,
     Tensor,
     Verdict,
@@ -41,6 +48,11 @@ KINDS: tuple[type[Message], ...] = (
     Received,
     Finished,
     Farewell,
+    AnswererHello,
+    AskerHello,
+    Query,
+    Answer,
+    Refusal,
 )
 
 
@@ -98,6 +110,13 @@ def _read_str(reader: _Reader) -> str:
         raise RemoteProtocolError("the peer sent text that is not UTF-8") from None
 
 
+def _read_float(reader: _Reader) -> float:
+    value = float(struct.unpack("<d", reader.take(8))[0])
+    if not math.isfinite(value):
+        raise RemoteProtocolError("the peer sent a number that is NaN or infinite")
+    return value
+
+
 def _write_ids(ids: IdTexts) -> bytes:
     return struct.pack("<I", len(ids)) + b"".join(_write_bytes(text.encode()) for text in ids)
 
@@ -134,6 +153,7 @@ def _read_tensor(reader: _Reader) -> Tensor:
 
 _WRITERS: dict[Any, Callable[[Any], bytes]] = {
     int: lambda value: struct.pack("<q", value),
+    float: lambda value: struct.pack("<d", value),
     Purpose: lambda value: struct.pack("<q", int(value)),
     Verdict: lambda value: struct.pack("<q", int(value)),
     str: lambda value: _write_bytes(value.encode()),
@@ -143,6 +163,7 @@ _WRITERS: dict[Any, Callable[[Any], bytes]] = {
 }
 _READERS: dict[Any, Callable[[_Reader], Any]] = {
     int: lambda reader: reader.number("<q"),
+    float: _read_float,
     Purpose: _reader_of(Purpose),
     Verdict: _reader_of(Verdict),
     str: _read_str,

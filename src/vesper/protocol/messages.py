@@ -100,4 +100,76 @@ class Farewell:
     """Label to data: so it is; nothing more will come from either side."""
 
 
-Message = DataHello | LabelHello | Roster | Embeddings | Gradients | Received | Finished | Farewell
+@dataclass(frozen=True, eq=False)
+class AnswererHello:
+    """Data to label, after training: whose model this is, and of which graph it answers.
+
+    `snapshot` is a random name: it says whether two answers are of one graph, and nothing else.
+    """
+
+    version: int
+    contract: str
+    session: str
+    snapshot: str
+
+
+@dataclass(frozen=True, eq=False)
+class AskerHello:
+    """Label to data, after training: the same, and which stage validation chose."""
+
+    version: int
+    contract: str
+    session: str
+    stage: int
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """Label to data: what are these nodes like? Without ids: what is left of the budget?"""
+
+    number: int
+    ids: IdTexts
+
+
+@dataclass(frozen=True, eq=False)
+class Reply:
+    """What every reply says: which query it is to, and the budget of the graph after it."""
+
+    number: int
+    epsilon: float
+    delta: float
+    spent_epsilon: float
+    left_epsilon: float
+
+
+@dataclass(frozen=True, eq=False)
+class Answer(Reply):
+    """Data to label: released representations, (known ids, width, stages), in the order asked."""
+
+    ids_digest: bytes
+    unknown: IdTexts
+    values: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Refusal(Reply):
+    """Data to label: the budget does not allow what an answer would need."""
+
+    reason: str
+
+
+Message = (
+    DataHello
+    | LabelHello
+    | Roster
+    | Embeddings
+    | Gradients
+    | Received
+    | Finished
+    | Farewell
+    | AnswererHello
+    | AskerHello
+    | Query
+    | Answer
+    | Refusal
+)

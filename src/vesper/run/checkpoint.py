@@ -10,6 +10,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -65,10 +66,10 @@ class FileCheckpoints:
         if not self._path.exists():
             return None
         try:
-            with np.load(self._path, allow_pickle=False) as stored:
+            with self._path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
             stage, epoch, step, sent, received = (int(n) for n in arrays.pop("position"))
-        except (OSError, ValueError, KeyError, EOFError) as error:
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
             raise VesperError(
                 f"{self._path}: cannot be read ({error}); restore it, or begin a new run"
             ) from None

@@ -31,7 +31,7 @@ def canonical(config: Config) -> str:
     >>> canonical(Config())[:40]
     '{"privacy":{"accounting":"exact","aggreg'
     """
-    return _written(config.model_dump(mode="json"))
+    return _written(json.loads(config.model_dump_json()))  # infinity as text: JSON has none
 
 
 def differences(mine: str, theirs: str) -> list[str]:

@@ -160,10 +160,18 @@ def _met(secure: ssl.SSLSocket, own: Greeting, peer: str) -> Met:
     if secure.selected_alpn_protocol() != PROTOCOL:
         secure.recv(1)  # a refusal of our certificate comes with the first bytes
         return Met(certificate, None)
+    if secure.server_side:
+        _greet(secure, own)
+        return Met(certificate, _greeting(secure))
+    greeting = _greeting(secure)  # first, as a refusal would come instead of it
+    _greet(secure, own)
+    return Met(certificate, greeting)
+
+
+def _greet(secure: ssl.SSLSocket, own: Greeting) -> None:
     words = {"version": own.version, "contract": own.contract, "time": time.time()}
     content = json.dumps(words).encode()
     secure.sendall(_LENGTH.pack(len(content)) + content)
-    return Met(certificate, _greeting(secure))
 
 
 def _greeting(secure: ssl.SSLSocket) -> Greeting:
@@ -196,6 +204,8 @@ def _why(error: ssl.SSLError, peer: str) -> str:
     """Say in words what a failed handshake means."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _VERIFIED.get(error.verify_code, error.verify_message).format(peer=peer)
+    if isinstance(error, ssl.SSLEOFError):
+        return "the other side hung up in the middle of the handshake"
     reason = error.reason or str(error)
     if "ALERT" in reason:
         return (

@@ -5,7 +5,7 @@ from typing import TypeVar
 from vesper.errors import RemoteProtocolError
 from vesper.protocol.codec import decode, encode
 from vesper.protocol.messages import Message
-from vesper.protocol.turns import Conversation, Role
+from vesper.protocol.turns import TRAINING, Conversation, Role, Table
 from vesper.transport.channel import Channel
 
 M = TypeVar("M", bound=Message)
@@ -14,8 +14,8 @@ M = TypeVar("M", bound=Message)
 class Link:
     """Checks every message against the turn table before it is sent and after it came."""
 
-    def __init__(self, role: Role, channel: Channel) -> None:
-        self._conversation = Conversation(role)
+    def __init__(self, role: Role, channel: Channel, table: Table = TRAINING) -> None:
+        self._conversation = Conversation(role, table)
         self._channel = channel
         self.bytes_sent = 0
 
@@ -26,10 +26,15 @@ class Link:
         self._channel.send(frame)
         self.bytes_sent += len(frame)
 
-    def expect(self, kind: type[M]) -> M:
-        """Wait for a message of this kind."""
+    def receive(self) -> Message:
+        """Wait for any message whose turn it is."""
         message = decode(self._channel.receive())
         self._conversation.received(message)
+        return message
+
+    def expect(self, kind: type[M]) -> M:
+        """Wait for a message of this kind."""
+        message = self.receive()
         if not isinstance(message, kind):
             raise RemoteProtocolError(
                 f"expected {kind.__name__}, the peer sent {type(message).__name__}"

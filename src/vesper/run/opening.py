@@ -1,13 +1,15 @@
 """The first words of a session: same version, same contract, or none at all."""
 
 from vesper.errors import InputError, PeerError
-from vesper.protocol.messages import DataHello, LabelHello
+from vesper.protocol.messages import AnswererHello, AskerHello, DataHello, LabelHello
 from vesper.run.contract import differences
 
 PROTOCOL_VERSION = 2
 
+Hello = DataHello | LabelHello | AnswererHello | AskerHello
 
-def refuse_other(hello: DataHello | LabelHello, contract: str) -> None:
+
+def refuse_other(hello: Hello, contract: str) -> None:
     """Refuse a peer of another version, or with other shared settings.
 
     Raises:

@@ -120,13 +120,18 @@ class Preflight:
                 f"{state}: {free >> 20} MiB are free, expected {ROOM >> 20}; make room, or name a "
                 f"folder elsewhere as party.state"
             )
-        return f"{state} can be written, {free >> 20} MiB are free"
+        if (state / "result").exists():
+            raise InputError(f"{state}: a run has finished here; name a new folder as party.state")
+        begun = "; a run has begun here, `--resume` goes on" if self._has_begun() else ""
+        return f"{state} can be written, {free >> 20} MiB are free{begun}"
 
     def _budget(self) -> str:
         ledger = self._config.party.ledger
         assert ledger is not None
         if self._data is None:
             raise _Skipped("the files of this party must be readable first")
+        if self._has_begun():
+            raise _Skipped("a run has begun here; what it has charged is not charged again")
         return budget_for_run(self._config.shared, self._data, ledger)
 
     def _certificate(self) -> str:
@@ -182,6 +187,9 @@ class Preflight:
                 f"{CLOCKS_APART:.0f}; set both by a time server"
             )
         return f"the clocks of the two sides are {apart:.0f} s apart"
+
+    def _has_begun(self) -> bool:
+        return (self._config.party.state / "session").exists()
 
     def _greeting(self) -> Greeting:
         if self._met is None or self._met.greeting is None:

@@ -1,8 +1,9 @@
 """Two ends in one process: for simulation and for tests. Same contract as the network."""
 
 import queue
+import threading
 
-from vesper.errors import PeerError
+from vesper.errors import PeerLostError
 
 _CLOSED = None
 
@@ -22,7 +23,7 @@ class MemoryChannel:
     def send(self, frame: bytes) -> None:
         """Put a frame on the way."""
         if self._closed:
-            raise PeerError("the connection is closed")
+            raise PeerLostError("the connection is closed")
         self._outgoing.put(bytes(frame))
 
     def receive(self) -> bytes:
@@ -30,10 +31,10 @@ class MemoryChannel:
         try:
             frame = self._incoming.get(timeout=self._patience)
         except queue.Empty:
-            raise PeerError(f"the peer was silent for {self._patience:g} s; stopping") from None
+            raise PeerLostError(f"the peer was silent for {self._patience:g} s; stopping") from None
         if frame is _CLOSED:
             self._incoming.put(_CLOSED)  # every later call learns it too
-            raise PeerError("the peer closed the connection")
+            raise PeerLostError("the peer closed the connection")
         return frame
 
     def close(self) -> None:
@@ -48,3 +49,25 @@ def memory_pair(*, patience: float = 600.0) -> tuple[MemoryChannel, MemoryChanne
     forth: queue.Queue[bytes | None] = queue.Queue()
     back: queue.Queue[bytes | None] = queue.Queue()
     return MemoryChannel(forth, back, patience), MemoryChannel(back, forth, patience)
+
+
+class MemoryMeeting:
+    """A place where two ends in one process meet, as often as both ask for it."""
+
+    def __init__(self, *, patience: float = 600.0) -> None:
+        self._patience = patience
+        self._ends: tuple[MemoryChannel, MemoryChannel] | None = None
+        self._barrier = threading.Barrier(2, action=self._make, timeout=patience)
+
+    def _make(self) -> None:
+        self._ends = memory_pair(patience=self._patience)
+
+    def connect(self, end: int, limit: float | None = None) -> MemoryChannel:
+        """Wait for the other end; give end 0 or 1 of a new connection."""
+        try:
+            self._barrier.wait(limit)
+        except threading.BrokenBarrierError:
+            self._barrier.reset()
+            raise PeerLostError("the peer has not come") from None
+        assert self._ends is not None
+        return self._ends[end]

@@ -86,11 +86,11 @@ def write_new(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     Raises:
         InputError: something is there, or the folder cannot be written.
     """
+    if os.path.lexists(path):
+        raise InputError(f"{path}: is there already and is not overwritten; name another")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
-    except FileExistsError:
-        raise InputError(f"{path}: is there already and is not overwritten; name another") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror}); name another") from None
     try:

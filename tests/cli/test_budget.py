@@ -1,17 +1,15 @@
-"""`vesper degrees`, `vesper budget`."""
+"""`vesper budget show`, `vesper budget verify`."""
 
 import json
 import math
 import shutil
-import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from vesper.privacy.account import open_account
@@ -22,60 +20,6 @@ from vesper.privacy.ledger import Ledger
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Terminal
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A ring of 400 nodes, and ten without a neighbour."""
-    data = tmp_path / "data"
-    data.mkdir()
-    pq.write_table(pa.table({"id": range(410), "f": [0.0] * 410}), data / "nodes.parquet")
-    edges = {"src": range(400), "dst": [(k + 1) % 400 for k in range(400)]}
-    pq.write_table(pa.table(edges), data / "edges.parquet")
-    return tmp_path
-
-
-def test_degrees_are_charged_and_drawn(terminal: "Terminal", folder: Path) -> None:
-    assert terminal.run("degrees", folder, "--epsilon", 5, "--json") == 0
-    facts = json.loads(terminal.out)
-    assert len(facts["counts"]) == 51
-    assert facts["spent_epsilon"] == 5
-    assert abs(facts["counts"][2] - 400) < 20
-    assert terminal.run("degrees", folder, "--epsilon", 1) == 0
-    assert ">= 50" in terminal.out
-    assert "sparse" in terminal.out
-    ledger = folder / "data" / "ledger.sqlite"
-    assert terminal.run("budget", "show", ledger, "--json") == 0
-    shown = json.loads(terminal.out)["graphs"][0]
-    assert shown["releases"] == 2
-    assert shown["spent_epsilon"] == shown["spent_pure_epsilon"] == 6
-    assert shown["relation"] == "edge"
-
-
-def test_degrees_fit_on_a_screen(terminal: "Terminal", folder: Path) -> None:
-    assert terminal.run("degrees", folder, "--epsilon", 50) == 0
-    lines = terminal.out.splitlines()
-    assert len(lines) <= 25
-    drawn = [line for line in lines if "█" in line or "#" in line]
-    assert [line.split()[0] for line in drawn] == ["0", "2"]
-    assert drawn[1].split()[1] == "400"
-    assert any(line.split()[0] == "10-14" for line in lines)
-
-
-@pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "inf", "1e9"])
-def test_degrees_refuse_before_a_ledger_is_made(
-    terminal: "Terminal", folder: Path, epsilon: str
-) -> None:
-    assert terminal.run("degrees", folder, "--epsilon", epsilon) == 2
-    assert "nothing was charged" in terminal.err
-    assert not (folder / "data" / "ledger.sqlite").exists()
-
-
-def test_degrees_as_in_the_paper_cost_twice(terminal: "Terminal", folder: Path) -> None:
-    assert terminal.run("degrees", folder, "--epsilon", 1, "--as-paper") == 0
-    assert "this cost epsilon 2" in terminal.out
-    assert terminal.run("degrees", folder, "--epsilon", 1, "--as-paper", "--json") == 0
-    assert json.loads(terminal.out)["total_spent_epsilon"] == pytest.approx(4)
 
 
 @pytest.fixture
@@ -91,15 +35,6 @@ def ledger(tmp_path: Path) -> Path:
     account.charge(event, np.arange(4), run="second")
     opened.close()
     return path
-
-
-def tamper(ledger: Path, statement: str, *values: object) -> None:
-    database = sqlite3.connect(ledger)
-    database.execute("DROP TRIGGER IF EXISTS entries_stay")
-    database.execute("DROP TRIGGER IF EXISTS entries_last")
-    database.execute(statement, values)
-    database.commit()
-    database.close()
 
 
 def test_secretflow_every_charge_is_shown(terminal: "Terminal", ledger: Path) -> None:
@@ -218,7 +153,12 @@ def test_without_the_key_show_works_and_verify_says_why_not(
     ],
 )
 def test_damaged_ledgers_end_in_one_message(
-    terminal: "Terminal", ledger: Path, statement: str, values: tuple[object, ...], message: str
+    terminal: "Terminal",
+    ledger: Path,
+    tamper: Callable[..., None],
+    statement: str,
+    values: tuple[object, ...],
+    message: str,
 ) -> None:
     tamper(ledger, statement, *values)
     assert terminal.run("budget", "show", ledger) == 2
@@ -236,16 +176,20 @@ def test_what_is_no_ledger_ends_in_one_message(terminal: "Terminal", tmp_path: P
             assert len(terminal.err.splitlines()) == 1
 
 
-def test_budget_of_a_run_and_tampering(terminal: "Terminal", folder: Path) -> None:
+def test_budget_of_a_run_and_tampering(
+    terminal: "Terminal",
+    ring: Path,
+    write_folders: Callable[..., Path],
+    tamper: Callable[..., None],
+) -> None:
     labels = {
         "id": range(400),
         "label": [0, 0, 0, 0, 1, 1, 1, 1] * 50,
         "split": ["train", "train", "val", "test"] * 100,
     }
-    (folder / "label").mkdir()
-    pq.write_table(pa.table(labels), folder / "label" / "labels.parquet")
-    run = folder / "run"
-    arguments = ("simulate", "--data", folder, "--out", run, "--epsilon", 3, "--set", "epochs=1")
+    write_folders(ring, labels=labels)
+    run = ring / "run"
+    arguments = ("simulate", "--data", ring, "--out", run, "--epsilon", 3, "--set", "epochs=1")
     assert terminal.run(*arguments) == 0
     ledger = run / "ledger.sqlite"
     assert terminal.run("budget", "show", ledger) == 0
@@ -260,4 +204,4 @@ def test_budget_of_a_run_and_tampering(terminal: "Terminal", folder: Path) -> No
     tamper(ledger, "UPDATE entries SET cost = 0.5 WHERE sequence = 4")
     assert terminal.run("budget", "verify", ledger) == 1
     assert "entry 4 does not fit the chain" in terminal.err
-    assert terminal.run("budget", "show", folder / "none.sqlite") == 2
+    assert terminal.run("budget", "show", ring / "none.sqlite") == 2

@@ -1,0 +1,88 @@
+"""From what a user asks for to an audit: settings, graph and canaries."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vesper.audit.audit import Audited, audit
+from vesper.audit.canaries import Canaries, draw_pairs, place_canaries
+from vesper.audit.small_graphs import PROBES, Probe, canaries_for, settings_for
+from vesper.errors import InputError
+from vesper.graph.holdings import open_data
+from vesper.graph.labels import open_labels
+from vesper.graph.summary import refuse_unknown_labels
+from vesper.method.registry import find_method
+from vesper.method.settings import Config, RunSettings
+from vesper.progress import Progress, silent
+from vesper.run.config import load_config
+
+
+def run_audit(
+    given: Mapping[str, Any],
+    *,
+    trials: int,
+    config: Path | None = None,
+    data: Path | None = None,
+    probe: str = "rows",
+    canaries: int = 20,
+    confidence: float = 0.95,
+    claim: float | None = None,
+    progress: Progress = silent,
+) -> Audited:
+    """Audit a method on a small graph, or on party folders with the settings of a run.
+
+    Args:
+        given: settings by name; on a small graph they win over its own.
+        trials: runs with a canary, and as many without.
+        config: TOML of settings; then nothing is set by the small graph.
+        data: holds `data/` and `label/`; None for the small graph of the probe.
+        probe: where to look.
+        canaries: how many canary edges in a run, where they can be told apart.
+        confidence: of the bound.
+        claim: what was said of the run, where that is not what its method promises.
+        progress: is told how far it is.
+    """
+    where = _probe(probe)
+    if canaries < 1:
+        raise InputError(f"--canaries: expected at least 1, got {canaries}")
+    if data is None:
+        method = find_method(str(given.get("method", RunSettings().method)))
+        small = {} if config else settings_for(where, method)
+        settings = load_config(config, {**small, **given})
+
+        def place(each: Config) -> Canaries:
+            return canaries_for(where, each, count=canaries)
+
+    else:
+        if where not in ("rows", "held-out"):
+            raise InputError(
+                f"--probe: expected rows or held-out with --data, got '{probe}', which needs a "
+                f"graph made for it"
+            )
+        settings = load_config(config, given)
+        held = open_data(data / "data", progress=progress)
+        labels = open_labels(data / "label", decimals=settings.run.task != "classification")
+        refuse_unknown_labels(held.ids, labels)
+        split = "train" if where == "rows" else "val"
+        pairs = draw_pairs(held, labels, split=split, count=canaries, seed=settings.run.seed)
+        placed = place_canaries(held, labels, pairs)
+
+        def place(each: Config) -> Canaries:
+            return placed
+
+    return audit(
+        settings,
+        place,
+        trials=trials,
+        confidence=confidence,
+        claim=claim,
+        choose_seed=data is None,
+        progress=progress,
+    )
+
+
+def _probe(name: str) -> Probe:
+    for probe in PROBES:
+        if name == probe:
+            return probe
+    raise InputError(f"--probe: expected one of {', '.join(PROBES)}, got '{name}'")

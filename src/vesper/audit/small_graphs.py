@@ -1,0 +1,150 @@
+"""Small graphs to audit on, in memory, each for one question.
+
+| probe | the canary joins | it asks what is told by |
+| --- | --- | --- |
+| `rows` | two training nodes of a ring | rows of a node, batch after batch |
+| `held-out` | two validation nodes of it | rows that are sent and not counted |
+| `weights` | a root of the first batch, a node of a rare kind | later roots, through weights |
+| `crowded` | two roots with D neighbours each | a neighbour dropped to make room |
+
+Two classes; training nodes come first, then validation, then test.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from vesper.audit.canaries import Canaries, draw_pairs, place_canaries
+from vesper.graph.foreign import graph_of_pairs
+from vesper.graph.holdings import DataHoldings
+from vesper.graph.ids import Ids
+from vesper.graph.labels import LabelHoldings
+from vesper.method.method import Method
+from vesper.method.settings import Config
+from vesper.run.agreement import agree
+
+Probe = Literal["rows", "held-out", "weights", "crowded"]
+PROBES: tuple[Probe, ...] = ("rows", "held-out", "weights", "crowded")
+
+RING_TRAIN, RING_VAL, RING_TEST, REACH = 100, 40, 8, 2
+FIRST_BATCH = 16
+"""Roots of the first batch when asking for weights."""
+
+SMALL: dict[str, Any] = {"epochs": 1, "width": 8, "patience": 1000}
+ONE_LAYER: dict[str, Any] = {**SMALL, "hops": 1, "dropout": 0.0, "weight_decay": 0.0}
+SAMPLED: dict[Probe, dict[str, Any]] = {  # for methods that sample neighbours
+    "rows": {**ONE_LAYER, "max_degree": 20, "batch_size": 1, "width": 1},
+    "held-out": {**ONE_LAYER, "max_degree": 20, "batch_size": 1, "width": 1},
+    "weights": {
+        **ONE_LAYER,
+        "max_degree": 20,
+        "batch_size": FIRST_BATCH,
+        "width": 16,
+        "learning_rate": 0.01,
+    },
+    "crowded": {
+        **ONE_LAYER,
+        "max_degree": 5,
+        "batch_size": 4,
+        "width": 4,
+        "epochs": 8,
+        "learning_rate": 1e-6,
+    },
+}
+
+
+def settings_for(probe: Probe, method: Method) -> dict[str, Any]:
+    """Settings that make a run quick and the question sharp."""
+    return SAMPLED[probe] if "max_degree" in method.defaults else SMALL
+
+
+def canaries_for(probe: Probe, config: Config, *, count: int) -> Canaries:
+    """The graph of a probe with its canaries; `count` of them on the ring, else one."""
+    max_degree = config.privacy.max_degree
+    if probe == "crowded":
+        return crowded(max_degree=max_degree)
+    if probe == "weights":
+        some = two_kinds(np.arange(FIRST_BATCH), max_degree=max_degree)
+        itinerary = agree(config, some.data, some.labels).itinerary  # public, as the seed is
+        return two_kinds(itinerary.training(0, 0).batch(0)[:FIRST_BATCH], max_degree=max_degree)
+    return ring(split="train" if probe == "rows" else "val", count=count)
+
+
+def ring(*, split: str, count: int) -> Canaries:
+    """Training nodes 0 .. 99, then 40 for validation, then 8 for test; features of chance."""
+    num_nodes = RING_TRAIN + RING_VAL + RING_TEST
+    around = [(v, (v + step) % num_nodes) for v in range(num_nodes) for step in range(1, REACH + 1)]
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(num_nodes, 4)) + 0.5 * (np.arange(num_nodes) % 2)[:, None]
+    data = _data(features, around)
+    labels = _labels(num_train=RING_TRAIN, num_val=RING_VAL, num_test=RING_TEST)
+    return place_canaries(data, labels, draw_pairs(data, labels, split=split, count=count, seed=1))
+
+
+def two_kinds(first_batch: NDArray[np.int64], *, max_degree: int) -> Canaries:
+    """Roots of the first batch know plain nodes only; those of the second know rare ones only.
+
+    Args:
+        first_batch: training nodes of it, half of all.
+        max_degree: how many neighbours a root has.
+    """
+    num_train, num_held_out = 2 * len(first_batch), 4
+    num_labelled = num_train + 2 * num_held_out
+    plain = np.arange(num_labelled, num_labelled + max_degree)
+    rare = np.arange(plain[-1] + 1, plain[-1] + 1 + max_degree)
+    canary = int(rare[-1]) + 1
+    in_first = np.isin(np.arange(num_labelled), first_batch)
+    known = {
+        root: plain if in_first[root] or root >= num_train else rare for root in range(num_labelled)
+    }
+    edges = [(root, int(node)) for root, nodes in known.items() for node in nodes]
+    edges = [edge for edge in edges if edge[0] != first_batch[0] or edge[1] != plain[0]]
+    is_rare = np.zeros(canary + 1, dtype=bool)
+    is_rare[rare[0] :] = True
+    data = _data(_features_of_kinds(is_rare), edges)
+    labels = _labels(num_train=num_train, num_val=num_held_out, num_test=num_held_out)
+    return place_canaries(data, labels, np.array([[first_batch[0], canary]]))
+
+
+def crowded(*, max_degree: int, num_train: int = 8) -> Canaries:
+    """Two roots, each with exactly D neighbours of its own kind."""
+    num_labelled = num_train + 8
+    plain = range(num_labelled, num_labelled + max_degree)
+    rare = range(num_labelled + max_degree, num_labelled + 2 * max_degree)
+    edges = [(0, node) for node in plain] + [(1, node) for node in rare]
+    is_rare = np.zeros(num_labelled + 2 * max_degree, dtype=bool)
+    is_rare[[1, *rare]] = True
+    data = _data(_features_of_kinds(is_rare), edges)
+    labels = _labels(num_train=num_train, num_val=4, num_test=4)
+    return place_canaries(data, labels, np.array([[0, 1]]))
+
+
+def _features_of_kinds(is_rare: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Four numbers that say the kind, and one that says nothing."""
+    kind = np.where(is_rare[:, None], 1.0, -1.0) * np.array([1.0, -1.0, 1.0, -1.0])
+    return np.concatenate([kind, np.zeros((len(is_rare), 1))], axis=1)
+
+
+def _data(features: NDArray[np.float64], edges: Iterable[tuple[int, int]]) -> DataHoldings:
+    graph, counts = graph_of_pairs(np.array(list(edges)).T, num_nodes=len(features))
+    return DataHoldings(
+        ids=Ids(pa.array(np.arange(len(features)))),
+        features=features.astype(np.float32),
+        graph=graph,
+        counts=counts,
+    )
+
+
+def _labels(*, num_train: int, num_val: int, num_test: int) -> LabelHoldings:
+    counts = [num_train, num_val, num_test]
+    return LabelHoldings(
+        path=Path("small graph"),
+        ids=Ids(pa.array(np.arange(sum(counts)))),
+        classes=(0, 1),
+        labels=(np.arange(sum(counts)) % 2).astype(np.int64),
+        splits=np.repeat(np.array([0, 1, 2], dtype=np.int8), counts),
+    )

@@ -1,0 +1,70 @@
+"""The data party after training: nodes of a graph as the trained model sees them.
+
+    recall:  scales, weights and voices of training; then its stages, on releases of this graph
+    embed:   representations of the nodes asked for
+
+The graph may be that of training, whose releases were kept, or one that came later.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vesper.errors import VesperError
+from vesper.graph.ids import Ids
+from vesper.party.data_party import DIVERGED
+from vesper.party.memory import Arrays, below, weights_of
+from vesper.party.representation import Representation
+from vesper.protocol.messages import IdTexts, Roster, Tensor
+
+
+def arrays_of_trained(representation: Representation) -> Arrays:
+    """Everything that `AnsweringParty` needs beside the roster and the releases."""
+    return {
+        **{f"weights/{k}": v.numpy().copy() for k, v in representation.module.state_dict().items()},
+        **{f"fitted/{k}": v for k, v in representation.fitted().items()},
+        **{f"representation/{k}": v for k, v in representation.remember().items()},
+    }
+
+
+class AnsweringParty:
+    """A trained model on a graph, up to the stage that validation chose.
+
+    Args:
+        representation: fresh, of this graph; its releases are made, or read, here.
+        ids: of the nodes of this graph.
+        trained: what `arrays_of_trained` gave after training.
+        roster: of training; training nodes that are still there keep their voices.
+        stage: the last one to go through.
+    """
+
+    def __init__(
+        self,
+        representation: Representation,
+        ids: Ids,
+        *,
+        trained: Arrays,
+        roster: Roster,
+        stage: int,
+    ) -> None:
+        self._representation, self._ids = representation, ids
+        representation.keep_to(below("fitted", trained))
+        representation.module.load_state_dict(weights_of(below("weights", trained)))
+        speakers = ids.find_texts(roster.train[: len(roster.voices)])  # -1: no longer there
+        representation.hear(speakers[speakers >= 0], roster.voices[speakers >= 0])
+        for each in range(stage + 1):
+            representation.begin_stage(each)
+        representation.recall(below("representation", trained))
+        representation.module.eval()
+
+    @torch.no_grad()
+    def embed(self, ids: IdTexts) -> tuple[IdTexts, Tensor]:
+        """Give the ids that are no node, and (other ids, width, depth) in the order given."""
+        nodes: NDArray[np.int64] = self._ids.find_texts(ids)
+        unknown = tuple(text for text, node in zip(ids, nodes, strict=True) if node < 0)
+        if len(unknown) == len(ids):
+            return unknown, np.zeros((0, 1, 1), dtype=np.float32)
+        values = self._representation.embed(nodes[nodes >= 0], training=False)
+        if not bool(torch.isfinite(values).all()):
+            raise VesperError(DIVERGED)
+        return unknown, values.numpy()

@@ -1,0 +1,132 @@
+"""Audits that must find something, and audits that must not."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from vesper.audit.audit import Audited, verdict_of
+from vesper.audit.command import run_audit
+from vesper.errors import InputError
+from vesper.mechanism.noise import NoiseSource
+
+PAPER = "vesper-paper-gin"
+
+
+def run(trials: int, given: dict[str, Any], **options: Any) -> Audited:
+    return run_audit(given, trials=trials, **options)
+
+
+def test_one_release_is_found_within_a_factor_of_two_and_not_beyond() -> None:
+    found = run(25, {"method": "vesper", "epsilon": 4.0, "hops": 1, "seed": 3})
+    assert found.statistic == "exact likelihood ratio of the releases"
+    assert (found.certified_epsilon, found.claimed_epsilon) == (4.0, None)
+    assert 2.0 < found.epsilon_lower_bound < 4.0
+    assert found.verdict == "not refuted"
+    assert found.best_possible_epsilon == pytest.approx(4.0, rel=0.03)
+    assert 0 < found.epsilon_without_assumption < found.epsilon_lower_bound
+
+
+def test_two_releases_stay_below_too() -> None:
+    found = run(10, {"method": "vesper", "epsilon": 4.0, "hops": 2})
+    assert 1.0 < found.epsilon_lower_bound < 4.0
+    assert found.verdict == "not refuted"
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_too_little_noise_is_caught(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = NoiseSource.add_gaussian_to
+
+    def sabotaged(self: NoiseSource, values: NDArray[np.int32], *, scale: float) -> None:
+        if share:
+            draw(self, values, scale=share * scale)
+
+    monkeypatch.setattr(NoiseSource, "add_gaussian_to", sabotaged)
+    found = run(8, {"method": "vesper", "epsilon": 4.0})
+    assert found.verdict == "refuted"
+    assert found.epsilon_lower_bound > 8
+    assert found.certified_epsilon == 4.0
+
+
+def test_a_run_without_noise_is_held_against_its_claim() -> None:
+    found = run(8, {"method": "vesper", "epsilon": float("inf")}, claim=4.0)
+    assert (found.plan, found.verdict, found.claimed_epsilon) == ("none", "refuted", 4.0)
+    assert found.found == found.observations
+    assert found.false_alarms == 0
+    silent = run(4, {"method": "vesper", "epsilon": float("inf")})
+    assert silent.verdict == "nothing promised"
+
+
+def test_weights_that_learn_from_raw_edges_refute_the_paper() -> None:
+    found = run(25, {"method": PAPER, "epsilon": 1.0, "delta": 1e-5}, probe="weights")
+    assert found.statistic == "exact likelihood ratio of the perturbed rows"
+    assert found.certified_epsilon is None
+    assert found.claimed_epsilon == pytest.approx(1.0, rel=1e-5)
+    assert found.epsilon_lower_bound > 4
+    assert found.verdict == "refuted"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("probe", ["rows", "held-out"])
+def test_known_roots_refute_the_paper(probe: str) -> None:
+    found = run(40, {"method": PAPER, "epsilon": 1.0, "delta": 1e-5}, probe=probe)
+    assert found.canaries == 20
+    assert 1.0 < found.epsilon_lower_bound < 3.2
+    assert found.verdict == "refuted"
+
+
+def test_noise_after_which_nobody_learns_is_not_refuted_by_weights() -> None:
+    """The same graph and rate with the certified plan: no gradient meets an edge."""
+    found = run(25, {"method": "vesper", "epsilon": 1.0, "learning_rate": 0.01}, probe="weights")
+    assert found.verdict == "not refuted"
+
+
+def test_a_method_that_reads_no_edge_shows_none() -> None:
+    found = run(8, {"method": "mlp"})
+    assert found.epsilon_lower_bound == 0.0
+    assert found.certified_epsilon == 0.0
+    assert found.verdict == "not refuted"
+
+
+def test_a_network_without_noise_shows_the_edge() -> None:
+    found = run(12, {"method": "gin", "width": 4}, claim=0.5)
+    assert found.statistic.startswith("linear score")
+    assert found.assumes == "nothing"
+    assert found.epsilon_lower_bound > 0.5
+    assert found.verdict == "refuted"
+
+
+def test_randomised_edges_are_found_and_kept() -> None:
+    found = run(20, {"method": "edgerand", "epsilon": 2.0})
+    assert found.delta == 0.0
+    assert found.epsilon_if_gaussian is None
+    assert 1.0 < found.epsilon_lower_bound < 2.0
+    assert found.canaries == 20
+    assert run(4, {"method": "lapgraph", "epsilon": 2.0}).canaries == 1
+
+
+def test_an_audit_repeats() -> None:
+    assert run(4, {"method": "vesper"}) == run(4, {"method": "vesper"})
+    assert run(4, {"method": "vesper", "seed": 1}) != run(4, {"method": "vesper"})
+
+
+def test_verdicts() -> None:
+    assert verdict_of(1.1, 1.0, None) == "refuted"
+    assert verdict_of(1.0, 1.0, 2.0) == "not refuted"
+    assert verdict_of(9.0, None, None) == "nothing promised"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"trials": 3}, "--trials: expected at least 4, got 3"),
+        ({"trials": 4, "confidence": 1.0}, "--confidence"),
+        ({"trials": 4, "probe": "nowhere"}, "--probe: expected one of rows"),
+        ({"trials": 4, "canaries": 0}, "--canaries: expected at least 1"),
+        ({"trials": 4, "canaries": 60}, "found 100; ask for fewer with --canaries"),
+    ],
+)
+def test_questions_that_have_no_answer_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        run_audit({"method": "vesper"}, **options)

@@ -1,0 +1,92 @@
+"""Lower bounds on scores of known laws: never above the truth more often than stated, and near it."""
+
+import math
+
+import numpy as np
+import pytest
+
+from vesper.audit.bound import Guesses, guesses, lower_bounds
+from vesper.privacy.gaussian import epsilon_of
+
+DELTA = 1e-5
+
+
+def gaussian_scores(mu: float, runs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Log likelihood ratios of a Gaussian mechanism, with the edge and without."""
+    rng = np.random.default_rng(seed)
+    noise = mu * rng.standard_normal((2, runs))
+    return mu**2 / 2 + noise[0], -(mu**2) / 2 + noise[1]
+
+
+@pytest.mark.parametrize("mu", [0.3, 1.0, 3.0])
+def test_a_gaussian_is_bounded_from_below_with_the_stated_confidence(mu: float) -> None:
+    truth = epsilon_of(mu=mu, delta=DELTA)
+    wrong = 0
+    for seed in range(200):
+        bounds = lower_bounds(
+            *gaussian_scores(mu, 300, seed), delta=DELTA, confidence=0.9, middle=0.0
+        )
+        assert bounds.epsilon_if_gaussian is not None
+        wrong += bounds.mu > mu or bounds.epsilon > truth
+        assert bounds.epsilon_if_gaussian <= epsilon_of(mu=bounds.mu, delta=DELTA)
+    assert wrong <= 200 * 0.1 * 2  # two bounds, each at 0.9
+
+
+@pytest.mark.parametrize("mu", [0.3, 1.0, 3.0])
+def test_many_trials_come_near_the_truth(mu: float) -> None:
+    scores = gaussian_scores(mu, 20_000, 1)
+    bounds = lower_bounds(*scores, delta=DELTA, confidence=0.95, middle=0.0)
+    assert 0.85 * mu < bounds.mu < mu
+    unknown = lower_bounds(*scores, delta=DELTA, confidence=0.95)
+    assert 0.75 * mu < unknown.mu < mu
+
+
+def test_without_an_assumption_randomised_response_is_found() -> None:
+    epsilon, runs = 2.0, 20_000
+    keep = math.exp(epsilon) / (1 + math.exp(epsilon))
+    rng = np.random.default_rng(0)
+    with_edge = (rng.random(runs) < keep).astype(float)
+    without = (rng.random(runs) > keep).astype(float)
+    bounds = lower_bounds(with_edge, without, delta=0.0, confidence=0.95, middle=0.5)
+    assert 0.93 * epsilon < bounds.epsilon < epsilon
+    assert bounds.epsilon_if_gaussian is None
+
+
+def test_scores_that_say_nothing_give_nothing() -> None:
+    rng = np.random.default_rng(0)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        scores = rng.standard_normal((2, 500))
+        bounds = lower_bounds(scores[0], scores[1], delta=DELTA, confidence=0.999, middle=0.0)
+        assert bounds.epsilon == bounds.mu == 0.0
+    same = np.zeros(100)
+    assert lower_bounds(same, same, delta=DELTA, confidence=0.95).epsilon == 0.0
+
+
+def test_certainty_is_bounded_by_the_number_of_trials() -> None:
+    bounds = lower_bounds(np.ones(1000), np.zeros(1000), delta=DELTA, confidence=0.95, middle=0.5)
+    assert bounds.guesses.found == bounds.guesses.with_edge == 500
+    assert 4.5 < bounds.epsilon < 5.5
+    assert bounds.mu > 5
+
+
+def test_the_threshold_is_chosen_without_the_half_that_counts() -> None:
+    rng = np.random.default_rng(3)
+    with_edge, without = rng.standard_normal((2, 400))
+    with_edge[200:] += 5  # only the second half tells
+    before = lower_bounds(with_edge, without, delta=DELTA, confidence=0.95)
+    without[200:] = rng.permutation(without[200:])  # the counting half in another order
+    assert lower_bounds(with_edge, without, delta=DELTA, confidence=0.95) == before
+
+
+def test_misses_count_as_hits_do() -> None:
+    hits = Guesses(found=90, with_edge=100, false_alarms=0, without_edge=100)
+    misses = Guesses(found=100, with_edge=100, false_alarms=10, without_edge=100)
+    assert hits.epsilon(delta=DELTA, confidence=0.95) == pytest.approx(
+        misses.epsilon(delta=DELTA, confidence=0.95)
+    )
+
+
+def test_a_score_on_the_threshold_is_no_guess() -> None:
+    counted = guesses(np.array([0.0, 1.0]), np.array([0.0, -1.0]), threshold=0.0)
+    assert (counted.found, counted.false_alarms) == (1, 0)

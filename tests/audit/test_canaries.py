@@ -1,0 +1,52 @@
+"""Canaries come and go by coins, in twos."""
+
+import numpy as np
+import pytest
+
+from vesper.audit.canaries import coins_of, draw_pairs, place_canaries
+from vesper.audit.small_graphs import ring
+from vesper.errors import InputError
+from vesper.graph.pairs import are_edges, degrees_of
+from vesper.graph.relation import differing_edge
+
+CANARIES = ring(split="train", count=4)
+
+
+def test_coins_decide_which_are_there() -> None:
+    coins = np.array([True, False, True, False])
+    graph = CANARIES.holdings(coins).graph
+    assert are_edges(graph, CANARIES.pairs).tolist() == coins.tolist()
+    one = np.array([False, True, False, False])
+    edge = differing_edge(CANARIES.data.graph, CANARIES.holdings(one).graph)
+    assert edge == tuple(CANARIES.pairs[1].tolist())
+
+
+def test_runs_come_in_opposite_twos_and_twos_differ() -> None:
+    coins = [coins_of(run, num_canaries=50, seed=3) for run in range(8)]
+    for first, second in zip(coins[::2], coins[1::2], strict=True):
+        assert (first != second).all()
+    assert (coins[0] != coins[2]).any()
+    assert 0.3 < np.mean(coins[::2]) < 0.7
+
+
+def test_an_edge_that_is_there_is_taken_out_first() -> None:
+    placed = place_canaries(CANARIES.data, CANARIES.labels, np.array([[0, 1], [5, 9]]))
+    assert not are_edges(placed.data.graph, placed.pairs).any()
+    assert degrees_of(placed.data.graph)[0] == degrees_of(CANARIES.data.graph)[0] - 1
+
+
+def test_the_first_alone_leaves_the_others_out() -> None:
+    alone = CANARIES.first()
+    graph = alone.holdings(np.array([True])).graph
+    assert are_edges(graph, CANARIES.pairs).tolist() == [True, False, False, False]
+
+
+def test_the_largest_degree_counts_canaries() -> None:
+    assert CANARIES.largest_degree == 5
+
+
+def test_shared_nodes_and_too_many_canaries_are_refused() -> None:
+    with pytest.raises(InputError, match="share no node"):
+        place_canaries(CANARIES.data, CANARIES.labels, np.array([[0, 1], [1, 2]]))
+    with pytest.raises(InputError, match="--canaries"):
+        draw_pairs(CANARIES.data, CANARIES.labels, split="val", count=21, seed=0)

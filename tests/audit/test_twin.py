@@ -1,0 +1,109 @@
+"""Two worlds at once: the real one is undisturbed, and the ratio between them is exact."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from vesper.audit.canaries import Canaries
+from vesper.audit.small_graphs import canaries_for, settings_for
+from vesper.audit.trial import kind_of, observe, share_nothing
+from vesper.audit.twin import TwinMethod
+from vesper.mechanism.door import OpenDoor
+from vesper.method.registry import find_method
+from vesper.method.settings import Config
+from vesper.run.agreement import Agreement, agree
+from vesper.run.config import load_config
+from vesper.run.pair import train
+
+PAPER = "vesper-paper-gin"
+WEIGHTS = load_config(
+    None, {**settings_for("weights", find_method(PAPER)), "method": PAPER, "epsilon": 1.0}
+)
+
+
+def canaries_of(config: Config) -> Canaries:
+    return canaries_for("weights", config, count=1)
+
+
+def test_the_same_graph_twice_is_no_distance_at_all() -> None:
+    canaries = canaries_of(WEIGHTS)
+    agreement = agree(WEIGHTS, canaries.data, canaries.labels)
+    graph = canaries.data.graph
+    twin = TwinMethod(agreement.method, other=graph, noise_seed=1)
+    train(replace(agreement, method=twin), canaries.data, canaries.labels, OpenDoor(graph))
+    assert twin.twin.mu_squared.max() == 0
+    assert twin.twin.log_ratios.tolist() == [0.0] * graph.num_nodes
+
+
+def test_the_real_world_is_undisturbed_by_the_other() -> None:
+    canaries = canaries_of(WEIGHTS)
+    agreement = agree(WEIGHTS, canaries.data, canaries.labels)
+
+    def weights(method: object, each: Agreement) -> dict[str, np.ndarray]:
+        trained = train(each, canaries.data, canaries.labels, OpenDoor(canaries.data.graph))
+        state = trained.data_side.module.state_dict()
+        return {name: value.numpy() for name, value in state.items()}
+
+    with_edge = canaries.holdings(np.array([True])).graph
+    apart = TwinMethod(agreement.method, other=with_edge, noise_seed=5)
+    alike = TwinMethod(agreement.method, other=canaries.data.graph, noise_seed=5)
+    one = weights(apart, replace(agreement, method=apart))
+    two = weights(alike, replace(agreement, method=alike))
+    real = [name for name in one if name.startswith("0.")]
+    other = [name for name in one if name.startswith("1.")]
+    assert real
+    assert all(np.array_equal(one[name], two[name]) for name in real)
+    assert any(not np.array_equal(one[name], two[name]) for name in other)
+
+
+def test_the_ratio_has_the_mean_that_its_distance_says() -> None:
+    """Of log p / q under p the mean is that of mu^2 / 2; checked in both worlds."""
+    canaries = canaries_of(WEIGHTS)
+    for there in (True, False):
+        gaps, variance = [], 0.0
+        for seed in range(12):
+            coins = np.array([there])
+            seen = observe(canaries, WEIGHTS, coins, kind="two worlds", noise_seed=seed)
+            assert seen.scores is not None
+            assert seen.mu_squared is not None
+            sign = 1 if there else -1
+            gaps.append(sign * float(seen.scores[0]) - float(seen.mu_squared[0]) / 2)
+            variance += float(seen.mu_squared[0])
+        assert abs(sum(gaps)) < 4 * math.sqrt(variance)
+        assert variance / 12 > 0.5  # there is something to see
+
+
+def test_rows_of_both_ends_are_what_the_errata_say() -> None:
+    """Width 1, one epoch: each end shows one unit message, mu = sqrt(2) / noise_std exactly."""
+    settings = settings_for("rows", find_method(PAPER))
+    config = load_config(
+        None, {**settings, "method": PAPER, "epsilon": 1.0, "batch_size": 20, "seed": 1}
+    )
+    canaries = canaries_for("rows", config, count=20)
+    assert kind_of(canaries, config) == "two worlds"
+    assert share_nothing(canaries, config, "two worlds")
+    coins = np.arange(20) % 2 == 0
+    seen = observe(canaries, config, coins, kind="two worlds", noise_seed=9)
+    agreement = agree(config, canaries.data, canaries.labels)
+    noise_std = agreement.method.promise(config, agreement.sizes).noise_stds[0]
+    assert seen.mu_squared is not None
+    assert np.sqrt(seen.mu_squared).tolist() == pytest.approx([math.sqrt(2) / noise_std] * 20)
+
+
+def test_weights_that_learn_from_edges_join_canaries() -> None:
+    settings = settings_for("rows", find_method(PAPER))
+    config = load_config(
+        None,
+        {**settings, "method": PAPER, "batch_size": 20, "width": 8, "learning_rate": 0.05},
+    )
+    canaries = canaries_for("rows", config, count=3)
+    assert not share_nothing(canaries, config, "two worlds")
+
+
+@pytest.mark.parametrize("settings", [{"hops": 2}, {"dropout": 0.1}, {"max_degree": 4}])
+def test_where_something_else_is_hidden_the_ratio_is_not_used(settings: dict[str, object]) -> None:
+    small = settings_for("rows", find_method(PAPER))
+    config = load_config(None, {**small, "method": PAPER, "batch_size": 50, **settings})
+    assert kind_of(canaries_for("rows", config, count=2), config) == "learned"

@@ -1,0 +1,76 @@
+"""The likelihood ratio of an edge against the densities of both worlds, written out."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from vesper.graph.graph import Graph
+from vesper.graph.relation import toggle_edge
+from vesper.mechanism.door import ClaimedDoor, OpenDoor
+from vesper.mechanism.grid import STEPS
+from vesper.mechanism.likelihood import distances, log_ratios
+from vesper.mechanism.neighbor_sum import NeighborSum
+from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.watched_door import Release, WatchedDoor
+
+GRAPH = Graph.from_edges(6, [(0, 1), (1, 2), (2, 3), (0, 4)])
+PAIRS = np.array([[0, 1], [2, 3], [0, 5], [3, 4]])
+NOISE = 0.7
+
+
+def messages() -> np.ndarray:
+    rows = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def seen(graph: Graph, seed: int = 0) -> Release:
+    door = WatchedDoor(ClaimedDoor(graph, noise=NoiseSource.for_simulation(seed)))
+    door.release(messages(), noise_std=NOISE)
+    return door.releases[0]
+
+
+def log_density(release: Release, graph: Graph) -> float:
+    means = NeighborSum().aggregate(graph, release.messages, None) / STEPS
+    return float(stats.norm(means, release.noise_std).logpdf(release.released).sum())
+
+
+def test_it_is_the_ratio_of_the_two_densities() -> None:
+    release = seen(GRAPH)
+    for pair, ratio in zip(PAIRS, log_ratios(release, GRAPH, PAIRS), strict=True):
+        edge = (int(pair[0]), int(pair[1]))
+        present = edge in [(0, 1), (2, 3)]
+        other = toggle_edge(GRAPH, edge)
+        with_edge, without = (GRAPH, other) if present else (other, GRAPH)
+        expected = log_density(release, with_edge) - log_density(release, without)
+        assert ratio == pytest.approx(expected, abs=1e-5)
+
+
+def test_whether_the_edge_itself_is_given_makes_no_difference() -> None:
+    release = seen(GRAPH)
+    pair = PAIRS[:1]
+    other = toggle_edge(GRAPH, (0, 1))
+    assert log_ratios(release, GRAPH, pair) == pytest.approx(log_ratios(release, other, pair))
+
+
+def test_its_mean_is_half_of_the_squared_distance_in_either_direction() -> None:
+    other = toggle_edge(GRAPH, (0, 1))
+    apart = float(distances(seen(GRAPH), PAIRS)[0])
+    for graph, sign in ((GRAPH, 1), (other, -1)):
+        ratios = [float(log_ratios(seen(graph, seed), graph, PAIRS[:1])[0]) for seed in range(400)]
+        error = 5 * np.sqrt(apart / 400)
+        assert np.mean(ratios) == pytest.approx(sign * apart / 2, abs=error)
+        assert np.std(ratios) == pytest.approx(np.sqrt(apart), rel=0.2)
+
+
+def test_without_noise_the_sign_tells_all() -> None:
+    door = WatchedDoor(OpenDoor(GRAPH))
+    door.release(messages(), noise_std=0.0)
+    assert (log_ratios(door.releases[0], GRAPH, PAIRS) > 0).tolist() == [True, True, False, False]
+    assert np.isinf(distances(door.releases[0], PAIRS)).all()
+
+
+def test_a_node_that_says_nothing_cannot_be_told() -> None:
+    door = WatchedDoor(OpenDoor(GRAPH))
+    door.release(np.zeros((6, 3), dtype=np.float32), noise_std=0.0)
+    assert distances(door.releases[0], PAIRS).tolist() == [0.0] * 4
+    assert log_ratios(door.releases[0], GRAPH, PAIRS).tolist() == [0.0] * 4

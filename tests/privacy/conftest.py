@@ -1,0 +1,78 @@
+"""A folder with a ledger and its account, and charges without a file."""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vesper.privacy.account import Account, open_account
+from vesper.privacy.balance import Balance
+from vesper.privacy.budget import Budget
+from vesper.privacy.events import Event
+from vesper.privacy.ledger import Ledger
+from vesper.privacy.ledger_file import open_to_read
+from vesper.privacy.ledger_reader import Entry, LedgerReader
+from vesper.privacy.receivers import encode
+
+BUDGET = Budget(epsilon=1.0, delta=1e-6)
+
+
+class LedgerFolder:
+    """Opens `ledger.sqlite` below a folder, as often and in as many ways as a test likes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "ledger.sqlite"
+        self.note = folder / "ledger.sqlite.head"
+
+    def opened(self) -> Ledger:
+        return Ledger(self.path, clock=lambda: 12.5)
+
+    def shown(self) -> LedgerReader:
+        return open_to_read(self.path)
+
+    def written(self, entries: int = 2) -> Ledger:
+        """A ledger with its key entry and so many more."""
+        ledger = self.opened()
+        for k in range(entries):
+            self.append(ledger, cost=k, k=k)
+        return ledger
+
+    @staticmethod
+    def append(ledger: Ledger, *, cost: float, **facts: float) -> None:
+        with ledger.transaction():
+            ledger.append(graph="g", run="r", facts={"kind": "x", **facts}, cost=cost, who=b"A")
+
+    def raw(self) -> sqlite3.Connection:
+        """Somebody else's connection: no settings of ours hold on it."""
+        return sqlite3.connect(self.path)
+
+    def account(self, budget: Budget | None = BUDGET) -> Account:
+        """The account of a graph of four nodes."""
+        return open_account(self.opened(), "g", num_nodes=4, budget=budget)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> LedgerFolder:
+    return LedgerFolder(tmp_path)
+
+
+@pytest.fixture
+def folder_at() -> Callable[[Path], LedgerFolder]:
+    """For tests that need more than one, or one elsewhere."""
+    return LedgerFolder
+
+
+@pytest.fixture(scope="session")
+def charged() -> Callable[..., Balance]:
+    """Charge as an account does, without a file."""
+
+    def charge(balance: Balance, event: Event, times: int = 1) -> Balance:
+        everyone = encode(None, len(balance.spent))
+        for _ in range(times):
+            balance.refuse_what_does_not_fit(event, everyone)
+            facts = dict(event.facts)
+            balance.book(Entry(balance.releases + 1, 0.0, "g", "r", facts, event.cost, everyone))
+        return balance
+
+    return charge

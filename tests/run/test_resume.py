@@ -1,0 +1,167 @@
+"""Every method, stopped and gone on with, ends with the weights of an undisturbed run."""
+
+import random
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from torch import nn
+
+from vesper.errors import PeerLostError
+from vesper.graph.holdings import DataHoldings, open_data
+from vesper.graph.labels import LabelHoldings, open_labels
+from vesper.mechanism.door import Door
+from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.vault import Vault
+from vesper.method.registry import METHODS
+from vesper.method.settings import Config
+from vesper.privacy.ledger import Ledger
+from vesper.protocol.messages import Farewell
+from vesper.protocol.turns import Role
+from vesper.run.agreement import agree
+from vesper.run.checkpoint import FileCheckpoints
+from vesper.run.config import load_config
+from vesper.run.data_end import data_end
+from vesper.run.doors import open_door
+from vesper.run.label_end import label_end
+from vesper.run.link import Link
+from vesper.run.pair import train
+from vesper.transport.channel import Channel
+from vesper.transport.lasting import LastingChannel
+from vesper.transport.memory import MemoryChannel, MemoryMeeting
+
+CLASSES, NODES = 3, 90
+
+
+class Stopping:
+    """A connection after so many frames of which its end is stopped."""
+
+    def __init__(self, inner: MemoryChannel, frames: int) -> None:
+        self._inner, self._frames = inner, frames
+
+    def send(self, frame: bytes) -> None:
+        self._frames -= 1
+        if self._frames < 0:
+            self._inner.close()
+            raise KeyboardInterrupt
+        self._inner.send(frame)
+
+    def receive(self) -> bytes:
+        return self._inner.receive()
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    random_ = np.random.default_rng(0)
+    labels = random_.integers(0, CLASSES, NODES)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "label").mkdir()
+    columns = {f"x{k}": random_.normal(size=NODES) + (labels == k) for k in range(CLASSES)}
+    pq.write_table(pa.table({"id": range(NODES), **columns}), tmp_path / "data" / "nodes.parquet")
+    pairs = random_.integers(0, NODES, (300, 2))
+    edges = {"src": pairs[:, 0], "dst": pairs[:, 1]}
+    pq.write_table(pa.table(edges), tmp_path / "data" / "edges.parquet")
+    split = [("train", "train", "val", "test")[k % 4] for k in range(NODES)]
+    table = {"id": range(NODES), "label": labels, "split": split}
+    pq.write_table(pa.table(table), tmp_path / "label" / "labels.parquet")
+    return tmp_path
+
+
+def both_ends(
+    config: Config,
+    data: DataHoldings,
+    labels: LabelHoldings,
+    state: Path,
+    ledger: Ledger,
+    stop_after: int,
+) -> tuple[nn.Module, nn.Module] | None:
+    """Run, or go on with, a session until the data party is stopped; None when it was."""
+    meeting = MemoryMeeting(patience=60)
+
+    def channel(role: str, frames: int) -> LastingChannel:
+        (state / role).mkdir(parents=True, exist_ok=True)
+
+        def connect(limit: float | None) -> Channel:
+            return Stopping(meeting.connect(0 if role == "data" else 1, limit), frames)
+
+        directions = ("data>label", "label>data")
+        return LastingChannel(
+            connect,
+            state / role,
+            begins=role == "data",
+            directions=directions if role == "data" else directions[::-1],
+            waits=False,
+        )
+
+    def label_side() -> nn.Module | None:
+        with closing(channel("label", 1 << 30)) as lasting:
+            checkpoints = FileCheckpoints(state / "label" / "checkpoint.npz", lasting)
+            link = Link(Role.LABEL, lasting)
+            try:
+                outcome = label_end(config, labels, link, checkpoints=checkpoints)
+            except PeerLostError:
+                return None
+            return outcome.label_side.module
+
+    with ThreadPoolExecutor(1) as pool, closing(channel("data", stop_after)) as lasting:
+        answering = pool.submit(label_side)
+        noise = NoiseSource.for_simulation(config.run.seed)
+        vault = Vault(state / "releases")
+        prepare = partial(
+            open_door, graph=data.graph, ledger=ledger, noise=noise, run="session", vault=vault
+        )
+        link = Link(Role.DATA, lasting)
+        checkpoints = FileCheckpoints(state / "data" / "checkpoint.npz", lasting)
+        try:
+            outcome = data_end(config, data, link, prepare=prepare, checkpoints=checkpoints)
+            link.expect(Farewell)
+        except KeyboardInterrupt:
+            answering.result()
+            return None
+        theirs = answering.result()
+        assert theirs is not None
+        return outcome.data_side.module, theirs
+
+
+def charges(ledger: Ledger) -> int:
+    return sum(entry.cost > 0 for entry in ledger.entries())
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_stopped_and_gone_on_with(
+    folder: Path, kept_door: Callable[[Path], Door], method: str
+) -> None:
+    settings = {"method": method, "epochs": 3, "width": 8, "batch_size": 16, "seed": 3}
+    config = load_config(None, settings)
+    data, labels = open_data(folder / "data"), open_labels(folder / "label")
+    chance, stops, ends = random.Random(method), 0, None
+    with closing(Ledger(folder / "ledger.sqlite", clock=lambda: 0.0)) as ledger:
+        while ends is None:
+            stop_after = chance.randint(2, 15)
+            ends = both_ends(config, data, labels, folder / "state", ledger, stop_after)
+            stops += ends is None
+        released = len(list((folder / "state" / "releases").glob("*.npz")))
+        agreement = agree(config, data, labels)
+        promise = agreement.method.promise(config, agreement.sizes)
+        assert charges(ledger) == (released if promise.plan == "certified" else 0)
+        noise = NoiseSource.for_simulation(config.run.seed)
+        door = (
+            kept_door(folder / "state" / "releases")
+            if released
+            else open_door(agreement, data.graph, ledger, noise, run="undisturbed")[0]
+        )
+        undisturbed = train(agreement, data, labels, door)
+    assert stops
+    expected = (undisturbed.data_side.module, undisturbed.label_side.module)
+    for found, wanted in zip(ends, expected, strict=True):
+        for name, value in wanted.state_dict().items():
+            assert np.array_equal(found.state_dict()[name].numpy(), value.numpy()), name

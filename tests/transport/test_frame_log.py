@@ -1,0 +1,73 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vesper.errors import VesperError
+from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
+
+
+def test_frames_come_back_after_a_restart(tmp_path: Path) -> None:
+    log = FrameLog(tmp_path / "frames")
+    log.append(SENT, 0, b"hello")
+    log.append(RECEIVED, 0, b"")
+    log.append(SENT, 1, b"x" * 10_000)
+    log.close()
+    again = FrameLog(tmp_path / "frames")
+    assert (again.count(SENT), again.count(RECEIVED)) == (2, 1)
+    assert again.frame(SENT, 0) == b"hello"
+    assert again.frame(RECEIVED, 0) == b""
+    assert again.frame(SENT, 1) == b"x" * 10_000
+    assert again.frame(SENT, 2) is None
+
+
+@given(cut=st.integers(1, 60), junk=st.binary(max_size=40))
+def test_a_record_that_was_cut_off_is_as_if_it_had_never_been(
+    tmp_path_factory: pytest.TempPathFactory, cut: int, junk: bytes
+) -> None:
+    folder = tmp_path_factory.mktemp("log") / "frames"
+    log = FrameLog(folder)
+    log.append(SENT, 0, b"first")
+    log.append(SENT, 1, b"second" * 5)
+    log.close()
+    path = folder / "000000.frames"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) - min(cut, 29 + 30 - 1)] + junk[:0])
+    again = FrameLog(folder)
+    assert again.count(SENT) == 1
+    again.append(SENT, 1, b"other")  # and the file goes on where the last whole record ended
+    again.close()
+    assert FrameLog(folder).frame(SENT, 1) == b"other"
+
+
+def test_a_changed_byte_ends_the_log_there(tmp_path: Path) -> None:
+    log = FrameLog(tmp_path)
+    for number in range(3):
+        log.append(SENT, number, bytes([number]) * 50)
+    log.close()
+    path = tmp_path / "000000.frames"
+    content = bytearray(path.read_bytes())
+    content[29 + 50 + 29 + 10] ^= 1
+    path.write_bytes(content)
+    assert FrameLog(tmp_path).count(SENT) == 1
+
+
+def test_the_opening_and_the_last_two_parts_are_kept(tmp_path: Path) -> None:
+    log = FrameLog(tmp_path)
+    log.append(SENT, 0, b"opening")
+    for part in range(1, 5):
+        log.mark()
+        log.append(SENT, part, b"part")
+    kept = [number for number in range(5) if log.frame(SENT, number) is not None]
+    assert kept == [0, 3, 4]
+    assert log.count(SENT) == 5
+    log.close()
+    again = FrameLog(tmp_path)
+    assert [number for number in range(5) if again.frame(SENT, number) is not None] == kept
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(VesperError, match="frames cannot be written"):
+        FrameLog(tmp_path / "file" / "frames")

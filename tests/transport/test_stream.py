@@ -1,0 +1,91 @@
+"""Two stream ends, wired by threads: frames whole, silence noticed, garbage refused."""
+
+import threading
+from time import monotonic
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vesper.errors import PeerLostError, RemoteProtocolError
+from vesper.transport import stream
+from vesper.transport.stream import CHUNK, StreamChannel
+
+
+def pair(patience: float = 5.0) -> tuple[StreamChannel, StreamChannel]:
+    ends = [
+        StreamChannel(peer=name, patience=patience, cancel=lambda: None)
+        for name in ("bank", "platform")
+    ]
+
+    def pump(source: StreamChannel, target: StreamChannel) -> None:
+        for chunk in source.outgoing():
+            target.arrived(chunk)
+        target.ended(PeerLostError("closed"))
+
+    for source, target in (ends, ends[::-1]):
+        threading.Thread(target=pump, args=(source, target), daemon=True).start()
+    return ends[0], ends[1]
+
+
+@pytest.mark.parametrize("size", [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 7])
+def test_a_frame_of_any_size_arrives_whole(size: int) -> None:
+    one, other = pair()
+    frame = bytes(k % 251 for k in range(size))
+    one.send(frame)
+    assert other.receive() == frame
+    one.close()
+
+
+def test_frames_arrive_in_order() -> None:
+    one, other = pair()
+    for number in range(50):
+        one.send(bytes([number]) * number)
+    assert [len(other.receive()) for _ in range(50)] == list(range(50))
+    one.close()
+
+
+def test_a_peer_that_works_is_not_silent_but_one_that_is_stopped_is() -> None:
+    waited: list[float] = []
+    lonely = StreamChannel(peer="bank", patience=0.4, cancel=lambda: None, waiting=waited.append)
+    began = monotonic()
+    for _ in range(3):  # signs of life, though no frame comes
+        threading.Timer(0.3 * (_ + 1), lonely.arrived, args=(stream.ALIVE,)).start()
+    with pytest.raises(PeerLostError, match=r"bank has been silent for .* \(patience 0.4 s\)"):
+        lonely.receive()
+    assert monotonic() - began > 0.9  # the patience began anew with every sign of life
+    assert waited
+
+
+def test_after_the_end_every_call_says_so() -> None:
+    one, other = pair()
+    one.close()
+    for _ in range(2):
+        with pytest.raises(PeerLostError, match="closed"):
+            other.receive()
+    with pytest.raises(PeerLostError, match="closed"):
+        other.send(b"x")
+
+
+@given(st.binary(max_size=20))
+def test_chunks_of_garbage_are_the_peers_fault_or_a_frame(chunk: bytes) -> None:
+    end = StreamChannel(peer="bank", patience=0.2, cancel=lambda: None)
+    end.arrived(chunk)
+    end.ended(PeerLostError("over"))
+    try:
+        frame = end.receive()
+        assert chunk[:1] == stream.END
+        assert frame == chunk[1:]
+    except RemoteProtocolError:
+        assert chunk[:1] not in (stream.ALIVE, stream.MORE, stream.END)
+    except PeerLostError:
+        assert chunk[:1] in (stream.ALIVE, stream.MORE)
+
+
+def test_a_frame_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "LARGEST_FRAME", 100)
+    end = StreamChannel(peer="bank", patience=0.2, cancel=lambda: None)
+    for _ in range(5):
+        end.arrived(stream.MORE + bytes(30))
+    with pytest.raises(RemoteProtocolError, match="no part of a frame"):
+        end.receive()
