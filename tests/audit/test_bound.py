@@ -1,9 +1,10 @@
-"""Lower bounds on scores of known laws: never above the truth more often than stated, and near it."""
+"""Lower bounds on scores of known laws: near the truth, above it no more often than stated."""
 
 import math
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from vesper.audit.bound import Guesses, guesses, lower_bounds
 from vesper.privacy.gaussian import epsilon_of
@@ -11,7 +12,9 @@ from vesper.privacy.gaussian import epsilon_of
 DELTA = 1e-5
 
 
-def gaussian_scores(mu: float, runs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def gaussian_scores(
+    mu: float, runs: int, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Log likelihood ratios of a Gaussian mechanism, with the edge and without."""
     rng = np.random.default_rng(seed)
     noise = mu * rng.standard_normal((2, runs))
@@ -22,41 +25,40 @@ def gaussian_scores(mu: float, runs: int, seed: int) -> tuple[np.ndarray, np.nda
 def test_a_gaussian_is_bounded_from_below_with_the_stated_confidence(mu: float) -> None:
     truth = epsilon_of(mu=mu, delta=DELTA)
     wrong = 0
-    for seed in range(200):
+    for seed in range(60):
         bounds = lower_bounds(
-            *gaussian_scores(mu, 300, seed), delta=DELTA, confidence=0.9, middle=0.0
+            *gaussian_scores(mu, 200, seed), delta=DELTA, confidence=0.9, middle=0.0
         )
         assert bounds.epsilon_if_gaussian is not None
         wrong += bounds.mu > mu or bounds.epsilon > truth
         assert bounds.epsilon_if_gaussian <= epsilon_of(mu=bounds.mu, delta=DELTA)
-    assert wrong <= 200 * 0.1 * 2  # two bounds, each at 0.9
+    assert wrong <= 12  # two bounds, each at 0.9: 12 expected at most, far fewer as they are safe
 
 
 @pytest.mark.parametrize("mu", [0.3, 1.0, 3.0])
 def test_many_trials_come_near_the_truth(mu: float) -> None:
-    scores = gaussian_scores(mu, 20_000, 1)
+    scores = gaussian_scores(mu, 6_000, 1)
     bounds = lower_bounds(*scores, delta=DELTA, confidence=0.95, middle=0.0)
-    assert 0.85 * mu < bounds.mu < mu
+    assert 0.75 * mu < bounds.mu < mu
     unknown = lower_bounds(*scores, delta=DELTA, confidence=0.95)
-    assert 0.75 * mu < unknown.mu < mu
+    assert 0.65 * mu < unknown.mu < mu
 
 
 def test_without_an_assumption_randomised_response_is_found() -> None:
-    epsilon, runs = 2.0, 20_000
+    epsilon, runs = 2.0, 6_000
     keep = math.exp(epsilon) / (1 + math.exp(epsilon))
     rng = np.random.default_rng(0)
     with_edge = (rng.random(runs) < keep).astype(float)
     without = (rng.random(runs) > keep).astype(float)
     bounds = lower_bounds(with_edge, without, delta=0.0, confidence=0.95, middle=0.5)
-    assert 0.93 * epsilon < bounds.epsilon < epsilon
+    assert 0.9 * epsilon < bounds.epsilon < epsilon
     assert bounds.epsilon_if_gaussian is None
 
 
 def test_scores_that_say_nothing_give_nothing() -> None:
-    rng = np.random.default_rng(0)
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        scores = rng.standard_normal((2, 500))
+        scores = rng.standard_normal((2, 200))
         bounds = lower_bounds(scores[0], scores[1], delta=DELTA, confidence=0.999, middle=0.0)
         assert bounds.epsilon == bounds.mu == 0.0
     same = np.zeros(100)

@@ -1,12 +1,13 @@
 """A learned score against the best one."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vesper.audit.learned import learn
 from vesper.model.metric import roc_auc
 
 
-def drawn(runs: int, shift: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def drawn(runs: int, shift: float, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     rng = np.random.default_rng(seed)
     noise = rng.standard_normal((2, runs, 4)) * np.array([1.0, 1.0, 5.0, 0.1])
     return noise[0] + np.array([shift, 0.0, 3.0, 0.0]), noise[1] + np.array([0.0, 0.0, 3.0, 0.0])

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from vesper.audit.canaries import Canaries
 from vesper.audit.small_graphs import canaries_for, settings_for
@@ -13,7 +14,7 @@ from vesper.audit.twin import TwinMethod
 from vesper.mechanism.door import OpenDoor
 from vesper.method.registry import find_method
 from vesper.method.settings import Config
-from vesper.run.agreement import Agreement, agree
+from vesper.run.agreement import agree
 from vesper.run.config import load_config
 from vesper.run.pair import train
 
@@ -41,7 +42,8 @@ def test_the_real_world_is_undisturbed_by_the_other() -> None:
     canaries = canaries_of(WEIGHTS)
     agreement = agree(WEIGHTS, canaries.data, canaries.labels)
 
-    def weights(method: object, each: Agreement) -> dict[str, np.ndarray]:
+    def weights(method: TwinMethod) -> dict[str, NDArray[np.float32]]:
+        each = replace(agreement, method=method)
         trained = train(each, canaries.data, canaries.labels, OpenDoor(canaries.data.graph))
         state = trained.data_side.module.state_dict()
         return {name: value.numpy() for name, value in state.items()}
@@ -49,8 +51,8 @@ def test_the_real_world_is_undisturbed_by_the_other() -> None:
     with_edge = canaries.holdings(np.array([True])).graph
     apart = TwinMethod(agreement.method, other=with_edge, noise_seed=5)
     alike = TwinMethod(agreement.method, other=canaries.data.graph, noise_seed=5)
-    one = weights(apart, replace(agreement, method=apart))
-    two = weights(alike, replace(agreement, method=alike))
+    one = weights(apart)
+    two = weights(alike)
     real = [name for name in one if name.startswith("0.")]
     other = [name for name in one if name.startswith("1.")]
     assert real

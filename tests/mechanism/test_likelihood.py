@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 from vesper.graph.graph import Graph
@@ -18,7 +19,7 @@ PAIRS = np.array([[0, 1], [2, 3], [0, 5], [3, 4]])
 NOISE = 0.7
 
 
-def messages() -> np.ndarray:
+def messages() -> NDArray[np.float32]:
     rows = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 

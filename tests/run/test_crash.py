@@ -154,7 +154,7 @@ def check(
 def test_killed_at_any_moment(
     institutions: Any, kept_door: Callable[[Path], Door], seed: int, kills: int
 ) -> None:
-    epochs = 20 * kills
+    epochs = 6 * kills
     settings = f"hops = 2\n[run]\nepochs = {epochs}\npatience = {epochs}\nbatch_size = 8"
     with parties_of(institutions, settings) as (parties, configs):
         disturbed(parties, random.Random(seed), kills=kills, longest=1.2)

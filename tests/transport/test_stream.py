@@ -77,9 +77,9 @@ def test_chunks_of_garbage_are_the_peers_fault_or_a_frame(chunk: bytes) -> None:
         assert chunk[:1] == stream.END
         assert frame == chunk[1:]
     except RemoteProtocolError:
-        assert chunk[:1] not in (stream.ALIVE, stream.MORE, stream.END)
+        assert chunk[:1] not in (stream.ALIVE, stream.MORE, stream.END, stream.FAREWELL)
     except PeerLostError:
-        assert chunk[:1] in (stream.ALIVE, stream.MORE)
+        assert chunk[:1] in (stream.ALIVE, stream.MORE, stream.FAREWELL)
 
 
 def test_a_frame_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,15 +7,17 @@ Each holds with at least the stated confidence, whatever the true chance. Roundi
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vesper.errors import InputError
 
-HALVINGS = 60
+HALVINGS = 48
 
 
+@lru_cache(maxsize=4096)
 def at_least(successes: int, trials: int, *, confidence: float) -> float:
     """Lower limit of the chance behind `successes` of `trials`.
 
@@ -47,6 +49,7 @@ def at_most(successes: int, trials: int, *, confidence: float) -> float:
     return 1.0 - at_least(trials - successes, trials, confidence=confidence)
 
 
+@lru_cache(maxsize=8)
 def _log_ways(trials: int) -> NDArray[np.float64]:
     """Log of n choose k for all k."""
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, trials + 1)))])

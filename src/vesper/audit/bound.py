@@ -26,7 +26,7 @@ from vesper.privacy.gaussian import epsilon_of
 
 Scores = NDArray[np.float64]
 
-THRESHOLDS = 60
+THRESHOLDS = 40
 """Tried on the first half; evenly spaced among the scores."""
 
 CONVERSION_ERROR = 1e-9

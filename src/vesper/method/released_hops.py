@@ -4,7 +4,8 @@
     label party   one head a stage, over the hops so far
 
 Constants of the authors' code: 16-wide encodings, SELU, batch normalisation, Adam 0.01, 100 epochs
-a stage; ours: scaled inputs, and stopping by validation.
+a stage; ours: scaled inputs, and stopping by validation. The authors tune hops and dropout: here
+both are those of the certified plan, which are also better for these (docs/decisions/0005).
 """
 
 from abc import ABC, abstractmethod
@@ -20,6 +21,7 @@ from torch.nn import functional as F
 from vesper.errors import InputError
 from vesper.graph.features import Features
 from vesper.mechanism.door import Door
+from vesper.method.choices import hops_for
 from vesper.method.claimed import noise_of_sums
 from vesper.method.method import Promise, Sizes
 from vesper.method.settings import Config
@@ -30,15 +32,11 @@ from vesper.party.representation import Forgetful, Nodes, Representation
 ROWS = 1 << 14
 """Nodes at a time when all of them are needed."""
 
-HOPS = 2
-"""When no number is asked for."""
-
 PUBLISHED: Mapping[str, object] = {
     "epochs": 100,
     "patience": 20,
     "learning_rate": 0.01,
     "weight_decay": 0.0,
-    "dropout": 0.0,
     "label_messages": False,
 }
 
@@ -120,11 +118,11 @@ class ReleasedHopsMethod(ABC):
                 f"encoder: expected 'mlp' for {config.run.method}, as published, got "
                 f"'{config.run.encoder}'; method 'vesper' reads sequences"
             )
-        return noise_of_sums(config, sizes, releases=hops_of(config))
+        return noise_of_sums(config, sizes, releases=hops_for(config.privacy, sizes))
 
     def stages(self, config: Config, sizes: Sizes) -> int:
         """As many as heads."""
-        return len(self.heads(hops_of(config)))
+        return len(self.heads(hops_for(config.privacy, sizes)))
 
     def data_side(
         self, config: Config, sizes: Sizes, *, features: Features, door: Door
@@ -136,7 +134,7 @@ class ReleasedHopsMethod(ABC):
             scaling.width,
             width=run.width,
             message_width=run.message_width,
-            bases=self.bases(hops_of(config)),
+            bases=self.bases(hops_for(config.privacy, sizes)),
             plain_last=self.activates_in_head,
             dropout=run.dropout,
             seed=run.seed,
@@ -149,13 +147,8 @@ class ReleasedHopsMethod(ABC):
         """One head a stage."""
         return HopDecoder(
             message_width=config.run.message_width,
-            depths=self.heads(hops_of(config)),
+            depths=self.heads(hops_for(config.privacy, sizes)),
             activate=self.activates_in_head,
             outputs=sizes.num_classes,
             seed=config.run.seed + 1,
         )
-
-
-def hops_of(config: Config) -> int:
-    """As many as asked for, or as the authors have."""
-    return config.privacy.hops or HOPS

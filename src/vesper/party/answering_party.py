@@ -18,6 +18,9 @@ from vesper.party.representation import Representation
 from vesper.protocol.messages import IdTexts, Roster, Tensor
 
 
+NOTHING: Tensor = np.zeros((0, 1, 1), dtype=np.float32)
+
+
 def arrays_of_trained(representation: Representation) -> Arrays:
     """Everything that `AnsweringParty` needs beside the roster and the releases."""
     return {
@@ -63,7 +66,7 @@ class AnsweringParty:
         nodes: NDArray[np.int64] = self._ids.find_texts(ids)
         unknown = tuple(text for text, node in zip(ids, nodes, strict=True) if node < 0)
         if len(unknown) == len(ids):
-            return unknown, np.zeros((0, 1, 1), dtype=np.float32)
+            return unknown, NOTHING
         values = self._representation.embed(nodes[nodes >= 0], training=False)
         if not bool(torch.isfinite(values).all()):
             raise VesperError(DIVERGED)

@@ -37,6 +37,7 @@ class DataOutcome:
     agreement: Agreement
     door: Door
     data_side: Representation
+    roster: Roster
     bytes_sent: int
 
 
@@ -85,7 +86,7 @@ def data_end(
         return "  ".join(part for part in (note(), door.spent()) if part)
 
     drive(party, link, agreed.itinerary, checkpoints=checkpoints, progress=progress, note=said)
-    return DataOutcome(agreed, door, data_side, link.bytes_sent)
+    return DataOutcome(agreed, door, data_side, roster, link.bytes_sent)
 
 
 def nodes_of(data: DataHoldings, roster: Roster) -> Nodes:

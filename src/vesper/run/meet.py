@@ -4,12 +4,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
+from vesper.progress import Progress
 from vesper.run.identity.credentials import Credentials, read_credentials
 from vesper.run.party_config import PartyConfig
 from vesper.transport.channel import Channel
 from vesper.transport.grpc_channel import Listener, connect
 from vesper.transport.lasting import Connect
 from vesper.transport.stream import Waiting, unheard
+
+UNNOTICED = 2.0
+"""Seconds of waiting that nobody needs to be told of."""
 
 
 def credentials_of(config: PartyConfig, *, now: datetime | None = None) -> Credentials:
@@ -25,6 +29,18 @@ def credentials_of(config: PartyConfig, *, now: datetime | None = None) -> Crede
         name=config.party.name,
         now=now or datetime.now(UTC),
     )
+
+
+def waiting_shown(config: PartyConfig, progress: Progress) -> Waiting:
+    """Show for whom this side waits, where, and for how long."""
+    own = config.party
+    where = f" at {own.connect}" if own.connect else f", listening at {own.listen}"
+
+    def waiting(seconds: float) -> None:
+        if seconds > UNNOTICED:
+            progress(f"waiting for {own.peer}{where}: seconds", int(seconds), 0)
+
+    return waiting
 
 
 @contextmanager

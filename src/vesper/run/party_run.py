@@ -31,16 +31,13 @@ from vesper.run.checkpoint import FileCheckpoints
 from vesper.run.contract import approved
 from vesper.run.data_end import data_end
 from vesper.run.doors import open_door
-from vesper.run.label_end import label_end
+from vesper.run.label_end import label_end, objective_of
 from vesper.run.link import Link
-from vesper.run.meet import meeting_place
+from vesper.run.meet import meeting_place, waiting_shown
 from vesper.run.party_config import PartyConfig
 from vesper.run.result import SECURE, SIMULATED, DataResult, LabelResult, facts_of, write_run
+from vesper.run.serving.kept_run import keep_for_answers, keep_for_questions
 from vesper.transport.lasting import Connect, LastingChannel
-from vesper.transport.stream import Waiting
-
-UNNOTICED = 2.0
-"""Seconds of waiting that nobody needs to be told of."""
 
 Lost = Callable[[str], None]
 """Is told why the connection was lost, each time it is."""
@@ -73,7 +70,7 @@ def run_data_party(
     assert own.ledger is not None
     with (
         _own_state(config, resume=resume) as state,
-        meeting_place(config, waiting=_waiting(config, progress)) as connect,
+        meeting_place(config, waiting=waiting_shown(config, progress)) as connect,
     ):
         data = open_data(own.folder, progress=progress)
         refuse_no_features(data)
@@ -115,6 +112,7 @@ def run_data_party(
         )
         with new_folder(state / "result") as out:
             write_run(out, config.shared, result, data_party=outcome.data_side.module)
+            keep_for_answers(out, outcome, data, own.folder)
     return result
 
 
@@ -130,7 +128,7 @@ def run_label_party(
     decimals = config.shared.run.task != "classification"
     with (
         _own_state(config, resume=resume) as state,
-        meeting_place(config, waiting=_waiting(config, progress)) as connect,
+        meeting_place(config, waiting=waiting_shown(config, progress)) as connect,
     ):
         labels = open_labels(own.folder, decimals=decimals)
         with closing(_channel(config, connect, lost)) as channel:
@@ -161,19 +159,9 @@ def run_label_party(
         )
         with new_folder(state / "result") as out:
             write_run(out, config.shared, result, label_party=outcome.label_side.module)
+            calibration = objective_of(config.shared, labels).calibration(labels.classes)
+            keep_for_questions(out, outcome.agreement.sizes, calibration)
     return result
-
-
-def _waiting(config: PartyConfig, progress: Progress) -> Waiting:
-    """Show for whom this side waits, where, and for how long."""
-    own = config.party
-    where = f" at {own.connect}" if own.connect else f", listening at {own.listen}"
-
-    def waiting(seconds: float) -> None:
-        if seconds > UNNOTICED:
-            progress(f"waiting for {own.peer}{where}: seconds", int(seconds), 0)
-
-    return waiting
 
 
 def _channel(config: PartyConfig, connect: Connect, lost: Lost) -> LastingChannel:

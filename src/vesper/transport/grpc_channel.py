@@ -25,6 +25,8 @@ OPTIONS = [
     ("grpc.so_reuseport", 0),
     ("grpc.http2.max_frame_size", 1 << 20),
 ]
+WELCOME = ("vesper-welcome", "1")
+"""Tells the connecting end that it was let in."""
 RETRY = 0.5
 """Seconds between two attempts to reach the peer."""
 
@@ -106,7 +108,7 @@ class Listener:
                 grpc.StatusCode.PERMISSION_DENIED,
                 f"expected the certificate of '{self._peer}', got that of {self.refused}",
             )
-        context.send_initial_metadata(())  # tells the peer that it is let in
+        context.send_initial_metadata((WELCOME,))
         channel = StreamChannel(
             peer=self._peer,
             patience=self._patience,
@@ -165,8 +167,8 @@ def _attempt(
 
     def watch() -> None:
         try:
-            call.initial_metadata()  # returns when the peer has let us in, or the call has failed
-            problem = None if call.is_active() else _problem_of(call, peer)
+            welcome = WELCOME in [tuple(pair) for pair in call.initial_metadata()]
+            problem = None if welcome else _problem_of(call, peer)  # waits for the reason
         except grpc.RpcError as error:
             problem = _problem_of(error, peer)
         opened.put(problem)
@@ -187,9 +189,7 @@ def _read(channel: StreamChannel, chunks: Iterator[bytes], peer: str) -> None:
     try:
         for chunk in chunks:
             channel.arrived(chunk)
-        farewell = PeerLostError(f"{peer} has closed the connection")
-        farewell.is_farewell = True
-        channel.ended(farewell)
+        channel.ended(PeerLostError(f"the connection to {peer} is gone"))
     except grpc.RpcError as error:
         channel.ended(_problem_of(error, peer))
     except Exception as error:  # the listening end gets a plain exception when a stream breaks
@@ -198,6 +198,8 @@ def _read(channel: StreamChannel, chunks: Iterator[bytes], peer: str) -> None:
 
 def _problem_of(error: Any, peer: str) -> PeerError:
     """Say what went wrong, and whether it can get better by itself."""
+    if not isinstance(error, grpc.Call):  # the listening end is told no reason
+        return PeerLostError(f"the connection to {peer} is gone")
     details = str(error.details() or "")
     if error.code() is grpc.StatusCode.PERMISSION_DENIED:
         return PeerError(f"{peer} refused us: {details}")
@@ -209,11 +211,13 @@ def _problem_of(error: Any, peer: str) -> PeerError:
 
 _TLS_PROBLEMS = {
     "CERTIFICATE_VERIFY_FAILED": "its certificate is not one of the authority in [tls], or expired",
+    "certificate signature failure": "its certificate is not one of the authority in [tls]",
     "Hostname Verification Check failed": "its certificate carries another name than `peer`",
     "CERTIFICATE_REQUIRED": "it wants a certificate and got none",
     "UNKNOWN_CA": "it does not trust the authority of our certificate",
     "CERTIFICATE_EXPIRED": "our certificate has expired",
     "WRONG_VERSION_NUMBER": "something else than vesper listens there",
+    "SSL_ERROR_SSL": "it or we cannot prove who we are; `vesper preflight` says more",
 }
 
 

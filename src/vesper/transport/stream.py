@@ -1,6 +1,6 @@
 """One end of a two-way stream of chunks: whole frames, signs of life, a watch on the peer.
 
-    chunk = kind (u8), content       kind: 0 sign of life, 1 more of the frame follows, 2 its end
+    chunk = kind (u8), content       0 sign of life, 1 more of the frame follows, 2 its end, 3 farewell
 
 While this end works, a thread of its own says every quarter of the patience that it is alive; the
 peer does the same. So silence for longer than the patience means that the peer is frozen, cut off
@@ -18,7 +18,7 @@ CHUNK = 1 << 18
 LARGEST_FRAME = 1 << 30
 LINGER = 5.0
 """Seconds that the last frames have to arrive before the stream is ended."""
-ALIVE, MORE, END = b"\0", b"\1", b"\2"
+ALIVE, MORE, END, FAREWELL = b"\0", b"\1", b"\2", b"\3"
 
 Waiting = Callable[[float], None]
 """Is told now and then, while an end waits, for how many seconds it has."""
@@ -96,6 +96,7 @@ class StreamChannel:
         """End the stream once what was sent has arrived, or after a moment."""
         if not self._closed.is_set():
             self._closed.set()
+            self._out.put(FAREWELL)
             self._out.put(None)
             self._over.wait(min(self._patience, LINGER))
             self._cancel()
@@ -111,6 +112,11 @@ class StreamChannel:
         self._heard = monotonic()
         kind = chunk[:1]
         if kind == ALIVE:
+            return
+        if kind == FAREWELL:
+            farewell = PeerLostError(f"{self._peer} has closed the connection")
+            farewell.is_farewell = True
+            self.ended(farewell)
             return
         self._size += len(chunk) - 1
         if kind not in (MORE, END) or self._size > LARGEST_FRAME:

@@ -1,0 +1,1 @@
+"""After training: the data party answers about nodes, the label party predicts and serves."""

@@ -1,0 +1,179 @@
+"""The graph that a data party answers about: its holdings, its door, its budget.
+
+| graph | door | cost |
+| --- | --- | --- |
+| that of training | `KeptDoor`: reads what was released | none |
+| a snapshot that came later | charged, with a vault of its own | once, when first asked |
+| any, of a method that reads no edge | closed | none |
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from vesper.errors import BudgetError, InputError, first_three
+from vesper.graph.holdings import DataHoldings
+from vesper.mechanism.door import ClosedDoor, Door
+from vesper.mechanism.fingerprint import fingerprint
+from vesper.mechanism.kept_door import KeptDoor
+from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.vault import Vault
+from vesper.method.budgeting import budget_of
+from vesper.method.method import Sizes
+from vesper.method.settings import Config
+from vesper.privacy.account import accounts
+from vesper.privacy.balance import Balance
+from vesper.privacy.budget import Budget
+from vesper.privacy.key import key_of
+from vesper.privacy.ledger import Ledger
+from vesper.privacy.ledger_reader import LedgerReader
+from vesper.run.agreement import agreement_of
+from vesper.run.doors import open_door
+from vesper.run.serving.kept_run import AnsweringRun, digest_of_nodes, feature_columns
+from vesper.run.serving.snapshots import Snapshots
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What is answered about.
+
+    Args:
+        name: crosses to the label party; random, or the name of the session.
+        open_door: gives a door with releases in order, and settings with noise that fits behind
+            it; raises BudgetError when they do not fit the budget.
+        balance: what is spent and left; None where no edge is read.
+        budget: the one agreed on; None where no edge is read.
+    """
+
+    name: str
+    data: DataHoldings
+    sizes: Sizes
+    open_door: Callable[[], tuple[Door, Config]]
+    balance: Callable[[], Balance | None]
+    budget: Budget | None
+
+
+def trained_subject(
+    run: AnsweringRun, data: DataHoldings, *, state: Path, ledger: LedgerReader
+) -> Subject:
+    """The graph of training; nothing is charged, the ledger is only read.
+
+    Raises:
+        InputError: nodes, features or edges are not those of training.
+    """
+
+    def kept() -> tuple[Door, Config]:
+        door = KeptDoor(
+            data.graph,
+            ledger=ledger,
+            run=f"session {run.session}",
+            vault=Vault(state / "releases"),
+        )
+        return door, run.config
+
+    name = fingerprint(data.graph, key=ledger.keys.fingerprint)
+    kept()  # refuses another graph before anybody is answered
+    return Subject(
+        name=run.session,
+        data=data,
+        sizes=run.sizes,
+        open_door=kept,
+        balance=lambda: _balance_of(ledger, name),
+        budget=budget_of(run.config.privacy, run.sizes),
+    )
+
+
+def snapshot_subject(
+    run: AnsweringRun,
+    data: DataHoldings,
+    *,
+    folder: Path,
+    state: Path,
+    ledger: Ledger,
+    noise: NoiseSource,
+) -> Subject:
+    """A graph that came after training, with a budget of its own; charged when first asked.
+
+    Raises:
+        InputError: it is the graph of training, or one answered about under another name.
+    """
+    graph = fingerprint(data.graph, key=key_of(ledger))
+    if any(e.graph == graph and e.run == f"session {run.session}" for e in ledger.entries()):
+        raise InputError(
+            f"{folder}: this is the graph of training, its releases are there; answer without "
+            f"--snapshot"
+        )
+    sizes = replace(run.sizes, num_nodes=data.graph.num_nodes)
+    agreement = agreement_of(run.config, sizes, num_val=0, num_test=0)
+    snapshot = Snapshots(state / "snapshots").of(graph, digest_of_nodes(data), folder=folder)
+
+    def charged() -> tuple[Door, Config]:
+        door, planned = open_door(
+            agreement,
+            data.graph,
+            ledger,
+            noise,
+            run=f"snapshot {snapshot.name}",
+            vault=Vault(snapshot.folder / "releases"),
+        )
+        return door, planned.config
+
+    with suppress(BudgetError):  # is told to whoever asks; all else is for this party to set right
+        charged()
+    return Subject(
+        name=snapshot.name,
+        data=data,
+        sizes=sizes,
+        open_door=charged,
+        balance=lambda: _balance_of(ledger, graph),
+        budget=budget_of(run.config.privacy, sizes),
+    )
+
+
+def edge_free_subject(
+    run: AnsweringRun, data: DataHoldings, *, folder: Path | None, state: Path
+) -> Subject:
+    """The graph of training, or a snapshot in `folder`, for a method that reads no edge."""
+    nodes, snapshots = digest_of_nodes(data), Snapshots(state / "snapshots")
+    return Subject(
+        name=snapshots.of(nodes, nodes, folder=folder).name if folder else run.session,
+        data=data,
+        sizes=replace(run.sizes, num_nodes=data.graph.num_nodes),
+        open_door=lambda: (ClosedDoor(), run.config),
+        balance=lambda: None,
+        budget=None,
+    )
+
+
+def refuse_other_nodes(run: AnsweringRun, data: DataHoldings) -> None:
+    """Refuse nodes or features that are not those of training.
+
+    Raises:
+        InputError: they are not.
+    """
+    if digest_of_nodes(data) != run.nodes:
+        raise InputError(
+            "party.folder: the nodes or features are not those that the run was trained on; put "
+            "them back, or answer about them with --snapshot FOLDER"
+        )
+
+
+def refuse_other_columns(run: AnsweringRun, folder: Path) -> None:
+    """Refuse a snapshot whose features are others than those of training, or in another order.
+
+    Raises:
+        InputError: they are.
+    """
+    columns = feature_columns(folder)
+    if columns != run.columns:
+        missing = [column[0] for column in run.columns if column not in columns]
+        raise InputError(
+            f"{folder}: expected the {len(run.columns)} feature columns of training in the same "
+            f"order, found {len(columns)}"
+            + (f", {len(missing)} are missing ({first_three(missing)})" if missing else "")
+        )
+
+
+def _balance_of(ledger: LedgerReader, graph: str) -> Balance | None:
+    return next((balance for balance in accounts(ledger) if balance.graph == graph), None)

@@ -1,0 +1,200 @@
+"""Real sockets on loopback, real certificates: who is let in, and what is noticed when."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from vesper.errors import InputError, PeerError, PeerLostError
+from vesper.transport.grpc_channel import Listener, connect
+from vesper.transport.stream import StreamChannel
+from vesper.transport.tls import Identity, read_identity
+
+NOW = datetime.now(UTC)
+
+
+class Authority:
+    """Signs certificates for tests, good and bad ones."""
+
+    def __init__(self) -> None:
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        self.certificate = self._signed("authority", self.key.public_key(), days=9, is_ca=True)
+
+    def identity(self, name: str, *, days: float = 9) -> Identity:
+        key = ec.generate_private_key(ec.SECP256R1())
+        certificate = self._signed(name, key.public_key(), days=days, is_ca=False)
+        pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        authority = self.certificate.public_bytes(Encoding.PEM)
+        return Identity(certificate.public_bytes(Encoding.PEM), pem, authority)
+
+    def _signed(
+        self, name: str, key: ec.EllipticCurvePublicKey, *, days: float, is_ca: bool
+    ) -> x509.Certificate:
+        subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+        issuer = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "authority")])
+        builder = x509.CertificateBuilder(
+            issuer_name=issuer,
+            subject_name=subject,
+            public_key=key,
+            serial_number=x509.random_serial_number(),
+            not_valid_before=NOW - timedelta(days=20),
+            not_valid_after=NOW + timedelta(days=days),
+        )
+        builder = builder.add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), True)
+        names = x509.SubjectAlternativeName([x509.DNSName(name)])
+        return builder.add_extension(names, False).sign(self.key, hashes.SHA256())
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    return Authority()
+
+
+@pytest.fixture
+def listener(authority: Authority) -> Iterator[Listener]:
+    identity = authority.identity("platform")
+    listener = Listener("127.0.0.1:0", identity=identity, peer="bank", patience=2.0)
+    with closing(listener):
+        yield listener
+
+
+def dial(
+    listener: Listener, identity: Identity, *, peer: str = "platform", limit: float = 5.0
+) -> StreamChannel:
+    address = f"127.0.0.1:{listener.port}"
+    return connect(address, identity=identity, peer=peer, patience=2.0, limit=limit)
+
+
+def test_frames_both_ways(listener: Listener, authority: Authority) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        accepting = pool.submit(listener.accept, 5.0)
+        with closing(dial(listener, authority.identity("bank"))) as bank:
+            platform = accepting.result()
+            for size in (0, 1, 1 << 18, 3_000_000):
+                bank.send(b"q" * size)
+                assert platform.receive() == b"q" * size
+                platform.send(b"a" * size)
+                assert bank.receive() == b"a" * size
+
+
+def test_the_last_frame_arrives_although_its_sender_closes_at_once(
+    listener: Listener, authority: Authority
+) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        accepting = pool.submit(listener.accept, 5.0)
+        bank = dial(listener, authority.identity("bank"))
+        platform = accepting.result()
+        closing_bank = pool.submit(lambda: (bank.send(b"x" * 2_000_000), bank.close()))
+        assert len(platform.receive()) == 2_000_000
+        with pytest.raises(PeerLostError) as ended:
+            platform.receive()
+        assert ended.value.is_farewell
+        platform.close()
+        closing_bank.result()
+
+
+def test_another_name_is_refused_by_the_listener(listener: Listener, authority: Authority) -> None:
+    with pytest.raises(
+        PeerError, match="expected the certificate of 'bank', got that of 'mallory'"
+    ):
+        dial(listener, authority.identity("mallory"))
+    with pytest.raises(PeerLostError, match="'mallory' came and was refused"):
+        listener.accept(0.1)
+
+
+def test_a_listener_of_another_name_is_refused(listener: Listener, authority: Authority) -> None:
+    with pytest.raises(PeerError, match="another name"):
+        dial(listener, authority.identity("bank"), peer="other-platform")
+
+
+def test_a_certificate_of_another_authority_is_refused(
+    listener: Listener, authority: Authority
+) -> None:
+    stranger = Authority()
+    theirs = stranger.identity("bank")
+    with pytest.raises(PeerError, match="not one of the authority"):
+        dial(listener, theirs)
+    ours = authority.certificate.public_bytes(Encoding.PEM)
+    with pytest.raises(PeerError):
+        dial(listener, Identity(theirs.certificate, theirs.key, ours), limit=1.0)
+
+
+def test_an_expired_certificate_is_refused(listener: Listener, authority: Authority) -> None:
+    with pytest.raises(PeerError):
+        dial(listener, authority.identity("bank", days=-1), limit=1.0)
+
+
+def test_nobody_listens(authority: Authority) -> None:
+    waited: list[float] = []
+    with pytest.raises(PeerLostError, match="platform at 127.0.0.1:9"):
+        connect(
+            "127.0.0.1:9",
+            identity=authority.identity("bank"),
+            peer="platform",
+            patience=2.0,
+            waiting=waited.append,
+            limit=0.7,
+        )
+    assert waited
+
+
+def test_an_address_that_is_taken(listener: Listener, authority: Authority) -> None:
+    address = f"127.0.0.1:{listener.port}"
+    with pytest.raises(InputError, match="is the port taken"):
+        Listener(address, identity=authority.identity("platform"), peer="bank", patience=2.0)
+
+
+def test_a_new_connection_replaces_one_that_is_half_dead(
+    listener: Listener, authority: Authority
+) -> None:
+    identity = authority.identity("bank")
+    with ThreadPoolExecutor(1) as pool:
+        accepting = pool.submit(listener.accept, 5.0)
+        first = dial(listener, identity)
+        old = accepting.result()
+        accepting = pool.submit(listener.accept, 5.0)
+        second = dial(listener, identity)
+        new = accepting.result()
+        with pytest.raises(PeerLostError, match="connected anew"):
+            old.receive()
+        second.send(b"hello")
+        assert new.receive() == b"hello"
+        first.close()
+        second.close()
+
+
+def test_a_killed_peer_is_noticed_at_once(listener: Listener, authority: Authority) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        accepting = pool.submit(listener.accept, 5.0)
+        bank = dial(listener, authority.identity("bank"))
+        platform = accepting.result()
+        threading.Timer(0.2, bank._cancel).start()  # the connection is gone, without a word
+        with pytest.raises(PeerLostError) as gone:
+            platform.receive()
+        assert not gone.value.is_farewell
+
+
+def test_keys_that_others_can_read_are_refused(tmp_path: Path, authority: Authority) -> None:
+    identity = authority.identity("bank")
+    paths = {name: tmp_path / name for name in ("certificate", "key", "authority")}
+    for name, path in paths.items():
+        path.write_bytes(getattr(identity, name))
+    paths["key"].chmod(0o644)
+    with pytest.raises(InputError, match="chmod 600"):
+        read_identity(**paths)
+    paths["key"].chmod(0o600)
+    assert read_identity(**paths) == identity
+    paths["certificate"].write_text("hello")
+    with pytest.raises(InputError, match="expected a PEM file"):
+        read_identity(**paths)
+    paths["certificate"].unlink()
+    with pytest.raises(InputError, match="cannot be read"):
+        read_identity(**paths)
