@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check lint types nightly bench-graph bench-graph-peers bench-noise bench-release bench-train bench-utility proof-read clean help
+.PHONY: demo test check lint types nightly bench-graph bench-graph-peers bench-noise bench-release bench-train bench-utility bench-wire proof-read clean help
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -52,6 +52,9 @@ bench-noise: $(READY)  ## draws of noise a CPU second, against generators that a
 
 bench-release: $(READY)  ## noisy neighbour sums of a whole graph, against sums without noise
 	@$(BIN)/python -m benchmarks.release $(ARGS)
+
+bench-wire: $(READY)  ## a step on the wire against raw TLS sockets
+	@$(BIN)/python -m benchmarks.wire $(ARGS)
 
 bench-train: .venv-peers/.ready  ## a training step of the paper's plan against DGL and plain PyTorch
 	@.venv-peers/bin/python -W ignore -m benchmarks.train $(ARGS)

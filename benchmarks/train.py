@@ -34,6 +34,7 @@ from vesper.model.encoder import MlpEncoder
 from vesper.model.layers import Layers
 from vesper.model.objective import Classification
 from vesper.model.pmp import PerturbedMessagePassing
+from vesper.model.scaling import Inputs, Scaling
 from vesper.party.data_party import DataParty
 from vesper.party.label_party import LabelParty
 from vesper.protocol.messages import Purpose
@@ -105,14 +106,16 @@ def contenders(task: Task) -> Iterator[Contender]:
             say(f"skipped {name}: {absent}")
 
 
-@dataclass(frozen=True)
-class Given:
-    """Inputs that are there already."""
+class Given(Inputs):
+    """Inputs that are there already: everyone trains on the same, and nothing is left to scale."""
 
-    inputs: torch.Tensor
+    def __init__(self, inputs: torch.Tensor) -> None:
+        first = inputs[:1].numpy()
+        super().__init__(first, Scaling(first))
+        self._inputs, self.width = inputs, inputs.shape[1]
 
     def of(self, nodes: NDArray[np.int64]) -> torch.Tensor:
-        return self.inputs[torch.from_numpy(nodes)]
+        return self._inputs[torch.from_numpy(nodes)]
 
 
 def task_of(num_nodes: int, num_edges: int) -> Task:

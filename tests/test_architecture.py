@@ -104,6 +104,7 @@ PUBLIC_MECHANISM = {  # what layers above may import, and why it is safe to hand
     "perturbed_graph": "a graph of noisy edges, for baselines",
     "release": "needs a receipt",
     "sampled": "layers of the paper's plan, never shown as certified",
+    "vault": "released arrays on disk: no graph in it",
     "watched_door": "the graph behind its door, and a note of what came out",
 }
 
@@ -113,6 +114,7 @@ PUBLIC_GRAPH = {  # tables and types; samplers, subgraphs and relations stay bel
     "graph": "the type, to hand on",
     "holdings": "opens a folder",
     "ids": "node names",
+    "labelled": "edge-free",
     "labels": "edge-free",
     "schedule": "batches of public roots",
     "source": "tables",
@@ -123,7 +125,7 @@ PUBLIC_GRAPH = {  # tables and types; samplers, subgraphs and relations stay bel
 JUDGES = {"audit", "attack"}
 """Packages that hold the truth, to score guesses of it."""
 
-FOR_JUDGES = {"vesper.graph.pairs", "vesper.graph.relation"}
+FOR_JUDGES = {"vesper.graph.induced", "vesper.graph.pairs", "vesper.graph.relation"}
 
 
 def tells_edges(tree: ast.AST) -> list[str]:

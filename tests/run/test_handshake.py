@@ -25,9 +25,9 @@ from vesper.run.handshake import (
 from vesper.run.identity.authority import make_authority, read_authority, sign
 from vesper.run.identity.credentials import party_of
 from vesper.run.identity.request import make_request
+from vesper.run.meet import credentials_of
 from vesper.run.party_config import Address, PartyConfig, load_party_config
 from vesper.transport.grpc_channel import Listener
-from vesper.transport.tls import read_identity
 
 if TYPE_CHECKING:
     from tests.conftest import Institutions
@@ -190,7 +190,7 @@ def test_a_hostile_greeting(institutions: "Institutions", words: bytes, message:
 
 def test_a_run_that_listens_is_recognised_and_not_disturbed(institutions: "Institutions") -> None:
     data, label = configs(institutions)
-    identity = read_identity(**data.tls.model_dump())
+    identity = credentials_of(data).identity
     listener = Listener(str(data.party.listen), identity=identity, peer="bank", patience=5)
     try:
         met = reach(label, HERE, seconds=5)

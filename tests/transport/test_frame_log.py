@@ -22,9 +22,9 @@ def test_frames_come_back_after_a_restart(tmp_path: Path) -> None:
     assert again.frame(SENT, 2) is None
 
 
-@given(cut=st.integers(1, 60), junk=st.binary(max_size=40))
+@given(cut=st.integers(1, 60))
 def test_a_record_that_was_cut_off_is_as_if_it_had_never_been(
-    tmp_path_factory: pytest.TempPathFactory, cut: int, junk: bytes
+    tmp_path_factory: pytest.TempPathFactory, cut: int
 ) -> None:
     folder = tmp_path_factory.mktemp("log") / "frames"
     log = FrameLog(folder)
@@ -33,7 +33,7 @@ def test_a_record_that_was_cut_off_is_as_if_it_had_never_been(
     log.close()
     path = folder / "000000.frames"
     whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) - min(cut, 29 + 30 - 1)] + junk[:0])
+    path.write_bytes(whole[: len(whole) - min(cut, 17 + 30 - 1)])
     again = FrameLog(folder)
     assert again.count(SENT) == 1
     again.append(SENT, 1, b"other")  # and the file goes on where the last whole record ended
@@ -48,7 +48,7 @@ def test_a_changed_byte_ends_the_log_there(tmp_path: Path) -> None:
     log.close()
     path = tmp_path / "000000.frames"
     content = bytearray(path.read_bytes())
-    content[29 + 50 + 29 + 10] ^= 1
+    content[17 + 50 + 17 + 10] ^= 1
     path.write_bytes(content)
     assert FrameLog(tmp_path).count(SENT) == 1
 

@@ -3,14 +3,13 @@ from pathlib import Path
 import pytest
 
 from vesper.errors import InputError
-from vesper.transport.frame_log import digest_of
-from vesper.transport.receipts import Receipts, first_difference, read_receipts
+from vesper.transport.receipts import Receipts, digest_of, first_difference, read_receipts
 
 
 def written(path: Path, frames: list[tuple[str, bytes]]) -> Path:
     receipts = Receipts(path)
     for number, (direction, frame) in enumerate(frames):
-        assert receipts.note(number, direction, digest_of(frame), len(frame))
+        receipts.note(number, direction, frame)
     receipts.close()
     return path
 
@@ -42,9 +41,11 @@ def test_a_file_goes_on_after_a_restart_and_forgets_a_line_that_was_cut_off(tmp_
     path = written(tmp_path / "a", FRAMES[:2])
     path.write_text(path.read_text() + "2\tdata>lab")
     receipts = Receipts(path)
-    assert receipts.note(1, *(FRAMES[1][0], digest_of(b"bb"), 2))  # seen before: the same
-    assert not receipts.note(1, *(FRAMES[1][0], digest_of(b"BB"), 2))  # seen before: another
-    assert receipts.note(2, FRAMES[2][0], digest_of(b"ccc"), 3)
+    assert receipts.agrees(1, b"bb")
+    assert not receipts.agrees(1, b"BB")
+    assert receipts.agrees(2, b"ccc")  # nothing is known of it yet
+    receipts.note(1, *FRAMES[1])  # noted before: not again
+    receipts.note(2, *FRAMES[2])
     receipts.close()
     assert path.read_text() == written(tmp_path / "b", FRAMES).read_text()
 

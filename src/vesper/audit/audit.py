@@ -163,18 +163,25 @@ def _runs(
 
 
 def _bounds(seen: list[tuple[Coins, Seen]], *, delta: float, confidence: float) -> LowerBounds:
+    there = np.concatenate([coins for coins, _ in seen])
     if seen[0][1].scores is not None:
         scores = np.concatenate([each.scores for _, each in seen if each.scores is not None])
-        there = np.concatenate([coins for coins, _ in seen])
         middle = 0.0 if seen[0][1].mu_squared is not None else 0.5  # ratios, or yes and no
-    else:
-        rows = np.concatenate([each.shown for _, each in seen if each.shown is not None])
-        there = np.concatenate([coins for coins, _ in seen])
-        half = len(rows) // 4 * 2  # whole pairs of runs
-        score = learn(rows[:half][there[:half]], rows[:half][~there[:half]])
-        scores, there, middle = score.score(rows[half:]), there[half:], score.middle
+        return lower_bounds(
+            scores[there], scores[~there], delta=delta, confidence=confidence, middle=middle
+        )
+    rows = np.concatenate([each.shown for _, each in seen if each.shown is not None])
+    half = len(rows) // 4 * 2  # whole twos of runs
+    first, second = np.arange(len(rows)) < half, np.arange(len(rows)) >= half
+    learned = learn(rows[first & there], rows[first & ~there])
+    scores = learned.score(rows)
     return lower_bounds(
-        scores[there], scores[~there], delta=delta, confidence=confidence, middle=middle
+        scores[second & there],
+        scores[second & ~there],
+        delta=delta,
+        confidence=confidence,
+        middle=learned.middle,
+        chosen_on=(scores[first & there], scores[first & ~there]),
     )
 
 

@@ -98,6 +98,7 @@ def lower_bounds(
     delta: float,
     confidence: float,
     middle: float | None = None,
+    chosen_on: tuple[Scores, Scores] | None = None,
 ) -> LowerBounds:
     """Bound epsilon from below.
 
@@ -108,10 +109,13 @@ def lower_bounds(
         confidence: of each bound.
         middle: the best threshold for Gaussian noise where it is known beforehand, as 0 is for a
             log likelihood ratio; then all trials count for that bound.
+        chosen_on: scores of other trials to choose thresholds on; None for the first half.
     """
-    halves = [(len(scores) + 1) // 2 for scores in (with_edge, without_edge)]
-    first = with_edge[: halves[0]], without_edge[: halves[1]]
-    second = with_edge[halves[0] :], without_edge[halves[1] :]
+    first, second = chosen_on, (with_edge, without_edge)
+    if first is None:
+        halves = [(len(scores) + 1) // 2 for scores in second]
+        first = with_edge[: halves[0]], without_edge[: halves[1]]
+        second = with_edge[halves[0] :], without_edge[halves[1] :]
     tried = _thresholds(*first)
 
     def epsilon_at(threshold: float) -> float:

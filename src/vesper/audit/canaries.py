@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from vesper.errors import InputError
 from vesper.graph.holdings import DataHoldings
+from vesper.graph.labelled import labelled_nodes
 from vesper.graph.labels import LabelHoldings
 from vesper.graph.pairs import Pairs, degrees_of
 from vesper.graph.relation import has_edge, toggle_edge
@@ -40,7 +41,7 @@ class Canaries:
     def largest_degree(self) -> int:
         """Of a labelled node when all canaries are there."""
         graph = self.holdings(np.ones(len(self.pairs), dtype=bool)).graph
-        return int(degrees_of(graph)[nodes_of(self.data, self.labels)].max())
+        return int(degrees_of(graph)[labelled_nodes(self.data, self.labels)].max())
 
     def first(self) -> "Canaries":
         """The first of them alone; the others are not there."""
@@ -70,7 +71,7 @@ def draw_pairs(
     Raises:
         InputError: the split has too few nodes.
     """
-    nodes = nodes_of(data, labels)[labels.rows(split)]
+    nodes = labelled_nodes(data, labels)[labels.rows(split)]
     if len(nodes) < 2 * count:
         raise InputError(
             f"{labels.path}, column split: expected at least {2 * count} rows with '{split}' for "
@@ -84,8 +85,3 @@ def coins_of(run: int, *, num_canaries: int, seed: int) -> Coins:
     """Which canaries are there in a run; run 2 t + 1 is the opposite of run 2 t."""
     coins = np.random.default_rng([seed, run // 2]).integers(0, 2, size=num_canaries)
     return np.asarray(coins == run % 2)
-
-
-def nodes_of(data: DataHoldings, labels: LabelHoldings) -> NDArray[np.int64]:
-    """The node of each row of the label table."""
-    return data.ids.find_texts(tuple(map(str, labels.ids.take(range(len(labels.ids))))))

@@ -5,7 +5,6 @@
 | `rows` | two training nodes of a ring | rows of a node, batch after batch |
 | `held-out` | two validation nodes of it | rows that are sent and not counted |
 | `weights` | a root of the first batch, a node of a rare kind | later roots, through weights |
-| `crowded` | two roots with D neighbours each | a neighbour dropped to make room |
 
 Two classes; training nodes come first, then validation, then test.
 """
@@ -27,8 +26,8 @@ from vesper.method.method import Method
 from vesper.method.settings import Config
 from vesper.run.agreement import agree
 
-Probe = Literal["rows", "held-out", "weights", "crowded"]
-PROBES: tuple[Probe, ...] = ("rows", "held-out", "weights", "crowded")
+Probe = Literal["rows", "held-out", "weights"]
+PROBES: tuple[Probe, ...] = ("rows", "held-out", "weights")
 
 RING_TRAIN, RING_VAL, RING_TEST, REACH = 100, 40, 8, 2
 FIRST_BATCH = 16
@@ -37,22 +36,14 @@ FIRST_BATCH = 16
 SMALL: dict[str, Any] = {"epochs": 1, "width": 8, "patience": 1000}
 ONE_LAYER: dict[str, Any] = {**SMALL, "hops": 1, "dropout": 0.0, "weight_decay": 0.0}
 SAMPLED: dict[Probe, dict[str, Any]] = {  # for methods that sample neighbours
-    "rows": {**ONE_LAYER, "max_degree": 20, "batch_size": 1, "width": 1},
-    "held-out": {**ONE_LAYER, "max_degree": 20, "batch_size": 1, "width": 1},
+    "rows": {**ONE_LAYER, "epochs": 2, "max_degree": 20, "batch_size": 1, "width": 1},
+    "held-out": {**ONE_LAYER, "epochs": 2, "max_degree": 20, "batch_size": 1, "width": 1},
     "weights": {
         **ONE_LAYER,
         "max_degree": 20,
         "batch_size": FIRST_BATCH,
         "width": 16,
         "learning_rate": 0.01,
-    },
-    "crowded": {
-        **ONE_LAYER,
-        "max_degree": 5,
-        "batch_size": 4,
-        "width": 4,
-        "epochs": 8,
-        "learning_rate": 1e-6,
     },
 }
 
@@ -65,8 +56,6 @@ def settings_for(probe: Probe, method: Method) -> dict[str, Any]:
 def canaries_for(probe: Probe, config: Config, *, count: int) -> Canaries:
     """The graph of a probe with its canaries; `count` of them on the ring, else one."""
     max_degree = config.privacy.max_degree
-    if probe == "crowded":
-        return crowded(max_degree=max_degree)
     if probe == "weights":
         some = two_kinds(np.arange(FIRST_BATCH), max_degree=max_degree)
         itinerary = agree(config, some.data, some.labels).itinerary  # public, as the seed is
@@ -98,9 +87,8 @@ def two_kinds(first_batch: NDArray[np.int64], *, max_degree: int) -> Canaries:
     rare = np.arange(plain[-1] + 1, plain[-1] + 1 + max_degree)
     canary = int(rare[-1]) + 1
     in_first = np.isin(np.arange(num_labelled), first_batch)
-    known = {
-        root: plain if in_first[root] or root >= num_train else rare for root in range(num_labelled)
-    }
+    first = in_first | (np.arange(num_labelled) >= num_train)
+    known = {root: plain if first[root] else rare for root in range(num_labelled)}
     edges = [(root, int(node)) for root, nodes in known.items() for node in nodes]
     edges = [edge for edge in edges if edge[0] != first_batch[0] or edge[1] != plain[0]]
     is_rare = np.zeros(canary + 1, dtype=bool)
@@ -108,19 +96,6 @@ def two_kinds(first_batch: NDArray[np.int64], *, max_degree: int) -> Canaries:
     data = _data(_features_of_kinds(is_rare), edges)
     labels = _labels(num_train=num_train, num_val=num_held_out, num_test=num_held_out)
     return place_canaries(data, labels, np.array([[first_batch[0], canary]]))
-
-
-def crowded(*, max_degree: int, num_train: int = 8) -> Canaries:
-    """Two roots, each with exactly D neighbours of its own kind."""
-    num_labelled = num_train + 8
-    plain = range(num_labelled, num_labelled + max_degree)
-    rare = range(num_labelled + max_degree, num_labelled + 2 * max_degree)
-    edges = [(0, node) for node in plain] + [(1, node) for node in rare]
-    is_rare = np.zeros(num_labelled + 2 * max_degree, dtype=bool)
-    is_rare[[1, *rare]] = True
-    data = _data(_features_of_kinds(is_rare), edges)
-    labels = _labels(num_train=num_train, num_val=4, num_test=4)
-    return place_canaries(data, labels, np.array([[0, 1]]))
 
 
 def _features_of_kinds(is_rare: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -22,9 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.audit.canaries import Canaries, Coins
-from vesper.audit.shown import ShownMethod
 from vesper.audit.twin import TwinMethod
-from vesper.audit.watched_method import WatchedMethod, adds_noise_to_rows
 from vesper.graph.features import Features
 from vesper.graph.holdings import DataHoldings
 from vesper.graph.pairs import are_edges
@@ -39,6 +37,8 @@ from vesper.privacy.ledger import Ledger
 from vesper.run.agreement import Agreement, agree
 from vesper.run.doors import open_door
 from vesper.run.pair import train
+from vesper.run.shown import ShownMethod
+from vesper.run.watched_method import WatchedMethod, row_noise_of
 
 Kind = Literal["release", "flipped edges", "noisy edges", "two worlds", "learned"]
 
@@ -110,7 +110,7 @@ def _run(
 def kind_of(canaries: Canaries, config: Config) -> Kind:
     """Find out what there is to watch, by one run without any canary."""
     agreement = agree(config, canaries.data, canaries.labels)
-    method = _Kept(agreement.method, noise_seed=0)
+    method = _Kept(agreement.method)
     door = _run(replace(agreement, method=method), canaries.data, canaries, 0)
     if door.releases:
         return "release"
@@ -151,5 +151,5 @@ class _Kept(WatchedMethod):
     ) -> Representation:
         """As the method has it."""
         made = super().data_side(config, sizes, features=features, door=door)
-        self.is_noisy = adds_noise_to_rows(made)
+        self.is_noisy = row_noise_of(made) is not None
         return made

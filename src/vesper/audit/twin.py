@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vesper.audit.watched_method import WatchedMethod, put_noise
 from vesper.graph.features import Features
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import Door, OpenDoor
@@ -28,6 +27,7 @@ from vesper.mechanism.sampled.noise import LayerNoise
 from vesper.method.method import Method, Sizes
 from vesper.method.settings import Config
 from vesper.party.representation import Forgetful, Nodes, Representation
+from vesper.run.watched_method import WatchedMethod, put_row_noise
 
 
 class NotedNoise(LayerNoise):
@@ -132,10 +132,10 @@ class TwinMethod(WatchedMethod):
         real = super().data_side(config, sizes, features=features, door=door)
         other = super().data_side(config, sizes, features=features, door=OpenDoor(self._other))
         noise_std = self.promise(config, sizes).noise_stds[0]
-        noise = NotedNoise(noise_std=noise_std, seed=self._noise_seed)
+        noise = NotedNoise(noise_std=noise_std, seed=self._noise_seed or 0)
         following = FollowingNoise(noise)
-        put_noise(real, noise)
-        put_noise(other, following)
+        put_row_noise(real, noise)
+        put_row_noise(other, following)
         self.twin = TwinRepresentation(
             real, other, noise=noise, following=following, num_nodes=sizes.num_nodes
         )

@@ -13,6 +13,7 @@ import typer
 
 from vesper.cli import (
     align,
+    attack,
     audit,
     budget,
     cert,
@@ -23,10 +24,12 @@ from vesper.cli import (
     init,
     party,
     plan,
+    predict,
     preflight,
     prepare,
     release,
     report,
+    serve,
     simulate,
 )
 from vesper.errors import VesperError
@@ -60,6 +63,7 @@ app.command("release")(release.release)
 app.command("verify")(release.verify)
 app.command("report")(report.report)
 app.command("audit")(audit.audit)
+app.add_typer(attack.app, name="attack")
 app.command("demo")(demo.demo)
 app.command("init")(init.init)
 app.add_typer(cert.app, name="cert")
@@ -68,6 +72,8 @@ app.command("preflight")(preflight.preflight)
 app.command("align")(align.align)
 app.add_typer(party.app, name="party")
 app.add_typer(party.receipts_app, name="receipts")
+app.command("predict")(predict.predict)
+app.command("serve")(serve.serve)
 
 
 def _print_version(wanted: bool) -> None:

@@ -14,9 +14,7 @@ def audit(
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget; default 4.")] = None,
     trials: Annotated[int, typer.Option(help="Runs with each canary, and as many without.")] = 50,
     delta: Annotated[float | None, typer.Option(help="Default: from the number of nodes.")] = None,
-    probe: Annotated[
-        str, typer.Option(help="Where to look: rows, held-out, weights or crowded.")
-    ] = "rows",
+    probe: Annotated[str, typer.Option(help="Where to look: rows, held-out or weights.")] = "rows",
     canaries: Annotated[int, typer.Option(help="Canary edges in a run, where they can be.")] = 20,
     data: Annotated[
         Path | None,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vesper.cli.show import print_json, print_table, say, shown_progress
+from vesper.cli.stopping import until_stopped
 
 if TYPE_CHECKING:
     from vesper.run.party_config import PartyConfig
@@ -24,11 +25,30 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JS
 
 
 @app.command("data")
-def data(config: ConfigOption, resume: ResumeOption = False, as_json: JsonOption = False) -> None:
-    """Run the data party until the contract is fulfilled."""
+def data(
+    config: ConfigOption,
+    resume: ResumeOption = False,
+    answer: Annotated[
+        bool, typer.Option("--answer", help="After training: answer the label party's questions.")
+    ] = False,
+    snapshot: Annotated[
+        Path | None,
+        typer.Option(help="With --answer: a folder with nodes and edges that came after training."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run the data party until the contract is fulfilled; with --answer, until it is stopped."""
+    from vesper.errors import InputError
     from vesper.run.party_run import run_data_party
 
-    settings = _settings(config, "data")
+    settings = settings_of(config, "data")
+    if answer:
+        if resume or as_json:
+            raise InputError("--answer: goes with neither --resume nor --json")
+        _answer(settings, snapshot)
+        return
+    if snapshot is not None:
+        raise InputError("--snapshot: is for --answer; a graph to train on is party.folder")
     with shown_progress() as progress:
         result = run_data_party(settings, resume=resume, progress=progress, lost=_say_lost)
     if as_json:
@@ -59,7 +79,7 @@ def label(config: ConfigOption, resume: ResumeOption = False, as_json: JsonOptio
     """Run the label party until the contract is fulfilled."""
     from vesper.run.party_run import run_label_party
 
-    settings = _settings(config, "label")
+    settings = settings_of(config, "label")
     with shown_progress() as progress:
         result = run_label_party(settings, resume=resume, progress=progress, lost=_say_lost)
     if as_json:
@@ -108,15 +128,24 @@ def compare(
         raise typer.Exit(1)
 
 
-def _settings(path: Path, role: str) -> "PartyConfig":
+def _answer(settings: "PartyConfig", snapshot: Path | None) -> None:
+    from vesper.run.serving.conversation import answer_queries
+
+    with until_stopped(), shown_progress() as progress:
+        answer_queries(settings, snapshot=snapshot, progress=progress, said=say)
+    say("stopped")
+
+
+def settings_of(path: Path, role: str) -> "PartyConfig":
+    """Read a party's file; refuse the other party's."""
     from vesper.errors import InputError
     from vesper.run.party_config import load_party_config
 
     settings = load_party_config(path)
     if settings.party.role != role:
         raise InputError(
-            f"{path}: expected party.role '{role}', got '{settings.party.role}'; this file is for "
-            f"`vesper party {settings.party.role}`"
+            f"{path}: expected party.role '{role}', got '{settings.party.role}'; this file is that "
+            f"of the {settings.party.role} party"
         )
     return settings
 

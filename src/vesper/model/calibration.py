@@ -1,7 +1,7 @@
 """What the scores of a trained decoder say about nodes, without the labels it was trained on.
 
-    classes:  probabilities = softmax(scores - log weight)       weights of the loss taken out again
-    numbers:  sum over bins of softmax(scores)[bin] centre[bin]
+classes:  probabilities = softmax(scores - log weight)       weights of the loss taken out again
+numbers:  sum over bins of softmax(scores)[bin] centre[bin]
 """
 
 from collections.abc import Sequence

@@ -17,7 +17,6 @@ from vesper.party.memory import Arrays, below, weights_of
 from vesper.party.representation import Representation
 from vesper.protocol.messages import IdTexts, Roster, Tensor
 
-
 NOTHING: Tensor = np.zeros((0, 1, 1), dtype=np.float32)
 
 

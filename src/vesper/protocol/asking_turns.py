@@ -1,6 +1,6 @@
 """What is said after training, as a table: the label party asks, the data party answers.
 
-    hello, hello, then  Query -> Answer | Refusal  as often as it likes, then Farewell
+hello, hello, then  Query -> Answer | Refusal  as often as it likes, then Farewell
 """
 
 from enum import Enum, auto

@@ -7,7 +7,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from vesper.errors import InputError
-from vesper.method.registry import find_method
 from vesper.method.settings import Config, PrivacySettings, RunSettings
 from vesper.run.preset import find_preset
 from vesper.run.settings_file import Tables, explain, keys_of, nearest, read_tables
@@ -30,6 +29,10 @@ def load_config(
 
 def checked_config(given: Tables, *, path: Path | None, preset: str | None = None) -> Config:
     """Put what was given on top of the defaults of its method and of a preset, and check it."""
+    from vesper.method.registry import (
+        find_method,
+    )  # loads torch, which `vesper init` can do without
+
     name = given.get("run", {}).get("method", RunSettings().method)
     tables: Tables = {}
     _put(tables, find_method(str(name)).defaults)

@@ -27,6 +27,7 @@ from vesper.progress import Progress, silent
 from vesper.protocol.messages import Farewell
 from vesper.protocol.turns import Role
 from vesper.run.agreement import Agreement, refuse_no_features
+from vesper.run.aligned_file import only_aligned, read_aligned, refuse_unaligned
 from vesper.run.checkpoint import FileCheckpoints
 from vesper.run.contract import approved
 from vesper.run.data_end import data_end
@@ -36,7 +37,7 @@ from vesper.run.link import Link
 from vesper.run.meet import meeting_place, waiting_shown
 from vesper.run.party_config import PartyConfig
 from vesper.run.result import SECURE, SIMULATED, DataResult, LabelResult, facts_of, write_run
-from vesper.run.serving.kept_run import keep_for_answers, keep_for_questions
+from vesper.run.serving.kept_run import feature_columns, keep_for_answers, keep_for_questions
 from vesper.transport.lasting import Connect, LastingChannel
 
 Lost = Callable[[str], None]
@@ -72,8 +73,11 @@ def run_data_party(
         _own_state(config, resume=resume) as state,
         meeting_place(config, waiting=waiting_shown(config, progress)) as connect,
     ):
-        data = open_data(own.folder, progress=progress)
+        data, columns = open_data(own.folder, progress=progress), feature_columns(own.folder)
         refuse_no_features(data)
+        aligned = read_aligned(own.state)
+        if aligned is not None:
+            refuse_unaligned(data.ids, aligned, own.folder)
         with (
             closing(Ledger(own.ledger, clock=time.time)) as ledger,
             closing(_channel(config, connect, lost)) as channel,
@@ -112,7 +116,7 @@ def run_data_party(
         )
         with new_folder(state / "result") as out:
             write_run(out, config.shared, result, data_party=outcome.data_side.module)
-            keep_for_answers(out, outcome, data, own.folder)
+            keep_for_answers(out, outcome, data, columns)
     return result
 
 
@@ -131,6 +135,9 @@ def run_label_party(
         meeting_place(config, waiting=waiting_shown(config, progress)) as connect,
     ):
         labels = open_labels(own.folder, decimals=decimals)
+        aligned = read_aligned(own.state)
+        if aligned is not None:
+            labels = only_aligned(labels, aligned)
         with closing(_channel(config, connect, lost)) as channel:
             outcome = label_end(
                 config.shared,

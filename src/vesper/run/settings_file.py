@@ -69,4 +69,5 @@ def explain(path: Path | None, error: ValidationError, known: Collection[str]) -
         return f"{where}unknown setting '{key}'{nearest(key, known)}"
     if first["type"] == "missing":
         return f"{where}setting '{key}' is missing"
-    return f"{where}setting '{key}': {first['msg']}, got {first['input']!r}"
+    said = f"{where}setting '{key}': {first['msg'].removeprefix('Value error, ')}"
+    return said if isinstance(first["input"], dict) else f"{said}, got {first['input']!r}"

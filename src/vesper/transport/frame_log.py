@@ -1,6 +1,6 @@
 """Frames that crossed, on disk until nobody can need them: a run survives kill -9 of either side.
 
-    record = direction (u8), number (u64), length (u32), digest (16 bytes), content
+    record = direction (u8), number (u64), length (u32), CRC-32 of the content (u32), content
 
 Records are written whole before a frame is sent or acted upon. Frames from before the first mark
 (the opening of a session) are kept for good; of the others, those since the mark before the last.
@@ -10,18 +10,13 @@ A record that a crash has cut off at the end of a file is as if it had never bee
 import os
 import struct
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
+from zlib import crc32
 
 from vesper.errors import VesperError
 
 SENT, RECEIVED = 0, 1
-_HEAD = struct.Struct("<BQI16s")
-
-
-def digest_of(frame: bytes) -> bytes:
-    """Digest a frame, for records and receipts."""
-    return blake2b(frame, digest_size=16).digest()
+_HEAD = struct.Struct("<BQII")
 
 
 @dataclass(frozen=True)
@@ -29,7 +24,6 @@ class _Place:
     segment: int
     offset: int
     length: int
-    digest: bytes
 
 
 class FrameLog:
@@ -59,18 +53,17 @@ class FrameLog:
 
     def append(self, direction: int, number: int, frame: bytes) -> None:
         """Write a frame down."""
-        digest = digest_of(frame)
-        record = _HEAD.pack(direction, number, len(frame), digest) + frame
+        head = _HEAD.pack(direction, number, len(frame), crc32(frame))
+        start = self._end + _HEAD.size
         try:
-            written = os.pwrite(self._file, record, self._end)
-            if written < len(record):  # the disk is full: the rest says why
-                os.pwrite(self._file, record[written:], self._end + written)
+            written = os.pwritev(self._file, [head, frame], self._end) - _HEAD.size
+            if written < len(frame):  # the disk is full: the rest says why
+                os.pwrite(self._file, frame[max(written, 0) :], start + max(written, 0))
         except OSError as error:
             os.ftruncate(self._file, self._end)
             raise self._unwritable(error) from None
-        place = _Place(self._segment, self._end + _HEAD.size, len(frame), digest)
-        self._places[direction][number] = place
-        self._end += len(record)
+        self._places[direction][number] = _Place(self._segment, start, len(frame))
+        self._end = start + len(frame)
 
     def frame(self, direction: int, number: int) -> bytes | None:
         """Give a frame back; None when it is not kept."""
@@ -80,11 +73,6 @@ class FrameLog:
         with self._path(place.segment).open("rb") as file:
             file.seek(place.offset)
             return file.read(place.length)
-
-    def digest(self, direction: int, number: int) -> bytes | None:
-        """Give the digest of a frame; None when it is not kept."""
-        place = self._places[direction].get(number)
-        return place.digest if place else None
 
     def mark(self) -> None:
         """Begin a new part; frames before the last mark but the opening are forgotten."""
@@ -109,12 +97,11 @@ class FrameLog:
         with path.open("rb+") as file:
             end = 0
             while len(head := file.read(_HEAD.size)) == _HEAD.size:
-                direction, number, length, digest = _HEAD.unpack(head)
+                direction, number, length, check = _HEAD.unpack(head)
                 content = file.read(length)
-                if len(content) < length or digest_of(content) != digest:
+                if len(content) < length or crc32(content) != check or direction > RECEIVED:
                     break
-                place = _Place(segment, end + _HEAD.size, length, digest)
-                self._places[direction][number] = place
+                self._places[direction][number] = _Place(segment, end + _HEAD.size, length)
                 end += _HEAD.size + length
             file.truncate(end)
 

@@ -179,6 +179,7 @@ def _attempt(
     except queue.Empty:
         problem = PeerLostError(f"{peer} did not answer within {patience:g} s")
     if problem is not None:
+        channel.ended(problem)  # nothing will come, so closing need not wait for it
         channel.close()
         raise problem
     threading.Thread(target=_read, args=(channel, call, peer), daemon=True).start()

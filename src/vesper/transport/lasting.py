@@ -15,7 +15,7 @@ from pathlib import Path
 
 from vesper.errors import LocalProtocolError, PeerError, PeerLostError, RemoteProtocolError
 from vesper.transport.channel import Channel
-from vesper.transport.frame_log import RECEIVED, SENT, FrameLog, digest_of
+from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
 from vesper.transport.receipts import Receipts
 
 MAGIC = b"VSPG1"
@@ -77,22 +77,21 @@ class LastingChannel:
 
     def mark(self) -> None:
         """Tell the log that the session can begin from here."""
+        self._receipts.settle()
         self._log.mark()
 
     def send(self, frame: bytes) -> None:
         """Log, then send; a frame that was logged before is not sent again from here."""
-        number = self._note(SENT, frame)
-        if number >= self._log.count(SENT):
+        number = self._counts[SENT]
+        self._refuse_other(number, frame)
+        is_new = number >= self._log.count(SENT)
+        if is_new:
             self._log.append(SENT, number, frame)
-            if self._channel is None:
-                self._meet()  # sends it too
-                return
-            if number < self._peer_has:
-                return  # our log was lost with the power, theirs was not
-            try:
-                self._channel.send(frame)
-            except PeerLostError as error:
-                self._meet_again(error)
+        self._count(SENT, frame)
+        if is_new and self._channel is None:
+            self._meet()  # sends it too
+        elif is_new and number >= self._peer_has:  # else our log was lost with the power
+            self._send(frame)
 
     def receive(self) -> bytes:
         """Read the next frame from the log, or wait for it and log it."""
@@ -101,7 +100,7 @@ class LastingChannel:
         if frame is None:
             frame = self._arrival()
             self._log.append(RECEIVED, number, frame)
-        self._note(RECEIVED, frame)
+        self._count(RECEIVED, frame)
         return frame
 
     def finish(self, *, patience: float) -> None:
@@ -134,17 +133,25 @@ class LastingChannel:
             except PeerLostError as error:
                 self._meet_again(error)
 
-    def _note(self, direction: int, frame: bytes) -> int:
+    def _send(self, frame: bytes) -> None:
+        assert self._channel is not None
+        try:
+            self._channel.send(frame)
+        except PeerLostError as error:
+            self._meet_again(error)
+
+    def _count(self, direction: int, frame: bytes) -> None:
         """Count a frame and add it to the receipts."""
-        number, turn = self._counts[direction], sum(self._counts)
-        digest = digest_of(frame)
-        if not self._receipts.note(turn, self._directions[direction], digest, len(frame)):
+        self._receipts.note(sum(self._counts), self._directions[direction], frame)
+        self._counts[direction] += 1
+
+    def _refuse_other(self, number: int, frame: bytes) -> None:
+        """Refuse to send, after a restart, other bytes than before."""
+        if not self._receipts.agrees(sum(self._counts), frame):
             raise LocalProtocolError(
                 f"frame {number}: going on from the last mark has led to other bytes than before; "
                 f"data, settings or versions have changed since. Nothing was sent"
             )
-        self._counts[direction] += 1
-        return number
 
     def _meet_again(self, error: PeerLostError) -> None:
         self._channel = None

@@ -1,20 +1,23 @@
 """Receipts: a hash chain of everything that crossed, the same at both sides.
 
     line n:   n  direction  bytes  digest  chain
-    chain(n) = blake2b(chain(n - 1), direction, digest)        direction: data>label, label>data
+    digest   = SHA-256(frame)
+    chain(n) = SHA-256(chain(n - 1), direction, digest)        direction: data>label, label>data
 
 Turns are strict, so both sides see the same frames in the same order; two files of one session
-differ only where somebody received something else than was sent, or one stopped earlier.
+differ only where somebody received something else than was sent, or one stopped earlier. Hashing
+is done by a thread of its own while frames are on their way.
 """
 
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from hashlib import blake2b
+from hashlib import sha256
 from pathlib import Path
 
 from vesper.errors import InputError, VesperError
 
-START = bytes(16)
+START = bytes(32)
 
 
 @dataclass(frozen=True)
@@ -36,38 +39,64 @@ class Receipts:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lines = list(read_receipts(path)) if path.exists() else []
+        lines = list(read_receipts(path)) if path.exists() else []
         try:
             self._file = path.open("r+" if path.exists() else "x", encoding="ascii")
-            self._file.truncate(self._file.seek(sum(len(str(line)) + 1 for line in self._lines)))
+            self._file.truncate(self._file.seek(sum(len(str(line)) + 1 for line in lines)))
         except OSError as error:
-            raise VesperError(f"{path}: cannot be written ({error.strerror})") from None
-        self._chain = bytes.fromhex(self._lines[-1].chain) if self._lines else START
-        self._digests = [line.digest for line in self._lines]
-        self._lines.clear()
+            raise self._unwritable(error) from None
+        self._chain = bytes.fromhex(lines[-1].chain) if lines else START
+        self._before = [line.digest for line in lines]
+        self._count = len(lines)
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="receipts")
+        self._last: Future[None] | None = None
 
-    def note(self, number: int, direction: str, digest: bytes, size: int) -> bool:
-        """Write down what crosses; False when it was noted before as something else."""
-        if number < len(self._digests):
-            return self._digests[number] == digest.hex()
+    def agrees(self, number: int, frame: bytes) -> bool:
+        """Whether frame `number` was this one, as far as it was noted before this start."""
+        return number >= len(self._before) or self._before[number] == digest_of(frame).hex()
+
+    def note(self, number: int, direction: str, frame: bytes) -> None:
+        """Write down what crosses, unless it was before; `settle` waits for it."""
+        if number < self._count:
+            return
+        self._count += 1
+        if self._last is not None and self._last.done():
+            self._last.result()  # raises what went wrong with it
+        self._last = self._worker.submit(self._write, number, direction, frame)
+
+    def settle(self) -> None:
+        """Wait until everything is written."""
+        if self._last is not None:
+            self._last.result()
+
+    def close(self) -> None:
+        """Write everything and let go of the file."""
+        self._worker.shutdown()
+        self._file.close()
+        self.settle()
+
+    def _write(self, number: int, direction: str, frame: bytes) -> None:
+        digest = digest_of(frame)
         self._chain = chained(self._chain, direction, digest)
-        line = Line(number, direction, size, digest.hex(), self._chain.hex())
+        line = Line(number, direction, len(frame), digest.hex(), self._chain.hex())
         try:
             self._file.write(f"{line}\n")
             self._file.flush()
         except OSError as error:
-            raise VesperError(f"{self._path}: cannot be written ({error.strerror})") from None
-        self._digests.append(line.digest)
-        return True
+            raise self._unwritable(error) from None
 
-    def close(self) -> None:
-        """Let go of the file."""
-        self._file.close()
+    def _unwritable(self, error: OSError) -> VesperError:
+        return VesperError(f"{self._path}: receipts cannot be written ({error.strerror})")
+
+
+def digest_of(frame: bytes) -> bytes:
+    """Digest of what crossed."""
+    return sha256(frame).digest()
 
 
 def chained(chain: bytes, direction: str, digest: bytes) -> bytes:
     """Next link of the chain."""
-    return blake2b(chain + direction.encode() + digest, digest_size=16).digest()
+    return sha256(chain + direction.encode() + digest).digest()
 
 
 def read_receipts(path: Path) -> Iterator[Line]:

@@ -1,6 +1,7 @@
 """One end of a two-way stream of chunks: whole frames, signs of life, a watch on the peer.
 
-    chunk = kind (u8), content       0 sign of life, 1 more of the frame follows, 2 its end, 3 farewell
+    chunk = kind (u8), content
+    kind  = 0 sign of life, 1 more of the frame follows, 2 end of the frame, 3 farewell
 
 While this end works, a thread of its own says every quarter of the patience that it is alive; the
 peer does the same. So silence for longer than the patience means that the peer is frozen, cut off

@@ -69,14 +69,16 @@ class AskingRun(KeptRun):
     weights: Arrays
 
 
-def keep_for_answers(out: Path, outcome: DataOutcome, data: DataHoldings, folder: Path) -> None:
-    """Write what the data party needs to answer; `folder` is where its tables are."""
+def keep_for_answers(
+    out: Path, outcome: DataOutcome, data: DataHoldings, columns: list[list[Any]]
+) -> None:
+    """Write what the data party needs to answer; `columns` are its `feature_columns`."""
     agreed = outcome.agreement
     promise = agreed.method.promise(agreed.config, agreed.sizes)
     facts = {
         "sizes": asdict(agreed.sizes),
         "hops": len(promise.noise_stds) or agreed.config.privacy.hops,
-        "columns": feature_columns(folder),
+        "columns": columns,
         "nodes": digest_of_nodes(data),
     }
     np.savez(

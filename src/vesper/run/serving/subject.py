@@ -53,6 +53,20 @@ class Subject:
     balance: Callable[[], Balance | None]
     budget: Budget | None
 
+    def in_words(self) -> list[str]:
+        """Say what is answered about, for the data party's eyes."""
+        name = f"graph {self.name[:8]}, {self.sizes.num_nodes} nodes"
+        if self.budget is None:
+            return [f"{name}: no edge is read, answers cost nothing"]
+        balance = self.balance()
+        if balance is not None and balance.releases:
+            return [f"{name}: epsilon {balance.spent_epsilon():.3g} was spent, answers are free"]
+        return [
+            f"{name}: a snapshot with a budget of its own, epsilon {self.budget.epsilon:g} at "
+            f"delta {self.budget.delta:g}, charged when it is first asked about",
+            "an edge that is in the graph of training as well is a record of both",
+        ]
+
 
 def trained_subject(
     run: AnsweringRun, data: DataHoldings, *, state: Path, ledger: LedgerReader

@@ -18,13 +18,13 @@ class WatchedMethod:
 
     Args:
         method: the method itself.
-        noise_seed: of the noise of this run, where the method adds noise to rows.
+        noise_seed: of the noise of this run, where the method adds noise to rows; None leaves it.
     """
 
     name: str
     defaults: Mapping[str, object]
 
-    def __init__(self, method: Method, *, noise_seed: int) -> None:
+    def __init__(self, method: Method, *, noise_seed: int | None = None) -> None:
         self.name, self.defaults = method.name, method.defaults
         self._method, self._noise_seed = method, noise_seed
 
@@ -47,13 +47,13 @@ class WatchedMethod:
         return self._method.data_side(config, sizes, features=features, door=door)
 
 
-def adds_noise_to_rows(representation: Representation) -> bool:
-    """Whether it perturbs rows of its layers, as the paper's plan does."""
+def row_noise_of(representation: Representation) -> LayerNoise | None:
+    """The noise that it adds to the rows of its layers, as the paper's plan does."""
     module = representation.module
-    return isinstance(module, PerturbedMessagePassing | VfgnnExtractor) and module.noise is not None
+    return module.noise if isinstance(module, PerturbedMessagePassing | VfgnnExtractor) else None
 
 
-def put_noise(representation: Representation, noise: LayerNoise) -> None:
+def put_row_noise(representation: Representation, noise: LayerNoise) -> None:
     """Let it add this noise instead of its own."""
     module = representation.module
     assert isinstance(module, PerturbedMessagePassing | VfgnnExtractor)

@@ -1,0 +1,214 @@
+"""A step on the wire: round trips over mutual TLS against raw TLS sockets, two processes.
+
+    python -m benchmarks.wire            print the table; --small for a quick look
+    python -m benchmarks.wire --write    and keep it in benchmarks/wire.md
+
+Contenders take turns round trip by round trip, so that whatever else the machine does hits all of
+them alike; read the ratios, not the milliseconds.
+"""
+
+import multiprocessing
+import os
+import resource
+import socket
+import ssl
+import struct
+import tempfile
+from datetime import UTC, datetime
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from benchmarks.page import command, machine, options, publish, say
+from benchmarks.timing import Timed
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from vesper.run.identity.authority import make_authority, sign
+from vesper.run.identity.credentials import read_credentials
+from vesper.run.identity.request import make_request
+from vesper.transport.channel import Channel
+from vesper.transport.grpc_channel import Listener, connect
+from vesper.transport.lasting import LastingChannel
+from vesper.transport.tls import Identity
+
+SIZES = {"512 KiB": 1 << 19, "2 MiB": 1 << 21}
+TARGETS = {"512 KiB": 1.3, "2 MiB": 2.0}
+RAW = "raw TLS sockets"
+GRPC = "gRPC stream (the connection)"
+LASTING = "lasting channel (logged, receipted)"
+_LENGTH = struct.Struct("<I")
+
+
+class RawChannel:
+    """Length and content over a TLS socket: what nothing can be faster than."""
+
+    def __init__(self, sock: ssl.SSLSocket) -> None:
+        self._socket = sock
+
+    def send(self, frame: bytes) -> None:
+        self._socket.sendall(_LENGTH.pack(len(frame)) + frame)
+
+    def receive(self) -> bytes:
+        (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
+        return self._read(length)
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _read(self, length: int) -> bytes:
+        buffer = bytearray(length)
+        view, at = memoryview(buffer), 0
+        while at < length:
+            count = self._socket.recv_into(view[at:])
+            if count == 0:
+                raise ConnectionError("closed")
+            at += count
+        return bytes(buffer)
+
+
+def certificates(folder: Path) -> None:
+    now = datetime.now(UTC)
+    authority = make_authority(folder, name="benchmark", now=now)
+    for name in ("data", "label"):
+        request = make_request(name, [], folder)[2]
+        certificate = sign(authority, request, days=1, now=now).public_bytes(Encoding.PEM)
+        (folder / f"{name}.pem").write_bytes(certificate)
+
+
+def context(folder: Path, name: str) -> ssl.SSLContext:
+    side = ssl.PROTOCOL_TLS_SERVER if name == "label" else ssl.PROTOCOL_TLS_CLIENT
+    made = ssl.SSLContext(side)
+    made.load_cert_chain(folder / f"{name}.pem", folder / f"{name}.key")
+    made.load_verify_locations(folder / "authority.pem")
+    made.verify_mode = ssl.CERT_REQUIRED
+    return made
+
+
+def identity_in(folder: Path, name: str) -> Identity:
+    return read_credentials(
+        certificate=folder / f"{name}.pem",
+        key=folder / f"{name}.key",
+        authority=folder / "authority.pem",
+        name=name,
+        now=datetime.now(UTC),
+    ).identity
+
+
+def lasting(channel: Channel, folder: Path, name: str) -> LastingChannel:
+    (folder / name).mkdir()
+    directions = ("data>label", "label>data")
+    return LastingChannel(
+        lambda limit: channel,
+        folder / name,
+        begins=name == "data",
+        directions=directions if name == "data" else directions[::-1],
+        waits=False,
+    )
+
+
+def answer(folder: Path, pipe: Connection) -> None:
+    """The label side, in a process of its own: send back what comes, as many frames as asked."""
+    plain = socket.create_server(("127.0.0.1", 0))
+    identity = identity_in(folder, "label")
+    listeners = [
+        Listener("127.0.0.1:0", identity=identity, peer="data", patience=30) for _ in range(2)
+    ]
+    pipe.send((plain.getsockname()[1], *(listener.port for listener in listeners)))
+    raw = context(folder, "label").wrap_socket(plain.accept()[0], server_side=True)
+    streams = [listener.accept() for listener in listeners]
+    ends: dict[str, Channel] = {RAW: RawChannel(raw), GRPC: streams[0]}
+    ends[LASTING] = lasting(streams[1], folder, "label")
+    while (name := pipe.recv()) is not None:
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        ends[name].send(ends[name].receive())
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        pipe.send(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    for listener in listeners:
+        listener.close()
+
+
+def round_trip(end: Channel, frame: bytes) -> None:
+    end.send(frame)
+    end.receive()
+
+
+def measure(rounds: int) -> dict[str, dict[str, Timed]]:
+    everyone: dict[str, dict[str, Timed]] = {}
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        certificates(folder)
+        pipe, theirs = multiprocessing.Pipe()
+        process = multiprocessing.get_context("spawn").Process(target=answer, args=(folder, theirs))
+        process.start()
+        ends = connected(folder, *pipe.recv())
+        for label, size in SIZES.items():
+            everyone[label] = {name: Timed() for name in ends}
+            frame = os.urandom(size)
+            for turn in range(rounds + 3):
+                for name, end in ends.items():
+                    timed = Timed() if turn < 3 else everyone[label][name]
+                    pipe.send(name)
+                    timed.clock(partial(round_trip, end, frame))
+                    timed.cpu[-1] += pipe.recv()
+            say(f"{label}: {rounds} rounds")
+        pipe.send(None)
+        for end in ends.values():
+            end.close()
+        process.join(10)
+        process.kill()
+    return everyone
+
+
+def connected(folder: Path, raw_port: int, *grpc_ports: int) -> dict[str, Channel]:
+    sock = socket.create_connection(("127.0.0.1", raw_port))
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    raw = context(folder, "data").wrap_socket(sock, server_hostname="label")
+    identity = identity_in(folder, "data")
+
+    streams = [
+        connect(f"127.0.0.1:{port}", identity=identity, peer="label", patience=30)
+        for port in grpc_ports
+    ]
+    return {RAW: RawChannel(raw), GRPC: streams[0], LASTING: lasting(streams[1], folder, "data")}
+
+
+def report(rounds: int, asked: str) -> str:
+    rows = []
+    for size, timed in measure(rounds).items():
+        raw = timed[RAW]
+        for name, one in timed.items():
+            target = f"{TARGETS[size]:g} x" if name == GRPC else ""
+            rows.append(
+                f"| {size} | {name} | {one.median() * 1e3:.2f} | {one.median() / raw.median():.2f} "
+                f"x | {one.best() * 1e3:.2f} | {one.best() / raw.best():.2f} x | {target} "
+                f"| {one.median_cpu() * 1e3:.2f} | {one.median_cpu() / raw.median_cpu():.2f} x |"
+            )
+    return "\n".join(
+        [
+            "# One step on the wire",
+            "",
+            f"Command: `{asked}`. Machine: {machine()}, load {os.getloadavg()[0]:.1f}.",
+            f"Mutual TLS on loopback between two processes, a frame there and back, {rounds} "
+            "rounds in turns, milliseconds; CPU of both processes together.",
+            "",
+            "| frame | way | p50 | of raw | best | of raw | target | CPU | of raw |",
+            "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+            *rows,
+            "",
+            "The lasting channel writes every frame to its log before it is sent or acted upon and "
+            "adds it to the receipts, at both ends: what survives a crash.",
+            "",
+        ]
+    )
+
+
+def main() -> None:
+    parser = options(__doc__, small="few rounds")
+    parser.add_argument("--rounds", type=int, default=300, help="round trips of each")
+    asked = parser.parse_args()
+    text = report(20 if asked.small else asked.rounds, command(__file__))
+    publish(text, __file__, write=asked.write)
+
+
+if __name__ == "__main__":
+    main()

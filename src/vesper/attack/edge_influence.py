@@ -1,0 +1,85 @@
+"""LinkTeller (Wu et al. 2022): change what one node says, and look whose prediction moves.
+
+score(u, v) = |p_u(x) - p_u(x with x_v changed)|  +  the same with u and v in exchanged roles
+
+The attacker may ask for predictions as often as it likes and may change features in its question.
+Where predictions come from releases, a changed feature is in no release, and nobody but the node
+itself moves; a fresh release would be charged.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vesper.attack.rerun import Rerun
+from vesper.graph.pairs import Pairs
+from vesper.mechanism.sampled.layers import SampledGraph
+from vesper.mechanism.sampled.noise import LayerNoise
+from vesper.method.sampled import SampledMethod, SampledRepresentation, num_layers_of
+from vesper.model.scaling import Inputs, Scaling
+from vesper.run.watched_method import put_row_noise, row_noise_of
+
+KNOWS = "predictions for any features"
+
+STEP = 1.0
+"""How far each feature of a node is moved, in its standard deviations."""
+
+
+@torch.no_grad()
+def score_influence(run: Rerun, pairs: Pairs) -> NDArray[np.float64]:
+    """Score each pair; (num_pairs,)."""
+    if not isinstance(run.shown.inner, SampledRepresentation):
+        return np.zeros(len(pairs))  # no answer depends on what another node says now
+    model = _Asked(run)
+    scores = np.zeros(len(pairs))
+    ends = np.concatenate([pairs, pairs[:, ::-1]])  # asked about, changed
+    rows = np.tile(np.arange(len(pairs)), 2)
+    for changed in np.unique(ends[:, 1]):
+        here = ends[:, 1] == changed
+        nodes, places = np.unique(ends[here, 0], return_inverse=True)
+        moved = model.predict(nodes, changed=int(changed)) - model.predict(nodes, changed=None)
+        np.add.at(scores, rows[here], np.linalg.norm(moved, axis=1)[places])
+    return scores
+
+
+class _Asked:
+    """The trained model, to be asked with other features."""
+
+    def __init__(self, run: Rerun) -> None:
+        self._run, self._config = run, run.agreement.config
+        self._features = np.asarray(run.data.features, dtype=np.float32)
+        self._scaling = Scaling(run.data.features)
+        noise = row_noise_of(run.shown.inner)
+        if noise is not None:  # answers have noise of their own
+            seed = self._config.run.seed
+            put_row_noise(run.shown.inner, LayerNoise(noise_std=noise.noise_std, seed=seed))
+        self._as_it_is = self._made(Inputs(self._features, self._scaling))
+
+    def predict(self, nodes: NDArray[np.int64], *, changed: int | None) -> NDArray[np.float64]:
+        """Class probabilities: (nodes, num_classes)."""
+        asked = self._as_it_is
+        if changed is not None:
+            features = self._features.copy()
+            features[changed] += STEP * self._scaling.scale.numpy()
+            asked = self._made(Inputs(features, self._scaling, most_bytes=0))
+        trained = self._run.trained
+        asked.module.eval()
+        trained.label_side.module.eval()
+        embeddings = asked.embed(nodes, training=False)
+        scores = trained.label_side.decode(embeddings, trained.best_stage)
+        probabilities: NDArray[np.float64] = scores.double().softmax(dim=1).numpy()
+        return probabilities
+
+    def _made(self, inputs: Inputs) -> SampledRepresentation:
+        method, privacy = self._run.agreement.method, self._config.privacy
+        assert isinstance(method, SampledMethod)
+        noisy = self._run.door.noisy_graphs
+        graph = SampledGraph(
+            noisy[0] if noisy else self._run.data.graph,
+            aggregator=method.aggregator(self._config),
+            num_layers=num_layers_of(self._config),
+            max_degree=privacy.max_degree,
+            min_degree=privacy.min_degree,
+            seed=self._config.run.seed,
+        )
+        return SampledRepresentation(self._run.shown.inner.module, inputs=inputs, graph=graph)

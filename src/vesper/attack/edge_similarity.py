@@ -1,0 +1,30 @@
+"""Friends are alike: score a pair by how alike the label party's pictures of both are.
+
+score(u, v) = cosine of the centred embeddings of u and v, as the label party received them
+
+Needs nothing but what was received; pairs are of labelled nodes, as it sees no others.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vesper.attack.rerun import Rerun
+from vesper.graph.pairs import Pairs
+
+KNOWS = "the embeddings it received"
+
+
+@torch.no_grad()
+def score_similarity(run: Rerun, pairs: Pairs) -> NDArray[np.float64]:
+    """Score each pair; (num_pairs,)."""
+    inner = run.shown.inner
+    inner.module.eval()
+    nodes, places = np.unique(pairs, return_inverse=True)
+    embeddings = inner.embed(nodes, training=False)  # (nodes, width, depth)
+    rows = embeddings.flatten(start_dim=1).double().numpy()
+    rows = rows - rows.mean(axis=0)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+    ends = rows[places.reshape(pairs.shape)]  # (num_pairs, 2, width)
+    return np.asarray((ends[:, 0] * ends[:, 1]).sum(axis=1))

@@ -1,0 +1,73 @@
+"""Attacks on edges: draw pairs with and without an edge, score them, judge the scores."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.attack import edge_influence, edge_likelihood, edge_similarity
+from vesper.attack.rerun import Rerun, rerun
+from vesper.attack.result import Attacked, by_degree
+from vesper.attack.roc import roc_of
+from vesper.errors import InputError
+from vesper.graph.induced import induced
+from vesper.graph.labelled import labelled_nodes
+from vesper.graph.pairs import Pairs, degrees_of, draw_edges, draw_non_edges
+from vesper.progress import Progress, silent
+
+Score = Callable[[Rerun, Pairs], NDArray[np.float64]]
+
+ATTACKS: dict[str, tuple[Score, str]] = {
+    "edge-likelihood": (edge_likelihood.score_likelihood, edge_likelihood.KNOWS),
+    "edge-influence": (edge_influence.score_influence, edge_influence.KNOWS),
+    "edge-similarity": (edge_similarity.score_similarity, edge_similarity.KNOWS),
+}
+
+
+def attack_edges(
+    attack: str, run: Path, folder: Path, *, pairs: int, seed: int, progress: Progress = silent
+) -> Attacked:
+    """Repeat a run and guess edges between labelled nodes.
+
+    Args:
+        attack: one of `ATTACKS`.
+        run: run folder.
+        folder: holds `data/` and `label/`.
+        pairs: with an edge, and as many without.
+        seed: of the draw.
+        progress: is told how far it is.
+
+    Raises:
+        InputError: no run folder, or too few pairs to judge by.
+    """
+    if pairs < 1:
+        raise InputError(f"--pairs: expected at least 1, got {pairs}")
+    score, knows = ATTACKS[attack]
+    again = rerun(run, folder, progress=progress)
+    edges, others = _drawn(again, pairs, np.random.default_rng(seed))
+    asked = np.concatenate([edges, others])
+    scores = score(again, asked)
+    is_edge = np.arange(len(asked)) < len(edges)
+    degrees = degrees_of(again.data.graph)[asked].min(axis=1)
+    config = again.agreement.config
+    return Attacked(
+        attack=attack,
+        method=config.run.method,
+        plan=again.promise.plan,
+        epsilon=config.privacy.epsilon,
+        roc=roc_of(scores[is_edge], scores[~is_edge]),
+        by_degree=by_degree(scores, is_edge, degrees),
+        knows=knows,
+        seed=seed,
+    )
+
+
+def _drawn(run: Rerun, count: int, rng: np.random.Generator) -> tuple[Pairs, Pairs]:
+    """Pairs of labelled nodes: the label party sees no others."""
+    labelled = np.sort(labelled_nodes(run.data, run.labels))
+    between = induced(run.data.graph, labelled)
+    edges = draw_edges(between, count, rng=rng)
+    if len(edges) == 0:
+        raise InputError(f"{run.labels.path}: expected edges between labelled nodes, found none")
+    return labelled[edges], labelled[draw_non_edges(between, len(edges), rng=rng)]

@@ -1,0 +1,122 @@
+"""A run once more, with the same seed, to see what the label party saw.
+
+Noise and weights of a simulated run come from its seed, so it repeats bit for bit; that it did is
+checked against what the run folder says.
+"""
+
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from vesper.errors import InputError
+from vesper.graph.holdings import DataHoldings, open_data
+from vesper.graph.labels import LabelHoldings, open_labels
+from vesper.graph.summary import refuse_unknown_labels
+from vesper.mechanism.door import Door
+from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.watched_door import WatchedDoor
+from vesper.method.method import Promise
+from vesper.method.settings import Config
+from vesper.privacy.ledger import Ledger
+from vesper.progress import Progress, silent
+from vesper.run.agreement import Agreement, agree
+from vesper.run.doors import open_door
+from vesper.run.pair import Trained, train
+from vesper.run.shown import ShownMethod, ShownRepresentation
+
+CLOSE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Rerun:
+    """Both parties after the run, and everything that was shown."""
+
+    agreement: Agreement
+    data: DataHoldings
+    labels: LabelHoldings
+    trained: Trained
+    door: WatchedDoor
+    shown: ShownRepresentation
+
+    @property
+    def promise(self) -> Promise:
+        """What the run promised."""
+        return self.agreement.method.promise(self.agreement.config, self.agreement.sizes)
+
+
+def read_config(run: Path) -> Config:
+    """Read the settings of a run folder.
+
+    Raises:
+        InputError: it is no run folder.
+    """
+    path = run / "config.json"
+    try:
+        return Config.model_validate_json(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, ValidationError):
+        raise InputError(
+            f"{path}: expected the settings of a run; give the folder that 'vesper simulate --out' "
+            f"made"
+        ) from None
+
+
+def open_parties(folder: Path, config: Config) -> tuple[DataHoldings, LabelHoldings]:
+    """Open the folders of both parties, as the run did."""
+    data = open_data(folder / "data")
+    labels = open_labels(folder / "label", decimals=config.run.task != "classification")
+    refuse_unknown_labels(data.ids, labels)
+    return data, labels
+
+
+def rerun(run: Path, folder: Path, *, progress: Progress = silent) -> Rerun:
+    """Repeat a run and watch.
+
+    Raises:
+        InputError: the folder is not the one that the run was trained on.
+    """
+    config = read_config(run)
+    data, labels = open_parties(folder, config)
+    again = repeat(config, data, labels, progress=progress)
+    _refuse_other(run, folder, again.trained)
+    return again
+
+
+def repeat(
+    config: Config, data: DataHoldings, labels: LabelHoldings, *, progress: Progress = silent
+) -> Rerun:
+    """Run the settings on what the parties hold."""
+    agreement = agree(config, data, labels)
+    with simulated_door(agreement, data) as (door, agreement):
+        watched = WatchedDoor(door)
+        method = ShownMethod(agreement.method)
+        trained = train(replace(agreement, method=method), data, labels, watched, progress=progress)
+    return Rerun(agreement, data, labels, trained, watched, method.shown)
+
+
+@contextmanager
+def simulated_door(agreement: Agreement, data: DataHoldings) -> Iterator[tuple[Door, Agreement]]:
+    """Open the door that a simulated run has, charged to a ledger that goes away."""
+    noise = NoiseSource.for_simulation(agreement.config.run.seed)
+    with tempfile.TemporaryDirectory(prefix="vesper-attack-") as folder:
+        with closing(Ledger(Path(folder) / "ledger.sqlite", clock=time.time)) as book:
+            yield open_door(agreement, data.graph, book, noise, run="attack")
+
+
+def _refuse_other(run: Path, folder: Path, trained: Trained) -> None:
+    path = run / "result.json"
+    try:
+        expected = json.loads(path.read_text(encoding="utf-8"))["validation"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"{path}: expected the result of a run beside its settings") from None
+    found = trained.stages[trained.best_stage]["validation"]
+    if not isinstance(expected, float) or abs(found - expected) > CLOSE * max(1.0, abs(found)):
+        raise InputError(
+            f"{folder}: repeated, the run reaches {found:.6g} on validation where {path} says "
+            f"{expected}; give the folder it was trained on, and the version it was trained with"
+        )

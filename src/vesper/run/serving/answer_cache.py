@@ -1,0 +1,107 @@
+"""Answers that have come, on disk: asked again they cost and cross nothing.
+
+    (snapshot, stage, id) -> embedding          and the last snapshot and budget that were heard of
+
+A cache: when its file is damaged it is made anew.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.errors import VesperError
+
+AT_ONCE = 500
+"""Ids in one statement."""
+
+Embedding = NDArray[np.float32]
+
+_TABLES = (
+    """CREATE TABLE IF NOT EXISTS answers (
+        snapshot TEXT, stage INTEGER, id TEXT, width INTEGER, depth INTEGER, content BLOB,
+        PRIMARY KEY (snapshot, stage, id)
+    ) WITHOUT ROWID""",
+    "CREATE TABLE IF NOT EXISTS heard (what TEXT PRIMARY KEY, said TEXT)",
+)
+
+
+class AnswerCache:
+    """Answers of one run, in a folder of the label party; may be used from any thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path, self._lock = folder / "answers.sqlite", threading.Lock()
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._db = self._opened()
+        except sqlite3.DatabaseError:
+            self._path.unlink(missing_ok=True)
+            with self._usable():
+                self._db = self._opened()
+        except OSError as error:
+            raise VesperError(f"{folder}: cannot be written ({error.strerror})") from None
+
+    def find(self, snapshot: str, stage: int, ids: Iterable[str]) -> dict[str, Embedding]:
+        """Give the embeddings, (width, depth), of those ids that are known."""
+        found: dict[str, Embedding] = {}
+        wanted = list(dict.fromkeys(ids))
+        for start in range(0, len(wanted), AT_ONCE):
+            some = wanted[start : start + AT_ONCE]
+            query = (
+                f"SELECT id, width, depth, content FROM answers WHERE snapshot = ? AND stage = ? "
+                f"AND id IN ({','.join('?' * len(some))})"
+            )
+            with self._usable():
+                rows = self._db.execute(query, (snapshot, stage, *some)).fetchall()
+            for text, width, depth, content in rows:
+                found[text] = np.frombuffer(content, dtype="<f4").reshape(width, depth)
+        return found
+
+    def keep(self, snapshot: str, stage: int, ids: Iterable[str], values: Embedding) -> None:
+        """Keep embeddings, (ids, width, depth)."""
+        rows = [
+            (snapshot, stage, text, *row.shape, row.astype("<f4").tobytes())
+            for text, row in zip(ids, values, strict=True)
+        ]
+        with self._usable(), self._db:
+            self._db.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def heard(self, what: str) -> str | None:
+        """Give back what was noted last."""
+        with self._usable():
+            row = self._db.execute("SELECT said FROM heard WHERE what = ?", (what,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def note(self, what: str, said: str) -> None:
+        """Note something down in place of what was noted before."""
+        with self._usable(), self._db:
+            self._db.execute("INSERT OR REPLACE INTO heard VALUES (?, ?)", (what, said))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    def _opened(self) -> sqlite3.Connection:
+        database = sqlite3.connect(self._path, check_same_thread=False, timeout=30)
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            for table in _TABLES:
+                database.execute(table)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        with self._lock:
+            try:
+                yield
+            except sqlite3.Error as error:
+                raise VesperError(
+                    f"{self._path}: cannot be used ({error}); it is a cache and may be removed"
+                ) from None

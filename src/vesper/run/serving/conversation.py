@@ -1,0 +1,108 @@
+"""The data party answers the label party: one conversation after the other, until it is stopped."""
+
+import fcntl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from vesper.errors import InputError, PeerError, PeerLostError, RemoteProtocolError
+from vesper.mechanism.noise import NoiseSource
+from vesper.progress import Progress, silent
+from vesper.protocol.asking_turns import ASKING
+from vesper.protocol.messages import Answer, AskerHello, Query, Refusal
+from vesper.protocol.turns import Role
+from vesper.run.link import Link
+from vesper.run.meet import meeting_place
+from vesper.run.opening import refuse_other
+from vesper.run.party_config import PartyConfig
+from vesper.run.serving.answering import Answerer, open_answerer
+
+Said = Callable[[str], None]
+"""Is told what happens, line by line."""
+
+
+def converse(answerer: Answerer, link: Link, *, said: Said = lambda line: None) -> None:
+    """Answer one peer until it says farewell.
+
+    Raises:
+        PeerError: the peer is gone, has other settings, or sent something that it may not send.
+    """
+    link.send(answerer.hello)
+    hello = link.expect(AskerHello)
+    try:
+        refuse_other(hello, answerer.hello.contract)
+    except InputError as error:
+        raise PeerError(str(error)) from None
+    if hello.session != answerer.hello.session:
+        raise PeerError("the peer asks about the model of another run than this one")
+    if not 0 <= hello.stage < answerer.stages:
+        raise RemoteProtocolError(f"the peer asks for stage {hello.stage} of {answerer.stages}")
+    while isinstance(query := link.receive(), Query):
+        reply = answerer.reply(query, stage=hello.stage)
+        link.send(reply)
+        if query.ids:
+            said(_in_words(query, reply))
+
+
+def answer_queries(
+    config: PartyConfig,
+    *,
+    snapshot: Path | None = None,
+    noise: NoiseSource | None = None,
+    progress: Progress = silent,
+    said: Said = lambda line: None,
+) -> None:
+    """Answer the label party's queries until the process is stopped.
+
+    Args:
+        config: the data party's file, of a finished run.
+        snapshot: folder with `nodes` and `edges` that came after training; default: the graph of
+            training.
+        noise: where noise for a snapshot comes from; by default the operating system.
+        progress: is told how far reading the tables is.
+        said: is told who asked and what was answered.
+    """
+    peer = config.party.peer
+    with (
+        _alone(config.party.state),
+        meeting_place(config) as connect,  # an idle peer is nothing to be told of
+        open_answerer(config, snapshot=snapshot, noise=noise, progress=progress) as answerer,
+    ):
+        for line in answerer.subject.in_words():
+            said(line)
+        said(f"answering {peer}; stop with Ctrl-C")
+        while True:
+            channel = connect(None)
+            try:
+                said(f"{peer} is here")
+                converse(answerer, Link(Role.DATA, channel, ASKING), said=said)
+                said(f"{peer} has left")
+            except PeerLostError as error:
+                said(str(error))
+            except PeerError as error:
+                said(f"{peer} was sent away: {error}")
+            finally:
+                channel.close()
+
+
+def _in_words(query: Query, reply: Answer | Refusal) -> str:
+    spent = f"epsilon {reply.spent_epsilon:.3g} of {reply.epsilon:g}"
+    if isinstance(reply, Refusal):
+        return f"refused {len(query.ids)} nodes: {reply.reason} ({spent})"
+    unknown = f", {len(reply.unknown)} unknown" if reply.unknown else ""
+    return f"answered about {len(query.ids) - len(reply.unknown)} nodes{unknown} ({spent})"
+
+
+@contextmanager
+def _alone(state: Path) -> Iterator[None]:
+    """Hold the state folder: one process of this party at a time."""
+    try:
+        lock = (state / "lock").open("w")
+    except OSError as error:
+        raise InputError(f"{state}: expected a finished run there ({error.strerror})") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"{state}: another process is running this party already") from None
+        yield

@@ -1,0 +1,140 @@
+"""HTTP for a `Service`, by the standard library: sizes, times and threads are limited.
+
+Meant for programs of one institution: it listens on loopback unless told otherwise, and knows
+nothing of users or passwords. Put a proxy in front of it where that is not enough.
+"""
+
+import ipaddress
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import AF_INET, AF_INET6, socket
+from threading import BoundedSemaphore
+from typing import Any
+
+from vesper.errors import InputError
+from vesper.run.serving.http_body import MOST_BYTES
+from vesper.run.serving.service import Response, Service, error_response
+
+MOST_THREADS = 64
+SILENCE = 30.0
+"""Seconds after which a client that says nothing is sent away."""
+
+
+class ServingServer(ThreadingHTTPServer):
+    """Listens until `shutdown`; `port` 0 takes a free one.
+
+    Raises:
+        InputError: the address cannot be listened at.
+    """
+
+    daemon_threads = True
+
+    def __init__(
+        self, host: str, port: int, service: Service, *, said: Callable[[str], None]
+    ) -> None:
+        self.service, self.said = service, said
+        self.address_family = AF_INET6 if ":" in host else AF_INET
+        self.hosts = _loopback_names(host)
+        self._free = BoundedSemaphore(MOST_THREADS)
+        try:
+            super().__init__((host, port), _Handler)
+        except (OSError, OverflowError) as error:
+            raise InputError(
+                f"--host, --port: cannot listen at {host}:{port} ({error}); is the port taken?"
+            ) from None
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Take a thread; wait for one when all are busy."""
+        self._free.acquire()
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Give the thread back in the end."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say that a client has left in the middle; it is not worth a traceback."""
+        self.said("a client has left before it was answered")
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ServingServer
+    connection: socket
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "vesper", ""
+    timeout = SILENCE
+
+    def _answer(self) -> None:
+        problem = self._problem()
+        if problem is not None:
+            self.close_connection = True  # what was sent is not read
+            self._write(problem)
+            return
+        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        kind = self.headers.get("Content-Type", "")
+        self._write(self.server.service.respond(self.command, self.path, kind, body))
+
+    do_GET = do_POST = do_HEAD = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = _answer
+
+    def _problem(self) -> Response | None:
+        """Find out from the headers what may not be read."""
+        if self.server.hosts and _host_in(self.headers.get("Host", "")) not in self.server.hosts:
+            return error_response(403, "this server is for this machine", "use localhost as host")
+        length = self.headers.get("Content-Length", "0")
+        if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
+            return error_response(411, "expected Content-Length", "send the length of the body")
+        if len(length) > 12 or int(length) > MOST_BYTES:
+            return error_response(413, f"expected at most {MOST_BYTES} bytes", "send fewer ids")
+        return None
+
+    def _write(self, response: Response) -> None:
+        self.send_response(response.status)
+        self.send_header("Content-Type", response.kind)
+        self.send_header("Content-Length", str(len(response.content)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        for name, value in response.headers.items():
+            self.send_header(name, value)
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(response.content)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What the library refuses by itself is refused in the same words as everything else."""
+        self.command = getattr(self, "command", None) or "GET"
+        self.request_version = "HTTP/1.1"
+        self.close_connection = True
+        self._write(error_response(int(code), message or "refused", "send an HTTP/1.1 request"))
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say who asked for what, in one line of what can be printed."""
+        line = (format % args).encode("ascii", "backslashreplace").decode()
+        self.server.said(f"{self.client_address[0]} {line}")
+
+
+def _host_in(header: str) -> str:
+    """The host of a Host header, without its port.
+
+    >>> _host_in("LOCALHOST:8080"), _host_in("[::1]:8080"), _host_in("")
+    ('localhost', '::1', '')
+    """
+    if header.startswith("["):
+        return header[1:].partition("]")[0].lower()
+    return header.partition(":")[0].lower()
+
+
+def _loopback_names(host: str) -> frozenset[str]:
+    """Names by which a loopback address may be called; none where every name is right.
+
+    A page of another site could otherwise have its own name lead here, and read answers.
+    """
+    try:
+        is_loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = False
+    return frozenset({"localhost", "127.0.0.1", "::1", host}) if is_loopback else frozenset()

@@ -1,0 +1,204 @@
+"""Predictions of nodes: from the cache where they are known, from the data party where not.
+
+ids -> embeddings -> the decoder that validation chose -> calibrated probabilities, or numbers
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vesper.errors import PeerError, PeerLostError, RemoteProtocolError
+from vesper.method.registry import find_method
+from vesper.party.memory import weights_of
+from vesper.progress import Progress, silent
+from vesper.protocol.messages import Refusal, Reply
+from vesper.run.meet import meeting_place, waiting_shown
+from vesper.run.party_config import PartyConfig
+from vesper.run.serving.answer_cache import AnswerCache, Embedding
+from vesper.run.serving.asking import Asker
+from vesper.run.serving.kept_run import AskingRun, read_asking
+
+BLOCK = 4096
+"""Ids in one query."""
+FRESH = 10.0
+"""Seconds for which the peer need not be asked again whether it still answers about the same."""
+QUICK = 1.0
+"""Seconds to look for the data party when the cache would do without."""
+
+Budget = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What could be said about the ids that were asked for."""
+
+    snapshot: str | None
+    values: dict[str, NDArray[np.float64]]
+    """(columns,) by id."""
+    cached: frozenset[str]
+    """Ids that nothing has crossed for."""
+    unknown: frozenset[str]
+    """Ids that are no node."""
+    budget: Budget | None
+    refusal: str | None
+    """Why the others were refused."""
+    away: str | None
+    """Who did not answer about the others."""
+
+
+class Predictor:
+    """The label party's side of a finished run."""
+
+    def __init__(self, run: AskingRun, asker: Asker, cache: AnswerCache, *, peer: str) -> None:
+        self.run, self._asker, self._cache, self._peer = run, asker, cache, peer
+        self.columns = run.calibration.columns
+        self._heard = -FRESH
+        self._decoder = find_method(run.config.run.method).label_side(run.config, run.sizes)
+        self._decoder.module.load_state_dict(weights_of(run.weights))
+        self._decoder.module.eval()
+
+    def predict(
+        self, ids: Sequence[str], *, limit: float | None, progress: Progress = silent
+    ) -> Predicted:
+        """Predict as many of the ids as can be.
+
+        Args:
+            ids: of nodes, in any order.
+            limit: seconds to wait for the data party; None to wait for ever.
+            progress: is told how many are done.
+
+        Raises:
+            PeerError: the data party sent something that it may not send.
+            InputError: its settings are others.
+        """
+        wanted = tuple(dict.fromkeys(ids))
+        away = self._look(wanted, limit)
+        for _ in range(2):
+            found = self._predicted(wanted, away, limit, progress)
+            if found is not None:
+                return found
+        raise PeerError(f"{self._peer} answers about one graph now and about another then")
+
+    def _predicted(
+        self, ids: tuple[str, ...], away: str | None, limit: float | None, progress: Progress
+    ) -> Predicted | None:
+        """Predict about one graph; None when another is answered about meanwhile."""
+        snapshot, cached = self._known(ids)
+        values, unknown, refusal = self._decoded(cached), set[str](), None
+        missing = [text for text in ids if text not in cached]
+        for start in range(0, 0 if away else len(missing), BLOCK):
+            asked = tuple(missing[start : start + BLOCK])
+            try:
+                name, reply = self._asker.ask(asked, limit=limit)
+            except PeerLostError as error:
+                away = str(error)
+                break
+            self._note(name, reply)
+            if name != snapshot:
+                return None
+            if isinstance(reply, Refusal):
+                refusal = reply.reason
+                break
+            known = [text for text in asked if text not in set(reply.unknown)]
+            values |= self._decoded(dict(zip(known, reply.values, strict=True)))
+            self._cache.keep(name, self.run.stage, known, reply.values)  # it made sense
+            unknown |= set(reply.unknown)
+            progress("predicting", len(values) + len(unknown), len(ids))
+        return Predicted(
+            snapshot=snapshot,
+            values=values,
+            cached=frozenset(cached),
+            unknown=frozenset(unknown),
+            budget=self.budget(),
+            refusal=refusal,
+            away=None if away is None else f"{away}; {self._waited()}",
+        )
+
+    def look(self, *, limit: float | None) -> str | None:
+        """Ask the data party about its budget; say why when it is away."""
+        try:
+            self._note(*self._asker.ask((), limit=limit))
+        except PeerLostError as error:
+            return f"{error}; {self._waited()}"
+        return None
+
+    def budget(self) -> Budget | None:
+        """What was heard last: epsilon, delta, spent_epsilon, left_epsilon."""
+        said = self._cache.heard("budget")
+        return None if said is None else dict(json.loads(said))
+
+    @property
+    def snapshot(self) -> str | None:
+        """Which graph was answered about last."""
+        return self._cache.heard("snapshot")
+
+    def _look(self, ids: Sequence[str], limit: float | None) -> str | None:
+        """Find out which graph is answered about, unless that was said a moment ago."""
+        if monotonic() - self._heard < FRESH:
+            return None
+        if len(self._known(ids)[1]) == len(ids):
+            limit = QUICK if limit is None else min(limit, QUICK)  # the cache would do, too
+        try:
+            self._note(*self._asker.ask((), limit=limit))
+        except PeerLostError as error:
+            return str(error)
+        return None
+
+    def _known(self, ids: Sequence[str]) -> tuple[str | None, dict[str, Embedding]]:
+        snapshot = self.snapshot
+        return snapshot, self._cache.find(snapshot, self.run.stage, ids) if snapshot else {}
+
+    def _note(self, snapshot: str, reply: Reply) -> None:
+        self._heard = monotonic()
+        budget = {
+            name: getattr(reply, name)
+            for name in ("epsilon", "delta", "spent_epsilon", "left_epsilon")
+        }
+        self._cache.note("snapshot", snapshot)
+        self._cache.note("budget", json.dumps(budget))
+
+    def _waited(self) -> str:
+        since = self._asker.away_since
+        waited = 0 if since is None else monotonic() - since
+        return f"waiting for {self._peer} for {waited:.0f} s"
+
+    @torch.no_grad()
+    def _decoded(self, rows: dict[str, Embedding]) -> dict[str, NDArray[np.float64]]:
+        """Decode and calibrate; whatever does not fit the decoder is the peer's fault."""
+        if not rows:
+            return {}
+        try:
+            embeddings = torch.from_numpy(np.stack(list(rows.values())))  # (ids, width, depth)
+            scores = self._decoder.decode(embeddings, self.run.stage).double().numpy()
+        except (RuntimeError, ValueError, IndexError) as error:
+            raise RemoteProtocolError(
+                f"{self._peer} sent embeddings that do not fit the decoder ({error})"
+            ) from None
+        if scores.shape != (len(rows), self.run.sizes.num_classes) or not np.isfinite(scores).all():
+            raise RemoteProtocolError(f"{self._peer} sent embeddings that mean nothing")
+        return dict(zip(rows, self.run.calibration.predict(scores), strict=True))
+
+
+@contextmanager
+def open_predictor(config: PartyConfig, *, progress: Progress = silent) -> Iterator[Predictor]:
+    """Open a finished run of the label party to ask about nodes.
+
+    Raises:
+        InputError: the run is not finished, or the certificate or address cannot be used.
+    """
+    run, own = read_asking(config), config.party
+    with meeting_place(config, waiting=waiting_shown(config, progress)) as connect:
+        where = f" at {own.connect}" if own.connect else f", listening at {own.listen}"
+        asker = Asker(connect, run, peer=own.peer)
+        cache = AnswerCache(own.state / "cache")
+        try:
+            yield Predictor(run, asker, cache, peer=f"{own.peer}{where}")
+        finally:
+            asker.close()
+            cache.close()

@@ -1,0 +1,97 @@
+"""Attacks on edges of real runs: strong where nothing protects, else as epsilon allows."""
+
+import json
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from statistics import NormalDist
+
+import pytest
+
+from vesper.attack.edges import attack_edges
+from vesper.attack.result import Attacked
+from vesper.errors import InputError
+from vesper.privacy.gaussian import mu_of
+
+MakeRun = Callable[..., Path]
+
+
+def attacked(attack: str, run: Path, folders: Path, pairs: int = 300) -> Attacked:
+    return attack_edges(attack, run, folders, pairs=pairs, seed=1)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_likelihood_reaches_what_epsilon_allows_and_no_more(
+    epsilon: float, make_run: MakeRun, folders: Path
+) -> None:
+    """The best attack on a Gaussian of mu has the area Phi(mu / sqrt 2)."""
+    run = make_run(method="vesper", epsilon=epsilon, delta=1e-5)
+    found = attacked("edge-likelihood", run, folders, pairs=600)
+    best = NormalDist().cdf(mu_of(epsilon=epsilon, delta=1e-5) / math.sqrt(2))
+    assert found.roc.ci_low < best
+    assert found.roc.ci_high > best - 0.03  # messages are a little shorter than 1 on the grid
+    assert found.plan == "certified"
+    assert {each.low for each in found.by_degree} >= {4}
+
+
+def test_likelihood_without_noise_is_certain(make_run: MakeRun, folders: Path) -> None:
+    found = attacked("edge-likelihood", make_run(epsilon=math.inf), folders)
+    assert found.roc.auc == 1.0
+    assert found.roc.tpr == 1.0
+
+
+def test_likelihood_on_rows_of_the_paper(make_run: MakeRun, folders: Path) -> None:
+    weak = attacked("edge-likelihood", make_run(method="vesper-paper-gin", epsilon=1.0), folders)
+    strong = attacked("edge-likelihood", make_run(method="vesper-paper-gin", epsilon=64.0), folders)
+    assert strong.roc.auc > weak.roc.auc + 0.1
+    assert strong.roc.ci_low > 0.6
+
+
+def test_noisy_edges_show_as_many_edges_as_they_keep(make_run: MakeRun, folders: Path) -> None:
+    found = attacked("edge-likelihood", make_run(method="edgerand", epsilon=3.0), folders, 600)
+    kept = math.exp(3) / (1 + math.exp(3))  # of two kinds of cells, both right with this chance
+    assert found.roc.auc == pytest.approx(kept, abs=0.04)
+
+
+def test_influence_finds_edges_of_a_plain_network_and_none_of_releases(
+    make_run: MakeRun, folders: Path
+) -> None:
+    plain = attacked("edge-influence", make_run(method="gin", hops=1, dropout=0.0), folders, 60)
+    assert plain.roc.auc > 0.95
+    private = attacked("edge-influence", make_run(epsilon=4.0, delta=1e-5), folders, 60)
+    assert (private.roc.auc, private.roc.tpr) == (0.5, 0.0)
+
+
+def test_similarity_finds_communities_not_secrets(make_run: MakeRun, folders: Path) -> None:
+    found = attacked("edge-similarity", make_run(method="mlp"), folders)
+    assert 0.5 < found.roc.auc < 0.9  # no edge was read: friends are alike
+
+
+def test_an_attack_repeats(make_run: MakeRun, folders: Path) -> None:
+    run = make_run(epsilon=4.0, delta=1e-5)
+    first = attacked("edge-likelihood", run, folders).as_json()
+    assert first == attacked("edge-likelihood", run, folders).as_json()
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path, folders: Path) -> None:
+    with pytest.raises(InputError, match=r"config.json: expected the settings of a run"):
+        attacked("edge-likelihood", tmp_path, folders)
+
+
+def test_another_result_than_the_runs_is_refused(
+    make_run: MakeRun, folders: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(make_run(epsilon=4.0, delta=1e-5), run)
+    result = json.loads((run / "result.json").read_text())
+    (run / "result.json").write_text(json.dumps({**result, "validation": 12.5}))
+    with pytest.raises(InputError, match="give the folder it was trained on"):
+        attacked("edge-likelihood", run, folders)
+
+
+def test_methods_without_a_likelihood_say_so(make_run: MakeRun, folders: Path) -> None:
+    with pytest.raises(InputError, match="try edge-influence"):
+        attacked("edge-likelihood", make_run(method="gcn", epochs=1), folders)
+    with pytest.raises(InputError, match="--pairs"):
+        attacked("edge-likelihood", make_run(epsilon=4.0, delta=1e-5), folders, pairs=0)

@@ -1,0 +1,206 @@
+"""A finished run of two parties, trained once over memory channels, copied for each test."""
+
+import json
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from vesper.errors import PeerError, PeerLostError
+from vesper.mechanism.noise import NoiseSource
+from vesper.protocol.asking_turns import ASKING
+from vesper.protocol.turns import Role
+from vesper.run import party_run
+from vesper.run.contract import approve
+from vesper.run.link import Link
+from vesper.run.party_config import PartyConfig, load_party_config
+from vesper.run.serving.answer_cache import AnswerCache
+from vesper.run.serving.answering import Answerer
+from vesper.run.serving.asking import Asker
+from vesper.run.serving.conversation import converse
+from vesper.run.serving.kept_run import read_asking
+from vesper.run.serving.predictor import Predictor
+from vesper.transport.channel import Channel
+from vesper.transport.memory import MemoryChannel, memory_pair
+
+NODES = 60
+SETTINGS = {"epochs": 2, "width": 8, "seed": 3}
+
+
+class Departing:
+    """A memory channel whose end is a farewell, as that of a network is."""
+
+    def __init__(self, channel: MemoryChannel) -> None:
+        self._channel = channel
+        self.send, self.close = channel.send, channel.close
+
+    def receive(self) -> bytes:
+        try:
+            return self._channel.receive()
+        except PeerError as error:
+            lost = PeerLostError(str(error))
+            lost.is_farewell = True
+            raise lost from None
+
+
+def write_graph(folder: Path, *, ids: list[str], first: int = 0, step: int = 1) -> None:
+    """A ring over `ids`, with chords of length `step`; features depend on the position."""
+    folder.mkdir(parents=True)
+    spot = np.arange(first, first + len(ids))
+    nodes = {"id": ids, "age": np.sin(spot), "rent": np.cos(2.0 * spot)}
+    pq.write_table(pa.table(nodes), folder / "nodes.parquet")
+    around = [ids[(k + 1) % len(ids)] for k in range(len(ids))]
+    across = [ids[(k + step) % len(ids)] for k in range(len(ids))]
+    edges = {"src": ids + ids, "dst": around + across}
+    pq.write_table(pa.table(edges), folder / "edges.parquet")
+
+
+class Finished:
+    """Both parties' files after training."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.data = load_party_config(root / "data.toml")
+        self.label = load_party_config(root / "label.toml")
+        assert self.data.party.ledger is not None
+        self.ledger: Path = self.data.party.ledger
+
+    @property
+    def ids(self) -> list[str]:
+        return [f"u{k:02d}" for k in range(NODES)]
+
+    def snapshot(self, name: str = "later", *, step: int = 7, gone: int = 10) -> Path:
+        """Ten nodes are gone, five are new, edges are others."""
+        folder = self.root / name
+        write_graph(folder, ids=[*self.ids[gone:], *(f"v{k}" for k in range(5))], step=step)
+        return folder
+
+    @contextmanager
+    def asked(self, answerer: Answerer) -> Iterator[Predictor]:
+        """A predictor whose data party is this answerer, in a thread."""
+        run = read_asking(self.label)
+        with answering(answerer) as connect:
+            asker = Asker(connect, run, peer="platform")
+            cache = AnswerCache(self.label.party.state / "cache")
+            try:
+                yield Predictor(run, asker, cache, peer="platform")
+            finally:
+                asker.close()
+                cache.close()
+
+
+@contextmanager
+def answering(answerer: Answerer) -> Iterator[Callable[[float | None], Channel]]:
+    """Connect to an answerer as often as one likes; what it fails with is raised in the end."""
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        talks = []
+
+        def connect(limit: float | None) -> Channel:
+            ours, theirs = (Departing(end) for end in memory_pair(patience=20))
+
+            def talk() -> None:
+                try:
+                    converse(answerer, Link(Role.DATA, theirs, ASKING))
+                except PeerLostError:
+                    pass
+                finally:
+                    theirs.close()
+
+            talks.append(pool.submit(talk))
+            return ours
+
+        yield connect
+        for each in talks:
+            each.result()
+
+
+def _trained(root: Path, settings: dict[str, Any], labels: list[Any]) -> None:
+    ids = [f"u{k:02d}" for k in range(NODES)]
+    write_graph(root / "data", ids=ids, step=3)
+    (root / "label").mkdir()
+    splits = [("train", "val", "test")[k % 3] for k in range(NODES)]
+    table = {"id": ids, "label": labels, "split": splits}
+    pq.write_table(pa.table(table), root / "label" / "labels.parquet")
+    tables = {"privacy": {"epsilon": 8.0}, "run": {**SETTINGS}}
+    for key, value in settings.items():
+        tables["privacy" if key in ("epsilon", "hops", "delta", "aggregator") else "run"][key] = (
+            value
+        )
+    shared = "".join(
+        f"[{table}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
+        for table, values in tables.items()
+    )
+    tls = '[tls]\ncertificate = "a"\nkey = "b"\nauthority = "c"\n'
+    for role, name, peer, extra in (
+        ("data", "platform", "bank", 'ledger = "ledger.sqlite"\nlisten = "127.0.0.1:1"\n'),
+        ("label", "bank", "platform", 'connect = "127.0.0.1:1"\n'),
+    ):
+        own = f'role = "{role}"\nname = "{name}"\npeer = "{peer}"\nfolder = "{role}"\n'
+        own += f'state = "{role}-state"\npatience = 20\n{extra}'
+        (root / f"{role}.toml").write_text(f"[party]\n{own}{tls}{shared}")
+    configs = [load_party_config(root / f"{role}.toml") for role in ("data", "label")]
+    for config in configs:
+        approve(config.party.state, config.shared)
+    ends = dict(zip(("data", "label"), map(Departing, memory_pair(patience=20)), strict=True))
+
+    @contextmanager
+    def met(config: PartyConfig, **rest: Any) -> Iterator[Callable[[float | None], Channel]]:
+        yield lambda limit: ends[config.party.role]
+
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(max_workers=1) as pool:
+        patch.setattr(party_run, "meeting_place", met)
+        other = pool.submit(party_run.run_label_party, configs[1])
+        try:
+            party_run.run_data_party(configs[0], noise=NoiseSource.for_simulation(1))
+        finally:
+            ends["data"].close()
+        other.result()
+
+
+Train = Callable[..., Finished]
+
+
+@pytest.fixture(scope="session")
+def trained_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    lock = threading.Lock()
+
+    @lru_cache
+    def train(kind: str, *settings: tuple[str, Any]) -> Path:
+        root = tmp_path_factory.mktemp("trained")
+        numbers = [float(np.sin(k)) for k in range(NODES)]
+        labels = {"two": [k // 3 % 2 for k in range(NODES)], "numbers": numbers}[kind]
+        _trained(root, dict(settings), labels)
+        return root
+
+    def with_lock(kind: str, **settings: Any) -> Path:
+        with lock:
+            return train(kind, *sorted(settings.items()))
+
+    return with_lock
+
+
+@pytest.fixture
+def train(trained_once: Callable[..., Path], tmp_path: Path) -> Train:
+    """Give a copy of a finished run with these settings."""
+
+    def copied(kind: str = "two", **settings: Any) -> Finished:
+        root = tmp_path / "parties"
+        shutil.copytree(trained_once(kind, **settings), root)
+        return Finished(root)
+
+    return copied
+
+
+@pytest.fixture
+def finished(train: Train) -> Finished:
+    """A finished run of the default method."""
+    return train()
