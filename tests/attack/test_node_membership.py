@@ -38,7 +38,7 @@ def test_two_classes_are_attacked_by_entropy(folders: Path, tmp_path: Path) -> N
     (both / "label").mkdir(parents=True)
     (both / "data").symlink_to(folders / "data")
     table = pq.read_table(folders / "label" / "labels.parquet")
-    labels = [int(value) % 2 for value in table.column("label").to_pylist()]
+    labels = table.column("label").to_numpy() % 2
     at = table.column_names.index("label")
     pq.write_table(
         table.set_column(at, "label", pa.array(labels)), both / "label" / "labels.parquet"
@@ -55,7 +55,7 @@ def test_numbers_have_no_posteriors(folders: Path, tmp_path: Path) -> None:
     (both / "label").mkdir(parents=True)
     (both / "data").symlink_to(folders / "data")
     table = pq.read_table(folders / "label" / "labels.parquet")
-    values = [0.5 + value for value in table.column("label").to_pylist()]
+    values = table.column("label").to_numpy() + 0.5
     at = table.column_names.index("label")
     pq.write_table(
         table.set_column(at, "label", pa.array(values)), both / "label" / "labels.parquet"

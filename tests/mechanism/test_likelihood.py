@@ -21,7 +21,7 @@ NOISE = 0.7
 
 def messages() -> NDArray[np.float32]:
     rows = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
 
 def seen(graph: Graph, seed: int = 0) -> Release:

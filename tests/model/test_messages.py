@@ -33,3 +33,15 @@ def test_damping_shortens_hubs_and_lengthens_nobody() -> None:
     damped = damp(messages, torch.tensor([-3.0, 0.0, 3.0, 3.0, 99.0]))
     lengths = damped.norm(dim=1)
     assert torch.allclose(lengths, torch.tensor([1.0, 1.0, 1.0, 1.0, 0.2]))
+
+
+def test_a_given_centre_and_median_take_the_place_of_those_of_the_nodes() -> None:
+    beliefs = torch.tensor([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]])
+    alike = messages_of(beliefs, degree_share=0.3, centre=beliefs.mean(dim=0))
+    assert torch.equal(alike, messages_of(beliefs, degree_share=0.3))
+    alone = messages_of(beliefs[:1], degree_share=0.3, centre=beliefs.mean(dim=0))
+    assert torch.allclose(alone, alike[:1])
+    degrees = torch.tensor([0.0, 3.0, 8.0])
+    assert torch.equal(damp(alike, degrees, median=degrees.median()), damp(alike, degrees))
+    assert torch.equal(damp(alike, degrees, median=torch.tensor(99.0)), alike)
+    assert (damp(alike, degrees, median=torch.tensor(-5.0)).norm(dim=1) <= 1 + 1e-6).all()

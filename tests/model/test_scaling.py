@@ -76,3 +76,13 @@ def test_bins_of_a_feature_with_two_values_are_steps() -> None:
     assert sorted(set(binned.flatten().tolist())) == [-1, 1]
     assert bool((binned[0] >= binned[-1]).all())
     assert bool((binned[0] > binned[-1]).any())
+
+
+def test_scaling_keeps_to_what_was_fitted_on_other_features() -> None:
+    generator = np.random.default_rng(3)
+    trained = Scaling(generator.normal(5.0, 2.0, size=(50, 3)).astype(np.float32))
+    rows = torch.from_numpy(generator.normal(size=(4, 3)).astype(np.float32))
+    later = Scaling(generator.normal(size=(20, 3)).astype(np.float32))
+    assert not torch.equal(later(rows), trained(rows))
+    later.keep_to(trained.fitted())
+    assert torch.equal(later(rows), trained(rows))

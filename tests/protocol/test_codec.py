@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -6,6 +8,9 @@ from hypothesis import strategies as st
 from vesper.errors import RemoteProtocolError
 from vesper.protocol.codec import KINDS, decode, encode
 from vesper.protocol.messages import (
+    Answer,
+    AnswererHello,
+    AskerHello,
     DataHello,
     Embeddings,
     Farewell,
@@ -14,7 +19,9 @@ from vesper.protocol.messages import (
     LabelHello,
     Message,
     Purpose,
+    Query,
     Received,
+    Refusal,
     Roster,
     Verdict,
 )
@@ -24,6 +31,14 @@ TENSORS = st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 4)).map
 )
 STEPS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.lists(st.text(), max_size=4).map(tuple)
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+BALANCE: dict[str, Any] = {
+    "number": STEPS,
+    "epsilon": NUMBERS,
+    "delta": NUMBERS,
+    "spent_epsilon": NUMBERS,
+    "left_epsilon": NUMBERS,
+}
 MESSAGES: st.SearchStrategy[Message] = st.one_of(
     st.builds(DataHello, version=STEPS, contract=st.text(), num_nodes=STEPS, num_features=STEPS),
     st.builds(LabelHello, version=STEPS, contract=st.text(), num_outputs=STEPS),
@@ -39,6 +54,13 @@ MESSAGES: st.SearchStrategy[Message] = st.one_of(
     st.builds(Received, step=STEPS, verdict=st.sampled_from(Verdict)),
     st.builds(Finished),
     st.builds(Farewell),
+    st.builds(
+        AnswererHello, version=STEPS, contract=st.text(), session=st.text(), snapshot=st.text()
+    ),
+    st.builds(AskerHello, version=STEPS, contract=st.text(), session=st.text(), stage=STEPS),
+    st.builds(Query, number=STEPS, ids=TEXTS),
+    st.builds(Answer, **BALANCE, ids_digest=st.binary(max_size=20), unknown=TEXTS, values=TENSORS),
+    st.builds(Refusal, **BALANCE, reason=st.text()),
 )
 
 
@@ -86,6 +108,13 @@ def test_noise_is_refused(noise: bytes) -> None:
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_tensors_that_are_not_finite_are_refused(bad: float) -> None:
     frame = encode(Gradients(step=1, values=np.array([[[bad]]], dtype=np.float32)))
+    with pytest.raises(RemoteProtocolError, match="NaN or infinite"):
+        decode(frame)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_numbers_that_are_not_finite_are_refused(bad: float) -> None:
+    frame = encode(Refusal(1, 1.0, 1e-5, bad, 0.0, "no"))
     with pytest.raises(RemoteProtocolError, match="NaN or infinite"):
         decode(frame)
 

@@ -1,6 +1,6 @@
 """A program that starts parties as forks of itself: hundreds of crashes need hundreds of starts.
 
-    {"start": "data" | "label", "config": FILE, "resume": bool}   ->   {"pid": N}
+    {"start": "data" | "label", "config": FILE, "resume": bool, "largest_file": N}   ->   {"pid": N}
     {"poll": PID}                                                  ->   {"code": N | null}
 
 Each child writes what it has to say to CONFIG.log.
@@ -8,6 +8,8 @@ Each child writes what it has to say to CONFIG.log.
 
 import json
 import os
+import resource
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -26,7 +28,10 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def child(role: str, config: str, *, resume: bool) -> NoReturn:
+def child(role: str, config: str, *, resume: bool, largest_file: int) -> NoReturn:
+    if largest_file:  # writing more fails, as on a disk that is full
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
     log = os.open(f"{config}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for stream in (1, 2):
         os.dup2(log, stream)
@@ -53,7 +58,12 @@ def main() -> None:
         if "start" in asked:
             pid = os.fork()
             if pid == 0:
-                child(asked["start"], asked["config"], resume=asked["resume"])
+                child(
+                    asked["start"],
+                    asked["config"],
+                    resume=asked["resume"],
+                    largest_file=asked.get("largest_file", 0),
+                )
             answer: dict[str, int | None] = {"pid": pid}
         else:
             pid, status = os.waitpid(asked["poll"], os.WNOHANG)

@@ -1,11 +1,12 @@
 """A finished run of two parties, trained once over memory channels, copied for each test."""
 
 import json
+import queue
 import shutil
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from vesper.run.contract import approve
 from vesper.run.link import Link
 from vesper.run.party_config import PartyConfig, load_party_config
 from vesper.run.serving.answer_cache import AnswerCache
-from vesper.run.serving.answering import Answerer
+from vesper.run.serving.answering import open_answerer
 from vesper.run.serving.asking import Asker
 from vesper.run.serving.conversation import converse
 from vesper.run.serving.kept_run import read_asking
@@ -85,10 +86,10 @@ class Finished:
         return folder
 
     @contextmanager
-    def asked(self, answerer: Answerer) -> Iterator[Predictor]:
-        """A predictor whose data party is this answerer, in a thread."""
+    def asked(self, *, snapshot: Path | None = None, seed: int = 5) -> Iterator[Predictor]:
+        """A predictor whose data party is a thread."""
         run = read_asking(self.label)
-        with answering(answerer) as connect:
+        with self.answering(snapshot=snapshot, seed=seed) as connect:
             asker = Asker(connect, run, peer="platform")
             cache = AnswerCache(self.label.party.state / "cache")
             try:
@@ -97,30 +98,33 @@ class Finished:
                 asker.close()
                 cache.close()
 
+    @contextmanager
+    def answering(
+        self, *, snapshot: Path | None = None, seed: int = 5
+    ) -> Iterator[Callable[[float | None], Channel]]:
+        """Connect to an answering data party as often as one likes."""
+        arrivals: queue.SimpleQueue[Departing | None] = queue.SimpleQueue()
 
-@contextmanager
-def answering(answerer: Answerer) -> Iterator[Callable[[float | None], Channel]]:
-    """Connect to an answerer as often as one likes; what it fails with is raised in the end."""
-    with ThreadPoolExecutor(max_workers=4) as pool:
-        talks = []
+        def work() -> None:
+            noise = NoiseSource.for_simulation(seed)
+            with open_answerer(self.data, snapshot=snapshot, noise=noise) as answerer:
+                while (channel := arrivals.get()) is not None:
+                    with suppress(PeerError):
+                        converse(answerer, Link(Role.DATA, channel, ASKING))
+                    channel.close()
 
         def connect(limit: float | None) -> Channel:
             ours, theirs = (Departing(end) for end in memory_pair(patience=20))
-
-            def talk() -> None:
-                try:
-                    converse(answerer, Link(Role.DATA, theirs, ASKING))
-                except PeerLostError:
-                    pass
-                finally:
-                    theirs.close()
-
-            talks.append(pool.submit(talk))
+            arrivals.put(theirs)
             return ours
 
-        yield connect
-        for each in talks:
-            each.result()
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            working = pool.submit(work)
+            try:
+                yield connect
+            finally:
+                arrivals.put(None)
+            working.result()
 
 
 def _trained(root: Path, settings: dict[str, Any], labels: list[Any]) -> None:
@@ -130,7 +134,7 @@ def _trained(root: Path, settings: dict[str, Any], labels: list[Any]) -> None:
     splits = [("train", "val", "test")[k % 3] for k in range(NODES)]
     table = {"id": ids, "label": labels, "split": splits}
     pq.write_table(pa.table(table), root / "label" / "labels.parquet")
-    tables = {"privacy": {"epsilon": 8.0}, "run": {**SETTINGS}}
+    tables: dict[str, dict[str, Any]] = {"privacy": {"epsilon": 8.0}, "run": {**SETTINGS}}
     for key, value in settings.items():
         tables["privacy" if key in ("epsilon", "hops", "delta", "aggregator") else "run"][key] = (
             value
@@ -176,8 +180,9 @@ def trained_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path
     @lru_cache
     def train(kind: str, *settings: tuple[str, Any]) -> Path:
         root = tmp_path_factory.mktemp("trained")
-        numbers = [float(np.sin(k)) for k in range(NODES)]
-        labels = {"two": [k // 3 % 2 for k in range(NODES)], "numbers": numbers}[kind]
+        labels: list[Any] = [k // 3 % 2 for k in range(NODES)]
+        if kind == "numbers":
+            labels = [float(np.sin(k)) for k in range(NODES)]
         _trained(root, dict(settings), labels)
         return root
 

@@ -103,8 +103,8 @@ def read_answering(config: PartyConfig) -> AnsweringRun:
         InputError: there is no finished run, or its settings are not those approved.
     """
     result, folder = _result_of(config)
-    with _readable(folder / ANSWERING), np.load(folder / ANSWERING) as stored:
-        arrays: Arrays = {name: stored[name] for name in stored.files}
+    with _readable(folder / ANSWERING):
+        arrays = _arrays_in(folder / ANSWERING)
         facts = json.loads(arrays.pop("facts").tobytes())
         roster = decode(arrays.pop("roster").tobytes())
         assert isinstance(roster, Roster)
@@ -124,7 +124,9 @@ def read_answering(config: PartyConfig) -> AnsweringRun:
 def read_asking(config: PartyConfig) -> AskingRun:
     """Read what the label party kept; raises as `read_answering` does."""
     result, folder = _result_of(config)
-    with _readable(folder / ASKING), np.load(folder / "label_party.npz") as stored:
+    with _readable(folder / "label_party.npz"):
+        weights = _arrays_in(folder / "label_party.npz")
+    with _readable(folder / ASKING):
         facts = json.loads((folder / ASKING).read_text(encoding="utf-8"))
         calibration = {name: tuple(values) for name, values in facts["calibration"].items()}
         return AskingRun(
@@ -135,7 +137,7 @@ def read_asking(config: PartyConfig) -> AskingRun:
             contract=canonical(config.shared),
             stage=int(result["chosen_stage"]),
             calibration=Calibration(**calibration),
-            weights={name: stored[name] for name in stored.files},
+            weights=weights,
         )
 
 
@@ -154,6 +156,11 @@ def digest_of_nodes(data: DataHoldings) -> str:
         digest.update(json.dumps(texts).encode())
         digest.update(np.ascontiguousarray(data.features[start : start + ROWS]).data)
     return digest.hexdigest()
+
+
+def _arrays_in(path: Path) -> Arrays:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+        return {name: stored[name] for name in stored.files}
 
 
 def _with_hops(config: Config, *, hops: int | None) -> Config:
