@@ -17,7 +17,9 @@ def posteriors(sharpness: float, nodes: int, seed: int) -> NDArray[np.float64]:
 
 def test_certainty_is_minus_the_entropy() -> None:
     found = certainty(np.array([[0.5, 0.5], [0.9, 0.1], [1.0, 0.0]]))
-    assert found == pytest.approx([-np.log(2), 0.9 * np.log(0.9) + 0.1 * np.log(0.1), 0.0])
+    assert found == pytest.approx(
+        [-np.log(2), 0.9 * np.log(0.9) + 0.1 * np.log(0.1), 0.0], abs=1e-9
+    )
 
 
 def test_overfit_members_are_found_whatever_their_class() -> None:

@@ -100,7 +100,9 @@ def shown_progress() -> Iterator[Progress]:
         yield progress
 
 
-def _plain_lines(every: float = 5.0) -> Progress:
+def _plain_lines() -> Progress:
+    """Lines for pipes, each task at most every few seconds, or as VESPER_LINE_SECONDS says."""
+    every = float(os.environ.get("VESPER_LINE_SECONDS", "5"))
     last: dict[str, float] = {}
 
     def progress(task: str, done: int, total: int, note: str = "") -> None:

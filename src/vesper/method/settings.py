@@ -82,6 +82,12 @@ class RunSettings(Settings):
     """`balanced`: rare classes count more in the loss, scores are calibrated back."""
     degree_share: float | None = Field(default=None, ge=0, le=1)
     """How much of a message is the constant that sums to the degree; None: from public sizes."""
+    wire: Literal["float32", "float16", "int8"] = "float32"
+    """How embeddings and gradients cross; with less than float32 they are rounded after noise, by
+    chance up or down, so that the mean stays."""
+    local_updates: int = Field(default=1, ge=1, le=64)
+    """Optimiser steps that each party takes for one exchange (FedBCD); with more of them fewer
+    epochs will do."""
     label_messages: bool = True
     """Training nodes send their label instead of a guess; the data party then learns the labels of
     training nodes. Off: it learns of them only what gradients tell."""

@@ -22,6 +22,10 @@ class Decoder(Protocol):
     def module(self) -> nn.Module:
         """All weights at the label party."""
 
+    @property
+    def embedding_shape(self) -> tuple[int, int]:
+        """Width and depth of the embeddings that it decodes."""
+
     def decode(self, embeddings: Tensor, stage: int) -> Tensor:
         """(B, width, depth) embeddings -> (B, num_outputs) scores."""
 
@@ -33,6 +37,7 @@ class ConcatDecoder(nn.Module):
         self, *, embedding_width: int, depth: int, width: int, outputs: int, seed: int
     ) -> None:
         super().__init__()
+        self.embedding_shape = embedding_width, depth
         self.layers = nn.Sequential(
             nn.Linear(embedding_width * depth, width), nn.ReLU(), nn.Linear(width, outputs)
         )
@@ -54,6 +59,7 @@ class CorrectingDecoder(nn.Module):
 
     def __init__(self, *, num_classes: int, stages: int, width: int, seed: int) -> None:
         super().__init__()
+        self.embedding_shape = num_classes, stages
         self.correction = ConcatDecoder(
             embedding_width=num_classes, depth=stages, width=width, outputs=num_classes, seed=seed
         )

@@ -73,6 +73,7 @@ class HopDecoder(nn.Module):
     ) -> None:
         super().__init__()
         self._depths = tuple(depths)
+        self.embedding_shape = message_width, max(depths)
         self.heads = nn.ModuleList(
             nn.Sequential(
                 *([BatchNorm(message_width * depth), nn.SELU()] if activate else []),

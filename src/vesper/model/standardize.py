@@ -33,6 +33,7 @@ class StandardizingDecoder(nn.Module):
     def __init__(self, decoder: Decoder, *, embedding_width: int, depth: int) -> None:
         super().__init__()
         self.inner, self._decode = decoder.module, decoder.decode
+        self.embedding_shape = embedding_width, depth
         self.register_buffer("mean", torch.zeros(embedding_width, depth))
         self.register_buffer("variance", torch.ones(embedding_width, depth))
         self.register_buffer("seen", torch.tensor(0.0))

@@ -2,7 +2,8 @@
 
     begin_stage(k):  what the method does before stage k; releases are charged there, once
     release(roots):  embeddings of the roots, kept until their gradients come
-    learn(grads):    one optimiser step; in the certified plan gradients stop at released values
+    learn(grads):    an optimiser step, or several; in the certified plan gradients stop at released
+                     values
 
 What a method makes of nodes is its `Representation`; the certified one is the extractor below.
 
@@ -28,16 +29,29 @@ DIVERGED = (
 
 
 class DataParty:
-    """Holds a representation of the private graph; speaks in `Embeddings`."""
+    """Holds a representation of the private graph; speaks in `Embeddings`.
+
+    Args:
+        representation: what the method makes of nodes.
+        learning_rate: of Adam.
+        weight_decay: of Adam.
+        local_updates: optimiser steps with the gradients of one exchange.
+    """
 
     def __init__(
-        self, representation: Representation, *, learning_rate: float, weight_decay: float
+        self,
+        representation: Representation,
+        *,
+        learning_rate: float,
+        weight_decay: float,
+        local_updates: int = 1,
     ) -> None:
-        self._representation = representation
+        self._representation, self._local_updates = representation, local_updates
         self._learning_rate, self._weight_decay = learning_rate, weight_decay
         self._roster: Nodes = np.zeros(0, dtype=np.int64)
         self._step = 0
         self._sent: Tensor | None = None
+        self._roots: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
     def meet(self, roster: Nodes, voices: NDArray[np.float32]) -> None:
         """Take the label party's roster: roots are rows of it, `roster[row]` is the node.
@@ -96,10 +110,10 @@ class DataParty:
         training = purpose is Purpose.TRAIN
         self._representation.module.train(training)
         with torch.set_grad_enabled(training):
-            embeddings = self._representation.embed(self._roster[roots], training=training)
+            embeddings = self._embed(roots, training=training)
         if not bool(torch.isfinite(embeddings).all()):
             raise VesperError(DIVERGED)
-        self._sent = embeddings if training else None
+        self._sent, self._roots = embeddings if training else None, roots
         self._step += 1
         return Embeddings(
             step=self._step,
@@ -109,7 +123,11 @@ class DataParty:
         )
 
     def learn(self, gradients: Gradients) -> None:
-        """Take one step with the gradients of the embeddings sent last."""
+        """Step with the gradients of the embeddings sent last.
+
+        Further local updates embed the same roots again, with the weights as they have become, and
+        take the gradients as they came. What is embedded again is not sent.
+        """
         if self._sent is None or gradients.step != self._step:
             raise RemoteProtocolError(f"step {gradients.step}: gradients without embeddings")
         if gradients.values.shape != tuple(self._sent.shape):
@@ -117,7 +135,14 @@ class DataParty:
                 f"step {gradients.step}: expected gradients of shape {tuple(self._sent.shape)}, "
                 f"the peer sent {gradients.values.shape}"
             )
-        self._optimizer.zero_grad()
-        torch.autograd.backward([self._sent], [torch.from_numpy(gradients.values.copy())])
-        self._optimizer.step()
-        self._sent = None
+        received = torch.from_numpy(gradients.values.copy())  # (B, width, depth)
+        embeddings, self._sent = self._sent, None
+        for update in range(self._local_updates):
+            if update > 0:
+                embeddings = self._embed(self._roots, training=True)
+            self._optimizer.zero_grad()
+            torch.autograd.backward([embeddings], [received])
+            self._optimizer.step()
+
+    def _embed(self, roots: NDArray[np.int64], *, training: bool) -> Tensor:
+        return self._representation.embed(self._roster[roots], training=training)

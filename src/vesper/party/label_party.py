@@ -2,6 +2,7 @@
 
     learn(embeddings):  loss of decoder(embeddings) against the labels of the roots
                         one step of the decoder; gradient of the loss by each embedding back
+    practise():         further steps of the decoder on the same embeddings, while they travel
     score(embeddings):  the decoder's output, for evaluation
     judge(scores):      is this the best so far on validation nodes?
     settle():           the best stage on validation is the model
@@ -24,9 +25,20 @@ from vesper.party import memory
 from vesper.protocol.digest import digest_of
 from vesper.protocol.messages import Embeddings, Gradients, Verdict
 
+DIVERGED = "training diverged: expected a finite loss and finite scores; lower learning_rate"
+
 
 class LabelParty:
-    """Holds labels and decoder; speaks in `Gradients`."""
+    """Holds labels and decoder; speaks in `Gradients`.
+
+    Args:
+        objective: labels, and what is minimised.
+        decoder: embeddings to scores.
+        learning_rate: of Adam.
+        weight_decay: of Adam.
+        patience: epochs without a better metric before a stage ends.
+        local_updates: optimiser steps on the embeddings of one exchange.
+    """
 
     def __init__(
         self,
@@ -36,9 +48,12 @@ class LabelParty:
         learning_rate: float,
         weight_decay: float,
         patience: int,
+        local_updates: int = 1,
     ) -> None:
         self._objective, self._decoder, self._patience = objective, decoder, patience
         self._learning_rate, self._weight_decay = learning_rate, weight_decay
+        self._local_updates = local_updates
+        self._practice: tuple[Tensor, NDArray[np.int64]] | None = None
         self.last_loss = self.best = float("nan")
         self._stage = 0
         self._finished: list[tuple[float, dict[str, Tensor]]] = []  # a stage
@@ -110,29 +125,49 @@ class LabelParty:
     def learn(self, embeddings: Embeddings, roots: NDArray[np.int64]) -> Gradients:
         """Take one step; give the gradient by each embedding."""
         values = self._checked(embeddings, roots).requires_grad_()  # (B, width, depth)
+        self._update(values, roots)
+        gradient, self._practice = values.grad, (values.detach(), roots)
+        assert gradient is not None
+        if not bool(torch.isfinite(gradient).all()):
+            raise VesperError(DIVERGED)
+        return Gradients(step=embeddings.step, values=gradient.numpy())
+
+    def practise(self) -> None:
+        """Take the other local updates of this exchange; their gradients stay here."""
+        if self._practice is not None:
+            for _ in range(self._local_updates - 1):
+                self._update(*self._practice)
+            self._practice = None
+
+    def _update(self, values: Tensor, roots: NDArray[np.int64]) -> None:
         self._decoder.module.train()
         loss = self._objective.loss(self._decoder.decode(values, self._stage), roots)
         if not bool(torch.isfinite(loss)):
-            raise VesperError("training diverged: expected a finite loss; lower learning_rate")
+            raise VesperError(DIVERGED)
         self._optimizer.zero_grad()
         torch.autograd.backward([loss])
         self._optimizer.step()
         self.last_loss = loss.item()
-        gradient = values.grad
-        assert gradient is not None
-        return Gradients(step=embeddings.step, values=gradient.numpy())
 
     @torch.no_grad()
     def score(self, embeddings: Embeddings, roots: NDArray[np.int64]) -> NDArray[np.float64]:
         """Decode without learning; (B, outputs)."""
         self._decoder.module.eval()
         scores = self._decoder.decode(self._checked(embeddings, roots), self._stage)
+        if not bool(torch.isfinite(scores).all()):
+            raise VesperError(DIVERGED)
         return scores.double().numpy()
 
     def _checked(self, embeddings: Embeddings, roots: NDArray[np.int64]) -> Tensor:
         """Refuse embeddings of other roots than these, in another order, or of another shape."""
-        if embeddings.roots_digest != digest_of(roots) or len(embeddings.values) != len(roots):
+        if embeddings.roots_digest != digest_of(roots):
             raise RemoteProtocolError(
                 f"step {embeddings.step}: the peer sent embeddings of other roots than expected"
+            )
+        expected = (len(roots), *self._decoder.embedding_shape)
+        if embeddings.values.shape != expected:
+            raise RemoteProtocolError(
+                f"step {embeddings.step}: expected embeddings of shape {expected}, the peer sent "
+                f"{embeddings.values.shape}"
             )
         return torch.from_numpy(embeddings.values.copy())

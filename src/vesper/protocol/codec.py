@@ -1,19 +1,18 @@
 """Messages to bytes and back: little-endian, explicit shapes, limits on every size, no pickle.
 
-frame  = MAGIC, kind (u8), fields in declaration order
-int    = i64          str, bytes = u32 length, content        ids = u32 count, str each
-float  = f64, finite
-tensor = u8 dimensions, u32 each, float32 content
+    frame  = MAGIC, kind (u8), fields in declaration order
+    int    = i64          str, bytes = u32 length, content        ids = u32 count, str each
+    float  = f64, finite                                          tensor: see `tensor`
+
+Embeddings and gradients cross as the contract says, every other tensor as float32.
 """
 
 import math
 import struct
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any
-
-import numpy as np
 
 from vesper.errors import RemoteProtocolError
 from vesper.protocol.messages import (
@@ -22,6 +21,7 @@ from vesper.protocol.messages import (
     AskerHello,
     DataHello,
     Embeddings,
+    Exchanged,
     Farewell,
     Finished,
     Gradients,
@@ -36,9 +36,13 @@ from vesper.protocol.messages import (
     Tensor,
     Verdict,
 )
+from vesper.protocol.reader import Reader
+from vesper.protocol.rounding import EXACT, Rounding, Wire
+from vesper.protocol.tensor import read_tensor, write_tensor
 
-MAGIC = b"VSP1"
+MAGIC = b"VSP2"
 LARGEST_FRAME = 1 << 30
+LONGEST_ID = 1 << 16
 KINDS: tuple[type[Message], ...] = (
     DataHello,
     LabelHello,
@@ -56,61 +60,86 @@ KINDS: tuple[type[Message], ...] = (
 )
 
 
-def encode(message: Message) -> bytes:
-    """Write one message."""
+LARGEST: dict[type[Message], int] = {  # what a frame may have, where it is less than LARGEST_FRAME
+    DataHello: 1 << 19,
+    LabelHello: 1 << 19,
+    Received: 1 << 8,
+    Finished: 1 << 8,
+    Farewell: 1 << 8,
+    AnswererHello: 1 << 19,
+    AskerHello: 1 << 19,
+    Query: 1 << 26,
+    Refusal: 1 << 16,
+}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a frame may have, as far as its reader knows before it reads.
+
+    Args:
+        wire: how embeddings and gradients cross; None takes any way.
+        ids: in one list.
+        frame: bytes.
+    """
+
+    wire: Wire | None = None
+    ids: int = LARGEST_FRAME
+    frame: int = LARGEST_FRAME
+
+
+ANYTHING = Limits()
+
+
+def encode(message: Message, rounding: Rounding = EXACT) -> bytes:
+    """Write one message; embeddings and gradients are rounded on the way."""
     parts = [MAGIC, bytes([KINDS.index(type(message))])]
-    parts += [_WRITERS[f.type](getattr(message, f.name)) for f in fields(message)]
+    for each in fields(message):
+        value = getattr(message, each.name)
+        if each.type is Exchanged:
+            assert isinstance(message, Embeddings | Gradients)
+            parts.append(write_tensor(value, rounding, step=message.step))
+        else:
+            parts.append(_WRITERS[each.type](value))
     return b"".join(parts)
 
 
-def decode(frame: bytes) -> Message:
+def decode(frame: bytes, limits: Limits = ANYTHING) -> Message:
     """Read one message; whatever is wrong with the bytes is the peer's fault."""
-    if len(frame) > LARGEST_FRAME:
-        raise RemoteProtocolError(f"the peer sent {len(frame)} bytes, the limit is {LARGEST_FRAME}")
-    reader = _Reader(frame)
+    reader = Reader(frame)
     if reader.take(4) != MAGIC:
         raise RemoteProtocolError("the peer sent bytes that are no message of this protocol")
-    kind = reader.take(1)[0]
-    if kind >= len(KINDS):
-        raise RemoteProtocolError(f"the peer sent a message of unknown kind {kind}")
-    values = [_READERS[f.type](reader) for f in fields(KINDS[kind])]
-    if reader.at != len(frame):
-        raise RemoteProtocolError(f"the peer sent {len(frame) - reader.at} bytes too many")
-    return KINDS[kind](*values)
-
-
-class _Reader:
-    """A cursor that cannot leave the frame."""
-
-    def __init__(self, frame: bytes) -> None:
-        self.frame, self.at = frame, 0
-
-    def take(self, count: int) -> bytes:
-        if count > len(self.frame) - self.at:
-            raise RemoteProtocolError("the peer sent a message that ends too early")
-        self.at += count
-        return self.frame[self.at - count : self.at]
-
-    def number(self, form: str) -> int:
-        return int(struct.unpack(form, self.take(struct.calcsize(form)))[0])
+    number = reader.take(1)[0]
+    if number >= len(KINDS):
+        raise RemoteProtocolError(f"the peer sent a message of unknown kind {number}")
+    kind = KINDS[number]
+    largest = min(LARGEST.get(kind, LARGEST_FRAME), limits.frame)
+    if len(frame) > largest:
+        raise RemoteProtocolError(
+            f"the peer sent a {kind.__name__} of {len(frame)} bytes, the limit is {largest}"
+        )
+    values = [_READERS[each.type](reader, limits) for each in fields(kind)]
+    if reader.left:
+        raise RemoteProtocolError(f"the peer sent {reader.left} bytes too many")
+    return kind(*values)
 
 
 def _write_bytes(value: bytes) -> bytes:
     return struct.pack("<I", len(value)) + value
 
 
-def _read_bytes(reader: _Reader) -> bytes:
+def _read_bytes(reader: Reader, limits: Limits) -> bytes:
     return reader.take(reader.number("<I"))
 
 
-def _read_str(reader: _Reader) -> str:
+def _read_str(reader: Reader, limits: Limits) -> str:
     try:
-        return _read_bytes(reader).decode()
+        return _read_bytes(reader, limits).decode()
     except UnicodeDecodeError:
         raise RemoteProtocolError("the peer sent text that is not UTF-8") from None
 
 
-def _read_float(reader: _Reader) -> float:
+def _read_float(reader: Reader, limits: Limits) -> float:
     value = float(struct.unpack("<d", reader.take(8))[0])
     if not math.isfinite(value):
         raise RemoteProtocolError("the peer sent a number that is NaN or infinite")
@@ -121,34 +150,32 @@ def _write_ids(ids: IdTexts) -> bytes:
     return struct.pack("<I", len(ids)) + b"".join(_write_bytes(text.encode()) for text in ids)
 
 
-def _read_ids(reader: _Reader) -> IdTexts:
-    return tuple(_read_str(reader) for _ in range(reader.number("<I")))
+def _read_ids(reader: Reader, limits: Limits) -> IdTexts:
+    count = reader.number("<I")
+    if count > limits.ids:
+        raise RemoteProtocolError(f"the peer sent {count} ids, the limit is {limits.ids}")
+    if 4 * count > reader.left:
+        raise RemoteProtocolError("the peer sent a message that ends too early")
+    return tuple(_read_id(reader, limits) for _ in range(count))
 
 
-def _reader_of(kind: type[IntEnum]) -> Callable[[_Reader], IntEnum]:
-    def read(reader: _Reader) -> IntEnum:
+def _read_id(reader: Reader, limits: Limits) -> str:
+    text = _read_str(reader, limits)
+    if len(text) > LONGEST_ID:
+        raise RemoteProtocolError(
+            f"the peer sent an id of {len(text)} characters, the limit is {LONGEST_ID}"
+        )
+    return text
+
+
+def _reader_of(kind: type[IntEnum]) -> Callable[[Reader, Limits], IntEnum]:
+    def read(reader: Reader, limits: Limits) -> IntEnum:
         value = reader.number("<q")
         if value not in kind.__members__.values():
             raise RemoteProtocolError(f"the peer sent an unknown {kind.__name__} {value}")
         return kind(value)
 
     return read
-
-
-def _write_tensor(tensor: Tensor) -> bytes:
-    shape = struct.pack(f"<B{tensor.ndim}I", tensor.ndim, *tensor.shape)
-    return shape + tensor.astype("<f4", copy=False).tobytes()
-
-
-def _read_tensor(reader: _Reader) -> Tensor:
-    shape = [reader.number("<I") for _ in range(reader.number("<B"))]
-    size = 4
-    for length in shape:
-        size *= length
-    values = np.frombuffer(reader.take(size), dtype="<f4").reshape(shape)
-    if not np.isfinite(values).all():
-        raise RemoteProtocolError("the peer sent a tensor with NaN or infinite values")
-    return values.astype(np.float32)
 
 
 _WRITERS: dict[Any, Callable[[Any], bytes]] = {
@@ -159,15 +186,16 @@ _WRITERS: dict[Any, Callable[[Any], bytes]] = {
     str: lambda value: _write_bytes(value.encode()),
     bytes: _write_bytes,
     IdTexts: _write_ids,
-    Tensor: _write_tensor,
+    Tensor: lambda value: write_tensor(value, EXACT, step=0),
 }
-_READERS: dict[Any, Callable[[_Reader], Any]] = {
-    int: lambda reader: reader.number("<q"),
+_READERS: dict[Any, Callable[[Reader, Limits], Any]] = {
+    int: lambda reader, limits: reader.number("<q"),
     float: _read_float,
     Purpose: _reader_of(Purpose),
     Verdict: _reader_of(Verdict),
     str: _read_str,
     bytes: _read_bytes,
     IdTexts: _read_ids,
-    Tensor: _read_tensor,
+    Tensor: lambda reader, limits: read_tensor(reader, Wire.FLOAT32),
+    Exchanged: lambda reader, limits: read_tensor(reader, limits.wire),
 }

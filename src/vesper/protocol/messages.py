@@ -8,11 +8,13 @@ Next: src/vesper/party/label_party.py
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 Tensor = NDArray[np.float32]
+Exchanged = Annotated[Tensor, "crosses as the contract says: float32, or rounded"]
 IdTexts = tuple[str, ...]
 
 
@@ -63,7 +65,7 @@ class Embeddings:
     step: int
     purpose: Purpose
     roots_digest: bytes
-    values: Tensor
+    values: Exchanged
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +73,7 @@ class Gradients:
     """Label to data: gradient of the loss by each embedding, (B, width, stages)."""
 
     step: int
-    values: Tensor
+    values: Exchanged
 
 
 class Verdict(IntEnum):

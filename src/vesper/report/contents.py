@@ -67,10 +67,22 @@ class Contents:
         return replace(self, judged=judged, test=judged.metric)
 
 
-def contents_of_run(folder: Path) -> Contents:
-    """Read the run folder of `vesper simulate`."""
+def contents_of_run(folder: Path, *, ledger: Path | None = None) -> Contents:
+    """Read the run folder of `vesper simulate`, or the state folder of a label party.
+
+    Args:
+        folder: of the run.
+        ledger: the data party's, where it is at hand; a simulation has its own.
+    """
+    folder = folder / "result" if (folder / "result" / "result.json").exists() else folder
     config_text, result = _text(folder / "config.json"), _json(folder / "result.json")
+    if isinstance(result, dict) and "session" in result and "metric" not in result:
+        raise InputError(
+            f"{folder}: this is the data party's side of a run, which knows no metric; give the "
+            f"state folder of the label party"
+        )
     try:
+        session = result.get("session")
         config = Config.model_validate_json(config_text)
         facts = result["privacy"]
         epsilon = facts["certified_epsilon"]
@@ -84,14 +96,20 @@ def contents_of_run(folder: Path) -> Contents:
             privacy=Privacy(
                 epsilon=math.inf if epsilon is None else epsilon,
                 delta=facts["delta"],
-                is_private=facts["plan"] == "edge-free",
+                is_private=facts["plan"] == "edge-free"
+                or (session is not None and facts["plan"] == "certified"),
                 plan=facts["plan"],
                 claimed_epsilon=facts["claimed_epsilon"],
                 noise=facts["noise"],
                 noise_stds=tuple(facts["noise_stds"]),
-                covers="a simulation: nothing was sent to anybody",
+                covers="a simulation: nothing was sent to anybody"
+                if session is None
+                else f"everything charged to the ledger of the data party; session {session[:8]}",
                 charged=read_charged(
-                    folder / "ledger.sqlite", run=f"simulated {config.contract[:12]}"
+                    ledger or folder / "ledger.sqlite",
+                    run=f"simulated {config.contract[:12]}"
+                    if session is None
+                    else f"session {session}",
                 ),
             ),
             config=config,
@@ -110,7 +128,8 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except OSError:
         raise InputError(
-            f"{path}: expected a run folder with {path.name}; give the --out of 'vesper simulate'"
+            f"{path}: expected a run folder with {path.name}; give the --out of 'vesper simulate', "
+            f"or the state folder of a label party"
         ) from None
 
 

@@ -3,8 +3,9 @@
 from typing import TypeVar
 
 from vesper.errors import RemoteProtocolError
-from vesper.protocol.codec import decode, encode
+from vesper.protocol.codec import ANYTHING, Limits, decode, encode
 from vesper.protocol.messages import Message
+from vesper.protocol.rounding import EXACT, Rounding, Wire
 from vesper.protocol.turns import TRAINING, Conversation, Role, Table
 from vesper.transport.channel import Channel
 
@@ -16,19 +17,27 @@ class Link:
 
     def __init__(self, role: Role, channel: Channel, table: Table = TRAINING) -> None:
         self._conversation = Conversation(role, table)
-        self._channel = channel
+        self._role, self._channel = role, channel
+        self._rounding = EXACT
+        self.limits = ANYTHING
         self.bytes_sent = 0
+
+    def agree_on(self, wire: str, *, seed: int) -> None:
+        """Let embeddings and gradients cross like this from now on, both ways."""
+        kind = Wire[wire.upper()]
+        self._rounding = Rounding(kind, seed=seed, role=list(Role).index(self._role))
+        self.limits = Limits(wire=kind)
 
     def send(self, message: Message) -> None:
         """Send when it is this end's turn."""
         self._conversation.sending(message)
-        frame = encode(message)
+        frame = encode(message, self._rounding)
         self._channel.send(frame)
         self.bytes_sent += len(frame)
 
     def receive(self) -> Message:
         """Wait for any message whose turn it is."""
-        message = decode(self._channel.receive())
+        message = decode(self._channel.receive(), self.limits)
         self._conversation.received(message)
         return message
 

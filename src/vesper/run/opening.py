@@ -4,7 +4,7 @@ from vesper.errors import InputError, PeerError
 from vesper.protocol.messages import AnswererHello, AskerHello, DataHello, LabelHello
 from vesper.run.contract import differences
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 
 Hello = DataHello | LabelHello | AnswererHello | AskerHello
 

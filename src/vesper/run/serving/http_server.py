@@ -113,8 +113,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say who asked for what, in one line of what can be printed."""
-        line = (format % args).encode("ascii", "backslashreplace").decode()
-        self.server.said(f"{self.client_address[0]} {line}")
+        line = "".join(c if c.isprintable() else "?" for c in format % args)
+        self.server.said(f"{self.client_address[0]} {line[:200]}")
 
 
 def _host_in(header: str) -> str:

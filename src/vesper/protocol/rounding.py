@@ -1,0 +1,94 @@
+"""Fewer bits for a number, by chance up or down so that its mean stays what it was.
+
+    float16   the two float16 around x, the nearer one more often
+    int8      floor(x / scale + u),  u uniform in [0, 1);  one scale a column, max |x| / 127
+
+    E[rounded(x)] = x,     |rounded(x) - x| < the gap it lies in
+
+Rounding comes after noise and reads nothing but what would have been sent and coins of its own, so
+it is post-processing (claim POST). Coins are keyed by seed, role and step: a run that is repeated,
+or gone on with, sends the same bytes, and nothing has to be remembered.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.errors import VesperError
+
+LARGEST_FLOAT16 = 65504.0
+LARGEST_STEP = 127
+_PURPOSE = int.from_bytes(b"rounding", "little")  # no other draws of a run have this in their key
+
+Floats = NDArray[np.float32]
+
+
+class Wire(IntEnum):
+    """How the entries of a tensor cross, as the byte that says so."""
+
+    FLOAT32 = 0
+    FLOAT16 = 1
+    INT8 = 2
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """How one end rounds what it sends.
+
+    Args:
+        wire: what to round to.
+        seed: of the run; both sides know it.
+        role: a number for this end.
+    """
+
+    wire: Wire = Wire.FLOAT32
+    seed: int = 0
+    role: int = 0
+
+    def coins(self, step: int) -> np.random.Generator:
+        """Draws for what is sent at a step: the same whenever it is asked for."""
+        return np.random.default_rng((_PURPOSE, self.seed, self.role, step))
+
+
+EXACT = Rounding()
+
+
+def to_float16(values: Floats, coins: np.random.Generator) -> NDArray[np.float16]:
+    """Round to float16.
+
+    | entry | result |
+    | --- | --- |
+    | a float16 already | itself |
+    | beyond 65504 | VesperError |
+    """
+    if values.size and np.abs(values).max() > LARGEST_FLOAT16:
+        raise VesperError(
+            f"wire: a value of {np.abs(values).max():.3g} does not fit float16, expected at most "
+            f"{LARGEST_FLOAT16:g}; set wire = 'float32' or lower learning_rate"
+        )
+    exponents = np.maximum(np.frexp(values)[1], -13) - 11  # gap between neighbours: 2^exponents
+    steps = np.ldexp(values.astype(np.float64), -exponents) + _uniform(values.shape, coins)
+    return np.ldexp(np.floor(steps), exponents).astype(np.float16)
+
+
+def to_int8(values: Floats, coins: np.random.Generator) -> tuple[NDArray[np.int8], Floats]:
+    """Round to whole steps; give them, and the scale of each column.
+
+    A column is all entries with the same place in their row: those of one number of an embedding.
+
+    | column | steps | scale |
+    | --- | --- | --- |
+    | zero, or without entries | zero | zero |
+    """
+    largest = np.abs(values).max(axis=0, initial=0.0)  # all but the first dimension
+    scales = np.nextafter(largest / np.float32(LARGEST_STEP), np.float32(np.inf))
+    scales = np.where(largest > 0, scales, np.float32(0)).astype(np.float32)
+    divisors = np.where(largest > 0, scales, np.float32(1)).astype(np.float64)
+    steps = np.floor(values / divisors + _uniform(values.shape, coins))
+    return steps.astype(np.int8), scales
+
+
+def _uniform(shape: tuple[int, ...], coins: np.random.Generator) -> NDArray[np.float64]:
+    return coins.random(shape)

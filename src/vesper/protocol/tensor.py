@@ -1,0 +1,63 @@
+"""Tensors to bytes and back: explicit kind and shape, little-endian, as long as the shape says.
+
+tensor = u8 wire, u8 dimensions, u32 each, scales, entries
+scales = float32 a column for int8, none otherwise
+"""
+
+import math
+import struct
+
+import numpy as np
+
+from vesper.errors import RemoteProtocolError
+from vesper.protocol.messages import Tensor
+from vesper.protocol.reader import Reader
+from vesper.protocol.rounding import Rounding, Wire, to_float16, to_int8
+
+MOST_DIMENSIONS = 3
+MOST_ENTRIES = 1 << 28
+_ENTRIES = {Wire.FLOAT32: "<f4", Wire.FLOAT16: "<f2", Wire.INT8: "i1"}
+
+
+def write_tensor(tensor: Tensor, rounding: Rounding, *, step: int) -> bytes:
+    """Write a tensor; unless it crosses as float32 it is rounded here, with the step's coins."""
+    wire = rounding.wire
+    head = struct.pack(f"<BB{tensor.ndim}I", wire, tensor.ndim, *tensor.shape)
+    if wire is Wire.FLOAT16:
+        return head + to_float16(tensor, rounding.coins(step)).astype("<f2", copy=False).tobytes()
+    if wire is Wire.INT8:
+        steps, scales = to_int8(tensor, rounding.coins(step))
+        return head + scales.astype("<f4", copy=False).tobytes() + steps.tobytes()
+    return head + tensor.astype("<f4", copy=False).tobytes()
+
+
+def read_tensor(reader: Reader, expected: Wire | None) -> Tensor:
+    """Read a tensor as float32, whatever it crossed as; `expected` None takes any kind."""
+    kind = reader.number("<B")
+    if kind not in Wire.__members__.values():
+        raise RemoteProtocolError(f"the peer sent a tensor of unknown kind {kind}")
+    wire = Wire(kind)
+    if expected is not None and wire is not expected:
+        raise RemoteProtocolError(
+            f"the peer sent a tensor of {wire.name.lower()}, expected {expected.name.lower()}"
+        )
+    dimensions = reader.number("<B")
+    if dimensions > MOST_DIMENSIONS:
+        raise RemoteProtocolError(f"the peer sent a tensor of {dimensions} dimensions")
+    shape = tuple(reader.number("<I") for _ in range(dimensions))
+    if math.prod(max(length, 1) for length in shape) > MOST_ENTRIES:
+        raise RemoteProtocolError(
+            f"the peer sent a tensor of the shape {shape}, which is too large"
+        )
+    scales = np.float32(1)
+    if wire is Wire.INT8:
+        scales = np.frombuffer(reader.take(4 * math.prod(shape[1:])), "<f4").reshape(shape[1:])
+        if not (np.isfinite(scales) & (scales >= 0)).all():
+            raise RemoteProtocolError("the peer sent a tensor with a scale that is none")
+    dtype = np.dtype(_ENTRIES[wire])
+    entries = np.frombuffer(reader.take(dtype.itemsize * math.prod(shape)), dtype).reshape(shape)
+    with np.errstate(over="ignore", invalid="ignore"):  # found below
+        values = entries.astype(np.float32) * scales if wire is Wire.INT8 else entries
+    if not np.isfinite(values).all():
+        raise RemoteProtocolError("the peer sent a tensor with NaN or infinite values")
+    return values.astype(np.float32)
