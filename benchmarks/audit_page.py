@@ -26,35 +26,37 @@ COLUMNS = (
 )
 
 TAIL = """
-**How to read it.** *Epsilon at least*: with 95 % confidence the run is not (epsilon, delta) for any
-smaller epsilon, if its noise is Gaussian of whatever size: then one point of the trade-off between
-false alarms and misses tells all of it. *Without assumption*: the same from the counts alone, which
-can never exceed the log of their number. *At best*: what endless trials with these canaries would
-find if the noise is as promised. *Found* and *false alarms* are the counts behind the bold number.
+**How to read it.** *Epsilon at least*: with 95 % confidence the run is not (epsilon, delta) for
+any smaller epsilon, if its noise is Gaussian of whatever size: then one point of the trade-off
+between false alarms and misses tells all of it. *Without assumption*: the same from the counts
+alone, which can never exceed the log of their number. *At best*: what endless trials with these
+canaries would find if the noise is as promised. *Found* and *false alarms* are the counts behind
+the bold number.
 
 *Refuted* means that more leaks than was promised. *Not refuted* is no proof; the proofs are in
 [claims](claims/README.md). An audit that sees nothing proves nothing: for one release the bound
 comes within a factor of two of what is certified.
 
 **What the label party is given.** For the certified plan: everything that came out of the door.
-Embeddings are computed from it and say no more. The score is the exact likelihood ratio of the two
-worlds. For the paper's plan: the rows of every root after the noise and before activation, as its
-Theorem 1 counts them, and the batches, which the label party knows. The same run is followed in
-both worlds at once, each with the weights it would have, so that the likelihood ratio is exact there
-too (one layer). Where weights learn from edges, how far apart the worlds get differs from run to run;
-the bold number reads the counts as if it were one distance, the number beside it assumes nothing.
+Embeddings are computed from it and say no more. The score is the exact likelihood ratio of the
+two worlds. For the paper's plan: the rows of every root after the noise and before activation, as
+its Theorem 1 counts them, and the batches, which the label party knows. The same run is followed
+in both worlds at once, each with the weights it would have, so that the likelihood ratio is exact
+there too (one layer). Where weights learn from edges, how far apart the worlds get differs from
+run to run; the bold number reads the counts as if it were one distance, the number beside it
+assumes nothing.
 
 **The graphs.** *Roots*, *validation* and releases: a ring of 148 nodes in which everybody knows
-four around; 20 canary edges that share no node, each there or not by a coin of its own. For the paper's
-plan one layer of width 1, 100 training nodes, batches of 1, two epochs. *Weights*: two kinds of
-nodes; the roots of the first batch know one kind, those of the second the other; one canary edge
-joins a root of the first batch to a node of the other kind. One layer of width 16, batches of 16,
-one epoch, Adam at 0.01. For the paper's plan the public seed is the one of eight whose weights show
-most; the runs that choose it do not count.
+four around; 20 canary edges that share no node, each there or not by a coin of its own. For the
+paper's plan one layer of width 1, 100 training nodes, batches of 1, two epochs. *Weights*: two
+kinds of nodes; the roots of the first batch know one kind, those of the second the other; one
+canary edge joins a root of the first batch to a node of the other kind. One layer of width 16,
+batches of 16, one epoch, Adam at 0.01. For the paper's plan the public seed is the one of eight
+whose weights show most; the runs that choose it do not count.
 
 **Not here.** The swap at degree D + 1 ([erratum 3](errata.md)) is worst when neighbours send
-opposite messages. Encodings after ReLU are never opposite, and on this code the canaries we tried moved less
-than plain ones. The number in the errata is computed from the mechanism.
+opposite messages. Encodings after ReLU are never opposite, and on this code the canaries we tried
+moved less than plain ones. The number in the errata is computed from the mechanism.
 """
 
 

@@ -68,9 +68,10 @@ def our_step(task: Task, *, noise: LayerNoise | None) -> Step:
         min_degree=1,
         seed=0,
     )
-    rates = {"learning_rate": 0.001, "weight_decay": 0.0}
     data_party = DataParty(
-        SampledRepresentation(extractor, inputs=Given(task.inputs), graph=graph), **rates
+        SampledRepresentation(extractor, inputs=Given(task.inputs), graph=graph),
+        learning_rate=0.001,
+        weight_decay=0.0,
     )
     decoder = ConcatDecoder(
         embedding_width=task.width,
@@ -80,7 +81,7 @@ def our_step(task: Task, *, noise: LayerNoise | None) -> Step:
         seed=0,
     )
     objective = Classification(task.labels.numpy(), task.num_classes)
-    label_party = LabelParty(objective, decoder, patience=1, **rates)
+    label_party = LabelParty(objective, decoder, learning_rate=0.001, weight_decay=0.0, patience=1)
     data_party.meet(np.arange(len(task.labels)), np.zeros((0, task.num_classes), dtype=np.float32))
     data_party.begin_stage(0)
     label_party.begin_stage(0)

@@ -30,7 +30,14 @@ from benchmarks.utility_cells import (
     unfinished,
 )
 from benchmarks.utility_plot import drawn
-from benchmarks.utility_run import code_digest, config_of, one_thread, run_cell, settings_digest
+from benchmarks.utility_run import (
+    ask_for_one_thread,
+    code_digest,
+    config_of,
+    run_cell,
+    settings_digest,
+    start_worker,
+)
 from benchmarks.utility_table import page
 
 from vesper.datasets.loaders.convert import convert
@@ -125,6 +132,7 @@ def run(asked: argparse.Namespace, work: Path) -> None:
         return
     folders = {name: party_folders(asked.data, name, work) for name in _names(missing)}
     code, started = code_digest(), monotonic()
+    ask_for_one_thread()
     expected, left = Expected(lines), dict.fromkeys(missing)
     for batch in batches(missing, CELLS_A_POOL * asked.workers):
         # A new pool now and then, for what a cell leaves in memory adds up; `max_tasks_per_child`
@@ -132,7 +140,7 @@ def run(asked: argparse.Namespace, work: Path) -> None:
         with ProcessPoolExecutor(
             asked.workers,
             mp_context=multiprocessing.get_context("spawn"),
-            initializer=one_thread,
+            initializer=start_worker,
         ) as pool:
             waiting: list[Future[Line]] = [
                 pool.submit(run_cell, c, folders[c.dataset], work, overrides, asked.limit, code)

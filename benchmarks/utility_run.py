@@ -45,14 +45,18 @@ def code_digest() -> str:
     return digest.hexdigest()[:12]
 
 
-def one_thread() -> None:
-    """Start a worker: one thread for every library; Ctrl-C ends it at once and without words."""
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ[name] = "1"
-    os.environ["NUMBA_NUM_THREADS"] = "1"
-    import torch
+def ask_for_one_thread() -> None:
+    """Let workers to be started have one thread for every library.
 
-    torch.set_num_threads(1)
+    A worker has imported the libraries before its initialiser runs, so its parent has to say it;
+    two threads that wait for each other on a busy machine took up to seven times as long.
+    """
+    for library in ("OMP", "MKL", "OPENBLAS", "NUMBA"):
+        os.environ[f"{library}_NUM_THREADS"] = "1"
+
+
+def start_worker() -> None:
+    """Start a worker: Ctrl-C ends it at once and without words."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

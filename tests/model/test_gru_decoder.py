@@ -6,7 +6,7 @@ from vesper.model.gru_decoder import GruDecoder
 
 
 def decoder(seed: int = 0) -> GruDecoder:
-    return GruDecoder(embedding_width=5, width=4, outputs=3, seed=seed)
+    return GruDecoder(embedding_width=5, depth=3, width=4, outputs=3, seed=seed)
 
 
 def test_one_score_a_class_for_any_depth() -> None:

@@ -7,21 +7,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.attack import edge_influence, edge_likelihood, edge_similarity
-from vesper.attack.rerun import Rerun, rerun
+from vesper.attack.rerun import Rerun, open_parties, read_config, refuse_other, repeat
 from vesper.attack.result import Attacked, by_degree
 from vesper.attack.roc import roc_of
+from vesper.attack.row_ratios import RowRatios
 from vesper.errors import InputError
+from vesper.graph.holdings import DataHoldings
 from vesper.graph.induced import induced
 from vesper.graph.labelled import labelled_nodes
+from vesper.graph.labels import LabelHoldings
 from vesper.graph.pairs import Pairs, degrees_of, draw_edges, draw_non_edges
+from vesper.method.registry import find_method
+from vesper.method.sampled import SampledMethod
 from vesper.progress import Progress, silent
 
-Score = Callable[[Rerun, Pairs], NDArray[np.float64]]
+Score = Callable[[Rerun, Pairs, RowRatios], NDArray[np.float64]]
 
 ATTACKS: dict[str, tuple[Score, str]] = {
     "edge-likelihood": (edge_likelihood.score_likelihood, edge_likelihood.KNOWS),
-    "edge-influence": (edge_influence.score_influence, edge_influence.KNOWS),
-    "edge-similarity": (edge_similarity.score_similarity, edge_similarity.KNOWS),
+    "edge-influence": (
+        lambda run, pairs, rows: edge_influence.score_influence(run, pairs),
+        edge_influence.KNOWS,
+    ),
+    "edge-similarity": (
+        lambda run, pairs, rows: edge_similarity.score_similarity(run, pairs),
+        edge_similarity.KNOWS,
+    ),
 }
 
 
@@ -44,13 +55,18 @@ def attack_edges(
     if pairs < 1:
         raise InputError(f"--pairs: expected at least 1, got {pairs}")
     score, knows = ATTACKS[attack]
-    again = rerun(run, folder, progress=progress)
-    edges, others = _drawn(again, pairs, np.random.default_rng(seed))
+    config = read_config(run)
+    data, labels = open_parties(folder, config)
+    edges, others = _drawn(data, labels, pairs, np.random.default_rng(seed))
     asked = np.concatenate([edges, others])
-    scores = score(again, asked)
+    method = find_method(config.run.method)
+    is_gin = isinstance(method, SampledMethod) and method.aggregator(config) == "gin"
+    rows = RowRatios(data, asked, is_gin=is_gin)
+    again = repeat(config, data, labels, watch=rows, progress=progress)
+    refuse_other(run, folder, again.trained)
+    scores = score(again, asked, rows)
     is_edge = np.arange(len(asked)) < len(edges)
-    degrees = degrees_of(again.data.graph)[asked].min(axis=1)
-    config = again.agreement.config
+    degrees = degrees_of(data.graph)[asked].min(axis=1)
     return Attacked(
         attack=attack,
         method=config.run.method,
@@ -63,11 +79,13 @@ def attack_edges(
     )
 
 
-def _drawn(run: Rerun, count: int, rng: np.random.Generator) -> tuple[Pairs, Pairs]:
+def _drawn(
+    data: DataHoldings, labels: LabelHoldings, count: int, rng: np.random.Generator
+) -> tuple[Pairs, Pairs]:
     """Pairs of labelled nodes: the label party sees no others."""
-    labelled = np.sort(labelled_nodes(run.data, run.labels))
-    between = induced(run.data.graph, labelled)
+    labelled = np.sort(labelled_nodes(data, labels))
+    between = induced(data.graph, labelled)
     edges = draw_edges(between, count, rng=rng)
     if len(edges) == 0:
-        raise InputError(f"{run.labels.path}: expected edges between labelled nodes, found none")
+        raise InputError(f"{labels.path}: expected edges between labelled nodes, found none")
     return labelled[edges], labelled[draw_non_edges(between, len(edges), rng=rng)]

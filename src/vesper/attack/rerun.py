@@ -28,7 +28,7 @@ from vesper.progress import Progress, silent
 from vesper.run.agreement import Agreement, agree
 from vesper.run.doors import open_door
 from vesper.run.pair import Trained, train
-from vesper.run.shown import ShownMethod, ShownRepresentation
+from vesper.run.shown import ShownMethod, ShownRepresentation, Watch
 
 CLOSE = 1e-9
 
@@ -74,27 +74,19 @@ def open_parties(folder: Path, config: Config) -> tuple[DataHoldings, LabelHoldi
     return data, labels
 
 
-def rerun(run: Path, folder: Path, *, progress: Progress = silent) -> Rerun:
-    """Repeat a run and watch.
-
-    Raises:
-        InputError: the folder is not the one that the run was trained on.
-    """
-    config = read_config(run)
-    data, labels = open_parties(folder, config)
-    again = repeat(config, data, labels, progress=progress)
-    _refuse_other(run, folder, again.trained)
-    return again
-
-
 def repeat(
-    config: Config, data: DataHoldings, labels: LabelHoldings, *, progress: Progress = silent
+    config: Config,
+    data: DataHoldings,
+    labels: LabelHoldings,
+    *,
+    watch: Watch | None = None,
+    progress: Progress = silent,
 ) -> Rerun:
-    """Run the settings on what the parties hold."""
+    """Run the settings on what the parties hold; `watch` is told of perturbed rows."""
     agreement = agree(config, data, labels)
     with simulated_door(agreement, data) as (door, agreement):
         watched = WatchedDoor(door)
-        method = ShownMethod(agreement.method)
+        method = ShownMethod(agreement.method, watch=watch)
         trained = train(replace(agreement, method=method), data, labels, watched, progress=progress)
     return Rerun(agreement, data, labels, trained, watched, method.shown)
 
@@ -108,7 +100,8 @@ def simulated_door(agreement: Agreement, data: DataHoldings) -> Iterator[tuple[D
             yield open_door(agreement, data.graph, book, noise, run="attack")
 
 
-def _refuse_other(run: Path, folder: Path, trained: Trained) -> None:
+def refuse_other(run: Path, folder: Path, trained: Trained) -> None:
+    """Refuse what was repeated if it is not the run of this folder."""
     path = run / "result.json"
     try:
         expected = json.loads(path.read_text(encoding="utf-8"))["validation"]

@@ -27,20 +27,8 @@ from vesper.mechanism.sampled.noise import LayerNoise
 from vesper.method.method import Method, Sizes
 from vesper.method.settings import Config
 from vesper.party.representation import Forgetful, Nodes, Representation
+from vesper.run.shown import KeptNoise
 from vesper.run.watched_method import WatchedMethod, put_row_noise
-
-
-class NotedNoise(LayerNoise):
-    """Noise that keeps what it was added to last, and what came out."""
-
-    means: Tensor
-    perturbed: Tensor
-
-    def perturb(self, rows: Tensor) -> Tensor:
-        """Add fresh noise."""
-        perturbed = super().perturb(rows)
-        self.means, self.perturbed = rows.detach(), perturbed.detach()
-        return perturbed
 
 
 class FollowingNoise(LayerNoise):
@@ -48,14 +36,14 @@ class FollowingNoise(LayerNoise):
 
     means: Tensor
 
-    def __init__(self, leader: NotedNoise) -> None:
+    def __init__(self, leader: KeptNoise) -> None:
         super().__init__(noise_std=leader.noise_std, seed=0)
         self._leader = leader
 
     def perturb(self, rows: Tensor) -> Tensor:
         """Give the rows that the leader gave; gradients pass as they would."""
         self.means = rows.detach()
-        return self._leader.perturbed + (rows - self.means)
+        return self._leader.newest.perturbed + (rows - self.means)
 
 
 class TwinRepresentation(Forgetful):
@@ -66,7 +54,7 @@ class TwinRepresentation(Forgetful):
         real: Representation,
         other: Representation,
         *,
-        noise: NotedNoise,
+        noise: KeptNoise,
         following: FollowingNoise,
         num_nodes: int,
     ) -> None:
@@ -101,8 +89,9 @@ class TwinRepresentation(Forgetful):
         return shown + (shadow - shadow.detach())
 
     def _note(self, nodes: Nodes) -> None:
-        rows = self._noise.perturbed.double()  # (B, width)
-        real, other = self._noise.means.double(), self._following.means.double()
+        (layer,) = self._noise.take()
+        rows, real = layer.perturbed.double(), layer.means.double()  # (B, width)
+        other = self._following.means.double()
         variance = self._noise.noise_std**2
         ratio = ((rows - other).square() - (rows - real).square()).sum(dim=1) / (2 * variance)
         self.log_ratios[nodes] += ratio.numpy()
@@ -132,7 +121,7 @@ class TwinMethod(WatchedMethod):
         real = super().data_side(config, sizes, features=features, door=door)
         other = super().data_side(config, sizes, features=features, door=OpenDoor(self._other))
         noise_std = self.promise(config, sizes).noise_stds[0]
-        noise = NotedNoise(noise_std=noise_std, seed=self._noise_seed or 0)
+        noise = KeptNoise(LayerNoise(noise_std=noise_std, seed=self._noise_seed or 0))
         following = FollowingNoise(noise)
         put_row_noise(real, noise)
         put_row_noise(other, following)

@@ -154,11 +154,13 @@ class SampledMethod(ABC):
     def label_side(self, config: Config, sizes: Sizes) -> Decoder:
         """CONCAT or GRU over what crosses, standardised."""
         run, depth = config.run, self.depth(config)
-        widths = {"embedding_width": run.width, "width": run.width, "outputs": sizes.num_classes}
-        decoder: Decoder = (
-            GruDecoder(**widths, seed=run.seed + 1)
-            if run.decoder == "gru"
-            else ConcatDecoder(**widths, depth=depth, seed=run.seed + 1)
+        make = GruDecoder if run.decoder == "gru" else ConcatDecoder
+        decoder: Decoder = make(
+            embedding_width=run.width,
+            depth=depth,
+            width=run.width,
+            outputs=sizes.num_classes,
+            seed=run.seed + 1,
         )
         return StandardizingDecoder(decoder, embedding_width=run.width, depth=depth)
 

@@ -11,10 +11,13 @@ from vesper.model.encoder import initialize
 
 
 class GruDecoder(nn.Module):
-    """One recurrent cell over the depth, then an MLP."""
+    """One recurrent cell over the depth, then an MLP; weights are the same for any depth."""
 
-    def __init__(self, *, embedding_width: int, width: int, outputs: int, seed: int) -> None:
+    def __init__(
+        self, *, embedding_width: int, depth: int, width: int, outputs: int, seed: int
+    ) -> None:
         super().__init__()
+        self.embedding_shape = embedding_width, depth
         self.cell = nn.GRUCell(embedding_width, width)
         self.layers = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, outputs))
         initialize(self, seed)

@@ -70,7 +70,8 @@ def to_float16(values: Floats, coins: np.random.Generator) -> NDArray[np.float16
         )
     exponents = np.maximum(np.frexp(values)[1], -13) - 11  # gap between neighbours: 2^exponents
     steps = np.ldexp(values.astype(np.float64), -exponents) + _uniform(values.shape, coins)
-    return np.ldexp(np.floor(steps), exponents).astype(np.float16)
+    rounded: NDArray[np.float64] = np.ldexp(np.floor(steps), exponents)
+    return rounded.astype(np.float16)
 
 
 def to_int8(values: Floats, coins: np.random.Generator) -> tuple[NDArray[np.int8], Floats]:

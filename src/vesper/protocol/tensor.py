@@ -49,7 +49,7 @@ def read_tensor(reader: Reader, expected: Wire | None) -> Tensor:
         raise RemoteProtocolError(
             f"the peer sent a tensor of the shape {shape}, which is too large"
         )
-    scales = np.float32(1)
+    scales: Tensor | None = None
     if wire is Wire.INT8:
         scales = np.frombuffer(reader.take(4 * math.prod(shape[1:])), "<f4").reshape(shape[1:])
         if not (np.isfinite(scales) & (scales >= 0)).all():
@@ -57,7 +57,7 @@ def read_tensor(reader: Reader, expected: Wire | None) -> Tensor:
     dtype = np.dtype(_ENTRIES[wire])
     entries = np.frombuffer(reader.take(dtype.itemsize * math.prod(shape)), dtype).reshape(shape)
     with np.errstate(over="ignore", invalid="ignore"):  # found below
-        values = entries.astype(np.float32) * scales if wire is Wire.INT8 else entries
+        values = entries if scales is None else entries.astype(np.float32) * scales
     if not np.isfinite(values).all():
         raise RemoteProtocolError("the peer sent a tensor with NaN or infinite values")
     return values.astype(np.float32)

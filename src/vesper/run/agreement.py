@@ -34,6 +34,7 @@ def agreement_of(config: Config, sizes: Sizes, *, num_val: int, num_test: int) -
         num_test=num_test,
         batch_size=batch_size_of(config.run, num_train=sizes.num_train),
         epochs=config.run.epochs,
+        patience=config.run.patience,
         seed=config.run.seed,
     )
     return Agreement(config, method, sizes, itinerary)

@@ -6,15 +6,12 @@ The roster and everything else that comes from the peer is checked here before i
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
-from vesper.errors import RemoteProtocolError, first_three
 from vesper.graph.holdings import DataHoldings
 from vesper.mechanism.door import Door
 from vesper.method.method import Sizes
 from vesper.method.settings import Config
 from vesper.party.data_party import DataParty
-from vesper.party.representation import Nodes, Representation
+from vesper.party.representation import Representation
 from vesper.progress import Progress, silent
 from vesper.protocol.messages import DataHello, LabelHello, Roster
 from vesper.run.agreement import Agreement, agreement_of
@@ -22,9 +19,8 @@ from vesper.run.checkpoint import Checkpoints
 from vesper.run.contract import canonical
 from vesper.run.link import Link
 from vesper.run.opening import PROTOCOL_VERSION, refuse_other
+from vesper.run.roster import limits_of_roster, nodes_of, refuse_other_voices, refuse_outputs
 from vesper.run.session import NOWHERE, drive
-
-MOST_OUTPUTS = 1 << 16
 
 Prepare = Callable[[Agreement], tuple[Door, Agreement]]
 """Opens the door of an agreement, and gives it back with noise that fits behind the door."""
@@ -63,23 +59,27 @@ def data_end(
     )
     hello = link.expect(LabelHello)
     refuse_other(hello, contract)
-    if not 1 <= hello.num_outputs <= MOST_OUTPUTS:
-        raise RemoteProtocolError(f"the peer asks for a model of {hello.num_outputs} outputs")
-    roster = link.expect(Roster)
+    refuse_outputs(hello.num_outputs, num_nodes=data.graph.num_nodes)
+    link.agree_on(config.run.wire, seed=config.run.seed)
+    roster = link.expect(Roster, limits_of_roster(data.ids, outputs=hello.num_outputs))
     nodes = nodes_of(data, roster)
+    refuse_other_voices(roster, outputs=hello.num_outputs, are_lent=config.run.label_messages)
     sizes = Sizes(
         num_nodes=data.graph.num_nodes,
         num_train=len(roster.train),
         num_features=data.features.shape[1],
         num_classes=hello.num_outputs,
     )
-    if roster.voices.shape not in ((sizes.num_train, sizes.num_classes), (0, sizes.num_classes)):
-        raise RemoteProtocolError(f"the peer's labels have the shape {roster.voices.shape}")
     agreed = agreement_of(config, sizes, num_val=len(roster.val), num_test=len(roster.test))
     door, agreed = prepare(agreed)
     run = agreed.config.run
     data_side = agreed.method.data_side(agreed.config, sizes, features=data.features, door=door)
-    party = DataParty(data_side, learning_rate=run.learning_rate, weight_decay=run.weight_decay)
+    party = DataParty(
+        data_side,
+        learning_rate=run.learning_rate,
+        weight_decay=run.weight_decay,
+        local_updates=run.local_updates,
+    )
     party.meet(nodes, roster.voices)
 
     def said() -> str:
@@ -87,24 +87,3 @@ def data_end(
 
     drive(party, link, agreed.itinerary, checkpoints=checkpoints, progress=progress, note=said)
     return DataOutcome(agreed, door, data_side, roster, link.bytes_sent)
-
-
-def nodes_of(data: DataHoldings, roster: Roster) -> Nodes:
-    """Find the nodes of a roster: training, validation, test.
-
-    Raises:
-        RemoteProtocolError: an id is no node or comes twice, or a split is empty that may not be.
-    """
-    ids = roster.train + roster.val + roster.test
-    nodes = data.ids.find_texts(ids)
-    unknown = np.flatnonzero(nodes < 0)
-    if len(unknown):
-        raise RemoteProtocolError(
-            f"the peer's roster has {len(unknown)} ids that are no node here "
-            f"({first_three(ids[k] for k in unknown)}); `vesper align` finds them all"
-        )
-    if len(np.unique(nodes)) < len(nodes):
-        raise RemoteProtocolError("the peer's roster has an id twice")
-    if not (roster.train and roster.val):
-        raise RemoteProtocolError("the peer's roster has no training or no validation nodes")
-    return nodes

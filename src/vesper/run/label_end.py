@@ -63,11 +63,14 @@ def label_end(
     outputs = num_outputs(config.run.task, labels.classes)
     link.send(LabelHello(version=PROTOCOL_VERSION, contract=contract, num_outputs=outputs))
     refuse_other(hello, contract)  # after the answer, so that the peer can say what differs, too
-    if not (0 < hello.num_features < 1 << 31 and 0 < hello.num_nodes < 1 << 40):
-        raise RemoteProtocolError(
-            f"the peer speaks of {hello.num_nodes} nodes with {hello.num_features} features"
-        )
     counts = {split: len(labels.rows(split)) for split in SPLITS}
+    enough = max(sum(counts.values()), 1)
+    if not (0 < hello.num_features < 1 << 31 and enough <= hello.num_nodes < 1 << 40):
+        raise RemoteProtocolError(
+            f"the peer speaks of {hello.num_nodes} nodes with {hello.num_features} features, "
+            f"expected at least {enough} with at least one; `vesper align` finds ids that it lacks"
+        )
+    link.agree_on(config.run.wire, seed=config.run.seed)
     sizes = Sizes(
         num_nodes=hello.num_nodes,
         num_train=counts["train"],
@@ -83,6 +86,7 @@ def label_end(
         learning_rate=run.learning_rate,
         weight_decay=run.weight_decay,
         patience=run.patience,
+        local_updates=run.local_updates,
     )
     watch(party, objective)
     link.send(roster_of(labels, objective, config))

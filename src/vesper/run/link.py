@@ -19,14 +19,14 @@ class Link:
         self._conversation = Conversation(role, table)
         self._role, self._channel = role, channel
         self._rounding = EXACT
-        self.limits = ANYTHING
+        self._limits = ANYTHING
         self.bytes_sent = 0
 
     def agree_on(self, wire: str, *, seed: int) -> None:
         """Let embeddings and gradients cross like this from now on, both ways."""
         kind = Wire[wire.upper()]
         self._rounding = Rounding(kind, seed=seed, role=list(Role).index(self._role))
-        self.limits = Limits(wire=kind)
+        self._limits = Limits(wire=kind)
 
     def send(self, message: Message) -> None:
         """Send when it is this end's turn."""
@@ -35,15 +35,15 @@ class Link:
         self._channel.send(frame)
         self.bytes_sent += len(frame)
 
-    def receive(self) -> Message:
+    def receive(self, limits: Limits | None = None) -> Message:
         """Wait for any message whose turn it is."""
-        message = decode(self._channel.receive(), self.limits)
+        message = decode(self._channel.receive(), limits or self._limits)
         self._conversation.received(message)
         return message
 
-    def expect(self, kind: type[M]) -> M:
-        """Wait for a message of this kind."""
-        message = self.receive()
+    def expect(self, kind: type[M], limits: Limits | None = None) -> M:
+        """Wait for a message of this kind, within these limits or those agreed on."""
+        message = self.receive(limits)
         if not isinstance(message, kind):
             raise RemoteProtocolError(
                 f"expected {kind.__name__}, the peer sent {type(message).__name__}"

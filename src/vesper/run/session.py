@@ -9,6 +9,7 @@ Next: src/vesper/party/data_party.py
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +19,10 @@ from vesper.party.data_party import DataParty
 from vesper.party.label_party import LabelParty
 from vesper.party.memory import Arrays, below
 from vesper.progress import Progress, silent
-from vesper.protocol.messages import (
-    Embeddings,
-    Finished,
-    Gradients,
-    Purpose,
-    Received,
-    Verdict,
-)
+from vesper.protocol.messages import Embeddings, Finished, Purpose, Received, Verdict
 from vesper.run.checkpoint import START, Checkpoints, NoCheckpoints, Position
 from vesper.run.link import Link
+from vesper.run.remote import RemoteDataParty, RemoteLabelParty
 
 EVALUATION_ROWS = 8192
 NOWHERE = NoCheckpoints()
@@ -43,6 +38,7 @@ class Itinerary:
     num_test: int
     batch_size: int
     epochs: int
+    patience: int
     seed: int
 
     def training(self, stage: int, epoch: int) -> ShuffledEpochs:
@@ -69,7 +65,7 @@ class Itinerary:
 
     @property
     def steps(self) -> int:
-        """Training steps of the whole run if nothing stops early."""
+        """Exchanges to train in the whole run if nothing stops early."""
         return self.stages * self.epochs * -(-self.num_train // self.batch_size)
 
 
@@ -89,48 +85,30 @@ def drive(
     note: Callable[[], str] = str,
 ) -> None:
     """Run the data party's side; `note` says what stands beside the bar."""
-    label_party = RemoteLabelParty(link)
+    label_party = RemoteLabelParty(link, patience=itinerary.patience)
     found = checkpoints.load()
     if found is not None:
         data_party.recall(found[1], stage=found[0].stage)
+        label_party.recall(found[1])
     for at in _epochs(itinerary, found and found[0]):
         if at.is_fresh and at.epoch == 0:
             data_party.begin_stage(at.stage)
+            label_party.begin_stage()
         if at.is_fresh:
-            checkpoints.save(at.position, data_party.remember())
+            checkpoints.save(at.position, data_party.remember() | label_party.remember())
         for step, roots in enumerate(itinerary.training(at.stage, at.epoch), start=at.step + 1):
             embeddings = data_party.release(roots, purpose=Purpose.TRAIN)
             gradients = label_party.learn(embeddings)
             data_party.learn(gradients)
             progress("training", step, itinerary.steps, note())
-        verdict = Verdict.GO_ON
-        for roots in blocks(itinerary.validation()):
-            verdict = label_party.score(data_party.release(roots, purpose=Purpose.EVALUATE))
+        verdict = label_party.judge(_to_evaluate(data_party, itinerary.validation()))
         if verdict is Verdict.BEST:
             data_party.keep()
         if at.ends_stage(verdict):
             data_party.restore()
-            for roots in blocks(itinerary.held_out()):
-                label_party.score(data_party.release(roots, purpose=Purpose.EVALUATE))
+            label_party.measure(_to_evaluate(data_party, itinerary.held_out()))
     progress("training", itinerary.steps, itinerary.steps, note())
     link.send(Finished())
-
-
-class RemoteLabelParty:
-    """The label party as the data party sees it: messages out, messages in."""
-
-    def __init__(self, link: Link) -> None:
-        self._link = link
-
-    def learn(self, embeddings: Embeddings) -> Gradients:
-        """Send embeddings, wait for their gradients."""
-        self._link.send(embeddings)
-        return self._link.expect(Gradients)
-
-    def score(self, embeddings: Embeddings) -> Verdict:
-        """Send embeddings to be evaluated, wait for the verdict."""
-        self._link.send(embeddings)
-        return self._link.expect(Received).verdict
 
 
 def answer(
@@ -144,27 +122,37 @@ def answer(
 ) -> list[dict[str, float]]:
     """Run the label party's side; give the metrics of each stage on validation and test nodes."""
     stages: list[dict[str, float]] = []
+    data_party = RemoteDataParty(link)
     found = checkpoints.load()
     if found is not None:
         label_party.recall(found[1], stage=found[0].stage)
+        data_party.recall(found[1])
         stages = _metrics_in(found[1])
+    collect = partial(_collect, label_party, data_party, link)
     for at in _epochs(itinerary, found and found[0]):
         if at.is_fresh and at.epoch == 0:
             label_party.begin_stage(at.stage)
         if at.is_fresh:
-            checkpoints.save(at.position, label_party.remember() | _arrays_of(stages))
+            arrays = label_party.remember() | data_party.remember() | _arrays_of(stages)
+            checkpoints.save(at.position, arrays)
         for step, roots in enumerate(itinerary.training(at.stage, at.epoch), start=at.step + 1):
-            link.send(label_party.learn(link.expect(Embeddings), roots))
+            link.send(label_party.learn(data_party.release(Purpose.TRAIN), roots))
+            label_party.practise()
             progress("training", step, itinerary.steps, note())
-        verdict = _collect(label_party, link, itinerary.validation(), judge=True)[1]
+        verdict = collect(itinerary.validation(), judge=True)[1]
         if at.ends_stage(verdict):
             label_party.restore()
-            scores = _collect(label_party, link, itinerary.held_out(), judge=False)[0]
+            scores = collect(itinerary.held_out(), judge=False)[0]
             stages.append(_measure(label_party, itinerary, scores))
     progress("training", itinerary.steps, itinerary.steps, note())
     link.expect(Finished)
     label_party.settle()
     return stages
+
+
+def _to_evaluate(data_party: DataParty, rows: NDArray[np.int64]) -> Iterator[Embeddings]:
+    for roots in blocks(rows):
+        yield data_party.release(roots, purpose=Purpose.EVALUATE)
 
 
 class _Epoch:
@@ -219,13 +207,18 @@ def _metrics_in(arrays: Arrays) -> list[dict[str, float]]:
 
 
 def _collect(
-    label_party: LabelParty, link: Link, rows: NDArray[np.int64], *, judge: bool
+    label_party: LabelParty,
+    data_party: RemoteDataParty,
+    link: Link,
+    rows: NDArray[np.int64],
+    *,
+    judge: bool,
 ) -> tuple[NDArray[np.float64], Verdict]:
     """Score all blocks of rows; the verdict goes back with the last."""
     scores: list[NDArray[np.float64]] = []
     verdict, seen = Verdict.GO_ON, 0
     for roots in blocks(rows):
-        embeddings = link.expect(Embeddings)
+        embeddings = data_party.release(Purpose.EVALUATE)
         scores.append(label_party.score(embeddings, roots))
         seen += len(roots)
         if judge and seen == len(rows):

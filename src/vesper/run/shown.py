@@ -6,7 +6,8 @@ Rows are those to which noise was added, one layer after the other, as the paper
 them; where a method adds none, the embeddings that were sent.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from vesper.graph.features import Features
 from vesper.mechanism.door import Door
 from vesper.mechanism.sampled.noise import LayerNoise
-from vesper.method.method import Sizes
+from vesper.method.method import Method, Sizes
 from vesper.method.settings import Config
 from vesper.party.representation import Nodes, Representation
 from vesper.run.watched_method import WatchedMethod, put_row_noise, row_noise_of
@@ -23,32 +24,54 @@ from vesper.run.watched_method import WatchedMethod, put_row_noise, row_noise_of
 Shown = NDArray[np.float64]
 
 
-class LayeredNoise(LayerNoise):
-    """Noise of another, with the rows of every layer kept until they are taken."""
+Watch = Callable[[Representation, Nodes, list["Layer"]], None]
+"""Is told, after each embedding, of whom it was, and what every layer gave."""
+
+
+class Layer(NamedTuple):
+    """Rows of one layer before the noise and after, those of roots first."""
+
+    means: Tensor
+    perturbed: Tensor
+
+
+class KeptNoise(LayerNoise):
+    """Noise of another, with what every layer gave kept until it is taken."""
 
     def __init__(self, own: LayerNoise) -> None:
         super().__init__(noise_std=own.noise_std, seed=0)
         self.generator = own.generator
-        self._layers: list[Tensor] = []
+        self._layers: list[Layer] = []
 
     def perturb(self, rows: Tensor) -> Tensor:
         """Add fresh noise."""
         perturbed = super().perturb(rows)
-        self._layers.append(perturbed.detach())
+        self._layers.append(Layer(rows.detach(), perturbed.detach()))
         return perturbed
 
-    def take(self, num_roots: int) -> Shown:
-        """Rows of the roots, layer after layer: (num_roots, layers x width)."""
+    @property
+    def newest(self) -> Layer:
+        """What the last layer gave."""
+        return self._layers[-1]
+
+    def take(self) -> list[Layer]:
+        """Give all layers since the last time, and forget them."""
         layers, self._layers = self._layers, []
-        return np.concatenate([rows[:num_roots].double().numpy() for rows in layers], axis=1)
+        return layers
 
 
 class ShownRepresentation:
     """Adds up what is shown of each node."""
 
     def __init__(
-        self, inner: Representation, *, noise: LayeredNoise | None, num_nodes: int
+        self,
+        inner: Representation,
+        *,
+        noise: KeptNoise | None,
+        num_nodes: int,
+        watch: Watch | None = None,
     ) -> None:
+        self._watch = watch
         self.inner, self._noise, self._num_nodes = inner, noise, num_nodes
         self.sums: Shown | None = None
         """(num_nodes, layers x width) of everything shown so far."""
@@ -90,7 +113,11 @@ class ShownRepresentation:
         if self._noise is None:
             rows = embeddings.detach().double().flatten(start_dim=1).numpy()
         else:
-            rows = self._noise.take(len(nodes))
+            layers = self._noise.take()
+            shown = [layer.perturbed[: len(nodes)].double().numpy() for layer in layers]
+            rows = np.concatenate(shown, axis=1)  # (B, layers x width)
+            if self._watch is not None:
+                self._watch(self.inner, nodes, layers)
         if self.sums is None:
             self.sums = np.zeros((self._num_nodes, rows.shape[1]))
         self.sums[nodes] += rows
@@ -99,7 +126,19 @@ class ShownRepresentation:
 
 
 class ShownMethod(WatchedMethod):
-    """A method of which everything shown of nodes is added up."""
+    """A method of which everything shown of nodes is added up.
+
+    Args:
+        method: the method itself.
+        noise_seed: as in `WatchedMethod`.
+        watch: is told of every embedding whose rows were perturbed.
+    """
+
+    def __init__(
+        self, method: Method, *, noise_seed: int | None = None, watch: Watch | None = None
+    ) -> None:
+        super().__init__(method, noise_seed=noise_seed)
+        self._watch = watch
 
     shown: ShownRepresentation
     """Made when the run begins."""
@@ -114,8 +153,10 @@ class ShownMethod(WatchedMethod):
             own = LayerNoise(noise_std=own.noise_std, seed=self._noise_seed)
             # Which neighbours are sampled is secret: each run draws others.
             inner.recall({"step": np.array(self._noise_seed << 20)})
-        noise = None if own is None else LayeredNoise(own)
+        noise = None if own is None else KeptNoise(own)
         if noise is not None:
             put_row_noise(inner, noise)
-        self.shown = ShownRepresentation(inner, noise=noise, num_nodes=sizes.num_nodes)
+        self.shown = ShownRepresentation(
+            inner, noise=noise, num_nodes=sizes.num_nodes, watch=self._watch
+        )
         return self.shown

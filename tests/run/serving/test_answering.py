@@ -16,6 +16,7 @@ from vesper.method.progressive import ProgressiveRepresentation
 from vesper.model.metric import evaluate
 from vesper.privacy.ledger_file import open_to_read
 from vesper.privacy.ledger_reader import Entry
+from vesper.protocol.codec import encode
 from vesper.protocol.digest import digest_of_ids
 from vesper.protocol.messages import Answer, Query, Refusal
 from vesper.run.config import load_config
@@ -242,3 +243,13 @@ def test_plans_that_certify_nothing_are_not_answered_for(
 ) -> None:
     with pytest.raises(InputError, match="plan"), open_answerer(train(**settings).data):
         pass
+
+
+def test_sizes_of_replies_do_not_depend_on_edges(finished: "Finished") -> None:
+    ids = ("u20", "v1", "nobody")
+    frames = []
+    for name, step in (("one", 7), ("other", 8)):
+        with open_answerer(finished.data, snapshot=finished.snapshot(name, step=step)) as answerer:
+            frames.append(len(encode(answerer.hello)))
+            frames.append(len(encode(answerer.reply(Query(number=1, ids=ids), stage=1))))
+    assert frames[:2] == frames[2:]

@@ -1,0 +1,62 @@
+"""`vesper attack`, as a person types it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from vesper.cli.app import app
+
+
+@pytest.fixture(scope="module")
+def parties(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ninety nodes on a ring, three classes."""
+    root = tmp_path_factory.mktemp("parties")
+    rng, ids = np.random.default_rng(0), np.arange(90)
+    (root / "data").mkdir()
+    (root / "label").mkdir()
+    features = {f"f{k}": rng.normal(size=90).astype(np.float32) for k in range(4)}
+    pq.write_table(pa.table({"id": ids, **features}), root / "data" / "nodes.parquet")
+    edges = {"src": np.tile(ids, 2), "dst": np.concatenate([(ids + 1) % 90, (ids + 3) % 90])}
+    pq.write_table(pa.table(edges), root / "data" / "edges.parquet")
+    splits = ["train", "val", "test"] * 30
+    table = {"id": ids, "label": rng.integers(0, 3, size=90), "split": splits}
+    pq.write_table(pa.table(table), root / "label" / "labels.parquet")
+    settings = ["--set", "epochs=1", "--set", "width=8", "--epsilon", "8"]
+    arguments = ["simulate", "--data", str(root), "--out", str(root / "run"), *settings]
+    done = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert done.exit_code == 0
+    return root
+
+
+def attack(parties: Path, *arguments: str) -> str:
+    given = ["--run", str(parties / "run"), "--data", str(parties)]
+    done = CliRunner().invoke(app, ["attack", *arguments, *given], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "name", ["node-membership", "edge-likelihood", "edge-influence", "edge-similarity"]
+)
+def test_names_that_others_rely_on(name: str, parties: Path) -> None:
+    found = json.loads(attack(parties, name, "--json"))
+    assert {"auc", "tpr_at_0.1pct_fpr", "ci_low", "ci_high", "by_degree"} <= set(found)
+    assert 0 <= found["ci_low"] <= found["auc"] <= found["ci_high"] <= 1
+    assert found["attack"] == name
+
+
+def test_a_person_gets_a_table_and_a_sentence(parties: Path) -> None:
+    shown = attack(parties, "edge-likelihood", "--pairs", "50")
+    assert "edge-likelihood on vesper, epsilon 8" in shown
+    assert "the attacker has features, batches, weights and all other edges" in shown
+
+
+def test_a_folder_that_is_no_run_is_named(parties: Path, tmp_path: Path) -> None:
+    arguments = ["attack", "edge-likelihood", "--run", str(tmp_path), "--data", str(parties)]
+    done = CliRunner().invoke(app, arguments)
+    assert getattr(done.exception, "exit_code", None) == 2
