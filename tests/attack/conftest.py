@@ -46,7 +46,7 @@ def make_run(folders: Path, tmp_path_factory: pytest.TempPathFactory) -> MakeRun
         name = str(sorted(settings.items()))
         if name not in made:
             out = tmp_path_factory.mktemp("runs") / "run"
-            small = {"epochs": 6, "width": 16, "batch_size": 60, "learning_rate": 0.01}
+            small = {"epochs": 2, "width": 16, "batch_size": 60, "learning_rate": 0.01}
             simulate(folders, load_config(None, {**small, **settings}), out)
             made[name] = out
         return made[name]

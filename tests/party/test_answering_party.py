@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from vesper.errors import VesperError
 from vesper.graph.ids import Ids
 from vesper.party.answering_party import AnsweringParty, arrays_of_trained
-from vesper.party.representation import Forgetful, Nodes
+from vesper.party.representation import Forgetful, NOBODY, Nodes
 from vesper.protocol.messages import Roster
 
 FEATURES = torch.randn(5, 4, generator=torch.Generator().manual_seed(0))
@@ -24,7 +24,7 @@ class Linear(Forgetful):
         self.stages: list[int] = []
         self.heard: tuple[Nodes, NDArray[np.float32]] | None = None
 
-    def hear(self, nodes: Nodes, voices: NDArray[np.float32]) -> None:
+    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
         self.heard = nodes, voices
 
     def begin_stage(self, stage: int) -> None:

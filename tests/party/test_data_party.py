@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from vesper.errors import RemoteProtocolError, VesperError
 from vesper.party.data_party import DataParty
-from vesper.party.representation import Forgetful, Nodes
+from vesper.party.representation import Forgetful, NOBODY, Nodes
 from vesper.protocol.digest import digest_of
 from vesper.protocol.messages import Gradients, Purpose
 
@@ -25,7 +25,7 @@ class Linear(Forgetful):
     def module(self) -> nn.Module:
         return self.linear
 
-    def hear(self, nodes: Nodes, voices: NDArray[np.float32]) -> None:
+    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
         self.heard = nodes, voices
 
     def begin_stage(self, stage: int) -> None:

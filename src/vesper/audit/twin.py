@@ -26,7 +26,7 @@ from vesper.mechanism.door import Door, OpenDoor
 from vesper.mechanism.sampled.noise import LayerNoise
 from vesper.method.method import Method, Sizes
 from vesper.method.settings import Config
-from vesper.party.representation import Forgetful, Nodes, Representation
+from vesper.party.representation import Forgetful, NOBODY, Nodes, Representation
 from vesper.run.shown import KeptNoise
 from vesper.run.watched_method import WatchedMethod, put_row_noise
 
@@ -71,10 +71,10 @@ class TwinRepresentation(Forgetful):
         """Weights of both worlds."""
         return self._modules
 
-    def hear(self, nodes: Nodes, voices: NDArray[np.float32]) -> None:
+    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
         """Both hear the same."""
-        self._real.hear(nodes, voices)
-        self._other.hear(nodes, voices)
+        self._real.hear(nodes, voices, asked)
+        self._other.hear(nodes, voices, asked)
 
     def begin_stage(self, stage: int) -> None:
         """Both begin."""

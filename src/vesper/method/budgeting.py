@@ -6,6 +6,7 @@ Rounded up, so that the ledger never refuses the last release for a rounding.
 """
 
 import math
+from dataclasses import replace
 
 from vesper.errors import InputError
 from vesper.method.method import Promise, Sizes
@@ -48,16 +49,30 @@ def shares(privacy: PrivacySettings, *, releases: int) -> list[float]:
     return [privacy.first_share] + [rest] * (releases - 1)
 
 
-def certified(privacy: PrivacySettings, sizes: Sizes, *, releases: int) -> Promise:
-    """Promise `releases` Gaussian releases of unit messages to all nodes within the budget."""
+def certified(
+    privacy: PrivacySettings, sizes: Sizes, *, releases: int, poll_share: float = 0.0
+) -> Promise:
+    """Promise `releases` Gaussian releases of unit messages to all nodes within the budget.
+
+    Args:
+        privacy: holds the budget.
+        sizes: public.
+        releases: how many.
+        poll_share: share of the budget for one more release before them; 0 for none.
+    """
     if privacy.accounting != "exact":
         raise InputError("accounting: expected 'exact' for a certified method")
     budget = budget_of(privacy, sizes)
     if budget is None:
-        return unprotected(releases)
+        return replace(unprotected(releases), poll_noise_std=0.0 if poll_share else None)
     whole = noise_std_for(budget=budget, releases=1)
+    poll = None
+    if poll_share:
+        poll = min(whole / math.sqrt(poll_share) * ROUND_UP, LARGEST_NOISE)
+        poll_share = (whole / poll) ** 2  # larger, where that much noise cannot be drawn
     noise_stds = tuple(
-        whole / math.sqrt(share) * ROUND_UP for share in shares(privacy, releases=releases)
+        whole / math.sqrt(share * (1 - poll_share)) * ROUND_UP
+        for share in shares(privacy, releases=releases)
     )
     _refuse_what_is_not_drawn(budget, noise_stds)
     return Promise(
@@ -66,6 +81,7 @@ def certified(privacy: PrivacySettings, sizes: Sizes, *, releases: int) -> Promi
         claimed_epsilon=None,
         delta=budget.delta,
         noise_stds=noise_stds,
+        poll_noise_std=poll,
     )
 
 

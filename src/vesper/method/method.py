@@ -32,10 +32,18 @@ class Promise:
     delta: float | None
     noise_stds: tuple[float, ...]
     """Of each release or layer, in order."""
+    poll_noise_std: float | None = None
+    """Of the poll before them (`method.poll`); None: there is none."""
     releases: int | None = None
     """How many, where they have no noise_std each."""
     worth_epsilon: float | None = None
     """What noise that is claimed for really certifies, where that is known."""
+
+    @property
+    def charged_noise_stds(self) -> tuple[float, ...]:
+        """Of everything that is released, the poll too, in order."""
+        polled = () if self.poll_noise_std is None else (self.poll_noise_std,)
+        return polled + self.noise_stds
 
 
 class Method(Protocol):

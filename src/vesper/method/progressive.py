@@ -1,6 +1,7 @@
 """The certified representation: released sums as data, heads that learn on top of them.
 
-begin_stage(k):  beliefs  = labels of training nodes where lent, posteriors of stage k - 1 elsewhere
+begin_stage(k):  beliefs  = labels of training nodes where lent (and heard by those who are asked
+                            for, see `poll`), posteriors of stage k - 1 elsewhere
                  z_k      = door.release(messages of the beliefs)       charged there, once for all
 embed(nodes):    logits of every stage so far; later ones are zero
 
@@ -19,12 +20,14 @@ from torch import Tensor, nn
 from vesper.graph.features import Features
 from vesper.mechanism.door import Door
 from vesper.method.columns import Columns, columns_of, columns_of_sums
+from vesper.method.poll import is_alike, poll_of
 from vesper.model.messages import damp, messages_of
 from vesper.model.pre import PrivateRepresentationExtractor
 from vesper.model.scaling import Inputs, Scaling
 from vesper.party.memory import below, with_prefix
-from vesper.party.representation import Forgetful, Nodes
+from vesper.party.representation import NOBODY, Forgetful, Nodes
 
+TRUE = torch.tensor(True)
 ROWS = 1 << 14
 """Nodes at a time when all of them are needed."""
 
@@ -42,12 +45,13 @@ class ProgressiveRepresentation(Forgetful):
         noise_stds: Sequence[float],
         degree_share: float,
         aggregator: str = "gin",
+        poll_noise_std: float | None = None,
     ) -> None:
         self._extractor, self._num_nodes = extractor, len(features)
         self._inputs = Inputs(features, scaling)
         self._door, self._noise_stds, self._degree_share = door, noise_stds, degree_share
-        self._aggregator = aggregator
-        self._speakers: Nodes = np.zeros(0, dtype=np.int64)
+        self._aggregator, self._poll_noise_std = aggregator, poll_noise_std
+        self._speakers, self._asked = NOBODY, NOBODY
         self._voices = torch.zeros(0, extractor.num_classes)
         self._stage = 0
         self._logits: list[Tensor] = []  # a stage: (num_nodes, num_classes), frozen
@@ -60,16 +64,20 @@ class ProgressiveRepresentation(Forgetful):
         """Encoder and heads."""
         return self._extractor
 
-    def hear(self, nodes: Nodes, voices: NDArray[np.float32]) -> None:
-        """Take the beliefs of training nodes."""
+    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
+        """Take the beliefs of training nodes, and who will be asked for."""
         self._speakers, self._voices = nodes, torch.from_numpy(voices.copy())
+        self._asked = asked
 
     def begin_stage(self, stage: int) -> None:
         """Freeze the stage before and release its messages."""
         if stage > 0:
             self._logits.append(self._newest_of_all())
             beliefs = self._logits[-1].softmax(dim=1)  # (num_nodes, num_classes)
-            beliefs[self._speakers] = self._voices
+            if stage == 1:
+                self._poll()
+            if self._fitted.get("speak", TRUE):
+                beliefs[self._speakers] = self._voices
             centre = self._once(f"centre{stage}", lambda: beliefs.mean(dim=0))
             messages = messages_of(beliefs, degree_share=self._degree_share, centre=centre)
             if self._aggregator == "gcn" and self._released:
@@ -119,6 +127,17 @@ class ProgressiveRepresentation(Forgetful):
 
     def _size(self, name: str, released: Tensor) -> Tensor:
         return self._once(name, lambda: size_of(released))
+
+    def _poll(self) -> None:
+        """Find out whether those who are asked for hear speakers as training nodes do."""
+        if self._poll_noise_std is None or not (len(self._speakers) and len(self._asked)):
+            return
+        heard = self._door.release(
+            poll_of(self._speakers, self._num_nodes), noise_std=self._poll_noise_std
+        )[:, 0]  # (num_nodes,)
+        ours, theirs = heard[self._speakers], heard[self._asked]
+        speak = is_alike(ours, theirs, noise_std=self._poll_noise_std)
+        self._once("speak", lambda: torch.tensor(speak))
 
     def _newest(self, nodes: Nodes) -> Tensor:
         if self._stage == 0:

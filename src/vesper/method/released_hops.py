@@ -27,7 +27,7 @@ from vesper.method.method import Promise, Sizes
 from vesper.method.settings import Config
 from vesper.model.hop_network import HopDecoder, HopNetwork
 from vesper.model.scaling import Inputs, Scaling
-from vesper.party.representation import Forgetful, Nodes, Representation
+from vesper.party.representation import NOBODY, Forgetful, Nodes, Representation
 
 ROWS = 1 << 14
 """Nodes at a time when all of them are needed."""
@@ -68,7 +68,7 @@ class ReleasedHops(Forgetful, Representation):
         """Hops the label party sees, hop 0 among them."""
         return len(self._noise_stds) + 1
 
-    def hear(self, nodes: Nodes, voices: NDArray[np.float32]) -> None:
+    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
         """Take no beliefs: these methods were published without."""
 
     def fitted(self) -> dict[str, NDArray[Any]]:

@@ -30,7 +30,7 @@ from vesper.model.layers import Layers
 from vesper.model.pmp import PerturbedMessagePassing
 from vesper.model.scaling import Inputs, Scaling
 from vesper.model.standardize import StandardizingDecoder
-from vesper.party.representation import Nodes, Representation
+from vesper.party.representation import NOBODY, Nodes, Representation
 
 SEEDS_A_PART = 1 << 40
 """Seeds of noise and sampling are this far from those of weights and masks."""
@@ -57,7 +57,7 @@ class SampledRepresentation:
         """Encoder and layers."""
         return self._extractor
 
-    def hear(self, nodes: Nodes, voices: NDArray[np.float32]) -> None:
+    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
         """Nobody speaks in this plan."""
 
     def begin_stage(self, stage: int) -> None:

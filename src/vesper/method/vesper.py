@@ -9,6 +9,7 @@ from vesper.method.budgeting import certified
 from vesper.method.choices import degree_share_for, hops_for
 from vesper.method.encoding import encoder_shape_of
 from vesper.method.method import Promise, Sizes
+from vesper.method.poll import POLL_SHARE
 from vesper.method.progressive import ProgressiveRepresentation
 from vesper.method.settings import Config
 from vesper.model.decoder import CorrectingDecoder
@@ -44,7 +45,9 @@ class VesperMethod:
                 f"decoder: expected 'concat' for {self.name}, got '{config.run.decoder}'; the "
                 f"others belong to the paper's methods"
             )
-        return certified(config.privacy, sizes, releases=self.hops(config, sizes))
+        share = POLL_SHARE if config.run.label_messages else 0.0
+        hops = self.hops(config, sizes)
+        return certified(config.privacy, sizes, releases=hops, poll_share=share)
 
     def stages(self, config: Config, sizes: Sizes) -> int:
         """One more than releases."""
@@ -55,6 +58,7 @@ class VesperMethod:
     ) -> Representation:
         """Encoder and heads, on releases."""
         run, hops = config.run, self.hops(config, sizes)
+        promise = self.promise(config, sizes)
         scaling = Scaling(features)
         shape = encoder_shape_of(config, sizes, num_inputs=scaling.width)
         encoder = self._encoders(run.encoder, shape)
@@ -72,7 +76,8 @@ class VesperMethod:
             scaling=scaling,
             features=features,
             door=door,
-            noise_stds=self.promise(config, sizes).noise_stds,
+            noise_stds=promise.noise_stds,
+            poll_noise_std=promise.poll_noise_std,
             degree_share=degree_share_for(run, sizes),
             aggregator=config.privacy.aggregator,
         )

@@ -53,7 +53,9 @@ class AnsweringParty:
         representation.keep_to(below("fitted", trained))
         representation.module.load_state_dict(weights_of(below("weights", trained)))
         speakers = ids.find_texts(roster.train[: len(roster.voices)])  # -1: no longer there
-        representation.hear(speakers[speakers >= 0], roster.voices[speakers >= 0])
+        asked = ids.find_texts(roster.test)
+        voices = roster.voices[speakers >= 0]
+        representation.hear(speakers[speakers >= 0], voices, asked[asked >= 0])
         for each in range(stage + 1):
             representation.begin_stage(each)
         representation.recall(below("representation", trained))

@@ -53,15 +53,17 @@ class DataParty:
         self._sent: Tensor | None = None
         self._roots: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
-    def meet(self, roster: Nodes, voices: NDArray[np.float32]) -> None:
+    def meet(self, roster: Nodes, voices: NDArray[np.float32], *, num_test: int = 0) -> None:
         """Take the label party's roster: roots are rows of it, `roster[row]` is the node.
 
         Args:
             roster: the labelled nodes: training, validation, test.
             voices: what the training nodes say, (num_train, num_classes); no rows if labels stay.
+            num_test: how many of the roster, at its end, are test nodes.
         """
         self._roster = roster
-        self._representation.hear(roster[: len(voices)], voices)
+        asked = roster[len(roster) - num_test :]
+        self._representation.hear(roster[: len(voices)], voices, asked)
 
     def begin_stage(self, stage: int) -> None:
         """Begin a stage with a fresh optimiser."""

@@ -8,6 +8,8 @@ from torch import Tensor, nn
 
 Nodes = NDArray[np.int64]
 
+NOBODY: Nodes = np.zeros(0, dtype=np.int64)
+
 
 class Representation(Protocol):
     """Nodes to embeddings, in stages; whatever it learns from edges came through a door."""
@@ -16,8 +18,10 @@ class Representation(Protocol):
     def module(self) -> nn.Module:
         """All weights at the data party."""
 
-    def hear(self, nodes: Nodes, voices: NDArray[np.float32]) -> None:
+    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
         """Take what the training nodes say instead of a guess: (num_train, num_classes), or none.
+
+        `asked` are nodes that predictions are wanted for, where they are known beforehand.
 
         `voices` has no columns when the contract says that labels stay at the label party.
         """

@@ -77,8 +77,9 @@ def refuse_early(account: Account, promise: Promise, *, paid: int = 0) -> None:
     Raises:
         BudgetError: all releases together cost more than is left.
     """
-    if not promise.noise_stds[paid:]:
+    rest = promise.charged_noise_stds[paid:]
+    if not rest:
         return  # noisy edges: one pure release, refused by its own charge
-    together = math.fsum(noise_std**-2 for noise_std in promise.noise_stds[paid:]) ** -0.5
+    together = math.fsum(noise_std**-2 for noise_std in rest) ** -0.5
     event = GaussianRelease(noise_std=together)
     account.refuse_what_does_not_fit(event, encode(None, len(account.spent)))

@@ -107,7 +107,7 @@ def facts_of(promise: Promise, *, source: str = SIMULATED) -> PrivacyFacts:
         delta=promise.delta,
         noise_std=promise.noise_stds[0] if noisy else None,
         noise_stds=promise.noise_stds,
-        releases=len(promise.noise_stds) if promise.releases is None else promise.releases,
+        releases=len(promise.charged_noise_stds) if promise.releases is None else promise.releases,
         noise=noise,
         worth_epsilon=promise.worth_epsilon,
     )

@@ -18,7 +18,7 @@ from vesper.mechanism.door import Door
 from vesper.mechanism.sampled.noise import LayerNoise
 from vesper.method.method import Method, Sizes
 from vesper.method.settings import Config
-from vesper.party.representation import Nodes, Representation
+from vesper.party.representation import NOBODY, Nodes, Representation
 from vesper.run.watched_method import WatchedMethod, put_row_noise, row_noise_of
 
 Shown = NDArray[np.float64]
@@ -83,9 +83,9 @@ class ShownRepresentation:
         """All weights."""
         return self.inner.module
 
-    def hear(self, nodes: Nodes, voices: NDArray[np.float32]) -> None:
+    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
         """Hand on."""
-        self.inner.hear(nodes, voices)
+        self.inner.hear(nodes, voices, asked)
 
     def begin_stage(self, stage: int) -> None:
         """Hand on."""

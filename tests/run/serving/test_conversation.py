@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vesper.errors import InputError, PeerError, PeerLostError
+from vesper.errors import InputError, PeerError
 from vesper.protocol.asking_turns import ASKING
 from vesper.protocol.codec import encode
 from vesper.protocol.messages import (
@@ -174,4 +174,3 @@ def test_one_process_at_a_time_and_a_state_must_be_there(finished: "Finished") -
     assert "another process" in str(failed[0])
     with pytest.raises(InputError, match="finished run"), _alone(finished.root / "none"):
         pass
-    assert issubclass(PeerLostError, PeerError)

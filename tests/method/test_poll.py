@@ -1,0 +1,104 @@
+"""Test nodes that hear nobody are noticed; those that hear as training nodes do are not."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vesper.graph.holdings import open_data
+from vesper.mechanism.door import ChargedDoor
+from vesper.mechanism.noise import NoiseSource
+from vesper.method.method import Sizes
+from vesper.method.poll import is_alike, poll_of
+from vesper.method.progressive import ProgressiveRepresentation
+from vesper.method.registry import find_method
+from vesper.privacy.budget import Budget
+from vesper.privacy.ledger import Ledger
+from vesper.run.config import load_config
+
+NODES, TRAIN = 3000, 1000
+
+
+def test_only_speakers_are_counted() -> None:
+    assert poll_of(np.array([2, 0]), 4).ravel().tolist() == [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("noise_std", [1.0, 5.0, 40.0])
+def test_those_that_are_alike_are_seldom_taken_for_others(noise_std: float) -> None:
+    rng, alike = np.random.default_rng(0), 0
+    for _ in range(200):
+        heard = rng.poisson(3, 600) + rng.normal(0, noise_std, 600)
+        heard = heard.astype(np.float32)
+        alike += is_alike(heard[:300], heard[300:], noise_std=noise_std)
+    assert alike >= 190
+
+
+def test_those_that_hear_nobody_are_found_as_soon_as_noise_allows() -> None:
+    rng = np.random.default_rng(0)
+    ours = (rng.poisson(3, 2000) + rng.normal(0, 12, 2000)).astype(np.float32)
+    theirs = rng.normal(0, 12, 2000).astype(np.float32)
+    assert not is_alike(ours, theirs, noise_std=12.0)
+
+
+def side(
+    root: Path, write_folders: Callable[..., Path], *, to: int
+) -> tuple[ProgressiveRepresentation, ChargedDoor]:
+    """Training nodes know one another and nodes from `to` on; the last thousand are asked for."""
+    rng = np.random.default_rng(1)
+    src = rng.integers(0, TRAIN, 8000)
+    dst = np.concatenate([rng.integers(0, TRAIN, 4000), rng.integers(to, to + TRAIN, 4000)])
+    nodes: Mapping[str, object] = {"id": range(NODES), "x": rng.normal(size=NODES)}
+    folder = write_folders(root, nodes=nodes, edges={"src": src, "dst": dst})
+    data = open_data(folder / "data")
+    config = load_config(None, {"epsilon": 4.0, "width": 4})
+    sizes = Sizes(num_nodes=NODES, num_train=TRAIN, num_features=1, num_classes=2)
+    door = ChargedDoor(
+        data.graph,
+        ledger=Ledger(root / "ledger.sqlite", clock=lambda: 0.0),
+        budget=Budget(epsilon=4.0, delta=1e-5),
+        noise=NoiseSource.for_simulation(0),
+        run="r",
+    )
+    made = find_method("vesper").data_side(config, sizes, features=data.features, door=door)
+    assert isinstance(made, ProgressiveRepresentation)
+    voices = np.eye(2, dtype=np.float32)[np.arange(TRAIN) % 2]
+    made.hear(np.arange(TRAIN), voices, np.arange(2 * TRAIN, NODES))
+    return made, door
+
+
+@pytest.mark.parametrize(("to", "speaks"), [(2 * TRAIN, True), (TRAIN, False)])
+def test_labels_are_messages_only_where_they_are_heard(
+    tmp_path: Path, write_folders: Callable[..., Path], to: int, speaks: bool
+) -> None:
+    made, door = side(tmp_path, write_folders, to=to)
+    made.begin_stage(0)
+    assert door.account.releases == 0
+    made.begin_stage(1)
+    assert door.account.releases == 2  # the poll, and the hop
+    assert bool(made.fitted()["sums/speak"]) is speaks
+
+
+def test_nobody_is_polled_where_labels_stay_or_nobody_is_asked_for(
+    tmp_path: Path, write_folders: Callable[..., Path]
+) -> None:
+    made, door = side(tmp_path, write_folders, to=TRAIN)
+    made.hear(np.arange(0), np.zeros((0, 2), dtype=np.float32), np.arange(NODES))
+    made.begin_stage(0)
+    made.begin_stage(1)
+    assert door.account.releases == 1
+
+
+def test_the_poll_is_within_the_budget() -> None:
+    sizes = Sizes(num_nodes=NODES, num_train=TRAIN, num_features=1, num_classes=3)
+    for epsilon in (0.05, 0.25, 4.0, 32.0):
+        config = load_config(None, {"epsilon": epsilon})
+        promise = find_method("vesper").promise(config, sizes)
+        quiet = load_config(None, {"epsilon": epsilon, "label_messages": False})
+        without = find_method("vesper").promise(quiet, sizes)
+        assert promise.poll_noise_std is not None
+        assert without.poll_noise_std is None
+        spent = sum(noise_std**-2 for noise_std in promise.charged_noise_stds)
+        whole = sum(noise_std**-2 for noise_std in without.charged_noise_stds)
+        assert spent == pytest.approx(whole, rel=1e-9)  # all of it, and no more
+        assert promise.noise_stds[0] < 1.02 * without.noise_stds[0]
