@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check lint types nightly bench-graph bench-graph-peers bench-noise bench-release bench-train bench-utility bench-wire proof-read clean help
+.PHONY: demo test check lint types nightly bench-graph bench-graph-peers bench-noise bench-release bench-train bench-utility bench-wire audit-page proof-read clean help
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -68,6 +68,9 @@ bench-utility: $(READY)  ## every method at every epsilon on the public sets; AR
 	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
 	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . -r benchmarks/requirements-peers.txt
 	@touch $@
+
+audit-page: $(READY)  ## audit both plans with three seeds and write docs/audit.md; ARGS=--again forgets old results
+	@$(BIN)/python -m benchmarks.audit $(ARGS)
 
 proof-read: $(READY)  ## note that the proof of CLAIM was read against the code as it is
 	@$(BIN)/python tests/test_proofs_are_current.py $(CLAIM)

@@ -101,7 +101,7 @@ def test_randomised_edges_are_found_and_kept() -> None:
     found = run(10, {"method": "edgerand", "epsilon": 2.0})
     assert found.delta == 0.0
     assert found.epsilon_if_gaussian is None
-    assert 1.0 < found.epsilon_lower_bound < 2.0
+    assert 0.7 < found.epsilon_lower_bound < 2.0
     assert found.canaries == 20
     assert run(4, {"method": "lapgraph", "epsilon": 2.0}).canaries == 1
 

@@ -16,7 +16,7 @@ from zipfile import BadZipFile
 import numpy as np
 import pyarrow as pa
 
-from vesper.errors import InputError, PeerError
+from vesper.errors import InputError
 from vesper.graph.features import feature_width
 from vesper.graph.holdings import DataHoldings
 from vesper.graph.source import open_source
@@ -25,7 +25,6 @@ from vesper.method.settings import Config
 from vesper.model.calibration import Calibration
 from vesper.party.answering_party import arrays_of_trained
 from vesper.party.memory import Arrays
-from vesper.protocol.codec import decode, encode
 from vesper.protocol.messages import Roster
 from vesper.run.contract import approved, canonical
 from vesper.run.data_end import DataOutcome
@@ -80,12 +79,15 @@ def keep_for_answers(
         "hops": len(promise.noise_stds) or agreed.config.privacy.hops,
         "columns": columns,
         "nodes": digest_of_nodes(data),
+        "train": outcome.roster.train,
+        "val": outcome.roster.val,
+        "test": outcome.roster.test,
     }
     np.savez(
         out / ANSWERING,
         allow_pickle=False,
         facts=np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8),
-        roster=np.frombuffer(encode(outcome.roster), dtype=np.uint8),
+        voices=outcome.roster.voices,
         **arrays_of_trained(outcome.data_side),
     )
 
@@ -106,8 +108,8 @@ def read_answering(config: PartyConfig) -> AnsweringRun:
     with _readable(folder / ANSWERING):
         arrays = _arrays_in(folder / ANSWERING)
         facts = json.loads(arrays.pop("facts").tobytes())
-        roster = decode(arrays.pop("roster").tobytes())
-        assert isinstance(roster, Roster)
+        ids = {split: tuple(map(str, facts[split])) for split in ("train", "val", "test")}
+        roster = Roster(**ids, voices=arrays.pop("voices"))
         return AnsweringRun(
             session=result["session"],
             plan=result["privacy"]["plan"],
@@ -197,5 +199,5 @@ def _readable(path: Path) -> Iterator[None]:
         )
     try:
         yield
-    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, PeerError) as error:
+    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
         raise InputError(f"{path}: cannot be read ({error}); restore it, or train again") from None
