@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check lint types nightly bench-graph bench-graph-peers bench-noise bench-release bench-train bench-utility bench-wire audit-page proof-read clean help
+.PHONY: demo test check lint types nightly bench-exchange bench-graph bench-graph-peers bench-noise bench-release bench-train bench-utility bench-wire audit-page proof-read clean help
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -40,6 +40,9 @@ types: $(READY)  ## mypy --strict, no exemptions
 	@$(BIN)/mypy
 
 check: lint types test  ## what the gate runs
+
+bench-exchange: $(READY)  ## rounded messages and several local updates an exchange: bytes and utility
+	@$(BIN)/python -m benchmarks.exchange $(ARGS)
 
 bench-graph: $(READY)  ## sampling and bytes an edge, against peers where they are installed
 	@$(BIN)/python -m benchmarks.graph $(ARGS)

@@ -5,8 +5,10 @@ import math
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy import stats
 
 from vesper.audit.bound import Guesses, guesses, lower_bounds
+from vesper.errors import InputError
 from vesper.privacy.gaussian import epsilon_of
 
 DELTA = 1e-5
@@ -87,6 +89,32 @@ def test_misses_count_as_hits_do() -> None:
     assert hits.epsilon(delta=DELTA, confidence=0.95) == pytest.approx(
         misses.epsilon(delta=DELTA, confidence=0.95)
     )
+
+
+def test_unlike_numbers_of_trials_are_refused() -> None:
+    with pytest.raises(InputError, match="as many with the edge as without, got 10 and 9"):
+        Guesses(found=5, with_edge=10, false_alarms=1, without_edge=9).mu(confidence=0.95)
+
+
+def test_one_limit_for_both_kinds_is_safe_however_the_chances_differ() -> None:
+    """Exactly, over all outcomes: hits with chance p, right rejections with chance q."""
+    trials, confidence = 12, 0.9
+    for p, q in [(0.5, 0.5), (0.9, 0.3), (0.2, 0.95), (0.99, 0.6), (1.0, 0.4)]:
+        truth = max(0.0, 2 * float(stats.norm.ppf((p + q) / 2)))
+        hits = stats.binom(trials, p).pmf(np.arange(trials + 1))
+        rejections = stats.binom(trials, q).pmf(np.arange(trials + 1))
+        wrong = 0.0
+        for found in range(trials + 1):
+            for rejected in range(trials + 1):
+                counted = Guesses(
+                    found=found,
+                    with_edge=trials,
+                    false_alarms=trials - rejected,
+                    without_edge=trials,
+                )
+                too_high = counted.mu(confidence=confidence) > truth
+                wrong += float(hits[found] * rejections[rejected]) * too_high
+        assert wrong <= 1 - confidence + 1e-12
 
 
 def test_a_score_on_the_threshold_is_no_guess() -> None:

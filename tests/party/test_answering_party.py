@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from vesper.errors import VesperError
 from vesper.graph.ids import Ids
 from vesper.party.answering_party import AnsweringParty, arrays_of_trained
-from vesper.party.representation import Forgetful, NOBODY, Nodes
+from vesper.party.representation import NOBODY, Forgetful, Nodes
 from vesper.protocol.messages import Roster
 
 FEATURES = torch.randn(5, 4, generator=torch.Generator().manual_seed(0))
@@ -41,7 +41,7 @@ def test_a_fresh_representation_answers_as_the_trained_one() -> None:
     voices = np.eye(3, dtype=np.float32)
     roster = Roster(train=("gone", "c", "a"), val=("b",), test=(), voices=voices)
     arrays = arrays_of_trained(trained)
-    party = AnsweringParty(fresh, IDS, trained=arrays, roster=roster, stage=1)
+    party = AnsweringParty(fresh, IDS, trained=arrays, roster=roster, stage=1, is_new=True)
     assert fresh.stages == [0, 1]
     assert fresh.heard is not None
     assert fresh.heard[0].tolist() == [2, 0]
@@ -56,7 +56,9 @@ def test_a_fresh_representation_answers_as_the_trained_one() -> None:
 def test_labels_that_stayed_are_not_heard() -> None:
     roster = Roster(train=("a",), val=("b",), test=(), voices=np.zeros((0, 3), dtype=np.float32))
     fresh = Linear(1)
-    AnsweringParty(fresh, IDS, trained=arrays_of_trained(Linear(0)), roster=roster, stage=0)
+    AnsweringParty(
+        fresh, IDS, trained=arrays_of_trained(Linear(0)), roster=roster, stage=0, is_new=True
+    )
     assert fresh.heard is not None
     assert len(fresh.heard[0]) == 0
 
@@ -67,6 +69,6 @@ def test_embeddings_that_are_no_numbers_do_not_leave() -> None:
         next(trained.module.parameters()).fill_(float("nan"))
     roster = Roster(train=(), val=(), test=(), voices=np.zeros((0, 3), dtype=np.float32))
     arrays = arrays_of_trained(trained)
-    party = AnsweringParty(Linear(1), IDS, trained=arrays, roster=roster, stage=0)
+    party = AnsweringParty(Linear(1), IDS, trained=arrays, roster=roster, stage=0, is_new=True)
     with pytest.raises(VesperError, match="finite"):
         party.embed(("a",))

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from vesper.errors import RemoteProtocolError, VesperError
 from vesper.party.data_party import DataParty
-from vesper.party.representation import Forgetful, NOBODY, Nodes
+from vesper.party.representation import NOBODY, Forgetful, Nodes
 from vesper.protocol.digest import digest_of
 from vesper.protocol.messages import Gradients, Purpose
 

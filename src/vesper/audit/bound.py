@@ -4,12 +4,15 @@
     false_alarms = share of trials without it that do
 
     no assumption:   epsilon >= log((found - delta) / false_alarms), and the same for the misses
-    Gaussian noise:  mu >= Phi^-1(found) - Phi^-1(false_alarms);  epsilon from mu and delta exactly
+    Gaussian noise:  mu >= 2 Phi^-1(right), right = (found + 1 - false_alarms) / 2;  epsilon from mu
 
-Rates go in as Clopper and Pearson limits that hold together with the stated confidence. The second
-bound is for mechanisms whose noise is Gaussian *of a size that is not trusted*: their trade-off
-curve is that of one mu (Dong, Roth and Su 2022), so that one point of it tells all of it (Nasr et
-al. 2023). Without that assumption a thousand trials cannot show more than epsilon 6.
+Rates go in as Clopper and Pearson limits that hold together with the stated confidence. As many
+trials with the edge as without: right guesses are then no more spread than a binomial of their mean
+chance (Hoeffding 1956), so one limit does for both kinds.
+
+The second bound is for mechanisms whose noise is Gaussian *of a size that is not trusted*: their
+trade-off curve is that of one mu (Dong, Roth and Su 2022), so that one point of it tells all of it
+(Nasr et al. 2023). Without that assumption a thousand trials cannot show more than epsilon 6.
 
 A threshold is fixed beforehand, or chosen on the first half of the trials and used on the second.
 """
@@ -22,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.audit.binomial import at_least, at_most
+from vesper.errors import InputError
 from vesper.privacy.gaussian import epsilon_of
 
 Scores = NDArray[np.float64]
@@ -58,12 +62,19 @@ class Guesses:
         return max(0.0, hits, misses)
 
     def mu(self, *, confidence: float) -> float:
-        """Lower bound on mu for Gaussian noise."""
-        found, false_alarms = self.limits(confidence=confidence)
-        if not 0 < found < 1 or not 0 < false_alarms < 1:
-            return 0.0
-        normal = NormalDist()
-        return max(0.0, normal.inv_cdf(found) - normal.inv_cdf(false_alarms))
+        """Lower bound on mu for Gaussian noise.
+
+        Raises:
+            InputError: there are more trials of one kind.
+        """
+        if self.with_edge != self.without_edge:
+            raise InputError(
+                f"trials: expected as many with the edge as without, got {self.with_edge} and "
+                f"{self.without_edge}"
+            )
+        right = self.found + self.without_edge - self.false_alarms
+        chance = at_least(right, 2 * self.with_edge, confidence=confidence)
+        return 2 * NormalDist().inv_cdf(chance) if chance > 0.5 else 0.0
 
 
 def guesses(with_edge: Scores, without_edge: Scores, *, threshold: float) -> Guesses:

@@ -26,7 +26,7 @@ from vesper.mechanism.door import Door, OpenDoor
 from vesper.mechanism.sampled.noise import LayerNoise
 from vesper.method.method import Method, Sizes
 from vesper.method.settings import Config
-from vesper.party.representation import Forgetful, NOBODY, Nodes, Representation
+from vesper.party.representation import NOBODY, Forgetful, Nodes, Representation
 from vesper.run.shown import KeptNoise
 from vesper.run.watched_method import WatchedMethod, put_row_noise
 

@@ -14,7 +14,7 @@ from vesper.errors import VesperError
 from vesper.graph.ids import Ids
 from vesper.party.data_party import DIVERGED
 from vesper.party.memory import Arrays, below, weights_of
-from vesper.party.representation import Representation
+from vesper.party.representation import NOBODY, Representation
 from vesper.protocol.messages import IdTexts, Roster, Tensor
 
 NOTHING: Tensor = np.zeros((0, 1, 1), dtype=np.float32)
@@ -38,6 +38,8 @@ class AnsweringParty:
         trained: what `arrays_of_trained` gave after training.
         roster: of training; training nodes that are still there keep their voices.
         stage: the last one to go through.
+        is_new: the graph is not that of training. Then nothing is fitted on it, and what training
+            found out with releases of its own is not asked again.
     """
 
     def __init__(
@@ -48,14 +50,16 @@ class AnsweringParty:
         trained: Arrays,
         roster: Roster,
         stage: int,
+        is_new: bool,
     ) -> None:
         self._representation, self._ids = representation, ids
-        representation.keep_to(below("fitted", trained))
+        if is_new:
+            representation.keep_to(below("fitted", trained))
         representation.module.load_state_dict(weights_of(below("weights", trained)))
         speakers = ids.find_texts(roster.train[: len(roster.voices)])  # -1: no longer there
-        asked = ids.find_texts(roster.test)
+        asked = NOBODY if is_new else ids.find_texts(roster.test)
         voices = roster.voices[speakers >= 0]
-        representation.hear(speakers[speakers >= 0], voices, asked[asked >= 0])
+        representation.hear(speakers[speakers >= 0], voices, asked)
         for each in range(stage + 1):
             representation.begin_stage(each)
         representation.recall(below("representation", trained))

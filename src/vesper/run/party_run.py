@@ -9,6 +9,7 @@ import fcntl
 import os
 import resource
 import secrets
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -16,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from vesper.datasets.folders import new_folder
-from vesper.errors import InputError, PeerLostError
+from vesper.errors import InputError, PeerLostError, VesperError
 from vesper.graph.holdings import open_data
 from vesper.graph.labels import open_labels
 from vesper.mechanism.door import Door
@@ -203,7 +204,27 @@ def _own_state(config: PartyConfig, *, resume: bool) -> Iterator[Path]:
             )
         if resume and not begun:
             raise InputError(f"{state}: there is no run to go on with; start without --resume")
-        yield state
+        with _forgotten_unless_begun(state):
+            yield state
+
+
+@contextmanager
+def _forgotten_unless_begun(state: Path) -> Iterator[None]:
+    """Leave no session behind that ended before anything was trained or released.
+
+    Contracts that differ, a roster with strangers, a budget that does not suffice: once that is
+    set right both sides begin anew. A lost peer is another matter, it may come back.
+    """
+    try:
+        yield
+    except PeerLostError:
+        raise
+    except VesperError:
+        if not (state / "checkpoint.npz").exists() and not any((state / "releases").glob("*.npz")):
+            shutil.rmtree(state / "frames", ignore_errors=True)
+            for name in ("session", "receipts.tsv"):
+                (state / name).unlink(missing_ok=True)
+        raise
 
 
 def _with_secret_seed(agreement: Agreement, path: Path) -> Agreement:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -86,9 +87,12 @@ class Finished:
         return folder
 
     @contextmanager
-    def asked(self, *, snapshot: Path | None = None, seed: int = 5) -> Iterator[Predictor]:
-        """A predictor whose data party is a thread."""
+    def asked(
+        self, *, snapshot: Path | None = None, seed: int = 5, stage: int | None = None
+    ) -> Iterator[Predictor]:
+        """A predictor whose data party is a thread; of the stage chosen, or of this one."""
         run = read_asking(self.label)
+        run = run if stage is None else replace(run, stage=stage)
         with self.answering(snapshot=snapshot, seed=seed) as connect:
             asker = Asker(connect, run, peer="platform")
             cache = AnswerCache(self.label.party.state / "cache")

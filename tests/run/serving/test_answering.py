@@ -215,9 +215,9 @@ def test_training_nodes_that_are_still_there_keep_their_voices(
     heard: list[tuple[list[int], Any]] = []
     hear = ProgressiveRepresentation.hear
 
-    def listening(self: ProgressiveRepresentation, nodes: Any, voices: Any) -> None:
+    def listening(self: ProgressiveRepresentation, nodes: Any, voices: Any, asked: Any) -> None:
         heard.append((nodes.tolist(), voices))
-        hear(self, nodes, voices)
+        hear(self, nodes, voices, asked)
 
     monkeypatch.setattr(ProgressiveRepresentation, "hear", listening)
     answered(finished, ("u20",), snapshot=finished.snapshot(gone=10))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+import torch
 
 from vesper.errors import InputError, LocalProtocolError, PeerError, PeerLostError
 from vesper.protocol.asking_turns import ASKING
@@ -157,7 +158,6 @@ def test_what_fits_is_believed(finished: "Finished") -> None:
         ({"values": np.ones((1, 2, 3), dtype=np.float32)}, "other ids"),
         ({"values": np.ones((2,), dtype=np.float32)}, "other ids"),
         ({"values": np.ones((2, 5, 1), dtype=np.float32)}, "do not fit the decoder"),
-        ({"values": np.full((2, 2, 3), 3e38, dtype=np.float32)}, "mean nothing"),
     ],
     ids=str,
 )
@@ -169,6 +169,18 @@ def test_answers_that_do_not_fit_are_the_peers_fault_and_not_kept(
     with pytest.raises(PeerError, match=said):
         alone(finished, pretender).predict(["a", "b"], limit=None)
     assert alone(finished).predict(["a", "b"], limit=0.0).values == {}
+
+
+def test_scores_that_are_no_numbers_are_not_predictions(finished: "Finished") -> None:
+    class Broken:
+        def decode(self, embeddings: torch.Tensor, stage: int) -> torch.Tensor:
+            return torch.full((len(embeddings), 2), float("nan"))
+
+    predictor = alone(finished, Pretender(read_asking(finished.label)))
+    broken: Any = Broken()
+    predictor._decoder = broken
+    with pytest.raises(PeerError, match="mean nothing"):
+        predictor.predict(["a"], limit=None)
 
 
 def test_a_refusal_is_told_with_what_is_left(finished: "Finished") -> None:

@@ -83,7 +83,7 @@ def test_numbers_have_a_score(train: "Train") -> None:
 
 
 def test_a_new_snapshot_is_paid_once_by_whoever_asks_first(finished: "Finished") -> None:
-    with finished.asked(snapshot=finished.snapshot()) as predictor:
+    with finished.asked(snapshot=finished.snapshot(), stage=1) as predictor:
         service = service_of(predictor)
         before = read(service.respond("GET", "/budget", "", b""))[1]["budget"]
         assert before["spent_epsilon"] == 0.0

@@ -96,6 +96,7 @@ class Answerer:
                     trained=self._run.arrays,
                     roster=self._run.roster,
                     stage=stage,
+                    is_new=self.subject.name != self._run.session,
                 )
             except BudgetError as refusal:
                 self._parties[stage] = refusal

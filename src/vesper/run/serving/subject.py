@@ -119,7 +119,7 @@ def snapshot_subject(
             f"--snapshot"
         )
     sizes = replace(run.sizes, num_nodes=data.graph.num_nodes)
-    agreement = agreement_of(run.config, sizes, num_val=0, num_test=0)
+    agreement = agreement_of(_without_poll(run.config), sizes, num_val=0, num_test=0)
     snapshot = Snapshots(state / "snapshots").of(graph, digest_of_nodes(data), folder=folder)
 
     def charged() -> tuple[Door, Config]:
@@ -142,6 +142,16 @@ def snapshot_subject(
         open_door=charged,
         balance=lambda: _balance_of(ledger, graph),
         budget=budget_of(run.config.privacy, sizes),
+    )
+
+
+def _without_poll(config: Config) -> Config:
+    """Training has found out whether labels are worth saying; no budget is set aside to ask again.
+
+    Voices of training nodes that are still there are heard all the same.
+    """
+    return config.model_copy(
+        update={"run": config.run.model_copy(update={"label_messages": False})}
     )
 
 

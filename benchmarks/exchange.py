@@ -1,0 +1,212 @@
+"""What a cheaper exchange costs in utility: rounded messages, and several local updates each.
+
+    python -m benchmarks.exchange            run what is missing, print the table; --small: a look
+    python -m benchmarks.exchange --write    and keep it in benchmarks/exchange.md
+    python -m benchmarks.exchange --minutes 30      start no more cells after that time
+
+Cells that were measured stand in exchange.jsonl, by settings; a stopped run goes on there. Epochs
+and patience are divided by the number of local updates, so that all take about as many steps.
+"""
+
+import json
+import os
+import tempfile
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import mean, stdev
+from time import monotonic
+
+import torch
+from benchmarks.page import command, machine, options, publish, say
+
+from vesper.datasets.finance import simulate_finance
+from vesper.datasets.loaders.convert import convert
+from vesper.method.settings import Config
+from vesper.run.config import load_config
+from vesper.run.simulate import simulate
+
+HERE = Path(__file__).parent
+DATA = HERE.parents[1] / "shared" / "data"
+FINANCE = "finance"
+DATASETS = (FINANCE, "fb100_cornell", "facebook_pages")
+WAYS = (  # wire, local updates; what is most worth knowing first
+    ("float32", 1),
+    ("int8", 1),
+    ("float32", 4),
+    ("int8", 4),
+    ("float16", 1),
+    ("float32", 2),
+    ("float16", 4),
+    ("int8", 2),
+    ("float16", 2),
+)
+EPOCHS, PATIENCE, WIDTH = 40, 8, 32
+SEEDS, NUM_NODES = 3, 20_000
+
+
+@dataclass(frozen=True)
+class Line:
+    """One run: metrics in percent, bytes each way, exchanges to train."""
+
+    dataset: str
+    nodes: int | None
+    wire: str
+    local_updates: int
+    seed: int
+    settings: str
+    metric: str
+    validation: float
+    test: float
+    bytes_to_label_party: int
+    bytes_to_data_party: int
+    exchanges: int
+
+    @property
+    def way(self) -> tuple[str, str, int]:
+        return self.dataset, self.wire, self.local_updates
+
+
+class Count:
+    """Counts training steps as progress tells them."""
+
+    def __init__(self) -> None:
+        self.steps: set[int] = set()
+
+    def __call__(self, task: str, done: int, total: int | None, note: str = "") -> None:
+        if task == "training":
+            self.steps.add(done)
+
+
+def config_of(wire: str, local_updates: int, seed: int, *, epochs: int) -> Config:
+    """The certified plan at its default epsilon, narrow so that many cells can be measured."""
+    return load_config(
+        None,
+        {
+            "wire": wire,
+            "local_updates": local_updates,
+            "seed": seed,
+            "width": WIDTH,
+            "epochs": -(-epochs // local_updates),
+            "patience": -(-PATIENCE // local_updates),
+        },
+    )
+
+
+def party_folder(dataset: str, work: Path, *, num_nodes: int) -> Path | None:
+    """Make the party folders of a set, once; None when the public data is not here."""
+    out = work / dataset
+    if not out.exists() and dataset == FINANCE:
+        simulate_finance(out, num_nodes=num_nodes)
+    elif not out.exists() and (DATA / dataset).exists():
+        convert(DATA / dataset, out)
+    return out if out.exists() else None
+
+
+def measure(dataset: str, folder: Path, config: Config, *, nodes: int | None) -> Line:
+    count = Count()
+    with tempfile.TemporaryDirectory() as text:
+        result = simulate(folder, config, Path(text) / "run", progress=count)
+    run = config.run
+    return Line(
+        dataset=dataset,
+        nodes=nodes,
+        wire=run.wire,
+        local_updates=run.local_updates,
+        seed=run.seed,
+        settings=config.contract[:16],
+        metric=result.metric,
+        validation=result.validation,
+        test=result.test,
+        bytes_to_label_party=result.bytes_to_label_party,
+        bytes_to_data_party=result.bytes_to_data_party,
+        exchanges=len(count.steps),
+    )
+
+
+def lines_in(path: Path) -> list[Line]:
+    if not path.exists():
+        return []
+    return [Line(**json.loads(row)) for row in path.read_text().splitlines()]
+
+
+def table(lines: list[Line]) -> list[str]:
+    """One row a set and way, compared with float32 and one local update."""
+    cells: dict[tuple[str, str, int], list[Line]] = defaultdict(list)
+    for line in lines:
+        cells[line.way].append(line)
+    rows = [
+        "| set | wire | local updates | seeds | metric | test, mean and std | exchanges "
+        "| MB to label party | MB to data party | bytes of float32, 1 |",
+        "| --- | --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for way in sorted(cells, key=lambda way: (way[0], way[2], WAYS.index((way[1], 1)))):
+        found, usual = cells[way], cells.get((way[0], "float32", 1), [])
+        spread = f"{stdev(line.test for line in found):.2f}" if len(found) > 1 else "-"
+        sent = mean(line.bytes_to_label_party for line in found) / 1e6
+        back = mean(line.bytes_to_data_party for line in found) / 1e6
+        whole = [line.bytes_to_label_party + line.bytes_to_data_party for line in usual]
+        share = f"{(sent + back) * 1e6 / mean(whole):.2f} x" if whole else "-"
+        rows.append(
+            f"| {way[0]} | {way[1]} | {way[2]} | {len(found)} | {found[0].metric} "
+            f"| {mean(line.test for line in found):.2f} ± {spread} "
+            f"| {mean(line.exchanges for line in found):.0f} | {sent:.1f} | {back:.1f} | {share} |"
+        )
+    return rows
+
+
+def page(lines: list[Line], asked: str, *, epochs: int) -> str:
+    return "\n".join(
+        [
+            "# Cheaper exchange",
+            "",
+            f"Command: `{asked}`. Machine: {machine()}.",
+            f"Method `vesper` at its default epsilon, width {WIDTH}, {epochs} epochs and a "
+            f"patience of {PATIENCE} divided by the local updates, otherwise defaults; simulated "
+            "through the same session, protocol and bytes as over the network.",
+            "",
+            *table(lines),
+            "",
+            "Bytes are of all frames, roster and evaluation included: evaluation embeds every "
+            "validation node once an epoch, and fewer epochs send fewer of those too. Early "
+            "stopping makes the number of exchanges vary from seed to seed.",
+            "",
+        ]
+    )
+
+
+def main() -> None:
+    parser = options(__doc__, small="one small set, one seed, few epochs; nothing is kept")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="start none after it")
+    parser.add_argument("--work", type=Path, help="folder for party folders; default: a new one")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    started, kept = monotonic(), HERE / "exchange.jsonl"
+    epochs, nodes = (4, 2_000) if asked.small else (EPOCHS, NUM_NODES)
+    lines = [] if asked.small else lines_in(kept)
+    known = {(line.dataset, line.settings) for line in lines}
+    datasets, seeds = (DATASETS[:1], 1) if asked.small else (DATASETS, SEEDS)
+    wanted = [(s, *way, d) for s in range(seeds) for way in WAYS for d in datasets]
+    with tempfile.TemporaryDirectory() as text:
+        for seed, wire, local_updates, dataset in wanted:
+            config = config_of(wire, local_updates, seed, epochs=epochs)
+            if (dataset, config.contract[:16]) in known:
+                continue
+            if monotonic() - started > 60 * asked.minutes:
+                say("out of time; start again to go on")
+                break
+            folder = party_folder(dataset, asked.work or Path(text), num_nodes=nodes)
+            if folder is None:
+                say(f"skipped {dataset}: no folder {DATA.name}/{dataset} beside the project")
+                continue
+            line = measure(dataset, folder, config, nodes=nodes if dataset == FINANCE else None)
+            say(f"{dataset} {wire} x {local_updates}, seed {seed}: {line.test:.2f}")
+            lines.append(line)
+            if not asked.small:
+                with kept.open("a") as file:
+                    file.write(json.dumps(asdict(line)) + os.linesep)
+    publish(page(lines, command(__file__), epochs=epochs), __file__, write=asked.write)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""What each probe needs of its graph."""
+
+import numpy as np
+
+from vesper.audit.small_graphs import canaries_for, ring, settings_for, two_kinds
+from vesper.graph.labelled import labelled_nodes
+from vesper.graph.pairs import degrees_of
+from vesper.graph.relation import edges_of
+from vesper.method.registry import find_method
+from vesper.run.agreement import agree
+from vesper.run.config import load_config
+
+PAPER = find_method("vesper-paper-gin")
+
+
+def test_canaries_of_the_ring_lie_in_the_split_that_is_asked_for() -> None:
+    for split, low, high in (("train", 0, 100), ("val", 100, 140)):
+        canaries = ring(split=split, count=20)
+        assert canaries.pairs.min() >= low
+        assert canaries.pairs.max() < high
+
+
+def test_only_later_roots_know_the_rare_kind() -> None:
+    config = load_config(None, {**settings_for("weights", PAPER), "method": PAPER.name})
+    canaries = canaries_for("weights", config, count=1)
+    itinerary = agree(config, canaries.data, canaries.labels).itinerary
+    first = itinerary.training(0, 0).batch(0)
+    assert len(first) == 16
+    is_rare = canaries.data.features[:, 0] > 0
+    rare = set(np.flatnonzero(is_rare).tolist())
+    knowing = {a for a, b in edges_of(canaries.data.graph) if b in rare}
+    assert knowing == set(range(32)) - set(first.tolist())
+    root, node = canaries.pairs[0].tolist()
+    assert root in first
+    assert node in rare
+    assert degrees_of(canaries.data.graph)[node] == 0  # only the canary leads to it
+
+
+def test_no_root_has_more_neighbours_than_are_sampled() -> None:
+    canaries = two_kinds(np.arange(16), max_degree=7)
+    assert canaries.largest_degree == 7
+    assert len(labelled_nodes(canaries.data, canaries.labels)) == 40
+
+
+def test_methods_that_sample_nothing_keep_their_own_batches() -> None:
+    assert "batch_size" not in settings_for("rows", find_method("vesper"))
+    assert settings_for("rows", PAPER)["batch_size"] == 1
