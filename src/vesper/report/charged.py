@@ -77,7 +77,7 @@ def best_guess(*, epsilon: float, delta: float) -> float:
 
 
 def _what(entry: Entry) -> str:
-    facts = {key: value for key, value in entry.facts.items() if key != "kind"}
+    facts = {key: value for key, value in entry.facts.items() if key not in ("kind", "number")}
     numbers = ", ".join(
         f"{key.replace('_', ' ')} {value:.4g}"
         for key, value in facts.items()

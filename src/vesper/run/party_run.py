@@ -163,7 +163,7 @@ def run_label_party(
             peak_memory_bytes=_peak_memory(),
             bytes_sent=outcome.bytes_sent,
             session=session,
-            privacy=facts_of(promise, source="at the data party"),
+            privacy=facts_of(promise, source="drawn by the data party"),
         )
         with new_folder(state / "result") as out:
             write_run(out, config.shared, result, label_party=outcome.label_side.module)
