@@ -98,6 +98,7 @@ PUBLIC_MECHANISM = {  # what layers above may import, and why it is safe to hand
     "door": "the graph behind its door",
     "fingerprint": "the keyed name of a graph, for the ledger",
     "grid": "messages on the grid: no graph in it",
+    "kept_door": "what was released before: charges nothing, draws nothing",
     "label_response": "labels by randomised response: no graph in it",
     "likelihood": "how likely an edge is after a release, for those who hold all others",
     "noise": "the only source of noise",

@@ -28,8 +28,7 @@ def test_only_speakers_are_counted() -> None:
 def test_those_that_are_alike_are_seldom_taken_for_others(noise_std: float) -> None:
     rng, alike = np.random.default_rng(0), 0
     for _ in range(200):
-        heard = rng.poisson(3, 600) + rng.normal(0, noise_std, 600)
-        heard = heard.astype(np.float32)
+        heard = (rng.poisson(3, 600) + rng.normal(0, noise_std, 600)).astype(np.float32)
         alike += is_alike(heard[:300], heard[300:], noise_std=noise_std)
     assert alike >= 190
 
