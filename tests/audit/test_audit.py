@@ -1,8 +1,11 @@
 """Audits that must find something, and audits that must not."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
@@ -109,6 +112,30 @@ def test_randomised_edges_are_found_and_kept() -> None:
 def test_an_audit_repeats() -> None:
     assert run(4, {"method": "vesper"}) == run(4, {"method": "vesper"})
     assert run(4, {"method": "vesper", "seed": 1}) != run(4, {"method": "vesper"})
+
+
+def test_party_folders_are_audited_with_the_settings_of_a_run(tmp_path: Path) -> None:
+    ids = np.arange(40)
+    for name, table in {
+        "data/nodes": {"id": ids, "f0": np.sin(ids).astype(np.float32)},
+        "data/edges": {"src": ids, "dst": (ids + 1) % 40},
+        "label/labels": {
+            "id": ids,
+            "label": ids % 2,
+            "split": ["train", "train", "val", "val"] * 10,
+        },
+    }.items():
+        path = tmp_path / f"{name}.parquet"
+        path.parent.mkdir(exist_ok=True)
+        pq.write_table(pa.table(table), path)
+    settings = {"method": "vesper", "epochs": 1, "width": 4, "epsilon": 4.0, "seed": 7}
+    found = run(4, settings, data=tmp_path, canaries=8, probe="held-out")
+    assert (found.canaries, found.observations, found.seed) == (8, 32, 7)
+    assert found.epsilon_lower_bound < 4.0
+    with pytest.raises(InputError, match="--probe: expected rows or held-out with --data"):
+        run(4, settings, data=tmp_path, probe="weights")
+    with pytest.raises(InputError, match="ask for fewer with --canaries"):
+        run(4, settings, data=tmp_path, canaries=11)
 
 
 def test_verdicts() -> None:

@@ -69,20 +69,10 @@ def test_a_value_is_above_some_bins_inside_one_and_below_the_rest() -> None:
     assert middle[BINS // 2 + 1 :].max() == -1
 
 
-def test_bins_of_a_feature_with_two_values_are_steps() -> None:
-    features = np.zeros((1000, 1), dtype=np.float32)
-    features[:500] = 1
-    binned = scaled(features)[:, 2:]
-    assert sorted(set(binned.flatten().tolist())) == [-1, 1]
-    assert bool((binned[0] >= binned[-1]).all())
-    assert bool((binned[0] > binned[-1]).any())
-
-
-def test_scaling_keeps_to_what_was_fitted_on_other_features() -> None:
-    generator = np.random.default_rng(3)
-    trained = Scaling(generator.normal(5.0, 2.0, size=(50, 3)).astype(np.float32))
-    rows = torch.from_numpy(generator.normal(size=(4, 3)).astype(np.float32))
-    later = Scaling(generator.normal(size=(20, 3)).astype(np.float32))
-    assert not torch.equal(later(rows), trained(rows))
-    later.keep_to(trained.fitted())
-    assert torch.equal(later(rows), trained(rows))
+def test_empty_bins_say_nothing() -> None:
+    features = np.zeros((1000, 2), dtype=np.float32)
+    features[:500, 0] = 1
+    binned = scaled(features)[:, 4:].reshape(1000, BINS, 2)
+    assert sorted(set(binned[0, :, 0].tolist())) == [0, 1]  # two values: one bin between them
+    assert torch.equal(binned[-1, :, 0], -binned[0, :, 0])
+    assert binned[:, :, 1].abs().max() == 0  # a constant

@@ -37,9 +37,12 @@ class Linear(Forgetful):
         return embeddings
 
 
-def party() -> tuple[DataParty, Linear]:
+def party(local_updates: int = 1) -> tuple[DataParty, Linear]:
+    torch.manual_seed(0)
     representation = Linear()
-    made = DataParty(representation, learning_rate=0.01, weight_decay=0.0)
+    made = DataParty(
+        representation, learning_rate=0.01, weight_decay=0.0, local_updates=local_updates
+    )
     made.meet(np.arange(12), np.zeros((0, 3), dtype=np.float32))
     made.begin_stage(0)
     return made, representation
@@ -91,3 +94,20 @@ def test_divergence_is_this_sides_failure() -> None:
     with pytest.raises(VesperError, match="lower learning_rate") as caught:
         made.release(np.array([0]), purpose=Purpose.TRAIN)
     assert caught.value.exit_code == 1
+
+
+def test_local_updates_embed_the_same_roots_again_with_the_same_gradients() -> None:
+    roots = np.array([3, 1, 2])
+    made, representation = party(local_updates=3)
+    sent = made.release(roots, purpose=Purpose.TRAIN)
+    received = np.random.default_rng(0).normal(size=sent.values.shape).astype(np.float32)
+    made.learn(Gradients(step=sent.step, values=received))
+
+    _, alone = party()
+    optimizer = torch.optim.Adam(alone.linear.parameters(), lr=0.01, weight_decay=0.0)
+    for _ in range(3):
+        optimizer.zero_grad()
+        torch.autograd.backward([alone.embed(roots, training=True)], [torch.from_numpy(received)])
+        optimizer.step()
+    assert torch.equal(representation.linear.weight, alone.linear.weight)
+    assert made.release(roots, purpose=Purpose.EVALUATE).step == sent.step + 1

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -13,7 +15,7 @@ LABELS = np.array([0, 1, 2, 0, 1, 2])
 ROOTS = np.array([4, 0, 2])
 
 
-def party(patience: int = 2) -> LabelParty:
+def party(patience: int = 2, local_updates: int = 1) -> LabelParty:
     decoder = CorrectingDecoder(num_classes=3, stages=1, width=4, seed=0)
     made = LabelParty(
         Classification(LABELS, 3),
@@ -21,6 +23,7 @@ def party(patience: int = 2) -> LabelParty:
         learning_rate=0.1,
         weight_decay=0.0,
         patience=patience,
+        local_updates=local_updates,
     )
     made.begin_stage(0)
     return made
@@ -85,3 +88,32 @@ def test_divergence_is_this_sides_failure() -> None:
     made = party()
     with pytest.raises(VesperError, match="lower learning_rate"):
         made.learn(sent, ROOTS)
+
+
+@pytest.mark.parametrize("shape", [(3, 2, 1), (3, 3, 2), (3, 3), (2, 3, 1)])
+def test_embeddings_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
+    values = np.zeros(shape, dtype=np.float32)
+    with pytest.raises(RemoteProtocolError, match=r"expected embeddings of shape \(3, 3, 1\)"):
+        party().score(replace(embeddings(), values=values), ROOTS)
+
+
+def test_local_updates_are_steps_on_the_same_embeddings() -> None:
+    made, alone = party(local_updates=3), party()
+    sent = embeddings()
+    gradients = made.learn(sent, ROOTS)
+    assert np.array_equal(gradients.values, alone.learn(sent, ROOTS).values)  # of the first step
+    before = made.score(sent, ROOTS)
+    made.practise()
+    for _ in range(2):
+        alone.learn(sent, ROOTS)
+    assert np.array_equal(made.score(sent, ROOTS), alone.score(sent, ROOTS))
+    assert not np.array_equal(made.score(sent, ROOTS), before)
+    made.practise()
+    assert np.array_equal(made.score(sent, ROOTS), alone.score(sent, ROOTS))  # once an exchange
+
+
+def test_scores_that_are_none_are_this_sides_failure() -> None:
+    sent = embeddings()
+    sent.values[:] = np.inf
+    with pytest.raises(VesperError, match="lower learning_rate"):
+        party().score(sent, ROOTS)

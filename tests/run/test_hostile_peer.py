@@ -72,7 +72,7 @@ NUMBERS = count()
 class Script:
     """A peer that sends these frames, one each time it is waited for, and then is gone."""
 
-    def __init__(self, frames: Sequence[bytes], waited: Callable[[int], None] = int) -> None:
+    def __init__(self, frames: Sequence[bytes], waited: Callable[[int], object] = int) -> None:
         self._frames, self._waited, self.taken = frames, waited, 0
         self.sent: list[bytes] = []
 

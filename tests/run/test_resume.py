@@ -136,12 +136,19 @@ def charges(ledger: Ledger) -> int:
     return sum(entry.cost > 0 for entry in ledger.entries())
 
 
-@pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize(
+    ("method", "exchange"),
+    [
+        *((method, {}) for method in METHODS),
+        ("vesper", {"wire": "int8", "local_updates": 3}),
+        ("vesper-paper-gin", {"wire": "float16", "local_updates": 2}),
+    ],
+)
 def test_stopped_and_gone_on_with(
-    folder: Path, kept_door: Callable[[Path], Door], method: str
+    folder: Path, kept_door: Callable[[Path], Door], method: str, exchange: dict[str, object]
 ) -> None:
     settings = {"method": method, "epochs": 3, "width": 8, "batch_size": 16, "seed": 3}
-    config = load_config(None, settings)
+    config = load_config(None, {**settings, **exchange})
     data, labels = open_data(folder / "data"), open_labels(folder / "label")
     chance, stops, ends = random.Random(method), 0, None
     with closing(Ledger(folder / "ledger.sqlite", clock=lambda: 0.0)) as ledger:

@@ -73,24 +73,28 @@ class ProgressiveRepresentation(Forgetful):
         """Freeze the stage before and release its messages."""
         if stage > 0:
             self._logits.append(self._newest_of_all())
-            beliefs = self._logits[-1].softmax(dim=1)  # (num_nodes, num_classes)
             if stage == 1:
                 self._poll()
-            if self._fitted.get("speak", TRUE):
-                beliefs[self._speakers] = self._voices
-            centre = self._once(f"centre{stage}", lambda: beliefs.mean(dim=0))
-            messages = messages_of(beliefs, degree_share=self._degree_share, centre=centre)
-            if self._aggregator == "gcn" and self._released:
-                degrees = self._noisy_degrees()
-                median = self._once(f"median{stage}", degrees.median)
-                messages = damp(messages, degrees, median=median)
-            z = self._door.release(messages.numpy(), noise_std=self._noise_stds[stage - 1])
+            z = self._door.release(self._messages(stage), noise_std=self._noise_stds[stage - 1])
             self._released.append(torch.from_numpy(z))
             self._scales = [self._size(f"hop{k}", each) for k, each in enumerate(self._released)]
             if stage > 1:
                 whole = torch.stack(self._released).sum(dim=0)
                 self._scales.append(self._size(f"sum{stage}", whole))
         self._stage = stage
+
+    def _messages(self, stage: int) -> NDArray[np.float32]:
+        """What all nodes say before a stage: (num_nodes, message_width)."""
+        beliefs = self._logits[-1].softmax(dim=1)  # (num_nodes, num_classes)
+        if self._fitted.get("speak", TRUE):
+            beliefs[self._speakers] = self._voices
+        centre = self._once(f"centre{stage}", lambda: beliefs.mean(dim=0))
+        messages = messages_of(beliefs, degree_share=self._degree_share, centre=centre)
+        if self._aggregator == "gcn" and self._released:
+            degrees = self._noisy_degrees()
+            median = self._once(f"median{stage}", degrees.median)
+            messages = damp(messages, degrees, median=median)
+        return messages.numpy()
 
     def fitted(self) -> dict[str, NDArray[Any]]:
         """How features are scaled, centres of beliefs, sizes of sums."""
@@ -154,7 +158,10 @@ class ProgressiveRepresentation(Forgetful):
     @torch.no_grad()
     def _newest_of_all(self) -> Tensor:
         self._extractor.eval()
-        return torch.cat([self._newest(nodes) for nodes in self._blocks()])
+        logits = torch.empty(self._num_nodes, self._extractor.num_classes)
+        for nodes in self._blocks():
+            logits[nodes[0] : nodes[-1] + 1] = self._newest(nodes)
+        return logits  # (num_nodes, num_classes)
 
     def _blocks(self) -> Iterator[Nodes]:
         for start in range(0, self._num_nodes, ROWS):

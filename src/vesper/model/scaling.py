@@ -26,7 +26,7 @@ SAMPLE = 1 << 17
 ROWS = 1 << 14
 MOST_BYTES = 1 << 31
 NARROWEST = 1e-30
-"""Width that an empty bin counts as."""
+"""What the width of an empty bin counts as, so that nothing is divided by 0."""
 
 
 class Scaling(nn.Module):
@@ -82,12 +82,13 @@ class Scaling(nn.Module):
     def _binned(self, features: Tensor) -> Tensor:
         """(B, num_features) -> (B, bins * num_features); -1 below a bin, 1 above, linear inside.
 
-        Where many nodes share a value bins are empty; they become steps at that value.
+        Where many nodes share a value bins are empty; those are 0.
         """
         at = torch.linspace(0, KNOTS - 1, self._bins + 1).round().long()
         edges = self.knots[:, at].T  # (bins + 1, num_features)
-        inside = (features[:, None] - edges[:-1]) / (edges[1:] - edges[:-1]).clamp(min=NARROWEST)
-        binned: Tensor = 2 * inside.clamp(0, 1) - 1  # (B, bins, num_features)
+        widths = edges[1:] - edges[:-1]  # (bins, num_features)
+        inside = ((features[:, None] - edges[:-1]) / widths.clamp(min=NARROWEST)).clamp(0, 1)
+        binned: Tensor = (2 * inside - 1) * (widths > 0)  # (B, bins, num_features)
         return binned.flatten(start_dim=1)
 
 

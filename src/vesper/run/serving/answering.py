@@ -96,7 +96,7 @@ class Answerer:
                     trained=self._run.arrays,
                     roster=self._run.roster,
                     stage=stage,
-                    is_new=self.subject.name != self._run.session,
+                    is_new=self.subject.is_new,
                 )
             except BudgetError as refusal:
                 self._parties[stage] = refusal
@@ -105,10 +105,8 @@ class Answerer:
     def _budget(self) -> tuple[float, float, float, float]:
         """Epsilon, delta, spent and left; zeros where no edge is read."""
         budget, balance = self.subject.budget, self.subject.balance()
-        if budget is None:
+        if budget is None or balance is None:
             return 0.0, 0.0, 0.0, 0.0
-        if balance is None:  # nothing was ever asked about this graph
-            return budget.epsilon, budget.delta, 0.0, budget.epsilon
         return (
             budget.epsilon,
             budget.delta,

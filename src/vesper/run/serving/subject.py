@@ -40,6 +40,7 @@ class Subject:
 
     Args:
         name: crosses to the label party; random, or the name of the session.
+        is_new: it is not the graph of training.
         open_door: gives a door with releases in order, and settings with noise that fits behind
             it; raises BudgetError when they do not fit the budget.
         balance: what is spent and left; None where no edge is read.
@@ -47,6 +48,7 @@ class Subject:
     """
 
     name: str
+    is_new: bool
     data: DataHoldings
     sizes: Sizes
     open_door: Callable[[], tuple[Door, Config]]
@@ -59,11 +61,13 @@ class Subject:
         if self.budget is None:
             return [f"{name}: no edge is read, answers cost nothing"]
         balance = self.balance()
-        if balance is not None and balance.releases:
-            return [f"{name}: epsilon {balance.spent_epsilon():.3g} was spent, answers are free"]
+        spent = 0.0 if balance is None else balance.spent_epsilon(self.budget.delta)
+        if not self.is_new:
+            return [f"{name}: epsilon {spent:.3g} was spent in training, answers are free"]
         return [
             f"{name}: a snapshot with a budget of its own, epsilon {self.budget.epsilon:g} at "
-            f"delta {self.budget.delta:g}, charged when it is first asked about",
+            f"delta {self.budget.delta:g}; {spent:.3g} is spent, its releases are charged once, "
+            f"when they are first asked for",
             "an edge that is in the graph of training as well is a record of both",
         ]
 
@@ -77,23 +81,22 @@ def trained_subject(
         InputError: nodes, features or edges are not those of training.
     """
 
-    def kept() -> tuple[Door, Config]:
-        door = KeptDoor(
+    def kept() -> KeptDoor:
+        return KeptDoor(
             data.graph,
             ledger=ledger,
             run=f"session {run.session}",
             vault=Vault(state / "releases"),
         )
-        return door, run.config
 
-    name = fingerprint(data.graph, key=ledger.keys.fingerprint)
-    kept()  # refuses another graph before anybody is answered
+    first = kept()  # refuses another graph before anybody is answered
     return Subject(
         name=run.session,
+        is_new=False,
         data=data,
         sizes=run.sizes,
-        open_door=kept,
-        balance=lambda: _balance_of(ledger, name),
+        open_door=lambda: (kept(), run.config),
+        balance=first.balance,
         budget=budget_of(run.config.privacy, run.sizes),
     )
 
@@ -137,10 +140,11 @@ def snapshot_subject(
         charged()
     return Subject(
         name=snapshot.name,
+        is_new=True,
         data=data,
         sizes=sizes,
         open_door=charged,
-        balance=lambda: _balance_of(ledger, graph),
+        balance=lambda: next(each for each in accounts(ledger) if each.graph == graph),
         budget=budget_of(run.config.privacy, sizes),
     )
 
@@ -162,6 +166,7 @@ def edge_free_subject(
     nodes, snapshots = digest_of_nodes(data), Snapshots(state / "snapshots")
     return Subject(
         name=snapshots.of(nodes, nodes, folder=folder).name if folder else run.session,
+        is_new=folder is not None,
         data=data,
         sizes=replace(run.sizes, num_nodes=data.graph.num_nodes),
         open_door=lambda: (ClosedDoor(), run.config),
@@ -197,7 +202,3 @@ def refuse_other_columns(run: AnsweringRun, folder: Path) -> None:
             f"order, found {len(columns)}"
             + (f", {len(missing)} are missing ({first_three(missing)})" if missing else "")
         )
-
-
-def _balance_of(ledger: LedgerReader, graph: str) -> Balance | None:
-    return next((balance for balance in accounts(ledger) if balance.graph == graph), None)
