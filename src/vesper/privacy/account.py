@@ -7,19 +7,19 @@ Budgets belong to graphs, not to runs: a second run starts from what the first h
 in here can give budget back.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from vesper.errors import BudgetError, InputError, VesperError
-from vesper.privacy.balance import Balance, Overdrawn
+from vesper.privacy.balance import Balance
 from vesper.privacy.budget import Budget, finite
 from vesper.privacy.events import Event
 from vesper.privacy.ledger import Ledger
 from vesper.privacy.ledger_reader import Entry, LedgerReader
 from vesper.privacy.receipt import _SEAL, Receipt
 from vesper.privacy.receivers import Receivers, encode
-from vesper.privacy.relation import EdgeRelation, Relation, relation_of
+from vesper.privacy.relation import EdgeRelation, Relation
+from vesper.privacy.terms import book, refuse_if_spent, terms_of
 
 KEPT_KIND = "kept"
 
@@ -132,16 +132,16 @@ class Account(Balance):
             if entry.graph == self.graph:
                 if entry.facts["kind"] == "budget" and self.budget is None:
                     self._start_over(entry)
-                _book(self, entry, self._ledger)
+                book(self, entry, self._ledger)
             self._seen = entry.sequence
 
     def _start_over(self, terms: Entry) -> None:
         """Keep to a budget that was set elsewhere after this account was opened."""
-        budget, relation = _terms_of({"budget": terms.facts})
+        budget, relation = terms_of({"budget": terms.facts})
         super().__init__(self.graph, num_nodes=len(self.spent), budget=budget, relation=relation)
         for entry in self._ledger.entries():
             if entry.sequence < terms.sequence and entry.graph == self.graph:
-                _book(self, entry, self._ledger)
+                book(self, entry, self._ledger)
 
 
 def open_account(
@@ -179,11 +179,11 @@ def open_account(
                 f"{ledger.path}: this graph has {known['graph']['num_nodes']} nodes, "
                 f"got {num_nodes}"
             )
-        held, held_relation = _terms_of(known)
+        held, held_relation = terms_of(known)
         if budget is not None:
             relation = relation or EdgeRelation()
             if held is None:
-                _refuse_if_spent(entries, num_nodes, finite(budget), relation)
+                refuse_if_spent(entries, num_nodes, finite(budget), relation)
                 facts = {"kind": "budget", **relation.facts}
                 facts |= {"epsilon": float(budget.epsilon), "delta": float(budget.delta)}
                 ledger.append(graph=graph, run="", facts=facts, cost=0.0, who=b"")
@@ -217,53 +217,9 @@ def accounts(ledger: LedgerReader) -> list[Balance]:
                 f"{ledger.path}: entry {entries[0].sequence} is about graph {graph[:12]}, which "
                 f"no entry introduces; run `vesper budget verify`"
             )
-        budget, relation = _terms_of(known)
+        budget, relation = terms_of(known)
         balance = Balance(graph, num_nodes=num_nodes, budget=budget, relation=relation)
         for entry in entries:
-            _book(balance, entry, ledger)
+            book(balance, entry, ledger)
         balances.append(balance)
     return balances
-
-
-def _book(balance: Balance, entry: Entry, ledger: LedgerReader) -> None:
-    try:
-        balance.book(entry)
-    except (Overdrawn, InputError, KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{ledger.path}: entry {entry.sequence} is none that vesper wrote ({error}); run "
-            f"`vesper budget verify`"
-        ) from None
-
-
-def _terms_of(known: dict[str, Any]) -> tuple[Budget | None, Relation | None]:
-    facts = known.get("budget")
-    if facts is None:
-        return None, None
-    match facts:
-        case {"epsilon": float(epsilon), "delta": float(delta)}:
-            return Budget(epsilon=epsilon, delta=delta), relation_of(facts)
-        case _:
-            raise InputError(f"Expected a budget with epsilon and delta, got {facts}.")
-
-
-def _refuse_if_spent(
-    entries: Iterable[Entry], num_nodes: int, budget: Budget, relation: Relation
-) -> None:
-    """A budget below what is spent cannot be kept: it is refused, not shown as overdrawn."""
-    asked = Balance("", num_nodes=num_nodes, budget=budget, relation=relation)
-    unlimited = Balance("", num_nodes=num_nodes, budget=None, relation=relation)
-    spent = 0.0
-    try:
-        for entry in entries:
-            unlimited.book(entry)
-            spent = unlimited.spent_epsilon(budget.delta)
-            asked.book(entry)
-    except Overdrawn:
-        raise BudgetError(
-            "This graph has spent more already than the budget that is to be set (epsilon at "
-            f"delta {budget.delta:g}).\n"
-            f"  Requested:  {spent:.6g}\n"
-            f"  Remaining:  {budget.epsilon:.6g}\n"
-            f"  Difference: {spent - budget.epsilon:.6g}\n"
-            "Nothing was set. Set a larger budget, or use a new snapshot."
-        ) from None

@@ -1,6 +1,7 @@
 """Answers about the graph of training are free; a snapshot is charged once; noise is drawn once."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from vesper.errors import InputError, RemoteProtocolError, VesperError
+from vesper.graph.holdings import open_data
 from vesper.graph.labels import open_labels
+from vesper.mechanism.fingerprint import fingerprint
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.progressive import ProgressiveRepresentation
 from vesper.model.metric import evaluate
+from vesper.privacy.account import open_account
+from vesper.privacy.events import PureRelease
+from vesper.privacy.key import key_of
+from vesper.privacy.ledger import Ledger
 from vesper.privacy.ledger_file import open_to_read
 from vesper.privacy.ledger_reader import Entry
 from vesper.protocol.codec import encode
@@ -245,11 +252,31 @@ def test_plans_that_certify_nothing_are_not_answered_for(
         pass
 
 
-def test_sizes_of_replies_do_not_depend_on_edges(finished: "Finished") -> None:
+def test_sizes_of_replies_do_not_depend_on_edges_and_no_name_of_a_graph_crosses(
+    finished: "Finished",
+) -> None:
     ids = ("u20", "v1", "nobody")
-    frames = []
+    frames: list[bytes] = []
     for name, step in (("one", 7), ("other", 8)):
         with open_answerer(finished.data, snapshot=finished.snapshot(name, step=step)) as answerer:
-            frames.append(len(encode(answerer.hello)))
-            frames.append(len(encode(answerer.reply(Query(number=1, ids=ids), stage=1))))
-    assert frames[:2] == frames[2:]
+            frames.append(encode(answerer.hello))
+            frames.append(encode(answerer.reply(Query(number=1, ids=ids), stage=1)))
+    assert list(map(len, frames[:2])) == list(map(len, frames[2:]))
+    names = {entry.graph for entry in entries(finished.ledger) if entry.graph}
+    assert len(names) == 3
+    assert not any(graph.encode() in frame for graph in names for frame in frames)
+    assert not any(bytes.fromhex(graph) in frame for graph in names for frame in frames)
+
+
+def test_a_count_of_a_snapshot_is_taken_from_its_budget_first(finished: "Finished") -> None:
+    """Less than 8 would mean one hop to the method; the trained model has two, and keeps them."""
+    snapshot = finished.snapshot()
+    graph = open_data(snapshot).graph
+    with closing(Ledger(finished.ledger, clock=lambda: 0.0)) as ledger:
+        name = fingerprint(graph, key=key_of(ledger))
+        account = open_account(ledger, name, num_nodes=graph.num_nodes)
+        account.charge(PureRelease(epsilon=0.5, what="degrees"), None, run="degrees")
+    reply = answered(finished, ("u20",), snapshot=snapshot, stage=2)
+    assert isinstance(reply, Answer)
+    assert reply.spent_epsilon == pytest.approx(8.0)
+    assert reply.spent_epsilon <= 8.0
