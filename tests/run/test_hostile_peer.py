@@ -530,7 +530,7 @@ def test_memory(honest: Recorded, at: int, frame: bytes) -> None:
 
 
 def test_nothing_is_charged_before_the_roster_is_accepted(honest: Recorded) -> None:
-    config = load_config(None, {**SETTINGS, "hops": 2, "method": "edgerand"})
+    config = load_config(None, {**SETTINGS, "method": "edgerand", "label_messages": True})
     parties = replace(honest, config=config)
     hello = encode(LabelHello(PROTOCOL_VERSION, canonical(config), num_outputs=3))
     roster = decode(honest.of_label[1])

@@ -74,6 +74,7 @@ class ProgressiveRepresentation(Forgetful):
         if stage > 0:
             self._logits.append(self._newest_of_all())
             if stage == 1:
+                self._inputs.forget()  # later heads read the logits of stage 0 instead
                 self._poll()
             z = self._door.release(self._messages(stage), noise_std=self._noise_stds[stage - 1])
             self._released.append(torch.from_numpy(z))
@@ -89,7 +90,12 @@ class ProgressiveRepresentation(Forgetful):
         if self._fitted.get("speak", TRUE):
             beliefs[self._speakers] = self._voices
         centre = self._once(f"centre{stage}", lambda: beliefs.mean(dim=0))
-        messages = messages_of(beliefs, degree_share=self._degree_share, centre=centre)
+        messages = torch.empty(self._num_nodes, self._extractor.message_width)
+        for start in range(0, self._num_nodes, ROWS):
+            rows = slice(start, start + ROWS)
+            messages[rows] = messages_of(
+                beliefs[rows], degree_share=self._degree_share, centre=centre
+            )
         if self._aggregator == "gcn" and self._released:
             degrees = self._noisy_degrees()
             median = self._once(f"median{stage}", degrees.median)

@@ -133,10 +133,15 @@ class Inputs:
         if not self._keep:
             return self._scaled(self._features[nodes])
         if self._kept is None:
-            starts = range(0, len(self._features), ROWS)
-            blocks = [self._scaled(self._features[start : start + ROWS]) for start in starts]
-            self._kept = torch.cat(blocks)  # (num_nodes, width)
+            self._kept = torch.empty(len(self._features), self.width)  # (num_nodes, width)
+            for start in range(0, len(self._features), ROWS):
+                block = slice(start, start + ROWS)
+                self._kept[block] = self._scaled(self._features[block])
         return self._kept[torch.from_numpy(nodes)]
+
+    def forget(self) -> None:
+        """Let go of what is kept; it is made anew when it is asked for."""
+        self._kept = None
 
     def _scaled(self, features: Features) -> Tensor:
         scaled: Tensor = self.scaling(torch.from_numpy(features.astype(np.float32)))

@@ -19,7 +19,10 @@ from numpy.typing import NDArray
 from vesper.errors import VesperError
 
 LARGEST_FLOAT16 = 65504.0
+SMALLEST_NORMAL = 2.0**-14
 LARGEST_STEP = 127
+_GAP = 2.0**-24  # between float16 that are smaller still
+_BITS_KEPT, _MASK = np.uint32(32 - 13), np.uint32(0xFFFFFFFF << 13 & 0xFFFFFFFF)
 _PURPOSE = int.from_bytes(b"rounding", "little")  # no other draws of a run have this in their key
 
 Floats = NDArray[np.float32]
@@ -68,9 +71,13 @@ def to_float16(values: Floats, coins: np.random.Generator) -> NDArray[np.float16
             f"wire: a value of {np.abs(values).max():.3g} does not fit float16, expected at most "
             f"{LARGEST_FLOAT16:g}; set wire = 'float32' or lower learning_rate"
         )
-    exponents = np.maximum(np.frexp(values)[1], -13) - 11  # gap between neighbours: 2^exponents
-    steps = np.ldexp(values.astype(np.float64), -exponents) + _uniform(values.shape, coins)
-    rounded: NDArray[np.float64] = np.ldexp(np.floor(steps), exponents)
+    draws = coins.integers(0, 1 << 32, size=values.shape, dtype=np.uint32)
+    # float32 has 13 bits of mantissa more: a draw below what they say carries into those that stay.
+    carried = np.ascontiguousarray(values).view(np.uint32) + (draws >> _BITS_KEPT)
+    rounded = (carried & _MASK).view(np.float32)
+    small = np.abs(values) < SMALLEST_NORMAL  # where all gaps are the same
+    steps = np.floor(values[small].astype(np.float64) / _GAP + draws[small] / 2.0**32)
+    rounded[small] = steps * _GAP
     return rounded.astype(np.float16)
 
 
@@ -87,9 +94,5 @@ def to_int8(values: Floats, coins: np.random.Generator) -> tuple[NDArray[np.int8
     scales = np.nextafter(largest / np.float32(LARGEST_STEP), np.float32(np.inf))
     scales = np.where(largest > 0, scales, np.float32(0)).astype(np.float32)
     divisors = np.where(largest > 0, scales, np.float32(1)).astype(np.float64)
-    steps = np.floor(values / divisors + _uniform(values.shape, coins))
+    steps = np.floor(values / divisors + coins.random(values.shape))
     return steps.astype(np.int8), scales
-
-
-def _uniform(shape: tuple[int, ...], coins: np.random.Generator) -> NDArray[np.float64]:
-    return coins.random(shape)
