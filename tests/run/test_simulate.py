@@ -128,3 +128,15 @@ def test_counts_made_before_leave_less_for_training(folders: Path, tmp_path: Pat
     with pytest.raises(BudgetError, match="Requested"):
         simulate(folders, config, tmp_path / "c", ledger=ledger)
     assert not list((tmp_path / "c").glob("*.npz"))
+
+
+def test_counts_made_before_do_not_change_how_many_hops_were_agreed_on(
+    folders: Path, tmp_path: Path
+) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    degrees = ["degrees", str(folders), "--epsilon", "0.1", "--ledger", str(ledger), "--json"]
+    assert CliRunner().invoke(app, degrees).exit_code == 0
+    config = load_config(None, {**SMALL, "epsilon": 8.0, "epochs": 1})  # two hops, one below 8
+    counted = simulate(folders, config, tmp_path / "a", ledger=ledger)
+    fresh = simulate(folders, config, tmp_path / "b")
+    assert len(counted.privacy.noise_stds) == len(fresh.privacy.noise_stds) == 2

@@ -56,18 +56,25 @@ def open_door(
     if promise.plan != "certified" or budget is None:
         return OpenDoor(graph), agreement
     door = ChargedDoor(graph, ledger=ledger, budget=budget, noise=noise, run=run, vault=vault)
-    agreement = replace(agreement, config=within(config, door.account))
+    agreement = replace(agreement, config=within(config, door.account, hops=len(promise.noise_stds)))
     paid = door.account.charges_of(run) if vault else 0
     refuse_early(door.account, agreement.method.promise(agreement.config, sizes), paid=paid)
     return door, agreement
 
 
-def within(config: Config, account: Account) -> Config:
-    """Plan noise for what counts made before have left of epsilon."""
+def within(config: Config, account: Account, *, hops: int = 0) -> Config:
+    """Plan noise for what counts made before have left of epsilon.
+
+    Args:
+        config: asks for the whole epsilon.
+        account: knows the counts.
+        hops: as both sides have agreed on, for they may follow from epsilon; 0: not yet.
+    """
     left = float_down(Fraction(config.privacy.epsilon) - account.pure)
     if account.pure == 0 or left <= 0:
         return config  # `refuse_early` says what is spent
-    privacy = config.privacy.model_copy(update={"epsilon": left})
+    changed = {"epsilon": left, "hops": hops or config.privacy.hops}
+    privacy = config.privacy.model_copy(update=changed)
     return config.model_copy(update={"privacy": privacy})
 
 
