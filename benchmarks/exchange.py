@@ -127,23 +127,27 @@ def table(lines: list[Line]) -> list[str]:
     for line in lines:
         cells[line.way].append(line)
     rows = [
-        "| set | wire | local updates | seeds | metric | test, mean and std | exchanges "
+        "| set | wire | local updates | seeds | metric | validation | test | exchanges "
         "| MB to label party | MB to data party | bytes of float32, 1 |",
-        "| --- | --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |",
+        "| --- | --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for way in sorted(cells, key=lambda way: (way[0], way[2], WIRES.index(way[1]))):
         found, usual = cells[way], cells.get((way[0], "float32", 1), [])
-        spread = f"{stdev(line.test for line in found):.2f}" if len(found) > 1 else "-"
         sent = mean(line.bytes_to_label_party for line in found) / 1e6
         back = mean(line.bytes_to_data_party for line in found) / 1e6
         whole = [line.bytes_to_label_party + line.bytes_to_data_party for line in usual]
         share = f"{(sent + back) * 1e6 / mean(whole):.2f} x" if whole else "-"
         rows.append(
             f"| {way[0]} | {way[1]} | {way[2]} | {len(found)} | {found[0].metric} "
-            f"| {mean(line.test for line in found):.2f} ± {spread} "
+            f"| {_spread([line.validation for line in found])} "
+            f"| {_spread([line.test for line in found])} "
             f"| {mean(line.exchanges for line in found):.0f} | {sent:.1f} | {back:.1f} | {share} |"
         )
     return rows
+
+
+def _spread(values: list[float]) -> str:
+    return f"{mean(values):.2f} ± {f'{stdev(values):.2f}' if len(values) > 1 else '-'}"
 
 
 def page(lines: list[Line], asked: str, *, epochs: int) -> str:
@@ -158,6 +162,7 @@ def page(lines: list[Line], asked: str, *, epochs: int) -> str:
             "",
             *table(lines),
             "",
+            "Metrics are means and standard deviations over seeds, in percent. "
             "Bytes are of all frames, roster and evaluation included: evaluation embeds every "
             "validation node once an epoch, and fewer epochs send fewer of those too. Early "
             "stopping makes the number of exchanges vary from seed to seed.",

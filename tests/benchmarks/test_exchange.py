@@ -27,10 +27,10 @@ def test_means_spreads_and_shares() -> None:
         line("float32", 1, 1, 82.0, 5_000_000),
     ]
     usual, cheap = table(lines)[2:]
-    assert (
-        usual == "| finance | float32 | 1 | 2 | roc_auc | 81.00 ± 1.41 | 7 | 4.0 | 4.0 | 1.00 x |"
-    )
-    assert cheap == "| finance | int8 | 4 | 1 | roc_auc | 70.00 ± - | 7 | 1.0 | 1.0 | 0.25 x |"
+    assert usual.startswith("| finance | float32 | 1 | 2 | roc_auc | 0.00 ± 0.00 | 81.00 ± 1.41 |")
+    assert usual.endswith("| 7 | 4.0 | 4.0 | 1.00 x |")
+    assert cheap.startswith("| finance | int8 | 4 | 1 | roc_auc | 0.00 ± - | 70.00 ± - |")
+    assert cheap.endswith("| 7 | 1.0 | 1.0 | 0.25 x |")
 
 
 def test_epochs_and_patience_are_divided_by_local_updates() -> None:

@@ -32,6 +32,11 @@ class GapRepresentation(ReleasedHops):
         hops = [base(hop[rows]) for base, hop in zip(self._network.bases, self._hops, strict=True)]
         return pad(hops, depth=self.depth)
 
+    def settle(self, stage: int) -> None:
+        """Stage 0 is decoded from encodings, not from bases of them."""
+        if stage == 0:
+            self._hops = []
+
     @torch.no_grad()
     def _encodings_of_all(self) -> Tensor:
         self._network.eval()

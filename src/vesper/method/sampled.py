@@ -71,6 +71,9 @@ class SampledRepresentation:
         embeddings: Tensor = self._extractor(inputs, batch)
         return embeddings
 
+    def settle(self, stage: int) -> None:
+        """There is one stage."""
+
     def remember(self) -> dict[str, NDArray[Any]]:
         """How many samples were drawn: each has a seed of its own."""
         return {"step": np.array(self._step)}

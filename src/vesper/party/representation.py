@@ -32,6 +32,9 @@ class Representation(Protocol):
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
         """Embed nodes for the label party: (B, width, depth)."""
 
+    def settle(self, stage: int) -> None:
+        """Embed from now on for the decoder of this stage, which validation has chosen."""
+
     def remember(self) -> dict[str, NDArray[Any]]:
         """What `recall` needs beside weights, masks and releases."""
 
@@ -48,8 +51,12 @@ class Representation(Protocol):
 class Forgetful:
     """The part of a representation that remembers nothing beside weights, masks and releases.
 
-    It fits nothing either, unless a subclass says so.
+    It fits nothing either, and its embeddings of the last stage hold those of the stages before,
+    unless a subclass says so.
     """
+
+    def settle(self, stage: int) -> None:
+        """Need nothing."""
 
     def remember(self) -> dict[str, NDArray[Any]]:
         """Nothing."""

@@ -92,6 +92,7 @@ def train(
         finally:
             data_channel.close()
         theirs = answering.result()
+    ours.data_side.settle(theirs.best_stage)
     return Trained(
         data_side=ours.data_side,
         label_side=theirs.label_side,

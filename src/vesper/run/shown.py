@@ -91,6 +91,10 @@ class ShownRepresentation:
         """Hand on."""
         self.inner.begin_stage(stage)
 
+    def settle(self, stage: int) -> None:
+        """Hand on."""
+        self.inner.settle(stage)
+
     def remember(self) -> dict[str, NDArray[Any]]:
         """Hand on."""
         return self.inner.remember()
