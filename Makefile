@@ -5,6 +5,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile
 
 .PHONY: demo test check lint types nightly bench-exchange bench-graph bench-graph-peers bench-noise bench-release bench-train bench-utility bench-wire audit-page proof-read clean help
 
@@ -28,10 +29,10 @@ demo: $(READY)  ## run the main job end to end on simulated finance data
 
 test: $(READY)  ## run all tests
 	@echo "vesper: running the tests"
-	@$(BIN)/python -m pytest -m "not nightly"
+	@$(BIN)/python -m pytest $(WORKERS) -m "not nightly"
 
 nightly: $(READY)  ## run everything, the slow proofs too
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest $(WORKERS)
 
 lint: $(READY)  ## style
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

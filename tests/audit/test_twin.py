@@ -78,7 +78,7 @@ def test_the_ratio_has_the_mean_that_its_distance_says() -> None:
 
 
 def test_rows_of_both_ends_are_what_the_errata_say() -> None:
-    """Width 1, one epoch: each end shows one unit message, mu = sqrt(2) / noise_std exactly."""
+    """Width 1, E epochs: each end shows E unit messages, mu = sqrt(2 E) / noise_std exactly."""
     settings = settings_for("rows", find_method(PAPER))
     config = load_config(
         None, {**settings, "method": PAPER, "epsilon": 1.0, "batch_size": 20, "seed": 1}
@@ -91,7 +91,9 @@ def test_rows_of_both_ends_are_what_the_errata_say() -> None:
     agreement = agree(config, canaries.data, canaries.labels)
     noise_std = agreement.method.promise(config, agreement.sizes).noise_stds[0]
     assert seen.mu_squared is not None
-    assert np.sqrt(seen.mu_squared).tolist() == pytest.approx([math.sqrt(2) / noise_std] * 20)
+    assert np.sqrt(seen.mu_squared).tolist() == pytest.approx(
+        [math.sqrt(2 * config.run.epochs) / noise_std] * 20
+    )
 
 
 def test_weights_that_learn_from_edges_join_canaries() -> None:

@@ -4,13 +4,13 @@ from vesper.model.decoder import ConcatDecoder, CorrectingDecoder
 
 
 def test_the_correction_starts_at_zero_and_then_learns() -> None:
-    decoder = CorrectingDecoder(num_classes=3, stages=2, width=8, seed=0)
+    decoder = CorrectingDecoder(num_classes=3, stages=2)
     embeddings = torch.randn(5, 3, 2)
     for stage in range(2):
         assert torch.equal(decoder.decode(embeddings, stage), embeddings[:, :, stage])
     loss = decoder.decode(embeddings, 1).square().sum()
     torch.autograd.backward([loss])
-    gradient = dict(decoder.named_parameters())["correction.layers.2.weight"].grad
+    gradient = dict(decoder.named_parameters())["correction.weight"].grad
     assert gradient is not None
     assert gradient.abs().max() > 0
 
@@ -25,7 +25,7 @@ def test_concat_reads_every_layer() -> None:
 
 
 def test_a_stage_does_not_look_at_later_ones() -> None:
-    decoder = CorrectingDecoder(num_classes=3, stages=3, width=8, seed=0)
+    decoder = CorrectingDecoder(num_classes=3, stages=3)
     with torch.no_grad():
         for weight in decoder.parameters():
             weight.fill_(0.3)

@@ -16,7 +16,7 @@ ROOTS = np.array([4, 0, 2])
 
 
 def party(patience: int = 2, local_updates: int = 1) -> LabelParty:
-    decoder = CorrectingDecoder(num_classes=3, stages=1, width=4, seed=0)
+    decoder = CorrectingDecoder(num_classes=3, stages=1)
     made = LabelParty(
         Classification(LABELS, 3),
         decoder,

@@ -1,13 +1,12 @@
 """Limits on what a roster may ask of the data party."""
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from vesper.errors import RemoteProtocolError
 from vesper.graph.ids import Ids
+from vesper.graph.source import Column
 from vesper.protocol.codec import LARGEST_FRAME, encode
 from vesper.protocol.messages import Roster
 from vesper.run.roster import limits_of_roster, physical_memory, refuse_outputs
@@ -36,7 +35,7 @@ def test_a_model_that_fits_is_not() -> None:
         pa.array(["ä" * 50, "b", "ccc"], type=pa.large_string()),
     ],
 )
-def test_a_roster_of_everybody_is_within_the_limits(ids: pa.Array[Any]) -> None:
+def test_a_roster_of_everybody_is_within_the_limits(ids: Column) -> None:
     texts = tuple(str(text) for text in ids.to_pylist())
     roster = Roster(texts, (), (), np.ones((3, 4), dtype=np.float32))
     limits = limits_of_roster(Ids(ids), outputs=4)

@@ -84,9 +84,4 @@ class VesperMethod:
 
     def label_side(self, config: Config, sizes: Sizes) -> CorrectingDecoder:
         """A correction of the received logits."""
-        return CorrectingDecoder(
-            num_classes=sizes.num_classes,
-            stages=self.stages(config, sizes),
-            width=config.run.width,
-            seed=config.run.seed + 1,
-        )
+        return CorrectingDecoder(num_classes=sizes.num_classes, stages=self.stages(config, sizes))

@@ -1,10 +1,11 @@
 """The decoder at the label party: received embeddings of all layers to class scores.
 
     CONCAT:  output = MLP(embedding_1, .., embedding_L)
-    stage by stage:  output = logits_stage + MLP(logits_0, .., logits_K), the MLP starting at zero
+    stage by stage:  output = logits_stage + W (logits_0, .., logits_stage) + b,   W, b start at 0
 
 In the certified plan embeddings are class logits of the stages so far and the decoder corrects the
-newest; so the data party's newest head learns class logits, which its messages need.
+newest; so the data party's newest head learns class logits, which its messages need. The correction
+is linear: whatever a larger one learned, the messages of the next hop would lack.
 """
 
 from typing import Protocol
@@ -57,15 +58,12 @@ class ConcatDecoder(nn.Module):
 class CorrectingDecoder(nn.Module):
     """Logits of the newest stage, corrected by those of all."""
 
-    def __init__(self, *, num_classes: int, stages: int, width: int, seed: int) -> None:
+    def __init__(self, *, num_classes: int, stages: int) -> None:
         super().__init__()
         self.embedding_shape = num_classes, stages
-        self.correction = ConcatDecoder(
-            embedding_width=num_classes, depth=stages, width=width, outputs=num_classes, seed=seed
-        )
-        last = self.correction.layers[-1]
+        self.correction = nn.Linear(num_classes * stages, num_classes)
         with torch.no_grad():
-            for weight in last.parameters():
+            for weight in self.correction.parameters():
                 weight.zero_()
 
     @property
@@ -77,4 +75,5 @@ class CorrectingDecoder(nn.Module):
         """(B, num_classes, stages) -> (B, num_classes); stages after this one are not read."""
         known = torch.zeros_like(embeddings)
         known[:, :, : stage + 1] = embeddings[:, :, : stage + 1]
-        return embeddings[:, :, stage] + self.correction.decode(known, stage)
+        correction: Tensor = self.correction(known.flatten(start_dim=1))
+        return embeddings[:, :, stage] + correction
