@@ -10,7 +10,7 @@ import pytest
 
 from vesper.errors import LocalProtocolError, PeerError, PeerLostError, RemoteProtocolError
 from vesper.transport.channel import Channel
-from vesper.transport.lasting import LastingChannel
+from vesper.transport.lasting import _GREETING, MAGIC, NO_SESSION, LastingChannel
 from vesper.transport.memory import MemoryChannel, MemoryMeeting, memory_pair
 from vesper.transport.receipts import first_difference
 
@@ -209,3 +209,23 @@ def test_a_strange_greeting_is_refused(tmp_path: Path, greeting: bytes) -> None:
     )
     with closing(channel), pytest.raises(RemoteProtocolError, match="greeting"):
         channel.send(b"x")
+
+
+def test_a_peer_that_claims_frames_which_were_never_sent_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    meetings = [memory_pair(patience=5) for _ in range(2)]
+    for (_, theirs), known in zip(meetings, (0, 9), strict=True):
+        theirs.send(_GREETING.pack(MAGIC, NO_SESSION, known))
+    ours = iter(meetings)
+    channel = LastingChannel(
+        lambda limit: next(ours)[0],
+        tmp_path / "data",
+        begins=True,
+        directions=("a", "b"),
+        waits=True,
+    )
+    with closing(channel):
+        channel.send(b"question 0")
+        meetings[0][1].close()
+        with pytest.raises(RemoteProtocolError, match="has 9 frames; so many were not sent"):
+            channel.receive()

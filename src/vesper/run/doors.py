@@ -56,7 +56,9 @@ def open_door(
     if promise.plan != "certified" or budget is None:
         return OpenDoor(graph), agreement
     door = ChargedDoor(graph, ledger=ledger, budget=budget, noise=noise, run=run, vault=vault)
-    agreement = replace(agreement, config=within(config, door.account, hops=len(promise.noise_stds)))
+    agreement = replace(
+        agreement, config=within(config, door.account, hops=len(promise.noise_stds))
+    )
     paid = door.account.charges_of(run) if vault else 0
     refuse_early(door.account, agreement.method.promise(agreement.config, sizes), paid=paid)
     return door, agreement

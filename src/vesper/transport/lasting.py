@@ -59,6 +59,7 @@ class LastingChannel:
         self._counts = [0, 0]
         self._peer_has = 0
         self._limit: float | None = None
+        self._has_met = False
         self._channel: Channel | None = None
 
     @property
@@ -185,7 +186,7 @@ class LastingChannel:
             except BaseException:
                 channel.close()
                 raise
-            self._channel = channel
+            self._channel, self._has_met = channel, True
             return
 
     def _greeted(self, frame: bytes) -> int:
@@ -205,6 +206,9 @@ class LastingChannel:
                 f"the peer has lost its state of session {self.session[:8]}; begin a new run on "
                 f"both sides, with new state folders"
             )
+        if known > self._log.count(SENT) and self._has_met:
+            # Before the first meeting after a start, our log may have been lost with the power.
+            raise RemoteProtocolError(f"the peer says it has {known} frames; so many were not sent")
         return int(known)
 
     def _keep_name(self, session: bytes) -> None:
