@@ -228,7 +228,8 @@ def main(arguments: list[str] | None = None) -> None:
     if asked.table:
         lines = read_lines(asked.results)
         command = shlex.join(["python", "-m", "benchmarks.utility", *given])
-        asked.results.with_suffix(".md").write_text(page(lines, command=command))
+        there = list(datasets_in(asked.data))
+        asked.results.with_suffix(".md").write_text(page(lines, command=command, datasets=there))
         asked.results.with_suffix(".svg").write_text(drawn(lines))
         return
     if not asked.data.is_dir():

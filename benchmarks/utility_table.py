@@ -54,8 +54,8 @@ def score_at(scores: Scores, dataset: str, method: str, epsilon: float) -> Score
     return scores.get((dataset, method, math.inf if method == "mlp" else epsilon))
 
 
-def page(lines: Sequence[Line], *, command: str) -> str:
-    """Make the whole page."""
+def page(lines: Sequence[Line], *, command: str, datasets: Sequence[str] = ()) -> str:
+    """Make the whole page; it says which of `datasets` have no cell."""
     scores = scores_of(lines)
     plans = {line.method: line.plan for line in lines if line.plan and math.isfinite(line.epsilon)}
     claimed = {method for method, plan in plans.items() if plan == "paper"}
@@ -77,7 +77,7 @@ def page(lines: Sequence[Line], *, command: str) -> str:
     parts += ["## What was aimed for", "", *aims(scores), ""]
     if any(score.seeds < len(SEEDS) for score in scores.values()):
         parts += [f"Some cells have fewer than {len(SEEDS)} seeds: verdicts are not final.", ""]
-    parts += ["## How it was made", "", *made(lines, command), ""]
+    parts += ["## How it was made", "", *made(lines, command, datasets), ""]
     return "\n".join(parts)
 
 
@@ -174,7 +174,7 @@ def _row(target: str, reached: str | None, met: bool | str | None) -> str:
     return f"| {target} | {reached or '-'} | {word} |"
 
 
-def made(lines: Sequence[Line], command: str) -> Iterator[str]:
+def made(lines: Sequence[Line], command: str, datasets: Sequence[str]) -> Iterator[str]:
     """Say how, where, with what, and what is missing."""
     finished = [line for line in lines if line.test is not None]
     hours = sum(line.seconds for line in finished) / 3600
@@ -196,6 +196,12 @@ def made(lines: Sequence[Line], command: str) -> Iterator[str]:
         yield f"* Stopped after {line.limit:g} s: {_where(line)}."
     for line in failed:
         yield f"* Failed: {_where(line)}: {line.failed}."
+    measured = {name for line in finished for name in (line.dataset, line.method)}
+    for what, names in (("methods", METHODS), ("sets", datasets)):
+        missing = [name for name in names if name not in measured]
+        if missing:
+            yield f"* Not measured yet, {what}: {', '.join(missing)}."
+    yield "* An empty cell was not measured."
     once = [method for method in METHODS if needs_no_epsilon(method)]
     yield f"* Without noise at any epsilon, hence run once a seed: {', '.join(once)}."
 

@@ -15,7 +15,7 @@ from vesper.method.settings import Config
 from vesper.model.decoder import CorrectingDecoder
 from vesper.model.encoders import EncoderFactory, make_encoder
 from vesper.model.pre import PrivateRepresentationExtractor
-from vesper.model.scaling import Scaling
+from vesper.model.scaling import Scaling, bins_for
 from vesper.party.representation import Representation
 
 
@@ -59,7 +59,7 @@ class VesperMethod:
         """Encoder and heads, on releases."""
         run, hops = config.run, self.hops(config, sizes)
         promise = self.promise(config, sizes)
-        scaling = Scaling(features)
+        scaling = Scaling(features, bins=bins_for(sizes.num_features))
         shape = encoder_shape_of(config, sizes, num_inputs=scaling.width)
         encoder = self._encoders(run.encoder, shape)
         extractor = PrivateRepresentationExtractor(

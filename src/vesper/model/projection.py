@@ -29,7 +29,7 @@ def project(features: Features, *, width: int) -> NDArray[np.float32]:
     """
     if features.shape[1] == 0:
         return np.zeros((len(features), 0), dtype=np.float32)
-    scaling = Scaling(features, bins=0)
+    scaling = Scaling(features)
     sample = _scaled(features[:: max(1, len(features) // SAMPLE)], scaling)
     mean = sample.mean(axis=0)  # (2 num_features,)
     directions = _leading(sample - mean, width)  # (2 num_features, width)

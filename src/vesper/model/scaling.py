@@ -5,8 +5,8 @@
     binned[v, k] = how far x[v, k] is through each of 16 equally filled bins, in [-1, 1]
 
 The first keeps distances, the second stands heavy tails, the third lets a perceptron bend where a
-tree would split. It is made where features are few: many are most often words, which have two
-values (docs/decisions/0005).
+tree would split. It is for who asks: the certified plan does, where features are few (many are most
+often words, which have two values); other encoders overfit on it (docs/decisions/0005).
 """
 
 import numpy as np
@@ -34,22 +34,21 @@ class Scaling(nn.Module):
 
     Args:
         features: (num_nodes, num_features), raw.
-        bins: of each feature; None: 16 for few features, 0 for many.
+        bins: of each feature; 0 for none.
     """
 
     mean: Tensor
     scale: Tensor
     knots: Tensor
 
-    def __init__(self, features: Features, *, bins: int | None = None) -> None:
+    def __init__(self, features: Features, *, bins: int = 0) -> None:
         super().__init__()
-        num_features = features.shape[1]
-        self._bins = (BINS if num_features <= BINNED_UP_TO else 0) if bins is None else bins
+        self._bins = bins
         mean, scale = _moments(features)
         self.register_buffer("mean", torch.from_numpy(mean))  # (num_features,)
         self.register_buffer("scale", torch.from_numpy(scale))  # (num_features,)
         self.register_buffer("knots", torch.from_numpy(_knots(features)))  # (num_features, KNOTS)
-        self.width = (2 + self._bins) * num_features
+        self.width = (2 + bins) * features.shape[1]
 
     def fitted(self) -> dict[str, NDArray[np.float32]]:
         """What was learned from the features."""
@@ -90,6 +89,15 @@ class Scaling(nn.Module):
         inside = ((features[:, None] - edges[:-1]) / widths.clamp(min=NARROWEST)).clamp(0, 1)
         binned: Tensor = (2 * inside - 1) * (widths > 0)  # (B, bins, num_features)
         return binned.flatten(start_dim=1)
+
+
+def bins_for(num_features: int) -> int:
+    """Bins of each feature, by how many features there are.
+
+    >>> bins_for(21), bins_for(313)
+    (16, 0)
+    """
+    return BINS if num_features <= BINNED_UP_TO else 0
 
 
 def _moments(features: Features) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
