@@ -1,5 +1,6 @@
 """One party's run from its file to its result, both in one process here, over loopback."""
 
+import shutil
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
@@ -11,6 +12,7 @@ import pytest
 
 from vesper.errors import BudgetError, InputError, PeerError, VesperError
 from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.vault import Vault
 from vesper.privacy.ledger import Ledger
 from vesper.run.contract import approve
 from vesper.run.party_config import PartyConfig, load_party_config
@@ -153,3 +155,64 @@ def test_one_process_a_state_folder(both: Any) -> None:
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(InputError, match="another process is running this party"):
             run_data_party(data)
+
+
+def test_another_ledger_never_gets_a_second_draw(both: Any) -> None:
+    data, label = configs(both)
+    for side in run(data, label):
+        side.result()
+    for config in (data, label):  # as if both had been killed before their results were written
+        shutil.rmtree(config.party.state / "result")
+    assert data.party.ledger is not None
+    other = data.party.ledger.with_name("other.sqlite")
+    moved = data.model_copy(update={"party": data.party.model_copy(update={"ledger": other})})
+    kept = sorted(path.name for path in (data.party.state / "releases").iterdir())
+    with ThreadPoolExecutor(2) as pool:
+        ours = pool.submit(run_data_party, moved, resume=True)
+        pool.submit(run_label_party, label, resume=True).exception()
+        with pytest.raises(VesperError, match="another ledger|older copy|has not come"):
+            ours.result()
+    assert sorted(path.name for path in (data.party.state / "releases").iterdir()) == kept
+    assert not other.exists() or charged(moved) == 0
+
+
+def test_a_lost_checkpoint_is_said(both: Any) -> None:
+    data, label = configs(both)
+    for side in run(data, label):
+        side.result()
+    for config in (data, label):
+        shutil.rmtree(config.party.state / "result")
+    (label.party.state / "checkpoint.npz").unlink()
+    with pytest.raises(VesperError, match="expected the last checkpoint of this run, found none"):
+        run_label_party(label, resume=True)
+
+
+def test_a_state_folder_that_cannot_be_written_is_said(both: Any) -> None:
+    data, _ = configs(both)
+    (data.party.state / "lock").mkdir()
+    with pytest.raises(InputError, match="cannot be written"):
+        run_data_party(data)
+
+
+def test_a_release_that_was_paid_for_keeps_its_session(
+    both: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both.change('method = "vesper"', 'method = "edgerand"')
+    data, label = configs(both)
+
+    def full(vault: Vault, number: int, arrays: object) -> str:
+        raise VesperError("the disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Vault, "put", full)
+        ours, theirs = run(data, label)
+        with pytest.raises(VesperError, match="the disk is full"):
+            ours.result()
+        assert theirs.exception() is not None
+    assert charged(data) == 1
+    with ThreadPoolExecutor(2) as pool:
+        ours_again = pool.submit(run_data_party, data, resume=True)
+        theirs_again = pool.submit(run_label_party, label, resume=True)
+        assert ours_again.result().privacy.plan == "certified"
+        assert theirs_again.result().method == "edgerand"
+    assert charged(data) == 1

@@ -1,5 +1,6 @@
 """`vesper party data|label`: one side of a run over the network; `vesper receipts compare`."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,6 +50,9 @@ def data(
         return
     if snapshot is not None:
         raise InputError("--snapshot: is for --answer; a graph to train on is party.folder")
+    if resume and _stayed(settings):
+        return
+    os.umask(0o077)  # weights, labels and releases are this user's own
     with shown_progress() as progress:
         result = run_data_party(settings, resume=resume, progress=progress, lost=_say_lost)
     if as_json:
@@ -80,6 +84,9 @@ def label(config: ConfigOption, resume: ResumeOption = False, as_json: JsonOptio
     from vesper.run.party_run import run_label_party
 
     settings = settings_of(config, "label")
+    if resume and _stayed(settings):
+        return
+    os.umask(0o077)  # weights, labels and releases are this user's own
     with shown_progress() as progress:
         result = run_label_party(settings, resume=resume, progress=progress, lost=_say_lost)
     if as_json:
@@ -148,6 +155,19 @@ def settings_of(path: Path, role: str) -> "PartyConfig":
             f"of the {settings.party.role} party"
         )
     return settings
+
+
+def _stayed(settings: "PartyConfig") -> bool:
+    """A run that is finished here may not be at the peer's: stay until it is, or has not come."""
+    from vesper.run.party_run import is_finished, stay_for_peer
+
+    if not is_finished(settings):
+        return False
+    say(f"this run is finished; its result is in {settings.party.state / 'result'}")
+    with shown_progress() as progress:
+        stay_for_peer(settings, progress=progress, lost=_say_lost)
+    say("the peer has everything, too")
+    return True
 
 
 def _say_lost(why: str) -> None:

@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from vesper.errors import VesperError
 from vesper.graph.graph import Graph
 from vesper.mechanism.fingerprint import fingerprint
 from vesper.mechanism.grid import STEPS, from_grid, to_grid
@@ -32,6 +33,10 @@ from vesper.privacy.ledger import Ledger
 from vesper.privacy.receipt import Receipt
 
 Rows = NDArray[np.float32]
+
+
+def nothing() -> None:
+    """Refuse nothing."""
 
 
 class Door(Protocol):
@@ -61,6 +66,7 @@ class ChargedDoor:
         run: what the ledger writes beside the charges.
         vault: where releases are kept, so that a run can go on after a crash; its `run` must be
             the name of that run alone. Without one, a release lives as long as the process.
+        before_drawing: refuses, by raising, what must have been drawn before.
     """
 
     def __init__(
@@ -72,9 +78,10 @@ class ChargedDoor:
         noise: NoiseSource,
         run: str,
         vault: Vault | None = None,
+        before_drawing: Callable[[], None] = nothing,
     ) -> None:
         self._graph, self._noise, self._run = graph, noise, run
-        self._vault, self._number = vault, 0
+        self._vault, self._number, self._before_drawing = vault, 0, before_drawing
         refuse_directed(graph)
         name = fingerprint(graph, key=key_of(ledger))
         self._said = (-1, "")
@@ -133,6 +140,14 @@ class ChargedDoor:
         if self._vault is None:
             return draw(self.account.charge(event, None, run=self._run))
         number, self._number = self._number, self._number + 1
+        if not self.account.is_kept(run=self._run, number=number):
+            self._before_drawing()
+            if self._vault.holds(number) and not self.account.is_charged(self._run, number):
+                raise VesperError(
+                    f"release {number} of this run was drawn before, but this ledger was not "
+                    f"charged for it: it is another ledger, or an older copy. Noise is never drawn "
+                    f"twice; use the ledger that the run began with, or begin a new run"
+                )
         charged = self.account.charge_once(event, None, run=self._run, number=number)
         if isinstance(charged, Kept):
             return self._vault.get(number, charged.digest)

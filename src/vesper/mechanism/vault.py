@@ -25,7 +25,10 @@ class Vault:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise VesperError(f"{folder}: cannot be made ({error.strerror})") from None
 
     def put(self, number: int, arrays: Arrays) -> str:
         """Keep a release; give its digest.
@@ -69,6 +72,10 @@ class Vault:
                 f"noise is never drawn twice for one charge. Restore the file, or begin a new run"
             )
         return arrays
+
+    def holds(self, number: int) -> bool:
+        """Whether something was ever drawn for a release."""
+        return any(self._folder.glob(f"{number:04d}-*.npz"))
 
     def find(self, number: int) -> Arrays | None:
         """Read the file of a release, for plans that have no ledger to say which one counts."""

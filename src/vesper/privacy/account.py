@@ -110,6 +110,14 @@ class Account(Balance):
             self._ledger.append(graph=self.graph, run="", facts=facts, cost=0.0, who=b"")
         self._catch_up()
 
+    def is_kept(self, *, run: str, number: int) -> bool:
+        """Whether release `number` of a run was charged and kept."""
+        return self._find(run, number)[1] is not None
+
+    def is_charged(self, run: str, number: int) -> bool:
+        """Whether release `number` of a run was charged."""
+        return self._find(run, number)[0] is not None
+
     def charges_of(self, run: str) -> int:
         """How many releases of a run were charged."""
         mine = (entry for entry in self._ledger.entries() if entry.graph == self.graph)

@@ -64,6 +64,11 @@ class FileCheckpoints:
             VesperError: the file cannot be read.
         """
         if not self._path.exists():
+            if self._channel.has_marks:
+                raise VesperError(
+                    f"{self._path}: expected the last checkpoint of this run, found none; restore "
+                    f"it, or begin a new run on both sides"
+                )
             return None
         try:
             with self._path.open("rb") as file, np.load(file, allow_pickle=False) as stored:

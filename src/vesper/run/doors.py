@@ -12,11 +12,19 @@ planned (claim L-FILTER: counts first).
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
 from vesper.graph.graph import Graph
-from vesper.mechanism.door import ChargedDoor, ClaimedDoor, ClosedDoor, Door, OpenDoor
+from vesper.mechanism.door import (
+    ChargedDoor,
+    ClaimedDoor,
+    ClosedDoor,
+    Door,
+    OpenDoor,
+    nothing,
+)
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.vault import Vault
 from vesper.method.budgeting import budget_of
@@ -38,6 +46,7 @@ def open_door(
     *,
     run: str,
     vault: Vault | None = None,
+    before_drawing: Callable[[], None] = nothing,
 ) -> tuple[Door, Agreement]:
     """Open the door of the method's plan; give the agreement with noise that fits behind it.
 
@@ -55,7 +64,15 @@ def open_door(
         return ClosedDoor(), agreement
     if promise.plan != "certified" or budget is None:
         return OpenDoor(graph), agreement
-    door = ChargedDoor(graph, ledger=ledger, budget=budget, noise=noise, run=run, vault=vault)
+    door = ChargedDoor(
+        graph,
+        ledger=ledger,
+        budget=budget,
+        noise=noise,
+        run=run,
+        vault=vault,
+        before_drawing=before_drawing,
+    )
     agreement = replace(
         agreement, config=within(config, door.account, hops=len(promise.noise_stds))
     )

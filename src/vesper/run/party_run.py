@@ -24,6 +24,7 @@ from vesper.mechanism.door import Door
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.vault import Vault
 from vesper.privacy.ledger import Ledger
+from vesper.privacy.ledger_file import open_to_read
 from vesper.progress import Progress, silent
 from vesper.protocol.messages import Farewell
 from vesper.protocol.turns import Role
@@ -39,6 +40,7 @@ from vesper.run.meet import meeting_place, waiting_shown
 from vesper.run.party_config import PartyConfig
 from vesper.run.result import SECURE, SIMULATED, DataResult, LabelResult, facts_of, write_run
 from vesper.run.serving.kept_run import feature_columns, keep_for_answers, keep_for_questions
+from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
 from vesper.transport.lasting import Connect, LastingChannel
 
 Lost = Callable[[str], None]
@@ -88,9 +90,18 @@ def run_data_party(
                 promise = agreement.method.promise(agreement.config, agreement.sizes)
                 if promise.plan == "paper" and noise.is_private:
                     agreement = _with_secret_seed(agreement, state / "seed")
-                run, vault = f"session {channel.session}", Vault(state / "releases")
-                return open_door(agreement, data.graph, ledger, noise, run=run, vault=vault)
+                return open_door(
+                    agreement,
+                    data.graph,
+                    ledger,
+                    noise,
+                    run=_run_name(channel.session),
+                    vault=Vault(state / "releases"),
+                    before_drawing=channel.refuse_if_behind,
+                )
 
+            if resume:
+                channel.meet()  # what the peer has decides what may still be drawn
             link = Link(Role.DATA, channel)
             outcome = data_end(
                 config.shared,
@@ -172,6 +183,29 @@ def run_label_party(
     return result
 
 
+def is_finished(config: PartyConfig) -> bool:
+    """Whether this side of the run is complete."""
+    return (config.party.state / "result").exists()
+
+
+def stay_for_peer(
+    config: PartyConfig, *, progress: Progress = silent, lost: Lost = lambda why: None
+) -> None:
+    """Give a peer that was cut off at the very end what it has not got.
+
+    Raises:
+        PeerLostError: it has not come within the patience.
+    """
+    with (
+        _held(config.party.state),
+        meeting_place(config, waiting=waiting_shown(config, progress)) as connect,
+        closing(_channel(config, connect, lost)) as channel,
+    ):
+        channel.finish(patience=config.party.patience)
+        channel.meet()
+        channel.linger()
+
+
 def _channel(config: PartyConfig, connect: Connect, lost: Lost) -> LastingChannel:
     is_data = config.party.role == "data"
     directions = ("data>label", "label>data")
@@ -190,11 +224,7 @@ def _own_state(config: PartyConfig, *, resume: bool) -> Iterator[Path]:
     """Hold the state folder alone; refuse to begin over a run, or to go on without one."""
     state = config.party.state
     approved(state, config.shared)
-    with (state / "lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"{state}: another process is running this party already") from None
+    with _held(state):
         if (state / "result").exists():
             raise InputError(f"{state}: this run is finished; its result is in {state / 'result'}")
         begun = (state / "session").exists()
@@ -204,27 +234,66 @@ def _own_state(config: PartyConfig, *, resume: bool) -> Iterator[Path]:
             )
         if resume and not begun:
             raise InputError(f"{state}: there is no run to go on with; start without --resume")
-        with _forgotten_unless_begun(state):
+        with _forgotten_unless_begun(config):
             yield state
 
 
 @contextmanager
-def _forgotten_unless_begun(state: Path) -> Iterator[None]:
-    """Leave no session behind that ended before anything was trained or released.
+def _held(state: Path) -> Iterator[None]:
+    """Be the only process that runs this party."""
+    try:
+        lock = (state / "lock").open("w")
+    except OSError as error:
+        raise InputError(f"{state}: cannot be written ({error.strerror})") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"{state}: another process is running this party already") from None
+        yield
+
+
+@contextmanager
+def _forgotten_unless_begun(config: PartyConfig) -> Iterator[None]:
+    """Leave no session behind that ended before anything was trained, released or charged.
 
     Contracts that differ, a roster with strangers, a budget that does not suffice: once that is
     set right both sides begin anew. A lost peer is another matter, it may come back.
     """
+    state = config.party.state
     try:
         yield
     except PeerLostError:
         raise
     except VesperError:
-        if not (state / "checkpoint.npz").exists() and not any((state / "releases").glob("*.npz")):
+        if not (_has_trained(config) or _is_charged(config)):
             shutil.rmtree(state / "frames", ignore_errors=True)
-            for name in ("session", "receipts.tsv"):
+            for name in ("session", "receipts.tsv", "checkpoint.npz"):
                 (state / name).unlink(missing_ok=True)
         raise
+
+
+def _has_trained(config: PartyConfig) -> bool:
+    """Whether the label party has received more than a hello, or the data party sent more."""
+    log = FrameLog(config.party.state / "frames")
+    try:
+        return log.count(SENT if config.party.role == "data" else RECEIVED) > 1
+    finally:
+        log.close()
+
+
+def _is_charged(config: PartyConfig) -> bool:
+    """Whether the ledger was charged for this session."""
+    path, name = config.party.ledger, config.party.state / "session"
+    if path is None or not path.exists() or not name.exists():
+        return False
+    run = _run_name(name.read_bytes().hex())
+    with closing(open_to_read(path)) as ledger:
+        return any(entry.run == run and entry.cost > 0 for entry in ledger.entries())
+
+
+def _run_name(session: str) -> str:
+    return f"session {session}"
 
 
 def _with_secret_seed(agreement: Agreement, path: Path) -> Agreement:
@@ -232,7 +301,7 @@ def _with_secret_seed(agreement: Agreement, path: Path) -> Agreement:
     if not path.exists():
         partial = path.with_suffix(".partial")
         with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(str(secrets.randbelow(1 << 31)))
+            file.write(str(secrets.randbits(62)))
         os.replace(partial, path)
     run = agreement.config.run.model_copy(update={"seed": int(path.read_text())})
     return replace(agreement, config=agreement.config.model_copy(update={"run": run}))

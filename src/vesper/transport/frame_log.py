@@ -74,13 +74,22 @@ class FrameLog:
             file.seek(place.offset)
             return file.read(place.length)
 
+    @property
+    def has_marks(self) -> bool:
+        """Whether a new part was ever begun."""
+        return self._segment > 0
+
     def mark(self) -> None:
         """Begin a new part; frames before the last mark but the opening are forgotten."""
-        os.fsync(self._file)
+        try:
+            os.fsync(self._file)
+            following = os.open(self._path(self._segment + 1), os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise self._unwritable(error) from None
         os.close(self._file)
         forgotten = self._segment - 1
         self._segment += 1
-        self._file = os.open(self._path(self._segment), os.O_RDWR | os.O_CREAT, 0o600)
+        self._file = following
         self._end = os.lseek(self._file, 0, os.SEEK_END)
         if forgotten > 0:
             self._path(forgotten).unlink(missing_ok=True)

@@ -5,7 +5,7 @@
 Frames are logged before they are sent and before they are acted upon. After a connection was lost
 both ends greet again, and each sends from its log what the other has not got. After a restart the
 session goes through its steps again from its last mark: frames that came before are read from the
-log, frames that were sent before are compared with the log and not sent again.
+log, frames that were sent before are compared with the receipts and not sent again.
 """
 
 import os
@@ -13,7 +13,13 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
-from vesper.errors import LocalProtocolError, PeerError, PeerLostError, RemoteProtocolError
+from vesper.errors import (
+    LocalProtocolError,
+    PeerError,
+    PeerLostError,
+    RemoteProtocolError,
+    VesperError,
+)
 from vesper.transport.channel import Channel
 from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
 from vesper.transport.receipts import Receipts
@@ -54,6 +60,8 @@ class LastingChannel:
         self._directions = directions
         self._name = folder / "session"
         self._session = self._name.read_bytes() if self._name.exists() else NO_SESSION
+        if len(self._session) != len(NO_SESSION):
+            raise VesperError(f"{self._name}: is damaged; restore it, or begin a new run")
         if begins and self._session == NO_SESSION:
             self._keep_name(os.urandom(16))
         self._counts = [0, 0]
@@ -71,6 +79,29 @@ class LastingChannel:
     def counts(self) -> tuple[int, int]:
         """Frames sent and received by the session so far."""
         return self._counts[SENT], self._counts[RECEIVED]
+
+    @property
+    def has_marks(self) -> bool:
+        """Whether the session was marked before: frames from before may be gone."""
+        return self._log.has_marks
+
+    def meet(self) -> None:
+        """Connect now, and find out what the peer has."""
+        if self._channel is None:
+            self._meet()
+
+    def refuse_if_behind(self) -> None:
+        """Refuse what must have happened before: the peer has frames that come after it.
+
+        Raises:
+            VesperError: this side was put back from an older copy.
+        """
+        if self._counts[SENT] < self._peer_has:
+            raise VesperError(
+                f"the peer has {self._peer_has} frames, this side is at {self._counts[SENT]} and "
+                f"would draw noise that was drawn before: it was put back from an older copy. "
+                f"Restore the newest state and ledger, or begin a new run on both sides"
+            )
 
     def go_back_to(self, counts: tuple[int, int]) -> None:
         """Begin from a mark: the session has sent and received so many frames."""
@@ -214,5 +245,11 @@ class LastingChannel:
     def _keep_name(self, session: bytes) -> None:
         self._session = session
         partial = self._name.with_suffix(".partial")
-        partial.write_bytes(session)
-        os.replace(partial, self._name)
+        try:
+            with partial.open("wb") as file:
+                file.write(session)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, self._name)
+        except OSError as error:
+            raise VesperError(f"{self._name}: cannot be written ({error.strerror})") from None

@@ -54,7 +54,7 @@ class StreamChannel:
         self._heard = monotonic()
         self._closed, self._over = threading.Event(), threading.Event()
         self._parts: list[bytes] = []
-        self._size = 0
+        self._waiting_bytes, self._counting = 0, threading.Lock()
         threading.Thread(target=self._stay_alive, daemon=True).start()
 
     def send(self, frame: bytes) -> None:
@@ -91,6 +91,7 @@ class StreamChannel:
                 self._in.put(found)  # every later call learns it too
                 self._abort()
                 raise found
+            self._count(-len(found))
             return found
 
     def close(self) -> None:
@@ -119,14 +120,13 @@ class StreamChannel:
             farewell.is_farewell = True
             self.ended(farewell)
             return
-        self._size += len(chunk) - 1
-        if kind not in (MORE, END) or self._size > LARGEST_FRAME:
+        if kind not in (MORE, END) or self._count(len(chunk) - 1) > LARGEST_FRAME:
             self.ended(RemoteProtocolError(f"{self._peer} sent bytes that are no part of a frame"))
             return
         self._parts.append(chunk[1:])
         if kind == END:
             self._in.put(b"".join(self._parts) if len(self._parts) > 1 else self._parts[0])
-            self._parts, self._size = [], 0
+            self._parts = []
 
     def ended(self, why: Exception) -> None:
         """Take note that nothing more will come."""
@@ -137,6 +137,12 @@ class StreamChannel:
         """Give chunks to send until the channel is closed."""
         while (chunk := self._out.get()) is not None:
             yield chunk
+
+    def _count(self, change: int) -> int:
+        """Bytes that have come and that nobody has taken yet."""
+        with self._counting:
+            self._waiting_bytes += change
+            return self._waiting_bytes
 
     def _stay_alive(self) -> None:
         while not self._closed.wait(self._patience / 4):
