@@ -12,8 +12,10 @@ def test_demo_runs_twice_and_never_removes_what_is_not_its_own(
     for _ in range(2):
         assert terminal.run("demo", "--nodes", 600, "--out", out) == 0
         assert "certified" in terminal.out
-        assert "test ROC-AUC" in terminal.out
-        assert (out / "run-vesper" / "ledger.sqlite").is_file()
+        assert "ROC-AUC" in terminal.out
+        assert "4, claimed" in terminal.out
+        assert (out / "two-parties" / "platform" / "ledger.sqlite").is_file()
+        assert (out / "report.html").is_file()
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "thesis").write_text("years of work")

@@ -67,9 +67,11 @@ def certified(
         return replace(unprotected(releases), poll_noise_std=0.0 if poll_share else None)
     whole = noise_std_for(budget=budget, releases=1)
     poll = None
-    if poll_share:
+    if poll_share and whole < LARGEST_NOISE:
         poll = min(whole / math.sqrt(poll_share) * ROUND_UP, LARGEST_NOISE)
         poll_share = (whole / poll) ** 2  # larger, where that much noise cannot be drawn
+    else:
+        poll_share = 0.0
     noise_stds = tuple(
         whole / math.sqrt(share * (1 - poll_share)) * ROUND_UP
         for share in shares(privacy, releases=releases)

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from vesper.datasets.folders import new_folder
-from vesper.errors import InputError, PeerLostError, VesperError
+from vesper.errors import BudgetError, InputError, PeerError, PeerLostError
 from vesper.graph.holdings import open_data
 from vesper.graph.labels import open_labels
 from vesper.mechanism.door import Door
@@ -265,7 +265,7 @@ def _forgotten_unless_begun(config: PartyConfig) -> Iterator[None]:
         yield
     except PeerLostError:
         raise
-    except VesperError:
+    except (InputError, BudgetError, PeerError):
         if not (_has_trained(config) or _is_charged(config)):
             shutil.rmtree(state / "frames", ignore_errors=True)
             for name in ("session", "receipts.tsv", "checkpoint.npz"):
