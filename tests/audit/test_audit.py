@@ -93,7 +93,7 @@ def test_a_method_that_reads_no_edge_shows_none() -> None:
 
 
 def test_a_network_without_noise_shows_the_edge() -> None:
-    found = run(24, {"method": "gin", "width": 4, "batch_size": 50, "epochs": 1}, claim=0.5)
+    found = run(24, {"method": "gin", "width": 16, "batch_size": 50, "epochs": 1}, claim=0.5)
     assert found.statistic.startswith("linear score")
     assert found.assumes == "nothing"
     assert found.epsilon_lower_bound > 0.5
