@@ -5,42 +5,38 @@ checkpoint.npz  where to go on from        releases/   the data party's, drawn o
 result/         config, result, model      lock        held while the party runs
 """
 
-import fcntl
 import os
 import resource
 import secrets
-import shutil
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 from vesper.datasets.folders import new_folder
-from vesper.errors import BudgetError, InputError, PeerError, PeerLostError
+from vesper.errors import PeerLostError
 from vesper.graph.holdings import open_data
 from vesper.graph.labels import open_labels
 from vesper.mechanism.door import Door
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.vault import Vault
 from vesper.privacy.ledger import Ledger
-from vesper.privacy.ledger_file import open_to_read
 from vesper.progress import Progress, silent
 from vesper.protocol.messages import Farewell
 from vesper.protocol.turns import Role
 from vesper.run.agreement import Agreement, refuse_no_features
 from vesper.run.aligned_file import only_aligned, read_aligned, refuse_unaligned
 from vesper.run.checkpoint import FileCheckpoints
-from vesper.run.contract import approved
 from vesper.run.data_end import data_end
 from vesper.run.doors import open_door
 from vesper.run.label_end import label_end, objective_of
 from vesper.run.link import Link
 from vesper.run.meet import meeting_place, waiting_shown
+from vesper.run.own_state import held, own_state, run_name
 from vesper.run.party_config import PartyConfig
 from vesper.run.result import SECURE, SIMULATED, DataResult, LabelResult, facts_of, write_run
 from vesper.run.serving.kept_run import feature_columns, keep_for_answers, keep_for_questions
-from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
 from vesper.transport.lasting import Connect, LastingChannel
 
 Lost = Callable[[str], None]
@@ -73,7 +69,7 @@ def run_data_party(
     noise = noise or NoiseSource.from_os()
     assert own.ledger is not None
     with (
-        _own_state(config, resume=resume) as state,
+        own_state(config, resume=resume) as state,
         meeting_place(config, waiting=waiting_shown(config, progress)) as connect,
     ):
         data, columns = open_data(own.folder, progress=progress), feature_columns(own.folder)
@@ -95,7 +91,7 @@ def run_data_party(
                     data.graph,
                     ledger,
                     noise,
-                    run=_run_name(channel.session),
+                    run=run_name(channel.session),
                     vault=Vault(state / "releases"),
                     before_drawing=channel.refuse_if_behind,
                 )
@@ -143,7 +139,7 @@ def run_label_party(
     started, own = time.perf_counter(), config.party
     decimals = config.shared.run.task != "classification"
     with (
-        _own_state(config, resume=resume) as state,
+        own_state(config, resume=resume) as state,
         meeting_place(config, waiting=waiting_shown(config, progress)) as connect,
     ):
         labels = open_labels(own.folder, decimals=decimals)
@@ -197,7 +193,7 @@ def stay_for_peer(
         PeerLostError: it has not come within the patience.
     """
     with (
-        _held(config.party.state),
+        held(config.party.state),
         meeting_place(config, waiting=waiting_shown(config, progress)) as connect,
         closing(_channel(config, connect, lost)) as channel,
     ):
@@ -217,83 +213,6 @@ def _channel(config: PartyConfig, connect: Connect, lost: Lost) -> LastingChanne
         waits=config.party.when_lost == "wait",
         lost=lost,
     )
-
-
-@contextmanager
-def _own_state(config: PartyConfig, *, resume: bool) -> Iterator[Path]:
-    """Hold the state folder alone; refuse to begin over a run, or to go on without one."""
-    state = config.party.state
-    approved(state, config.shared)
-    with _held(state):
-        if (state / "result").exists():
-            raise InputError(f"{state}: this run is finished; its result is in {state / 'result'}")
-        begun = (state / "session").exists()
-        if begun and not resume:
-            raise InputError(
-                f"{state}: a run has begun here; go on with --resume, or name a new state folder"
-            )
-        if resume and not begun:
-            raise InputError(f"{state}: there is no run to go on with; start without --resume")
-        with _forgotten_unless_begun(config):
-            yield state
-
-
-@contextmanager
-def _held(state: Path) -> Iterator[None]:
-    """Be the only process that runs this party."""
-    try:
-        lock = (state / "lock").open("w")
-    except OSError as error:
-        raise InputError(f"{state}: cannot be written ({error.strerror})") from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"{state}: another process is running this party already") from None
-        yield
-
-
-@contextmanager
-def _forgotten_unless_begun(config: PartyConfig) -> Iterator[None]:
-    """Leave no session behind that ended before anything was trained, released or charged.
-
-    Contracts that differ, a roster with strangers, a budget that does not suffice: once that is
-    set right both sides begin anew. A lost peer is another matter, it may come back.
-    """
-    state = config.party.state
-    try:
-        yield
-    except PeerLostError:
-        raise
-    except (InputError, BudgetError, PeerError):
-        if not (_has_trained(config) or _is_charged(config)):
-            shutil.rmtree(state / "frames", ignore_errors=True)
-            for name in ("session", "receipts.tsv", "checkpoint.npz"):
-                (state / name).unlink(missing_ok=True)
-        raise
-
-
-def _has_trained(config: PartyConfig) -> bool:
-    """Whether the label party has received more than a hello, or the data party sent more."""
-    log = FrameLog(config.party.state / "frames")
-    try:
-        return log.count(SENT if config.party.role == "data" else RECEIVED) > 1
-    finally:
-        log.close()
-
-
-def _is_charged(config: PartyConfig) -> bool:
-    """Whether the ledger was charged for this session."""
-    path, name = config.party.ledger, config.party.state / "session"
-    if path is None or not path.exists() or not name.exists():
-        return False
-    run = _run_name(name.read_bytes().hex())
-    with closing(open_to_read(path)) as ledger:
-        return any(entry.run == run and entry.cost > 0 for entry in ledger.entries())
-
-
-def _run_name(session: str) -> str:
-    return f"session {session}"
 
 
 def _with_secret_seed(agreement: Agreement, path: Path) -> Agreement:

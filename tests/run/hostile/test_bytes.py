@@ -3,7 +3,6 @@
 import random
 from collections.abc import Sequence
 from contextlib import closing
-from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,19 +25,7 @@ if TYPE_CHECKING:
     from tests.run.hostile.conftest import Recorded
 
 
-NODES, EPOCHS, STEPS, PATIENCE = 60, 3, 2, 1
-SETTINGS = {
-    "epochs": EPOCHS,
-    "patience": PATIENCE,
-    "batch_size": 10,
-    "hops": 1,
-    "width": 4,
-    "seed": 5,
-}
 LARGE = 1_000_000
-BOUND = 20_000_000
-"""Bytes that a frame of a few megabytes may make an end take."""
-NUMBERS = count()
 
 
 # The record itself.

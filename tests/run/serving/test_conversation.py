@@ -157,9 +157,9 @@ def test_after_a_bad_peer_the_next_is_heard(
 
 
 def test_one_process_at_a_time_and_a_state_must_be_there(finished: "Finished") -> None:
-    from vesper.run.serving.conversation import _alone
+    from vesper.run.own_state import held
 
-    with _alone(finished.data.party.state):
+    with held(finished.data.party.state):
         failed: list[BaseException] = []
 
         def second() -> None:
@@ -172,5 +172,5 @@ def test_one_process_at_a_time_and_a_state_must_be_there(finished: "Finished") -
         thread.start()
         thread.join()
     assert "another process" in str(failed[0])
-    with pytest.raises(InputError, match="finished run"), _alone(finished.root / "none"):
+    with pytest.raises(InputError, match="cannot be written"), held(finished.root / "none"):
         pass

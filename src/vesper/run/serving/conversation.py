@@ -1,8 +1,6 @@
 """The data party answers the label party: one conversation after the other, until it is stopped."""
 
-import fcntl
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from vesper.errors import InputError, PeerError, PeerLostError, RemoteProtocolError
@@ -14,6 +12,7 @@ from vesper.protocol.turns import Role
 from vesper.run.link import Link
 from vesper.run.meet import meeting_place
 from vesper.run.opening import refuse_other
+from vesper.run.own_state import held
 from vesper.run.party_config import PartyConfig
 from vesper.run.serving.answering import Answerer, open_answerer
 
@@ -64,7 +63,7 @@ def answer_queries(
     """
     peer = config.party.peer
     with (
-        _alone(config.party.state),
+        held(config.party.state),
         meeting_place(config) as connect,  # an idle peer is nothing to be told of
         open_answerer(config, snapshot=snapshot, noise=noise, progress=progress) as answerer,
     ):
@@ -91,18 +90,3 @@ def _in_words(query: Query, reply: Answer | Refusal) -> str:
         return f"refused {len(query.ids)} nodes: {reply.reason} ({spent})"
     unknown = f", {len(reply.unknown)} unknown" if reply.unknown else ""
     return f"answered about {len(query.ids) - len(reply.unknown)} nodes{unknown} ({spent})"
-
-
-@contextmanager
-def _alone(state: Path) -> Iterator[None]:
-    """Hold the state folder: one process of this party at a time."""
-    try:
-        lock = (state / "lock").open("w")
-    except OSError as error:
-        raise InputError(f"{state}: expected a finished run there ({error.strerror})") from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"{state}: another process is running this party already") from None
-        yield
