@@ -36,7 +36,7 @@ from vesper.transport.channel import Channel
 from vesper.transport.lasting import LastingChannel
 from vesper.transport.memory import MemoryChannel, MemoryMeeting
 
-CLASSES, NODES = 3, 90
+CLASSES, NODES, PATIENCE = 3, 90, 60.0
 
 
 class Stopping:
@@ -85,7 +85,7 @@ def both_ends(
     stop_after: int,
 ) -> tuple[nn.Module, nn.Module] | None:
     """Run, or go on with, a session until the data party is stopped; None when it was."""
-    meeting = MemoryMeeting(patience=60)
+    meeting = MemoryMeeting(patience=PATIENCE)
 
     def channel(role: str, frames: int) -> LastingChannel:
         (state / role).mkdir(parents=True, exist_ok=True)
@@ -110,26 +110,30 @@ def both_ends(
                 outcome = label_end(config, labels, link, checkpoints=checkpoints)
             except PeerLostError:
                 return None
+            lasting.finish(patience=PATIENCE)
+            lasting.linger()  # the data party may have been stopped before it had our farewell
             return outcome.label_side.module
 
-    with ThreadPoolExecutor(1) as pool, closing(channel("data", stop_after)) as lasting:
-        answering = pool.submit(label_side)
+    def data_side() -> nn.Module | None:
         noise = NoiseSource.for_simulation(config.run.seed)
         vault = Vault(state / "releases")
         prepare = partial(
             open_door, graph=data.graph, ledger=ledger, noise=noise, run="session", vault=vault
         )
-        link = Link(Role.DATA, lasting)
-        checkpoints = FileCheckpoints(state / "data" / "checkpoint.npz", lasting)
-        try:
-            outcome = data_end(config, data, link, prepare=prepare, checkpoints=checkpoints)
-            link.expect(Farewell)
-        except KeyboardInterrupt:
-            answering.result()
-            return None
-        theirs = answering.result()
-        assert theirs is not None
-        return outcome.data_side.module, theirs
+        with closing(channel("data", stop_after)) as lasting:
+            link = Link(Role.DATA, lasting)
+            checkpoints = FileCheckpoints(state / "data" / "checkpoint.npz", lasting)
+            try:
+                outcome = data_end(config, data, link, prepare=prepare, checkpoints=checkpoints)
+                link.expect(Farewell)
+            except KeyboardInterrupt:
+                return None
+            return outcome.data_side.module
+
+    with ThreadPoolExecutor(1) as pool:
+        answering = pool.submit(label_side)
+        ours, theirs = data_side(), answering.result()
+    return None if ours is None or theirs is None else (ours, theirs)
 
 
 def charges(ledger: Ledger) -> int:
