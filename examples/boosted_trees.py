@@ -16,7 +16,7 @@ from sklearn.metrics import roc_auc_score
 import vesper
 from vesper.datasets.finance import simulate_finance
 from vesper.privacy.statement import verify_file
-from vesper.run.hand_off import hand_off
+from vesper.run.hand_off.write import hand_off
 
 
 def release_at_the_data_party(folder: Path) -> Path:

@@ -83,7 +83,7 @@ def institutions(tmp_path: Path) -> Institutions:
 
     from vesper.run.identity.authority import make_authority, sign
     from vesper.run.identity.request import make_request
-    from vesper.run.init_file import write_init_file
+    from vesper.run.setup.init_file import write_init_file
 
     both = Institutions(tmp_path / "institutions")
     (both.data / "data").mkdir(parents=True)

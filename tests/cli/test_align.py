@@ -14,9 +14,9 @@ import pytest
 from vesper.errors import InputError
 from vesper.graph.holdings import open_data
 from vesper.graph.labels import open_labels
-from vesper.run.align import Alignment, align_data, align_labels
-from vesper.run.meet import meeting
-from vesper.run.party_config import load_party_config
+from vesper.run.alignment.align import Alignment, align_data, align_labels
+from vesper.run.network.meet import meeting
+from vesper.run.setup.party_config import load_party_config
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Terminal

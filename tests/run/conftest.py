@@ -21,9 +21,9 @@ from vesper.mechanism.door import Door
 from vesper.mechanism.perturbed_graph import Perturbation
 from vesper.privacy.ledger import Ledger
 from vesper.run.agreement import agree
-from vesper.run.contract import approve
 from vesper.run.pair import train
-from vesper.run.party_config import load_party_config
+from vesper.run.setup.contract import approve
+from vesper.run.setup.party_config import load_party_config
 from vesper.transport.receipts import first_difference
 
 Role = Literal["data", "label"]

@@ -19,8 +19,8 @@ import numba
 import torch
 
 from vesper.errors import VesperError
-from vesper.run.party_config import load_party_config
-from vesper.run.party_run import run_data_party, run_label_party
+from vesper.run.network.party_run import run_data_party, run_label_party
+from vesper.run.setup.party_config import load_party_config
 
 
 def say(text: str) -> None:

@@ -25,12 +25,12 @@ from vesper.privacy.ledger import Ledger
 from vesper.protocol.messages import Farewell
 from vesper.protocol.turns import Role
 from vesper.run.agreement import agree
-from vesper.run.checkpoint import FileCheckpoints
 from vesper.run.config import load_config
-from vesper.run.data_end import data_end
 from vesper.run.doors import open_door
-from vesper.run.label_end import label_end
-from vesper.run.link import Link
+from vesper.run.ends.checkpoint import FileCheckpoints
+from vesper.run.ends.data_end import data_end
+from vesper.run.ends.label_end import label_end
+from vesper.run.ends.link import Link
 from vesper.run.pair import train
 from vesper.transport.channel import Channel
 from vesper.transport.lasting import LastingChannel

@@ -21,11 +21,11 @@ def align(
     """Prove that both parties hold the same labelled ids; start it on both sides."""
     from vesper.graph.holdings import open_data
     from vesper.graph.labels import open_labels
-    from vesper.run.align import align_data, align_labels
-    from vesper.run.aligned_file import write_aligned
-    from vesper.run.meet import meeting
-    from vesper.run.party_config import load_party_config
-    from vesper.run.private_intersection import refuse_without_library
+    from vesper.run.alignment.align import align_data, align_labels
+    from vesper.run.alignment.aligned_file import write_aligned
+    from vesper.run.alignment.private_intersection import refuse_without_library
+    from vesper.run.network.meet import meeting
+    from vesper.run.setup.party_config import load_party_config
 
     settings = load_party_config(config)
     party = settings.party

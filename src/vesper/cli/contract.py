@@ -15,9 +15,9 @@ def contract(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show the settings that both parties share, and approve them."""
-    from vesper.run.contract import approval_path, canonical, changed_since_approval
-    from vesper.run.contract import approve as write_approval
-    from vesper.run.party_config import load_party_config
+    from vesper.run.setup.contract import approval_path, canonical, changed_since_approval
+    from vesper.run.setup.contract import approve as write_approval
+    from vesper.run.setup.party_config import load_party_config
 
     settings = load_party_config(config)
     shared, state = settings.shared, settings.party.state

@@ -12,7 +12,7 @@ from vesper.cli.sides import watched
 from vesper.errors import InputError
 
 if TYPE_CHECKING:
-    from vesper.run.rehearsal import Stage
+    from vesper.run.network.rehearsal import Stage
 
 MARK = ".made-by-vesper-demo"
 METHODS = {
@@ -67,7 +67,7 @@ def _two_parties(epsilon: float, out: Path) -> dict[str, Any]:
     """The certified plan, as two processes that know each other by certificate."""
     import json
 
-    from vesper.run.rehearsal import DATA, LABEL, both_running, set_up
+    from vesper.run.network.rehearsal import DATA, LABEL, both_running, set_up
 
     stage = set_up(out / "two-parties", out / "finance", {"privacy": {"epsilon": epsilon}})
     with both_running(stage) as said:
@@ -107,7 +107,7 @@ def _row(method: str, result: dict[str, Any]) -> list[str]:
 def _page(out: Path) -> Path:
     from vesper.report.contents import contents_of_run
     from vesper.report.page import write_report
-    from vesper.run.rehearsal import LABEL, Stage
+    from vesper.run.network.rehearsal import LABEL, Stage
 
     _say("6/6 writing the report")
     stage = Stage(out / "two-parties")

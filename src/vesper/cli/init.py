@@ -21,7 +21,7 @@ def init(
     out: Annotated[Path, typer.Option(help="New TOML file.")],
 ) -> None:
     """Write a party's settings with an explanation of each, to be filled in."""
-    from vesper.run.init_file import write_init_file
+    from vesper.run.setup.init_file import write_init_file
 
     write_init_file(out, role.value)
     say(f"{out}: fill in [party] and [tls]; [privacy] and [run] must be equal at both parties")

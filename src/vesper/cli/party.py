@@ -10,7 +10,7 @@ from vesper.cli.show import print_json, print_table, say, shown_progress
 from vesper.cli.stopping import until_stopped
 
 if TYPE_CHECKING:
-    from vesper.run.party_config import PartyConfig
+    from vesper.run.setup.party_config import PartyConfig
 
 app = typer.Typer(
     help="Run one side of a contract with the other party, over the network.",
@@ -40,7 +40,7 @@ def data(
 ) -> None:
     """Run the data party until the contract is fulfilled; with --answer, until it is stopped."""
     from vesper.errors import InputError
-    from vesper.run.party_run import run_data_party
+    from vesper.run.network.party_run import run_data_party
 
     settings = settings_of(config, "data")
     if answer:
@@ -81,7 +81,7 @@ def data(
 @app.command("label")
 def label(config: ConfigOption, resume: ResumeOption = False, as_json: JsonOption = False) -> None:
     """Run the label party until the contract is fulfilled."""
-    from vesper.run.party_run import run_label_party
+    from vesper.run.network.party_run import run_label_party
 
     settings = settings_of(config, "label")
     if resume and _stayed(settings):
@@ -146,7 +146,7 @@ def _answer(settings: "PartyConfig", snapshot: Path | None) -> None:
 def settings_of(path: Path, role: str) -> "PartyConfig":
     """Read a party's file; refuse the other party's."""
     from vesper.errors import InputError
-    from vesper.run.party_config import load_party_config
+    from vesper.run.setup.party_config import load_party_config
 
     settings = load_party_config(path)
     if settings.party.role != role:
@@ -159,7 +159,7 @@ def settings_of(path: Path, role: str) -> "PartyConfig":
 
 def _stayed(settings: "PartyConfig") -> bool:
     """A run that is finished here may not be at the peer's: stay until it is, or has not come."""
-    from vesper.run.party_run import is_finished, stay_for_peer
+    from vesper.run.network.party_run import is_finished, stay_for_peer
 
     if not is_finished(settings):
         return False

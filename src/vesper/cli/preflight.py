@@ -20,8 +20,8 @@ def preflight(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Check files, budget, certificate, contract and the way to the peer; nothing is spent."""
-    from vesper.run.party_config import load_party_config
-    from vesper.run.preflight import Preflight
+    from vesper.run.setup.party_config import load_party_config
+    from vesper.run.setup.preflight import Preflight
 
     settings = load_party_config(config)
     checks = []

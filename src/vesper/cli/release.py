@@ -37,7 +37,7 @@ def release(
 ) -> None:
     """Write the data party's certified released features, for any learner."""
     from vesper.run.config import load_config
-    from vesper.run.hand_off import hand_off
+    from vesper.run.hand_off.write import hand_off
 
     overrides = settings_given(set_, epsilon=epsilon, delta=delta, seed=seed)
     settings = load_config(config, overrides)

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from vesper.errors import InputError
 from vesper.method.settings import Config, PrivacySettings, RunSettings
 from vesper.run.preset import find_preset
-from vesper.run.settings_file import Tables, explain, keys_of, nearest, read_tables
+from vesper.run.setup.settings_file import Tables, explain, keys_of, nearest, read_tables
 
 KEYS = keys_of(privacy=PrivacySettings, run=RunSettings)
 

@@ -21,9 +21,9 @@ from vesper.progress import Progress, silent
 from vesper.protocol.messages import Farewell
 from vesper.protocol.turns import Role
 from vesper.run.agreement import Agreement
-from vesper.run.data_end import data_end
-from vesper.run.label_end import LabelOutcome, label_end, note_of
-from vesper.run.link import Link
+from vesper.run.ends.data_end import data_end
+from vesper.run.ends.label_end import LabelOutcome, label_end, note_of
+from vesper.run.ends.link import Link
 from vesper.transport.memory import memory_pair
 
 

@@ -20,9 +20,9 @@ from vesper.party.label_party import LabelParty
 from vesper.party.memory import Arrays, below
 from vesper.progress import Progress, silent
 from vesper.protocol.messages import Embeddings, Finished, Purpose, Received, Verdict
-from vesper.run.checkpoint import START, Checkpoints, NoCheckpoints, Position
-from vesper.run.link import Link
-from vesper.run.remote import RemoteDataParty, RemoteLabelParty
+from vesper.run.ends.checkpoint import START, Checkpoints, NoCheckpoints, Position
+from vesper.run.ends.link import Link
+from vesper.run.ends.remote import RemoteDataParty, RemoteLabelParty
 
 EVALUATION_ROWS = 8192
 NOWHERE = NoCheckpoints()

@@ -28,10 +28,10 @@ from vesper.protocol.messages import (
 )
 from vesper.protocol.turns import Role
 from vesper.run.config import load_config
-from vesper.run.data_end import data_end
 from vesper.run.doors import open_door
-from vesper.run.label_end import label_end
-from vesper.run.link import Link
+from vesper.run.ends.data_end import data_end
+from vesper.run.ends.label_end import label_end
+from vesper.run.ends.link import Link
 from vesper.transport.channel import Channel
 from vesper.transport.memory import memory_pair
 

@@ -17,8 +17,8 @@ from vesper.protocol.messages import (
     Verdict,
 )
 from vesper.protocol.turns import Role
-from vesper.run.label_end import label_end
-from vesper.run.link import Link
+from vesper.run.ends.label_end import label_end
+from vesper.run.ends.link import Link
 from vesper.transport.memory import memory_pair
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from vesper.protocol.messages import (
 )
 from vesper.protocol.rounding import Rounding, Wire
 from vesper.run.config import load_config
-from vesper.run.contract import canonical
-from vesper.run.opening import PROTOCOL_VERSION
+from vesper.run.ends.opening import PROTOCOL_VERSION
+from vesper.run.setup.contract import canonical
 
 if TYPE_CHECKING:
     from tests.run.hostile.conftest import Ended, Recorded

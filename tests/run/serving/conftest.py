@@ -21,16 +21,16 @@ from vesper.errors import PeerError, PeerLostError
 from vesper.mechanism.noise import NoiseSource
 from vesper.protocol.asking_turns import ASKING
 from vesper.protocol.turns import Role
-from vesper.run import party_run
-from vesper.run.contract import approve
-from vesper.run.link import Link
-from vesper.run.party_config import PartyConfig, load_party_config
+from vesper.run.ends.link import Link
+from vesper.run.network import party_run
 from vesper.run.serving.answer_cache import AnswerCache
 from vesper.run.serving.answering import open_answerer
 from vesper.run.serving.asking import Asker
 from vesper.run.serving.conversation import converse
 from vesper.run.serving.kept_run import read_asking
 from vesper.run.serving.predictor import Predictor
+from vesper.run.setup.contract import approve
+from vesper.run.setup.party_config import PartyConfig, load_party_config
 from vesper.transport.channel import Channel
 from vesper.transport.memory import MemoryChannel, memory_pair
 

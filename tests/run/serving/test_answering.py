@@ -27,7 +27,7 @@ from vesper.protocol.codec import encode
 from vesper.protocol.digest import digest_of_ids
 from vesper.protocol.messages import Answer, Query, Refusal
 from vesper.run.config import load_config
-from vesper.run.hand_off import hand_off
+from vesper.run.hand_off.write import hand_off
 from vesper.run.serving.answering import LONGEST_ID, MOST_IDS, open_answerer
 from vesper.run.serving.kept_run import read_asking
 

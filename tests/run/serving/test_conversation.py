@@ -23,8 +23,8 @@ from vesper.protocol.messages import (
     Query,
 )
 from vesper.protocol.turns import Role
-from vesper.run.link import Link
-from vesper.run.opening import PROTOCOL_VERSION
+from vesper.run.ends.link import Link
+from vesper.run.ends.opening import PROTOCOL_VERSION
 from vesper.run.serving import conversation
 from vesper.run.serving.answering import Answerer, open_answerer
 from vesper.run.serving.conversation import answer_queries, converse
@@ -157,7 +157,7 @@ def test_after_a_bad_peer_the_next_is_heard(
 
 
 def test_one_process_at_a_time_and_a_state_must_be_there(finished: "Finished") -> None:
-    from vesper.run.own_state import held
+    from vesper.run.network.own_state import held
 
     with held(finished.data.party.state):
         failed: list[BaseException] = []

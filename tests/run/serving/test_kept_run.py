@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vesper.errors import InputError
-from vesper.run.contract import approve
-from vesper.run.party_config import PartyConfig, load_party_config
 from vesper.run.serving.kept_run import ANSWERING, ASKING, read_answering, read_asking
+from vesper.run.setup.contract import approve
+from vesper.run.setup.party_config import PartyConfig, load_party_config
 
 if TYPE_CHECKING:
     from tests.run.serving.conftest import Finished, Train

@@ -21,8 +21,8 @@ from vesper.protocol.messages import (
     Refusal,
 )
 from vesper.protocol.turns import Role
-from vesper.run.link import Link
-from vesper.run.opening import PROTOCOL_VERSION
+from vesper.run.ends.link import Link
+from vesper.run.ends.opening import PROTOCOL_VERSION
 from vesper.run.serving.answer_cache import AnswerCache
 from vesper.run.serving.asking import Asker
 from vesper.run.serving.kept_run import AskingRun, read_asking

@@ -19,8 +19,7 @@ from vesper.privacy.ledger_file import open_to_read
 from vesper.progress import Progress, silent
 from vesper.protocol.digest import digest_of_ids
 from vesper.protocol.messages import Answer, AnswererHello, Query, Refusal
-from vesper.run.opening import PROTOCOL_VERSION
-from vesper.run.party_config import PartyConfig
+from vesper.run.ends.opening import PROTOCOL_VERSION
 from vesper.run.serving.kept_run import AnsweringRun, read_answering
 from vesper.run.serving.subject import (
     Subject,
@@ -30,6 +29,7 @@ from vesper.run.serving.subject import (
     snapshot_subject,
     trained_subject,
 )
+from vesper.run.setup.party_config import PartyConfig
 
 MOST_IDS = 8192
 """In one query."""

@@ -23,8 +23,8 @@ from vesper.protocol.messages import (
     Refusal,
 )
 from vesper.protocol.turns import Role
-from vesper.run.link import Link
-from vesper.run.opening import PROTOCOL_VERSION, refuse_other
+from vesper.run.ends.link import Link
+from vesper.run.ends.opening import PROTOCOL_VERSION, refuse_other
 from vesper.run.serving.kept_run import AskingRun
 from vesper.transport.channel import Channel
 from vesper.transport.lasting import Connect

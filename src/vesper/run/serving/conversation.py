@@ -9,12 +9,12 @@ from vesper.progress import Progress, silent
 from vesper.protocol.asking_turns import ASKING
 from vesper.protocol.messages import Answer, AskerHello, Query, Refusal
 from vesper.protocol.turns import Role
-from vesper.run.link import Link
-from vesper.run.meet import meeting_place
-from vesper.run.opening import refuse_other
-from vesper.run.own_state import held
-from vesper.run.party_config import PartyConfig
+from vesper.run.ends.link import Link
+from vesper.run.ends.opening import refuse_other
+from vesper.run.network.meet import meeting_place
+from vesper.run.network.own_state import held
 from vesper.run.serving.answering import Answerer, open_answerer
+from vesper.run.setup.party_config import PartyConfig
 
 Said = Callable[[str], None]
 """Is told what happens, line by line."""

@@ -26,9 +26,9 @@ from vesper.model.calibration import Calibration
 from vesper.party.answering_party import arrays_of_trained
 from vesper.party.memory import Arrays
 from vesper.protocol.messages import Roster
-from vesper.run.contract import approved, canonical
-from vesper.run.data_end import DataOutcome
-from vesper.run.party_config import PartyConfig
+from vesper.run.ends.data_end import DataOutcome
+from vesper.run.setup.contract import approved, canonical
+from vesper.run.setup.party_config import PartyConfig
 
 ANSWERING, ASKING = "answering.npz", "asking.json"
 ROWS = 1 << 16

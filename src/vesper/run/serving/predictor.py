@@ -18,11 +18,11 @@ from vesper.method.registry import find_method
 from vesper.party.memory import weights_of
 from vesper.progress import Progress, silent
 from vesper.protocol.messages import Refusal, Reply
-from vesper.run.meet import meeting_place, waiting_shown
-from vesper.run.party_config import PartyConfig
+from vesper.run.network.meet import meeting_place, waiting_shown
 from vesper.run.serving.answer_cache import AnswerCache, Embedding
 from vesper.run.serving.asking import Asker
 from vesper.run.serving.kept_run import AskingRun, read_asking
+from vesper.run.setup.party_config import PartyConfig
 
 BLOCK = 4096
 """Ids in one query."""

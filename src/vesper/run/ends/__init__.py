@@ -1,0 +1,1 @@
+"""The two ends of a session: what each says, hears, checks and keeps."""

@@ -1,0 +1,119 @@
+"""Each party as the other one sees it: messages out, messages in, and what may be in them.
+
+| of the peer | is refused when |
+| --- | --- |
+| step | another one is due |
+| purpose of embeddings | the other one is due |
+| verdict | there is nothing to judge yet, or it goes against the patience agreed |
+
+Turns are the turn table's matter, shapes and roots are the parties'.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from vesper.errors import RemoteProtocolError
+from vesper.party.memory import Arrays
+from vesper.protocol.messages import Embeddings, Gradients, Purpose, Received, Verdict
+from vesper.run.ends.link import Link
+
+
+class RemoteLabelParty:
+    """The label party, at the data party.
+
+    Args:
+        link: to it.
+        patience: epochs without a better metric before it may, and must, end a stage.
+    """
+
+    def __init__(self, link: Link, *, patience: int) -> None:
+        self._link, self._patience, self._waited = link, patience, 0
+
+    def begin_stage(self) -> None:
+        """Wait for a better metric from the beginning."""
+        self._waited = 0
+
+    def remember(self) -> Arrays:
+        """What `recall` needs, between two epochs."""
+        return {"peer/waited": np.array(self._waited)}
+
+    def recall(self, arrays: Arrays) -> None:
+        """Go on as if nothing had happened since `remember`."""
+        self._waited = int(arrays["peer/waited"])
+
+    def learn(self, embeddings: Embeddings) -> Gradients:
+        """Send embeddings, wait for their gradients."""
+        self._link.send(embeddings)
+        gradients = self._link.expect(Gradients)
+        _refuse_other_step(gradients.step, embeddings.step)
+        return gradients
+
+    def judge(self, validation: Iterable[Embeddings]) -> Verdict:
+        """Send all embeddings of validation nodes, block by block; give the verdict."""
+        *early, verdict = [self._shown(embeddings) for embeddings in validation]
+        _refuse_verdicts(early)
+        if verdict is Verdict.BEST:
+            self._waited = 0
+            return verdict
+        self._waited += 1
+        due = Verdict.STOP if self._waited >= self._patience else Verdict.GO_ON
+        if verdict is not due:
+            raise RemoteProtocolError(
+                f"the peer's verdict is {verdict.name} after {self._waited} epochs without a "
+                f"better metric, expected {due.name} with a patience of {self._patience}"
+            )
+        return verdict
+
+    def measure(self, held_out: Iterable[Embeddings]) -> None:
+        """Send embeddings that are measured and not judged."""
+        _refuse_verdicts([self._shown(embeddings) for embeddings in held_out])
+
+    def _shown(self, embeddings: Embeddings) -> Verdict:
+        self._link.send(embeddings)
+        received = self._link.expect(Received)
+        _refuse_other_step(received.step, embeddings.step)
+        return received.verdict
+
+
+class RemoteDataParty:
+    """The data party, at the label party.
+
+    Args:
+        link: to it.
+    """
+
+    def __init__(self, link: Link) -> None:
+        self._link, self._step = link, 0
+
+    def remember(self) -> Arrays:
+        """What `recall` needs, between two epochs."""
+        return {"peer/step": np.array(self._step)}
+
+    def recall(self, arrays: Arrays) -> None:
+        """Go on as if nothing had happened since `remember`."""
+        self._step = int(arrays["peer/step"])
+
+    def release(self, purpose: Purpose) -> Embeddings:
+        """Wait for the next embeddings."""
+        embeddings = self._link.expect(Embeddings)
+        self._step += 1
+        _refuse_other_step(embeddings.step, self._step)
+        if embeddings.purpose is not purpose:
+            raise RemoteProtocolError(
+                f"step {self._step}: expected embeddings to {purpose.name}, the peer sent some to "
+                f"{embeddings.purpose.name}"
+            )
+        return embeddings
+
+
+def _refuse_other_step(found: int, due: int) -> None:
+    if found != due:
+        raise RemoteProtocolError(f"the peer speaks of step {found}, expected step {due}")
+
+
+def _refuse_verdicts(verdicts: list[Verdict]) -> None:
+    """Refuse a verdict where there is nothing to judge."""
+    for verdict in verdicts:
+        if verdict is not Verdict.GO_ON:
+            raise RemoteProtocolError(f"the peer's verdict is {verdict.name} before its time")

@@ -1,0 +1,1 @@
+"""Released features as a file, with a signed statement of what they cost."""

@@ -1,0 +1,91 @@
+"""The state folder of a party: held by one process; a run begins in it, or goes on, or is over."""
+
+import fcntl
+import shutil
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from vesper.errors import BudgetError, InputError, PeerError, PeerLostError
+from vesper.privacy.ledger_file import open_to_read
+from vesper.run.setup.contract import approved
+from vesper.run.setup.party_config import PartyConfig
+from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
+
+
+@contextmanager
+def own_state(config: PartyConfig, *, resume: bool) -> Iterator[Path]:
+    """Hold the state folder alone; refuse to begin over a run, or to go on without one."""
+    state = config.party.state
+    approved(state, config.shared)
+    with held(state):
+        if (state / "result").exists():
+            raise InputError(f"{state}: this run is finished; its result is in {state / 'result'}")
+        begun = (state / "session").exists()
+        if begun and not resume:
+            raise InputError(
+                f"{state}: a run has begun here; go on with --resume, or name a new state folder"
+            )
+        if resume and not begun:
+            raise InputError(f"{state}: there is no run to go on with; start without --resume")
+        with _forgotten_unless_begun(config):
+            yield state
+
+
+@contextmanager
+def held(state: Path) -> Iterator[None]:
+    """Be the only process that runs this party."""
+    try:
+        lock = (state / "lock").open("w")
+    except OSError as error:
+        raise InputError(f"{state}: cannot be written ({error.strerror})") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"{state}: another process is running this party already") from None
+        yield
+
+
+@contextmanager
+def _forgotten_unless_begun(config: PartyConfig) -> Iterator[None]:
+    """Leave no session behind that ended before anything was trained, released or charged.
+
+    Contracts that differ, a roster with strangers, a budget that does not suffice: once that is
+    set right both sides begin anew. A lost peer is another matter, it may come back.
+    """
+    state = config.party.state
+    try:
+        yield
+    except PeerLostError:
+        raise
+    except (InputError, BudgetError, PeerError):
+        if not (_has_trained(config) or _is_charged(config)):
+            shutil.rmtree(state / "frames", ignore_errors=True)
+            for name in ("session", "receipts.tsv", "checkpoint.npz"):
+                (state / name).unlink(missing_ok=True)
+        raise
+
+
+def _has_trained(config: PartyConfig) -> bool:
+    """Whether the label party has received more than a hello, or the data party sent more."""
+    log = FrameLog(config.party.state / "frames")
+    try:
+        return log.count(SENT if config.party.role == "data" else RECEIVED) > 1
+    finally:
+        log.close()
+
+
+def _is_charged(config: PartyConfig) -> bool:
+    """Whether the ledger was charged for this session."""
+    path, name = config.party.ledger, config.party.state / "session"
+    if path is None or not path.exists() or not name.exists():
+        return False
+    run = run_name(name.read_bytes().hex())
+    with closing(open_to_read(path)) as ledger:
+        return any(entry.run == run and entry.cost > 0 for entry in ledger.entries())
+
+
+def run_name(session: str) -> str:
+    """What the ledger calls the run of a session."""
+    return f"session {session}"

@@ -1,0 +1,1 @@
+"""What two institutions do before a run: settings, contract, checks."""
