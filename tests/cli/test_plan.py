@@ -5,6 +5,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from vesper.method.method import Sizes
+from vesper.method.registry import METHODS
+from vesper.run.config import load_config
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Terminal
 
@@ -17,6 +21,17 @@ def test_both_ways(terminal: "Terminal") -> None:
     noise = facts["certified"]["noise_std"]
     assert terminal.run("plan", "--noise-std", noise, "--delta", "1e-6", "--hops", 2, "--json") == 0
     assert json.loads(terminal.out)["certified"] == facts["certified"]
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_the_noise_is_the_one_that_training_will_use(epsilon: float, terminal: "Terminal") -> None:
+    assert terminal.run("plan", "--epsilon", epsilon, "--hops", 2, "--json") == 0
+    planned = json.loads(terminal.out)["certified"]
+    config = load_config(None, {"epsilon": epsilon, "delta": 1e-6, "hops": 2})
+    sizes = Sizes(num_nodes=9, num_train=5, num_features=3, num_classes=2)
+    promise = METHODS["vesper"].promise(config, sizes)
+    assert promise.noise_stds == pytest.approx([planned["noise_std"]] * 2, rel=1e-12)
+    assert promise.poll_noise_std == pytest.approx(planned["poll_noise_std"], rel=1e-12)
 
 
 @pytest.mark.parametrize("columns", [80, 120])

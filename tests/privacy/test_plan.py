@@ -48,6 +48,25 @@ def test_a_histogram_is_paid_from_the_same_budget(epsilon: float) -> None:
     assert plan.certified.mu == pytest.approx(math.sqrt(2 * spent), rel=1e-9)
 
 
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 4.0, 32.0])
+def test_a_poll_is_paid_from_the_same_budget(epsilon: float) -> None:
+    without = make_plan(epsilon=epsilon, delta=1e-6, hops=3)
+    plan = make_plan(epsilon=epsilon, delta=1e-6, hops=3, poll_share=0.01)
+    assert without.certified.poll_noise_std is None
+    poll, noise_std = plan.certified.poll_noise_std, plan.certified.noise_std
+    assert poll is not None
+    assert noise_std > without.certified.noise_std
+    assert 0.999 * epsilon <= plan.certified.epsilon <= epsilon
+    back = make_plan(noise_std=noise_std, delta=1e-6, hops=3, poll_share=0.01)
+    assert back.certified == plan.certified
+    # what the ledger does with it
+    ledger = Balance("graph", num_nodes=3, budget=Budget(epsilon=epsilon, delta=1e-6))
+    ledger.book(entry_of(GaussianRelease(noise_std=poll), sequence=1))
+    assert ledger.fits(GaussianRelease(noise_std=noise_std)) == 3
+    assert ledger.fits(GaussianRelease(noise_std=noise_std * 0.999)) == 2
+    assert next(p.releases for p in plan.phases if p.name == "training") == 4
+
+
 def test_phases_are_what_a_user_does() -> None:
     plan = make_plan(epsilon=1.0, delta=1e-6, hops=3, degrees_epsilon=0.1, sizes=PRODUCTS)
     assert [(phase.name, phase.releases) for phase in plan.phases] == [

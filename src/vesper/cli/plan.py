@@ -16,6 +16,9 @@ def plan(
     delta: Annotated[float, typer.Option(help="A public constant.")] = 1e-6,
     hops: Annotated[int, typer.Option(min=1, help="Hops of message passing.")] = 2,
     refreshes: Annotated[int, typer.Option(min=1, help="Times each hop is released.")] = 1,
+    poll: Annotated[
+        bool, typer.Option(help="The poll that method vesper makes before its first release.")
+    ] = True,
     degrees_epsilon: Annotated[
         float, typer.Option(help="What `vesper degrees` costs; 0: not used.")
     ] = 0.0,
@@ -38,6 +41,7 @@ def plan(
         _reproduce(as_json)
         return
     from vesper.cli.plan_page import show_plan
+    from vesper.method.poll import POLL_SHARE
     from vesper.privacy.plan import make_plan
     from vesper.privacy.wire import Sizes
 
@@ -62,6 +66,7 @@ def plan(
         refreshes=refreshes,
         epsilon=epsilon,
         noise_std=noise_std,
+        poll_share=POLL_SHARE if poll else 0.0,
         degrees_epsilon=degrees_epsilon,
         sizes=sizes,
     )

@@ -17,9 +17,11 @@ def show_plan(made: Plan, *, hops: int, refreshes: int) -> None:
     whole = made.certified
     often = "once" if refreshes == 1 else f"{refreshes} times"
     hopping = "1 hop" if hops == 1 else f"{hops} hops, each"
+    poll = whole.poll_noise_std
+    before = "" if poll is None else f", after a poll with noise {poll:.4g}"
     say(
-        f"{hopping} released {often} with noise {whole.noise_std:.4g} a unit message: everything "
-        f"the label party ever receives about this graph is (epsilon {whole.epsilon:.4g}, delta "
+        f"{hopping} released {often} with noise {whole.noise_std:.4g} a unit message{before}: "
+        f"everything the label party ever receives about this graph is (epsilon {whole.epsilon:.4g}, delta "
         f"{whole.delta:g}) for every single edge (mu {whole.mu:.4f}).",
     )
     typer.echo()

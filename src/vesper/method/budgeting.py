@@ -14,8 +14,7 @@ from vesper.method.settings import PrivacySettings
 from vesper.privacy.budget import Budget
 from vesper.privacy.events import LARGEST_NOISE, SMALLEST_NOISE
 from vesper.privacy.participation import noise_std_for
-
-ROUND_UP = 1 + 2.0**-40
+from vesper.privacy.poll_share import ROUND_UP, split_off
 
 
 def public_delta(num_nodes: int) -> float:
@@ -66,15 +65,9 @@ def certified(
     if budget is None:
         return replace(unprotected(releases), poll_noise_std=0.0 if poll_share else None)
     whole = noise_std_for(budget=budget, releases=1)
-    poll = None
-    if poll_share and whole < LARGEST_NOISE:
-        poll = min(whole / math.sqrt(poll_share) * ROUND_UP, LARGEST_NOISE)
-        poll_share = (whole / poll) ** 2  # larger, where that much noise cannot be drawn
-    else:
-        poll_share = 0.0
+    poll, rest = split_off(whole, share=poll_share)
     noise_stds = tuple(
-        whole / math.sqrt(share * (1 - poll_share)) * ROUND_UP
-        for share in shares(privacy, releases=releases)
+        rest / math.sqrt(share) * ROUND_UP for share in shares(privacy, releases=releases)
     )
     _refuse_what_is_not_drawn(budget, noise_stds)
     return Promise(

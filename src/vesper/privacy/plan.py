@@ -1,15 +1,17 @@
 """A plan before there is data: noise, what each phase costs, what one more release would tell.
 
     releases  = hops * refreshes                       each to every node, each at noise_std
+    spent     = releases / noise_std^2 + 1 / poll_noise_std^2
     epsilon   = that of the degree histogram, which comes first, plus that of
-                sqrt(2 releases) / noise_std           (R-SUM, L-FILTER: counts first)
-    mu^2      = 2 releases / noise_std^2 + mu^2 of the histogram     (PURE-TO-GDP)
+                sqrt(2 spent)                          (R-SUM, L-FILTER: counts first)
+    mu^2      = 2 spent + mu^2 of the histogram        (PURE-TO-GDP)
     accuracy  = Phi(mu / 2)                            of the best guess whether one edge exists
     found     = Phi(mu + Phi^-1(1 %))                  of the edges, at 1 % false alarms
 
 The last two lines are the most a label party can do who knows everything but the edge.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
@@ -24,6 +26,7 @@ from vesper.privacy.participation import (
     noise_std_for,
     spent_epsilon,
 )
+from vesper.privacy.poll_share import ROUND_UP, small_beside, split_off
 from vesper.privacy.pure import charge_of_pure
 from vesper.privacy.rounding import float_down, float_up
 from vesper.privacy.wire import Sizes, Traffic, Wire, wire_of
@@ -33,13 +36,14 @@ FALSE_ALARMS = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """What holds after a degree histogram, if any, and `releases` releases to the same nodes.
+    """What holds after a degree histogram and a poll, if any, and `releases` releases.
 
     `epsilon` is what the ledger will show. `mu` says what an attack can do at best.
     """
 
     releases: int
     noise_std: float
+    poll_noise_std: float | None
     mu: float
     epsilon: float
     delta: float
@@ -74,16 +78,24 @@ class Plan:
 
 
 def guarantee(
-    *, noise_std: float, releases: int, delta: float, degrees_epsilon: float = 0.0
+    *,
+    noise_std: float,
+    releases: int,
+    delta: float,
+    poll_noise_std: float | None = None,
+    degrees_epsilon: float = 0.0,
 ) -> Guarantee:
-    """Account for releases of equal noise and a degree histogram; 0 for none."""
+    """Account for releases of equal noise to the same nodes, a poll, and a degree histogram."""
     spent = releases * charge_of(noise_std=noise_std)
+    if poll_noise_std is not None:
+        spent += charge_of(noise_std=poll_noise_std)
     mu = mu_for(spent=spent + charge_of_pure(epsilon=degrees_epsilon))
-    epsilon = spent_epsilon(spent=spent, delta=delta) if releases else 0.0
+    epsilon = spent_epsilon(spent=spent, delta=delta) if spent else 0.0
     normal = NormalDist()
     return Guarantee(
         releases=releases,
         noise_std=noise_std,
+        poll_noise_std=poll_noise_std,
         mu=mu,
         epsilon=float_up(Fraction(epsilon) + Fraction(degrees_epsilon)),
         delta=delta,
@@ -99,6 +111,7 @@ def make_plan(
     refreshes: int = 1,
     epsilon: float | None = None,
     noise_std: float | None = None,
+    poll_share: float = 0.0,
     degrees_epsilon: float = 0.0,
     sizes: Sizes | None = None,
 ) -> Plan:
@@ -110,6 +123,7 @@ def make_plan(
         refreshes: see hops.
         epsilon: the budget, for everything; gives the noise.
         noise_std: the noise of each release; gives the epsilon.
+        poll_share: what a poll before the releases takes of their budget, 0 for none.
         degrees_epsilon: what a degree histogram may cost, 0 for none.
         sizes: public sizes, for what travels and for what the paper would claim.
     """
@@ -118,16 +132,22 @@ def make_plan(
         if epsilon is None:
             raise TypeError("expected epsilon or noise_std")
         budget = Budget(epsilon=epsilon, delta=delta)
-        noise_std = _noise_std(budget, releases, degrees_epsilon)
+        noise_std = _noise_std(budget, releases, poll_share, degrees_epsilon)
     if not SMALLEST_NOISE <= noise_std <= LARGEST_NOISE:
         raise InputError(
             f"noise_std: expected a noise between {SMALLEST_NOISE:g} and {LARGEST_NOISE:g} a unit "
             f"message, got {noise_std:g}"
         )
 
+    poll_noise_std = small_beside(noise_std / math.sqrt(releases), share=poll_share)
+
     def after(count: int) -> Guarantee:
         return guarantee(
-            noise_std=noise_std, releases=count, delta=delta, degrees_epsilon=degrees_epsilon
+            noise_std=noise_std,
+            releases=count,
+            delta=delta,
+            poll_noise_std=poll_noise_std,
+            degrees_epsilon=degrees_epsilon,
         )
 
     whole = after(releases)
@@ -156,13 +176,19 @@ def make_plan(
 
 def _phases(whole: Guarantee, wire: Wire | None, degrees_epsilon: float) -> tuple[Phase, ...]:
     """What a user does, in order: look at degrees, train, validate, predict."""
-    training = guarantee(noise_std=whole.noise_std, releases=whole.releases, delta=whole.delta)
+    training = guarantee(
+        noise_std=whole.noise_std,
+        releases=whole.releases,
+        delta=whole.delta,
+        poll_noise_std=whole.poll_noise_std,
+    )
+    polls = 0 if whole.poll_noise_std is None else 1
     histogram = guarantee(
         noise_std=whole.noise_std, releases=0, delta=whole.delta, degrees_epsilon=degrees_epsilon
     )
     rows = [
         ("degree histogram", 1 if degrees_epsilon else 0, degrees_epsilon, histogram.epsilon),
-        ("training", whole.releases, training.epsilon, whole.epsilon),
+        ("training", whole.releases + polls, training.epsilon, whole.epsilon),
         ("validation", 0, 0.0, whole.epsilon),
         ("inference", 0, 0.0, whole.epsilon),
     ]
@@ -179,8 +205,8 @@ def _phases(whole: Guarantee, wire: Wire | None, degrees_epsilon: float) -> tupl
     )
 
 
-def _noise_std(budget: Budget, releases: int, degrees_epsilon: float) -> float:
-    """Smallest noise for what the histogram leaves of the budget."""
+def _noise_std(budget: Budget, releases: int, poll_share: float, degrees_epsilon: float) -> float:
+    """Smallest noise for what histogram and poll leave of the budget."""
     left = float_down(Fraction(finite(budget).epsilon) - Fraction(degrees_epsilon))
     if left <= 0:
         raise InputError(
@@ -189,7 +215,8 @@ def _noise_std(budget: Budget, releases: int, degrees_epsilon: float) -> float:
             f"give it less"
         )
     room = Budget(epsilon=left, delta=budget.delta)
-    noise_std = noise_std_for(budget=room, releases=releases)
+    _, rest = split_off(noise_std_for(budget=room, releases=1), share=poll_share)
+    noise_std = rest * math.sqrt(releases) * ROUND_UP
     if noise_std > LARGEST_NOISE:
         raise InputError(
             f"epsilon: this budget needs a noise of {noise_std:.3g} a unit message for {releases} "

@@ -1,0 +1,42 @@
+"""One small release beside larger ones: a share of the budget, bought with much noise.
+
+1 / whole^2  =  1 / small^2 + 1 / rest^2          mu^2 adds up, and goes with 1 / noise^2
+small        =  whole / sqrt(share)               no larger than what is drawn at all
+"""
+
+import math
+
+from vesper.privacy.events import LARGEST_NOISE
+
+ROUND_UP = 1 + 2.0**-40
+
+
+def split_off(whole: float, *, share: float) -> tuple[float | None, float]:
+    """Give the noise of a release that takes `share` of the budget, and of all the rest together.
+
+    Args:
+        whole: noise with which one release would use up the budget.
+        share: of the budget, from 0 (there is no small release) to below 1.
+
+    >>> small, rest = split_off(2.0, share=0.01)
+    >>> round(small, 6), round(rest, 4)
+    (20.0, 2.0101)
+    >>> split_off(2.0, share=0.0)
+    (None, 2.0)
+    """
+    if share == 0 or whole >= LARGEST_NOISE:
+        return None, whole
+    small = min(whole / math.sqrt(share) * ROUND_UP, LARGEST_NOISE)
+    # More than the share, where that much noise cannot be drawn.
+    return small, whole / math.sqrt(1 - (whole / small) ** 2)
+
+
+def small_beside(rest: float, *, share: float) -> float | None:
+    """Give the noise of the small release from that of the rest: the other way round.
+
+    >>> small_beside(split_off(2.0, share=0.01)[1], share=0.01) >= 20.0
+    True
+    """
+    if share == 0:
+        return None
+    return min(rest * math.sqrt((1 - share) / share) * ROUND_UP, LARGEST_NOISE)
