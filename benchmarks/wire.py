@@ -29,6 +29,7 @@ from vesper.run.identity.request import make_request
 from vesper.transport.channel import Channel
 from vesper.transport.grpc_channel import Listener, connect
 from vesper.transport.lasting import LastingChannel
+from vesper.transport.parting import Parting
 from vesper.transport.tls import Identity
 
 SIZES = {"512 KiB": 1 << 19, "2 MiB": 1 << 21}
@@ -52,7 +53,7 @@ class RawChannel:
         (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
         return self._read(length)
 
-    def close(self) -> None:
+    def close(self, why: Parting = Parting.DONE) -> None:
         self._socket.close()
 
     def _read(self, length: int) -> bytes:

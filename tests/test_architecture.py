@@ -17,7 +17,7 @@ ROWS: list[set[str]] = [  # top to bottom; neighbours in one row never import ea
     {"party"},
     {"model"},
     {"mechanism"},
-    {"graph", "privacy", "protocol", "transport", "datasets"},
+    {"graph", "privacy", "protocol", "transport", "datasets", "drawing"},
     {"errors", "partial", "progress", "version"},
 ]
 LEVEL = {package: depth for depth, row in enumerate(ROWS) for package in row}
@@ -96,9 +96,11 @@ PUBLIC_MECHANISM = {  # what layers above may import, and why it is safe to hand
     "certify": "sensitivities found by brute force, for documents: reads no data",
     "degree_histogram": "needs a receipt",
     "door": "the graph behind its door",
+    "drawn_once": "charges before anything is drawn: no graph in it",
     "fingerprint": "the keyed name of a graph, for the ledger",
     "grid": "messages on the grid: no graph in it",
     "kept_door": "what was released before: charges nothing, draws nothing",
+    "label_door": "labels behind their door: no graph in it",
     "label_response": "labels by randomised response: no graph in it",
     "likelihood": "how likely an edge is after a release, for those who hold all others",
     "noise": "the only source of noise",

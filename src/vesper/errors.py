@@ -47,6 +47,10 @@ class PeerLostError(PeerError):
     """Whether the peer ended it in good order."""
 
 
+class PeerStoppedError(PeerError):
+    """The peer has ended the session and said why; waiting does not mend it."""
+
+
 class LocalProtocolError(VesperError):
     """This side tried to send something out of turn: a bug here, nothing was sent."""
 

@@ -25,7 +25,7 @@ def test_what_each_admits() -> None:
 
 def test_what_is_no_relation() -> None:
     for facts in ({}, {"relation": "path"}, {"relation": "node", "max_degree": 3}):
-        with pytest.raises(InputError, match="edges or nodes"):
+        with pytest.raises(InputError, match="edges, nodes or labels"):
             relation_of(facts)
     with pytest.raises(InputError, match="row_norm"):
         NodeRelation(max_degree=4, row_norm=5.0)

@@ -35,6 +35,7 @@ CHARGED = Charged(
     head="4:00ff",
     spent_epsilon=4.0,
     left_epsilon=0.0,
+    budget_epsilon=4.0,
     best_guess=0.66,
 )
 

@@ -90,7 +90,9 @@ def test_test_nodes_come_first(contents: Make) -> None:
 
 
 def test_what_is_not_known_is_not_drawn(contents: Make) -> None:
-    page = render(contents(judged=None, stages=({"validation": 60.0},), chosen_stage=0))
+    page = render(
+        contents("edge-free", judged=None, stages=({"validation": 60.0},), chosen_stage=0)
+    )
     assert "<svg" not in page
 
 

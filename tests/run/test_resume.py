@@ -21,6 +21,7 @@ from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.vault import Vault
 from vesper.method.registry import METHODS
 from vesper.method.settings import Config
+from vesper.model.objectives import Responses
 from vesper.privacy.ledger import Ledger
 from vesper.protocol.messages import Farewell
 from vesper.protocol.turns import Role
@@ -31,10 +32,12 @@ from vesper.run.ends.checkpoint import FileCheckpoints
 from vesper.run.ends.data_end import data_end
 from vesper.run.ends.label_end import label_end
 from vesper.run.ends.link import Link
+from vesper.run.label_responses import responses_of
 from vesper.run.pair import train
 from vesper.transport.channel import Channel
 from vesper.transport.lasting import LastingChannel
 from vesper.transport.memory import MemoryChannel, MemoryMeeting
+from vesper.transport.parting import Parting
 
 CLASSES, NODES, PATIENCE = 3, 90, 60.0
 
@@ -48,15 +51,15 @@ class Stopping:
     def send(self, frame: bytes) -> None:
         self._frames -= 1
         if self._frames < 0:
-            self._inner.close()
+            self._inner.close(Parting.USER)
             raise KeyboardInterrupt
         self._inner.send(frame)
 
     def receive(self) -> bytes:
         return self._inner.receive()
 
-    def close(self) -> None:
-        self._inner.close()
+    def close(self, why: Parting = Parting.DONE) -> None:
+        self._inner.close(why)
 
 
 @pytest.fixture
@@ -106,8 +109,11 @@ def both_ends(
         with closing(channel("label", 1 << 30)) as lasting:
             checkpoints = FileCheckpoints(state / "label" / "checkpoint.npz", lasting)
             link = Link(Role.LABEL, lasting)
+            responses = shown_of(config, labels, state)
             try:
-                outcome = label_end(config, labels, link, checkpoints=checkpoints)
+                outcome = label_end(
+                    config, labels, link, checkpoints=checkpoints, responses=responses
+                )
             except PeerLostError:
                 return None
             lasting.finish(patience=PATIENCE)
@@ -136,6 +142,12 @@ def both_ends(
     return None if ours is None or theirs is None else (ours, theirs)
 
 
+def shown_of(config: Config, labels: LabelHoldings, state: Path) -> Responses | None:
+    """Drawn the first time, from another source each time it is asked for."""
+    path, noise = state / "label-ledger.sqlite", NoiseSource.from_os()
+    return responses_of(config, labels, ledger=path, noise=noise)
+
+
 def charges(ledger: Ledger) -> int:
     return sum(entry.cost > 0 for entry in ledger.entries())
 
@@ -145,6 +157,7 @@ def charges(ledger: Ledger) -> int:
     [
         *((method, {}) for method in METHODS),
         ("vesper", {"wire": "int8", "local_updates": 3}),
+        ("vesper", {"label_epsilon": 2.0}),
         ("vesper-paper-gin", {"wire": "float16", "local_updates": 2}),
     ],
 )
@@ -170,7 +183,8 @@ def test_stopped_and_gone_on_with(
             if released
             else open_door(agreement, data.graph, ledger, noise, run="undisturbed")[0]
         )
-        undisturbed = train(agreement, data, labels, door)
+        responses = shown_of(config, labels, folder / "state")
+        undisturbed = train(agreement, data, labels, door, responses=responses)
     assert stops
     expected = (undisturbed.data_side.module, undisturbed.label_side.module)
     for found, wanted in zip(ends, expected, strict=True):

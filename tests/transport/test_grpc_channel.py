@@ -12,8 +12,9 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from vesper.errors import InputError, PeerError, PeerLostError
+from vesper.errors import InputError, PeerError, PeerLostError, PeerStoppedError
 from vesper.transport.grpc_channel import Listener, connect
+from vesper.transport.parting import Parting
 from vesper.transport.stream import StreamChannel
 from vesper.transport.tls import Identity
 
@@ -103,6 +104,19 @@ def test_the_last_frame_arrives_although_its_sender_closes_at_once(
         assert ended.value.is_farewell
         platform.close()
         closing_bank.result()
+
+
+@pytest.mark.parametrize("leaver", ["bank", "platform"])
+def test_the_other_end_is_told_why(listener: Listener, authority: Authority, leaver: str) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        accepting = pool.submit(listener.accept, 5.0)
+        bank = dial(listener, authority.identity("bank"))
+        ends = {"bank": bank, "platform": accepting.result()}
+        left = ends.pop(leaver)
+        closing_it = pool.submit(left.close, Parting.BUDGET)
+        with pytest.raises(PeerStoppedError, match=f"{leaver} has ended the session: its privacy"):
+            next(iter(ends.values())).receive()
+        closing_it.result()
 
 
 def test_another_name_is_refused_by_the_listener(listener: Listener, authority: Authority) -> None:

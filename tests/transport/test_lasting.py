@@ -1,6 +1,7 @@
 """Frames exactly once, whatever is cut and whoever starts again."""
 
 import random
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
@@ -10,8 +11,10 @@ import pytest
 
 from vesper.errors import LocalProtocolError, PeerError, PeerLostError, RemoteProtocolError
 from vesper.transport.channel import Channel
-from vesper.transport.lasting import _GREETING, MAGIC, NO_SESSION, LastingChannel
+from vesper.transport.greeting import Greeting
+from vesper.transport.lasting import LastingChannel
 from vesper.transport.memory import MemoryChannel, MemoryMeeting, memory_pair
+from vesper.transport.parting import Parting
 from vesper.transport.receipts import first_difference
 
 
@@ -24,7 +27,7 @@ class Fragile:
     def _use(self) -> None:
         self._calls -= 1
         if self._calls <= 0:
-            self._inner.close()
+            self._inner.close(Parting.FAULT)
             raise PeerLostError("cut")
 
     def send(self, frame: bytes) -> None:
@@ -36,11 +39,11 @@ class Fragile:
         try:
             return self._inner.receive()
         except PeerLostError:
-            self._inner.close()
+            self._inner.close(Parting.FAULT)
             raise
 
-    def close(self) -> None:
-        self._inner.close()
+    def close(self, why: Parting = Parting.DONE) -> None:
+        self._inner.close(why)
 
 
 class Rendezvous:
@@ -68,6 +71,7 @@ def talk(channel: LastingChannel, role: str, turns: range, *, marks: int = 0) ->
     heard = []
     for turn in turns:
         if marks and turn % marks == 0 and turn > 0:
+            channel.settle()
             channel.mark()
         if role == "data":
             channel.send(b"question %d" % turn)
@@ -128,6 +132,7 @@ def test_only_one_side_restarts_from_a_mark(tmp_path: Path) -> None:
         answering = pool.submit(label)
         first = end(place, "data", tmp_path / "data")
         talk(first, "data", range(4))
+        first.settle()
         first.mark()
         mark = first.counts
         talk(first, "data", range(4, 6))
@@ -199,7 +204,7 @@ def test_who_shall_not_wait_stops(tmp_path: Path) -> None:
             label.result()
 
 
-@pytest.mark.parametrize("greeting", [b"", b"hello", b"VSPG1" + bytes(3), b"VSPG2" + bytes(24)])
+@pytest.mark.parametrize("greeting", [b"", b"hello", b"VSPG2" + bytes(3), b"VSPG1" + bytes(32)])
 def test_a_strange_greeting_is_refused(tmp_path: Path, greeting: bytes) -> None:
     ours, theirs = memory_pair(patience=5)
     theirs.send(greeting)
@@ -214,8 +219,6 @@ def test_a_strange_greeting_is_refused(tmp_path: Path, greeting: bytes) -> None:
 def test_a_peer_that_claims_frames_which_were_never_sent_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     meetings = [memory_pair(patience=5) for _ in range(2)]
-    for (_, theirs), known in zip(meetings, (0, 9), strict=True):
-        theirs.send(_GREETING.pack(MAGIC, NO_SESSION, known))
     ours = iter(meetings)
     channel = LastingChannel(
         lambda limit: next(ours)[0],
@@ -224,8 +227,21 @@ def test_a_peer_that_claims_frames_which_were_never_sent_is_refused(tmp_path: Pa
         directions=("a", "b"),
         waits=True,
     )
+    session = bytes.fromhex(channel.session)
+    for (_, theirs), known in zip(meetings, (0, 9), strict=True):
+        theirs.send(Greeting(session, received=known, sent=0).packed())
     with closing(channel):
         channel.send(b"question 0")
-        meetings[0][1].close()
+        meetings[0][1].close(Parting.FAULT)
         with pytest.raises(RemoteProtocolError, match="has 9 frames; so many were not sent"):
             channel.receive()
+
+
+def test_a_log_that_was_lost_with_the_power_is_made_again(tmp_path: Path) -> None:
+    place = Rendezvous()
+    both(place, tmp_path, range(6))
+    for name in ("frames", "receipts.tsv"):  # all since the beginning, or the end of it
+        path = tmp_path / "data" / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    both(place, tmp_path, range(9))
+    assert first_difference(*receipts(tmp_path)) is None

@@ -7,9 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vesper.errors import PeerLostError, RemoteProtocolError
+from vesper.errors import PeerError, PeerLostError, PeerStoppedError, RemoteProtocolError
 from vesper.transport import stream
+from vesper.transport.parting import Parting, error_of
 from vesper.transport.stream import CHUNK, StreamChannel
+
+FAREWELLS = [stream.FAREWELL + bytes([why]) for why in Parting]
+
+
+@pytest.fixture(autouse=True)
+def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody ends these streams, so closing need not wait for it."""
+    monkeypatch.setattr(stream, "LINGER", 0.01)
 
 
 def pair(patience: float = 5.0) -> tuple[StreamChannel, StreamChannel]:
@@ -67,6 +76,37 @@ def test_after_the_end_every_call_says_so() -> None:
         other.send(b"x")
 
 
+@pytest.mark.parametrize("why", Parting)
+def test_the_peer_is_told_why_after_all_that_was_sent(why: Parting) -> None:
+    one, other = pair()
+    one.send(b"last")
+    one.close(why)
+    assert other.receive() == b"last"
+    with pytest.raises(PeerError) as told:
+        other.receive()
+    assert str(told.value) == str(error_of(why, "platform"))
+
+
+def test_who_sends_garbage_is_told_so() -> None:
+    one, other = pair()
+    other.arrived(b"garbage")
+    other.arrived(stream.FAREWELL + b"\1")  # whatever it says after that
+    for _ in range(2):
+        with pytest.raises(RemoteProtocolError, match="no part of a frame"):
+            other.receive()
+    other.close(Parting.PROTOCOL)
+    with pytest.raises(PeerStoppedError, match="refuses what this side has sent"):
+        one.receive()
+
+
+@pytest.mark.parametrize("content", [b"", b"\x06", b"\xff", b"\0\0", b"\3" * 300])
+def test_a_farewell_of_other_words_is_garbage(content: bytes) -> None:
+    end = StreamChannel(peer="bank", patience=0.2, cancel=lambda: None)
+    end.arrived(stream.FAREWELL + content)
+    with pytest.raises(RemoteProtocolError):
+        end.receive()
+
+
 @given(st.binary(max_size=20))
 def test_chunks_of_garbage_are_the_peers_fault_or_a_frame(chunk: bytes) -> None:
     end = StreamChannel(peer="bank", patience=0.2, cancel=lambda: None)
@@ -77,9 +117,10 @@ def test_chunks_of_garbage_are_the_peers_fault_or_a_frame(chunk: bytes) -> None:
         assert chunk[:1] == stream.END
         assert frame == chunk[1:]
     except RemoteProtocolError:
-        assert chunk[:1] not in (stream.ALIVE, stream.MORE, stream.END, stream.FAREWELL)
-    except PeerLostError:
-        assert chunk[:1] in (stream.ALIVE, stream.MORE, stream.FAREWELL)
+        assert chunk[:1] not in (stream.ALIVE, stream.MORE, stream.END)
+        assert chunk not in FAREWELLS
+    except PeerError:
+        assert chunk[:1] in (stream.ALIVE, stream.MORE) or chunk in FAREWELLS
 
 
 def test_a_frame_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

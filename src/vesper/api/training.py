@@ -23,6 +23,7 @@ from vesper.report.privacy import ONLY_THIS_FIT, privacy_of
 from vesper.run.agreement import agree
 from vesper.run.doors import open_door
 from vesper.run.pair import train
+from vesper.run.result import simulated_name
 
 SEEDS = 1 << 31
 
@@ -59,7 +60,7 @@ def fit_pair(
     with _opened(ledger) as book:
         seed = config.run.seed
         noise = NoiseSource.for_simulation(seed) if is_simulated else NoiseSource.from_os()
-        run = f"simulated {config.contract[:12]}" if is_simulated else config.contract[:12]
+        run = simulated_name(config) if is_simulated else config.contract[:12]
         door, agreement = open_door(agreement, held.data.graph, book, noise, run=run)
         trained = train(agreement, held.data, held.labels, door, progress=progress)
         privacy = privacy_of(

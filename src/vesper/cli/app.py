@@ -15,6 +15,7 @@ from vesper.cli import (
     align,
     attack,
     audit,
+    board,
     budget,
     cert,
     contract,
@@ -31,6 +32,7 @@ from vesper.cli import (
     report,
     serve,
     simulate,
+    study,
 )
 from vesper.errors import VesperError
 from vesper.version import VERSION
@@ -62,8 +64,10 @@ app.command("simulate")(simulate.simulate)
 app.command("release")(release.release)
 app.command("verify")(release.verify)
 app.command("report")(report.report)
+app.command("board")(board.board)
 app.command("audit")(audit.audit)
 app.add_typer(attack.app, name="attack")
+app.add_typer(study.app, name="study")
 app.command("demo")(demo.demo)
 app.command("init")(init.init)
 app.add_typer(cert.app, name="cert")

@@ -15,8 +15,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.errors import VesperError
 from vesper.graph.graph import Graph
+from vesper.mechanism.drawn_once import drawn_once, nothing
 from vesper.mechanism.fingerprint import fingerprint
 from vesper.mechanism.grid import STEPS, from_grid, to_grid
 from vesper.mechanism.neighbor_sum import NeighborSum
@@ -25,7 +25,7 @@ from vesper.mechanism.perturbed_graph import Perturbation, release_graph
 from vesper.mechanism.release import release
 from vesper.mechanism.undirected import refuse_directed
 from vesper.mechanism.vault import Arrays, Vault
-from vesper.privacy.account import Account, Kept, open_account
+from vesper.privacy.account import Account, open_account
 from vesper.privacy.budget import Budget
 from vesper.privacy.events import Event, GaussianRelease
 from vesper.privacy.key import key_of
@@ -33,10 +33,6 @@ from vesper.privacy.ledger import Ledger
 from vesper.privacy.receipt import Receipt
 
 Rows = NDArray[np.float32]
-
-
-def nothing() -> None:
-    """Refuse nothing."""
 
 
 class Door(Protocol):
@@ -136,24 +132,19 @@ class ChargedDoor:
         return Graph(arrays["indptr"], arrays["neighbors"])
 
     def _drawn_once(self, event: Event, draw: Callable[[Receipt], Arrays]) -> Arrays:
-        """Charge, draw, keep, and only then hand on; what was kept before is read instead."""
+        """Draw for each event once; with a vault, once however often the process dies."""
         if self._vault is None:
             return draw(self.account.charge(event, None, run=self._run))
         number, self._number = self._number, self._number + 1
-        if not self.account.is_kept(run=self._run, number=number):
-            self._before_drawing()
-            if self._vault.holds(number) and not self.account.is_charged(self._run, number):
-                raise VesperError(
-                    f"release {number} of this run was drawn before, but this ledger was not "
-                    f"charged for it: it is another ledger, or an older copy. Noise is never drawn "
-                    f"twice; use the ledger that the run began with, or begin a new run"
-                )
-        charged = self.account.charge_once(event, None, run=self._run, number=number)
-        if isinstance(charged, Kept):
-            return self._vault.get(number, charged.digest)
-        arrays = draw(charged)
-        self.account.keep(charged, digest=self._vault.put(number, arrays))
-        return arrays
+        return drawn_once(
+            self.account,
+            self._vault,
+            event,
+            draw,
+            run=self._run,
+            number=number,
+            before_drawing=self._before_drawing,
+        )
 
     def uncertified_graph(self) -> Graph:
         """Refuse: what is computed from the graph itself is not covered by the account."""

@@ -46,11 +46,13 @@ class ProgressiveRepresentation(Forgetful):
         degree_share: float,
         aggregator: str = "gin",
         poll_noise_std: float | None = None,
+        has_responses: bool = False,
     ) -> None:
         self._extractor, self._num_nodes = extractor, len(features)
         self._inputs = Inputs(features, scaling)
         self._door, self._noise_stds, self._degree_share = door, noise_stds, degree_share
         self._aggregator, self._poll_noise_std = aggregator, poll_noise_std
+        self._has_responses = has_responses
         self._speakers, self._asked = NOBODY, NOBODY
         self._voices = torch.zeros(0, extractor.num_classes)
         self._stage = 0
@@ -88,7 +90,10 @@ class ProgressiveRepresentation(Forgetful):
         """What all nodes say before a stage: (num_nodes, message_width)."""
         beliefs = self._logits[-1].softmax(dim=1)  # (num_nodes, num_classes)
         if self._fitted.get("speak", TRUE):
-            beliefs[self._speakers] = self._voices
+            heard = self._voices
+            if self._has_responses:  # a voice is how likely each class makes the response
+                heard = combined(beliefs[self._speakers], heard)
+            beliefs[self._speakers] = heard
         centre = self._once(f"centre{stage}", lambda: beliefs.mean(dim=0))
         messages = torch.empty(self._num_nodes, self._extractor.message_width)
         for start in range(0, self._num_nodes, ROWS):
@@ -172,6 +177,16 @@ class ProgressiveRepresentation(Forgetful):
     def _blocks(self) -> Iterator[Nodes]:
         for start in range(0, self._num_nodes, ROWS):
             yield np.arange(start, min(start + ROWS, self._num_nodes))
+
+
+def combined(posteriors: Tensor, likelihoods: Tensor) -> Tensor:
+    """Posterior of a class after a response, from the one before it: both (B, num_classes).
+
+    >>> combined(torch.tensor([[0.5, 0.5]]), torch.tensor([[0.9, 0.1]]))
+    tensor([[0.9000, 0.1000]])
+    """
+    joint = posteriors * likelihoods
+    return joint / joint.sum(dim=1, keepdim=True)
 
 
 def size_of(released: Tensor) -> Tensor:

@@ -38,6 +38,9 @@ class PrivacySettings(Settings):
     """D of the paper's plan: neighbours sampled a layer."""
     min_degree: int = Field(default=5, ge=1)
     """D_min of the paper's truncated GCN."""
+    label_epsilon: float | None = Field(default=None, ge=1e-3, le=100)
+    """Budget of each label of training and validation nodes against the data party, spent by
+    randomised response; None: the data party learns what labels and gradients tell it."""
     clip: float = Field(default=1.0, gt=0)
     """C of VFGNN: norm to which aggregated embeddings are clipped."""
     aggregator: Literal["gin", "gcn"] = "gin"

@@ -1,12 +1,14 @@
 """Which objective: from the task that was asked for and what the labels are."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from vesper.errors import InputError, first_three
 from vesper.model.number_objective import BINS, Ranking, Regression
 from vesper.model.objective import Classification, Label, Objective, Rows
+from vesper.model.responded_objective import RespondedClassification, refuse_other_tasks
 
 
 def task_of(task: str, classes: Sequence[Label]) -> str:
@@ -40,11 +42,34 @@ def num_outputs(task: str, classes: Sequence[Label]) -> int:
     return len(classes) if task_of(task, classes) == "classification" else BINS
 
 
+@dataclass(frozen=True)
+class Responses:
+    """What may be shown of the labels of training and validation rows, in this order."""
+
+    seen: Rows
+    epsilon: float
+
+
 def make_objective(
-    task: str, classes: Sequence[Label], labels: Rows, *, num_train: int, balanced: bool
+    task: str,
+    classes: Sequence[Label],
+    labels: Rows,
+    *,
+    num_train: int,
+    balanced: bool,
+    responses: Responses | None = None,
 ) -> Objective:
     """Make the objective of labels that are positions in `classes`, training rows first."""
     settled = task_of(task, classes)
+    if responses is not None:
+        refuse_other_tasks(settled, balanced=balanced)
+        return RespondedClassification(
+            labels,
+            responses.seen,
+            len(classes),
+            num_train=num_train,
+            epsilon=responses.epsilon,
+        )
     if settled == "classification":
         return Classification(labels, len(classes), num_train=num_train, balanced=balanced)
     if balanced:

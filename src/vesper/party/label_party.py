@@ -54,7 +54,7 @@ class LabelParty:
         self._learning_rate, self._weight_decay = learning_rate, weight_decay
         self._local_updates = local_updates
         self._practice: tuple[Tensor, NDArray[np.int64]] | None = None
-        self.last_loss = self.best = float("nan")
+        self.last_loss = self.last_metric = self.best = float("nan")
         self._stage = 0
         self._finished: list[tuple[float, dict[str, Tensor]]] = []  # a stage
 
@@ -98,7 +98,7 @@ class LabelParty:
 
     def judge(self, scores: NDArray[np.float64], roots: NDArray[np.int64]) -> Verdict:
         """Say whether validation has become better, and when it has not for too long."""
-        metric = self._objective.evaluate(scores, roots)
+        metric = self.last_metric = self._objective.evaluate(scores, roots)
         if metric > self.best:
             self.best, self._waited = metric, 0
             self._kept = copy.deepcopy(self._decoder.module.state_dict())

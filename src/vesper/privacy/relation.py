@@ -1,9 +1,10 @@
-"""Who is protected: one edge, or all edges of one node. Fixed when the budget of a graph is set.
+"""Who is protected: one edge, all edges of one node, or one label. Fixed with the budget.
 
 | relation | graphs differ by | rows that move | what may be charged |
 | --- | --- | --- | --- |
 | `EdgeRelation` | one edge {a, b} | 2: a and b | everything |
 | `NodeRelation` | all edges of one node | D + row_norm^2: neighbours, itself | `ClippedRelease` |
+| `LabelRelation` | tables: the label of one node | - | a `PureRelease` of labels |
 
 Rows are counted in rows that move by 1.
 """
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vesper.errors import InputError
-from vesper.privacy.events import CLIPPED_KIND
+from vesper.privacy.events import CLIPPED_KIND, PURE_KIND
 from vesper.privacy.expect import expect, expect_count
 from vesper.privacy.participation import EDGE_ROWS, node_rows
 
@@ -76,7 +77,30 @@ class NodeRelation:
         return facts["kind"] == CLIPPED_KIND and float(facts["row_norm"]) <= self.row_norm
 
 
-Relation = EdgeRelation | NodeRelation
+LABELS = "labels"
+"""What a `PureRelease` of labels says of itself."""
+
+
+@dataclass(frozen=True)
+class LabelRelation:
+    """One table of labels is the other with one node's label changed (claim LABEL-RR)."""
+
+    @property
+    def rows(self) -> float:
+        """As a `PureRelease` is charged: two shares of its mu^2."""
+        return EDGE_ROWS
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the ledger writes down."""
+        return {"relation": "label"}
+
+    def admits(self, facts: Mapping[str, Any]) -> bool:
+        """Responses of labels, and nothing else."""
+        return bool(facts["kind"] == PURE_KIND and facts["what"] == LABELS)
+
+
+Relation = EdgeRelation | NodeRelation | LabelRelation
 
 
 def relation_of(facts: Mapping[str, Any]) -> Relation:
@@ -88,7 +112,9 @@ def relation_of(facts: Mapping[str, Any]) -> Relation:
     match facts:
         case {"relation": "edge"}:
             return EdgeRelation()
+        case {"relation": "label"}:
+            return LabelRelation()
         case {"relation": "node", "max_degree": int(degree), "row_norm": float(norm)}:
             return NodeRelation(max_degree=degree, row_norm=norm)
         case _:
-            raise InputError(f"Expected a budget for edges or nodes, got {dict(facts)}.")
+            raise InputError(f"Expected a budget for edges, nodes or labels, got {dict(facts)}.")

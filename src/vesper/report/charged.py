@@ -17,6 +17,8 @@ class Charge:
 
     sequence: int
     what: str
+    time: float | None = None
+    """When it was charged, by the data party's clock."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +30,8 @@ class Charged:
     """SEQUENCE:DIGEST of the whole ledger; None for one that was thrown away."""
     spent_epsilon: float
     left_epsilon: float | None
+    budget_epsilon: float | None
+    """What may be spent on this graph at most; None without a budget."""
     best_guess: float | None
     """Largest probability with which a guess about one edge, with even odds before, can be right
     after everything this graph was charged for; None where it is not known from the ledger."""
@@ -49,10 +53,11 @@ def charged_of(ledger: LedgerReader, *, run: str, is_kept: bool = True) -> Charg
     balance = next(b for b in accounts(ledger) if b.graph == entries[-1].graph)
     mu = mu_for(spent=balance.spent_mu_squared, rows=balance.relation.rows)
     return Charged(
-        charges=tuple(Charge(sequence=e.sequence, what=_what(e)) for e in entries),
+        charges=tuple(Charge(sequence=e.sequence, what=_what(e), time=e.time) for e in entries),
         head=shown_head(ledger.head()) if is_kept else None,
         spent_epsilon=balance.spent_epsilon(),
         left_epsilon=balance.left_epsilon(),
+        budget_epsilon=None if balance.budget is None else balance.budget.epsilon,
         best_guess=None if balance.pure else gaussian_guess(mu=mu),
     )
 

@@ -1,11 +1,8 @@
 """What a page shows, whoever trained: a fitted `Vesper` or a run folder."""
 
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +10,17 @@ from numpy.typing import NDArray
 from vesper.errors import InputError
 from vesper.method.settings import Config
 from vesper.model.metric import evaluate
-from vesper.report.charged import read_charged
 from vesper.report.privacy import Privacy
+from vesper.report.run_folder import another_version, read_run
+from vesper.run.ends.told import EpochFacts
+from vesper.run.journal_reader import read_journal
 
 METRICS = {"roc_auc": "ROC AUC", "accuracy": "Accuracy"}
+
+
+def metric_label(metric: str) -> str:
+    """A metric as people call it."""
+    return METRICS.get(metric, metric.replace("_", " "))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,11 +60,13 @@ class Contents:
     sizes: Mapping[str, int]
     seconds: float | None = None
     judged: Judged | None = None
+    epochs: tuple[EpochFacts, ...] = ()
+    """How it was learned, where that was written down."""
 
     @property
     def metric_label(self) -> str:
         """The metric as people call it."""
-        return METRICS.get(self.metric, self.metric.replace("_", " "))
+        return metric_label(self.metric)
 
     def with_test(self, judged: Judged) -> "Contents":
         """The same page, judged on test nodes."""
@@ -74,18 +80,14 @@ def contents_of_run(folder: Path, *, ledger: Path | None = None) -> Contents:
         folder: of the run.
         ledger: the data party's, where it is at hand; a simulation has its own.
     """
-    folder = folder / "result" if (folder / "result" / "result.json").exists() else folder
-    config_text, result = _text(folder / "config.json"), _json(folder / "result.json")
-    if isinstance(result, dict) and "session" in result and "metric" not in result:
+    run = read_run(folder, ledger=ledger)
+    result, told = run.result, read_journal(folder)
+    if "session" in result and "metric" not in result:
         raise InputError(
-            f"{folder}: this is the data party's side of a run, which knows no metric; give the "
-            f"state folder of the label party"
+            f"{run.folder}: this is the data party's side of a run, which knows no metric; give "
+            f"the state folder of the label party"
         )
     try:
-        session = result.get("session")
-        config = Config.model_validate_json(config_text)
-        facts = result["privacy"]
-        epsilon = facts["certified_epsilon"]
         return Contents(
             method=result["method"],
             metric=result["metric"],
@@ -93,48 +95,11 @@ def contents_of_run(folder: Path, *, ledger: Path | None = None) -> Contents:
             test=result["test"],
             chosen_stage=result["chosen_stage"],
             stages=tuple(result["stages"]),
-            privacy=Privacy(
-                epsilon=math.inf if epsilon is None else epsilon,
-                delta=facts["delta"],
-                is_private=facts["plan"] == "edge-free"
-                or (session is not None and facts["plan"] == "certified"),
-                plan=facts["plan"],
-                claimed_epsilon=facts["claimed_epsilon"],
-                noise=facts["noise"],
-                noise_stds=tuple(facts["noise_stds"]),
-                covers="a simulation: nothing was sent to anybody"
-                if session is None
-                else f"everything charged to the ledger of the data party; session {session[:8]}",
-                charged=read_charged(
-                    ledger or folder / "ledger.sqlite",
-                    run=f"simulated {config.contract[:12]}"
-                    if session is None
-                    else f"session {session}",
-                ),
-            ),
-            config=config,
+            privacy=run.privacy,
+            config=run.config,
             sizes={},
             seconds=result["seconds"],
+            epochs=() if told is None else told.epochs,
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{folder}: expected a run folder of this version of vesper ({error}); run "
-            f"'vesper simulate' again"
-        ) from None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError:
-        raise InputError(
-            f"{path}: expected a run folder with {path.name}; give the --out of 'vesper simulate', "
-            f"or the state folder of a label party"
-        ) from None
-
-
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(_text(path))
-    except ValueError as error:
-        raise InputError(f"{path}: not readable as JSON ({error})") from None
+        raise another_version(run.folder, error) from None

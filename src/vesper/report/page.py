@@ -1,19 +1,24 @@
 """One HTML page about one model, whole in itself: no script, no font, no picture from elsewhere."""
 
 import contextlib
-import math
 import os
 import tempfile
-from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
 from vesper.errors import InputError
 from vesper.report.charts import MOST_CLASSES, confusion_chart, roc_chart, stage_chart
 from vesper.report.contents import Contents, Judged
-from vesper.report.privacy import Privacy
+from vesper.report.sections import (
+    budget_section,
+    charts,
+    curve_sections,
+    figures,
+    privacy_figures,
+    privacy_section,
+    settings_section,
+)
 from vesper.report.style import STYLE
-from vesper.report.words import meaning_of, not_covered
 from vesper.version import VERSION
 
 
@@ -40,30 +45,43 @@ def write_report(contents: Contents, path: Path) -> Path:
 def render(contents: Contents) -> str:
     """The page as text."""
     title = f"{contents.method}: {contents.metric_label} {_figures(contents)[0][1]}"
+    return document(title, main_of(contents))
+
+
+def document(title: str, main: str, *, style: str = STYLE, script: str = "") -> str:
+    """A whole document around its main part; nothing is loaded from anywhere."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)}</title>
-<style>{STYLE}</style>
+<style>{style}</style>
 </head>
 <body>
 <main>
-<header>
-<h1>Model report</h1>
-<p>Method <b>{escape(contents.method)}</b>{_trained_on(contents)}</p>
-</header>
-<div class="figures">{"".join(_figure(*figure) for figure in _figures(contents))}</div>
-{_privacy(contents)}
-{_charts(contents)}
-{_settings(contents)}
-<footer>Written by vesper {VERSION}. Numbers on this page come from labels and from values that were
-released with the noise stated above; nothing else was computed from edges.</footer>
+{main}
 </main>
+{script}
 </body>
 </html>
 """
+
+
+def main_of(contents: Contents) -> str:
+    """What the page says."""
+    charged = contents.privacy.charged
+    return f"""<header>
+<h1>Model report</h1>
+<p>Method <b>{escape(contents.method)}</b>{_trained_on(contents)}</p>
+</header>
+{figures(_figures(contents))}
+{privacy_section(contents.privacy, contents.config)}
+{"" if charged is None else budget_section(charged)}
+{charts(_charts(contents))}
+{settings_section(contents.config)}
+<footer>Written by vesper {VERSION}. Numbers on this page come from labels and from values that were
+released with the noise stated above; nothing else was computed from edges.</footer>"""
 
 
 def _trained_on(contents: Contents) -> str:
@@ -75,57 +93,14 @@ def _trained_on(contents: Contents) -> str:
 def _figures(contents: Contents) -> list[tuple[str, str]]:
     """What stands in large letters."""
     label = contents.metric_label
-    figures = [(f"{label}, validation", f"{contents.validation:.1f} %")]
+    shown = [(f"{label}, validation", f"{contents.validation:.1f} %")]
     if contents.test is not None:
-        figures.insert(0, (f"{label}, test", f"{contents.test:.1f} %"))
-    privacy = contents.privacy
-    if privacy.plan == "edge-free":
-        return [*figures, ("epsilon: no edge is read", "0")]
-    if privacy.plan == "certified":
-        kind = "certified epsilon" if privacy.is_private else "epsilon, if noise were real"
-        delta = "-" if privacy.delta is None else f"{privacy.delta:g}"
-        return [*figures, (kind, f"{privacy.epsilon:g}"), ("delta", delta)]
-    return [*figures, ("certified epsilon: none", "\u221e")]
+        shown.insert(0, (f"{label}, test", f"{contents.test:.1f} %"))
+    return shown + privacy_figures(contents.privacy)
 
 
-def _figure(label: str, value: str) -> str:
-    return f'<div class="figure"><b>{escape(value)}</b><span>{escape(label)}</span></div>'
-
-
-def _privacy(contents: Contents) -> str:
-    privacy = contents.privacy
-    tone = "good" if privacy.is_private else "warn"
-    points = not_covered(privacy, contents.config)
-    uncovered = f"<h3>What is not covered</h3>{_list(points)}" if points else ""
-    return (
-        f'<section><h2>Privacy</h2><p class="verdict {tone}">{escape(privacy.verdict)}</p>'
-        f"{''.join(f'<p>{words}</p>' for words in meaning_of(privacy))}"
-        f"{uncovered}<h3>What was released</h3>{_table(_released(privacy))}</section>"
-    )
-
-
-def _released(privacy: Privacy) -> dict[str, str]:
-    stds = ", ".join(f"{value:.4g}" for value in privacy.noise_stds if value)
-    rows = {
-        "Noise": escape(privacy.noise),
-        "Releases": str(privacy.releases),
-        "Standard deviation of the noise": stds or "-",
-        "The budget counts": escape(privacy.covers),
-    }
-    charged = privacy.charged
-    if charged is None:
-        return rows
-    rows["Spent on this graph"] = f"epsilon {charged.spent_epsilon:.4g}"
-    if charged.left_epsilon is not None:
-        rows["Left for this graph"] = f"epsilon {charged.left_epsilon:.2g}"
-    rows["Charges"] = "<br>".join(f"{c.sequence}. {escape(c.what)}" for c in charged.charges)
-    if charged.head is not None:
-        rows["Head of the ledger, to note down"] = f"<code>{escape(charged.head)}</code>"
-    return rows
-
-
-def _charts(contents: Contents) -> str:
-    charts = []
+def _charts(contents: Contents) -> list[str]:
+    parts = []
     if len(contents.stages) > 1:
         keys = '<i class="key validation"></i>validation '
         if all("test" in stage for stage in contents.stages):
@@ -133,15 +108,15 @@ def _charts(contents: Contents) -> str:
         chart = stage_chart(
             contents.stages, chosen=contents.chosen_stage, metric=contents.metric_label
         )
-        charts.append(
+        parts.append(
             f"<section><h2>What the graph adds</h2>{chart}"
             f'<p class="note">{keys}<i class="key dashed"></i>without the graph (MLP). '
             f"{escape(contents.metric_label)} in percent after each stage; the ring is the one "
             f"that validation chose.</p></section>"
         )
     if contents.judged is not None:
-        charts.append(_judged(contents.judged))
-    return f'<div class="charts">{"".join(charts)}</div>' if charts else ""
+        parts.append(_judged(contents.judged))
+    return parts + curve_sections(contents.epochs, metric=contents.metric_label)
 
 
 def _judged(judged: Judged) -> str:
@@ -158,31 +133,3 @@ def _judged(judged: Judged) -> str:
         where = (f"Without {more} rarer classes. " if more > 0 else "") + where
         where = f"Of each true class (row), percent that are given each class. {where}"
     return f'<section><h2>{name}</h2>{chart}<p class="note">{escape(where)}</p></section>'
-
-
-def _settings(contents: Contents) -> str:
-    tables = contents.config.model_dump()
-    parts = []
-    for name, values in tables.items():
-        changed = {key: f"<code>{escape(_shown(value))}</code>" for key, value in values.items()}
-        heading = "Change epsilon" if name == "privacy" else "Cannot change epsilon"
-        parts.append(f"<div><h3>{heading}</h3>{_table(changed)}</div>")
-    return f'<section><h2>Settings</h2><div class="two">{"".join(parts)}</div></section>'
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "chosen by the method"
-    if isinstance(value, float) and math.isinf(value):
-        return "inf"
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _table(rows: Mapping[str, str]) -> str:
-    """Rows of a name and HTML."""
-    cells = (f"<tr><th>{escape(name)}</th><td>{value}</td></tr>" for name, value in rows.items())
-    return f"<table>{''.join(cells)}</table>"
-
-
-def _list(points: list[str]) -> str:
-    return f"<ul>{''.join(f'<li>{point}</li>' for point in points)}</ul>"

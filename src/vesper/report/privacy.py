@@ -31,11 +31,15 @@ class Privacy:
     covers: str
     """What the budget counts."""
     charged: Charged | None = None
+    planned_releases: int | None = None
+    """As the method said; None for one a noise."""
 
     @property
     def releases(self) -> int:
         """How many times something computed from edges left, or would have."""
-        return len(self.charged.charges) if self.charged else len(self.noise_stds)
+        if self.charged:
+            return len(self.charged.charges)
+        return len(self.noise_stds) if self.planned_releases is None else self.planned_releases
 
     @property
     def best_guess(self) -> float:

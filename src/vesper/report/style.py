@@ -55,7 +55,7 @@ svg .curve { fill: none; stroke-width: 2.2; stroke-linejoin: round; }
 svg .curve.validation { stroke: var(--accent); } svg .point.validation { fill: var(--accent); }
 svg .curve.test { stroke: var(--second); } svg .point.test { fill: var(--second); }
 svg .ring { fill: none; stroke: var(--accent); stroke-width: 1.6; }
-svg .cell { fill: var(--accent); }
+svg .cell, svg .spent { fill: var(--accent); } svg .track { fill: var(--rule); }
 .key { display: inline-block; width: 18px; height: 0; border-top: 3px solid; vertical-align: middle;
   margin-right: 5px; }
 .key.validation { border-color: var(--accent); } .key.test { border-color: var(--second); }

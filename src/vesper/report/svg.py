@@ -31,10 +31,10 @@ class Frame:
         return HEIGHT - self.bottom - (value - low) / (high - low) * inner
 
 
-def drawing(shapes: Sequence[str], *, title: str) -> str:
+def drawing(shapes: Sequence[str], *, title: str, height: float = HEIGHT) -> str:
     """Wrap shapes; `title` is what a screen reader says."""
     return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
+        f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(title)}">'
         f"{''.join(shapes)}</svg>"
     )
 
@@ -63,6 +63,20 @@ def dot(x: float, y: float, *, radius: float, style: str) -> str:
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" class="{style}"/>'
 
 
+def gauge(spent: float, limit: float, *, name: str) -> str:
+    """How much of a limit is spent: a bar, and both numbers."""
+    width, share = WIDTH - 2.0, min(max(spent / limit, 0.0), 1.0)
+    bar = '<rect x="1" y="{y}" width="{width:.1f}" height="14" rx="7" class="{style}"/>'
+    shapes = [
+        bar.format(y=4, width=width, style="track"),
+        bar.format(y=4, width=width * share, style="spent") if share > 0 else "",
+        text(1, 36, f"{name} {spent:.3g} spent", anchor="start"),
+        text(WIDTH - 1, 36, f"of {limit:g}", anchor="end"),
+    ]
+    title = f"{name} {spent:.3g} of {limit:g} is spent"
+    return drawing(shapes, title=title, height=42)
+
+
 def rows_of(frame: Frame, ticks: Sequence[float], *, form: str) -> list[str]:
     """Horizontal lines with their values on the left."""
     return [
@@ -75,17 +89,23 @@ def rows_of(frame: Frame, ticks: Sequence[float], *, form: str) -> list[str]:
     ]
 
 
-def round_ticks(low: float, high: float) -> list[float]:
-    """Three to seven round values that enclose a range.
+def round_ticks(low: float, high: float, *, least: float = 1.0) -> list[float]:
+    """Three to seven round values that enclose a range, which is stretched to `least`.
 
     >>> round_ticks(61.2, 84.9)
     [60.0, 65.0, 70.0, 75.0, 80.0, 85.0]
     >>> round_ticks(70.0, 70.0)
     [69.5, 70.0, 70.5]
+    >>> round_ticks(0.31, 0.52, least=0.1)
+    [0.3, 0.35, 0.4, 0.45, 0.5, 0.55]
     """
-    spread = max(high - low, 1.0)
-    step = next(s for s in (0.5, 1.0, 2.0, 5.0, 10.0, 20.0) if spread / s <= 5 or s == 20.0)
+    spread = max(high - low, least)
+    steps = [s for s in _STEPS if s >= least / 2]
+    step = next((s for s in steps if spread / s <= 5), steps[-1])
     first, last = low // step, -(-high // step)
     while last - first < 2:
         first, last = (first - 1, last) if step * first == low else (first, last + 1)
-    return [step * k for k in range(int(first), int(last) + 1)]
+    return [round(step * k, 6) for k in range(int(first), int(last) + 1)]
+
+
+_STEPS = [digit * 10.0**power for power in range(-3, 6) for digit in (1, 2, 5)]

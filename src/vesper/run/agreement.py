@@ -11,6 +11,7 @@ from vesper.method.method import Method, Sizes
 from vesper.method.registry import find_method
 from vesper.method.settings import Config, batch_size_of
 from vesper.model.objectives import num_outputs, task_of
+from vesper.model.responded_objective import refuse_other_tasks
 from vesper.run.session import Itinerary
 
 
@@ -72,6 +73,9 @@ def refuse_unusable_labels(config: Config, labels: LabelHoldings) -> None:
                 f"a fifth of the training rows will do for 'val'"
             )
     refuse_equal_labels(config, labels, "val")
+    if config.privacy.label_epsilon is not None:
+        task = task_of(config.run.task, labels.classes)
+        refuse_other_tasks(task, balanced=config.run.class_weights == "balanced")
 
 
 def refuse_equal_labels(config: Config, labels: LabelHoldings, split: str) -> None:

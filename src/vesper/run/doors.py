@@ -23,8 +23,8 @@ from vesper.mechanism.door import (
     ClosedDoor,
     Door,
     OpenDoor,
-    nothing,
 )
+from vesper.mechanism.drawn_once import nothing
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.vault import Vault
 from vesper.method.budgeting import budget_of

@@ -15,6 +15,7 @@ from vesper.graph.labels import LabelHoldings
 from vesper.mechanism.door import Door
 from vesper.model.decoder import Decoder
 from vesper.model.objective import Objective
+from vesper.model.objectives import Responses
 from vesper.party.label_party import LabelParty
 from vesper.party.representation import Representation
 from vesper.progress import Progress, silent
@@ -24,6 +25,7 @@ from vesper.run.agreement import Agreement
 from vesper.run.ends.data_end import data_end
 from vesper.run.ends.label_end import LabelOutcome, label_end, note_of
 from vesper.run.ends.link import Link
+from vesper.run.ends.told import UNTOLD, Told
 from vesper.transport.memory import memory_pair
 
 
@@ -53,8 +55,10 @@ def train(
     door: Door,
     *,
     progress: Progress = silent,
+    told: Told = UNTOLD,
+    responses: Responses | None = None,
 ) -> Trained:
-    """Let the two ends meet in two threads."""
+    """Let the two ends meet in two threads; the label end tells how it goes."""
     # Both sides approved the same settings; noise may be planned for less than their epsilon.
     config = agreement.config
     data_channel, label_channel = memory_pair()
@@ -69,6 +73,8 @@ def train(
                 label_link,
                 method=agreement.method,
                 watch=lambda party, objective: watched.append((party, objective)),
+                told=told,
+                responses=responses,
             )
         finally:
             label_channel.close()

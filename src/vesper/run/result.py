@@ -29,6 +29,8 @@ class PrivacyFacts:
     noise: str
     worth_epsilon: float | None
     """What noise that is claimed for really certifies, where that is known."""
+    label_epsilon: float | None
+    """Of each training and validation label against the data party; None: not protected."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,8 @@ class Facts:
 
     def as_json(self) -> dict[str, Any]:
         """All of it, without numbers that JSON does not have."""
-        plain: dict[str, Any] = _plain(asdict(self))
-        return plain
+        facts: dict[str, Any] = plain(asdict(self))
+        return facts
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,9 @@ SIMULATED = "simulated from the seed: not private"
 SECURE = "from the operating system's secure generator"
 
 
-def facts_of(promise: Promise, *, source: str = SIMULATED) -> PrivacyFacts:
+def facts_of(
+    promise: Promise, *, source: str = SIMULATED, label_epsilon: float | None = None
+) -> PrivacyFacts:
     """Say what a run guarantees, or would if its noise were not simulated."""
     noisy = any(promise.noise_stds)
     if promise.plan == "edge-free":
@@ -110,7 +114,13 @@ def facts_of(promise: Promise, *, source: str = SIMULATED) -> PrivacyFacts:
         releases=len(promise.charged_noise_stds) if promise.releases is None else promise.releases,
         noise=noise,
         worth_epsilon=promise.worth_epsilon,
+        label_epsilon=label_epsilon,
     )
+
+
+def simulated_name(config: Config) -> str:
+    """What the ledger calls a simulation with these settings."""
+    return f"simulated {config.contract[:12]}"
 
 
 def refuse_used(out: Path) -> None:
@@ -128,12 +138,12 @@ def write_run(out: Path, config: Config, result: Facts, **modules: nn.Module) ->
         np.savez(out / f"{name}.npz", allow_pickle=False, **weights)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """JSON has no infinity and no NaN: null stands for them."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return value

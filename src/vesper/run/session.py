@@ -10,6 +10,7 @@ Next: src/vesper/party/data_party.py
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from vesper.protocol.messages import Embeddings, Finished, Purpose, Received, Ve
 from vesper.run.ends.checkpoint import START, Checkpoints, NoCheckpoints, Position
 from vesper.run.ends.link import Link
 from vesper.run.ends.remote import RemoteDataParty, RemoteLabelParty
+from vesper.run.ends.told import UNTOLD, EpochFacts, Told
 
 EVALUATION_ROWS = 8192
 NOWHERE = NoCheckpoints()
@@ -68,6 +70,11 @@ class Itinerary:
         """Exchanges to train in the whole run if nothing stops early."""
         return self.stages * self.epochs * -(-self.num_train // self.batch_size)
 
+    @property
+    def most(self) -> dict[str, int]:
+        """How much work it is, if nothing stops early."""
+        return {"stages": self.stages, "epochs": self.epochs, "steps": self.steps}
+
 
 def blocks(rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
     """Cut rows into blocks to evaluate."""
@@ -83,6 +90,7 @@ def drive(
     checkpoints: Checkpoints = NOWHERE,
     progress: Progress = silent,
     note: Callable[[], str] = str,
+    told: Told = UNTOLD,
 ) -> None:
     """Run the data party's side; `note` says what stands beside the bar."""
     label_party = RemoteLabelParty(link, patience=itinerary.patience)
@@ -104,6 +112,7 @@ def drive(
         verdict = label_party.judge(_to_evaluate(data_party, itinerary.validation()))
         if verdict is Verdict.BEST:
             data_party.keep()
+        told.epoch(at.facts(verdict))
         if at.ends_stage(verdict):
             data_party.restore()
             label_party.measure(_to_evaluate(data_party, itinerary.held_out()))
@@ -119,6 +128,7 @@ def answer(
     checkpoints: Checkpoints = NOWHERE,
     progress: Progress = silent,
     note: Callable[[], str] = str,
+    told: Told = UNTOLD,
 ) -> list[dict[str, float]]:
     """Run the label party's side; give the metrics of each stage on validation and test nodes."""
     stages: list[dict[str, float]] = []
@@ -135,11 +145,14 @@ def answer(
         if at.is_fresh:
             arrays = label_party.remember() | data_party.remember() | _arrays_of(stages)
             checkpoints.save(at.position, arrays)
+        losses = []
         for step, roots in enumerate(itinerary.training(at.stage, at.epoch), start=at.step + 1):
             link.send(label_party.learn(data_party.release(Purpose.TRAIN), roots))
             label_party.practise()
+            losses.append(label_party.last_loss)
             progress("training", step, itinerary.steps, note())
         verdict = collect(itinerary.validation(), judge=True)[1]
+        told.epoch(at.facts(verdict, loss=fmean(losses), validation=label_party.last_metric))
         if at.ends_stage(verdict):
             label_party.restore()
             scores = collect(itinerary.held_out(), judge=False)[0]
@@ -167,6 +180,15 @@ class _Epoch:
         """Whether the stage ends here: the label party says so, or there are no more epochs."""
         self.stopped = self._is_last or verdict is Verdict.STOP
         return self.stopped
+
+    def facts(
+        self, verdict: Verdict, *, loss: float | None = None, validation: float | None = None
+    ) -> EpochFacts:
+        """What there is to tell of it."""
+        is_best = verdict is Verdict.BEST
+        return EpochFacts(
+            stage=self.stage, epoch=self.epoch, is_best=is_best, loss=loss, validation=validation
+        )
 
 
 def _epochs(itinerary: Itinerary, found: Position | None) -> Iterator[_Epoch]:

@@ -21,8 +21,13 @@ from vesper.privacy.ledger import Ledger
 from vesper.progress import Progress, silent
 from vesper.run.agreement import agree, refuse_equal_labels
 from vesper.run.doors import open_door
+from vesper.run.journal import journal_of
+from vesper.run.label_responses import responses_of
 from vesper.run.pair import train
-from vesper.run.result import Result, facts_of, refuse_used, write_run
+from vesper.run.result import Result, facts_of, refuse_used, simulated_name, write_run
+
+LABEL_STREAM = 1 << 63
+"""Added to the seed, which is below: responses do not share bits with the noise of sums."""
 
 
 def simulate(
@@ -57,11 +62,28 @@ def simulate(
     refuse_equal_labels(config, labels, "test")
     promise = agreement.method.promise(config, agreement.sizes)  # refuses before a file is made
     with new_folder(out) as new:  # whole in the end, or not there
-        with closing(Ledger(ledger or new / "ledger.sqlite", clock=time.time)) as book:
+        charged = ledger or new / "ledger.sqlite"
+        with (
+            journal_of(new, side="both", config=config, ledger=ledger, progress=progress) as told,
+            closing(Ledger(charged, clock=time.time)) as book,
+        ):
             noise = NoiseSource.for_simulation(config.run.seed)
-            run = f"simulated {config.contract[:12]}"
+            run = simulated_name(config)
             door, agreement = open_door(agreement, data.graph, book, noise, run=run)
-            trained = train(agreement, data, labels, door, progress=progress)
+            trained = train(
+                agreement,
+                data,
+                labels,
+                door,
+                progress=told.progress,
+                told=told,
+                responses=responses_of(
+                    config,
+                    labels,
+                    ledger=new / "label-ledger.sqlite",
+                    noise=NoiseSource.for_simulation(config.run.seed + LABEL_STREAM),
+                ),
+            )
         planned = agreement.method.promise(agreement.config, agreement.sizes)
         best = trained.best_stage
         result = Result(
@@ -75,7 +97,10 @@ def simulate(
             peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             bytes_to_label_party=trained.bytes_to_label_party,
             bytes_to_data_party=trained.bytes_to_data_party,
-            privacy=facts_of(replace(planned, certified_epsilon=promise.certified_epsilon)),
+            privacy=facts_of(
+                replace(planned, certified_epsilon=promise.certified_epsilon),
+                label_epsilon=config.privacy.label_epsilon,
+            ),
         )
         write_run(
             new,

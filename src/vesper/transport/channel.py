@@ -1,6 +1,10 @@
 """The boundary: what a transport must be able to do, and nothing more."""
 
-from typing import Protocol
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
+
+from vesper.transport.parting import Parting, parting_of
 
 
 class Channel(Protocol):
@@ -17,8 +21,26 @@ class Channel(Protocol):
         """Wait for the next frame.
 
         Raises:
-            PeerError: the other end is gone, or was silent for longer than the patience.
+            PeerLostError: the other end is gone, or was silent for longer than the patience.
+            PeerStoppedError: it has left for a reason that waiting does not mend.
+            RemoteProtocolError: what came is no frame.
         """
 
-    def close(self) -> None:
-        """End the connection; the other end's next call raises PeerError."""
+    def close(self, why: Parting = Parting.DONE) -> None:
+        """End the connection; the other end's next call raises what `why` means to it."""
+
+
+C = TypeVar("C", bound=Channel)
+
+
+@contextmanager
+def closing_in_words(channel: C) -> Iterator[C]:
+    """Close a channel in the end; the other end is told what kind of error ended it, if one did."""
+    why = Parting.DONE
+    try:
+        yield channel
+    except BaseException as error:
+        why = parting_of(error)
+        raise
+    finally:
+        channel.close(why)

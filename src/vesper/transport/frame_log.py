@@ -2,9 +2,9 @@
 
     record = direction (u8), number (u64), length (u32), CRC-32 of the content (u32), content
 
-Records are written whole before a frame is sent or acted upon. Frames from before the first mark
-(the opening of a session) are kept for good; of the others, those since the mark before the last.
-A record that a crash has cut off at the end of a file is as if it had never been.
+Records are written whole before a frame is sent, or the session goes on from it. Frames from before
+the first mark (the opening of a session) are kept for good; of the others, those since the mark
+before the last. A record that a crash has cut off at the end of a file is as if it had never been.
 """
 
 import os
@@ -79,10 +79,16 @@ class FrameLog:
         """Whether a new part was ever begun."""
         return self._segment > 0
 
+    def sync(self) -> None:
+        """Wait until everything is on disk."""
+        try:
+            os.fsync(self._file)
+        except OSError as error:
+            raise self._unwritable(error) from None
+
     def mark(self) -> None:
         """Begin a new part; frames before the last mark but the opening are forgotten."""
         try:
-            os.fsync(self._file)
             following = os.open(self._path(self._segment + 1), os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise self._unwritable(error) from None

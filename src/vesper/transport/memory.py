@@ -4,8 +4,10 @@ import queue
 import threading
 
 from vesper.errors import PeerLostError
+from vesper.transport.parting import Parting, error_of
 
-_CLOSED = None
+Word = bytes | Parting
+"""A frame, or why there are no more."""
 
 
 class MemoryChannel:
@@ -13,8 +15,8 @@ class MemoryChannel:
 
     def __init__(
         self,
-        outgoing: "queue.Queue[bytes | None]",
-        incoming: "queue.Queue[bytes | None]",
+        outgoing: "queue.Queue[Word]",
+        incoming: "queue.Queue[Word]",
         patience: float,
     ) -> None:
         self._outgoing, self._incoming, self._patience = outgoing, incoming, patience
@@ -32,22 +34,22 @@ class MemoryChannel:
             frame = self._incoming.get(timeout=self._patience)
         except queue.Empty:
             raise PeerLostError(f"the peer was silent for {self._patience:g} s; stopping") from None
-        if frame is _CLOSED:
-            self._incoming.put(_CLOSED)  # every later call learns it too
-            raise PeerLostError("the peer closed the connection")
+        if isinstance(frame, Parting):
+            self._incoming.put(frame)  # every later call learns it too
+            raise error_of(frame, "the peer")
         return frame
 
-    def close(self) -> None:
+    def close(self, why: Parting = Parting.DONE) -> None:
         """Tell the other end."""
         if not self._closed:
             self._closed = True
-            self._outgoing.put(_CLOSED)
+            self._outgoing.put(why)
 
 
 def memory_pair(*, patience: float = 600.0) -> tuple[MemoryChannel, MemoryChannel]:
     """Make two connected ends."""
-    forth: queue.Queue[bytes | None] = queue.Queue()
-    back: queue.Queue[bytes | None] = queue.Queue()
+    forth: queue.Queue[Word] = queue.Queue()
+    back: queue.Queue[Word] = queue.Queue()
     return MemoryChannel(forth, back, patience), MemoryChannel(back, forth, patience)
 
 

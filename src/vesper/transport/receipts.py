@@ -9,6 +9,7 @@ differ only where somebody received something else than was sent, or one stopped
 is done by a thread of its own while frames are on their way.
 """
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -65,15 +66,20 @@ class Receipts:
         self._last = self._worker.submit(self._write, number, direction, frame)
 
     def settle(self) -> None:
-        """Wait until everything is written."""
+        """Wait until everything is on disk."""
         if self._last is not None:
             self._last.result()
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise self._unwritable(error) from None
 
     def close(self) -> None:
         """Write everything and let go of the file."""
         self._worker.shutdown()
         self._file.close()
-        self.settle()
+        if self._last is not None:
+            self._last.result()  # raises what went wrong with it
 
     def _write(self, number: int, direction: str, frame: bytes) -> None:
         digest = digest_of(frame)

@@ -1,7 +1,8 @@
 """One end of a two-way stream of chunks: whole frames, signs of life, a watch on the peer.
 
     chunk = kind (u8), content
-    kind  = 0 sign of life, 1 more of the frame follows, 2 end of the frame, 3 farewell
+    kind  = 0 sign of life, 1 more of the frame follows, 2 end of the frame,
+            3 farewell, with the one byte that says why
 
 While this end works, a thread of its own says every quarter of the patience that it is alive; the
 peer does the same. So silence for longer than the patience means that the peer is frozen, cut off
@@ -14,12 +15,14 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 
 from vesper.errors import PeerLostError, RemoteProtocolError
+from vesper.transport.parting import Parting, error_of
 
 CHUNK = 1 << 18
 LARGEST_FRAME = 1 << 30
 LINGER = 5.0
 """Seconds that the last frames have to arrive before the stream is ended."""
 ALIVE, MORE, END, FAREWELL = b"\0", b"\1", b"\2", b"\3"
+_PARTINGS = {bytes([why]): why for why in Parting}
 
 Waiting = Callable[[float], None]
 """Is told now and then, while an end waits, for how many seconds it has."""
@@ -54,6 +57,7 @@ class StreamChannel:
         self._heard = monotonic()
         self._closed, self._over = threading.Event(), threading.Event()
         self._parts: list[bytes] = []
+        self._refused = False
         self._waiting_bytes, self._counting = 0, threading.Lock()
         threading.Thread(target=self._stay_alive, daemon=True).start()
 
@@ -89,16 +93,17 @@ class StreamChannel:
                 continue
             if isinstance(found, Exception):
                 self._in.put(found)  # every later call learns it too
-                self._abort()
+                if not isinstance(found, RemoteProtocolError):
+                    self._abort()
                 raise found
             self._count(-len(found))
             return found
 
-    def close(self) -> None:
-        """End the stream once what was sent has arrived, or after a moment."""
+    def close(self, why: Parting = Parting.DONE) -> None:
+        """Say why and end the stream once what was sent has arrived, or after a moment."""
         if not self._closed.is_set():
             self._closed.set()
-            self._out.put(FAREWELL)
+            self._out.put(FAREWELL + bytes([why]))
             self._out.put(None)
             self._over.wait(min(self._patience, LINGER))
             self._cancel()
@@ -113,15 +118,15 @@ class StreamChannel:
         """Take a chunk from the peer; whatever is wrong with it is the peer's fault."""
         self._heard = monotonic()
         kind = chunk[:1]
-        if kind == ALIVE:
+        if kind == ALIVE or self._refused:
             return
-        if kind == FAREWELL:
-            farewell = PeerLostError(f"{self._peer} has closed the connection")
-            farewell.is_farewell = True
-            self.ended(farewell)
+        if kind == FAREWELL and chunk[1:] in _PARTINGS:
+            self.ended(error_of(_PARTINGS[chunk[1:]], self._peer))
             return
         if kind not in (MORE, END) or self._count(len(chunk) - 1) > LARGEST_FRAME:
-            self.ended(RemoteProtocolError(f"{self._peer} sent bytes that are no part of a frame"))
+            self._refused = True  # and the stream stays, so that `close` can say why
+            why = f"{self._peer} sent bytes that are no part of a frame"
+            self._in.put(RemoteProtocolError(why))
             return
         self._parts.append(chunk[1:])
         if kind == END:

@@ -20,6 +20,7 @@ from vesper.run.alignment.private_intersection import (
     refuse_without_library,
 )
 from vesper.transport.memory import MemoryChannel, memory_pair
+from vesper.transport.parting import Parting
 
 needs_library = pytest.mark.skipif(
     importlib.util.find_spec("private_set_intersection") is None,
@@ -60,8 +61,8 @@ class Recorder:
     def receive(self) -> bytes:
         return self._channel.receive()
 
-    def close(self) -> None:
-        self._channel.close()
+    def close(self, why: Parting = Parting.DONE) -> None:
+        self._channel.close(why)
 
 
 def texts(values: Sequence[str]) -> Ids:

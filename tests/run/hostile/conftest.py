@@ -34,6 +34,7 @@ from vesper.run.ends.label_end import label_end
 from vesper.run.ends.link import Link
 from vesper.transport.channel import Channel
 from vesper.transport.memory import memory_pair
+from vesper.transport.parting import Parting
 
 NODES, EPOCHS, STEPS, PATIENCE = 60, 3, 2, 1
 SETTINGS = {
@@ -67,7 +68,7 @@ class Script:
         self.taken += 1
         return self._frames[self.taken - 1]
 
-    def close(self) -> None:
+    def close(self, why: Parting = Parting.DONE) -> None:
         return
 
 
@@ -152,8 +153,8 @@ class Tapped:
     def receive(self) -> bytes:
         return self._inner.receive()
 
-    def close(self) -> None:
-        self._inner.close()
+    def close(self, why: Parting = Parting.DONE) -> None:
+        self._inner.close(why)
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,9 @@
 
 import shutil
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -13,52 +12,19 @@ import pytest
 from vesper.errors import BudgetError, InputError, PeerError, VesperError
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.vault import Vault
-from vesper.privacy.ledger import Ledger
 from vesper.run.network.party_run import run_data_party, run_label_party
-from vesper.run.result import DataResult, LabelResult
 from vesper.run.setup.contract import approve
-from vesper.run.setup.party_config import PartyConfig, load_party_config
+from vesper.run.setup.party_config import load_party_config
 from vesper.run.simulate import simulate
 
-SETTINGS = "hops = 2\n[run]\nepochs = 2\nbatch_size = 8\n"
+if TYPE_CHECKING:
+    from tests.run.network.conftest import Both
 
 
-def configs(institutions: Any, *, approved: bool = True) -> tuple[PartyConfig, PartyConfig]:
-    data, label = (load_party_config(path) for path in institutions.settings)
-    for config in (data, label):
-        if approved:
-            approve(config.party.state, config.shared)
-    return data, label
-
-
-@pytest.fixture
-def both(institutions: Any) -> Any:
-    institutions.change("\n[run]\n", f"\n{SETTINGS}\n")
-    institutions.change("patience = 30.0", "patience = 5.0")
-    institutions.change('when_lost = "wait"', 'when_lost = "stop"')
-    return institutions
-
-
-def run(
-    data: PartyConfig, label: PartyConfig, **options: Any
-) -> tuple[Future[DataResult], Future[LabelResult]]:
-    with ThreadPoolExecutor(2) as pool:
-        return (
-            pool.submit(run_data_party, data, **options),
-            pool.submit(run_label_party, label),
-        )
-
-
-def charged(config: PartyConfig) -> int:
-    assert config.party.ledger is not None
-    with closing(Ledger(config.party.ledger, clock=lambda: 0.0)) as ledger:
-        return sum(entry.cost > 0 for entry in ledger.entries())
-
-
-def test_weights_and_metrics_equal_those_of_a_run_in_memory(both: Any, tmp_path: Path) -> None:
-    data, label = configs(both)
+def test_weights_and_metrics_equal_those_of_a_run_in_memory(both: "Both", tmp_path: Path) -> None:
+    data, label = both.configs()
     seed = data.shared.run.seed
-    ours, theirs = run(data, label, noise=NoiseSource.for_simulation(seed))
+    ours, theirs = both.run(data, label, noise=NoiseSource.for_simulation(seed))
     folder = tmp_path / "parties"
     folder.mkdir()
     (folder / "data").symlink_to(data.party.folder)
@@ -75,91 +41,90 @@ def test_weights_and_metrics_equal_those_of_a_run_in_memory(both: Any, tmp_path:
         assert all(np.array_equal(weights[key], expected[key]) for key in expected.files)
 
 
-def test_a_finished_run_is_not_run_again(both: Any) -> None:
-    data, label = configs(both)
-    for side in run(data, label):
+def test_a_finished_run_is_not_run_again(both: "Both") -> None:
+    data, label = both.configs()
+    for side in both.run(data, label):
         side.result()
     for again in (run_data_party, run_label_party):
         config: Any = data if again is run_data_party else label
         with pytest.raises(InputError, match="this run is finished"):
             again(config)
-    assert charged(data) == 3
+    assert both.charged(data) == 3
 
 
-def test_nothing_begins_without_approval(both: Any) -> None:
-    data, _ = configs(both, approved=False)
+def test_nothing_begins_without_approval(both: "Both") -> None:
+    data, _ = both.configs(approved=False)
     with pytest.raises(InputError, match="expected the approved contract"):
         run_data_party(data)
 
 
-def test_there_must_be_something_to_go_on_with(both: Any) -> None:
-    data, _ = configs(both)
+def test_there_must_be_something_to_go_on_with(both: "Both") -> None:
+    data, _ = both.configs()
     with pytest.raises(InputError, match="no run to go on with"):
         run_data_party(data, resume=True)
 
 
-def test_contracts_that_differ_are_said_on_both_sides_and_both_can_begin_anew(both: Any) -> None:
-    data, label = configs(both)
+def test_contracts_that_differ_are_said_on_both_sides_and_both_can_begin_anew(both: "Both") -> None:
+    data, label = both.configs()
     path = both.settings[1]
     text = path.read_text()
     path.write_text(text.replace("epochs = 2", "epochs = 3"))
     other = load_party_config(path)
     approve(other.party.state, other.shared)
-    for side in run(data, other):
-        with pytest.raises(VesperError, match=r"run.epochs: [23] here, [23] there|closed"):
+    for side in both.run(data, other):
+        with pytest.raises(VesperError, match=r"run.epochs: [23] here, [23] there"):
             side.result()
-    assert charged(data) == 0
+    assert both.charged(data) == 0
     path.write_text(text)
     approve(label.party.state, label.shared)
-    for side in run(data, label):
+    for side in both.run(data, label):
         side.result()
-    assert charged(data) == 3
+    assert both.charged(data) == 3
 
 
-def test_a_budget_that_does_not_suffice_is_refused_before_anything_is_trained(both: Any) -> None:
-    data, label = configs(both)
-    for side in run(data, label):
+def test_a_budget_that_does_not_suffice_is_refused_before_anything_is_trained(both: "Both") -> None:
+    data, label = both.configs()
+    for side in both.run(data, label):
         side.result()
-    institutions = both
-    institutions.change('state = "state"', 'state = "second"')
-    again, other = configs(institutions)
-    ours, theirs = run(again, other)
+    both.change('state = "state"', 'state = "second"')
+    again, other = both.configs()
+    ours, theirs = both.run(again, other)
     with pytest.raises(BudgetError, match="does not allow"):
         ours.result()
     with pytest.raises(PeerError):
         theirs.result()
-    assert charged(data) == 3
+    assert both.charged(data) == 3
 
 
-def test_ids_that_are_no_nodes_are_named(both: Any, write_folders: Callable[..., Path]) -> None:
-    data, label = configs(both)
+def test_ids_that_are_no_nodes_are_named(both: "Both", write_folders: Callable[..., Path]) -> None:
+    data, label = both.configs()
     labels = {
         "id": [*range(59), 999],
         "label": [k // 3 % 2 for k in range(60)],
         "split": [("train", "val", "test")[k % 3] for k in range(60)],
     }
     write_folders(label.party.folder.parent, labels=labels)
-    ours, theirs = run(data, label)
+    ours, theirs = both.run(data, label)
     with pytest.raises(PeerError, match=r"1 ids that are no node here \(first 1: 999\)"):
         ours.result()
     with pytest.raises(PeerError):
         theirs.result()
-    assert charged(data) == 0
+    assert both.charged(data) == 0
 
 
-def test_one_process_a_state_folder(both: Any) -> None:
+def test_one_process_a_state_folder(both: "Both") -> None:
     import fcntl
 
-    data, _ = configs(both)
+    data, _ = both.configs()
     with (data.party.state / "lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(InputError, match="another process is running this party"):
             run_data_party(data)
 
 
-def test_another_ledger_never_gets_a_second_draw(both: Any) -> None:
-    data, label = configs(both)
-    for side in run(data, label):
+def test_another_ledger_never_gets_a_second_draw(both: "Both") -> None:
+    data, label = both.configs()
+    for side in both.run(data, label):
         side.result()
     for config in (data, label):  # as if both had been killed before their results were written
         shutil.rmtree(config.party.state / "result")
@@ -173,12 +138,12 @@ def test_another_ledger_never_gets_a_second_draw(both: Any) -> None:
         with pytest.raises(VesperError, match="another ledger|older copy|has not come"):
             ours.result()
     assert sorted(path.name for path in (data.party.state / "releases").iterdir()) == kept
-    assert not other.exists() or charged(moved) == 0
+    assert not other.exists() or both.charged(moved) == 0
 
 
-def test_a_lost_checkpoint_is_said(both: Any) -> None:
-    data, label = configs(both)
-    for side in run(data, label):
+def test_a_lost_checkpoint_is_said(both: "Both") -> None:
+    data, label = both.configs()
+    for side in both.run(data, label):
         side.result()
     for config in (data, label):
         shutil.rmtree(config.party.state / "result")
@@ -187,32 +152,32 @@ def test_a_lost_checkpoint_is_said(both: Any) -> None:
         run_label_party(label, resume=True)
 
 
-def test_a_state_folder_that_cannot_be_written_is_said(both: Any) -> None:
-    data, _ = configs(both)
+def test_a_state_folder_that_cannot_be_written_is_said(both: "Both") -> None:
+    data, _ = both.configs()
     (data.party.state / "lock").mkdir()
     with pytest.raises(InputError, match="cannot be written"):
         run_data_party(data)
 
 
 def test_a_release_that_was_paid_for_keeps_its_session(
-    both: Any, monkeypatch: pytest.MonkeyPatch
+    both: "Both", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both.change('method = "vesper"', 'method = "edgerand"')
-    data, label = configs(both)
+    data, label = both.configs()
 
     def full(vault: Vault, number: int, arrays: object) -> str:
         raise VesperError("the disk is full")
 
     with monkeypatch.context() as broken:
         broken.setattr(Vault, "put", full)
-        ours, theirs = run(data, label)
+        ours, theirs = both.run(data, label)
         with pytest.raises(VesperError, match="the disk is full"):
             ours.result()
         assert theirs.exception() is not None
-    assert charged(data) == 1
+    assert both.charged(data) == 1
     with ThreadPoolExecutor(2) as pool:
         ours_again = pool.submit(run_data_party, data, resume=True)
         theirs_again = pool.submit(run_label_party, label, resume=True)
         assert ours_again.result().privacy.plan == "certified"
         assert theirs_again.result().method == "edgerand"
-    assert charged(data) == 1
+    assert both.charged(data) == 1

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from threading import Thread
-from typing import Any
 
 import pytest
 
 from vesper.errors import InputError
 from vesper.run.serving.http_body import MOST_BYTES
+from vesper.run.serving.http_response import Response, json_response
 from vesper.run.serving.http_server import ServingServer
-from vesper.run.serving.service import Response, json_response
 
 JSON = {"Content-Type": "application/json"}
 
@@ -28,8 +27,7 @@ class Echo:
 @contextmanager
 def serving() -> Iterator[tuple[int, list[str]]]:
     said: list[str] = []
-    service: Any = Echo()
-    with ServingServer("127.0.0.1", 0, service, said=said.append) as server:
+    with ServingServer("127.0.0.1", 0, Echo(), said=said.append) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
@@ -130,8 +128,7 @@ def test_a_body_of_the_largest_size_is_read_and_a_client_that_leaves_is_forgotte
 
 
 def test_a_taken_port_is_named() -> None:
-    service: Any = Echo()
     with serving() as (port, _), pytest.raises(InputError, match="taken"):
-        ServingServer("127.0.0.1", port, service, said=lambda line: None)
+        ServingServer("127.0.0.1", port, Echo(), said=lambda line: None)
     with pytest.raises(InputError, match="cannot listen"):
-        ServingServer("no.such.host.invalid", 0, service, said=lambda line: None)
+        ServingServer("no.such.host.invalid", 0, Echo(), said=lambda line: None)

@@ -12,9 +12,10 @@ from vesper.errors import PeerLostError, RemoteProtocolError
 from vesper.protocol.messages import Refusal
 from vesper.run.serving.answer_cache import AnswerCache
 from vesper.run.serving.asking import Asker, Told
+from vesper.run.serving.http_response import Response
 from vesper.run.serving.kept_run import AskingRun, read_asking
 from vesper.run.serving.predictor import Predictor
-from vesper.run.serving.service import Response, Service
+from vesper.run.serving.service import Service
 
 if TYPE_CHECKING:
     from tests.run.serving.conftest import Finished, Train

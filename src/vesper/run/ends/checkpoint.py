@@ -82,7 +82,8 @@ class FileCheckpoints:
         return Position(stage, epoch, step), arrays
 
     def save(self, position: Position, arrays: Arrays) -> None:
-        """Write the file, then let the channel forget what came before."""
+        """Write the file when all that led here is on disk; then forget what came before."""
+        self._channel.settle()
         where = [position.stage, position.epoch, position.step, *self._channel.counts]
         partial = self._path.with_suffix(".partial")
         try:

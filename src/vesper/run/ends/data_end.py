@@ -19,6 +19,7 @@ from vesper.run.ends.checkpoint import Checkpoints
 from vesper.run.ends.link import Link
 from vesper.run.ends.opening import PROTOCOL_VERSION, refuse_other
 from vesper.run.ends.roster import limits_of_roster, nodes_of, refuse_other_voices, refuse_outputs
+from vesper.run.ends.told import UNTOLD, Told
 from vesper.run.session import NOWHERE, drive
 from vesper.run.setup.contract import canonical
 
@@ -46,6 +47,7 @@ def data_end(
     checkpoints: Checkpoints = NOWHERE,
     progress: Progress = silent,
     note: Callable[[], str] = str,
+    told: Told = UNTOLD,
 ) -> DataOutcome:
     """Go through a whole session as the data party; the peer's farewell is left to the caller."""
     contract = canonical(config)
@@ -72,6 +74,7 @@ def data_end(
     )
     agreed = agreement_of(config, sizes, num_val=len(roster.val), num_test=len(roster.test))
     door, agreed = prepare(agreed)
+    told.agreed(agreed.method.promise(config, sizes), agreed.itinerary.most)
     run = agreed.config.run
     data_side = agreed.method.data_side(agreed.config, sizes, features=data.features, door=door)
     party = DataParty(
@@ -85,5 +88,13 @@ def data_end(
     def said() -> str:
         return "  ".join(part for part in (note(), door.spent()) if part)
 
-    drive(party, link, agreed.itinerary, checkpoints=checkpoints, progress=progress, note=said)
+    drive(
+        party,
+        link,
+        agreed.itinerary,
+        checkpoints=checkpoints,
+        progress=progress,
+        note=said,
+        told=told,
+    )
     return DataOutcome(agreed, door, data_side, roster, link.bytes_sent)

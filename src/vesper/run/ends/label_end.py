@@ -12,7 +12,7 @@ from vesper.method.method import Method, Sizes
 from vesper.method.settings import Config
 from vesper.model.decoder import Decoder
 from vesper.model.objective import Objective
-from vesper.model.objectives import make_objective, num_outputs
+from vesper.model.objectives import Responses, make_objective, num_outputs
 from vesper.party.label_party import LabelParty
 from vesper.progress import Progress, silent
 from vesper.protocol.messages import DataHello, Farewell, LabelHello, Roster
@@ -20,6 +20,7 @@ from vesper.run.agreement import Agreement, agreement_of, refuse_unusable_labels
 from vesper.run.ends.checkpoint import Checkpoints
 from vesper.run.ends.link import Link
 from vesper.run.ends.opening import PROTOCOL_VERSION, refuse_other
+from vesper.run.ends.told import UNTOLD, Told
 from vesper.run.session import NOWHERE, answer
 from vesper.run.setup.contract import canonical
 
@@ -54,10 +55,14 @@ def label_end(
     checkpoints: Checkpoints = NOWHERE,
     progress: Progress = silent,
     watch: Watch = lambda party, objective: None,
+    told: Told = UNTOLD,
+    responses: Responses | None = None,
 ) -> LabelOutcome:
-    """Go through a whole session as the label party."""
+    """Go through a whole session as the label party; with responses to labels if they are asked."""
     refuse_unusable_labels(config, labels)
-    objective = objective_of(config, labels)
+    if (responses is None) != (config.privacy.label_epsilon is None):
+        raise ValueError("expected responses to labels where label_epsilon is set, and only there")
+    objective = objective_of(config, labels, responses)
     contract = canonical(config)
     hello = link.expect(DataHello)
     outputs = num_outputs(config.run.task, labels.classes)
@@ -89,6 +94,8 @@ def label_end(
         local_updates=run.local_updates,
     )
     watch(party, objective)
+    promise = agreed.method.promise(config, sizes)
+    told.agreed(promise, agreed.itinerary.most, metric=objective.metric)
     link.send(roster_of(labels, objective, config))
     stages = answer(
         party,
@@ -97,12 +104,15 @@ def label_end(
         checkpoints=checkpoints,
         progress=progress,
         note=lambda: note_of(party, objective),
+        told=told,
     )
     link.send(Farewell())
     return LabelOutcome(agreed, label_side, objective.metric, stages, link.bytes_sent)
 
 
-def objective_of(config: Config, labels: LabelHoldings) -> Objective:
+def objective_of(
+    config: Config, labels: LabelHoldings, responses: Responses | None = None
+) -> Objective:
     """What the label party minimises: labels in the order of the roster."""
     order = np.concatenate([labels.rows(split) for split in SPLITS])
     return make_objective(
@@ -111,6 +121,7 @@ def objective_of(config: Config, labels: LabelHoldings) -> Objective:
         labels.labels[order],
         num_train=len(labels.rows("train")),
         balanced=config.run.class_weights == "balanced",
+        responses=responses,
     )
 
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from vesper.progress import Progress
 from vesper.run.identity.credentials import Credentials, read_credentials
 from vesper.run.setup.party_config import PartyConfig
-from vesper.transport.channel import Channel
+from vesper.transport.channel import Channel, closing_in_words
 from vesper.transport.grpc_channel import Listener, connect
-from vesper.transport.lasting import Connect
+from vesper.transport.meetings import Connect
 from vesper.transport.stream import Waiting, unheard
 
 UNNOTICED = 2.0
@@ -90,9 +90,8 @@ def meeting(config: PartyConfig, *, waiting: Waiting = unheard) -> Iterator[Chan
         PeerError: the peer is not who it should be, or did not come.
     """
     limit = None if config.party.when_lost == "wait" else config.party.patience
-    with meeting_place(config, waiting=waiting) as connect_to_peer:
-        channel = connect_to_peer(limit)
-        try:
-            yield channel
-        finally:
-            channel.close()
+    with (
+        meeting_place(config, waiting=waiting) as connect_to_peer,
+        closing_in_words(connect_to_peer(limit)) as channel,
+    ):
+        yield channel

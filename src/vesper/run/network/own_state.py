@@ -6,7 +6,14 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from vesper.errors import BudgetError, InputError, PeerError, PeerLostError
+from vesper.errors import (
+    BudgetError,
+    InputError,
+    PeerError,
+    PeerLostError,
+    RemoteProtocolError,
+    VesperError,
+)
 from vesper.privacy.ledger_file import open_to_read
 from vesper.run.setup.contract import approved
 from vesper.run.setup.party_config import PartyConfig
@@ -59,21 +66,24 @@ def _forgotten_unless_begun(config: PartyConfig) -> Iterator[None]:
         yield
     except PeerLostError:
         raise
-    except (InputError, BudgetError, PeerError):
-        if not (_has_trained(config) or _is_charged(config)):
+    except (InputError, BudgetError, PeerError) as error:
+        if not (_may_have_trained(config, error) or _is_charged(config)):
             shutil.rmtree(state / "frames", ignore_errors=True)
             for name in ("session", "receipts.tsv", "checkpoint.npz"):
                 (state / name).unlink(missing_ok=True)
         raise
 
 
-def _has_trained(config: PartyConfig) -> bool:
-    """Whether the label party has received more than a hello, or the data party sent more."""
-    log = FrameLog(config.party.state / "frames")
-    try:
-        return log.count(SENT if config.party.role == "data" else RECEIVED) > 1
-    finally:
-        log.close()
+def _may_have_trained(config: PartyConfig, error: VesperError) -> bool:
+    """Whether the data party has sent more than a hello, or the label party received more.
+
+    What the label party refuses is not in its log; after its roster it can only be embeddings.
+    """
+    with closing(FrameLog(config.party.state / "frames")) as log:
+        if config.party.role == "data":
+            return log.count(SENT) > 1
+        refuses_embeddings = log.count(SENT) > 1 and isinstance(error, RemoteProtocolError)
+        return log.count(RECEIVED) > 1 or refuses_embeddings
 
 
 def _is_charged(config: PartyConfig) -> bool:

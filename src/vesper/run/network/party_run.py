@@ -3,19 +3,16 @@
 state/  contract.json   approved settings          frames/, session, receipts.tsv   what crossed
 checkpoint.npz  where to go on from        releases/   the data party's, drawn once
 result/         config, result, model      lock        held while the party runs
+progress.jsonl  for people who watch: no part of the run
 """
 
-import os
 import resource
-import secrets
 import time
 from collections.abc import Callable
-from contextlib import closing
-from dataclasses import replace
-from pathlib import Path
+from contextlib import AbstractContextManager, closing
 
 from vesper.datasets.folders import new_folder
-from vesper.errors import PeerLostError
+from vesper.errors import PeerLostError, PeerStoppedError
 from vesper.graph.holdings import open_data
 from vesper.graph.labels import open_labels
 from vesper.mechanism.door import Door
@@ -32,15 +29,22 @@ from vesper.run.ends.checkpoint import FileCheckpoints
 from vesper.run.ends.data_end import data_end
 from vesper.run.ends.label_end import label_end, objective_of
 from vesper.run.ends.link import Link
+from vesper.run.journal import Journal, journal_of
+from vesper.run.label_responses import responses_of
 from vesper.run.network.meet import meeting_place, waiting_shown
 from vesper.run.network.own_state import held, own_state, run_name
+from vesper.run.network.secret_seed import with_secret_seed
 from vesper.run.result import SECURE, SIMULATED, DataResult, LabelResult, facts_of, write_run
 from vesper.run.serving.kept_run import feature_columns, keep_for_answers, keep_for_questions
 from vesper.run.setup.party_config import PartyConfig
-from vesper.transport.lasting import Connect, LastingChannel
+from vesper.transport.channel import closing_in_words
+from vesper.transport.lasting import LastingChannel
+from vesper.transport.meetings import Connect
+
+DRAWN_THERE = "drawn by the data party"
 
 Lost = Callable[[str], None]
-"""Is told why the connection was lost, each time it is."""
+"""Is told why this side waits for another connection, each time it does."""
 
 
 def run_data_party(
@@ -67,25 +71,27 @@ def run_data_party(
     """
     started, own = time.perf_counter(), config.party
     noise = noise or NoiseSource.from_os()
+    source = SECURE if noise.is_private else SIMULATED
     assert own.ledger is not None
     with (
         own_state(config, resume=resume) as state,
-        meeting_place(config, waiting=waiting_shown(config, progress)) as connect,
+        _journal(config, resume=resume, source=source, progress=progress) as told,
+        meeting_place(config, waiting=waiting_shown(config, told.progress)) as connect,
     ):
-        data, columns = open_data(own.folder, progress=progress), feature_columns(own.folder)
+        data, columns = open_data(own.folder, progress=told.progress), feature_columns(own.folder)
         refuse_no_features(data)
         aligned = read_aligned(own.state)
         if aligned is not None:
             refuse_unaligned(data.ids, aligned, own.folder)
         with (
             closing(Ledger(own.ledger, clock=time.time)) as ledger,
-            closing(_channel(config, connect, lost)) as channel,
+            closing_in_words(_channel(config, connect, lost)) as channel,
         ):
 
             def prepare(agreement: Agreement) -> tuple[Door, Agreement]:
                 promise = agreement.method.promise(agreement.config, agreement.sizes)
                 if promise.plan == "paper" and noise.is_private:
-                    agreement = _with_secret_seed(agreement, state / "seed")
+                    agreement = with_secret_seed(agreement, state / "seed")
                 return open_door(
                     agreement,
                     data.graph,
@@ -105,12 +111,13 @@ def run_data_party(
                 link,
                 prepare=prepare,
                 checkpoints=FileCheckpoints(state / "checkpoint.npz", channel),
-                progress=progress,
+                progress=told.progress,
+                told=told,
             )
             channel.finish(patience=own.patience)
             try:
                 link.expect(Farewell)
-            except PeerLostError as error:
+            except (PeerLostError, PeerStoppedError) as error:
                 lost(f"{error}; the run is complete on this side")
             session = channel.session
         promise = outcome.agreement.method.promise(config.shared, outcome.agreement.sizes)
@@ -120,7 +127,9 @@ def run_data_party(
             peak_memory_bytes=_peak_memory(),
             bytes_sent=outcome.bytes_sent,
             session=session,
-            privacy=facts_of(promise, source=SECURE if noise.is_private else SIMULATED),
+            privacy=facts_of(
+                promise, source=source, label_epsilon=config.shared.privacy.label_epsilon
+            ),
         )
         with new_folder(state / "result") as out:
             write_run(out, config.shared, result, data_party=outcome.data_side.module)
@@ -132,27 +141,37 @@ def run_label_party(
     config: PartyConfig,
     *,
     resume: bool = False,
+    noise: NoiseSource | None = None,
     progress: Progress = silent,
     lost: Lost = lambda why: None,
 ) -> LabelResult:
-    """Fulfil the contract as the label party; arguments and errors as of the data party."""
+    """Fulfil the contract as the label party; arguments and errors as of the data party.
+
+    Where labels are protected, responses to them come from `noise`.
+    """
     started, own = time.perf_counter(), config.party
     decimals = config.shared.run.task != "classification"
     with (
         own_state(config, resume=resume) as state,
-        meeting_place(config, waiting=waiting_shown(config, progress)) as connect,
+        _journal(config, resume=resume, source=DRAWN_THERE, progress=progress) as told,
+        meeting_place(config, waiting=waiting_shown(config, told.progress)) as connect,
     ):
         labels = open_labels(own.folder, decimals=decimals)
         aligned = read_aligned(own.state)
         if aligned is not None:
             labels = only_aligned(labels, aligned)
-        with closing(_channel(config, connect, lost)) as channel:
+        responses = responses_of(
+            config.shared, labels, ledger=own.ledger, noise=noise or NoiseSource.from_os()
+        )
+        with closing_in_words(_channel(config, connect, lost)) as channel:
             outcome = label_end(
                 config.shared,
                 labels,
                 Link(Role.LABEL, channel),
                 checkpoints=FileCheckpoints(state / "checkpoint.npz", channel),
-                progress=progress,
+                progress=told.progress,
+                told=told,
+                responses=responses,
             )
             channel.finish(patience=own.patience)
             channel.linger()
@@ -170,7 +189,9 @@ def run_label_party(
             peak_memory_bytes=_peak_memory(),
             bytes_sent=outcome.bytes_sent,
             session=session,
-            privacy=facts_of(promise, source="drawn by the data party"),
+            privacy=facts_of(
+                promise, source=DRAWN_THERE, label_epsilon=config.shared.privacy.label_epsilon
+            ),
         )
         with new_folder(state / "result") as out:
             write_run(out, config.shared, result, label_party=outcome.label_side.module)
@@ -195,11 +216,26 @@ def stay_for_peer(
     with (
         held(config.party.state),
         meeting_place(config, waiting=waiting_shown(config, progress)) as connect,
-        closing(_channel(config, connect, lost)) as channel,
+        closing_in_words(_channel(config, connect, lost)) as channel,
     ):
         channel.finish(patience=config.party.patience)
         channel.meet()
         channel.linger()
+
+
+def _journal(
+    config: PartyConfig, *, resume: bool, source: str, progress: Progress
+) -> AbstractContextManager[Journal]:
+    own = config.party
+    return journal_of(
+        own.state,
+        side=own.role,
+        config=config.shared,
+        ledger=own.ledger,
+        resumed=resume,
+        source=source,
+        progress=progress,
+    )
 
 
 def _channel(config: PartyConfig, connect: Connect, lost: Lost) -> LastingChannel:
@@ -213,17 +249,6 @@ def _channel(config: PartyConfig, connect: Connect, lost: Lost) -> LastingChanne
         waits=config.party.when_lost == "wait",
         lost=lost,
     )
-
-
-def _with_secret_seed(agreement: Agreement, path: Path) -> Agreement:
-    """Noise and samples of a plan without account come from a seed that the peer must not know."""
-    if not path.exists():
-        partial = path.with_suffix(".partial")
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(str(secrets.randbits(62)))
-        os.replace(partial, path)
-    run = agreement.config.run.model_copy(update={"seed": int(path.read_text())})
-    return replace(agreement, config=agreement.config.model_copy(update={"run": run}))
 
 
 def _peak_memory() -> int:

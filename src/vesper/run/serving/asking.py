@@ -27,7 +27,8 @@ from vesper.run.ends.link import Link
 from vesper.run.ends.opening import PROTOCOL_VERSION, refuse_other
 from vesper.run.serving.kept_run import AskingRun
 from vesper.transport.channel import Channel
-from vesper.transport.lasting import Connect
+from vesper.transport.meetings import Connect
+from vesper.transport.parting import Parting, parting_of
 
 _NAME = re.compile("[0-9a-f]{32}")
 LONGEST_REASON = 500
@@ -102,13 +103,13 @@ class Asker:
                 self._number += 1
                 link.send(Query(number=self._number, ids=ids))
                 return snapshot, self._checked(link.receive(), ids)
-            except PeerLostError:
-                self._drop()
+            except PeerLostError as error:
+                self._drop(parting_of(error))
                 if is_fresh:
                     raise
                 is_fresh = True  # the old connection is gone: one more attempt, with a new one
-            except BaseException:
-                self._drop()
+            except BaseException as error:
+                self._drop(parting_of(error))
                 raise
 
     def _met(self, limit: float | None) -> tuple[Channel, Link, str]:
@@ -116,8 +117,8 @@ class Asker:
         link = Link(Role.LABEL, channel, ASKING)
         try:
             hello = self._greeted(link)
-        except BaseException:
-            channel.close()
+        except BaseException as error:
+            channel.close(parting_of(error))
             raise
         self._open = channel, link, hello.snapshot
         return self._open
@@ -157,7 +158,7 @@ class Asker:
             raise RemoteProtocolError(f"{self._peer} sent embeddings of other ids than asked for")
         return reply
 
-    def _drop(self) -> None:
+    def _drop(self, why: Parting) -> None:
         if self._open is not None:
-            self._open[0].close()
+            self._open[0].close(why)
             self._open = None

@@ -3,7 +3,13 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from vesper.errors import InputError, PeerError, PeerLostError, RemoteProtocolError
+from vesper.errors import (
+    InputError,
+    PeerError,
+    PeerLostError,
+    PeerStoppedError,
+    RemoteProtocolError,
+)
 from vesper.mechanism.noise import NoiseSource
 from vesper.progress import Progress, silent
 from vesper.protocol.asking_turns import ASKING
@@ -15,6 +21,7 @@ from vesper.run.network.meet import meeting_place
 from vesper.run.network.own_state import held
 from vesper.run.serving.answering import Answerer, open_answerer
 from vesper.run.setup.party_config import PartyConfig
+from vesper.transport.channel import closing_in_words
 
 Said = Callable[[str], None]
 """Is told what happens, line by line."""
@@ -71,17 +78,15 @@ def answer_queries(
             said(line)
         said(f"answering {peer}; stop with Ctrl-C")
         while True:
-            channel = connect(None)
             try:
-                said(f"{peer} is here")
-                converse(answerer, Link(Role.DATA, channel, ASKING), said=said)
-                said(f"{peer} has left")
-            except PeerLostError as error:
+                with closing_in_words(connect(None)) as channel:
+                    said(f"{peer} is here")
+                    converse(answerer, Link(Role.DATA, channel, ASKING), said=said)
+                    said(f"{peer} has left")
+            except (PeerLostError, PeerStoppedError) as error:
                 said(str(error))
             except PeerError as error:
                 said(f"{peer} was sent away: {error}")
-            finally:
-                channel.close()
 
 
 def _in_words(query: Query, reply: Answer | Refusal) -> str:

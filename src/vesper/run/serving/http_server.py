@@ -1,4 +1,4 @@
-"""HTTP for a `Service`, by the standard library: sizes, times and threads are limited.
+"""HTTP for a `Responder`, by the standard library: sizes, times and threads are limited.
 
 Meant for programs of one institution: it listens on loopback unless told otherwise, and knows
 nothing of users or passwords. Put a proxy in front of it where that is not enough.
@@ -13,7 +13,7 @@ from typing import Any
 
 from vesper.errors import InputError
 from vesper.run.serving.http_body import MOST_BYTES
-from vesper.run.serving.service import Response, Service, error_response
+from vesper.run.serving.http_response import Responder, Response, error_response
 
 MOST_THREADS = 64
 SILENCE = 30.0
@@ -30,7 +30,7 @@ class ServingServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(
-        self, host: str, port: int, service: Service, *, said: Callable[[str], None]
+        self, host: str, port: int, service: Responder, *, said: Callable[[str], None]
     ) -> None:
         self.service, self.said = service, said
         self.address_family = AF_INET6 if ":" in host else AF_INET

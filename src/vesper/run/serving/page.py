@@ -1,9 +1,8 @@
 """The page at `/` of `vesper serve`: what it does, and a form to try it. Nothing is loaded."""
 
-import base64
-import hashlib
 from html import escape
 
+from vesper.run.serving.http_response import policy_of
 from vesper.run.serving.predictor import Predictor
 
 _STYLE = """
@@ -38,15 +37,7 @@ document.getElementById("form").addEventListener("submit", async (event) => {
 """
 
 
-def _hash_of(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-POLICY = (
-    f"default-src 'none'; connect-src 'self'; script-src {_hash_of(_SCRIPT)}; "
-    f"style-src {_hash_of(_STYLE)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-"""The browser runs this script and this style, and loads nothing else."""
+POLICY = policy_of(script=_SCRIPT, style=_STYLE)
 
 
 def page_of(predictor: Predictor, *, peer: str) -> str:

@@ -10,32 +10,20 @@
 With 403 and 503 come those predictions that the cache has. Errors are {"error", "what_to_do"}.
 """
 
-import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 from vesper.errors import InputError, PeerError, VesperError
 from vesper.run.serving.http_body import BadRequest, Id, ids_in
+from vesper.run.serving.http_response import Response, error_response, json_response, page_response
 from vesper.run.serving.openapi import openapi_of
 from vesper.run.serving.page import POLICY, page_of
 from vesper.run.serving.predictor import QUICK, Predicted, Predictor
 
-JSON = "application/json"
 AWAY = "start `vesper party data --config FILE --answer` there, then ask again"
 REFUSED = "nothing more can be released of this graph; ask about a new snapshot"
 _JSON_TYPE = re.compile(r"application/json\s*(;.*)?", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Response:
-    """Status and content."""
-
-    status: int
-    content: bytes
-    kind: str = JSON
-    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Service:
@@ -140,21 +128,9 @@ class Service:
         return Response(503, response.content, headers={"Retry-After": "5"})
 
 
-def json_response(status: int, facts: Mapping[str, Any]) -> Response:
-    """Write JSON; predictions are finite, so no number is without a way to write it."""
-    return Response(status, json.dumps(facts, allow_nan=False).encode())
-
-
-def error_response(status: int, error: str, what_to_do: str) -> Response:
-    """Say what is wrong and what to do, and nothing else."""
-    return json_response(status, {"error": error, "what_to_do": what_to_do})
-
-
 def _is_open(text: str, found: Predicted) -> bool:
     return text not in found.values and text not in found.unknown
 
 
 def _page(predictor: Predictor, peer: str) -> Response:
-    page = page_of(predictor, peer=peer).encode()
-    headers = {"Content-Security-Policy": POLICY}
-    return Response(200, page, kind="text/html; charset=utf-8", headers=headers)
+    return page_response(page_of(predictor, peer=peer), policy=POLICY)

@@ -62,8 +62,6 @@ def init_text(role: Role, file: str) -> str:
     for table, model in TABLES.items():
         lines += [ABOVE[table], f"[{table}]"]
         for name, field in model.model_fields.items():
-            if table == "party" and name == "ledger" and role == "label":
-                continue
             lines += _lines(name, field, examples.get(f"{table}.{name}"))
             if f"{table}.{name}" in examples.keys() | TO_THINK_ABOUT:
                 lines[-1] = lines[-1].removeprefix("#")

@@ -61,7 +61,8 @@ class PartySettings(Settings):
     state: Path
     """Folder for the run: approval, journal, checkpoints, results."""
     ledger: Path | None = None
-    """Data side only: where every release is charged before it leaves. One for all graphs."""
+    """Where everything that is shown is charged before it leaves: releases of the graph at the data
+    side, responses to labels at the label side (with label_epsilon only). One for all runs."""
     listen: AddressSetting | None = None
     """Wait for the peer at this address; exactly one side listens."""
     connect: AddressSetting | None = None
@@ -79,8 +80,6 @@ class PartySettings(Settings):
             raise ValueError("expected exactly one of listen and connect")
         if self.role == "data" and self.ledger is None:
             raise ValueError("expected ledger, the file to charge releases to, with role 'data'")
-        if self.role == "label" and self.ledger is not None:
-            raise ValueError("expected no ledger with role 'label': it is the data party's")
         return self
 
 
@@ -123,6 +122,11 @@ def load_party_config(path: Path) -> PartyConfig:
         config = PartyConfig.model_validate({"path": path, "shared": shared, **own})
     except ValidationError as error:
         raise InputError(explain(path, error, KEYS)) from None
+    if config.party.ledger is None and shared.privacy.label_epsilon is not None:
+        raise InputError(
+            f"{path}: expected party.ledger, the file to charge responses to labels to, with "
+            f"privacy.label_epsilon; none is set"
+        )
     return _beside(config, path.absolute().parent)
 
 

@@ -1,0 +1,128 @@
+"""Charts as SVG: a frame with axes, and shapes in it. Colours come from the style around it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+WIDTH, HEIGHT = 420, 270
+"""Units of the drawing; small, so that letters stay readable on a phone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    """A plot area, from values to places in the drawing."""
+
+    x_range: tuple[float, float]
+    y_range: tuple[float, float]
+    left: float = 46
+    right: float = 12
+    top: float = 14
+    bottom: float = 42
+    width: float = WIDTH
+    height: float = HEIGHT
+
+    def x(self, value: float) -> float:
+        """Place of a value on the horizontal axis."""
+        low, high = self.x_range
+        return self.left + (value - low) / (high - low) * (self.width - self.left - self.right)
+
+    def y(self, value: float) -> float:
+        """Place of a value on the vertical axis."""
+        low, high = self.y_range
+        inner = self.height - self.top - self.bottom
+        return self.height - self.bottom - (value - low) / (high - low) * inner
+
+
+def drawing(shapes: Sequence[str], *, title: str, height: float = HEIGHT) -> str:
+    """Wrap shapes; `title` is what a screen reader says."""
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(title)}">'
+        f"{''.join(shapes)}</svg>"
+    )
+
+
+def text(x: float, y: float, words: str, *, style: str = "tick", anchor: str = "middle") -> str:
+    """A label."""
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" class="{style}" text-anchor="{anchor}">'
+        f"{escape(words)}</text>"
+    )
+
+
+def line(x1: float, y1: float, x2: float, y2: float, *, style: str) -> str:
+    """A straight line."""
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{style}"/>'
+
+
+def path(points: Sequence[tuple[float, float]], *, style: str) -> str:
+    """A line through points."""
+    joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return f'<polyline points="{joined}" class="{style}"/>'
+
+
+def band(
+    upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, float]], *, style: str
+) -> str:
+    """The area between two lines."""
+    joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in (*upper, *reversed(lower)))
+    return f'<polygon points="{joined}" class="{style}"/>'
+
+
+def bar(x: float, y: float, width: float, height: float, *, style: str) -> str:
+    """A rectangle, from its upper left corner."""
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" class="{style}"/>'
+    )
+
+
+def dot(x: float, y: float, *, radius: float, style: str) -> str:
+    """A point."""
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" class="{style}"/>'
+
+
+def gauge(spent: float, limit: float, *, name: str) -> str:
+    """How much of a limit is spent: a bar, and both numbers."""
+    width, share = WIDTH - 2.0, min(max(spent / limit, 0.0), 1.0)
+    bar = '<rect x="1" y="{y}" width="{width:.1f}" height="14" rx="7" class="{style}"/>'
+    shapes = [
+        bar.format(y=4, width=width, style="track"),
+        bar.format(y=4, width=width * share, style="spent") if share > 0 else "",
+        text(1, 36, f"{name} {spent:.3g} spent", anchor="start"),
+        text(WIDTH - 1, 36, f"of {limit:g}", anchor="end"),
+    ]
+    title = f"{name} {spent:.3g} of {limit:g} is spent"
+    return drawing(shapes, title=title, height=42)
+
+
+def rows_of(frame: Frame, ticks: Sequence[float], *, form: str) -> list[str]:
+    """Horizontal lines with their values on the left."""
+    return [
+        shape
+        for tick in ticks
+        for shape in (
+            line(frame.left, frame.y(tick), frame.width - frame.right, frame.y(tick), style="grid"),
+            text(frame.left - 6, frame.y(tick) + 4, format(tick, form), anchor="end"),
+        )
+    ]
+
+
+def round_ticks(low: float, high: float, *, least: float = 1.0) -> list[float]:
+    """Three to seven round values that enclose a range, which is stretched to `least`.
+
+    >>> round_ticks(61.2, 84.9)
+    [60.0, 65.0, 70.0, 75.0, 80.0, 85.0]
+    >>> round_ticks(70.0, 70.0)
+    [69.5, 70.0, 70.5]
+    >>> round_ticks(0.31, 0.52, least=0.1)
+    [0.3, 0.35, 0.4, 0.45, 0.5, 0.55]
+    """
+    spread = max(high - low, least)
+    steps = [s for s in _STEPS if s >= least / 2]
+    step = next((s for s in steps if spread / s <= 5), steps[-1])
+    first, last = low // step, -(-high // step)
+    while last - first < 2:
+        first, last = (first - 1, last) if step * first == low else (first, last + 1)
+    return [round(step * k, 6) for k in range(int(first), int(last) + 1)]
+
+
+_STEPS = [digit * 10.0**power for power in range(-3, 6) for digit in (1, 2, 5)]

@@ -1,0 +1,107 @@
+"""A run that is over, as its folder has it: of a simulation, or of either party."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vesper.errors import InputError
+from vesper.method.settings import Config
+from vesper.report.charged import Charged, read_charged
+from vesper.report.privacy import Privacy
+from vesper.run.network.own_state import run_name
+from vesper.run.result import simulated_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFolder:
+    """What every side knows in the end."""
+
+    folder: Path
+    config: Config
+    result: Mapping[str, Any]
+    privacy: Privacy
+
+
+def read_run(folder: Path, *, ledger: Path | None = None) -> RunFolder:
+    """Read the run folder of `vesper simulate`, or the state folder of a party.
+
+    Args:
+        folder: of the run.
+        ledger: the data party's, where it is at hand; a simulation has its own.
+
+    Raises:
+        InputError: it is no such folder.
+    """
+    folder = folder / "result" if (folder / "result" / "result.json").exists() else folder
+    config_text, result = _text(folder / "config.json"), _json(folder / "result.json")
+    try:
+        config, session = Config.model_validate_json(config_text), result.get("session")
+        run = simulated_name(config) if session is None else run_name(session)
+        return RunFolder(
+            folder=folder,
+            config=config,
+            result=result,
+            privacy=privacy_from(
+                result["privacy"],
+                session=session,
+                charged=read_charged(ledger or folder / "ledger.sqlite", run=run),
+            ),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise another_version(folder, error) from None
+
+
+def privacy_from(
+    facts: Mapping[str, Any], *, session: str | None, charged: Charged | None
+) -> Privacy:
+    """Say what the facts of a run promise.
+
+    Args:
+        facts: as `PrivacyFacts` are written.
+        session: of two parties; None for a simulation, whose noise comes from a seed.
+        charged: what the ledger says, where it is at hand.
+    """
+    epsilon = facts["certified_epsilon"]
+    is_certified = session is not None and facts["plan"] == "certified"
+    return Privacy(
+        epsilon=math.inf if epsilon is None else epsilon,
+        delta=facts["delta"],
+        is_private=facts["plan"] == "edge-free" or is_certified,
+        plan=facts["plan"],
+        claimed_epsilon=facts["claimed_epsilon"],
+        noise=facts["noise"],
+        noise_stds=tuple(facts["noise_stds"]),
+        covers="a simulation: nothing was sent to anybody"
+        if session is None
+        else f"everything charged to the ledger of the data party; session {session[:8]}",
+        charged=charged,
+        planned_releases=facts["releases"],
+    )
+
+
+def another_version(folder: Path, error: Exception) -> InputError:
+    """Say that a folder is not as this version writes it."""
+    return InputError(
+        f"{folder}: expected a run folder of this version of vesper ({error}); run "
+        f"'vesper simulate' again"
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        raise InputError(
+            f"{path}: expected a run folder with {path.name}; give the --out of 'vesper simulate', "
+            f"or the state folder of a party"
+        ) from None
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(_text(path))
+    except ValueError as error:
+        raise InputError(f"{path}: not readable as JSON ({error})") from None

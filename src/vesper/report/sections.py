@@ -1,0 +1,131 @@
+"""Parts of a page, as HTML: figures, privacy, budget, learning curves, settings."""
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from html import escape
+
+from vesper.method.settings import Config
+from vesper.report.charged import Charged
+from vesper.report.curves import loss_chart, validation_chart
+from vesper.report.privacy import Privacy
+from vesper.report.svg import gauge
+from vesper.report.words import meaning_of, not_covered
+from vesper.run.ends.told import EpochFacts
+
+
+def figures(shown: Sequence[tuple[str, str]]) -> str:
+    """What stands in large letters: label and value of each."""
+    cards = (
+        f'<div class="figure"><b>{escape(value)}</b><span>{escape(label)}</span></div>'
+        for label, value in shown
+    )
+    return f'<div class="figures">{"".join(cards)}</div>'
+
+
+def privacy_figures(privacy: Privacy) -> list[tuple[str, str]]:
+    """The guarantee, in large letters."""
+    if privacy.plan == "edge-free":
+        return [("epsilon: no edge is read", "0")]
+    if privacy.plan == "certified":
+        kind = "certified epsilon" if privacy.is_private else "epsilon, if noise were real"
+        delta = "-" if privacy.delta is None else f"{privacy.delta:g}"
+        return [(kind, f"{privacy.epsilon:g}"), ("delta", delta)]
+    return [("certified epsilon: none", "\u221e")]
+
+
+def privacy_section(
+    privacy: Privacy, config: Config, *, released: str = "What was released"
+) -> str:
+    """What holds, what it means, what it does not cover, what was or will be released."""
+    tone = "good" if privacy.is_private else "warn"
+    points = not_covered(privacy, config)
+    uncovered = f"<h3>What is not covered</h3>{bullets(points)}" if points else ""
+    return (
+        f'<section><h2>Privacy</h2><p class="verdict {tone}">{escape(privacy.verdict)}</p>'
+        f"{''.join(f'<p>{words}</p>' for words in meaning_of(privacy))}"
+        f"{uncovered}<h3>{escape(released)}</h3>{table(_released(privacy))}</section>"
+    )
+
+
+def _released(privacy: Privacy) -> dict[str, str]:
+    stds = ", ".join(f"{value:.4g}" for value in privacy.noise_stds if value)
+    return {
+        "Noise": escape(privacy.noise),
+        "Releases": str(privacy.releases),
+        "Standard deviation of the noise": stds or "-",
+        "The budget counts": escape(privacy.covers),
+    }
+
+
+def budget_section(charged: Charged) -> str:
+    """What was spent on the graph, and every charge of this run in its order."""
+    rows = {"Spent on this graph": f"epsilon {charged.spent_epsilon:.4g}"}
+    if charged.left_epsilon is not None:
+        rows["Left for one more release"] = f"epsilon {charged.left_epsilon:.2g}"
+    for charge in charged.charges:
+        rows[f"{charge.sequence}. {_moment(charge.time)}"] = escape(charge.what)
+    if charged.head is not None:
+        rows["Head of the ledger, to note down"] = f"<code>{escape(charged.head)}</code>"
+    bar = ""
+    if charged.budget_epsilon is not None and math.isfinite(charged.budget_epsilon):
+        bar = gauge(charged.spent_epsilon, charged.budget_epsilon, name="epsilon")
+    return f"<section><h2>Budget of the graph</h2>{bar}{table(rows)}</section>"
+
+
+def _moment(time: float | None) -> str:
+    if time is None:
+        return "charge"
+    return f"{datetime.fromtimestamp(time, tz=UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def curve_sections(epochs: Sequence[EpochFacts], *, metric: str) -> list[str]:
+    """Learning curves, where this side knows them."""
+    if not epochs or any(facts.validation is None for facts in epochs):
+        return []
+    chart = validation_chart(epochs, metric=metric)
+    parts = [
+        f"<section><h2>{escape(metric)} on validation nodes</h2>{chart}"
+        f'<p class="note">Percent after each epoch; points are the best of their stage.</p>'
+        f"</section>"
+    ]
+    if all(facts.loss is not None for facts in epochs):
+        parts.append(
+            f"<section><h2>Loss</h2>{loss_chart(epochs)}"
+            f'<p class="note">Mean over the batches of each epoch, training nodes.</p></section>'
+        )
+    return parts
+
+
+def charts(parts: Sequence[str]) -> str:
+    """Sections with charts, side by side where there is room."""
+    return f'<div class="charts">{"".join(parts)}</div>' if parts else ""
+
+
+def settings_section(config: Config) -> str:
+    """All settings, those first that change epsilon."""
+    parts = []
+    for name, values in config.model_dump().items():
+        cells = {key: f"<code>{escape(_shown(value))}</code>" for key, value in values.items()}
+        heading = "Change epsilon" if name == "privacy" else "Cannot change epsilon"
+        parts.append(f"<div><h3>{heading}</h3>{table(cells)}</div>")
+    return f'<section><h2>Settings</h2><div class="two">{"".join(parts)}</div></section>'
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "chosen by the method"
+    if isinstance(value, float) and math.isinf(value):
+        return "inf"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def table(rows: Mapping[str, str]) -> str:
+    """Rows of a name and HTML."""
+    cells = (f"<tr><th>{escape(name)}</th><td>{value}</td></tr>" for name, value in rows.items())
+    return f"<table>{''.join(cells)}</table>"
+
+
+def bullets(points: Sequence[str]) -> str:
+    """Points, each as HTML."""
+    return f"<ul>{''.join(f'<li>{point}</li>' for point in points)}</ul>"

@@ -1,0 +1,1 @@
+"""Studies: grids of settings, run on all cores, beside the numbers that the paper publishes."""

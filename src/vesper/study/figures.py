@@ -1,0 +1,129 @@
+"""Figures of a study, like the paper's: bands for standard deviations, the MLP as a dashed line.
+
+What a series has before a comma names its panel (`GIN-concat, D=20`); series without one, such as
+the MLP, are in every panel of their set.
+"""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from vesper.drawing.sheet import Curve, Panel, draw_sheet
+from vesper.study.comparison import published_histograms
+from vesper.study.findings import Findings, title_of
+from vesper.study.score import Score
+
+CERTIFIED = "vesper (certified)"
+
+
+def write_figures(findings: Findings, folder: Path) -> list[Path]:
+    """Write the figures of a study as SVG; give their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    draw = draw_histograms if findings.has_histograms else draw_curves
+    path = folder / f"{findings.study.name}.svg"
+    path.write_text(draw(findings), encoding="utf-8")
+    return [path]
+
+
+def draw_curves(findings: Findings) -> str:
+    """Metric against epsilon."""
+    names = [series for dataset in findings.datasets for series in findings.series_of(dataset)]
+    groups = list(dict.fromkeys(name.partition(", ")[0] for name in names if ", " in name)) or [""]
+    curves = list(dict.fromkeys(name.rpartition(", ")[2] for name in names))
+    panels = [
+        Panel(
+            title=f"{group}{': ' if group else ''}{title_of(findings, dataset)}",
+            curves=[
+                _curve(findings, dataset, series, curves)
+                for series in findings.series_of(dataset)
+                if series.partition(", ")[0] == group or ", " not in series
+            ],
+        )
+        for group in groups
+        for dataset in findings.datasets
+    ]
+    steps = sorted({step for dataset in findings.datasets for step in _steps(findings, dataset)})
+    return draw_sheet(panels, title=findings.study.grid.title, steps=steps, step_name="epsilon")
+
+
+def _steps(findings: Findings, dataset: str) -> set[float]:
+    """Epsilons of curves; a level needs none."""
+    return {
+        step
+        for name, series, step in findings.keys
+        if name == dataset and not _is_level(findings, name, series)
+    } or {math.inf}
+
+
+def _is_level(findings: Findings, dataset: str, series: str) -> bool:
+    """Whether a series has no noise at all, so that epsilon means nothing to it."""
+    return all(math.isinf(e) for d, s, e in findings.keys if (d, s) == (dataset, series))
+
+
+def _curve(findings: Findings, dataset: str, series: str, names: Sequence[str]) -> Curve:
+    short = series.rpartition(", ")[2]
+    keys = [key for key in findings.keys if key[:2] == (dataset, series)]
+    is_level = _is_level(findings, dataset, series)
+    return Curve(
+        name=short,
+        color=names.index(short),
+        is_level=is_level,
+        is_thick=series == CERTIFIED,
+        points={key[2]: _pair(findings.ours[key]) for key in keys if key in findings.ours},
+        published={
+            key[2]: _pair(findings.published[key])
+            for key in keys
+            if key in findings.published and not is_level
+        },
+    )
+
+
+def _pair(score: Score) -> tuple[float, float]:
+    return score.mean, score.deviation
+
+
+def draw_histograms(findings: Findings) -> str:
+    """Logarithm of counts by degree; what is published is scaled to as many nodes."""
+    published = published_histograms()
+    panels = []
+    for dataset in findings.datasets:
+        found = [
+            (series, counts)
+            for series in findings.series_of(dataset)
+            if (counts := findings.histogram_of(dataset, series)) is not None
+        ]
+        if not found:
+            continue
+        (_, first), (name, last) = found[0], found[-1]
+        scale = sum(first) / sum(published.get(dataset, first))
+        panels.append(
+            Panel(
+                title=title_of(findings, dataset),
+                bars=_logs(first),
+                curves=[
+                    Curve(
+                        name=name,
+                        color=1,
+                        points={k: (y, math.nan) for k, y in _logs(last).items()},
+                        published={
+                            k: (y, math.nan)
+                            for k, y in _logs(
+                                [scale * count for count in published.get(dataset, ())]
+                            ).items()
+                        },
+                    )
+                ],
+            )
+        )
+    return draw_sheet(
+        panels,
+        title=findings.study.grid.title,
+        steps=range(51),
+        labels=range(0, 51, 10),
+        step_name="degree (50: and more); log10 of nodes",
+    )
+
+
+def _logs(counts: Sequence[float]) -> dict[float, float]:
+    """Logarithms of counts that are at least one node."""
+    return {float(k): math.log10(count) for k, count in enumerate(counts) if count >= 1}

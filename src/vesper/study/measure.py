@@ -1,0 +1,90 @@
+"""How a cell is measured: settings and party folders in, numbers out.
+
+A measure is a function with a name that another process can import. Measures that need packages
+beside this one are handed in from above.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from vesper.method.settings import Config
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What a cell gives; metrics in percent."""
+
+    plan: str
+    metric: str
+    validation: float | None = None
+    test: float | None = None
+    histogram: tuple[float, ...] | None = None
+    chosen_stage: int | None = None
+
+
+Measure = Callable[[Config, Path, Path], Measured]
+"""Settings, a folder with data/ and label/, and a new folder to write into."""
+
+
+def training(config: Config, folder: Path, out: Path) -> Measured:
+    """Train, through the very code of `vesper simulate`."""
+    from vesper.run.simulate import simulate
+
+    result = simulate(folder, config, out)
+    return Measured(
+        plan=result.privacy.plan,
+        metric=result.metric,
+        validation=result.validation,
+        test=result.test,
+        chosen_stage=result.chosen_stage,
+    )
+
+
+def degrees(config: Config, folder: Path, out: Path) -> Measured:
+    """Release the degree histogram for epsilon."""
+    return _degrees(config, folder, out, as_paper=False)
+
+
+def degrees_as_paper(config: Config, folder: Path, out: Path) -> Measured:
+    """The same with the paper's noise, which costs twice the epsilon it claims."""
+    return _degrees(config, folder, out, as_paper=True)
+
+
+def _degrees(config: Config, folder: Path, out: Path, *, as_paper: bool) -> Measured:
+    from vesper.graph.holdings import open_data
+    from vesper.mechanism.degree_histogram import cost_of, release_histogram
+    from vesper.mechanism.fingerprint import fingerprint
+    from vesper.mechanism.noise import NoiseSource
+    from vesper.privacy.account import open_account
+    from vesper.privacy.key import key_of
+    from vesper.privacy.ledger import Ledger
+
+    event = cost_of(config.privacy.epsilon, as_paper=as_paper)
+    graph = open_data(folder / "data").graph
+    out.mkdir()
+    with closing(Ledger(out / "ledger.sqlite", clock=time.time)) as ledger:
+        name = fingerprint(graph, key=key_of(ledger))
+        account = open_account(ledger, name, num_nodes=graph.num_nodes)
+        histogram = release_histogram(
+            graph,
+            event=event,
+            receipt=account.charge(event, None, run="study"),
+            fingerprint=name,
+            noise=NoiseSource.for_simulation(config.run.seed),
+            as_paper=as_paper,
+        )
+    return Measured(
+        plan="paper" if as_paper else "certified",
+        metric="nodes of each degree",
+        histogram=histogram.counts,
+    )
+
+
+MEASURES: dict[str, Measure] = {
+    "training": training,
+    "degrees": degrees,
+    "degrees-as-paper": degrees_as_paper,
+}

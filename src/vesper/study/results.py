@@ -1,0 +1,80 @@
+"""Results of a study as Parquet: the journal is folded in, and then gone.
+
+    lines = results.parquet, overlaid by journal.jsonl
+
+The table is replaced in one move before the journal is removed, so that whatever ends the process
+in between, both hold the same lines.
+"""
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from vesper.errors import InputError
+from vesper.study.cell import Line, newest
+from vesper.study.journal import line_of, read_lines
+
+JOURNAL, TABLE = "journal.jsonl", "results.parquet"
+
+SCHEMA = pa.schema(
+    [
+        ("dataset", pa.string()),
+        ("series", pa.string()),
+        ("method", pa.string()),
+        ("measure", pa.string()),
+        ("plan", pa.string()),
+        ("epsilon", pa.float64()),
+        ("decoder", pa.string()),
+        ("max_degree", pa.int64()),
+        ("min_degree", pa.int64()),
+        ("batch_size", pa.int64()),
+        ("hops", pa.int64()),
+        ("seed", pa.int64()),
+        ("metric", pa.string()),
+        ("validation", pa.float64()),
+        ("test", pa.float64()),
+        ("histogram", pa.list_(pa.float64())),
+        ("chosen_stage", pa.int64()),
+        ("seconds", pa.float64()),
+        ("limit", pa.float64()),
+        ("failed", pa.string()),
+        ("settings", pa.string()),
+        ("version", pa.string()),
+        ("code", pa.string()),
+    ]
+)
+
+
+def read_results(folder: Path) -> list[Line]:
+    """Read everything that is finished in a study folder.
+
+    Raises:
+        InputError: `results.parquet` is not what a study writes.
+    """
+    path = folder / TABLE
+    before: list[Line] = []
+    if path.exists():
+        try:
+            before = [line_of(facts) for facts in pq.read_table(path).to_pylist()]
+        except (pa.ArrowException, OSError, TypeError, KeyError):
+            raise InputError(
+                f"{path}: expected the results of a study, found something else; remove it, or "
+                f"give another folder"
+            ) from None
+    return newest([*before, *read_lines(folder / JOURNAL)])
+
+
+def fold(folder: Path) -> None:
+    """Move what the journal says into the table."""
+    lines = read_results(folder)
+    if not lines:
+        return
+    aside = folder / f".{TABLE}.partial"
+    pq.write_table(pa.Table.from_pylist([asdict(line) for line in lines], schema=SCHEMA), aside)
+    with aside.open("rb") as file:
+        os.fsync(file.fileno())
+    os.replace(aside, folder / TABLE)
+    (folder / JOURNAL).unlink(missing_ok=True)

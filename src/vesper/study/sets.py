@@ -1,0 +1,143 @@
+"""Data sets of a study: folders that a user has, or simulators in their place.
+
+| name | stands for | simulated with --small |
+| --- | --- | --- |
+| products | ogbn-products | 30,000 nodes |
+| reddit | Reddit | 6,000 nodes |
+| finance | the paper's Finance | 20,000 nodes |
+
+Small graphs are trained with smaller batches and degrees, so that the paper's accountant asks for
+about the noise that it asks for at full size.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vesper.datasets.block_model.published import PRODUCTS_LIKE, REDDIT_LIKE
+from vesper.datasets.block_model.simulate import BlockModel, simulate
+from vesper.datasets.finance.simulate import NUM_NODES, simulate_finance
+from vesper.datasets.loaders.convert import convert
+from vesper.errors import InputError
+from vesper.progress import Progress, silent
+from vesper.run.preset import PRESETS
+from vesper.run.setup.settings_file import nearest
+
+Simulator = Callable[[Path, int, Progress], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownSet:
+    """A set of the paper, and what stands in for it."""
+
+    title: str
+    simulate: Simulator
+    num_nodes: int
+    small_nodes: int
+    small_settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where a set of one study comes from."""
+
+    name: str
+    folder: Path | None = None
+    """Of the user; None: simulated."""
+    num_nodes: int = 0
+    """To simulate."""
+    paper_settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Say it in a line; two studies with the same line have the same data."""
+        if self.folder is not None:
+            return f"folder {self.folder.resolve()}"
+        return f"simulated, {self.num_nodes:,} nodes"
+
+
+def _block_model(model: BlockModel) -> Simulator:
+    def draw(out: Path, num_nodes: int, progress: Progress) -> None:
+        simulate(model, out, num_nodes=num_nodes, progress=progress)
+
+    return draw
+
+
+def _finance(out: Path, num_nodes: int, progress: Progress) -> None:
+    simulate_finance(out, num_nodes=num_nodes, progress=progress)
+
+
+KNOWN: Mapping[str, KnownSet] = {
+    "products": KnownSet(
+        title="ogbn-products",
+        simulate=_block_model(PRODUCTS_LIKE),
+        num_nodes=PRODUCTS_LIKE.num_nodes,
+        small_nodes=30_000,
+        small_settings={
+            "width": 64, "batch_size": 32, "max_degree": 5, "min_degree": 5, "epochs": 5
+        },
+    ),
+    "reddit": KnownSet(
+        title="Reddit",
+        simulate=_block_model(REDDIT_LIKE),
+        num_nodes=REDDIT_LIKE.num_nodes,
+        small_nodes=6_000,
+        small_settings={
+            "width": 64, "batch_size": 32, "max_degree": 5, "min_degree": 5, "epochs": 5
+        },
+    ),
+    "finance": KnownSet(
+        title="Finance",
+        simulate=_finance,
+        num_nodes=NUM_NODES,
+        small_nodes=20_000,
+        small_settings={
+            "width": 64, "batch_size": 32, "max_degree": 5, "min_degree": 3, "epochs": 2
+        },
+    ),
+}  # fmt: skip
+
+
+def find_sources(names: Sequence[str], *, data: Path | None, small: bool) -> dict[str, Source]:
+    """Where each set comes from: a folder of its name in `data`, or else its simulator.
+
+    Raises:
+        InputError: there is no such folder, or no folder and no simulator of that name.
+    """
+    if data is not None and not data.is_dir():
+        raise InputError(f"--data {data}: expected a folder with one folder a set, found none")
+    sources = {name: _source(name, data, small) for name in names}
+    if data is not None and all(source.folder is None for source in sources.values()):
+        there = sorted(path.name for path in data.iterdir() if path.is_dir())
+        raise InputError(
+            f"--data {data}: expected a folder for at least one of {', '.join(names)}, found "
+            f"{', '.join(there[:3]) or 'none'}; without --data they are simulated"
+        )
+    return sources
+
+
+def _source(name: str, data: Path | None, small: bool) -> Source:
+    known = KNOWN.get(name)
+    small_settings = known.small_settings if known and small else {}
+    settings = {**PRESETS.get(name, {}), **small_settings}
+    if data is not None and (data / name).is_dir():
+        return Source(name=name, folder=data / name, paper_settings=settings)
+    if known is None:
+        hint = "it has no simulator, so give --data" if data is None else f"{data} has none"
+        raise InputError(f"unknown data set '{name}': {hint}{nearest(name, list(KNOWN))}")
+    num_nodes = known.small_nodes if small else known.num_nodes
+    return Source(name=name, num_nodes=num_nodes, paper_settings=settings)
+
+
+def make_folders(source: Source, work: Path, *, progress: Progress = silent) -> Path:
+    """Give a folder with data/ and label/, made once below `work` where the user has none."""
+    if source.folder is not None and (source.folder / "data").is_dir():
+        return source.folder
+    made = work / source.name
+    if not made.exists():
+        made.parent.mkdir(parents=True, exist_ok=True)
+        if source.folder is not None:
+            convert(source.folder, made, progress=progress)
+        else:
+            KNOWN[source.name].simulate(made, source.num_nodes, progress)
+    return made

@@ -1,0 +1,156 @@
+"""One worker: a process with one thread that measures a cell after the other.
+
+It ignores Ctrl-C, for its parent ends it, and ends by itself when its parent is gone, even killed.
+"""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from time import monotonic, perf_counter
+from typing import Any
+
+from vesper.method.settings import Config
+from vesper.study.cell import Cell, Line, settings_digest
+from vesper.study.measure import Measure
+from vesper.study.source_digest import code_digest
+from vesper.version import VERSION
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A cell with everything that it takes to measure it."""
+
+    cell: Cell
+    config: Config
+    folder: Path
+    """Holds data/ and label/."""
+    measure: str
+    measured_by: Measure
+
+
+def measure_job(job: Job, out: Path) -> Line:
+    """Measure a cell; what goes wrong is said in its line."""
+    facts, started = facts_of_job(job), perf_counter()
+    try:
+        measured = job.measured_by(job.config, job.folder, out)
+    except Exception as error:  # one bad cell does not end a night's work; its line says so
+        why = f"{type(error).__name__}: {error}".splitlines()[0]
+        return Line(**facts, seconds=perf_counter() - started, failed=why)
+    return Line(
+        **facts,
+        plan=measured.plan,
+        metric=measured.metric,
+        validation=measured.validation,
+        test=measured.test,
+        histogram=measured.histogram,
+        chosen_stage=measured.chosen_stage,
+        seconds=perf_counter() - started,
+    )
+
+
+def facts_of_job(job: Job) -> dict[str, Any]:
+    """What a line says of its cell before anything is measured."""
+    cell, privacy, run = job.cell, job.config.privacy, job.config.run
+    return {
+        "dataset": cell.dataset,
+        "method": cell.method,
+        "epsilon": cell.epsilon,
+        "seed": cell.seed,
+        "series": cell.series,
+        "settings": settings_digest(job.config),
+        "version": VERSION,
+        "code": code_digest(),
+        "measure": job.measure,
+        "decoder": run.decoder,
+        "max_degree": privacy.max_degree,
+        "min_degree": privacy.min_degree,
+        "batch_size": run.batch_size,
+        "hops": privacy.hops,
+    }
+
+
+class Worker:
+    """The process, seen from its parent; `connection` has something to say when it is done."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self._process = context.Process(target=_work, args=(theirs,), daemon=True)
+        with _one_thread():
+            self._process.start()
+        theirs.close()
+        self.cells = 0
+        """How many it was given so far."""
+        self.job: Job | None = None
+        self.out = Path()
+        self._since = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Since it was given its cell."""
+        return monotonic() - self._since
+
+    def give(self, job: Job, out: Path) -> None:
+        """Let it measure a cell."""
+        self.job, self.out, self._since = job, out, monotonic()
+        self.cells += 1
+        with suppress(ConnectionError):  # it died while idle: waiting for its line will show it
+            self.connection.send((job, out))
+
+    def take(self) -> Line:
+        """Take the line of its cell.
+
+        Raises:
+            EOFError: the process is no more.
+        """
+        line: Line = self.connection.recv()
+        self.job = None
+        return line
+
+    def end(self) -> None:
+        """End it now, whatever it does."""
+        self._process.kill()
+        self._process.join()
+        self.connection.close()
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let processes started here have one thread for every library.
+
+    A worker has imported the libraries before it runs a line of ours, so its parent has to say it;
+    two threads that wait for each other on a busy machine took up to seven times as long.
+    """
+    before = dict(os.environ)
+    for library in ("OMP", "MKL", "OPENBLAS", "NUMBA"):
+        os.environ[f"{library}_NUM_THREADS"] = "1"
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _work(connection: Connection) -> None:
+    """Measure what is given until nobody gives any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    while True:
+        try:
+            job, out = connection.recv()
+            connection.send(measure_job(job, out))
+        except (EOFError, BrokenPipeError):
+            return
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)

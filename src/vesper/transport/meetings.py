@@ -1,0 +1,140 @@
+"""One connection after the other to the same peer: at each, both say how far they are.
+
+What the log has and the peer has not got is sent first. A connection that is lost is replaced, or
+ends it, as told; a peer that leaves for a reason which waiting does not mend ends it at once.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from vesper.errors import PeerError, PeerLostError, RemoteProtocolError
+from vesper.transport.channel import Channel
+from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
+from vesper.transport.greeting import NO_SESSION, Greeting, agreed_session, read_greeting
+from vesper.transport.parting import Parting, parting_of
+from vesper.transport.session_name import read_name, write_name
+
+Connect = Callable[[float | None], Channel]
+"""Makes a connection, trying for ever or at most so many seconds."""
+
+
+class Meetings:
+    """Connections of one session.
+
+    Args:
+        connect: makes a connection to the peer, and another when it was lost.
+        log: what has crossed.
+        name: file that keeps the session's name.
+        begins: whether this end names the session; the other takes the name over.
+        waits: whether to connect again when the connection is lost, or to stop.
+        lost: is told each time why this end waits for another connection.
+    """
+
+    def __init__(
+        self,
+        connect: Connect,
+        log: FrameLog,
+        name: Path,
+        *,
+        begins: bool,
+        waits: bool,
+        lost: Callable[[str], None],
+    ) -> None:
+        self._connect, self._log, self._name = connect, log, name
+        self._begins, self._waits, self._lost = begins, waits, lost
+        self.session = read_name(name)
+        if begins and self.session == NO_SESSION:
+            self._keep(os.urandom(len(NO_SESSION)))
+        self.peer = Greeting(NO_SESSION, received=0, sent=0)
+        """How far the peer was at the last meeting."""
+        self._limit: float | None = None
+        self._has_met = False
+        self._channel: Channel | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a connection stands, as far as is known."""
+        return self._channel is not None
+
+    def send(self, frame: bytes) -> None:
+        """Send a frame that is in the log; a new connection would send it, too."""
+        assert self._channel is not None
+        try:
+            self._channel.send(frame)
+        except PeerLostError as error:
+            self._meet_again(error)
+
+    def receive(self) -> bytes:
+        """Wait for the next frame, over as many connections as it takes."""
+        while True:
+            assert self._channel is not None
+            try:
+                return self._channel.receive()
+            except PeerLostError as error:
+                self._meet_again(error)
+
+    def finish(self, *, patience: float) -> None:
+        """Wait from now on at most so long for a lost peer; one that says farewell is let go."""
+        self._limit = patience
+
+    def close(self, why: Parting) -> None:
+        """End the connection, if one stands."""
+        if self._channel is not None:
+            self._channel.close(why)
+            self._channel = None
+
+    def meet(self) -> None:
+        """Connect, greet, and send what the peer has not got; begin again when that is cut off."""
+        while self._channel is None:
+            channel = self._connect(self._limit)
+            try:
+                own = Greeting(self.session, self._log.count(RECEIVED), self._log.count(SENT))
+                channel.send(own.packed())
+                self.peer = self._greeted(own, read_greeting(channel.receive()))
+                self._send_again(channel, range(self.peer.received, own.sent))
+            except PeerLostError as error:
+                self._wait_after(error)
+                continue
+            except BaseException as error:
+                channel.close(parting_of(error))
+                raise
+            self._channel, self._has_met = channel, True
+
+    def _meet_again(self, error: PeerLostError) -> None:
+        self._channel = None
+        if self._limit is not None and error.is_farewell:
+            raise error
+        self._wait_after(error)
+        self.meet()
+
+    def _wait_after(self, error: PeerLostError) -> None:
+        if not self._waits:
+            raise error
+        self._lost(f"{error}; waiting for it to come back")
+
+    def _send_again(self, channel: Channel, numbers: range) -> None:
+        for number in numbers:
+            frame = self._log.frame(SENT, number)
+            if frame is None:
+                raise PeerError(
+                    f"the peer lacks frame {number}, which is no longer kept here: it has lost its "
+                    f"state folder; begin a new run on both sides"
+                )
+            channel.send(frame)
+
+    def _greeted(self, own: Greeting, peer: Greeting) -> Greeting:
+        """Check the peer's greeting, and keep the name of the session if it is new here."""
+        session = agreed_session(own, peer, begins=self._begins)
+        # Before the first meeting after a start, our log may have been lost with the power.
+        if self._has_met and peer.received > max(own.sent, self.peer.received):
+            raise RemoteProtocolError(
+                f"the peer says it has {peer.received} frames; so many were not sent"
+            )
+        if session != self.session:
+            self._keep(session)
+        return peer
+
+    def _keep(self, session: bytes) -> None:
+        write_name(self._name, session)
+        self.session = session

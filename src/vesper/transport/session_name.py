@@ -1,0 +1,36 @@
+"""The name of a session in a file: sixteen random bytes, whole or not there."""
+
+import os
+from pathlib import Path
+
+from vesper.errors import VesperError
+from vesper.transport.greeting import NO_SESSION
+
+
+def read_name(path: Path) -> bytes:
+    """Read the name; `NO_SESSION` when there is none.
+
+    Raises:
+        VesperError: the file is something else.
+    """
+    name = path.read_bytes() if path.exists() else NO_SESSION
+    if len(name) != len(NO_SESSION):
+        raise VesperError(f"{path}: is damaged; restore it, or begin a new run")
+    return name
+
+
+def write_name(path: Path, name: bytes) -> None:
+    """Put a name in place of what was there.
+
+    Raises:
+        VesperError: it cannot be written.
+    """
+    partial = path.with_suffix(".partial")
+    try:
+        with partial.open("wb") as file:
+            file.write(name)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except OSError as error:
+        raise VesperError(f"{path}: cannot be written ({error.strerror})") from None

@@ -1,0 +1,105 @@
+"""What the board says of a run, in every state of it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from vesper.report.board_page import board_main, board_page
+from vesper.report.charged import Charged
+from vesper.report.contents import Contents
+from vesper.report.watched import State, Watched
+from vesper.run.config import load_config
+from vesper.run.ends.told import EpochFacts
+from vesper.run.journal_reader import Doing, JournalRead
+
+CONFIG = load_config(None, {})
+
+
+def told(**changes: Any) -> JournalRead:
+    whole: dict[str, Any] = {
+        "side": "label",
+        "config": CONFIG,
+        "ledger": None,
+        "began": 0.0,
+        "last": 60.0,
+        "agreed": {"stages": 3, "epochs": 60, "metric": "roc_auc"},
+        "doing": Doing(task="training", done=5, total=90, note="loss 0.6  <b>"),
+        "epochs": (EpochFacts(stage=1, epoch=6, is_best=True, loss=0.625, validation=71.25),),
+        "how": None,
+        "why": "",
+        "is_written": True,
+    }
+    return JournalRead(**{**whole, **changes})
+
+
+def test_a_run_that_trains() -> None:
+    main = board_main(Watched(state="running", told=told(), config=CONFIG))
+    for words in (
+        "label party; begun 1970-01-01 00:00:00 UTC",
+        "Running.",
+        '<progress value="5" max="90">',
+        "5 of 90; loss 0.6, &lt;b&gt;",
+        "<b>71.2 %</b><span>ROC AUC, validation, best so far</span>",
+        "<b>7</b><span>epoch, of at most 60</span>",
+        "<b>1</b><span>stage, of 0 to 2</span>",
+        "<b>0.625</b><span>loss</span>",
+        "ROC AUC on validation nodes",
+    ):
+        assert words in main
+    assert "Privacy</h2>" not in main, "nothing is promised before both sides have agreed"
+
+
+def test_the_data_party_sees_charges_and_no_curves() -> None:
+    epochs = (EpochFacts(stage=0, epoch=0, is_best=True),)
+    charged = Charged(
+        charges=(),
+        head=None,
+        spent_epsilon=1.0,
+        left_epsilon=3.0,
+        budget_epsilon=4.0,
+        best_guess=None,
+    )
+    main = board_main(
+        Watched(
+            state="running", told=told(side="data", epochs=epochs), config=CONFIG, charged=charged
+        )
+    )
+    assert "epsilon 1 of 4 is spent" in main
+    assert "<polyline" not in main
+    assert "loss</span>" not in main
+
+
+@pytest.mark.parametrize(
+    ("state", "changes", "words"),
+    [
+        ("failed", {"why": "no room <here>"}, "Stopped: no room &lt;here&gt;. Go on with: vesper"),
+        ("lost", {}, "The process is gone: it was killed"),
+        ("lost", {}, "Its last sign was at 1970-01-01 00:01:00 UTC"),
+        ("lost", {"side": "data"}, "vesper party data --config FILE --resume"),
+        ("finished", {}, "Finished. 1970-01-01 00:01:00 UTC"),
+    ],
+)
+def test_a_run_that_does_not(state: State, changes: dict[str, Any], words: str) -> None:
+    watched = Watched(state=state, told=told(**changes), config=CONFIG)
+    assert words in board_main(watched)
+
+
+def test_a_simulation_cannot_go_on() -> None:
+    assert "--resume" not in board_main(
+        Watched(state="lost", told=told(side="both"), config=CONFIG)
+    )
+
+
+def test_before_and_after(contents: Callable[..., Contents]) -> None:
+    assert "Nobody has started" in board_main(Watched(state="not begun"))
+    main = board_main(Watched(state="finished", contents=contents()))
+    assert "Finished." in main
+    assert "Model report" in main
+
+
+def test_the_page_loads_nothing_from_elsewhere(contents: Callable[..., Contents]) -> None:
+    page = board_page(board_main(Watched(state="finished", contents=contents())))
+    assert "http:" not in page
+    assert "https:" not in page
+    assert page.count("<script>") == 1
