@@ -30,7 +30,7 @@ def test_gradient_of_the_loss() -> None:
     seen, rows = np.array([0, 2, 1, 1]), np.arange(4)
     objective = RespondedClassification(seen, seen, CLASSES, num_train=4, epsilon=EPSILON)
     scores = torch.from_numpy(RANDOM.normal(size=(4, CLASSES))).requires_grad_()
-    objective.loss(scores.float(), rows).backward()
+    torch.autograd.backward([objective.loss(scores.float(), rows)])
     posterior = softmax(scores.detach().numpy(), axis=1)
     targets = forward_targets(posterior, seen, epsilon=EPSILON)
     assert scores.grad is not None

@@ -22,7 +22,7 @@ from vesper.run import pair as pair_module
 from vesper.run.agreement import agree
 from vesper.run.config import load_config
 from vesper.run.doors import open_door
-from vesper.run.label_responses import responses_of
+from vesper.run.label_responses import charged_responses
 from vesper.run.simulate import simulate
 from vesper.transport.memory import MemoryChannel, memory_pair
 
@@ -115,7 +115,7 @@ def test_a_simulated_run_charges_the_label_ledger(folder: Path, tmp_path: Path) 
 def test_a_later_run_pays_nothing(folder: Path, tmp_path: Path) -> None:
     labels, path = open_labels(folder / "label"), tmp_path / "label.sqlite"
     first, second = (
-        responses_of(settings(seed=seed), labels, ledger=path, noise=NoiseSource.from_os())
+        charged_responses(settings(seed=seed), labels, path=path, noise=NoiseSource.from_os())
         for seed in (0, 1)
     )
     assert first is not None
@@ -139,5 +139,6 @@ def test_refused_before_anything_is_charged(folder: Path, tmp_path: Path) -> Non
     labels, path = open_labels(folder / "label"), tmp_path / "label.sqlite"
     config = settings(class_weights="balanced")
     with pytest.raises(InputError, match="class_weights"):
-        responses_of(config, labels, ledger=path, noise=NoiseSource.from_os())
-    assert not path.exists()
+        charged_responses(config, labels, path=path, noise=NoiseSource.from_os())
+    with closing(open_to_read(path)) as ledger:
+        assert not any(entry.graph for entry in ledger.entries())

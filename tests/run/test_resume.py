@@ -32,7 +32,7 @@ from vesper.run.ends.checkpoint import FileCheckpoints
 from vesper.run.ends.data_end import data_end
 from vesper.run.ends.label_end import label_end
 from vesper.run.ends.link import Link
-from vesper.run.label_responses import responses_of
+from vesper.run.label_responses import charged_responses
 from vesper.run.pair import train
 from vesper.transport.channel import Channel
 from vesper.transport.lasting import LastingChannel
@@ -145,7 +145,7 @@ def both_ends(
 def shown_of(config: Config, labels: LabelHoldings, state: Path) -> Responses | None:
     """Drawn the first time, from another source each time it is asked for."""
     path, noise = state / "label-ledger.sqlite", NoiseSource.from_os()
-    return responses_of(config, labels, ledger=path, noise=noise)
+    return charged_responses(config, labels, path=path, noise=noise)
 
 
 def charges(ledger: Ledger) -> int:

@@ -22,6 +22,7 @@ from vesper.report.contents import Contents
 from vesper.report.privacy import ONLY_THIS_FIT, privacy_of
 from vesper.run.agreement import agree
 from vesper.run.doors import open_door
+from vesper.run.label_responses import responses_of
 from vesper.run.pair import train
 from vesper.run.result import simulated_name
 
@@ -62,7 +63,10 @@ def fit_pair(
         noise = NoiseSource.for_simulation(seed) if is_simulated else NoiseSource.from_os()
         run = simulated_name(config) if is_simulated else config.contract[:12]
         door, agreement = open_door(agreement, held.data.graph, book, noise, run=run)
-        trained = train(agreement, held.data, held.labels, door, progress=progress)
+        responses = responses_of(config, held.labels, ledger=book, noise=noise)
+        trained = train(
+            agreement, held.data, held.labels, door, progress=progress, responses=responses
+        )
         privacy = privacy_of(
             agreement.method.promise(config, sizes),
             has_secure_noise=noise.is_private,

@@ -27,6 +27,7 @@ from vesper.privacy.ledger import Ledger
 from vesper.progress import Progress, silent
 from vesper.run.agreement import Agreement, agree
 from vesper.run.doors import open_door
+from vesper.run.label_responses import simulated_responses
 from vesper.run.pair import Trained, train
 from vesper.run.shown import ShownMethod, ShownRepresentation, Watch
 
@@ -87,7 +88,14 @@ def repeat(
     with simulated_door(agreement, data) as (door, agreement):
         watched = WatchedDoor(door)
         method = ShownMethod(agreement.method, watch=watch)
-        trained = train(replace(agreement, method=method), data, labels, watched, progress=progress)
+        trained = train(
+            replace(agreement, method=method),
+            data,
+            labels,
+            watched,
+            progress=progress,
+            responses=simulated_responses(config, labels),
+        )
     return Rerun(agreement, data, labels, trained, watched, method.shown)
 
 

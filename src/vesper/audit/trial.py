@@ -37,6 +37,7 @@ from vesper.party.representation import Representation
 from vesper.privacy.ledger import Ledger
 from vesper.run.agreement import Agreement, agree
 from vesper.run.doors import open_door
+from vesper.run.label_responses import simulated_responses
 from vesper.run.pair import train
 from vesper.run.shown import ShownMethod
 from vesper.run.watched_method import WatchedMethod, row_noise_of
@@ -104,7 +105,8 @@ def _run(
             noise = NoiseSource.for_simulation(noise_seed)
             door, agreement = open_door(agreement, data.graph, book, noise, run="audit")
             watched = WatchedDoor(door)
-            train(agreement, data, canaries.labels, watched)
+            responses = simulated_responses(agreement.config, canaries.labels)
+            train(agreement, data, canaries.labels, watched, responses=responses)
     return watched
 
 

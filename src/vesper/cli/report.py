@@ -1,4 +1,4 @@
-"""`vesper report`: one HTML page about a run, for people who were not there."""
+"""`vesper report`: one HTML page about a run, for people who were not there; or its registry record."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,21 +10,55 @@ from vesper.cli.show import print_json, say
 
 def report(
     run: Annotated[
-        Path, typer.Argument(help="Run folder of 'vesper simulate', or state of a label party.")
+        Path, typer.Argument(help="Run folder of 'vesper simulate', or state of a party.")
     ],
-    out: Annotated[Path, typer.Option(help="HTML file to write; an old one is replaced.")],
+    out: Annotated[
+        Path | None, typer.Option(help="HTML file to write; an old one is replaced.")
+    ] = None,
     ledger: Annotated[
         Path | None, typer.Option(help="The data party's ledger, where it is at hand.")
     ] = None,
+    registry: Annotated[
+        Path | None,
+        typer.Option(help="JSON file to write, in the fields of OpenDP's deployments registry."),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="With --registry: of the product.")] = None,
+    curator: Annotated[str | None, typer.Option(help="With --registry: who publishes it.")] = None,
+    intended_use: Annotated[str | None, typer.Option(help="With --registry: what for.")] = None,
+    region: Annotated[str | None, typer.Option(help="With --registry: of the data.")] = None,
+    author: Annotated[str | None, typer.Option(help="With --registry: of the record.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Write a page about a run: metric, privacy in plain words, charts, settings."""
-    from vesper.report.contents import contents_of_run
-    from vesper.report.page import write_report
+    import json
 
-    contents = contents_of_run(run, ledger=ledger)
-    path = write_report(contents, out)
+    from vesper.errors import InputError
+    from vesper.report.contents import contents_of_run
+    from vesper.report.page import write_report, write_whole
+    from vesper.report.registry import Publisher, registry_record
+    from vesper.report.run_folder import read_run
+
+    if out is None and registry is None:
+        raise InputError("--out, --registry: expected at least one of them; --out page.html, say")
+    people = {
+        "name": name,
+        "curator": curator,
+        "intended_use": intended_use,
+        "region": region,
+        "author": author,
+    }
+    given = [f"--{option.replace('_', '-')}" for option, value in people.items() if value]
+    if given and registry is None:
+        raise InputError(f"{', '.join(given)}: only for --registry")
+    privacy = read_run(run, ledger=ledger).privacy
+    written = {}
+    if out is not None:
+        written["report"] = str(write_report(contents_of_run(run, ledger=ledger), out))
+    if registry is not None:
+        record = registry_record(privacy, read_run(run).config, Publisher(**people))
+        write_whole(json.dumps(record, indent=2) + "\n", registry)
+        written["registry"] = str(registry)
     if as_json:
-        print_json({"report": str(path), "is_private": contents.privacy.is_private})
+        print_json({**written, "is_private": privacy.is_private})
         return
-    say(f"{path}: {contents.privacy.verdict}")
+    say(f"{', '.join(written.values())}: {privacy.verdict}")

@@ -102,27 +102,15 @@ def list_studies(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the studies that come with the package."""
-    from vesper.study.grid import plan_cells
+    from vesper.study.grid import names_of
     from vesper.study.preset import NAMES, find_grid
-    from vesper.study.sets import find_sources
 
     rows = []
     for name in NAMES:
         grid = find_grid(name)[1]
-        cells = {
-            small: len(
-                plan_cells(
-                    grid,
-                    find_sources(grid.datasets, data=None, small=small),
-                    seeds=grid.small.seeds if small else grid.seeds,
-                    small=small,
-                )
-            )
-            for small in (False, True)
-        }
-        rows.append(
-            {"study": name, "title": grid.title, "cells": cells[False], "small": cells[True]}
-        )
+        full, few = (len(set(names_of(grid, small=small))) for small in (False, True))
+        cells = {"cells": full * grid.seeds, "cells_small": few * grid.small.seeds}
+        rows.append({"study": name, "title": grid.title, **cells})
     if as_json:
         print_json(rows)
         return

@@ -24,9 +24,13 @@ from vesper.version import VERSION
 
 def write_report(contents: Contents, path: Path) -> Path:
     """Write the page, whole or not at all; an old page at `path` is replaced."""
+    return write_whole(render(contents), path)
+
+
+def write_whole(page: str, path: Path) -> Path:
+    """Write a text, whole or not at all; an old file at `path` is replaced."""
     if path.is_dir():
         raise InputError(f"{path}: expected a file for the report, got a folder; add a name")
-    page = render(contents)
     partial = ""
     try:
         handle, partial = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)

@@ -22,12 +22,9 @@ from vesper.progress import Progress, silent
 from vesper.run.agreement import agree, refuse_equal_labels
 from vesper.run.doors import open_door
 from vesper.run.journal import journal_of
-from vesper.run.label_responses import responses_of
+from vesper.run.label_responses import simulated_responses
 from vesper.run.pair import train
 from vesper.run.result import Result, facts_of, refuse_used, simulated_name, write_run
-
-LABEL_STREAM = 1 << 63
-"""Added to the seed, which is below: responses do not share bits with the noise of sums."""
 
 
 def simulate(
@@ -77,12 +74,7 @@ def simulate(
                 door,
                 progress=told.progress,
                 told=told,
-                responses=responses_of(
-                    config,
-                    labels,
-                    ledger=new / "label-ledger.sqlite",
-                    noise=NoiseSource.for_simulation(config.run.seed + LABEL_STREAM),
-                ),
+                responses=simulated_responses(config, labels, path=new / "label-ledger.sqlite"),
             )
         planned = agreement.method.promise(agreement.config, agreement.sizes)
         best = trained.best_stage

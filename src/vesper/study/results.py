@@ -19,33 +19,32 @@ from vesper.study.journal import line_of, read_lines
 
 JOURNAL, TABLE = "journal.jsonl", "results.parquet"
 
-SCHEMA = pa.schema(
-    [
-        ("dataset", pa.string()),
-        ("series", pa.string()),
-        ("method", pa.string()),
-        ("measure", pa.string()),
-        ("plan", pa.string()),
-        ("epsilon", pa.float64()),
-        ("decoder", pa.string()),
-        ("max_degree", pa.int64()),
-        ("min_degree", pa.int64()),
-        ("batch_size", pa.int64()),
-        ("hops", pa.int64()),
-        ("seed", pa.int64()),
-        ("metric", pa.string()),
-        ("validation", pa.float64()),
-        ("test", pa.float64()),
-        ("histogram", pa.list_(pa.float64())),
-        ("chosen_stage", pa.int64()),
-        ("seconds", pa.float64()),
-        ("limit", pa.float64()),
-        ("failed", pa.string()),
-        ("settings", pa.string()),
-        ("version", pa.string()),
-        ("code", pa.string()),
-    ]
-)
+_COLUMNS: dict[str, pa.DataType] = {
+    "dataset": pa.string(),
+    "series": pa.string(),
+    "method": pa.string(),
+    "measure": pa.string(),
+    "plan": pa.string(),
+    "epsilon": pa.float64(),
+    "decoder": pa.string(),
+    "max_degree": pa.int64(),
+    "min_degree": pa.int64(),
+    "batch_size": pa.int64(),
+    "hops": pa.int64(),
+    "seed": pa.int64(),
+    "metric": pa.string(),
+    "validation": pa.float64(),
+    "test": pa.float64(),
+    "histogram": pa.list_(pa.float64()),
+    "chosen_stage": pa.int64(),
+    "seconds": pa.float64(),
+    "limit": pa.float64(),
+    "failed": pa.string(),
+    "settings": pa.string(),
+    "version": pa.string(),
+    "code": pa.string(),
+}
+SCHEMA = pa.schema(_COLUMNS)
 
 
 def read_results(folder: Path) -> list[Line]:

@@ -120,6 +120,11 @@ def _refuse_settings(config: Config) -> None:
         raise InputError(
             f"method: expected 'vesper', whose releases are certified, got '{config.run.method}'"
         )
+    if config.privacy.label_epsilon is not None:
+        raise InputError(
+            "label_epsilon: expected none for a hand-off, where the data party holds labels that "
+            "were lent to it openly; leave it out"
+        )
 
 
 def _sizes(data: DataHoldings) -> Sizes:

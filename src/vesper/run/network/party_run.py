@@ -30,7 +30,7 @@ from vesper.run.ends.data_end import data_end
 from vesper.run.ends.label_end import label_end, objective_of
 from vesper.run.ends.link import Link
 from vesper.run.journal import Journal, journal_of
-from vesper.run.label_responses import responses_of
+from vesper.run.label_responses import charged_responses
 from vesper.run.network.meet import meeting_place, waiting_shown
 from vesper.run.network.own_state import held, own_state, run_name
 from vesper.run.network.secret_seed import with_secret_seed
@@ -160,8 +160,8 @@ def run_label_party(
         aligned = read_aligned(own.state)
         if aligned is not None:
             labels = only_aligned(labels, aligned)
-        responses = responses_of(
-            config.shared, labels, ledger=own.ledger, noise=noise or NoiseSource.from_os()
+        responses = charged_responses(
+            config.shared, labels, path=own.ledger, noise=noise or NoiseSource.from_os()
         )
         with closing_in_words(_channel(config, connect, lost)) as channel:
             outcome = label_end(

@@ -1,0 +1,174 @@
+"""The privacy facts of a run in the fields of the OpenDP deployments registry.
+
+Fields are named as in the records of the registry (its repository `deployments-registry-data`):
+basic, dp_variant, privacy_loss, deployment_model, accounting, implementation, administrative. What
+only people know is taken from them, or null: it must be filled in before a record is handed in.
+Epsilon stands in `privacy_parameters` only where it is guaranteed.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from vesper.method.settings import Config
+from vesper.report.privacy import Privacy
+from vesper.version import VERSION
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Publisher:
+    """What only people know; None where nobody has said it."""
+
+    name: str | None = None
+    curator: str | None = None
+    intended_use: str | None = None
+    region: str | None = None
+    author: str | None = None
+
+
+def registry_record(privacy: Privacy, config: Config, publisher: Publisher) -> Record:
+    """Write the record of a run.
+
+    Args:
+        privacy: what the run promises.
+        config: its settings.
+        publisher: what people have said of it.
+    """
+    curators = publisher.curator and [
+        {"data_curator_name": publisher.curator, "data_curator_type": None}
+    ]
+    return {
+        "url_slug": None,
+        "status": "Draft",
+        "tier": None,
+        "deployment": {
+            "basic": {
+                "name": publisher.name,
+                "data_curators": curators,
+                "intended_use": publisher.intended_use,
+                "data_product_type": "Machine learning model",
+                "data_product_region": publisher.region,
+                "description": f"{DESCRIPTION} Method: {config.run.method}.",
+                "publication_date": None,
+                "data_product_sector": None,
+            },
+            "dp_variant": {
+                "variant_name": _variant(privacy),
+                "data_domain": "Undirected graphs on a known set of nodes with known features.",
+                "unprotected_quantities": UNPROTECTED,
+            },
+            "privacy_loss": _privacy_loss(privacy),
+            "deployment_model": _model(privacy),
+            "accounting": {
+                "post_processing": POST_PROCESSING,
+                "composition": _composition(privacy),
+            },
+            "implementation": {
+                "preprocessing_and_hyperparameter_tuning": TUNING,
+                "mechanisms": _mechanisms(privacy),
+                "justification": None,
+            },
+            "administrative": {
+                "sources": None,
+                "registry_authors": publisher.author and [publisher.author],
+            },
+        },
+    }
+
+
+def _variant(privacy: Privacy) -> str | None:
+    if privacy.plan == "edge-free":
+        return "Pure DP"
+    return "Approximate DP" if privacy.is_private else None
+
+
+def _privacy_loss(privacy: Privacy) -> Record:
+    parameters: Mapping[str, float | None] = {"epsilon": None, "delta": None}
+    if privacy.plan == "edge-free":
+        parameters = {"epsilon": 0.0, "delta": 0.0}
+    elif privacy.is_private:
+        parameters = {"epsilon": privacy.epsilon, "delta": privacy.delta}
+    return {
+        "privacy_unit": "Edge",
+        "privacy_unit_details": UNIT,
+        "privacy_parameters": dict(parameters),
+        "privacy_parameters_details": f"{privacy.verdict} {_meaning(privacy)}".strip(),
+    }
+
+
+def _meaning(privacy: Privacy) -> str:
+    if privacy.is_private and privacy.plan == "certified":
+        return (
+            f"A guess whether one edge exists, with even odds before, is right with probability at "
+            f"most {privacy.best_guess:.4f} after everything that was released."
+        )
+    if privacy.claimed_epsilon is not None and math.isfinite(privacy.claimed_epsilon):
+        return "It is a claim, not a guarantee, so no parameters are stated."
+    return "" if privacy.plan == "edge-free" else "Nothing is guaranteed, so none are stated."
+
+
+def _model(privacy: Privacy) -> Record:
+    return {
+        "model_name": "Central",
+        "model_name_details": "The data party holds the graph and adds the noise.",
+        "actors": ACTORS,
+        "release_type": "Many releases",
+        "release_type_details": (
+            f"{privacy.releases} releases in training. The budget counts {privacy.covers}; it is "
+            f"never refreshed."
+        ),
+        "data_source_type": "Static",
+        "data_source_type_details": "A later snapshot of the graph has a budget of its own.",
+        "access_type": "Non-interactive",
+        "access_type_details": "Predictions for nodes that were not released before are charged.",
+    }
+
+
+def _composition(privacy: Privacy) -> str:
+    if privacy.plan == "certified":
+        return COMPOSITION
+    return "None: no edge is read." if privacy.plan == "edge-free" else "Not certified."
+
+
+def _mechanisms(privacy: Privacy) -> str:
+    stds = ", ".join(f"{value:.4g}" for value in privacy.noise_stds if value) or "none"
+    return f"{MECHANISM} Noise: {privacy.noise}; standard deviations: {stds}. vesper {VERSION}."
+
+
+DESCRIPTION = (
+    "A graph neural network trained by two institutions: one holds the graph and node features, "
+    "the other the labels."
+)
+UNPROTECTED = (
+    "Node ids, node features, number of nodes, which nodes are labelled, order of the batches, all "
+    "settings and the noise scale. Features must not be computed from edges."
+)
+UNIT = (
+    "Two graphs are adjacent when one is the other with one undirected edge added or removed. The "
+    "receiver may know everything else, the nodes of every batch included."
+)
+ACTORS = (
+    "The data party holds the graph and is trusted with it. The label party receives the releases "
+    "and is the adversary: it may keep and combine everything. Whoever sees predictions sees "
+    "functions of the releases."
+)
+POST_PROCESSING = (
+    "Encoder, decoder, gradients, early stopping, choice of the stage and predictions are functions "
+    "of the releases and of data without edges."
+)
+COMPOSITION = (
+    "Fully adaptive composition of Gaussian mechanisms (Gaussian DP): a ledger adds up for each node "
+    "what its releases cost, is charged before bytes leave, refuses what exceeds the budget, and "
+    "converts to epsilon and delta exactly."
+)
+TUNING = (
+    "Noise and clipping follow from public values. What the label party tunes on releases it has is "
+    "free; a run that asks for new releases is charged."
+)
+MECHANISM = (
+    "Sums over neighbours of messages of norm at most 1, exact in integers, with rounded Gaussian "
+    "noise."
+)
