@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile
 
-.PHONY: demo test check lint types nightly bench-exchange bench-graph bench-graph-peers bench-noise bench-release bench-train bench-utility bench-wire audit-page proof-read clean help
+.PHONY: demo test check lint types nightly bench-exchange bench-graph bench-graph-peers bench-noise bench-release bench-train bench-utility bench-wire api-page audit-page proof-read clean help
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -72,6 +72,9 @@ bench-utility: $(READY)  ## every method at every epsilon on the public sets; AR
 	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
 	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . -r benchmarks/requirements-peers.txt
 	@touch $@
+
+api-page: $(READY)  ## write the reference in docs/api.md from signatures and docstrings
+	@$(BIN)/python tests/test_api_page.py
 
 audit-page: $(READY)  ## audit both plans with three seeds and write docs/audit.md; ARGS=--again forgets old results
 	@$(BIN)/python -m benchmarks.audit $(ARGS)

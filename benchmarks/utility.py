@@ -5,47 +5,31 @@ python -m benchmarks.utility --table                          write utility.md a
 """
 
 import argparse
-import json
-import multiprocessing
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from benchmarks.page import say
-from benchmarks.utility_cells import (
-    EPSILONS,
-    SEEDS,
-    Cell,
-    Line,
-    all_cells,
-    append_line,
-    datasets_in,
-    read_lines,
-    unfinished,
-)
+from benchmarks.utility_cells import EPSILONS, SEEDS, all_cells, config_of, datasets_in
 from benchmarks.utility_plot import drawn
-from benchmarks.utility_run import (
-    ask_for_one_thread,
-    code_digest,
-    config_of,
-    run_cell,
-    settings_digest,
-    start_worker,
-)
 from benchmarks.utility_table import page
 
+from vesper.cli.settings_given import settings_given
 from vesper.datasets.loaders.convert import convert
 from vesper.method.registry import METHODS
+from vesper.study.cell import Cell, datasets_of, settings_digest, unfinished
+from vesper.study.engine import run_jobs
+from vesper.study.journal import append_line, read_lines
+from vesper.study.measure import training
+from vesper.study.study import outcome
+from vesper.study.time_left import Expected, clock
+from vesper.study.worker import Job
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-CELLS_A_POOL = 25
 
 
 def asked_for(arguments: list[str]) -> argparse.Namespace:
@@ -98,18 +82,6 @@ def refuse_unknown(option: str, wanted: list[str] | None, known: Any) -> None:
         raise SystemExit(f"{option}: expected some of {', '.join(known)}, got '{unknown[0]}'")
 
 
-def overrides_of(pairs: list[str]) -> dict[str, Any]:
-    given = dict(pair.split("=", 1) for pair in pairs)
-    return {key: _value(text) for key, text in given.items()}
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
-
-
 def party_folders(data: Path, dataset: str, work: Path) -> Path:
     """Convert a set once."""
     folder = work / dataset
@@ -120,76 +92,36 @@ def party_folders(data: Path, dataset: str, work: Path) -> Path:
 
 
 def run(asked: argparse.Namespace, work: Path) -> None:
-    overrides = overrides_of(asked.set)
+    overrides = settings_given(asked.set)
     cells = cells_asked_for(asked)
     lines = read_lines(asked.results)
-    settings = {cell: settings_digest(config_of(cell, overrides)) for cell in cells}
+    configs = {cell: config_of(cell, overrides) for cell in cells}
+    settings = {cell: settings_digest(config) for cell, config in configs.items()}
     missing = unfinished(cells, lines, settings=settings, limit=asked.limit)
     say(f"{len(cells)} cells asked for, {len(cells) - len(missing)} done, {len(missing)} to do")
     if asked.dry_run or not missing:
         for cell in missing:
             print(f"{cell.dataset}/{cell.method}/{cell.epsilon:g}/{cell.seed}")
         return
-    folders = {name: party_folders(asked.data, name, work) for name in _names(missing)}
-    code, started = code_digest(), monotonic()
-    ask_for_one_thread()
-    expected, left = Expected(lines), dict.fromkeys(missing)
-    for batch in batches(missing, CELLS_A_POOL * asked.workers):
-        # A new pool now and then, for what a cell leaves in memory adds up; `max_tasks_per_child`
-        # would do the same, but hangs in Python 3.11.
-        with ProcessPoolExecutor(
-            asked.workers,
-            mp_context=multiprocessing.get_context("spawn"),
-            initializer=start_worker,
-        ) as pool:
-            waiting: list[Future[Line]] = [
-                pool.submit(run_cell, c, folders[c.dataset], work, overrides, asked.limit, code)
-                for c in batch
-            ]
-            try:
-                for finished in as_completed(waiting):
-                    line = finished.result()
-                    append_line(asked.results, line)
-                    expected.learn(line)
-                    del left[line.cell]
-                    share = (monotonic() - started) / max(expected.spent, 1e-9)
-                    seconds = share * sum(expected.of(cell) for cell in left)
-                    say(f"{bar(len(missing) - len(left), len(missing))} {clock(seconds)} left")
-                    say(outcome(line))
-            except BrokenProcessPool:
-                raise SystemExit(
-                    "a worker was killed, perhaps for want of memory; start again, with fewer "
-                    "--workers"
-                ) from None
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-
-
-def batches(cells: list[Cell], size: int) -> Iterator[list[Cell]]:
-    for start in range(0, len(cells), size):
-        yield cells[start : start + size]
-
-
-def _names(cells: list[Cell]) -> list[str]:
-    return list(dict.fromkeys(cell.dataset for cell in cells))
-
-
-class Expected:
-    """How long a cell will take: as others of its set and method, or of its set, or any."""
-
-    def __init__(self, lines: list[Line]) -> None:
-        self._lines = list(lines)
-        self.spent = 0.0
-
-    def learn(self, line: Line) -> None:
-        self._lines.append(line)
-        self.spent += line.seconds
-
-    def of(self, cell: Cell) -> float:
-        like = [line for line in self._lines if line.dataset == cell.dataset]
-        nearest = [line for line in like if line.method == cell.method] or like or self._lines
-        return sum(line.seconds for line in nearest) / max(len(nearest), 1)
+    folders = {name: party_folders(asked.data, name, work) for name in datasets_of(missing)}
+    jobs = [
+        Job(
+            cell=cell,
+            config=configs[cell],
+            folder=folders[cell.dataset],
+            measure="training",
+            measured_by=training,
+        )
+        for cell in missing
+    ]
+    expected, left, started = Expected(lines), dict.fromkeys(missing), monotonic()
+    for line in run_jobs(jobs, workers=asked.workers, limit=asked.limit, work=work):
+        append_line(asked.results, line)
+        expected.learn(line)
+        del left[line.cell]
+        seconds = expected.left(left, elapsed=monotonic() - started)
+        say(f"{bar(len(missing) - len(left), len(missing))} {clock(seconds)} left")
+        say(outcome(line))
 
 
 def bar(done: int, total: int, width: int = 24) -> str:
@@ -200,26 +132,6 @@ def bar(done: int, total: int, width: int = 24) -> str:
     """
     full = width * done // total
     return f"[{'#' * full}{'.' * (width - full)}] {done} of {total},"
-
-
-def outcome(line: Line) -> str:
-    where = f"{line.dataset} {line.method} epsilon {line.epsilon:g} seed {line.seed}"
-    if line.failed:
-        return f"{where}: FAILED, {line.failed}"
-    if line.limit is not None:
-        return f"{where}: stopped after {line.limit:g} s"
-    return f"{where}: {line.metric} {line.test:.2f} in {line.seconds:.0f} s"
-
-
-def clock(seconds: float) -> str:
-    """Say a time in the unit that fits.
-
-    >>> clock(45), clock(600), clock(10_000)
-    ('45 s', '10 min', '2.8 h')
-    """
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -3,15 +3,15 @@
 import math
 import os
 import platform
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
-from statistics import fmean, stdev
+from statistics import fmean
 
-from benchmarks.utility_cells import EPSILONS, SEEDS, Line, needs_no_epsilon
+from benchmarks.utility_cells import EPSILONS, SEEDS
 
 from vesper.method.registry import METHODS
+from vesper.study.cell import Line, needs_no_epsilon
+from vesper.study.score import Key, Score, scores_of
 
 LEADS_OVER = ("gap", "progap")
 LEAD_AT = (0.5, 1.0, 2.0, 4.0)
@@ -20,33 +20,12 @@ FRAUD_SET, FRAUD_AUC = "yelpchi_reviews", 76.0
 SKETCH_SET, SKETCH = "fb100_cornell", {1.0: 78.8, 4.0: 85.0}
 
 
-@dataclass(frozen=True)
-class Score:
-    """Test metric over seeds, in percent."""
-
-    mean: float
-    deviation: float
-    seeds: int
-
-    def __str__(self) -> str:
-        few = f" ({self.seeds})" if self.seeds < len(SEEDS) else ""
-        spread = "" if math.isnan(self.deviation) else f" ± {self.deviation:.1f}"
-        return f"{self.mean:.1f}{spread}{few}"
+Scores = dict[Key, Score]
 
 
-Scores = dict[tuple[str, str, float], Score]
-
-
-def scores_of(lines: Sequence[Line]) -> Scores:
-    """Summarise finished cells by data set, method and epsilon."""
-    values: dict[tuple[str, str, float], list[float]] = defaultdict(list)
-    for line in lines:
-        if line.test is not None:
-            values[line.dataset, line.method, line.epsilon].append(line.test)
-    return {
-        key: Score(fmean(found), stdev(found) if len(found) > 1 else math.nan, len(found))
-        for key, found in values.items()
-    }
+def shown(score: Score) -> str:
+    """Mean and deviation, and of how many seeds if some are missing."""
+    return score.text(seeds=len(SEEDS))
 
 
 def score_at(scores: Scores, dataset: str, method: str, epsilon: float) -> Score | None:
@@ -95,7 +74,8 @@ def table(scores: Scores, dataset: str, claimed: set[str]) -> Iterator[str]:
             score = score_at(scores, dataset, method, epsilon)
             competes = method not in claimed or math.isinf(epsilon)
             wins = score is not None and competes and round(score.mean, 1) == best[epsilon]
-            cells.append("" if score is None else f"**{score}**" if wins else str(score))
+            text = "" if score is None else shown(score)
+            cells.append(f"**{text}**" if wins else text)
         yield f"| {method}{'*' if method in claimed else ''} | {' | '.join(cells)} |"
 
 
@@ -165,7 +145,7 @@ def aims(scores: Scores) -> Iterator[str]:
         score = score_at(scores, dataset, "vesper", epsilon)
         yield _row(
             f"{dataset}: at least {needed:g} at epsilon {epsilon:g}",
-            None if score is None else str(score),
+            None if score is None else shown(score),
             None if score is None else score.mean >= needed,
         )
 
@@ -194,9 +174,9 @@ def made(lines: Sequence[Line], command: str, datasets: Sequence[str]) -> Iterat
     stopped = [line for line in lines if line.limit is not None]
     failed = [line for line in lines if line.failed is not None]
     for line in stopped:
-        yield f"* Stopped after {line.limit:g} s: {_where(line)}."
+        yield f"* Stopped after {line.limit:g} s: {line.cell}."
     for line in failed:
-        yield f"* Failed: {_where(line)}: {line.failed}."
+        yield f"* Failed: {line.cell}: {line.failed}."
     measured = {name for line in finished for name in (line.dataset, line.method)}
     for what, names in (("methods", METHODS), ("sets", datasets)):
         missing = [name for name in names if name not in measured]
@@ -205,7 +185,3 @@ def made(lines: Sequence[Line], command: str, datasets: Sequence[str]) -> Iterat
     yield "* An empty cell was not measured."
     once = [method for method in METHODS if needs_no_epsilon(method)]
     yield f"* Without noise at any epsilon, hence run once a seed: {', '.join(once)}."
-
-
-def _where(line: Line) -> str:
-    return f"{line.dataset}, {line.method}, epsilon {line.epsilon:g}, seed {line.seed}"

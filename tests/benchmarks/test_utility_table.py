@@ -5,17 +5,12 @@ from collections.abc import Iterator
 from xml.etree import ElementTree
 
 import pytest
-from benchmarks.utility_cells import EPSILONS, Line
+from benchmarks.utility_cells import EPSILONS
 from benchmarks.utility_plot import drawn
-from benchmarks.utility_table import (
-    Score,
-    aims,
-    below_mlp,
-    lead,
-    page,
-    scores_of,
-    table,
-)
+from benchmarks.utility_table import aims, below_mlp, lead, page, shown, table
+
+from vesper.study.cell import Line
+from vesper.study.score import Score, scores_of
 
 MEANS = {"vesper": 80.0, "gap": 70.0, "progap": 75.0}
 
@@ -70,9 +65,9 @@ def test_mean_and_deviation_over_seeds() -> None:
     score = scores_of(list(many()))["fb100_cornell", "vesper", 1.0]
     assert score.mean == pytest.approx(80.0)
     assert score.deviation == pytest.approx(math.sqrt(2.5))
-    assert str(score) == "80.0 ± 1.6"
-    assert str(Score(80.04, 0.96, 3)) == "80.0 ± 1.0 (3)"
-    assert str(Score(80.0, math.nan, 1)) == "80.0 (1)"
+    assert shown(score) == "80.0 ± 1.6"
+    assert shown(Score(80.04, 0.96, 3)) == "80.0 ± 1.0 (3)"
+    assert shown(Score(80.0, math.nan, 1)) == "80.0 (1)"
 
 
 def test_methods_down_epsilons_across_the_best_in_bold() -> None:

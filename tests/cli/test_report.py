@@ -49,3 +49,17 @@ def test_what_is_no_run_folder(terminal: "Terminal", tmp_path: Path) -> None:
     assert terminal.run("report", tmp_path, "--out", tmp_path / "page.html") == 2
     assert "expected a run folder of this version" in terminal.err
     assert not (tmp_path / "page.html").exists()
+
+
+def test_a_registry_record(terminal: "Terminal", folders: Path, tmp_path: Path) -> None:
+    run, record = tmp_path / "run", tmp_path / "record.json"
+    arguments = ["--data", folders, "--out", run, "--set", "epochs=1", "--seed", 3]
+    assert terminal.run("simulate", *arguments) == 0
+    assert terminal.run("report", run, "--registry", record, "--curator", "Bank") == 0
+    facts = json.loads(record.read_text())["deployment"]
+    assert facts["basic"]["data_curators"][0]["data_curator_name"] == "Bank"
+    assert facts["privacy_loss"]["privacy_parameters"]["epsilon"] is None, "it was a simulation"
+    assert terminal.run("report", run) == 2
+    assert "--out, --registry: expected at least one" in terminal.err
+    assert terminal.run("report", run, "--out", tmp_path / "a.html", "--name", "x") == 2
+    assert "--name: only for --registry" in terminal.err

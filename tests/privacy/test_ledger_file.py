@@ -79,6 +79,23 @@ def without_the_right_to_write(folder: Path) -> Iterator[None]:
         folder.chmod(0o755)
 
 
+def test_a_new_ledger_is_for_this_user_alone_and_an_old_one_stays_as_it_is(
+    folder: "LedgerFolder",
+) -> None:
+    before = os.umask(0)
+    try:
+        ledger = folder.written()
+        names = ("ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "ledger.sqlite.key")
+        modes = {name: (folder.path.parent / name).stat().st_mode & 0o777 for name in names}
+        assert set(modes.values()) == {0o600}, modes
+        ledger.close()
+        folder.path.chmod(0o640)  # a group may read it, as its owner wishes
+        folder.opened().close()
+        assert folder.path.stat().st_mode & 0o777 == 0o640
+    finally:
+        os.umask(before)
+
+
 @pytest.mark.parametrize("left", ["closed", "open", "killed"])
 def test_an_auditor_reads_without_the_right_to_write(
     left: str, folder_at: "Callable[[Path], LedgerFolder]"

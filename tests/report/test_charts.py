@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
+from vesper.drawing.svg import Frame, round_ticks
 from vesper.model.metric import roc_auc
 from vesper.report.charts import MOST_POINTS, confusion_chart, roc_points, stage_chart
-from vesper.report.svg import Frame, round_ticks
 
 
 def test_the_area_under_the_drawn_curve_is_the_metric() -> None:

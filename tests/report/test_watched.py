@@ -117,7 +117,7 @@ def test_both_parties_after_a_run(institutions: "Institutions") -> None:
     assert ours.privacy is not None
     assert ours.privacy.is_private
     assert theirs.contents is not None
-    assert theirs.charged is None, "the label party has no ledger"
+    assert theirs.charged is None, "the label party has no ledger of edges"
     told = (label.party.state / "progress.jsonl").read_text()
     assert str(data.party.ledger) not in told
     assert os.stat(label.party.state / "progress.jsonl").st_size < 1 << 16

@@ -94,8 +94,11 @@ class Parties:
     def start(self, role: Role, **limits: int) -> None:
         """Start a side, or let it go on."""
         resume = (self.configs[role].party.state / "session").exists()
-        asked = {"start": role, "config": str(self._paths[role]), "resume": resume, **limits}
-        self.pids[role] = self._ask(role, **asked)["pid"]
+        self.begin(role, start=role, resume=resume, **limits)
+
+    def begin(self, role: Role, **asked: Any) -> None:
+        """Let a side begin something, as `party_forks` says."""
+        self.pids[role] = self._ask(role, config=str(self._paths[role]), **asked)["pid"]
 
     def kill(self, role: Role, how: signal.Signals = signal.SIGKILL) -> None:
         os.kill(self.pids[role], how)

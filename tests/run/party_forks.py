@@ -1,7 +1,10 @@
 """A program that starts parties as forks of itself: hundreds of crashes need hundreds of starts.
 
-    {"start": "data" | "label", "config": FILE, "resume": bool, "largest_file": N}   ->   {"pid": N}
+    {"start": WHAT, "config": FILE, "largest_file": N, ..}          ->   {"pid": N}
     {"poll": PID}                                                  ->   {"code": N | null}
+
+    WHAT = "data" | "label", with "resume"     "answer", with "snapshot"
+           "predict", with "ids"               "serve", with "port"
 
 Each child writes what it has to say to CONFIG.log.
 """
@@ -13,14 +16,21 @@ import signal
 import sys
 import traceback
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numba
 import torch
 
-from vesper.errors import VesperError
+from vesper.errors import PeerLostError, VesperError
 from vesper.run.network.party_run import run_data_party, run_label_party
-from vesper.run.setup.party_config import load_party_config
+from vesper.run.serving.conversation import answer_queries
+from vesper.run.serving.http_server import ServingServer
+from vesper.run.serving.predictor import open_predictor
+from vesper.run.serving.service import Service
+from vesper.run.setup.party_config import PartyConfig, load_party_config
+
+AT_ONCE = 5
+"""Ids in one question: there are some to be killed between."""
 
 
 def say(text: str) -> None:
@@ -28,18 +38,47 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def child(role: str, config: str, *, resume: bool, largest_file: int) -> NoReturn:
-    if largest_file:  # writing more fails, as on a disk that is full
+def predict(config: PartyConfig, ids: list[str]) -> None:
+    with open_predictor(config) as predictor:
+        for start in range(0, len(ids), AT_ONCE):
+            found = predictor.predict(ids[start : start + AT_ONCE], limit=None)
+            if found.away is not None:
+                raise PeerLostError(found.away)
+
+
+def serve(config: PartyConfig, port: int) -> None:
+    with open_predictor(config) as predictor:
+        service = Service(predictor, peer="platform", failed=traceback.print_exception)
+        with ServingServer("127.0.0.1", port, service, said=say) as server:
+            server.serve_forever()
+
+
+def work(asked: dict[str, Any]) -> None:
+    config = load_party_config(Path(asked["config"]))
+    match asked["start"]:
+        case "data":
+            run_data_party(config, resume=asked["resume"], lost=say)
+        case "label":
+            run_label_party(config, resume=asked["resume"], lost=say)
+        case "answer":
+            answer_queries(config, snapshot=Path(asked["snapshot"]), said=say)
+        case "predict":
+            predict(config, asked["ids"])
+        case "serve":
+            serve(config, asked["port"])
+
+
+def child(asked: dict[str, Any]) -> NoReturn:
+    if largest_file := asked.get("largest_file"):  # writing more fails, as on a disk that is full
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
-    log = os.open(f"{config}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    log = os.open(f"{asked['config']}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for stream in (1, 2):
         os.dup2(log, stream)
     numba.set_num_threads(1)
     torch.set_num_threads(1)
-    run = run_data_party if role == "data" else run_label_party
     try:
-        run(load_party_config(Path(config)), resume=resume, lost=say)
+        work(asked)
         code = 0
     except VesperError as error:
         say(str(error))
@@ -58,12 +97,7 @@ def main() -> None:
         if "start" in asked:
             pid = os.fork()
             if pid == 0:
-                child(
-                    asked["start"],
-                    asked["config"],
-                    resume=asked["resume"],
-                    largest_file=asked.get("largest_file", 0),
-                )
+                child(asked)
             answer: dict[str, int | None] = {"pid": pid}
         else:
             pid, status = os.waitpid(asked["poll"], os.WNOHANG)

@@ -1,4 +1,4 @@
-"""`vesper attack`: what the label party could find out from a run."""
+"""`vesper attack`: what one party could find out from a run about what the other holds."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +10,10 @@ from vesper.cli.show import print_json, print_table, say, shown_progress
 if TYPE_CHECKING:
     from vesper.attack.result import Attacked
 
-app = typer.Typer(help="Attack a run: who was in training, who knows whom.", no_args_is_help=True)
+app = typer.Typer(
+    help="Attack a run: who was in training, who knows whom, who has which label.",
+    no_args_is_help=True,
+)
 
 Run = Annotated[Path, typer.Option(help="Run folder of 'vesper simulate'.")]
 Data = Annotated[Path, typer.Option(help="Folder with data/ and label/ that it was trained on.")]
@@ -50,6 +53,15 @@ def edge_similarity(
 ) -> None:
     """Tell edges by how alike the embeddings of two nodes are."""
     _attack_edges("edge-similarity", run, data, pairs, seed, as_json)
+
+
+@app.command("label-inference")
+def label_inference(run: Run, data: Data, seed: Seed = 0, as_json: AsJson = False) -> None:
+    """The data party tells labels of training nodes by what comes back to it."""
+    from vesper.attack.label_inference import attack_labels
+
+    with shown_progress() as progress:
+        _show(attack_labels(run, data, seed=seed, progress=progress), as_json)
 
 
 def _attack_edges(attack: str, run: Path, data: Path, pairs: int, seed: int, as_json: bool) -> None:

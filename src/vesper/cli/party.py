@@ -1,8 +1,9 @@
 """`vesper party data|label`: one side of a run over the network; `vesper receipts compare`."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -10,7 +11,10 @@ from vesper.cli.show import print_json, print_table, say, shown_progress
 from vesper.cli.stopping import until_stopped
 
 if TYPE_CHECKING:
+    from vesper.run.result import DataResult, LabelResult
     from vesper.run.setup.party_config import PartyConfig
+
+R = TypeVar("R", "DataResult", "LabelResult")
 
 app = typer.Typer(
     help="Run one side of a contract with the other party, over the network.",
@@ -22,6 +26,9 @@ receipts_app = typer.Typer(
 
 ConfigOption = Annotated[Path, typer.Option("--config", help="This party's TOML file.")]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on with the run in its state.")]
+OWN_ALONE = 0o077
+"""The umask of a party: weights, labels and releases are this user's own."""
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
@@ -50,13 +57,8 @@ def data(
         return
     if snapshot is not None:
         raise InputError("--snapshot: is for --answer; a graph to train on is party.folder")
-    if resume and _stayed(settings):
-        return
-    os.umask(0o077)  # weights, labels and releases are this user's own
-    with shown_progress() as progress:
-        result = run_data_party(settings, resume=resume, progress=progress, lost=_say_lost)
-    if as_json:
-        print_json(result.as_json())
+    result = _ran(run_data_party, settings, resume=resume, as_json=as_json)
+    if result is None:
         return
     facts = result.privacy
     certified = "-" if facts.certified_epsilon is None else f"{facts.certified_epsilon:g}"
@@ -84,13 +86,8 @@ def label(config: ConfigOption, resume: ResumeOption = False, as_json: JsonOptio
     from vesper.run.network.party_run import run_label_party
 
     settings = settings_of(config, "label")
-    if resume and _stayed(settings):
-        return
-    os.umask(0o077)  # weights, labels and releases are this user's own
-    with shown_progress() as progress:
-        result = run_label_party(settings, resume=resume, progress=progress, lost=_say_lost)
-    if as_json:
-        print_json(result.as_json())
+    result = _ran(run_label_party, settings, resume=resume, as_json=as_json)
+    if result is None:
         return
     print_table(
         f"{settings.party.state / 'result'}",
@@ -135,9 +132,25 @@ def compare(
         raise typer.Exit(1)
 
 
+def _ran(
+    run: Callable[..., R], settings: "PartyConfig", *, resume: bool, as_json: bool
+) -> R | None:
+    """Run a side; give its result where it is still to be shown."""
+    if resume and _stayed(settings):
+        return None
+    os.umask(OWN_ALONE)
+    with shown_progress() as progress:
+        result = run(settings, resume=resume, progress=progress, lost=_say_lost)
+    if as_json:
+        print_json(result.as_json())
+        return None
+    return result
+
+
 def _answer(settings: "PartyConfig", snapshot: Path | None) -> None:
     from vesper.run.serving.conversation import answer_queries
 
+    os.umask(OWN_ALONE)
     with until_stopped(), shown_progress() as progress:
         answer_queries(settings, snapshot=snapshot, progress=progress, said=say)
     say("stopped")

@@ -1,4 +1,4 @@
-"""`vesper report`: one HTML page about a run, for people who were not there; or its registry record."""
+"""`vesper report`: one HTML page about a run, for people who were not there; a registry record."""
 
 from pathlib import Path
 from typing import Annotated
@@ -50,15 +50,15 @@ def report(
     given = [f"--{option.replace('_', '-')}" for option, value in people.items() if value]
     if given and registry is None:
         raise InputError(f"{', '.join(given)}: only for --registry")
-    privacy = read_run(run, ledger=ledger).privacy
+    whole = read_run(run, ledger=ledger)
     written = {}
     if out is not None:
         written["report"] = str(write_report(contents_of_run(run, ledger=ledger), out))
     if registry is not None:
-        record = registry_record(privacy, read_run(run).config, Publisher(**people))
+        record = registry_record(whole.privacy, whole.config, Publisher(**people))
         write_whole(json.dumps(record, indent=2) + "\n", registry)
         written["registry"] = str(registry)
     if as_json:
-        print_json({**written, "is_private": privacy.is_private})
+        print_json({**written, "is_private": whole.privacy.is_private})
         return
-    say(f"{', '.join(written.values())}: {privacy.verdict}")
+    say(f"{', '.join(written.values())}: {whole.privacy.verdict}")

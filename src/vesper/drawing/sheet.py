@@ -37,7 +37,8 @@ text { font: 11px system-ui, "Segoe UI", Roboto, "Helvetica Neue", sans-serif; f
 .title { font-weight: 600; font-size: 12px; } .grid { stroke: #e3e3e3; } .paper { fill: #fff; }
 .curve { fill: none; stroke-width: 1.8; } .level { fill: none; stroke-dasharray: 6 4; }
 .thick { stroke-width: 2.6; } .published { fill: none; stroke-dasharray: 1.5 3; }
-.hollow { fill: #fff; stroke-width: 1.2; } .band { fill-opacity: 0.16; stroke: none; }
+.hollow { fill: #fff; stroke-width: 1.2; } .band { fill-opacity: 0.16; }
+.bars { stroke-width: 10; stroke-opacity: 0.16; } .any { stroke: #555; }
 """
 
 
@@ -56,11 +57,12 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """One chart; `bars` are drawn behind its curves."""
+    """One chart; bars are drawn behind its curves."""
 
     title: str
     curves: Sequence[Curve]
     bars: Mapping[float, float] = field(default_factory=dict)
+    bars_name: str = ""
 
 
 def draw_sheet(
@@ -76,7 +78,8 @@ def draw_sheet(
     curves = {curve.name: curve for panel in panels for curve in panel.curves}
     columns = max(min(columns, len(panels)), 1)
     width = columns * WIDTH
-    legend, legend_rows = _legend(list(curves.values()), width)
+    bars = {panel.bars_name for panel in panels if panel.bars}
+    legend, legend_rows = _legend(list(curves.values()), sorted(bars), width)
     head = legend_rows * LEGEND + 10
     height = head + max(-(-len(panels) // columns), 1) * HEIGHT
     colors = sorted({curve.color % len(COLORS) for curve in curves.values()} | {0})
@@ -95,8 +98,7 @@ def draw_sheet(
 def _color(k: int) -> str:
     color = COLORS[k]
     return (
-        f".c{k} {{ stroke: {color}; }} .dot.c{k}, .band.c{k} {{ fill: {color}; }} "
-        f".dot.c{k} {{ stroke: none; }}\n"
+        f".c{k} {{ stroke: {color}; }} .dot.c{k}, .band.c{k} {{ fill: {color}; stroke: none; }}\n"
     )
 
 
@@ -109,12 +111,13 @@ def _line_class(curve: Curve) -> str:
     return _class_of(curve, *words)
 
 
-def _legend(curves: Sequence[Curve], width: float) -> tuple[list[str], int]:
+def _legend(curves: Sequence[Curve], bars: Sequence[str], width: float) -> tuple[list[str], int]:
     """Names with a piece of their lines, from left to right, in as many rows as it takes."""
     shapes, x, row = [], 14.0, 0
-    names = [(curve.name, _line_class(curve)) for curve in curves]
+    names = [(name, "bars c0") for name in bars]
+    names += [(curve.name, _line_class(curve)) for curve in curves]
     if any(curve.published for curve in curves):
-        names.append(("published", "published c0"))
+        names.append(("published", "published any"))
     for name, style in names:
         needed = 42 + LETTER * len(name)
         if x + needed > width and x > 14:
@@ -163,13 +166,11 @@ def _heights(curve: Curve) -> Iterator[float]:
 
 
 def _curve(curve: Curve, frame: Frame, places: Mapping[float, float]) -> Iterator[str]:
-    points = {places[step]: value for step, value in sorted(curve.points.items())}
     if curve.is_level:
-        points = {
-            x: value
-            for value in [*curve.points.values()][:1]
-            for x in (frame.left, frame.width - frame.right)
-        }
+        ends = (frame.left, frame.width - frame.right)
+        points = {x: value for value in [*curve.points.values()][:1] for x in ends}
+    else:
+        points = {places[step]: value for step, value in sorted(curve.points.items())}
     known = {x: value for x, value in points.items() if not math.isnan(value[1])}
     if len(known) > 1:
         upper = [(x, frame.y(mean + deviation)) for x, (mean, deviation) in known.items()]

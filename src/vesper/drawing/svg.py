@@ -1,5 +1,6 @@
 """Charts as SVG: a frame with axes, and shapes in it. Colours come from the style around it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -119,10 +120,12 @@ def round_ticks(low: float, high: float, *, least: float = 1.0) -> list[float]:
     spread = max(high - low, least)
     steps = [s for s in _STEPS if s >= least / 2]
     step = next((s for s in steps if spread / s <= 5), steps[-1])
-    first, last = low // step, -(-high // step)
+    first, last = math.floor(low / step + _ALMOST), math.ceil(high / step - _ALMOST)
     while last - first < 2:
-        first, last = (first - 1, last) if step * first == low else (first, last + 1)
-    return [round(step * k, 6) for k in range(int(first), int(last) + 1)]
+        touches = math.isclose(step * first, low)
+        first, last = (first - 1, last) if touches else (first, last + 1)
+    return [round(step * k, 6) for k in range(first, last + 1)]
 
 
+_ALMOST = 1e-9
 _STEPS = [digit * 10.0**power for power in range(-3, 6) for digit in (1, 2, 5)]

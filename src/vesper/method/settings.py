@@ -97,7 +97,7 @@ class RunSettings(Settings):
 
 
 class Config(Settings):
-    """Both tables; equal on both sides, which `contract` proves."""
+    """All settings of a run, in two tables; equal on both sides, which `contract` proves."""
 
     privacy: PrivacySettings = PrivacySettings()
     run: RunSettings = RunSettings()

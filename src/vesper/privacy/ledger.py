@@ -17,7 +17,7 @@ from typing import Any
 
 from vesper.errors import InputError, VesperError
 from vesper.privacy.key import Keys, key_path, make_keys, read_keys
-from vesper.privacy.ledger_file import APPLICATION, FORMAT, refuse_foreign
+from vesper.privacy.ledger_file import APPLICATION, FORMAT, make_private, refuse_foreign
 from vesper.privacy.ledger_reader import COLUMNS, LedgerReader, chained, shown_head
 
 _SCHEMA = (
@@ -54,6 +54,7 @@ class Ledger(LedgerReader):
 
     def __init__(self, path: Path, *, clock: Callable[[], float]) -> None:
         self._clock = clock
+        make_private(path)
         try:
             database = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, timeout=60

@@ -1,5 +1,6 @@
 """The file of a ledger: what marks it as ours, and opening it without the right to write."""
 
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -37,6 +38,22 @@ def open_to_read(path: Path, *, key: Path | None = None) -> LedgerReader:
         database = _connected_to_copy(path)
     refuse_foreign(database, path)
     return LedgerReader(path, database, key=key)
+
+
+def make_private(path: Path) -> None:
+    """Make an empty file for a new ledger that only this user can read; leave one that is there.
+
+    What SQLite puts beside it has the same rights.
+
+    Raises:
+        InputError: it cannot be made.
+    """
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise InputError(f"{path}: cannot be used as a ledger ({error.strerror})") from None
 
 
 def refuse_what_is_no_ledger(path: Path) -> None:

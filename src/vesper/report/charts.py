@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.report.svg import (
+from vesper.drawing.svg import (
     HEIGHT,
     WIDTH,
     Frame,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from vesper.report.svg import (
+from vesper.drawing.svg import (
     HEIGHT,
     WIDTH,
     Frame,

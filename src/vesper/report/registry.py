@@ -63,11 +63,11 @@ def registry_record(privacy: Privacy, config: Config, publisher: Publisher) -> R
             "privacy_loss": _privacy_loss(privacy),
             "deployment_model": _model(privacy),
             "accounting": {
-                "post_processing": POST_PROCESSING,
+                "post_processing": POST_PROCESSING if _is_planned(privacy) else None,
                 "composition": _composition(privacy),
             },
             "implementation": {
-                "preprocessing_and_hyperparameter_tuning": TUNING,
+                "preprocessing_and_hyperparameter_tuning": TUNING if _is_planned(privacy) else None,
                 "mechanisms": _mechanisms(privacy),
                 "justification": None,
             },
@@ -80,9 +80,9 @@ def registry_record(privacy: Privacy, config: Config, publisher: Publisher) -> R
 
 
 def _variant(privacy: Privacy) -> str | None:
-    if privacy.plan == "edge-free":
-        return "Pure DP"
-    return "Approximate DP" if privacy.is_private else None
+    if not privacy.is_private:
+        return None
+    return "Approximate DP" if privacy.delta else "Pure DP"
 
 
 def _privacy_loss(privacy: Privacy) -> Record:
@@ -113,29 +113,44 @@ def _meaning(privacy: Privacy) -> str:
 def _model(privacy: Privacy) -> Record:
     return {
         "model_name": "Central",
-        "model_name_details": "The data party holds the graph and adds the noise.",
+        "model_name_details": "The data party holds the graph; what leaves it leaves with noise.",
         "actors": ACTORS,
         "release_type": "Many releases",
         "release_type_details": (
-            f"{privacy.releases} releases in training. The budget counts {privacy.covers}; it is "
+            f"Releases in training: {privacy.releases}. The budget counts {privacy.covers}; it is "
             f"never refreshed."
-        ),
+        )
+        if _is_planned(privacy)
+        else None,
         "data_source_type": "Static",
-        "data_source_type_details": "A later snapshot of the graph has a budget of its own.",
+        "data_source_type_details": "A later snapshot of the graph is another graph.",
         "access_type": "Non-interactive",
-        "access_type_details": "Predictions for nodes that were not released before are charged.",
+        "access_type_details": None,
     }
 
 
+def _is_planned(privacy: Privacy) -> bool:
+    """Whether its plan is one that is proved; with noise from a seed it still protects nothing."""
+    return privacy.plan in ("certified", "edge-free")
+
+
 def _composition(privacy: Privacy) -> str:
-    if privacy.plan == "certified":
-        return COMPOSITION
-    return "None: no edge is read." if privacy.plan == "edge-free" else "Not certified."
+    if privacy.plan == "edge-free":
+        return "None: no edge is read."
+    if privacy.plan != "certified":
+        return "Not certified: see privacy_parameters_details."
+    return COMPOSITION if any(privacy.noise_stds) else "One pure release of a graph of noisy edges."
 
 
 def _mechanisms(privacy: Privacy) -> str:
-    stds = ", ".join(f"{value:.4g}" for value in privacy.noise_stds if value) or "none"
-    return f"{MECHANISM} Noise: {privacy.noise}; standard deviations: {stds}. vesper {VERSION}."
+    if privacy.plan == "edge-free":
+        return f"None: no edge is read. vesper {VERSION}."
+    stds = ", ".join(f"{value:.4g}" for value in privacy.noise_stds if value)
+    what = "As the method's authors have it."
+    if privacy.plan == "certified":
+        what = SUMS if stds else "Edges by randomised response or discrete Laplace noise."
+    noise = f"Noise: {privacy.noise}" + (f"; standard deviations: {stds}" if stds else "")
+    return f"{what} {noise}. vesper {VERSION}."
 
 
 DESCRIPTION = (
@@ -156,19 +171,19 @@ ACTORS = (
     "functions of the releases."
 )
 POST_PROCESSING = (
-    "Encoder, decoder, gradients, early stopping, choice of the stage and predictions are functions "
-    "of the releases and of data without edges."
+    "Encoder, decoder, gradients, early stopping, choice of the stage and predictions are "
+    "functions of the releases and of data without edges."
 )
 COMPOSITION = (
-    "Fully adaptive composition of Gaussian mechanisms (Gaussian DP): a ledger adds up for each node "
-    "what its releases cost, is charged before bytes leave, refuses what exceeds the budget, and "
-    "converts to epsilon and delta exactly."
+    "Fully adaptive composition of Gaussian mechanisms (Gaussian DP): a ledger adds up for each "
+    "node what its releases cost, is charged before bytes leave, and refuses what exceeds the "
+    "budget. The conversion to epsilon and delta is exact."
 )
 TUNING = (
-    "Noise and clipping follow from public values. What the label party tunes on releases it has is "
+    "Noise follows from public values. What the label party tunes on releases that it has is "
     "free; a run that asks for new releases is charged."
 )
-MECHANISM = (
+SUMS = (
     "Sums over neighbours of messages of norm at most 1, exact in integers, with rounded Gaussian "
     "noise."
 )

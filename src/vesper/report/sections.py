@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 
+from vesper.drawing.svg import gauge
 from vesper.method.settings import Config
 from vesper.report.charged import Charged
 from vesper.report.curves import loss_chart, validation_chart
 from vesper.report.privacy import Privacy
-from vesper.report.svg import gauge
 from vesper.report.words import meaning_of, not_covered
 from vesper.run.ends.told import EpochFacts
 

@@ -85,7 +85,7 @@ def _place_of(run: Path) -> Path | None:
 
 
 def _finished(run: Path, told: JournalRead | None) -> Watched:
-    ledger = None if told is None else told.ledger
+    ledger = None if told is None or told.side == "label" else told.ledger  # of edges
     done = read_run(run, ledger=ledger)
     contents = contents_of_run(run, ledger=ledger) if "metric" in done.result else None
     return Watched(

@@ -74,7 +74,7 @@ class LabelResult(Facts):
 
 @dataclass(frozen=True)
 class Result(Facts):
-    """What `vesper simulate` prints."""
+    """What a simulated run reached and what it guarantees; `vesper simulate` prints it."""
 
     method: str
     metric: str

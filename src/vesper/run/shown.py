@@ -7,18 +7,19 @@ them; where a method adds none, the embeddings that were sent.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from vesper.graph.features import Features
 from vesper.mechanism.door import Door
 from vesper.mechanism.sampled.noise import LayerNoise
 from vesper.method.method import Method, Sizes
 from vesper.method.settings import Config
-from vesper.party.representation import NOBODY, Nodes, Representation
+from vesper.party.representation import Nodes, Representation
+from vesper.run.passed_on import PassedOn
 from vesper.run.watched_method import WatchedMethod, put_row_noise, row_noise_of
 
 Shown = NDArray[np.float64]
@@ -60,7 +61,7 @@ class KeptNoise(LayerNoise):
         return layers
 
 
-class ShownRepresentation:
+class ShownRepresentation(PassedOn):
     """Adds up what is shown of each node."""
 
     def __init__(
@@ -71,49 +72,16 @@ class ShownRepresentation:
         num_nodes: int,
         watch: Watch | None = None,
     ) -> None:
-        self._watch = watch
-        self.inner, self._noise, self._num_nodes = inner, noise, num_nodes
+        super().__init__(inner)
+        self._watch, self._noise, self._num_nodes = watch, noise, num_nodes
         self.sums: Shown | None = None
         """(num_nodes, layers x width) of everything shown so far."""
         self.times = np.zeros(num_nodes, dtype=np.int64)
         """How often each node was shown."""
 
-    @property
-    def module(self) -> nn.Module:
-        """All weights."""
-        return self.inner.module
-
-    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
-        """Hand on."""
-        self.inner.hear(nodes, voices, asked)
-
-    def begin_stage(self, stage: int) -> None:
-        """Hand on."""
-        self.inner.begin_stage(stage)
-
-    def settle(self, stage: int) -> None:
-        """Hand on."""
-        self.inner.settle(stage)
-
-    def remember(self) -> dict[str, NDArray[Any]]:
-        """Hand on."""
-        return self.inner.remember()
-
-    def recall(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Hand on."""
-        self.inner.recall(arrays)
-
-    def fitted(self) -> dict[str, NDArray[Any]]:
-        """Hand on."""
-        return self.inner.fitted()
-
-    def keep_to(self, fitted: dict[str, NDArray[Any]]) -> None:
-        """Hand on."""
-        self.inner.keep_to(fitted)
-
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
         """Hand on, and note."""
-        embeddings = self.inner.embed(nodes, training=training)
+        embeddings = super().embed(nodes, training=training)
         if self._noise is None:
             rows = embeddings.detach().double().flatten(start_dim=1).numpy()
         else:

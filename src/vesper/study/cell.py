@@ -25,7 +25,7 @@ class Cell:
 
     def __str__(self) -> str:
         """Name it in a sentence."""
-        name = f"{self.series} ({self.method})" if self.series else self.method
+        name = self.series or self.method
         return f"{self.dataset}, {name}, epsilon {self.epsilon:g}, seed {self.seed}"
 
 

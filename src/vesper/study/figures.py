@@ -94,12 +94,13 @@ def draw_histograms(findings: Findings) -> str:
         ]
         if not found:
             continue
-        (_, first), (name, last) = found[0], found[-1]
+        (behind, first), (name, last) = found[0], found[-1]
         scale = sum(first) / sum(published.get(dataset, first))
         panels.append(
             Panel(
                 title=title_of(findings, dataset),
                 bars=_logs(first),
+                bars_name=behind,
                 curves=[
                     Curve(
                         name=name,

@@ -44,7 +44,7 @@ class Study:
             "small": self.small,
             "seeds": self.seeds,
             "sources": dict(self.sources),
-            "grid": self.grid.model_dump(mode="json", exclude_none=True),
+            "grid": json.loads(self.grid.model_dump_json(exclude_none=True)),
         }
 
 

@@ -84,7 +84,7 @@ def agreed_session(own: Greeting, peer: Greeting, *, begins: bool) -> bytes:
         raise PeerError("neither side begins a session; is one the data party?")
     raise PeerError(
         f"the peer is in session {_short(peer)}, this side in {_short(own)}: one of the two has "
-        f"begun anew. Begin on both sides; a side that is told so needs a new state folder"
+        f"begun anew. Begin on both sides, with a new state folder where a run has begun"
     )
 
 

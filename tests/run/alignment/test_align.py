@@ -1,9 +1,8 @@
 """Alignment over a channel: the same ids in the same order at both sides, or a clear refusal."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -15,9 +14,13 @@ from vesper.graph.ids import Ids
 from vesper.run.alignment import frames
 from vesper.run.alignment.align import DIGEST, Alignment, align_data, align_labels
 from vesper.run.alignment.frames import Opening
-from vesper.transport.memory import MemoryChannel, memory_pair
+from vesper.transport.memory import MemoryChannel
+
+if TYPE_CHECKING:
+    from tests.run.alignment.conftest import Hostile, RunBoth
 
 LABELS = Path("labels.parquet")
+Align = Callable[[Sequence[int | str], Sequence[int | str]], list[Any]]
 
 
 def ids_of(values: Sequence[int | str]) -> Ids:
@@ -25,34 +28,16 @@ def ids_of(values: Sequence[int | str]) -> Ids:
     return Ids(pa.array(values, type=kind))
 
 
-def run_both(
-    data_side: Callable[[MemoryChannel], Any], label_side: Callable[[MemoryChannel], Any]
-) -> list[Any]:
-    """Run both ends; give what each returned or raised."""
-    ends = memory_pair(patience=5)
-
-    def run(side: Callable[[MemoryChannel], Any], end: MemoryChannel) -> Any:
-        try:
-            return side(end)
-        except Exception as error:
-            return error
-        finally:
-            end.close()
-
-    with ThreadPoolExecutor(2) as pool:
-        pairs = zip((data_side, label_side), ends, strict=True)
-        running = [pool.submit(run, *pair) for pair in pairs]
-        return [future.result() for future in running]
-
-
-def align(nodes: Sequence[int | str], labels: Sequence[int | str]) -> list[Any]:
-    return run_both(
+@pytest.fixture(scope="session")
+def align(run_both: "RunBoth") -> Align:
+    """Aligns these nodes and labels; gives what each side found."""
+    return lambda nodes, labels: run_both(
         lambda end: align_data(end, ids_of(nodes)),
         lambda end: align_labels(end, ids_of(labels), path=LABELS),
     )
 
 
-def test_labels_of_some_nodes_whatever_the_order() -> None:
+def test_labels_of_some_nodes_whatever_the_order(align: Align) -> None:
     data, label = align([5, 10, 9, 100, 7], [100, 9, 5])
     assert data.ids.to_pylist() == label.ids.to_pylist() == ["100", "5", "9"]
     assert data.proof == label.proof
@@ -60,12 +45,12 @@ def test_labels_of_some_nodes_whatever_the_order() -> None:
     assert again.proof != data.proof  # a new key each time
 
 
-def test_numbers_meet_text() -> None:
+def test_numbers_meet_text(align: Align) -> None:
     data, label = align(["7", "8", "x"], [8, 7])
     assert data.ids.to_pylist() == label.ids.to_pylist() == ["7", "8"]
 
 
-def test_unknown_ids_are_named_to_their_owner_alone() -> None:
+def test_unknown_ids_are_named_to_their_owner_alone(align: Align) -> None:
     data, label = align([1, 2, 3], [2, 77, 3, 78, 79, 80])
     assert isinstance(label, InputError)
     assert str(label).startswith(
@@ -77,7 +62,7 @@ def test_unknown_ids_are_named_to_their_owner_alone() -> None:
 
 
 @given(st.sets(st.text(max_size=5), min_size=1, max_size=12), st.randoms())
-def test_any_text_is_an_id(names: set[str], random: Any) -> None:
+def test_any_text_is_an_id(align: Align, names: set[str], random: Any) -> None:
     nodes = sorted(names)
     labels = random.sample(nodes, random.randint(1, len(nodes)))
     data, label = align(nodes, labels)
@@ -85,35 +70,20 @@ def test_any_text_is_an_id(names: set[str], random: Any) -> None:
     assert data.ids.to_pylist() == label.ids.to_pylist() == expected
 
 
-def test_many_ids_cross_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_ids_cross_in_blocks(align: Align, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frames, "BLOCK", 7)
     for count in (7, 20, 21):
         data, label = align(range(50), range(count))
         assert len(data.ids) == len(label.ids) == count
 
 
-def test_one_side_private_only() -> None:
+def test_one_side_private_only(run_both: "RunBoth") -> None:
     both = run_both(
         lambda end: align_data(end, ids_of([1]), private=True),
         lambda end: align_labels(end, ids_of([1]), path=LABELS),
     )
     assert "this side aligns with --private and the peer without" in str(both[0])
     assert "the peer aligns with --private and this side without" in str(both[1])
-
-
-def hostile(*frames: bytes) -> Callable[[MemoryChannel], None]:
-    """A peer that says these frames, whatever it hears."""
-
-    def side(end: MemoryChannel) -> None:
-        for frame in frames:
-            end.send(frame)
-        try:
-            while True:
-                end.receive()
-        except PeerError:
-            return
-
-    return side
 
 
 OPENING = Opening(nonce=bytes(32), count=2, private=False).packed()
@@ -138,7 +108,9 @@ DIFFERENT = bytes(DIGEST) + b"\1" * DIGEST
         ([OPENING, TWO, bytes(2 * DIGEST)], "an id twice"),
     ],
 )
-def test_a_hostile_label_party(frames: list[bytes], message: str) -> None:
+def test_a_hostile_label_party(
+    run_both: "RunBoth", hostile: "Hostile", frames: list[bytes], message: str
+) -> None:
     data, _ = run_both(lambda end: align_data(end, ids_of([1, 2, 3])), hostile(*frames))
     assert isinstance(data, RemoteProtocolError)
     assert message in str(data)
@@ -156,7 +128,9 @@ def test_a_hostile_label_party(frames: list[bytes], message: str) -> None:
         ([OPENING, b"", bytes(32)], "proof does not fit"),
     ],
 )
-def test_a_hostile_data_party(frames: list[bytes], message: str) -> None:
+def test_a_hostile_data_party(
+    run_both: "RunBoth", hostile: "Hostile", frames: list[bytes], message: str
+) -> None:
     _, label = run_both(
         hostile(*frames), lambda end: align_labels(end, ids_of([1, 2]), path=LABELS)
     )
@@ -165,13 +139,15 @@ def test_a_hostile_data_party(frames: list[bytes], message: str) -> None:
 
 
 @given(st.lists(st.binary(max_size=80), max_size=4))
-def test_any_bytes_end_in_one_error_by_blame(frames: list[bytes]) -> None:
+def test_any_bytes_end_in_one_error_by_blame(
+    run_both: "RunBoth", hostile: "Hostile", frames: list[bytes]
+) -> None:
     data, _ = run_both(lambda end: align_data(end, ids_of([1, 2])), hostile(OPENING, *frames, b""))
     assert isinstance(data, PeerError | InputError)
     assert not isinstance(data, Alignment)
 
 
-def test_our_own_words_sent_back_prove_nothing() -> None:
+def test_our_own_words_sent_back_prove_nothing(run_both: "RunBoth") -> None:
     def mirror(end: MemoryChannel) -> None:
         try:
             while True:

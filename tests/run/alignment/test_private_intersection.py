@@ -1,15 +1,14 @@
 """Private set intersection by the optional library, where it is installed."""
 
 import importlib.util
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
-from vesper.errors import InputError, PeerError, RemoteProtocolError
+from vesper.errors import InputError, RemoteProtocolError
 from vesper.graph.ids import Ids
 from vesper.run.alignment import private_intersection
 from vesper.run.alignment.align import align_data, align_labels
@@ -19,32 +18,16 @@ from vesper.run.alignment.private_intersection import (
     intersect_as_label,
     refuse_without_library,
 )
-from vesper.transport.memory import MemoryChannel, memory_pair
+from vesper.transport.memory import MemoryChannel
 from vesper.transport.parting import Parting
+
+if TYPE_CHECKING:
+    from tests.run.alignment.conftest import Hostile, RunBoth
 
 needs_library = pytest.mark.skipif(
     importlib.util.find_spec("private_set_intersection") is None,
     reason="needs openmined.psi, of the extra 'psi', which is not installed",
 )
-
-
-def run_both(
-    data_side: Callable[[MemoryChannel], Any], label_side: Callable[[MemoryChannel], Any]
-) -> list[Any]:
-    ends = memory_pair(patience=30)
-
-    def run(side: Callable[[MemoryChannel], Any], end: MemoryChannel) -> Any:
-        try:
-            return side(end)
-        except Exception as error:
-            return error
-        finally:
-            end.close()
-
-    with ThreadPoolExecutor(2) as pool:
-        pairs = zip((data_side, label_side), ends, strict=True)
-        running = [pool.submit(run, *pair) for pair in pairs]
-        return [future.result() for future in running]
 
 
 class Recorder:
@@ -76,7 +59,7 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needs_library
-def test_common_ids_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_common_ids_and_no_others(run_both: "RunBoth", monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(private_intersection, "BLOCK", 4)
     refuse_without_library()
     nodes, labels = [f"n{k}" for k in range(30)], [f"n{k}" for k in range(20, 41)]
@@ -88,7 +71,7 @@ def test_common_ids_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needs_library
-def test_alignment_of_what_is_common() -> None:
+def test_alignment_of_what_is_common(run_both: "RunBoth") -> None:
     recorders: list[Recorder] = []
 
     def recorded(end: MemoryChannel) -> Recorder:
@@ -109,7 +92,7 @@ def test_alignment_of_what_is_common() -> None:
 
 
 @needs_library
-def test_nothing_in_common() -> None:
+def test_nothing_in_common(run_both: "RunBoth") -> None:
     both = run_both(
         lambda end: align_data(end, texts(["a"]), private=True),
         lambda end: align_labels(end, texts(["b"]), path=Path("l"), private=True),
@@ -119,26 +102,13 @@ def test_nothing_in_common() -> None:
         assert "no id in common" in str(error)
 
 
-def hostile(*frames: bytes) -> Callable[[MemoryChannel], None]:
-    def side(end: MemoryChannel) -> None:
-        for frame in frames:
-            end.send(frame)
-        try:
-            while True:
-                end.receive()
-        except PeerError:
-            return
-
-    return side
-
-
 OPENING = Opening(nonce=bytes(32), count=1, private=True).packed()
 NO_POINT = b"\x08\x01\x12\x04abcd"
 
 
 @needs_library
 @pytest.mark.parametrize("frame", [b"", b"\xff" * 40, NO_POINT, b"\x08\x01", bytes(100)])
-def test_a_hostile_label_party(frame: bytes) -> None:
+def test_a_hostile_label_party(run_both: "RunBoth", hostile: "Hostile", frame: bytes) -> None:
     data, _ = run_both(
         lambda end: align_data(end, texts(["a"]), private=True), hostile(OPENING, frame)
     )
@@ -149,7 +119,7 @@ def test_a_hostile_label_party(frame: bytes) -> None:
 @pytest.mark.parametrize(
     "frames", [[b"", b""], [b"\xff" * 40], [b"", b"\x0a\x04abcd"], [bytes(9), bytes(9)]]
 )
-def test_a_hostile_data_party(frames: list[bytes]) -> None:
+def test_a_hostile_data_party(run_both: "RunBoth", hostile: "Hostile", frames: list[bytes]) -> None:
     _, label = run_both(
         hostile(OPENING, *frames),
         lambda end: align_labels(end, texts(["a"]), path=Path("l"), private=True),

@@ -13,19 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vesper.errors import PeerLostError, RemoteProtocolError, VesperError
+from vesper.errors import RemoteProtocolError, VesperError
 from vesper.graph.holdings import DataHoldings, open_data
 from vesper.graph.labels import LabelHoldings, open_labels
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.settings import Config
 from vesper.privacy.ledger import Ledger
 from vesper.protocol.codec import decode
-from vesper.protocol.messages import (
-    Farewell,
-    Gradients,
-    Received,
-    Verdict,
-)
+from vesper.protocol.messages import Farewell, Gradients, Received, Verdict
 from vesper.protocol.turns import Role
 from vesper.run.config import load_config
 from vesper.run.doors import open_door
@@ -34,7 +29,7 @@ from vesper.run.ends.label_end import label_end
 from vesper.run.ends.link import Link
 from vesper.transport.channel import Channel
 from vesper.transport.memory import memory_pair
-from vesper.transport.parting import Parting
+from vesper.transport.parting import Parting, error_of
 
 NODES, EPOCHS, STEPS, PATIENCE = 60, 3, 2, 1
 SETTINGS = {
@@ -45,17 +40,21 @@ SETTINGS = {
     "width": 4,
     "seed": 5,
 }
-LARGE = 1_000_000
-BOUND = 20_000_000
-"""Bytes that a frame of a few megabytes may make an end take."""
 NUMBERS = count()
 
 
 class Script:
-    """A peer that sends these frames, one each time it is waited for, and then is gone."""
+    """A peer that sends these frames, one each time it is waited for, and leaves with a word."""
 
-    def __init__(self, frames: Sequence[bytes], waited: Callable[[int], object] = int) -> None:
+    def __init__(
+        self,
+        frames: Sequence[bytes],
+        waited: Callable[[int], object] = int,
+        *,
+        parting: Parting = Parting.FAULT,
+    ) -> None:
         self._frames, self._waited, self.taken = frames, waited, 0
+        self._parting = parting
         self.sent: list[bytes] = []
 
     def send(self, frame: bytes) -> None:
@@ -64,7 +63,7 @@ class Script:
     def receive(self) -> bytes:
         self._waited(self.taken)
         if self.taken == len(self._frames):
-            raise PeerLostError("the peer is gone")
+            raise error_of(self._parting, "the peer")
         self.taken += 1
         return self._frames[self.taken - 1]
 
@@ -93,9 +92,14 @@ class Parties:
     data: DataHoldings
     labels: LabelHoldings
 
-    def data_party(self, frames: Sequence[bytes]) -> Ended:
+    def other(self, **run: object) -> Config:
+        """The same settings but for some of [run]."""
+        changed = self.config.run.model_copy(update=run)
+        return self.config.model_copy(update={"run": changed})
+
+    def data_party(self, frames: Sequence[bytes], *, parting: Parting = Parting.FAULT) -> Ended:
         """Be the data party, with a charged door; any error but ours is a bug and goes through."""
-        script, error = Script(frames), None
+        script, error = Script(frames, parting=parting), None
         path = self.folder / f"{next(NUMBERS)}.sqlite"
         with closing(Ledger(path, clock=lambda: 0.0)) as ledger:
             try:
@@ -113,9 +117,9 @@ class Parties:
         data_end(self.config, self.data, link, prepare=prepare)
         link.expect(Farewell)
 
-    def label_party(self, frames: Sequence[bytes]) -> Ended:
+    def label_party(self, frames: Sequence[bytes], *, parting: Parting = Parting.FAULT) -> Ended:
         """Be the label party."""
-        script, error = Script(frames), None
+        script, error = Script(frames, parting=parting), None
         try:
             label_end(self.config, self.labels, Link(Role.LABEL, script))
         except VesperError as caught:
@@ -132,9 +136,9 @@ class Recorded(Parties):
     charges: dict[int, int]
     """Of the data party, by how many stages it has begun."""
 
-    def checked(self, frames: Sequence[bytes]) -> Ended:
+    def checked(self, frames: Sequence[bytes], *, parting: Parting = Parting.FAULT) -> Ended:
         """Let the data party meet frames; the ledger may have what the accepted ones warrant."""
-        ended = self.data_party(frames)
+        ended = self.data_party(frames, parting=parting)
         accepted = frames[: ended.taken - isinstance(ended.error, RemoteProtocolError)]
         assert ended.charges <= self.charges[min(stages_begun(accepted), max(self.charges))]
         return ended

@@ -1,7 +1,7 @@
 """Wrong bytes, wrong turns, silence: one clear error, no hang, and the ledger does not move."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -12,17 +12,15 @@ from hypothesis import strategies as st
 from vesper.errors import PeerLostError, RemoteProtocolError
 from vesper.privacy.ledger import Ledger
 from vesper.protocol.codec import MAGIC, decode
-from vesper.protocol.messages import (
-    Received,
-    Verdict,
-)
+from vesper.protocol.messages import Received, Verdict
 from vesper.protocol.turns import Role
 from vesper.run.ends.label_end import label_end
 from vesper.run.ends.link import Link
 from vesper.transport.memory import memory_pair
+from vesper.transport.parting import Parting, error_of
 
 if TYPE_CHECKING:
-    from tests.run.hostile.conftest import Recorded
+    from tests.run.hostile.conftest import Ended, Recorded
 
 
 LARGE = 1_000_000
@@ -123,6 +121,19 @@ def test_seeded_mutations(rounded: "Recorded", seed: int) -> None:
         ended = check(frames)
         if way != "flip" and frames != list(original) and len(frames) >= len(original):
             assert ended.error is not None or ended.taken < len(frames)
+
+
+def test_a_peer_may_leave_with_any_word_at_any_moment(honest: "Recorded") -> None:
+    chance = random.Random(3)
+    ends: list[tuple[tuple[bytes, ...], Callable[..., Ended]]] = [
+        (honest.of_label, honest.checked),
+        (honest.of_data, honest.label_party),
+    ]
+    for frames, check in ends:
+        for at in range(0, len(frames), 3):
+            parting = chance.choice(list(Parting))
+            ended = check(frames[:at], parting=parting)
+            assert str(ended.error) == str(error_of(parting, "the peer"))
 
 
 def test_a_silent_peer_is_given_up(honest: "Recorded") -> None:

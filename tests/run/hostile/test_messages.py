@@ -4,7 +4,6 @@ import struct
 import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +23,6 @@ from vesper.protocol.messages import (
     Verdict,
 )
 from vesper.protocol.rounding import Rounding, Wire
-from vesper.run.config import load_config
 from vesper.run.ends.opening import PROTOCOL_VERSION
 from vesper.run.setup.contract import canonical
 
@@ -32,19 +30,10 @@ if TYPE_CHECKING:
     from tests.run.hostile.conftest import Ended, Recorded
 
 
-NODES, EPOCHS, STEPS, PATIENCE = 60, 3, 2, 1
-SETTINGS = {
-    "epochs": EPOCHS,
-    "patience": PATIENCE,
-    "batch_size": 10,
-    "hops": 1,
-    "width": 4,
-    "seed": 5,
-}
+NODES, STEPS = 60, 2
 LARGE = 1_000_000
 BOUND = 20_000_000
 """Bytes that a frame of a few megabytes may make an end take."""
-NUMBERS = count()
 
 
 # Messages that are well written and wrong.
@@ -174,7 +163,7 @@ def test_huge_values_are_learnt_from_or_end_the_run(honest: "Recorded", size: fl
 
 
 def test_other_settings_are_named(honest: "Recorded") -> None:
-    other = canonical(load_config(None, {**SETTINGS, "width": 5}))
+    other = canonical(honest.other(width=5))
     frames, _ = scripted(honest, honest.of_label, LabelHello, but(contract=other))
     ended = honest.checked(frames)
     assert isinstance(ended.error, InputError)
@@ -221,7 +210,7 @@ def test_memory(honest: "Recorded", at: int, frame: bytes) -> None:
 
 
 def test_nothing_is_charged_before_the_roster_is_accepted(honest: "Recorded") -> None:
-    config = load_config(None, {**SETTINGS, "method": "edgerand", "label_messages": True})
+    config = honest.other(method="edgerand", label_messages=True)
     parties = replace(honest, config=config)
     hello = encode(LabelHello(PROTOCOL_VERSION, canonical(config), num_outputs=3))
     roster = decode(honest.of_label[1])

@@ -1,5 +1,6 @@
 """Whose session is whose: who has only greeted goes on, who is in the middle is told."""
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,6 +9,21 @@ from vesper.errors import PeerError
 
 if TYPE_CHECKING:
     from tests.run.network.conftest import Both
+
+
+def test_state_and_ledger_are_for_this_user_alone(both: "Both") -> None:
+    before = os.umask(0)
+    try:
+        data, label = both.configs()
+        for side in both.run(data, label):
+            side.result()
+    finally:
+        os.umask(before)
+    assert data.party.ledger is not None
+    folders = [data.party.state, label.party.state, data.party.state / "releases"]
+    files = [data.party.ledger, *data.party.state.glob("frames/*"), *label.party.state.glob("f*/*")]
+    assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
 
 
 def test_a_label_side_that_has_only_greeted_goes_on_with_a_data_side_that_began_anew(

@@ -6,7 +6,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,9 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vesper.errors import PeerError, PeerLostError
+from vesper.errors import PeerError
 from vesper.mechanism.noise import NoiseSource
+from vesper.privacy.ledger_file import open_to_read
+from vesper.privacy.ledger_reader import Entry
 from vesper.protocol.asking_turns import ASKING
+from vesper.protocol.messages import Answer, Query, Refusal
 from vesper.protocol.turns import Role
 from vesper.run.ends.link import Link
 from vesper.run.network import party_run
@@ -36,22 +39,6 @@ from vesper.transport.memory import MemoryChannel, memory_pair
 
 NODES = 60
 SETTINGS = {"epochs": 2, "width": 8, "seed": 3}
-
-
-class Departing:
-    """A memory channel whose end is a farewell, as that of a network is."""
-
-    def __init__(self, channel: MemoryChannel) -> None:
-        self._channel = channel
-        self.send, self.close = channel.send, channel.close
-
-    def receive(self) -> bytes:
-        try:
-            return self._channel.receive()
-        except PeerError as error:
-            lost = PeerLostError(str(error))
-            lost.is_farewell = True
-            raise lost from None
 
 
 def write_graph(folder: Path, *, ids: list[str], first: int = 0, step: int = 1) -> None:
@@ -86,6 +73,29 @@ class Finished:
         write_graph(folder, ids=[*self.ids[gone:], *(f"v{k}" for k in range(5))], step=step)
         return folder
 
+    def answered(
+        self,
+        ids: tuple[str, ...],
+        *,
+        snapshot: Path | None = None,
+        seed: int = 5,
+        stage: int | None = None,
+    ) -> Answer | Refusal:
+        """Start an answerer, ask it once, and let it go."""
+        noise = NoiseSource.for_simulation(seed)
+        stage = read_asking(self.label).stage if stage is None else stage
+        with open_answerer(self.data, snapshot=snapshot, noise=noise) as answerer:
+            return answerer.reply(Query(number=1, ids=ids), stage=stage)
+
+    def entries(self) -> list[Entry]:
+        """What the ledger says."""
+        with closing(open_to_read(self.ledger)) as reader:
+            return list(reader.entries())
+
+    def charges(self) -> int:
+        """How many releases were paid for."""
+        return sum(entry.cost > 0 for entry in self.entries())
+
     @contextmanager
     def asked(
         self, *, snapshot: Path | None = None, seed: int = 5, stage: int | None = None
@@ -107,7 +117,7 @@ class Finished:
         self, *, snapshot: Path | None = None, seed: int = 5
     ) -> Iterator[Callable[[float | None], Channel]]:
         """Connect to an answering data party as often as one likes."""
-        arrivals: queue.SimpleQueue[Departing | None] = queue.SimpleQueue()
+        arrivals: queue.SimpleQueue[MemoryChannel | None] = queue.SimpleQueue()
 
         def work() -> None:
             noise = NoiseSource.for_simulation(seed)
@@ -118,7 +128,7 @@ class Finished:
                     channel.close()
 
         def connect(limit: float | None) -> Channel:
-            ours, theirs = (Departing(end) for end in memory_pair(patience=20))
+            ours, theirs = memory_pair(patience=20)
             arrivals.put(theirs)
             return ours
 
@@ -158,7 +168,7 @@ def _trained(root: Path, settings: dict[str, Any], labels: list[Any]) -> None:
     configs = [load_party_config(root / f"{role}.toml") for role in ("data", "label")]
     for config in configs:
         approve(config.party.state, config.shared)
-    ends = dict(zip(("data", "label"), map(Departing, memory_pair(patience=20)), strict=True))
+    ends = dict(zip(("data", "label"), memory_pair(patience=20), strict=True))
 
     @contextmanager
     def met(config: PartyConfig, **rest: Any) -> Iterator[Callable[[float | None], Channel]]:

@@ -36,7 +36,7 @@ def write_aligned(state: Path, alignment: Alignment) -> Path:
     facts = {PROOF: alignment.proof.encode(), PRIVATE: str(alignment.private).encode()}
     table = pa.table({"id": alignment.ids}).replace_schema_metadata(facts)
     try:
-        state.mkdir(parents=True, exist_ok=True)
+        state.mkdir(parents=True, exist_ok=True, mode=0o700)
         with partial.open("wb") as file:
             pq.write_table(table, file)
             file.flush()

@@ -56,7 +56,7 @@ def approve(state: Path, config: Config) -> None:
     content = {"contract": config.contract, "settings": json.loads(canonical(config))}
     path, partial = approval_path(state), approval_path(state).with_suffix(".partial")
     try:
-        state.mkdir(parents=True, exist_ok=True)
+        state.mkdir(parents=True, exist_ok=True, mode=0o700)
         with partial.open("w", encoding="utf-8") as file:
             file.write(json.dumps(content, indent=2, sort_keys=True) + "\n")
             file.flush()

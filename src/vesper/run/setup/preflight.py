@@ -105,7 +105,7 @@ class Preflight:
     def _state(self) -> str:
         state = self._config.party.state
         try:
-            state.mkdir(parents=True, exist_ok=True)
+            state.mkdir(parents=True, exist_ok=True, mode=0o700)
             with tempfile.NamedTemporaryFile(dir=state, prefix=".preflight-") as file:
                 file.write(b"x" * 4096)
                 file.flush()

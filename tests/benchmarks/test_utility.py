@@ -1,4 +1,4 @@
-"""A cell is measured through `simulate`, stopped at its limit, and leaves nothing behind."""
+"""The benchmark measures through `simulate`, and runs only what is missing."""
 
 from pathlib import Path
 
@@ -7,10 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from benchmarks.utility import main
-from benchmarks.utility_cells import Cell, read_lines
-from benchmarks.utility_run import code_digest, config_of, run_cell, settings_digest
+from benchmarks.utility_cells import config_of
 
 from vesper.run.simulate import simulate
+from vesper.study.cell import Cell, settings_digest
+from vesper.study.journal import read_lines
 
 SMALL = {"epochs": 1, "width": 8}
 CELL = Cell("tiny", "vesper", 2.0, 3)
@@ -41,12 +42,11 @@ def bench(data: Path, *more: str) -> Path:
     return results
 
 
-def test_settings_and_code_have_digests() -> None:
+def test_settings_have_digests() -> None:
     digest = settings_digest(config_of(CELL, SMALL))
     assert digest == settings_digest(config_of(CELL, SMALL))
     assert digest != settings_digest(config_of(CELL, {"epochs": 2}))
     assert digest != settings_digest(config_of(Cell("tiny", "vesper", 2.0, 4), SMALL))
-    assert len(code_digest()) == 12
 
 
 def test_the_command_runs_what_is_missing_and_writes_the_page(
@@ -68,21 +68,6 @@ def test_the_command_runs_what_is_missing_and_writes_the_page(
     bench(data, "--table")
     assert "| vesper |" in results.with_suffix(".md").read_text()
     assert results.with_suffix(".svg").read_text().startswith("<svg")
-
-
-def test_a_cell_is_stopped_at_its_limit_or_says_why_it_failed(data: Path) -> None:
-    from vesper.datasets.loaders.convert import convert
-
-    folder, work = data.parent / "party", data.parent / "work"
-    convert(data / "tiny", folder)
-    work.mkdir()
-    endless = {"epochs": 10**6, "patience": 10**6}
-    stopped = run_cell(CELL, folder, work, endless, 3.0, "code")
-    assert (stopped.limit, stopped.test, stopped.failed) == (3.0, None, None)
-    failed = run_cell(CELL, work, work, SMALL, 60.0, "code")
-    assert failed.failed is not None
-    assert failed.failed.startswith("InputError")
-    assert list(work.iterdir()) == []
 
 
 @pytest.mark.parametrize(

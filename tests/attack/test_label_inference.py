@@ -1,0 +1,53 @@
+"""Labels from what comes back: all of them where they are open, no more than epsilon says else."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vesper.attack.label_inference import KNOWS_GRADIENTS, KNOWS_VOICES, attack_labels
+from vesper.errors import InputError
+from vesper.privacy.randomized_response import flip_probability, keep_probability
+
+if TYPE_CHECKING:
+    from tests.attack.conftest import MakeRun
+
+EPSILON = 1.0
+KEEP = keep_probability(epsilon=EPSILON, num_classes=3)
+FLIP = flip_probability(epsilon=EPSILON, num_classes=3)
+BEST = 0.5 + (KEEP - FLIP) / 2
+"""Expected AUC of the best attack: a true class is said with KEEP, each other one with FLIP."""
+
+
+@pytest.mark.parametrize(
+    ("settings", "knows"),
+    [
+        ({}, KNOWS_VOICES),
+        ({"label_messages": False}, KNOWS_GRADIENTS),
+        ({"method": "vesper-paper-gin"}, KNOWS_GRADIENTS),
+        ({"method": "mlp"}, KNOWS_GRADIENTS),
+    ],
+)
+def test_open_labels_are_seen(
+    folders: Path, make_run: "MakeRun", settings: dict[str, object], knows: str
+) -> None:
+    found = attack_labels(make_run(**settings), folders)
+    assert found.knows == knows
+    assert found.roc.auc > 0.97
+    assert found.epsilon == float("inf")
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"label_messages": False}, {"method": "vesper-paper-gin"}]
+)
+def test_responses_are_all_that_is_seen(
+    folders: Path, make_run: "MakeRun", settings: dict[str, object]
+) -> None:
+    found = attack_labels(make_run(**settings, label_epsilon=EPSILON), folders)
+    assert 0.55 < found.roc.auc < BEST + 0.1  # 120 labels: five standard deviations
+    assert found.epsilon == EPSILON
+
+
+def test_numbers_are_refused(folders: Path, make_run: "MakeRun") -> None:
+    with pytest.raises(InputError, match="expected a run on classes"):
+        attack_labels(make_run(task="regression"), folders)

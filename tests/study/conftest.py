@@ -1,0 +1,72 @@
+"""Lines, and measures that a worker can import."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vesper.run.config import load_config
+from vesper.study.cell import Cell, Line
+from vesper.study.journal import line_of
+from vesper.study.worker import Job
+
+MEASURES = """
+import os
+import threading
+
+from vesper.study.measure import Measured
+
+
+def quick(config, folder, out):
+    out.mkdir()
+    return Measured(plan="certified", metric="threads", test=float(os.environ["OMP_NUM_THREADS"]))
+
+
+def wrong(config, folder, out):
+    raise ValueError("no luck\\nat all")
+
+
+def endless(config, folder, out):
+    threading.Event().wait()
+
+
+def deadly(config, folder, out):
+    os._exit(9)
+"""
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], Job]:
+    """Make jobs of a measure by its name, one a seed."""
+    place = tmp_path / "importable"
+    place.mkdir()
+    (place / "study_measures.py").write_text(MEASURES)
+    monkeypatch.syspath_prepend(str(place))
+    import importlib
+
+    module = importlib.import_module("study_measures")
+
+    def make(measure: str, seed: int) -> Job:
+        return Job(
+            cell=Cell("tiny", "vesper", 4.0, seed),
+            config=load_config(None, {"seed": seed}),
+            folder=tmp_path,
+            measure=measure,
+            measured_by=getattr(module, measure),
+        )
+
+    return make
+
+
+@pytest.fixture
+def line() -> Callable[..., Line]:
+    """Make a line of a cell."""
+
+    def make(cell: Cell, **more: Any) -> Line:
+        facts: dict[str, Any] = {"settings": "s", "version": "1", "code": "c", "test": 50.0}
+        identity = {name: getattr(cell, name) for name in cell.__dataclass_fields__}
+        facts |= identity | more
+        return line_of(facts)
+
+    return make

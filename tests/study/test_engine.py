@@ -1,0 +1,62 @@
+"""Whatever happens to one cell, the others are measured, and nothing is left behind."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vesper.study import engine
+from vesper.study.engine import run_jobs
+from vesper.study.worker import Job, measure_job
+
+MakeJob = Callable[[str, int], Job]
+LONG = 3600.0
+
+
+def test_one_bad_cell_costs_one_cell(
+    job: MakeJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    jobs = [job("wrong", 0), job("deadly", 1), job("quick", 2)]
+    work = tmp_path / "work"
+    work.mkdir()
+    lines = {line.seed: line for line in run_jobs(jobs, workers=1, limit=LONG, work=work)}
+    assert lines[0].failed == "ValueError: no luck"
+    assert "killed" in (lines[1].failed or "")
+    assert (lines[2].test, lines[2].plan) == (1.0, "certified")  # one thread a worker
+    assert list(work.iterdir()) == []
+
+
+def test_a_cell_is_stopped_at_its_limit(job: MakeJob, tmp_path: Path) -> None:
+    (line,) = run_jobs([job("endless", 0)], workers=1, limit=0.5, work=tmp_path)
+    assert (line.limit, line.test, line.failed) == (0.5, None, None)
+
+
+def test_who_stops_early_leaves_nobody_behind(job: MakeJob, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    lines = run_jobs([job("quick", 0), job("endless", 1)], workers=2, limit=LONG, work=work)
+    assert next(lines).seed == 0
+    lines.close()  # would wait for ever if it waited for the other
+    assert list(work.iterdir()) == []
+
+
+def test_workers_are_renewed(job: MakeJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+    make = engine.Worker
+
+    def counted() -> engine.Worker:
+        started.append(1)
+        return make()
+
+    monkeypatch.setattr(engine, "Worker", counted)
+    monkeypatch.setattr(engine, "CELLS_A_WORKER", 2)
+    jobs = [job("quick", seed) for seed in range(3)]
+    assert len(list(run_jobs(jobs, workers=1, limit=LONG, work=tmp_path))) == 3
+    assert len(started) == 2
+
+
+def test_a_line_says_what_it_was_made_with(job: MakeJob, tmp_path: Path) -> None:
+    line = measure_job(job("wrong", 5), tmp_path / "out")
+    assert (line.seed, line.decoder, line.measure, len(line.code)) == (5, "concat", "wrong", 12)
+    assert line.settings == job("wrong", 5).config.contract[:16]
