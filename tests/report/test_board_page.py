@@ -58,7 +58,7 @@ def test_the_data_party_sees_charges_and_no_curves() -> None:
         spent_epsilon=1.0,
         left_epsilon=3.0,
         budget_epsilon=4.0,
-        best_guess=None,
+        best_guess=0.6,
     )
     main = board_main(
         Watched(

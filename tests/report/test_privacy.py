@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from vesper.privacy.gaussian import delta_of
-from vesper.report.charged import best_guess, gaussian_guess
+from vesper.report.charged import best_guess, counted_guess, gaussian_guess
 from vesper.report.contents import Contents
 
 Make = Callable[..., Contents]
@@ -26,6 +26,20 @@ def test_what_epsilon_and_delta_say_is_never_less(epsilon: float) -> None:
     assert best_guess(epsilon=epsilon, delta=0.0) == pytest.approx(
         math.exp(epsilon) / (1 + math.exp(epsilon))
     )
+
+
+@pytest.mark.parametrize("pure", [0.0, 0.1, 2.0])
+@pytest.mark.parametrize("mu", [0.0, 0.5, 2.0])
+def test_counts_before_releases_are_never_forgotten(pure: float, mu: float) -> None:
+    both = counted_guess(pure=pure, mu=mu)
+    assert both >= max(gaussian_guess(mu=mu), best_guess(epsilon=pure, delta=0.0)) - 1e-12
+    # Attained at best: randomised response, then one look at N(0, 1) against N(mu, 1).
+    said = 1 / (1 + math.exp(-pure))  # right with this probability
+    threshold = math.log(said / (1 - said)) / mu if mu else math.copysign(math.inf, pure)
+    right = said * norm.cdf(mu / 2 + threshold) + (1 - said) * norm.cdf(mu / 2 - threshold)
+    assert both >= right - 1e-12
+    if mu == 0.0 or pure == 0.0:
+        assert both == pytest.approx(right if pure or mu else 0.5)
 
 
 def test_the_bet_follows_from_what_holds(contents: Make) -> None:

@@ -2,9 +2,10 @@
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vesper.party.representation import Forgetful, Nodes
+from vesper.party.representation import NOBODY, Forgetful, Nodes
 from vesper.run.returned import ReturnedRepresentation
 
 
@@ -18,6 +19,9 @@ class Table(Forgetful):
     @property
     def module(self) -> nn.Module:
         return self.weights
+
+    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
+        self.heard.append(nodes)
 
     def begin_stage(self, stage: int) -> None:
         self.stage = stage

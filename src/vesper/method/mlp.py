@@ -1,5 +1,7 @@
 """The line every private method must beat: features only, no edge is ever read."""
 
+from collections.abc import Mapping
+
 from vesper.method.method import Promise, Sizes
 from vesper.method.settings import Config
 from vesper.method.vesper import VesperMethod
@@ -9,6 +11,7 @@ class MlpMethod(VesperMethod):
     """The same modules with no hop."""
 
     name = "mlp"
+    defaults: Mapping[str, object] = {"label_messages": False}  # nobody listens
 
     def hops(self, config: Config, sizes: Sizes) -> int:
         """None, whatever is asked for."""

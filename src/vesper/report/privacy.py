@@ -49,8 +49,7 @@ class Privacy:
         if not self.is_private:
             return 1.0
         whole = best_guess(epsilon=self.epsilon, delta=self.delta or 0.0)
-        sharper = self.charged.best_guess if self.charged else None
-        return whole if sharper is None else min(whole, sharper)
+        return min(whole, self.charged.best_guess) if self.charged else whole
 
     @property
     def verdict(self) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import resource
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,11 @@ def facts_of(
         worth_epsilon=promise.worth_epsilon,
         label_epsilon=label_epsilon,
     )
+
+
+def peak_memory() -> int:
+    """Most bytes that this process has ever had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def simulated_name(config: Config) -> str:

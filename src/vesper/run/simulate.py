@@ -4,7 +4,6 @@ Noise comes from the seed, so that a run can be repeated bit for bit; hence what
 private, and the result says so.
 """
 
-import resource
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -24,7 +23,7 @@ from vesper.run.doors import open_door
 from vesper.run.journal import journal_of
 from vesper.run.label_responses import simulated_responses
 from vesper.run.pair import train
-from vesper.run.result import Result, facts_of, refuse_used, simulated_name, write_run
+from vesper.run.result import Result, facts_of, peak_memory, refuse_used, simulated_name, write_run
 
 
 def simulate(
@@ -86,7 +85,7 @@ def simulate(
             chosen_stage=best,
             stages=trained.stages,
             seconds=time.perf_counter() - started,
-            peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            peak_memory_bytes=peak_memory(),
             bytes_to_label_party=trained.bytes_to_label_party,
             bytes_to_data_party=trained.bytes_to_data_party,
             privacy=facts_of(

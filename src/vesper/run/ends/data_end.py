@@ -74,7 +74,7 @@ def data_end(
     )
     agreed = agreement_of(config, sizes, num_val=len(roster.val), num_test=len(roster.test))
     door, agreed = prepare(agreed)
-    told.agreed(agreed.method.promise(config, sizes), agreed.itinerary.most)
+    told.agreed(agreed.method.promise(agreed.config, sizes), agreed.itinerary.most)
     run = agreed.config.run
     data_side = agreed.method.data_side(agreed.config, sizes, features=data.features, door=door)
     party = DataParty(

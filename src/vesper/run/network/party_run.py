@@ -6,10 +6,10 @@ result/         config, result, model      lock        held while the party runs
 progress.jsonl  for people who watch: no part of the run
 """
 
-import resource
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
+from dataclasses import replace
 
 from vesper.datasets.folders import new_folder
 from vesper.errors import PeerLostError, PeerStoppedError
@@ -33,8 +33,17 @@ from vesper.run.journal import Journal, journal_of
 from vesper.run.label_responses import charged_responses
 from vesper.run.network.meet import meeting_place, waiting_shown
 from vesper.run.network.own_state import held, own_state, run_name
+from vesper.run.network.party_channel import Lost, party_channel
 from vesper.run.network.secret_seed import with_secret_seed
-from vesper.run.result import SECURE, SIMULATED, DataResult, LabelResult, facts_of, write_run
+from vesper.run.result import (
+    SECURE,
+    SIMULATED,
+    DataResult,
+    LabelResult,
+    facts_of,
+    peak_memory,
+    write_run,
+)
 from vesper.run.serving.kept_run import feature_columns, keep_for_answers, keep_for_questions
 from vesper.run.setup.party_config import PartyConfig
 from vesper.transport.channel import closing_in_words
@@ -85,7 +94,7 @@ def run_data_party(
             refuse_unaligned(data.ids, aligned, own.folder)
         with (
             closing(Ledger(own.ledger, clock=time.time)) as ledger,
-            closing_in_words(_channel(config, connect, lost)) as channel,
+            closing_in_words(party_channel(config, connect, lost)) as channel,
         ):
 
             def prepare(agreement: Agreement) -> tuple[Door, Agreement]:
@@ -120,15 +129,19 @@ def run_data_party(
             except (PeerLostError, PeerStoppedError) as error:
                 lost(f"{error}; the run is complete on this side")
             session = channel.session
-        promise = outcome.agreement.method.promise(config.shared, outcome.agreement.sizes)
+        agreed = outcome.agreement  # its noise is what was left of the budget
+        promise = agreed.method.promise(config.shared, agreed.sizes)
+        drawn = agreed.method.promise(agreed.config, agreed.sizes)
         result = DataResult(
             method=config.shared.run.method,
             seconds=time.perf_counter() - started,
-            peak_memory_bytes=_peak_memory(),
+            peak_memory_bytes=peak_memory(),
             bytes_sent=outcome.bytes_sent,
             session=session,
             privacy=facts_of(
-                promise, source=source, label_epsilon=config.shared.privacy.label_epsilon
+                replace(drawn, certified_epsilon=promise.certified_epsilon),
+                source=source,
+                label_epsilon=config.shared.privacy.label_epsilon,
             ),
         )
         with new_folder(state / "result") as out:
@@ -163,7 +176,7 @@ def run_label_party(
         responses = charged_responses(
             config.shared, labels, path=own.ledger, noise=noise or NoiseSource.from_os()
         )
-        with closing_in_words(_channel(config, connect, lost)) as channel:
+        with closing_in_words(party_channel(config, connect, lost)) as channel:
             outcome = label_end(
                 config.shared,
                 labels,
@@ -186,7 +199,7 @@ def run_label_party(
             chosen_stage=best,
             stages=outcome.stages,
             seconds=time.perf_counter() - started,
-            peak_memory_bytes=_peak_memory(),
+            peak_memory_bytes=peak_memory(),
             bytes_sent=outcome.bytes_sent,
             session=session,
             privacy=facts_of(
@@ -216,7 +229,7 @@ def stay_for_peer(
     with (
         held(config.party.state),
         meeting_place(config, waiting=waiting_shown(config, progress)) as connect,
-        closing_in_words(_channel(config, connect, lost)) as channel,
+        closing_in_words(party_channel(config, connect, lost)) as channel,
     ):
         channel.finish(patience=config.party.patience)
         channel.meet()
@@ -236,20 +249,3 @@ def _journal(
         source=source,
         progress=progress,
     )
-
-
-def _channel(config: PartyConfig, connect: Connect, lost: Lost) -> LastingChannel:
-    is_data = config.party.role == "data"
-    directions = ("data>label", "label>data")
-    return LastingChannel(
-        connect,
-        config.party.state,
-        begins=is_data,
-        directions=directions if is_data else directions[::-1],
-        waits=config.party.when_lost == "wait",
-        lost=lost,
-    )
-
-
-def _peak_memory() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
