@@ -8,6 +8,7 @@ import argparse
 import shlex
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -115,13 +116,14 @@ def run(asked: argparse.Namespace, work: Path) -> None:
         for cell in missing
     ]
     expected, left, started = Expected(lines), dict.fromkeys(missing), monotonic()
-    for line in run_jobs(jobs, workers=asked.workers, limit=asked.limit, work=work):
-        append_line(asked.results, line)
-        expected.learn(line)
-        del left[line.cell]
-        seconds = expected.left(left, elapsed=monotonic() - started)
-        say(f"{bar(len(missing) - len(left), len(missing))} {clock(seconds)} left")
-        say(outcome(line))
+    with closing(run_jobs(jobs, workers=asked.workers, limit=asked.limit, work=work)) as running:
+        for line in running:
+            append_line(asked.results, line)
+            expected.learn(line)
+            del left[line.cell]
+            seconds = expected.left(left, elapsed=monotonic() - started)
+            say(f"{bar(len(missing) - len(left), len(missing))} {clock(seconds)} left")
+            say(outcome(line))
 
 
 def bar(done: int, total: int, width: int = 24) -> str:

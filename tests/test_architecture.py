@@ -94,6 +94,7 @@ READS_THE_GRAPH_FOR_ITS_OWNER = {
 
 PUBLIC_MECHANISM = {  # what layers above may import, and why it is safe to hand out
     "certify": "sensitivities found by brute force, for documents: reads no data",
+    "clipped_grid": "how far rounding moves clipped rows: the rest of it is for `release`",
     "degree_histogram": "needs a receipt",
     "door": "the graph behind its door",
     "drawn_once": "charges before anything is drawn: no graph in it",

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from scipy.stats import norm
@@ -9,6 +10,9 @@ from scipy.stats import norm
 from vesper.privacy.gaussian import delta_of
 from vesper.report.charged import best_guess, counted_guess, gaussian_guess
 from vesper.report.contents import Contents
+from vesper.report.registry import Publisher, registry_record
+from vesper.report.words import meaning_of, not_covered
+from vesper.run.config import load_config
 
 Make = Callable[..., Contents]
 
@@ -57,3 +61,22 @@ def test_only_certified_noise_of_the_system_is_private(contents: Make) -> None:
         assert contents(plan).privacy.epsilon == math.inf
     assert not contents(secure=False).privacy.is_private
     assert contents("paper").privacy.noise.endswith("not certified")
+
+
+def test_all_edges_of_a_node(contents: Make) -> None:
+    whole = contents()
+    privacy = replace(whole.privacy, unit="node")
+    assert privacy.verdict.endswith("for all edges of any node at once.")
+    words = " ".join([*meaning_of(privacy), *not_covered(privacy, whole.config)])
+    assert "Take all edges of any one node." in words
+    assert "More than one node at a time." in words
+    assert "More than one edge at a time." not in words
+    loss = registry_record(privacy, whole.config, Publisher())["deployment"]["privacy_loss"]
+    assert loss["privacy_unit"] == "Node, with all its edges"
+
+
+def test_labels_by_randomised_response(contents: Make) -> None:
+    config = load_config(None, {"label_epsilon": 2.0})
+    words = " ".join(not_covered(contents().privacy, config))
+    assert "one answer by randomised response, epsilon 2." in words
+    assert "is told the labels" not in words

@@ -1,6 +1,7 @@
 """A run at every moment of its life: not begun, running, failed, left alone, finished."""
 
 import os
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from vesper.cli.app import main
 from vesper.errors import InputError
 from vesper.method.method import Promise
 from vesper.report.watched import watch
@@ -97,7 +99,14 @@ def test_a_simulation_that_is_finished(tmp_path: Path, write_folders: Callable[.
     assert len(seen.charged.charges) == seen.contents.privacy.releases
 
 
-def test_both_parties_after_a_run(institutions: "Institutions") -> None:
+def test_both_parties_after_a_run(
+    institutions: "Institutions", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        sys, "argv", ["vesper", "degrees", str(institutions.data), "--epsilon", "0.5"]
+    )
+    with pytest.raises(SystemExit):
+        main()
     institutions.change("\n[run]\n", "\n[run]\nepochs = 2\n")
     data, label = (load_party_config(path) for path in institutions.settings)
     for config in (data, label):
@@ -116,6 +125,9 @@ def test_both_parties_after_a_run(institutions: "Institutions") -> None:
     assert ours.charged is not None
     assert ours.privacy is not None
     assert ours.privacy.is_private
+    drawn = f"noise std {ours.privacy.noise_stds[-1]:.4g}"
+    assert drawn in ours.charged.charges[-1].what, "noise planned for what counts have left"
+    assert ours.privacy.epsilon == 4.0
     assert theirs.contents is not None
     assert theirs.charged is None, "the label party has no ledger of edges"
     told = (label.party.state / "progress.jsonl").read_text()

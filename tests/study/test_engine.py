@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from vesper.study import engine
 from vesper.study.engine import run_jobs
-from vesper.study.worker import Job, measure_job
+from vesper.study.worker import Job, Worker, measure_job
 
 MakeJob = Callable[[str, int], Job]
 LONG = 3600.0
@@ -43,14 +42,13 @@ def test_who_stops_early_leaves_nobody_behind(job: MakeJob, tmp_path: Path) -> N
 
 def test_workers_are_renewed(job: MakeJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started = []
-    make = engine.Worker
 
-    def counted() -> engine.Worker:
+    def counted() -> Worker:
         started.append(1)
-        return make()
+        return Worker()
 
-    monkeypatch.setattr(engine, "Worker", counted)
-    monkeypatch.setattr(engine, "CELLS_A_WORKER", 2)
+    monkeypatch.setattr("vesper.study.engine.Worker", counted)
+    monkeypatch.setattr("vesper.study.engine.CELLS_A_WORKER", 2)
     jobs = [job("quick", seed) for seed in range(3)]
     assert len(list(run_jobs(jobs, workers=1, limit=LONG, work=tmp_path))) == 3
     assert len(started) == 2

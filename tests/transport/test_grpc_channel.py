@@ -200,5 +200,23 @@ def test_a_killed_peer_is_noticed_at_once(listener: Listener, authority: Authori
         assert not gone.value.is_farewell
 
 
+def test_a_peer_that_nobody_waits_for_does_not_keep_a_process_from_ending(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended, outgoing = threading.Event(), StreamChannel.outgoing
+
+    def noted(channel: StreamChannel) -> Iterator[bytes]:
+        yield from outgoing(channel)
+        if channel._peer == "bank":  # it is the platform's end
+            ended.set()
+
+    monkeypatch.setattr(StreamChannel, "outgoing", noted)
+    identity = authority.identity("platform")
+    listener = Listener("127.0.0.1:0", identity=identity, peer="bank", patience=3600.0)
+    with closing(dial(listener, authority.identity("bank"))):
+        listener.close()
+        assert ended.wait(30)  # the thread that answers, long before the next sign of life
+
+
 def test_a_key_is_never_shown(authority: Authority) -> None:
     assert "PRIVATE" not in repr(authority.identity("bank"))

@@ -18,6 +18,13 @@ def report(
     ledger: Annotated[
         Path | None, typer.Option(help="The data party's ledger, where it is at hand.")
     ] = None,
+    with_: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--with",
+            help="JSON of 'vesper attack', 'audit' or 'degrees' to show on the page; repeatable.",
+        ),
+    ] = None,
     registry: Annotated[
         Path | None,
         typer.Option(help="JSON file to write, in the fields of OpenDP's deployments registry."),
@@ -40,6 +47,8 @@ def report(
 
     if out is None and registry is None:
         raise InputError("--out, --registry: expected at least one of them; --out page.html, say")
+    if with_ and out is None:
+        raise InputError("--with: only for --out")
     people = {
         "name": name,
         "curator": curator,
@@ -53,7 +62,8 @@ def report(
     whole = read_run(run, ledger=ledger)
     written = {}
     if out is not None:
-        written["report"] = str(write_report(contents_of_run(run, ledger=ledger), out))
+        contents = contents_of_run(run, ledger=ledger, evidence=with_ or ())
+        written["report"] = str(write_report(contents, out))
     if registry is not None:
         record = registry_record(whole.privacy, whole.config, Publisher(**people))
         write_whole(json.dumps(record, indent=2) + "\n", registry)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.graph.graph import Graph
+from vesper.mechanism.clipped_grid import refuse_high_degrees, rounding_of
 from vesper.mechanism.drawn_once import drawn_once, nothing
 from vesper.mechanism.fingerprint import fingerprint
 from vesper.mechanism.grid import STEPS, from_grid, to_grid
@@ -27,12 +28,15 @@ from vesper.mechanism.undirected import refuse_directed
 from vesper.mechanism.vault import Arrays, Vault
 from vesper.privacy.account import Account, open_account
 from vesper.privacy.budget import Budget
-from vesper.privacy.events import Event, GaussianRelease
+from vesper.privacy.events import Event
 from vesper.privacy.key import key_of
 from vesper.privacy.ledger import Ledger
 from vesper.privacy.receipt import Receipt
+from vesper.privacy.relation import EdgeRelation, GraphRelation, NodeRelation
 
 Rows = NDArray[np.float32]
+
+ONE_EDGE = EdgeRelation()
 
 
 class Door(Protocol):
@@ -60,6 +64,7 @@ class ChargedDoor:
         budget: the budget of the graph.
         noise: where noise comes from.
         run: what the ledger writes beside the charges.
+        relation: what two graphs differ by: one edge, or all edges of one node.
         vault: where releases are kept, so that a run can go on after a crash; its `run` must be
             the name of that run alone. Without one, a release lives as long as the process.
         before_drawing: refuses, by raising, what must have been drawn before.
@@ -73,33 +78,39 @@ class ChargedDoor:
         budget: Budget | None,
         noise: NoiseSource,
         run: str,
+        relation: GraphRelation = ONE_EDGE,
         vault: Vault | None = None,
         before_drawing: Callable[[], None] = nothing,
     ) -> None:
         self._graph, self._noise, self._run = graph, noise, run
         self._vault, self._number, self._before_drawing = vault, 0, before_drawing
+        self._relation = relation
         refuse_directed(graph)
+        if isinstance(relation, NodeRelation):
+            refuse_high_degrees(graph, max_degree=relation.max_degree)
         name = fingerprint(graph, key=key_of(ledger))
         self._said = (-1, "")
-        self.account: Account = open_account(ledger, name, num_nodes=graph.num_nodes, budget=budget)
+        self.account: Account = open_account(
+            ledger, name, num_nodes=graph.num_nodes, budget=budget, relation=relation
+        )
 
     def release(self, messages: Rows, *, noise_std: float) -> Rows:
         """Charge for a Gaussian release to all nodes, then make it."""
         grid = to_grid(messages)  # whatever is wrong with messages is found before paying
-        event = GaussianRelease(noise_std=noise_std)
+        rounding = rounding_of(grid.shape[1])
+        event = self._relation.sums(noise_std=noise_std, rounding=rounding)
 
         def draw(receipt: Receipt) -> Arrays:
-            return {
-                "sums": release(
-                    self._graph,
-                    grid,
-                    None,
-                    event=event,
-                    receipt=receipt,
-                    fingerprint=self.account.graph,
-                    noise=self._noise,
-                )
-            }
+            sums = release(
+                self._graph,
+                grid,
+                None,
+                event=event,
+                receipt=receipt,
+                fingerprint=self.account.graph,
+                noise=self._noise,
+            )
+            return {"sums": sums}
 
         return self._drawn_once(event, draw)["sums"]
 

@@ -4,7 +4,8 @@
     K_v         = round(STEPS * noise_std * N(0, I))
 
 This equals a Gaussian release of unit messages, rounded to the grid: rounding is post-processing,
-so the cost is exactly that of R-SUM (claim R-GRID).
+so the cost is exactly that of R-SUM (claim R-GRID). For the node relation sums are clipped before
+the noise (claim N-NODE).
 """
 
 import numpy as np
@@ -12,10 +13,11 @@ from numpy.typing import NDArray
 
 from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
+from vesper.mechanism.clipped_grid import clip_on_grid, rounding_of
 from vesper.mechanism.grid import STEPS, Messages, from_grid, refuse_long
 from vesper.mechanism.neighbor_sum import NeighborSum
 from vesper.mechanism.noise import NoiseSource
-from vesper.privacy.events import GaussianRelease
+from vesper.privacy.events import ClippedRelease, GaussianRelease
 from vesper.privacy.receipt import Receipt
 from vesper.privacy.receivers import Receivers, encode
 
@@ -25,7 +27,7 @@ def release(
     messages: Messages,
     receivers: Receivers,
     *,
-    event: GaussianRelease,
+    event: GaussianRelease | ClippedRelease,
     receipt: Receipt,
     fingerprint: str,
     noise: NoiseSource,
@@ -38,8 +40,7 @@ def release(
         BudgetError: the receipt is for another graph, event or receiver set, or was used before.
         InputError: messages longer than 1.
     """
-    if event.endpoint_shift < NeighborSum.endpoint_shift:
-        raise BudgetError("The receipt was charged for a smaller shift than this release has.")
+    _refuse_smaller_shift(event, width=messages.shape[1])
     messages = messages.copy()  # what is checked is what is summed, whatever other threads do
     receivers = None if receivers is None else np.array(receivers)
     if len(messages) != graph.num_nodes:
@@ -47,5 +48,17 @@ def release(
     refuse_long(messages)
     receipt.spend(event=event, receivers=encode(receivers, graph.num_nodes), graph=fingerprint)
     values = NeighborSum().aggregate(graph, messages, receivers)  # (num_receivers, width)
+    if isinstance(event, ClippedRelease):
+        clip_on_grid(values, row_norm=event.row_norm)
     noise.add_gaussian_to(values, scale=STEPS * event.noise_std)
     return from_grid(values)
+
+
+def _refuse_smaller_shift(event: GaussianRelease | ClippedRelease, *, width: int) -> None:
+    """Refuse an event that was charged for less than one edge moves a row by."""
+    if isinstance(event, ClippedRelease):
+        is_enough = event.rounding >= rounding_of(width)
+    else:
+        is_enough = event.endpoint_shift >= NeighborSum.endpoint_shift
+    if not is_enough:
+        raise BudgetError("The receipt was charged for a smaller shift than this release has.")

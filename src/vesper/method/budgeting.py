@@ -9,12 +9,14 @@ import math
 from dataclasses import replace
 
 from vesper.errors import InputError
+from vesper.mechanism.clipped_grid import rounding_of
 from vesper.method.method import Promise, Sizes
 from vesper.method.settings import PrivacySettings
 from vesper.privacy.budget import Budget
 from vesper.privacy.events import LARGEST_NOISE, SMALLEST_NOISE
 from vesper.privacy.participation import noise_std_for
 from vesper.privacy.poll_share import ROUND_UP, split_off
+from vesper.privacy.relation import EdgeRelation, GraphRelation, NodeRelation
 
 
 def public_delta(num_nodes: int) -> float:
@@ -48,8 +50,16 @@ def shares(privacy: PrivacySettings, *, releases: int) -> list[float]:
     return [privacy.first_share] + [rest] * (releases - 1)
 
 
+def relation_for(privacy: PrivacySettings) -> GraphRelation:
+    """What two graphs differ by that the label party must not tell apart."""
+    if privacy.privacy_unit == "edge":
+        return EdgeRelation()
+    degree = privacy.max_degree
+    return NodeRelation(max_degree=degree, row_norm=math.sqrt(degree))
+
+
 def certified(
-    privacy: PrivacySettings, sizes: Sizes, *, releases: int, poll_share: float = 0.0
+    privacy: PrivacySettings, sizes: Sizes, *, releases: int, width: int, poll_share: float = 0.0
 ) -> Promise:
     """Promise `releases` Gaussian releases of unit messages to all nodes within the budget.
 
@@ -57,6 +67,7 @@ def certified(
         privacy: holds the budget.
         sizes: public.
         releases: how many.
+        width: of messages; clipped ones are rounded by as many coordinates.
         poll_share: share of the budget for one more release before them; 0 for none.
     """
     if privacy.accounting != "exact":
@@ -64,7 +75,13 @@ def certified(
     budget = budget_of(privacy, sizes)
     if budget is None:
         return replace(unprotected(releases), poll_noise_std=0.0 if poll_share else None)
-    whole = noise_std_for(budget=budget, releases=1)
+    relation = relation_for(privacy)
+    whole = noise_std_for(
+        budget=budget,
+        releases=1,
+        rows=relation.rows,
+        endpoint_shift=relation.shift(rounding=rounding_of(width)),
+    )
     poll, rest = split_off(whole, share=poll_share)
     noise_stds = tuple(
         rest / math.sqrt(share) * ROUND_UP for share in shares(privacy, releases=releases)
@@ -77,6 +94,8 @@ def certified(
         delta=budget.delta,
         noise_stds=noise_stds,
         poll_noise_std=poll,
+        width=width,
+        unit=privacy.privacy_unit,
     )
 
 

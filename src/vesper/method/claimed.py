@@ -24,7 +24,8 @@ def noise_of_sums(config: Config, sizes: Sizes, *, releases: int) -> Promise:
     """Promise `releases` noisy sums, counted as the settings say."""
     accounting = config.privacy.accounting
     if accounting == "exact":
-        return certified(config.privacy, sizes, releases=releases)
+        width = config.run.message_width
+        return certified(config.privacy, sizes, releases=releases, width=width)
     budget = budget_of(config.privacy, sizes)
     if budget is None:
         return unprotected(releases)

@@ -36,6 +36,10 @@ class Promise:
     """Of the poll before them (`method.poll`); None: there is none."""
     releases: int | None = None
     """How many, where they have no noise_std each."""
+    width: int = 0
+    """Of the messages of releases, where they are clipped and rounded by it."""
+    unit: str = "edge"
+    """Of what is protected: one `edge`, or all edges of one `node`."""
     worth_epsilon: float | None = None
     """What noise that is claimed for really certifies, where that is known."""
 

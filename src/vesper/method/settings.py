@@ -34,8 +34,12 @@ class PrivacySettings(Settings):
     accounting: Literal["exact", "as-published", "theorem-1"] = "exact"
     """`as-published` counts as the authors of a baseline did, `theorem-1` as the paper counts for
     them; then nothing is certified."""
+    privacy_unit: Literal["edge", "node"] = "edge"
+    """Who is protected: one edge, or all edges of one node at once. For `node`, `max_degree` is a
+    public promise, and a graph that breaks it is refused."""
     max_degree: int = Field(default=20, ge=1)
-    """D of the paper's plan: neighbours sampled a layer."""
+    """D of the paper's plan: neighbours sampled a layer. With `privacy_unit = "node"`: the most
+    neighbours that any node of any such graph has."""
     min_degree: int = Field(default=5, ge=1)
     """D_min of the paper's truncated GCN."""
     label_epsilon: float | None = Field(default=None, ge=1e-3, le=100)

@@ -47,7 +47,8 @@ class VesperMethod:
             )
         share = POLL_SHARE if config.run.label_messages else 0.0
         hops = self.hops(config, sizes)
-        return certified(config.privacy, sizes, releases=hops, poll_share=share)
+        width = sizes.num_classes + 1
+        return certified(config.privacy, sizes, releases=hops, width=width, poll_share=share)
 
     def stages(self, config: Config, sizes: Sizes) -> int:
         """One more than releases."""

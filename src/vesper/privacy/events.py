@@ -75,28 +75,38 @@ class ClippedRelease:
     """Sums of unit messages, each row clipped to `row_norm` before N(0, noise_std^2) is added.
 
     Clipping brings no two rows further apart, so an edge moves each end by at most 1 as before; and
-    a node without its edges moves its own row by at most `row_norm` (claim N-NODE).
+    a node without its edges moves its own row by at most `row_norm` (claim N-NODE). Rounding what
+    was clipped to a grid brings two rows further apart by at most `rounding`.
     """
 
     noise_std: float
     row_norm: float
+    rounding: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise_std", float(self.noise_std))
         object.__setattr__(self, "row_norm", float(self.row_norm))
+        object.__setattr__(self, "rounding", float(self.rounding))
         _expect_noise(self.noise_std)
+        if not 0 <= self.rounding <= 1:
+            raise InputError(f"Expected rounding={self.rounding} from 0 to 1.")
         if not (math.isfinite(self.row_norm) and self.row_norm >= 1):
             raise InputError(f"Expected row_norm={self.row_norm} >= 1 and finite.")
 
     @property
     def cost(self) -> float:
         """The mu^2 of a receiver whose row moves by 1, rounded up from the exact fraction."""
-        return float_up(1 / Fraction(self.noise_std) ** 2)
+        return float_up(((1 + Fraction(self.rounding)) / Fraction(self.noise_std)) ** 2)
 
     @property
     def facts(self) -> dict[str, float | str]:
-        """The noise and the longest row."""
-        return {"kind": CLIPPED_KIND, "noise_std": self.noise_std, "row_norm": self.row_norm}
+        """The noise, the longest row, and what rounding adds."""
+        return {
+            "kind": CLIPPED_KIND,
+            "noise_std": self.noise_std,
+            "row_norm": self.row_norm,
+            "rounding": self.rounding,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

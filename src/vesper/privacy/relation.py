@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vesper.errors import InputError
-from vesper.privacy.events import CLIPPED_KIND, PURE_KIND
+from vesper.privacy.events import CLIPPED_KIND, PURE_KIND, ClippedRelease, GaussianRelease
 from vesper.privacy.expect import expect, expect_count
 from vesper.privacy.participation import EDGE_ROWS, node_rows
 
@@ -36,6 +36,14 @@ class EdgeRelation:
     def admits(self, facts: Mapping[str, Any]) -> bool:
         """Whether the cost of an event with these facts was proved for this relation."""
         return True
+
+    def shift(self, *, rounding: float) -> float:
+        """How far the row of a receiver moves, at most, where `rows` counts it once."""
+        return 1.0
+
+    def sums(self, *, noise_std: float, rounding: float) -> GaussianRelease:
+        """The event of releasing sums of unit messages; whole numbers need no rounding."""
+        return GaussianRelease(noise_std=noise_std)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +84,14 @@ class NodeRelation:
         """Sums clipped at least as far as promised; the cost of all else is for one edge only."""
         return facts["kind"] == CLIPPED_KIND and float(facts["row_norm"]) <= self.row_norm
 
+    def shift(self, *, rounding: float) -> float:
+        """A neighbour's row moves by 1, and by what rounding adds after clipping."""
+        return 1.0 + rounding
+
+    def sums(self, *, noise_std: float, rounding: float) -> ClippedRelease:
+        """The event of releasing clipped sums of unit messages."""
+        return ClippedRelease(noise_std=noise_std, row_norm=self.row_norm, rounding=rounding)
+
 
 LABELS = "labels"
 """What a `PureRelease` of labels says of itself."""
@@ -100,7 +116,8 @@ class LabelRelation:
         return bool(facts["kind"] == PURE_KIND and facts["what"] == LABELS)
 
 
-Relation = EdgeRelation | NodeRelation | LabelRelation
+GraphRelation = EdgeRelation | NodeRelation
+Relation = GraphRelation | LabelRelation
 
 
 def relation_of(facts: Mapping[str, Any]) -> Relation:

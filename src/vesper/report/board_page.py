@@ -1,6 +1,5 @@
 """The page of `vesper board`: the report of a run, while it is made and after."""
 
-from datetime import UTC, datetime
 from html import escape
 
 from vesper.report.contents import metric_label
@@ -10,6 +9,7 @@ from vesper.report.sections import (
     charts,
     curve_sections,
     figures,
+    moment,
     privacy_figures,
     privacy_section,
     settings_section,
@@ -64,7 +64,7 @@ def board_main(watched: Watched) -> str:
         return _status(watched) + main_of(watched.contents)
     if config is None:
         return f"<header><h1>Run</h1></header>{_status(watched)}"
-    side = "" if told is None else f", {SIDES[told.side]}; begun {_moment(told.began)}"
+    side = "" if told is None else f", {SIDES[told.side]}; begun {moment(told.began)}"
     privacy, charged = watched.privacy, watched.charged
     released = "What was released" if watched.state == "finished" else "What is released"
     return f"""<header>
@@ -83,14 +83,14 @@ def board_main(watched: Watched) -> str:
 def _status(watched: Watched) -> str:
     told = watched.told
     why = "" if told is None else told.why
-    last = "" if told is None else f" Its last sign was at {_moment(told.last)}."
+    last = "" if told is None else f" Its last sign was at {moment(told.last)}."
     resume = ""
     if told is not None and told.side != "both":
         resume = f" Go on with: vesper party {told.side} --config FILE --resume"
     words = {
         "not begun": "Nobody has started this party yet.",
         "running": "Running.",
-        "finished": "Finished." + ("" if told is None else f" {_moment(told.last)}."),
+        "finished": "Finished." + ("" if told is None else f" {moment(told.last)}."),
         "failed": f"Stopped: {why}.{resume}",
         "lost": f"The process is gone: it was killed, or its machine went down.{last}{resume}",
     }[watched.state]
@@ -127,7 +127,3 @@ def _figures(watched: Watched) -> list[tuple[str, str]]:
 
 def _metric(told: JournalRead) -> str:
     return metric_label((told.agreed or {}).get("metric") or "metric")
-
-
-def _moment(time: float) -> str:
-    return f"{datetime.fromtimestamp(time, tz=UTC):%Y-%m-%d %H:%M:%S} UTC"

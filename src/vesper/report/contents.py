@@ -1,6 +1,6 @@
 """What a page shows, whoever trained: a fitted `Vesper` or a run folder."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from vesper.errors import InputError
 from vesper.method.settings import Config
 from vesper.model.metric import evaluate
+from vesper.report.command import command_of
+from vesper.report.evidence import Evidence, read_evidence
 from vesper.report.privacy import Privacy
 from vesper.report.run_folder import another_version, read_run
 from vesper.run.ends.told import EpochFacts
@@ -62,6 +64,10 @@ class Contents:
     judged: Judged | None = None
     epochs: tuple[EpochFacts, ...] = ()
     """How it was learned, where that was written down."""
+    evidence: tuple[Evidence, ...] = ()
+    """What attacks and audits found."""
+    command: str | None = None
+    """That repeats it; None where noise cannot be repeated."""
 
     @property
     def metric_label(self) -> str:
@@ -73,12 +79,15 @@ class Contents:
         return replace(self, judged=judged, test=judged.metric)
 
 
-def contents_of_run(folder: Path, *, ledger: Path | None = None) -> Contents:
+def contents_of_run(
+    folder: Path, *, ledger: Path | None = None, evidence: Sequence[Path] = ()
+) -> Contents:
     """Read the run folder of `vesper simulate`, or the state folder of a label party.
 
     Args:
         folder: of the run.
         ledger: the data party's, where it is at hand; a simulation has its own.
+        evidence: files of what attacks and audits found.
     """
     run = read_run(folder, ledger=ledger)
     result, told = run.result, read_journal(folder)
@@ -100,6 +109,8 @@ def contents_of_run(folder: Path, *, ledger: Path | None = None) -> Contents:
             sizes={},
             seconds=result["seconds"],
             epochs=() if told is None else told.epochs,
+            evidence=tuple(read_evidence(path, method=result["method"]) for path in evidence),
+            command=command_of(run.config) if result.get("session") is None else None,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise another_version(run.folder, error) from None

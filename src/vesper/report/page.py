@@ -9,6 +9,7 @@ from pathlib import Path
 from vesper.errors import InputError
 from vesper.report.charts import MOST_CLASSES, confusion_chart, roc_chart, stage_chart
 from vesper.report.contents import Contents, Judged
+from vesper.report.evidence import evidence_sections
 from vesper.report.sections import (
     budget_section,
     charts,
@@ -83,7 +84,7 @@ def main_of(contents: Contents) -> str:
 {privacy_section(contents.privacy, contents.config)}
 {"" if charged is None else budget_section(charged)}
 {charts(_charts(contents))}
-{settings_section(contents.config)}
+{settings_section(contents.config, command=contents.command)}
 <footer>Written by vesper {VERSION}. Numbers on this page come from labels and from values that were
 released with the noise stated above; nothing else was computed from edges.</footer>"""
 
@@ -120,7 +121,8 @@ def _charts(contents: Contents) -> list[str]:
         )
     if contents.judged is not None:
         parts.append(_judged(contents.judged))
-    return parts + curve_sections(contents.epochs, metric=contents.metric_label)
+    parts += curve_sections(contents.epochs, metric=contents.metric_label)
+    return parts + evidence_sections(contents.evidence)
 
 
 def _judged(judged: Judged) -> str:

@@ -13,7 +13,7 @@ ONLY_THIS_FIT = (
 
 @dataclass(frozen=True, kw_only=True)
 class Privacy:
-    """What is guaranteed about one edge of the private graph."""
+    """What is guaranteed about one edge of the private graph, or about all edges of one node."""
 
     epsilon: float
     """Certified for everything the label party ever sees; inf where nothing is certified. With
@@ -30,6 +30,8 @@ class Privacy:
     noise_stds: tuple[float, ...]
     covers: str
     """What the budget counts."""
+    unit: str = "edge"
+    """Of what is protected: one `edge`, or all edges of one `node` at once."""
     charged: Charged | None = None
     planned_releases: int | None = None
     """As the method said; None for one a noise."""
@@ -56,8 +58,9 @@ class Privacy:
         """One line: what holds."""
         if self.plan == "edge-free":
             return "No edge was read: nothing about edges can leak."
+        whom = "every edge" if self.unit == "edge" else "all edges of any node at once"
         if self.is_private:
-            return f"Certified: epsilon {self.epsilon:g}, delta {self.delta:g} for every edge."
+            return f"Certified: epsilon {self.epsilon:g}, delta {self.delta:g} for {whom}."
         if self.plan == "certified":
             return (
                 "Not private: noise came from a seed that others may know. With noise from the "
@@ -94,6 +97,7 @@ def privacy_of(
         noise=_noise(promise, has_secure_noise=certified and has_secure_noise),
         noise_stds=promise.noise_stds,
         covers=covers,
+        unit=promise.unit,
         charged=charged,
     )
 

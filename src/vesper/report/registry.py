@@ -92,8 +92,8 @@ def _privacy_loss(privacy: Privacy) -> Record:
     elif privacy.is_private:
         parameters = {"epsilon": privacy.epsilon, "delta": privacy.delta}
     return {
-        "privacy_unit": "Edge",
-        "privacy_unit_details": UNIT,
+        "privacy_unit": "Edge" if privacy.unit == "edge" else "Node, with all its edges",
+        "privacy_unit_details": f"{UNITS[privacy.unit]} {KNOWN}",
         "privacy_parameters": dict(parameters),
         "privacy_parameters_details": f"{privacy.verdict} {_meaning(privacy)}".strip(),
     }
@@ -102,8 +102,8 @@ def _privacy_loss(privacy: Privacy) -> Record:
 def _meaning(privacy: Privacy) -> str:
     if privacy.is_private and privacy.plan == "certified":
         return (
-            f"A guess whether one edge exists, with even odds before, is right with probability at "
-            f"most {privacy.best_guess:.4f} after everything that was released."
+            f"A guess about it, with even odds before, is right with probability at most "
+            f"{privacy.best_guess:.4f} after everything that was released."
         )
     if privacy.claimed_epsilon is not None and math.isfinite(privacy.claimed_epsilon):
         return "It is a claim, not a guarantee, so no parameters are stated."
@@ -161,10 +161,13 @@ UNPROTECTED = (
     "Node ids, node features, number of nodes, which nodes are labelled, order of the batches, all "
     "settings and the noise scale. Features must not be computed from edges."
 )
-UNIT = (
-    "Two graphs are adjacent when one is the other with one undirected edge added or removed. The "
-    "receiver may know everything else, the nodes of every batch included."
-)
+UNITS = {
+    "edge": "Two graphs are adjacent when one is the other with one undirected edge added or "
+    "removed.",
+    "node": "Two graphs are adjacent when one is the other with all edges of one node removed; "
+    "both keep to a public largest degree.",
+}
+KNOWN = "The receiver may know everything else, the nodes of every batch included."
 ACTORS = (
     "The data party holds the graph and is trusted with it. The label party receives the releases "
     "and is the adversary: it may keep and combine everything. Whoever sees predictions sees "

@@ -77,6 +77,7 @@ def privacy_from(
         covers="a simulation: nothing was sent to anybody"
         if session is None
         else f"everything charged to the ledger of the data party; session {session[:8]}",
+        unit=facts.get("unit", "edge"),  # there was no other before
         charged=charged,
         planned_releases=facts["releases"],
     )

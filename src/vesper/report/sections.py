@@ -64,7 +64,8 @@ def budget_section(charged: Charged) -> str:
     if charged.left_epsilon is not None:
         rows["Left for one more release"] = f"epsilon {charged.left_epsilon:.2g}"
     for charge in charged.charges:
-        rows[f"{charge.sequence}. {_moment(charge.time)}"] = escape(charge.what)
+        when = "charge" if charge.time is None else moment(charge.time)
+        rows[f"{charge.sequence}. {when}"] = escape(charge.what)
     if charged.head is not None:
         rows["Head of the ledger, to note down"] = f"<code>{escape(charged.head)}</code>"
     bar = ""
@@ -73,9 +74,8 @@ def budget_section(charged: Charged) -> str:
     return f"<section><h2>Budget of the graph</h2>{bar}{table(rows)}</section>"
 
 
-def _moment(time: float | None) -> str:
-    if time is None:
-        return "charge"
+def moment(time: float) -> str:
+    """A time for people, the same wherever they are."""
     return f"{datetime.fromtimestamp(time, tz=UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
@@ -102,19 +102,20 @@ def charts(parts: Sequence[str]) -> str:
     return f'<div class="charts">{"".join(parts)}</div>' if parts else ""
 
 
-def settings_section(config: Config) -> str:
-    """All settings, those first that change epsilon."""
+def settings_section(config: Config, *, command: str | None = None) -> str:
+    """All settings, those first that change epsilon; and the command that repeats the run."""
     parts = []
     for name, values in config.model_dump().items():
         cells = {key: f"<code>{escape(_shown(value))}</code>" for key, value in values.items()}
         heading = "Change epsilon" if name == "privacy" else "Cannot change epsilon"
         parts.append(f"<div><h3>{heading}</h3>{table(cells)}</div>")
-    return f'<section><h2>Settings</h2><div class="two">{"".join(parts)}</div></section>'
+    again = f"<h3>The same again</h3><p><code>{escape(command)}</code></p>" if command else ""
+    return f'<section><h2>Settings</h2><div class="two">{"".join(parts)}</div>{again}</section>'
 
 
 def _shown(value: object) -> str:
     if value is None:
-        return "chosen by the method"
+        return "not given"
     if isinstance(value, float) and math.isinf(value):
         return "inf"
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -20,12 +20,15 @@ def meaning_of(privacy: Privacy) -> list[str]:
             "must stay private."
         ]
     share = f"{100 * privacy.best_guess:.1f} %"
+    is_edge = privacy.unit == "edge"
+    taken = "any one edge" if is_edge else "all edges of any one node"
+    them, there = ("it", "the edge exists") if is_edge else ("them", "the node has these edges")
     promise = (
-        "Take any one edge. The label party may know every other edge, every feature, every label, "
+        f"Take {taken}. The label party may know every other edge, every feature, every label, "
         "all settings, and which nodes were in which batch; it keeps everything it ever received. "
-        "Whatever it computes from that, an outcome that has probability <i>p</i> with the edge "
+        f"Whatever it computes from that, an outcome that has probability <i>p</i> with {them} "
         f"has at most e<sup>{privacy.epsilon:g}</sup>&thinsp;<i>p</i> + {privacy.delta:g} without "
-        "it, and the other way round."
+        f"{them}, and the other way round."
     )
     if not privacy.is_private:
         return [
@@ -36,8 +39,8 @@ def meaning_of(privacy: Privacy) -> list[str]:
         ]
     return [
         promise,
-        "<b>As a bet:</b> if it was a coin toss for the label party whether the edge exists, its "
-        f"guess after all of this is right with probability at most <b>{share}</b>. Blind guessing "
+        f"<b>As a bet:</b> if it was a coin toss for the label party whether {there}, its guess "
+        f"after all of this is right with probability at most <b>{share}</b>. Blind guessing "
         "is right in 50 % of cases, reading the edge in 100 %.",
     ]
 
@@ -56,10 +59,20 @@ def not_covered(privacy: Privacy, config: Config) -> list[str]:
         points.insert(
             0,
             "<b>More than one edge at a time.</b> For all <i>k</i> edges of a person together the "
-            "promise is weaker: epsilon is <i>k</i> times as large, and delta grows with it.",
+            "promise is weaker: epsilon is <i>k</i> times as large, and delta grows with it."
+            if privacy.unit == "edge"
+            else "<b>More than one node at a time.</b> For <i>k</i> people together the promise is "
+            "weaker: epsilon is <i>k</i> times as large, and delta grows with it.",
         )
         points.append(f"<b>Other fits.</b> The budget counts {escape(privacy.covers)}.")
-    if config.run.label_messages and privacy.plan == "certified":
+    label_epsilon = config.privacy.label_epsilon
+    if label_epsilon is not None:
+        points.append(
+            "<b>Labels.</b> They have a guarantee of their own: of each label of a training or "
+            "validation node the data party gets one answer by randomised response, epsilon "
+            f"{label_epsilon:g}."
+        )
+    elif config.run.label_messages and privacy.plan == "certified":
         points.append(
             "<b>Labels.</b> The data party is told the labels of training nodes "
             "(<code>label_messages</code>); the guarantee is about edges."

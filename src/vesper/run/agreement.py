@@ -7,7 +7,7 @@ import numpy as np
 from vesper.errors import InputError
 from vesper.graph.holdings import DataHoldings
 from vesper.graph.labels import SPLITS, LabelHoldings
-from vesper.method.method import Method, Sizes
+from vesper.method.method import Method, Promise, Sizes
 from vesper.method.registry import find_method
 from vesper.method.settings import Config, batch_size_of
 from vesper.model.objectives import num_outputs, task_of
@@ -28,6 +28,7 @@ class Agreement:
 def agreement_of(config: Config, sizes: Sizes, *, num_val: int, num_test: int) -> Agreement:
     """Find method and itinerary."""
     method = find_method(config.run.method)
+    refuse_other_unit(config, method.promise(config, sizes))
     itinerary = Itinerary(
         stages=method.stages(config, sizes),
         num_train=sizes.num_train,
@@ -39,6 +40,20 @@ def agreement_of(config: Config, sizes: Sizes, *, num_val: int, num_test: int) -
         seed=config.run.seed,
     )
     return Agreement(config, method, sizes, itinerary)
+
+
+def refuse_other_unit(config: Config, promise: Promise) -> None:
+    """Refuse to protect nodes with a method whose guarantee is about edges.
+
+    Raises:
+        InputError: `privacy_unit` is not what the method can promise.
+    """
+    unit = config.privacy.privacy_unit
+    if promise.plan in ("certified", "paper") and promise.unit != unit:
+        raise InputError(
+            f"privacy_unit: expected '{promise.unit}' for {config.run.method}, whose guarantee is "
+            f"about one {promise.unit}, got '{unit}'; 'vesper', 'gap' and 'progap' can both"
+        )
 
 
 def agree(config: Config, data: DataHoldings, labels: LabelHoldings) -> Agreement:

@@ -17,6 +17,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from vesper.graph.graph import Graph
+from vesper.mechanism.clipped_grid import rounding_of
 from vesper.mechanism.door import (
     ChargedDoor,
     ClaimedDoor,
@@ -27,13 +28,13 @@ from vesper.mechanism.door import (
 from vesper.mechanism.drawn_once import nothing
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.vault import Vault
-from vesper.method.budgeting import budget_of
+from vesper.method.budgeting import budget_of, relation_for
 from vesper.method.method import Promise
 from vesper.method.settings import Config
 from vesper.privacy.account import Account
-from vesper.privacy.events import GaussianRelease
 from vesper.privacy.ledger import Ledger
 from vesper.privacy.receivers import encode
+from vesper.privacy.relation import LabelRelation
 from vesper.privacy.rounding import float_down
 from vesper.run.agreement import Agreement
 
@@ -70,6 +71,7 @@ def open_door(
         budget=budget,
         noise=noise,
         run=run,
+        relation=relation_for(config.privacy),
         vault=vault,
         before_drawing=before_drawing,
     )
@@ -107,5 +109,7 @@ def refuse_early(account: Account, promise: Promise, *, paid: int = 0) -> None:
     if not rest:
         return  # noisy edges: one pure release, refused by its own charge
     together = math.fsum(noise_std**-2 for noise_std in rest) ** -0.5
-    event = GaussianRelease(noise_std=together)
+    relation = account.relation
+    assert not isinstance(relation, LabelRelation)
+    event = relation.sums(noise_std=together, rounding=rounding_of(promise.width))
     account.refuse_what_does_not_fit(event, encode(None, len(account.spent)))

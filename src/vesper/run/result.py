@@ -30,6 +30,8 @@ class PrivacyFacts:
     noise: str
     worth_epsilon: float | None
     """What noise that is claimed for really certifies, where that is known."""
+    unit: str
+    """Of what the epsilon is about: one edge, or all edges of one node."""
     label_epsilon: float | None
     """Of each training and validation label against the data party; None: not protected."""
 
@@ -115,6 +117,7 @@ def facts_of(
         releases=len(promise.charged_noise_stds) if promise.releases is None else promise.releases,
         noise=noise,
         worth_epsilon=promise.worth_epsilon,
+        unit=promise.unit,
         label_epsilon=label_epsilon,
     )
 

@@ -7,10 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from vesper.method.method import Sizes
-from vesper.method.registry import METHODS
 from vesper.method.settings import Config
-from vesper.run.config import load_config
 
 
 @dataclass(frozen=True)
@@ -98,6 +95,10 @@ def newest(lines: Iterable[Line]) -> list[Line]:
 @cache
 def needs_no_epsilon(method: str) -> bool:
     """Whether a method adds no noise, whatever epsilon is: it is run once a seed, at inf."""
+    from vesper.method.method import Sizes  # load torch, which a worker loads with its first cell
+    from vesper.method.registry import METHODS
+    from vesper.run.config import load_config
+
     config = load_config(None, {"method": method, "epsilon": 4.0})
     sizes = Sizes(num_nodes=10_000, num_train=5_000, num_features=10, num_classes=3)
     return METHODS[method].promise(config, sizes).plan in {"edge-free", "none"}

@@ -5,7 +5,7 @@ renewed now and then, for what a cell leaves in memory adds up.
 """
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from itertools import count
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -17,8 +17,12 @@ from vesper.study.worker import Job, Worker, facts_of_job
 CELLS_A_WORKER = 25
 
 
-def run_jobs(jobs: Sequence[Job], *, workers: int, limit: float, work: Path) -> Iterator[Line]:
+def run_jobs(
+    jobs: Sequence[Job], *, workers: int, limit: float, work: Path
+) -> Generator[Line, None, None]:
     """Measure all, in this order, and give their lines in the order in which they end.
+
+    Closed before its end, it ends what still runs.
 
     Args:
         jobs: what to measure.

@@ -77,6 +77,8 @@ class Small(BaseModel):
     seeds: int = Field(default=2, ge=1)
     epsilon: tuple[float, ...] | None = None
     """Finite ones that are kept."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """For blocks with `as_paper`, above those of the sets."""
 
 
 class Grid(BaseModel):
@@ -138,7 +140,8 @@ def plan_cells(
             if dataset not in (block.datasets or grid.datasets):
                 continue
             for settings in _settings_of(block, grid, small=small):
-                planned = _planned(block, settings, sources[dataset], seed)
+                start = grid.small.settings if small and block.as_paper else {}
+                planned = _planned(block, {**start, **settings}, sources[dataset], seed)
                 same = found.setdefault(planned.cell, planned)
                 if settings_digest(same.config) != settings_digest(planned.config):
                     raise InputError(

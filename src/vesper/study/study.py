@@ -1,6 +1,7 @@
 """A study from its grid to its results, gone on with where it was stopped."""
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -100,17 +101,20 @@ def _run(
     left = dict.fromkeys(each.cell for each in to_do)
     try:
         progress("cells", len(planned) - len(left), len(planned))
-        for line in run_jobs(jobs, workers=asked.workers, limit=asked.limit, work=asked.out):
-            append_line(asked.out / JOURNAL, line)
-            expected.learn(line)
-            del left[line.cell]
-            if not line.is_measured:
-                failed.append(line)
-            remaining = clock(expected.left(left, elapsed=monotonic() - started))
-            note = f"{remaining} left; {outcome(line)}"
-            progress("cells", len(planned) - len(left), len(planned), note)
-            if len(left) % FOLD_EVERY == 0:
-                fold(asked.out)
+        with closing(
+            run_jobs(jobs, workers=asked.workers, limit=asked.limit, work=asked.out)
+        ) as running:
+            for line in running:
+                append_line(asked.out / JOURNAL, line)
+                expected.learn(line)
+                del left[line.cell]
+                if not line.is_measured:
+                    failed.append(line)
+                remaining = clock(expected.left(left, elapsed=monotonic() - started))
+                note = f"{remaining} left; {outcome(line)}"
+                progress("cells", len(planned) - len(left), len(planned), note)
+                if len(left) % FOLD_EVERY == 0:
+                    fold(asked.out)
     finally:
         fold(asked.out)
     return failed

@@ -57,6 +57,7 @@ class Listener:
         self._peer, self._patience, self._waiting = peer, patience, waiting
         self._arrivals: queue.SimpleQueue[StreamChannel] = queue.SimpleQueue()
         self._current: StreamChannel | None = None
+        self._is_closed = False
         self.refused = ""
         """Who came last and was not let in."""
         self._server = grpc.server(ThreadPoolExecutor(max_workers=8), options=OPTIONS)
@@ -94,7 +95,10 @@ class Listener:
             return channel
 
     def close(self) -> None:
-        """Listen no more."""
+        """Listen no more; a peer that has just come, and that nobody waited for, is dropped."""
+        self._is_closed = True
+        if self._current is not None:
+            self._current.abandon()
         self._server.stop(grace=None)
 
     def _refusals(self) -> str:
@@ -119,6 +123,8 @@ class Listener:
             self._current.ended(PeerLostError(f"{self._peer} has connected anew"))
         self._current = channel
         self._arrivals.put(channel)
+        if self._is_closed:
+            channel.abandon()  # else this thread would keep the process from ending
         threading.Thread(target=_read, args=(channel, requests, self._peer), daemon=True).start()
         yield from channel.outgoing()
 

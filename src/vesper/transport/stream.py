@@ -84,7 +84,7 @@ class StreamChannel:
                 if now - before > 2 * pause + 1:
                     self._heard = now  # this process was stopped for a while: not the peer's fault
                 if now - self._heard > self._patience:
-                    self._abort()
+                    self.abandon()
                     raise PeerLostError(
                         f"{self._peer} has been silent for {now - self._heard:.0f} s "
                         f"(patience {self._patience:g} s): it is stopped, cut off or gone"
@@ -94,7 +94,7 @@ class StreamChannel:
             if isinstance(found, Exception):
                 self._in.put(found)  # every later call learns it too
                 if not isinstance(found, RemoteProtocolError):
-                    self._abort()
+                    self.abandon()
                 raise found
             self._count(-len(found))
             return found
@@ -108,7 +108,8 @@ class StreamChannel:
             self._over.wait(min(self._patience, LINGER))
             self._cancel()
 
-    def _abort(self) -> None:
+    def abandon(self) -> None:
+        """End the stream at once, without a word."""
         if not self._closed.is_set():
             self._closed.set()
             self._out.put(None)

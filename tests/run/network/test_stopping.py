@@ -48,6 +48,11 @@ class Stopping:
             raise KeyboardInterrupt
 
 
+def never(why: str) -> None:
+    """Is told that a side waits, where it must not."""
+    raise AssertionError(why)
+
+
 def weights(config: PartyConfig) -> dict[str, Any]:
     stored = np.load(config.party.state / "result" / f"{config.party.role}_party.npz")
     return {name: stored[name] for name in stored.files}
@@ -71,13 +76,11 @@ def test_a_refused_budget_ends_the_other_side_at_once_though_it_would_wait(both:
         side.result()
     both.change('state = "state"', 'state = "second"')
     data, label = both.configs()
-    said: list[str] = []
-    ours, theirs = both.run(data, label, of_label={"lost": said.append})
+    ours, theirs = both.run(data, label, of_label={"lost": never})
     with pytest.raises(BudgetError, match="does not allow"):
         ours.result()
     with pytest.raises(PeerStoppedError, match="platform has ended the session: its privacy budg"):
         theirs.result()
-    assert said == []
     for config in (data, label):  # both can begin anew, with another budget
         assert not (config.party.state / "session").exists()
 
@@ -146,12 +149,14 @@ def test_a_bad_frame_is_told_to_its_sender_and_does_not_outlive_its_cause(
     noise = NoiseSource.for_simulation(7)
     with monkeypatch.context() as broken:
         broken.setattr(party_run, "meeting_place", corrupted(role, number))
-        ours, theirs = both.run(data, label, noise=noise)
+        ours, theirs = both.run(data, label, noise=noise, lost=never, of_label={"lost": never})
     sender, receiver = (ours, theirs) if role == "data" else (theirs, ours)
     with pytest.raises(RemoteProtocolError, match="bytes too many"):
         receiver.result()
     with pytest.raises(PeerStoppedError, match="it refuses what this side has sent"):
         sender.result()
+    both.change('when_lost = "wait"', 'when_lost = "stop"')
+    data, label = both.configs()
     for side in both.run(data, label, noise=noise, resume=True, of_label={"resume": True}):
         side.result()
     assert both.charged(data) == 3

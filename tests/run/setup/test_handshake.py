@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from tests.conftest import Institutions
 
 HERE, THERE = Greeting("1", "mine", 0.0), Greeting("2", "theirs", 0.0)
-NOW = datetime.now(UTC)
 
 
 def configs(institutions: "Institutions") -> list[PartyConfig]:
@@ -64,8 +63,9 @@ def new_certificate(
     for path in tls.glob("bank.*"):
         path.unlink()
     key, _, request = make_request(name, [], tls / "new")
-    signer = read_authority(authority or institutions.root / "authority", now=NOW)
-    signed = sign(signer, request, days=1, now=NOW - timedelta(days=days_ago))
+    now = datetime.now(UTC)  # not when the tests began: that may be long ago
+    signer = read_authority(authority or institutions.root / "authority", now=now)
+    signed = sign(signer, request, days=1, now=now - timedelta(days=days_ago))
     key.rename(tls / "bank.key")
     (tls / "bank.pem").write_bytes(signed.public_bytes(Encoding.PEM))
 
@@ -97,7 +97,7 @@ def test_the_listener_is_somebody_else(institutions: "Institutions") -> None:
 
 
 def test_certificates_of_two_authorities(institutions: "Institutions") -> None:
-    make_authority(institutions.root / "other", name="other", now=NOW)
+    make_authority(institutions.root / "other", name="other", now=datetime.now(UTC))
     new_certificate(institutions, "bank", authority=institutions.root / "other")
     waited, came = both(institutions, seconds=2)
     assert "was not signed by tls.authority" in str(waited)

@@ -61,7 +61,6 @@ def test_no_addresses(tmp_path: Path, text: str) -> None:
         ("epsilon = 4.0", "epsilom = 4.0", "did you mean 'privacy.epsilon'"),
         ("epsilon = 4.0", "epsilon = -4.0", "setting 'privacy.epsilon': Input should be greater"),
         ('role = "data"', 'role = "both"', "setting 'party.role': Input should be 'data' or"),
-        ('role = "data"', 'role = "label"', "expected no ledger with role 'label'"),
         ("ledger =", "#ledger =", "expected ledger, the file to charge releases to"),
         ('peer = "bank"', 'peer = "platform"', "expected two names, got 'platform'"),
         ('peer = "bank"', 'peer = "Bank of X"', "expected one word"),

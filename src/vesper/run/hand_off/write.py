@@ -120,6 +120,8 @@ def _refuse_settings(config: Config) -> None:
         raise InputError(
             f"method: expected 'vesper', whose releases are certified, got '{config.run.method}'"
         )
+    if config.privacy.privacy_unit != "edge":
+        raise InputError("privacy_unit: expected 'edge' for a hand-off; `node` is for runs")
     if config.privacy.label_epsilon is not None:
         raise InputError(
             "label_epsilon: expected none for a hand-off, where the data party holds labels that "
@@ -157,7 +159,7 @@ def _columns(
     config = within(config, door.account)
     if labels is None:
         hops = config.privacy.hops or 1
-        promise = certified(config.privacy, _sizes(data), releases=hops)
+        promise = certified(config.privacy, _sizes(data), releases=hops, width=1)
         refuse_early(door.account, promise)
         return label_free_columns(
             data.features,

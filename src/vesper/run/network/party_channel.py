@@ -3,10 +3,11 @@
 from collections.abc import Callable
 
 from vesper.run.setup.party_config import PartyConfig
-from vesper.transport.lasting import Connect, LastingChannel
+from vesper.transport.lasting import LastingChannel
+from vesper.transport.meetings import Connect
 
 Lost = Callable[[str], None]
-"""Is told why the connection was lost, each time it is."""
+"""Is told why this side waits for another connection, each time it does."""
 
 
 def party_channel(config: PartyConfig, connect: Connect, lost: Lost) -> LastingChannel:

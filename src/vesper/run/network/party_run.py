@@ -7,7 +7,6 @@ progress.jsonl  for people who watch: no part of the run
 """
 
 import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 
@@ -47,13 +46,8 @@ from vesper.run.result import (
 from vesper.run.serving.kept_run import feature_columns, keep_for_answers, keep_for_questions
 from vesper.run.setup.party_config import PartyConfig
 from vesper.transport.channel import closing_in_words
-from vesper.transport.lasting import LastingChannel
-from vesper.transport.meetings import Connect
 
 DRAWN_THERE = "drawn by the data party"
-
-Lost = Callable[[str], None]
-"""Is told why this side waits for another connection, each time it does."""
 
 
 def run_data_party(

@@ -12,7 +12,7 @@ from pathlib import Path
 from vesper.errors import InputError, VesperError
 from vesper.graph.holdings import DataHoldings
 from vesper.mechanism.fingerprint import fingerprint
-from vesper.method.budgeting import budget_of
+from vesper.method.budgeting import budget_of, relation_for
 from vesper.method.method import Promise, Sizes
 from vesper.method.registry import find_method
 from vesper.method.settings import Config
@@ -20,7 +20,7 @@ from vesper.privacy.account import Account, accounts
 from vesper.privacy.budget import Budget
 from vesper.privacy.key import key_of
 from vesper.privacy.ledger import Ledger
-from vesper.privacy.relation import EdgeRelation
+from vesper.privacy.relation import GraphRelation
 from vesper.run.doors import refuse_early, within
 
 NUMBERS_OF_CLASSES = (2, 3)
@@ -50,27 +50,30 @@ def budget_for_run(config: Config, data: DataHoldings, ledger: Path) -> str:
         broken = book.verify()
         if broken is not None:
             raise VesperError(f"{ledger}: entry {broken} was changed; nothing is charged to it")
-        account = _account(book, data, budget)
+        account = _account(book, data, budget, relation_for(config.privacy))
         for promise in _promises(within(config, account), data):
             refuse_early(account, promise)
         return f"{stated}, and spent is {account.spent_epsilon():.4g}"
 
 
-def _account(book: Ledger, data: DataHoldings, budget: Budget) -> Account:
+def _account(book: Ledger, data: DataHoldings, budget: Budget, relation: GraphRelation) -> Account:
     """The account as the run will open it, without an entry for it."""
     graph = fingerprint(data.graph, key=key_of(book))
     for balance in accounts(book):
-        if balance.graph == graph and balance.budget not in (None, budget):
+        if balance.graph == graph and (balance.budget, balance.relation) not in (
+            (None, balance.relation),
+            (budget, relation),
+        ):
             held = balance.budget
             assert held is not None
             raise InputError(
                 f"{book.path}: this graph has a budget of epsilon {held.epsilon:g}, delta "
-                f"{held.delta:g} already, the contract asks for epsilon {budget.epsilon:g}, delta "
-                f"{budget.delta:g}; a budget is not set twice: mend [privacy], or use a new "
-                f"snapshot"
+                f"{held.delta:g} for {balance.relation} already, the contract asks for epsilon "
+                f"{budget.epsilon:g}, delta {budget.delta:g} for {relation}; a budget is "
+                f"not set twice: mend [privacy], or use a new snapshot"
             )
     num_nodes = data.graph.num_nodes
-    return Account(book, graph, num_nodes=num_nodes, budget=budget, relation=EdgeRelation())
+    return Account(book, graph, num_nodes=num_nodes, budget=budget, relation=relation)
 
 
 def _promises(config: Config, data: DataHoldings) -> list[Promise]:

@@ -1,0 +1,65 @@
+"""One folder, one study, one worker at a time."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from vesper.errors import InputError
+from vesper.study.folder import FACTS, Study, open_folder, read_study
+from vesper.study.preset import find_grid
+
+STUDY = Study(
+    name="trade-off",
+    small=True,
+    grid=find_grid("trade-off")[1],
+    seeds=2,
+    sources={"reddit": "simulated, 5 nodes"},
+)
+
+
+def test_a_study_is_read_back(tmp_path: Path) -> None:
+    with open_folder(tmp_path / "new", STUDY):
+        assert read_study(tmp_path / "new").as_json() == STUDY.as_json()
+    json.loads((tmp_path / "new" / FACTS).read_text(), parse_constant=lambda word: 1 / 0)
+
+
+def test_more_seeds_are_the_same_study(tmp_path: Path) -> None:
+    with open_folder(tmp_path, STUDY):
+        pass
+    with open_folder(tmp_path, replace(STUDY, seeds=9)):
+        assert read_study(tmp_path).seeds == 9
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (replace(STUDY, name="table-1"), "holds the study 'trade-off --small', expected 'table-1"),
+        (replace(STUDY, small=False), "expected 'trade-off'"),
+        (replace(STUDY, sources={"reddit": "folder x"}), "was simulated, 5 nodes so far"),
+    ],
+)
+def test_another_study_is_refused(tmp_path: Path, other: Study, said: str) -> None:
+    with open_folder(tmp_path, STUDY):
+        pass
+    with pytest.raises(InputError, match=said), open_folder(tmp_path, other):
+        pass
+    assert read_study(tmp_path).as_json() == STUDY.as_json()
+
+
+def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(InputError, match="found something else"), open_folder(tmp_path, STUDY):
+        pass
+    with pytest.raises(InputError, match="expected what a study says of itself"):
+        read_study(tmp_path)
+
+
+def test_two_at_a_time_are_refused(tmp_path: Path) -> None:
+    with open_folder(tmp_path, STUDY):
+        with pytest.raises(InputError, match="another 'vesper study run'"):
+            with open_folder(tmp_path, STUDY):
+                pass
+    with open_folder(tmp_path, STUDY):
+        pass

@@ -1,0 +1,96 @@
+"""Tables say what lines say, beside what is published."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from vesper.study.cell import Cell, Line
+from vesper.study.findings import findings_in
+from vesper.study.folder import Study, open_folder
+from vesper.study.journal import append_line
+from vesper.study.preset import find_grid
+from vesper.study.results import JOURNAL
+from vesper.study.table import as_markdown, tables_of
+
+Fill = Callable[[str, Sequence[Line]], Path]
+GIN, OURS = "VESPER(GIN)", "vesper (certified)"
+
+
+@pytest.fixture
+def fill(tmp_path: Path) -> Fill:
+    """A folder of a preset that holds some lines."""
+
+    def make(name: str, lines: Sequence[Line]) -> Path:
+        sources = {dataset: "simulated, 9 nodes" for dataset in find_grid(name)[1].datasets}
+        study = Study(name=name, small=True, grid=find_grid(name)[1], seeds=2, sources=sources)
+        with open_folder(tmp_path, study):
+            for line in lines:
+                append_line(tmp_path / JOURNAL, line)
+        return tmp_path
+
+    return make
+
+
+def some(line: Callable[..., Line]) -> list[Line]:
+    paper = [Cell("reddit", "vesper-paper-gin", 4.0, seed, GIN) for seed in range(3)]
+    return [
+        line(paper[0], test=40.0, plan="paper", metric="accuracy"),
+        line(paper[1], test=42.0, plan="paper", metric="accuracy"),
+        line(paper[2], test=99.0, plan="paper"),  # a seed too many
+        line(Cell("reddit", "vesper", 4.0, 0, OURS), test=70.0, plan="certified"),
+        line(Cell("reddit", "vesper", 8.0, 0, OURS), test=None, failed="InputError: no"),
+        line(Cell("reddit", "vesper", 5.0, 0, OURS), test=1.0),  # not in the grid
+    ]
+
+
+def test_ours_above_published_with_what_it_is_worth(fill: Fill, line: Callable[..., Line]) -> None:
+    tables = tables_of(findings_in(fill("table-1", some(line))))
+    assert [table.title.split(" (")[0] for table in tables] == [
+        "ogbn-products",
+        "Reddit",
+        "Finance",
+    ]
+    reddit = tables[1]
+    assert reddit.columns == ["epsilon", "guarantee", "4", "8", "16", "32", "inf"]
+    rows = [list(row) for row in reddit.rows]
+    at = [row[0] for row in rows].index(GIN)
+    assert rows[at][:4] == [GIN, "claimed", "41.0 ± 1.4", ""]
+    assert rows[at + 1][:4] == ["  published", "", "82.3 ± 1.6", "91.5 ± 0.2"]
+    assert rows[-1][:4] == [OURS, "certified", "70.0 (1)", ""]
+
+
+def test_markdown_names_what_is_missing(fill: Fill, line: Callable[..., Line]) -> None:
+    text = as_markdown(findings_in(fill("table-1", some(line))))
+    assert "## Reddit (simulated, 9 nodes): accuracy" in text
+    assert "| VESPER(GIN) | claimed | 41.0 ± 1.4 |" in text
+    assert f"* Missing: reddit, {OURS}, epsilon 8, seed 0: InputError: no." in text
+
+
+def test_json_has_both_numbers(fill: Fill, line: Callable[..., Line]) -> None:
+    facts = findings_in(fill("table-1", some(line))).as_json()
+    (cell,) = [
+        each
+        for each in facts["cells"]
+        if (each["dataset"], each["series"], each["epsilon"]) == ("reddit", GIN, 4.0)
+    ]
+    assert (cell["mean"], cell["published_mean"], cell["seeds"]) == (41.0, 82.34, 2)
+    assert cell["guarantee"] == "claimed"
+    assert facts["failed"] == [
+        {"cell": f"reddit, {OURS}, epsilon 8, seed 0", "why": "InputError: no"}
+    ]
+
+
+def test_degrees_are_shares_of_nodes(fill: Fill, line: Callable[..., Line]) -> None:
+    histogram = (30.0, *[1.0] * 50)
+    cell = Cell("finance", "vesper", 0.1, 0, OURS)
+    lines = [line(cell, test=None, histogram=histogram, plan="certified", measure="degrees")]
+    found = findings_in(fill("degree-histograms", lines))
+    table = tables_of(found)[2]
+    assert table.columns[2] == f"{OURS}, certified"
+    rows = {row[0]: row for row in table.rows}
+    assert rows["0"][2] == "37.50 %"
+    assert rows["10 to 14"][2] == "6.25 %"
+    assert rows["50 and more"][3] == "0.03 %"
+    facts = found.as_json()["cells"]
+    assert [each["histogram"] for each in facts if "histogram" in each] == [list(histogram)]
