@@ -48,6 +48,16 @@ def test_small_keeps_some_epsilons_and_infinity() -> None:
     assert {each.cell.epsilon for each in planned(found, small=True)} == {1, 4, math.inf}
 
 
+def test_small_settings_are_for_what_the_paper_runs_and_the_block_wins() -> None:
+    block = {"as_paper": True, "datasets": ["a"], "width": 9}
+    own = {"method": "gap", "datasets": ["a"]}
+    found = grid(block, own, small={"settings": {"epochs": 1, "width": 8}})
+    paper, other = planned(found, small=True)
+    assert (paper.config.run.epochs, paper.config.run.width) == (1, 9)
+    assert other.config.run.epochs > 1
+    assert planned(found)[0].config.run.epochs > 1
+
+
 def test_names_are_those_of_the_cells() -> None:
     found = grid(
         {"method": ["vesper", "mlp"], "epsilon": [4, 1]}, {"series": "x", "datasets": ["a"]}
