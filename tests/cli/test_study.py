@@ -62,7 +62,8 @@ def test_run_table_and_figures(terminal: "Terminal", grid: Path, tmp_path: Path)
     assert "| vesper | certified |" in terminal.out
     assert terminal.run("study", "figures", out) == 0
     ElementTree.parse(out / "figures" / "mine.svg")
-    assert terminal.run("study", "run", grid, "--out", out, *given) == 0
+    assert terminal.run("study", "run", grid, "--out", out, *given, "--json") == 0
+    assert json.loads(terminal.out)["failed"] == []
     assert "cells: 2 of 2" in terminal.err
     assert "left" not in terminal.err  # nothing was run again
 

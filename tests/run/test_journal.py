@@ -53,9 +53,14 @@ def test_a_run_from_its_begin_to_its_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "why"), [(InputError("no room"), "no room"), (KeyError("x"), "KeyError")]
+    ("error", "why"),
+    [
+        (InputError("no room"), "no room"),
+        (KeyError("x"), "KeyError"),
+        (KeyboardInterrupt(), "by its user"),
+    ],
 )
-def test_a_run_that_fails_says_why(tmp_path: Path, error: Exception, why: str) -> None:
+def test_a_run_that_fails_says_why(tmp_path: Path, error: BaseException, why: str) -> None:
     with pytest.raises(type(error)), journal_of(tmp_path, side="label", config=CONFIG):
         raise error
     assert (lines(tmp_path)[-1]["how"], lines(tmp_path)[-1]["why"]) == ("failed", why)

@@ -214,6 +214,7 @@ def test_a_peer_that_nobody_waits_for_does_not_keep_a_process_from_ending(
     identity = authority.identity("platform")
     listener = Listener("127.0.0.1:0", identity=identity, peer="bank", patience=3600.0)
     with closing(dial(listener, authority.identity("bank"))):
+        listener.accept(5.0)  # and nobody cares for it any more
         listener.close()
         assert ended.wait(30)  # the thread that answers, long before the next sign of life
 

@@ -17,6 +17,7 @@ app = typer.Typer(
     help="Repeat the paper's tables and figures, or run a grid of your own.", no_args_is_help=True
 )
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Folder = Annotated[Path, typer.Argument(help="Folder of 'vesper study run --out'.")]
 
 
@@ -38,6 +39,7 @@ def run(
     ] = None,
     seeds: Annotated[int | None, typer.Option(help="Default: as the study says.")] = None,
     limit: Annotated[float, typer.Option(help="Seconds that one cell may take.")] = 14400.0,
+    as_json: AsJson = False,
 ) -> None:
     """Run the cells of a study that are not finished yet, and print its table."""
     import os
@@ -57,18 +59,19 @@ def run(
     )
     with shown_progress() as progress:
         failed = run_study(asked, measures=MEASURES | {"membership": membership}, progress=progress)
-    _print(findings_in(out))
+    _print(findings_in(out), as_json)
     if failed:
         raise VesperError(
             f"{len(failed)} cells have no result, see above; the same command tries them again"
         )
-    say(f"results: {out / 'results.parquet'}; figures: vesper study figures {out}")
+    if not as_json:
+        say(f"results: {out / 'results.parquet'}; figures: vesper study figures {out}")
 
 
 @app.command()
 def table(
     folder: Folder,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
 ) -> None:
     """Print what a study found so far, beside what the paper prints."""
@@ -76,12 +79,10 @@ def table(
     from vesper.study.table import as_markdown
 
     findings = findings_in(folder)
-    if as_json:
-        print_json(findings.as_json())
-    elif markdown:
+    if markdown:
         say(as_markdown(findings))
     else:
-        _print(findings)
+        _print(findings, as_json)
 
 
 @app.command()
@@ -98,9 +99,7 @@ def figures(
 
 
 @app.command("list")
-def list_studies(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+def list_studies(as_json: AsJson = False) -> None:
     """List the studies that come with the package."""
     from vesper.study.grid import names_of
     from vesper.study.preset import NAMES, find_grid
@@ -132,10 +131,13 @@ def membership(config: "Config", folder: Path, out: Path) -> "Measured":
     return Measured(plan=found.plan, metric="AUC of the attack", test=100 * found.roc.auc)
 
 
-def _print(findings: "Findings") -> None:
+def _print(findings: "Findings", as_json: bool) -> None:
     from vesper.study.findings import notes_of
     from vesper.study.table import tables_of
 
+    if as_json:
+        print_json(findings.as_json())
+        return
     for each in tables_of(findings):
         print_table(each.title, each.columns, each.rows)
         say("")

@@ -133,6 +133,8 @@ def is_written(path: Path) -> bool:
 
 
 def _why(error: BaseException) -> str:
+    if not isinstance(error, Exception):
+        return "by its user"  # Ctrl-C, or the end that a service manager asks for
     return str(error) if isinstance(error, VesperError) else type(error).__name__
 
 

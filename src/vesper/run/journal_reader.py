@@ -12,7 +12,6 @@ from vesper.run.ends.told import EpochFacts
 from vesper.run.journal import JOURNAL, is_written
 
 
-
 @dataclass(frozen=True, kw_only=True)
 class Doing:
     """What the run said last of what it does."""

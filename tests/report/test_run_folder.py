@@ -1,0 +1,50 @@
+"""Facts of a run folder: private only where two parties ran a certified plan."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vesper.errors import InputError
+from vesper.report.run_folder import privacy_from, read_run
+
+FACTS: dict[str, Any] = {
+    "plan": "certified",
+    "certified_epsilon": 4.0,
+    "claimed_epsilon": None,
+    "delta": 1e-6,
+    "noise": "as it was",
+    "noise_stds": [2.0],
+    "releases": 2,
+    "unit": "edge",
+}
+
+
+@pytest.mark.parametrize(
+    ("plan", "session", "is_private"),
+    [
+        ("certified", "ab" * 16, True),
+        ("certified", None, False),
+        ("edge-free", None, True),
+        ("paper", "ab" * 16, False),
+        ("none", "ab" * 16, False),
+    ],
+)
+def test_who_may_rely_on_it(plan: str, session: str | None, is_private: bool) -> None:
+    privacy = privacy_from({**FACTS, "plan": plan}, session=session, charged=None)
+    assert privacy.is_private is is_private
+    assert privacy.releases == 2, "the poll has no noise of its own in the list"
+    assert ("session abababab" in privacy.covers) is (session is not None)
+
+
+def test_nothing_certified_is_no_number() -> None:
+    facts = {**FACTS, "plan": "none", "certified_epsilon": None}
+    assert privacy_from(facts, session=None, charged=None).epsilon == float("inf")
+
+
+@pytest.mark.parametrize("result", ["[]", "{}", '{"privacy": 3}'])
+def test_another_version(tmp_path: Path, result: str) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "result.json").write_text(result)
+    with pytest.raises(InputError, match="expected a run folder of this version"):
+        read_run(tmp_path)

@@ -1,0 +1,57 @@
+"""Parts of a page: what is known is said, what is not is left out."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from vesper.report.charged import Charge, Charged
+from vesper.report.sections import budget_section, curve_sections, moment, settings_section, table
+from vesper.run.config import load_config
+from vesper.run.ends.told import EpochFacts
+
+CHARGED = Charged(
+    charges=(Charge(sequence=3, what="gaussian <release>", time=0.0),),
+    head="3:00ff",
+    spent_epsilon=1.0,
+    left_epsilon=2.5,
+    budget_epsilon=4.0,
+    best_guess=0.55,
+)
+
+
+def test_every_charge_has_its_time() -> None:
+    section = budget_section(CHARGED)
+    assert "3. 1970-01-01 00:00:00 UTC" in section
+    assert "gaussian &lt;release&gt;" in section
+    assert "epsilon 1 of 4 is spent" in section
+    assert "3:00ff" in section
+
+
+@pytest.mark.parametrize("budget", [None, math.inf])
+def test_without_a_limit_there_is_no_gauge(budget: float | None) -> None:
+    assert "<svg" not in budget_section(replace(CHARGED, budget_epsilon=budget, head=None))
+
+
+def test_curves_only_where_this_side_knows_them() -> None:
+    known = EpochFacts(stage=0, epoch=0, is_best=True, loss=0.5, validation=60.0)
+    assert len(curve_sections([known], metric="Accuracy")) == 2
+    assert len(curve_sections([replace(known, loss=None)], metric="Accuracy")) == 1
+    assert curve_sections([replace(known, validation=None)], metric="Accuracy") == []
+    assert curve_sections([], metric="Accuracy") == []
+
+
+def test_settings_and_the_command() -> None:
+    config = load_config(None, {"epsilon": math.inf})
+    section = settings_section(config, command="vesper simulate --set 'a<b'")
+    assert "<code>inf</code>" in section
+    assert "<code>not given</code>" in section
+    assert "a&lt;b" in section
+    assert "The same again" not in settings_section(config)
+
+
+def test_names_are_escaped_and_times_are_the_same_everywhere() -> None:
+    assert table({"<name>": "<b>html</b>"}) == (
+        "<table><tr><th>&lt;name&gt;</th><td><b>html</b></td></tr></table>"
+    )
+    assert moment(86_400.0) == "1970-01-02 00:00:00 UTC"
