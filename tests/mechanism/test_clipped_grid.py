@@ -24,7 +24,8 @@ rows = st.lists(st.integers(-5000, 5000), min_size=3, max_size=3)
 def clipped(values: list[int], row_norm: float) -> np.ndarray:
     block = np.array([values], dtype=np.int32)
     clip_on_grid(block, row_norm=row_norm)
-    return block[0].astype(np.int64)
+    shortened: np.ndarray = block[0].astype(np.int64)
+    return shortened
 
 
 @given(values=rows, row_norm=st.floats(1, 30))

@@ -21,8 +21,8 @@ def show_plan(made: Plan, *, hops: int, refreshes: int) -> None:
     before = "" if poll is None else f", after a poll with noise {poll:.4g}"
     say(
         f"{hopping} released {often} with noise {whole.noise_std:.4g} a unit message{before}: "
-        f"everything the label party ever receives about this graph is (epsilon {whole.epsilon:.4g}, delta "
-        f"{whole.delta:g}) for every single edge (mu {whole.mu:.4f}).",
+        f"everything the label party ever receives about this graph is (epsilon "
+        f"{whole.epsilon:.4g}, delta {whole.delta:g}) for every single edge (mu {whole.mu:.4f}).",
     )
     typer.echo()
     _show_phases(made)
