@@ -51,7 +51,7 @@ def test_a_panel_a_set_with_the_mlp_as_a_level(tmp_path: Path, line: Callable[..
 
 def test_an_ablation_has_a_panel_a_model_and_set(tmp_path: Path) -> None:
     _, texts = drawn(tmp_path, "min-degree", [])
-    assert "GCN-gru: Finance (simulated, 9 nodes)" in texts
+    assert "GCN-gru: Finance (simulated)" in texts
     assert {"D_min=10", "D_min=3", "vesper (certified)"} <= texts
 
 

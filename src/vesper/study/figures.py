@@ -32,7 +32,7 @@ def draw_curves(findings: Findings) -> str:
     curves = list(dict.fromkeys(name.rpartition(", ")[2] for name in names))
     panels = [
         Panel(
-            title=f"{group}{': ' if group else ''}{title_of(findings, dataset)}",
+            title=_title(findings, dataset, group),
             curves=[
                 _curve(findings, dataset, series, curves)
                 for series in findings.series_of(dataset)
@@ -44,6 +44,12 @@ def draw_curves(findings: Findings) -> str:
     ]
     steps = sorted({step for dataset in findings.datasets for step in _steps(findings, dataset)})
     return draw_sheet(panels, title=findings.study.grid.title, steps=steps, step_name="epsilon")
+
+
+def _title(findings: Findings, dataset: str, group: str) -> str:
+    """Set with where it comes from; in a word where the group needs the room."""
+    title = title_of(findings, dataset)
+    return f"{group}: {title.split(', ')[0].rstrip(')')})" if group else title
 
 
 def _steps(findings: Findings, dataset: str) -> set[float]:
