@@ -27,6 +27,17 @@ def test_published_scores(
     assert found.deviation == pytest.approx(deviation, nan_ok=True)
 
 
+def test_the_full_table_is_that_of_batches_of_32_on_the_dense_sets() -> None:
+    full, batches = published_scores("table-full"), published_scores("batch-size")
+    for dataset in ("products", "reddit"):
+        for model in ("GIN-concat", "GIN-gru", "GCN-concat", "GCN-gru"):
+            for epsilon in (4.0, 8.0, 16.0, 32.0):
+                printed = full[dataset, f"VESPER({model})", epsilon].mean
+                assert batches[dataset, f"{model}, B=32", epsilon].mean == pytest.approx(
+                    printed, abs=0.02
+                )
+
+
 def test_a_study_of_a_user_has_none() -> None:
     assert published_scores("mine") == {}
     assert published_scores("degree-histograms") == {}
