@@ -48,7 +48,7 @@ def main(folder: Path) -> dict[str, tuple[float, float]]:
         guessed = attack_labels(folder / name, folder / "parties").roc.auc
         found[name] = result.test, guessed
         print(
-            f"labels {name:9s}  accuracy {result.test:.1f}  guesses of the platform {guessed:.2f}"
+            f"labels {name:9s}  accuracy {result.test:.1f}  platform guesses {guessed:.2f}"
         )
     return found
 

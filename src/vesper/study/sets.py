@@ -6,8 +6,8 @@
 | reddit | Reddit | 6,000 nodes |
 | finance | the paper's Finance | 20,000 nodes |
 
-Small graphs are trained with smaller degrees, so that the paper's accountant asks for
-about the noise that it asks for at full size.
+Small graphs are trained with smaller degrees; still the paper's accountant asks for 1.4 to 4 times
+the noise that it asks for at full size, where an edge hides among more nodes.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -12,6 +12,7 @@ import pytest
 from vesper.errors import BudgetError, InputError, PeerError, VesperError
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.vault import Vault
+from vesper.run.label_responses import STREAM
 from vesper.run.network.party_run import run_data_party, run_label_party
 from vesper.run.setup.contract import approve
 from vesper.run.setup.party_config import load_party_config
@@ -21,10 +22,29 @@ if TYPE_CHECKING:
     from tests.run.network.conftest import Both
 
 
-def test_weights_and_metrics_equal_those_of_a_run_in_memory(both: "Both", tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "privacy",
+    [
+        "",
+        "label_epsilon = 2.0",
+        'privacy_unit = "node"\nmax_degree = 59',
+    ],
+)
+def test_weights_and_metrics_equal_those_of_a_run_in_memory(
+    both: "Both", tmp_path: Path, privacy: str
+) -> None:
+    both.change("hops = 2", f"hops = 2\n{privacy}")
+    path = both.settings[1]
+    path.write_text(path.read_text().replace("#ledger =", 'ledger = "labels.sqlite"'))
     data, label = both.configs()
     seed = data.shared.run.seed
-    ours, theirs = both.run(data, label, noise=NoiseSource.for_simulation(seed))
+    simulated_noise = NoiseSource.for_simulation
+    ours, theirs = both.run(
+        data,
+        label,
+        noise=simulated_noise(seed),
+        of_label={"noise": simulated_noise(seed + STREAM)},
+    )
     folder = tmp_path / "parties"
     folder.mkdir()
     (folder / "data").symlink_to(data.party.folder)
