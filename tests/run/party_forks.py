@@ -22,7 +22,12 @@ import numba
 import torch
 
 from vesper.errors import PeerLostError, VesperError
-from vesper.run.network.party_run import run_data_party, run_label_party
+from vesper.run.network.party_run import (
+    is_finished,
+    run_data_party,
+    run_label_party,
+    stay_for_peer,
+)
 from vesper.run.serving.conversation import answer_queries
 from vesper.run.serving.http_server import ServingServer
 from vesper.run.serving.predictor import open_predictor
@@ -56,6 +61,8 @@ def serve(config: PartyConfig, port: int) -> None:
 def work(asked: dict[str, Any]) -> None:
     config = load_party_config(Path(asked["config"]))
     match asked["start"]:
+        case "data" | "label" if asked["resume"] and is_finished(config):
+            stay_for_peer(config, lost=say)
         case "data":
             run_data_party(config, resume=asked["resume"], lost=say)
         case "label":

@@ -24,7 +24,7 @@ from vesper.transport.parting import Parting, error_of, parting_of
         (InputError("x"), Parting.SETTINGS),
         (PeerError("another version"), Parting.SETTINGS),
         (RemoteProtocolError("x"), Parting.PROTOCOL),
-        (LocalProtocolError("x"), Parting.FAULT),
+        (LocalProtocolError("x"), Parting.SETTINGS),
         (PeerLostError("x"), Parting.FAULT),
         (VesperError("the disk is full"), Parting.FAULT),
         (ZeroDivisionError("a bug"), Parting.FAULT),

@@ -130,3 +130,27 @@ def test_a_frame_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
         end.arrived(stream.MORE + bytes(30))
     with pytest.raises(RemoteProtocolError, match="no part of a frame"):
         end.receive()
+
+
+@pytest.mark.parametrize(
+    "chunk", [stream.MORE, stream.MORE + b"xy", stream.END], ids=["empty", "short", "frames"]
+)
+def test_holding_many_small_chunks_is_bounded(
+    chunk: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "LARGEST_FRAME", 1 << 16)
+    end = StreamChannel(peer="bank", patience=5.0, cancel=lambda: None)
+    for _ in range((1 << 16) // stream.HELD + 1):
+        end.arrived(chunk)
+    with pytest.raises(RemoteProtocolError, match="no part of a frame"):
+        while True:
+            end.receive()
+
+
+def test_what_was_taken_no_longer_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "LARGEST_FRAME", 1 << 10)
+    end = StreamChannel(peer="bank", patience=5.0, cancel=lambda: None)
+    for _ in range(100):
+        end.arrived(stream.MORE + b"x" * 200)
+        end.arrived(stream.END + b"y" * 200)
+        assert len(end.receive()) == 400

@@ -99,7 +99,7 @@ def options(
 
 
 class Stopped(BaseException):
-    """Ctrl-C. Not a KeyboardInterrupt, which Typer would turn into exit code 1."""
+    """Ctrl-C, or a service manager's stop. Of a KeyboardInterrupt Typer makes exit code 1."""
 
 
 def _stop(signum: int, frame: FrameType | None) -> None:
@@ -108,14 +108,17 @@ def _stop(signum: int, frame: FrameType | None) -> None:
 
 def main() -> None:
     """Run the command line; a user's mistake ends in one message and its exit code."""
-    before = signal.signal(signal.SIGINT, _stop)
+    before = {number: signal.signal(number, _stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         app()
     except VesperError as error:
         typer.echo(f"vesper: {error}", err=True)
         sys.exit(error.exit_code)
     except Stopped:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
         typer.echo("vesper: stopped by the user; what was not finished is not there", err=True)
         sys.exit(130)
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            if signal.getsignal(number) is _stop:
+                signal.signal(number, handler)

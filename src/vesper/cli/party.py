@@ -178,8 +178,8 @@ def _stayed(settings: "PartyConfig") -> bool:
         return False
     say(f"this run is finished; its result is in {settings.party.state / 'result'}")
     with shown_progress() as progress:
-        stay_for_peer(settings, progress=progress, lost=_say_lost)
-    say("the peer has everything, too")
+        has_come = stay_for_peer(settings, progress=progress, lost=_say_lost)
+    say("the peer has everything, too" if has_come else "the peer has not come: it may be finished")
     return True
 
 

@@ -7,7 +7,7 @@ table gets the same responses and pays nothing; a table with one label more or l
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,8 @@ from vesper.privacy.relation import LABELS, LabelRelation
 RUN = "labels"
 """Name of all draws in the ledger: they belong to tables, not to runs."""
 
+Named = Callable[[str], None]
+
 UNUSED_DELTA = 1e-9
 """A budget has a delta; randomised response needs none of it."""
 
@@ -43,6 +45,7 @@ class LabelDoor:
         ledger: the label party's ledger.
         noise: where the responses come from.
         kept: folder for responses.
+        named: is told the name of the table before anything is charged; it may refuse.
 
     Raises:
         InputError: this table has another budget in this ledger.
@@ -58,6 +61,7 @@ class LabelDoor:
         ledger: Ledger,
         noise: NoiseSource,
         kept: Path,
+        named: Named = lambda name: None,
     ) -> None:
         self._order = np.array(sorted(range(len(ids)), key=lambda row: ids[row]))
         self._labels, self._num_classes = labels[self._order], num_classes
@@ -65,6 +69,7 @@ class LabelDoor:
         name = fingerprint_of(
             [ids[row] for row in self._order], self._labels, num_classes, key=key_of(ledger)
         )
+        named(name)
         self.account: Account = open_account(
             ledger,
             name,

@@ -69,8 +69,10 @@ class RespondedClassification:
             return measured
         self._refuse_truth(rows)
         if self.metric == "accuracy":
-            return 100 * (measured / 100 - self._flip) / (self._keep - self._flip)
-        return 50 + (measured - 50) / self._sharpness()
+            estimate = 100 * (measured / 100 - self._flip) / (self._keep - self._flip)
+        else:
+            estimate = 50 + (measured - 50) / self._sharpness()
+        return min(max(estimate, 0.0), 100.0)  # few responses can be estimated beyond
 
     def predict(self, scores: Scores) -> Scores:
         """Probabilities of the true classes: (B, num_classes)."""

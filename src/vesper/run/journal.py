@@ -24,7 +24,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from vesper.errors import VesperError
+from vesper.errors import InputError, VesperError
 from vesper.method.method import Promise
 from vesper.method.settings import Config
 from vesper.progress import Progress, silent
@@ -103,10 +103,15 @@ def journal_of(
         progress: is told what the journal is told, and more often.
         clock: gives the time of a line.
     """
-    file = os.open(folder / JOURNAL, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
     try:
-        with suppress(OSError):  # a file system without locks: nobody can tell who is alive
-            fcntl.flock(file, fcntl.LOCK_EX)
+        file = os.open(folder / JOURNAL, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise InputError(
+            f"{folder / JOURNAL}: cannot be written ({error.strerror}); move it away"
+        ) from None
+    try:
+        with suppress(OSError):  # held by another, or no locks here: nobody can tell who is alive
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _end_torn_line(file)
         journal = Journal(file, source=source, progress=progress, clock=clock)
         charged = None if ledger is None else str(ledger.absolute())

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from vesper.graph.labels import LabelHoldings
-from vesper.mechanism.label_door import LabelDoor
+from vesper.mechanism.label_door import LabelDoor, Named
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.settings import Config
 from vesper.model.objectives import Responses
@@ -27,9 +27,16 @@ SHOWN = ("train", "val")
 
 
 def responses_of(
-    config: Config, labels: LabelHoldings, *, ledger: Ledger, noise: NoiseSource
+    config: Config,
+    labels: LabelHoldings,
+    *,
+    ledger: Ledger,
+    noise: NoiseSource,
+    named: Named = lambda name: None,
 ) -> Responses | None:
     """Give the responses, drawn now or kept beside the ledger; None where labels are open.
+
+    `named` is told the name of the table before anything is charged, and may refuse.
 
     Raises:
         InputError: these labels cannot be used, or have another budget in this ledger.
@@ -47,6 +54,7 @@ def responses_of(
         ledger=ledger,
         noise=noise,
         kept=kept_beside(ledger.path),
+        named=named,
     )
     return Responses(door.responses(), epsilon)
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from vesper.errors import (
     LocalProtocolError,
-    PeerLostError,
-    PeerStoppedError,
+    PeerError,
     RemoteProtocolError,
     VesperError,
 )
@@ -68,6 +67,12 @@ class LastingChannel:
     def has_marks(self) -> bool:
         """Whether the session was marked before: frames from before may be gone."""
         return self._log.has_marks
+
+    @property
+    def is_level(self) -> bool:
+        """Whether both ends had, when they met last, everything that the other has sent."""
+        peer = self._meetings.peer
+        return (peer.received, peer.sent) == (self._log.count(SENT), self._log.count(RECEIVED))
 
     def meet(self) -> None:
         """Connect now, and find out what the peer has."""
@@ -138,8 +143,8 @@ class LastingChannel:
             try:
                 self._meetings.meet()
                 self._meetings.receive()
-            except (PeerLostError, PeerStoppedError):
-                return
+            except PeerError:
+                return  # lost, gone for good, or talking nonsense: it has had its chance
 
     def close(self, why: Parting = Parting.DONE) -> None:
         """End the connection and let go of the files; in good order, go on from what came last."""

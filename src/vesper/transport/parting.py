@@ -15,6 +15,7 @@ from enum import IntEnum
 from vesper.errors import (
     BudgetError,
     InputError,
+    LocalProtocolError,
     PeerError,
     PeerLostError,
     PeerStoppedError,
@@ -54,7 +55,7 @@ def parting_of(error: BaseException) -> Parting:
             return Parting.PROTOCOL
         case PeerLostError():
             return Parting.FAULT
-        case InputError() | PeerError():
+        case InputError() | LocalProtocolError() | PeerError():
             return Parting.SETTINGS
         case Exception():
             return Parting.FAULT

@@ -13,7 +13,10 @@ def read_name(path: Path) -> bytes:
     Raises:
         VesperError: the file is something else.
     """
-    name = path.read_bytes() if path.exists() else NO_SESSION
+    try:
+        name = path.read_bytes() if path.exists() else NO_SESSION
+    except OSError as error:
+        raise VesperError(f"{path}: cannot be read ({error.strerror}); restore it") from None
     if len(name) != len(NO_SESSION):
         raise VesperError(f"{path}: is damaged; restore it, or begin a new run")
     return name

@@ -19,6 +19,8 @@ from vesper.transport.parting import Parting, error_of
 
 CHUNK = 1 << 18
 LARGEST_FRAME = 1 << 30
+HELD = 64
+"""Bytes that holding a chunk costs beside its content."""
 LINGER = 5.0
 """Seconds that the last frames have to arrive before the stream is ended."""
 ALIVE, MORE, END, FAREWELL = b"\0", b"\1", b"\2", b"\3"
@@ -96,7 +98,7 @@ class StreamChannel:
                 if not isinstance(found, RemoteProtocolError):
                     self.abandon()
                 raise found
-            self._count(-len(found))
+            self._count(-len(found) - HELD)
             return found
 
     def close(self, why: Parting = Parting.DONE) -> None:
@@ -124,15 +126,23 @@ class StreamChannel:
         if kind == FAREWELL and chunk[1:] in _PARTINGS:
             self.ended(error_of(_PARTINGS[chunk[1:]], self._peer))
             return
-        if kind not in (MORE, END) or self._count(len(chunk) - 1) > LARGEST_FRAME:
+        if not self._is_part(chunk):
             self._refused = True  # and the stream stays, so that `close` can say why
             why = f"{self._peer} sent bytes that are no part of a frame"
             self._in.put(RemoteProtocolError(why))
             return
         self._parts.append(chunk[1:])
         if kind == END:
+            self._count(-HELD * (len(self._parts) - 1))  # they become one
             self._in.put(b"".join(self._parts) if len(self._parts) > 1 else self._parts[0])
             self._parts = []
+
+    def _is_part(self, chunk: bytes) -> bool:
+        """Whether it belongs to a frame; what it costs to hold counts, not only what is in it."""
+        kind = chunk[:1]
+        if kind not in (MORE, END) or (kind == MORE and len(chunk) == 1):
+            return False
+        return self._count(len(chunk) - 1 + HELD) <= LARGEST_FRAME
 
     def ended(self, why: Exception) -> None:
         """Take note that nothing more will come."""

@@ -3,7 +3,7 @@
 state/  contract.json   approved settings          frames/, session, receipts.tsv   what crossed
 checkpoint.npz  where to go on from        releases/   the data party's, drawn once
 result/         config, result, model      lock        held while the party runs
-progress.jsonl  for people who watch: no part of the run
+ledger, labels  which ones the run began with   progress.jsonl  for people who watch
 """
 
 import time
@@ -11,12 +11,13 @@ from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 
 from vesper.datasets.folders import new_folder
-from vesper.errors import PeerLostError, PeerStoppedError
+from vesper.errors import PeerError, PeerLostError
 from vesper.graph.holdings import open_data
-from vesper.graph.labels import open_labels
+from vesper.graph.labels import LabelHoldings, open_labels
 from vesper.mechanism.door import Door
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.vault import Vault
+from vesper.model.objectives import Responses
 from vesper.privacy.ledger import Ledger
 from vesper.progress import Progress, silent
 from vesper.protocol.messages import Farewell
@@ -26,10 +27,11 @@ from vesper.run.alignment.aligned_file import only_aligned, read_aligned, refuse
 from vesper.run.doors import open_door
 from vesper.run.ends.checkpoint import FileCheckpoints
 from vesper.run.ends.data_end import data_end
-from vesper.run.ends.label_end import label_end, objective_of
+from vesper.run.ends.label_end import LabelOutcome, label_end, objective_of
 from vesper.run.ends.link import Link
 from vesper.run.journal import Journal, journal_of
-from vesper.run.label_responses import charged_responses
+from vesper.run.label_responses import responses_of
+from vesper.run.network.begun_with import hold_to_labels, hold_to_ledger, refuse_lost_ledger
 from vesper.run.network.meet import meeting_place, waiting_shown
 from vesper.run.network.own_state import held, own_state, run_name
 from vesper.run.network.party_channel import Lost, party_channel
@@ -86,10 +88,12 @@ def run_data_party(
         aligned = read_aligned(own.state)
         if aligned is not None:
             refuse_unaligned(data.ids, aligned, own.folder)
+        refuse_lost_ledger(state, own.ledger, resume=resume)
         with (
             closing(Ledger(own.ledger, clock=time.time)) as ledger,
             closing_in_words(party_channel(config, connect, lost)) as channel,
         ):
+            hold_to_ledger(state, ledger, resume=resume)
 
             def prepare(agreement: Agreement) -> tuple[Door, Agreement]:
                 promise = agreement.method.promise(agreement.config, agreement.sizes)
@@ -120,7 +124,7 @@ def run_data_party(
             channel.finish(patience=own.patience)
             try:
                 link.expect(Farewell)
-            except (PeerLostError, PeerStoppedError) as error:
+            except PeerError as error:
                 lost(f"{error}; the run is complete on this side")
             session = channel.session
         agreed = outcome.agreement  # its noise is what was left of the budget
@@ -167,9 +171,7 @@ def run_label_party(
         aligned = read_aligned(own.state)
         if aligned is not None:
             labels = only_aligned(labels, aligned)
-        responses = charged_responses(
-            config.shared, labels, path=own.ledger, noise=noise or NoiseSource.from_os()
-        )
+        responses = _responses(config, labels, noise or NoiseSource.from_os(), resume=resume)
         with closing_in_words(party_channel(config, connect, lost)) as channel:
             outcome = label_end(
                 config.shared,
@@ -180,31 +182,56 @@ def run_label_party(
                 told=told,
                 responses=responses,
             )
+            result = _label_result(config, outcome, channel.session, time.perf_counter() - started)
+            with new_folder(state / "result") as out:  # whatever the peer does from here on
+                write_run(out, config.shared, result, label_party=outcome.label_side.module)
+                calibration = objective_of(config.shared, labels).calibration(labels.classes)
+                keep_for_questions(out, outcome.agreement.sizes, calibration)
             channel.finish(patience=own.patience)
             channel.linger()
-            session = channel.session
-        promise = outcome.agreement.method.promise(config.shared, outcome.agreement.sizes)
-        best = outcome.best_stage
-        result = LabelResult(
-            method=config.shared.run.method,
-            metric=outcome.metric,
-            validation=outcome.stages[best]["validation"],
-            test=outcome.stages[best].get("test"),
-            chosen_stage=best,
-            stages=outcome.stages,
-            seconds=time.perf_counter() - started,
-            peak_memory_bytes=peak_memory(),
-            bytes_sent=outcome.bytes_sent,
-            session=session,
-            privacy=facts_of(
-                promise, source=DRAWN_THERE, label_epsilon=config.shared.privacy.label_epsilon
-            ),
-        )
-        with new_folder(state / "result") as out:
-            write_run(out, config.shared, result, label_party=outcome.label_side.module)
-            calibration = objective_of(config.shared, labels).calibration(labels.classes)
-            keep_for_questions(out, outcome.agreement.sizes, calibration)
     return result
+
+
+def _responses(
+    config: PartyConfig, labels: LabelHoldings, noise: NoiseSource, *, resume: bool
+) -> Responses | None:
+    """Responses to labels where they are protected; those that the run began with."""
+    own = config.party
+    if config.shared.privacy.label_epsilon is None:
+        return None
+    assert own.ledger is not None, "the settings were checked for it"
+    refuse_lost_ledger(own.state, own.ledger, resume=resume)
+    with closing(Ledger(own.ledger, clock=time.time)) as ledger:
+        hold_to_ledger(own.state, ledger, resume=resume)
+        return responses_of(
+            config.shared,
+            labels,
+            ledger=ledger,
+            noise=noise,
+            named=lambda table: hold_to_labels(own.state, table, resume=resume),
+        )
+
+
+def _label_result(
+    config: PartyConfig, outcome: LabelOutcome, session: str, seconds: float
+) -> LabelResult:
+    promise = outcome.agreement.method.promise(config.shared, outcome.agreement.sizes)
+    best = outcome.best_stage
+    return LabelResult(
+        method=config.shared.run.method,
+        metric=outcome.metric,
+        validation=outcome.stages[best]["validation"],
+        test=outcome.stages[best].get("test"),
+        chosen_stage=best,
+        stages=outcome.stages,
+        seconds=seconds,
+        peak_memory_bytes=peak_memory(),
+        bytes_sent=outcome.bytes_sent,
+        session=session,
+        privacy=facts_of(
+            promise, source=DRAWN_THERE, label_epsilon=config.shared.privacy.label_epsilon
+        ),
+    )
 
 
 def is_finished(config: PartyConfig) -> bool:
@@ -214,20 +241,21 @@ def is_finished(config: PartyConfig) -> bool:
 
 def stay_for_peer(
     config: PartyConfig, *, progress: Progress = silent, lost: Lost = lambda why: None
-) -> None:
-    """Give a peer that was cut off at the very end what it has not got.
-
-    Raises:
-        PeerLostError: it has not come within the patience.
-    """
+) -> bool:
+    """Give a peer that was cut off at the very end what it has not got; False if none has come."""
     with (
         held(config.party.state),
         meeting_place(config, waiting=waiting_shown(config, progress)) as connect,
         closing_in_words(party_channel(config, connect, lost)) as channel,
     ):
         channel.finish(patience=config.party.patience)
-        channel.meet()
-        channel.linger()
+        try:
+            channel.meet()
+        except PeerLostError:
+            return False  # it is most likely finished, too
+        if not channel.is_level:
+            channel.linger()
+    return True
 
 
 def _journal(
