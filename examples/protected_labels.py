@@ -47,9 +47,7 @@ def main(folder: Path) -> dict[str, tuple[float, float]]:
         result = vesper.simulate(folder / "parties", config, folder / name)
         guessed = attack_labels(folder / name, folder / "parties").roc.auc
         found[name] = result.test, guessed
-        print(
-            f"labels {name:9s}  accuracy {result.test:.1f}  platform guesses {guessed:.2f}"
-        )
+        print(f"labels {name:9s}  accuracy {result.test:.1f}  platform guesses {guessed:.2f}")
     return found
 
 
