@@ -11,7 +11,7 @@ from vesper.privacy.gaussian import delta_of
 from vesper.report.charged import best_guess, counted_guess, gaussian_guess
 from vesper.report.contents import Contents
 from vesper.report.registry import Publisher, registry_record
-from vesper.report.words import meaning_of, not_covered
+from vesper.report.words import labels_of, meaning_of, not_covered
 from vesper.run.config import load_config
 
 Make = Callable[..., Contents]
@@ -67,7 +67,7 @@ def test_all_edges_of_a_node(contents: Make) -> None:
     whole = contents()
     privacy = replace(whole.privacy, unit="node")
     assert privacy.verdict.endswith("for all edges of any node at once.")
-    words = " ".join([*meaning_of(privacy), *not_covered(privacy, whole.config)])
+    words = " ".join([*meaning_of(privacy), *not_covered(privacy)])
     assert "Take all edges of any one node." in words
     assert "More than one node at a time." in words
     assert "More than one edge at a time." not in words
@@ -75,8 +75,12 @@ def test_all_edges_of_a_node(contents: Make) -> None:
     assert loss["privacy_unit"] == "Node, with all its edges"
 
 
-def test_labels_by_randomised_response(contents: Make) -> None:
-    config = load_config(None, {"label_epsilon": 2.0})
-    words = " ".join(not_covered(contents().privacy, config))
-    assert "one answer by randomised response, epsilon 2." in words
-    assert "is told the labels" not in words
+def test_labels_by_randomised_response() -> None:
+    words = labels_of(load_config(None, {"label_epsilon": 2.0}))
+    assert "one answer by randomised response: <b>epsilon 2</b>" in words
+    assert "Not protected" not in words
+
+
+def test_labels_that_are_not_protected() -> None:
+    assert "is told the labels of training nodes" in labels_of(load_config(None, {}))
+    assert "gradients tell" in labels_of(load_config(None, {"label_messages": False}))

@@ -10,22 +10,18 @@ directions, and fits them on a tenth of the nodes. Each pair of a node and a cla
 positives are those with the true class.
 """
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.attack.rerun import open_parties, read_config, refuse_other, simulated_door
+from vesper.attack.rerun import open_parties, read_config, refuse_other, train_again
 from vesper.attack.result import Attacked
 from vesper.attack.roc import roc_of
 from vesper.errors import InputError
 from vesper.graph.labelled import labelled_nodes
 from vesper.model.objectives import task_of
 from vesper.progress import Progress, silent
-from vesper.run.agreement import agree
-from vesper.run.label_responses import simulated_responses
-from vesper.run.pair import train
 from vesper.run.returned import ReturnedMethod, ReturnedRepresentation
 
 Scores = NDArray[np.float64]
@@ -55,17 +51,9 @@ def attack_labels(
     data, labels = open_parties(folder, config)
     if task_of(config.run.task, labels.classes) != "classification":
         raise InputError("label-inference: expected a run on classes, got one on numbers")
-    agreement = agree(config, data, labels)
-    method = ReturnedMethod(agreement.method)
-    with simulated_door(agreement, data) as (door, agreement):
-        trained = train(
-            replace(agreement, method=method),
-            data,
-            labels,
-            door,
-            progress=progress,
-            responses=simulated_responses(config, labels),
-        )
+    agreement, _, method, trained = train_again(
+        config, data, labels, watched=ReturnedMethod, progress=progress
+    )
     refuse_other(run, folder, trained)
     rows = labels.rows("train")
     nodes, truth = labelled_nodes(data, labels)[rows], labels.labels[rows]

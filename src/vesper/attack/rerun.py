@@ -7,10 +7,11 @@ checked against what the run folder says.
 import json
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import ValidationError
 
@@ -21,7 +22,7 @@ from vesper.graph.summary import refuse_unknown_labels
 from vesper.mechanism.door import Door
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.watched_door import WatchedDoor
-from vesper.method.method import Promise
+from vesper.method.method import Method, Promise
 from vesper.method.settings import Config
 from vesper.privacy.ledger import Ledger
 from vesper.progress import Progress, silent
@@ -30,6 +31,9 @@ from vesper.run.doors import open_door
 from vesper.run.label_responses import simulated_responses
 from vesper.run.pair import Trained, train
 from vesper.run.shown import ShownMethod, ShownRepresentation, Watch
+from vesper.run.watched_method import WatchedMethod
+
+M = TypeVar("M", bound=WatchedMethod)
 
 CLOSE = 1e-9
 
@@ -84,19 +88,37 @@ def repeat(
     progress: Progress = silent,
 ) -> Rerun:
     """Run the settings on what the parties hold; `watch` is told of perturbed rows."""
+    agreement, door, method, trained = train_again(
+        config,
+        data,
+        labels,
+        watched=lambda method: ShownMethod(method, watch=watch),
+        progress=progress,
+    )
+    return Rerun(agreement, data, labels, trained, door, method.shown)
+
+
+def train_again(
+    config: Config,
+    data: DataHoldings,
+    labels: LabelHoldings,
+    *,
+    watched: Callable[[Method], M],
+    progress: Progress = silent,
+) -> tuple[Agreement, WatchedDoor, M, Trained]:
+    """Train as the run did, with a method that is watched."""
     agreement = agree(config, data, labels)
-    with simulated_door(agreement, data) as (door, agreement):
-        watched = WatchedDoor(door)
-        method = ShownMethod(agreement.method, watch=watch)
+    with simulated_door(agreement, data) as (inner, agreement):
+        door, method = WatchedDoor(inner), watched(agreement.method)
         trained = train(
             replace(agreement, method=method),
             data,
             labels,
-            watched,
+            door,
             progress=progress,
             responses=simulated_responses(config, labels),
         )
-    return Rerun(agreement, data, labels, trained, watched, method.shown)
+    return agreement, door, method, trained
 
 
 @contextmanager

@@ -46,13 +46,11 @@ class ProgressiveRepresentation(Forgetful):
         degree_share: float,
         aggregator: str = "gin",
         poll_noise_std: float | None = None,
-        has_responses: bool = False,
     ) -> None:
         self._extractor, self._num_nodes = extractor, len(features)
         self._inputs = Inputs(features, scaling)
         self._door, self._noise_stds, self._degree_share = door, noise_stds, degree_share
         self._aggregator, self._poll_noise_std = aggregator, poll_noise_std
-        self._has_responses = has_responses
         self._speakers, self._asked = NOBODY, NOBODY
         self._voices = torch.zeros(0, extractor.num_classes)
         self._stage = 0
@@ -90,10 +88,7 @@ class ProgressiveRepresentation(Forgetful):
         """What all nodes say before a stage: (num_nodes, message_width)."""
         beliefs = self._logits[-1].softmax(dim=1)  # (num_nodes, num_classes)
         if self._fitted.get("speak", TRUE):
-            heard = self._voices
-            if self._has_responses:  # a voice is how likely each class makes the response
-                heard = combined(beliefs[self._speakers], heard)
-            beliefs[self._speakers] = heard
+            beliefs[self._speakers] = combined(beliefs[self._speakers], self._voices)
         centre = self._once(f"centre{stage}", lambda: beliefs.mean(dim=0))
         messages = torch.empty(self._num_nodes, self._extractor.message_width)
         for start in range(0, self._num_nodes, ROWS):
@@ -179,14 +174,19 @@ class ProgressiveRepresentation(Forgetful):
             yield np.arange(start, min(start + ROWS, self._num_nodes))
 
 
-def combined(posteriors: Tensor, likelihoods: Tensor) -> Tensor:
-    """Posterior of a class after a response, from the one before it: both (B, num_classes).
+def combined(posteriors: Tensor, voices: Tensor) -> Tensor:
+    """Posterior after a node has spoken, from the one before: all (B, num_classes).
 
-    >>> combined(torch.tensor([[0.5, 0.5]]), torch.tensor([[0.9, 0.1]]))
-    tensor([[0.9000, 0.1000]])
+    A voice says how likely each class makes what was said. That of an open label is one-hot, and
+    so is the posterior after it; that of a response leaves some doubt.
+
+    >>> combined(torch.tensor([[0.2, 0.8], [0.5, 0.5]]), torch.tensor([[1.0, 0.0], [0.9, 0.1]]))
+    tensor([[1.0000, 0.0000],
+            [0.9000, 0.1000]])
     """
-    joint = posteriors * likelihoods
-    return joint / joint.sum(dim=1, keepdim=True)
+    joint = posteriors * voices
+    total = joint.sum(dim=1, keepdim=True)
+    return torch.where(total > 0, joint / total, voices)  # of a class held impossible: believe it
 
 
 def size_of(released: Tensor) -> Tensor:

@@ -81,7 +81,6 @@ class VesperMethod:
             poll_noise_std=promise.poll_noise_std,
             degree_share=degree_share_for(run, sizes),
             aggregator=config.privacy.aggregator,
-            has_responses=config.privacy.label_epsilon is not None,
         )
 
     def label_side(self, config: Config, sizes: Sizes) -> CorrectingDecoder:

@@ -10,7 +10,7 @@ from vesper.method.settings import Config
 from vesper.report.charged import Charged
 from vesper.report.curves import loss_chart, validation_chart
 from vesper.report.privacy import Privacy
-from vesper.report.words import meaning_of, not_covered
+from vesper.report.words import labels_of, meaning_of, not_covered
 from vesper.run.ends.told import EpochFacts
 
 
@@ -39,12 +39,13 @@ def privacy_section(
 ) -> str:
     """What holds, what it means, what it does not cover, what was or will be released."""
     tone = "good" if privacy.is_private else "warn"
-    points = not_covered(privacy, config)
+    points = not_covered(privacy)
     uncovered = f"<h3>What is not covered</h3>{bullets(points)}" if points else ""
     return (
         f'<section><h2>Privacy</h2><p class="verdict {tone}">{escape(privacy.verdict)}</p>'
         f"{''.join(f'<p>{words}</p>' for words in meaning_of(privacy))}"
-        f"{uncovered}<h3>{escape(released)}</h3>{table(_released(privacy))}</section>"
+        f"{uncovered}<h3>Labels</h3><p>{labels_of(config)}</p>"
+        f"<h3>{escape(released)}</h3>{table(_released(privacy))}</section>"
     )
 
 

@@ -45,7 +45,7 @@ def meaning_of(privacy: Privacy) -> list[str]:
     ]
 
 
-def not_covered(privacy: Privacy, config: Config) -> list[str]:
+def not_covered(privacy: Privacy) -> list[str]:
     """Points, as HTML, that the guarantee does not cover."""
     if privacy.plan not in ("certified", "edge-free"):
         return []
@@ -65,16 +65,25 @@ def not_covered(privacy: Privacy, config: Config) -> list[str]:
             "weaker: epsilon is <i>k</i> times as large, and delta grows with it.",
         )
         points.append(f"<b>Other fits.</b> The budget counts {escape(privacy.covers)}.")
-    label_epsilon = config.privacy.label_epsilon
-    if label_epsilon is not None:
-        points.append(
-            "<b>Labels.</b> They have a guarantee of their own: of each label of a training or "
-            "validation node the data party gets one answer by randomised response, epsilon "
-            f"{label_epsilon:g}."
-        )
-    elif config.run.label_messages and privacy.plan == "certified":
-        points.append(
-            "<b>Labels.</b> The data party is told the labels of training nodes "
-            "(<code>label_messages</code>); the guarantee is about edges."
-        )
     return points
+
+
+def labels_of(config: Config) -> str:
+    """Say, as HTML, what the data party learns of labels: another promise, to the other party."""
+    epsilon = config.privacy.label_epsilon
+    if epsilon is not None:
+        return (
+            "Of each label of a training or validation node the data party gets one answer by "
+            f"randomised response: <b>epsilon {epsilon:g}</b> for every label, delta 0. Losses, "
+            "gradients and the choice of the model are made of these answers; labels of test "
+            "nodes never cross. In a simulation answers come from the seed and protect nothing."
+        )
+    if config.run.label_messages:
+        return (
+            "Not protected: the data party is told the labels of training nodes "
+            "(<code>label_messages</code>). <code>label_epsilon</code> would protect them."
+        )
+    return (
+        "Not protected: gradients tell the data party much about the labels of training nodes. "
+        "<code>label_epsilon</code> would protect them."
+    )

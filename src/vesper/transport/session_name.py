@@ -1,10 +1,10 @@
 """The name of a session in a file: sixteen random bytes, whole or not there."""
 
-import os
 from pathlib import Path
 
 from vesper.errors import VesperError
 from vesper.transport.greeting import NO_SESSION
+from vesper.whole_file import write_whole
 
 
 def read_name(path: Path) -> bytes:
@@ -28,12 +28,7 @@ def write_name(path: Path, name: bytes) -> None:
     Raises:
         VesperError: it cannot be written.
     """
-    partial = path.with_suffix(".partial")
     try:
-        with partial.open("wb") as file:
-            file.write(name)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
+        write_whole(path, name)
     except OSError as error:
         raise VesperError(f"{path}: cannot be written ({error.strerror})") from None

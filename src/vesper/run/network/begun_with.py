@@ -7,12 +7,12 @@ would be charged here and there, and shown twice.
 """
 
 import hashlib
-import os
 from pathlib import Path
 
 from vesper.errors import InputError, VesperError
 from vesper.privacy.key import key_of
 from vesper.privacy.ledger import Ledger
+from vesper.whole_file import write_whole
 
 
 def refuse_lost_ledger(state: Path, ledger: Path, *, resume: bool) -> None:
@@ -67,11 +67,6 @@ def hold_to(path: Path, value: str, *, resume: bool, refusal: str) -> None:
             if path.read_text() != value:
                 raise InputError(refusal)
             return
-        partial = path.with_suffix(".partial")
-        with partial.open("w") as file:
-            file.write(value)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
+        write_whole(path, value.encode())
     except (OSError, UnicodeDecodeError) as error:
         raise VesperError(f"{path}: cannot be used ({error}); mend or restore it") from None

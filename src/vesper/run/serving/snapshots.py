@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from vesper.errors import InputError, VesperError
+from vesper.whole_file import write_whole
 
 
 @dataclass(frozen=True)
@@ -81,14 +82,9 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _write(path: Path, facts: dict[str, str]) -> None:
     """Whole and on disk before anything is charged under the name."""
-    partial = path.with_suffix(".partial")
     try:
         path.parent.mkdir(parents=True, mode=0o700)
-        with partial.open("w", encoding="utf-8") as file:
-            json.dump(facts, file, indent=2)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
+        write_whole(path, json.dumps(facts, indent=2).encode())
         for folder in (path.parent, path.parent.parent):
             handle = os.open(folder, os.O_RDONLY)
             os.fsync(handle)

@@ -8,13 +8,13 @@ two levels, known kinds of values, and one way of being written.
 """
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
 
 from vesper.errors import InputError, RemoteProtocolError, VesperError, first_three
 from vesper.method.settings import Config
+from vesper.whole_file import write_whole
 
 LARGEST_TEXT = 1 << 16
 LONGEST_SHOWN = 60
@@ -54,14 +54,10 @@ def approve(state: Path, config: Config) -> None:
         InputError: the folder cannot be written.
     """
     content = {"contract": config.contract, "settings": json.loads(canonical(config))}
-    path, partial = approval_path(state), approval_path(state).with_suffix(".partial")
+    path = approval_path(state)
     try:
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(json.dumps(content, indent=2, sort_keys=True) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
+        write_whole(path, f"{json.dumps(content, indent=2, sort_keys=True)}\n".encode())
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
 
