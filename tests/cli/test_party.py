@@ -25,8 +25,8 @@ def open_umask() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("verb", "function"),
     [
-        (["data"], "vesper.run.network.party_run.run_data_party"),
-        (["label"], "vesper.run.network.party_run.run_label_party"),
+        (["data"], "vesper.run.network.data_run.run_data_party"),
+        (["label"], "vesper.run.network.label_run.run_label_party"),
         (["data", "--answer"], "vesper.run.serving.conversation.answer_queries"),
     ],
     ids=str,

@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from vesper.privacy.ledger_file import open_to_read
-from vesper.run.network.party_run import run_data_party, run_label_party
+from vesper.run.network.data_run import run_data_party
+from vesper.run.network.label_run import run_label_party
 from vesper.run.setup.contract import approve
 from vesper.run.setup.party_config import load_party_config
 

@@ -17,7 +17,8 @@ from vesper.report.watched import watch
 from vesper.run.config import load_config
 from vesper.run.ends.told import EpochFacts
 from vesper.run.journal import journal_of
-from vesper.run.network.party_run import run_data_party, run_label_party
+from vesper.run.network.data_run import run_data_party
+from vesper.run.network.label_run import run_label_party
 from vesper.run.setup.contract import approve
 from vesper.run.setup.party_config import load_party_config
 from vesper.run.simulate import simulate

@@ -22,12 +22,9 @@ import numba
 import torch
 
 from vesper.errors import PeerLostError, VesperError
-from vesper.run.network.party_run import (
-    is_finished,
-    run_data_party,
-    run_label_party,
-    stay_for_peer,
-)
+from vesper.run.network.data_run import run_data_party
+from vesper.run.network.finished import is_finished, stay_for_peer
+from vesper.run.network.label_run import run_label_party
 from vesper.run.serving.conversation import answer_queries
 from vesper.run.serving.http_server import ServingServer
 from vesper.run.serving.predictor import open_predictor

@@ -1,12 +1,11 @@
 """Protected labels, end to end: what crosses is a function of the responses alone."""
 
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from vesper.errors import InputError
@@ -30,20 +29,18 @@ NODES, CLASSES = 240, 3
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, write_folders: Callable[..., Path]) -> Path:
     random = np.random.default_rng(1)
     labels = random.integers(0, CLASSES, NODES)
-    for side in ("data", "label"):
-        (tmp_path / side).mkdir()
     columns = {f"x{k}": random.normal(size=NODES) + (labels == k) for k in range(CLASSES)}
-    pq.write_table(pa.table({"id": range(NODES), **columns}), tmp_path / "data" / "nodes.parquet")
     pairs = random.integers(0, NODES, (900, 2))
-    edges = {"src": pairs[:, 0], "dst": pairs[:, 1]}
-    pq.write_table(pa.table(edges), tmp_path / "data" / "edges.parquet")
     split = [("train", "train", "val", "test")[k % 4] for k in range(NODES)]
-    table = {"id": range(NODES), "label": labels, "split": split}
-    pq.write_table(pa.table(table), tmp_path / "label" / "labels.parquet")
-    return tmp_path
+    return write_folders(
+        tmp_path,
+        nodes={"id": range(NODES), **columns},
+        edges={"src": pairs[:, 0], "dst": pairs[:, 1]},
+        labels={"id": range(NODES), "label": labels, "split": split},
+    )
 
 
 def settings(**changes: object) -> Config:

@@ -1,12 +1,11 @@
 """`privacy_unit = "node"`: another account, more noise, clipped sums; refused where not proved."""
 
 import math
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from vesper.errors import InputError
@@ -21,21 +20,19 @@ NODES, CLASSES = 200, 3
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, write_folders: Callable[..., Path]) -> Path:
     """A ring of chords: everybody has eight neighbours."""
     labels = np.arange(NODES) * CLASSES // NODES
     random = np.random.default_rng(0)
-    for side in ("data", "label"):
-        (tmp_path / side).mkdir()
     columns = {f"x{k}": random.normal(size=NODES) + 0.3 * (labels == k) for k in range(CLASSES)}
-    pq.write_table(pa.table({"id": range(NODES), **columns}), tmp_path / "data" / "nodes.parquet")
     src = np.repeat(np.arange(NODES), 4)
-    dst = (src + np.tile(np.arange(1, 5), NODES)) % NODES
-    pq.write_table(pa.table({"src": src, "dst": dst}), tmp_path / "data" / "edges.parquet")
     split = [("train", "train", "val", "test")[k % 4] for k in range(NODES)]
-    table = {"id": range(NODES), "label": labels, "split": split}
-    pq.write_table(pa.table(table), tmp_path / "label" / "labels.parquet")
-    return tmp_path
+    return write_folders(
+        tmp_path,
+        nodes={"id": range(NODES), **columns},
+        edges={"src": src, "dst": (src + np.tile(np.arange(1, 5), NODES)) % NODES},
+        labels={"id": range(NODES), "label": labels, "split": split},
+    )
 
 
 def settings(**changes: object) -> Config:

@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from torch import nn
 
@@ -63,20 +61,18 @@ class Stopping:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, write_folders: Callable[..., Path]) -> Path:
     random_ = np.random.default_rng(0)
     labels = random_.integers(0, CLASSES, NODES)
-    (tmp_path / "data").mkdir()
-    (tmp_path / "label").mkdir()
     columns = {f"x{k}": random_.normal(size=NODES) + (labels == k) for k in range(CLASSES)}
-    pq.write_table(pa.table({"id": range(NODES), **columns}), tmp_path / "data" / "nodes.parquet")
     pairs = random_.integers(0, NODES, (300, 2))
-    edges = {"src": pairs[:, 0], "dst": pairs[:, 1]}
-    pq.write_table(pa.table(edges), tmp_path / "data" / "edges.parquet")
     split = [("train", "train", "val", "test")[k % 4] for k in range(NODES)]
-    table = {"id": range(NODES), "label": labels, "split": split}
-    pq.write_table(pa.table(table), tmp_path / "label" / "labels.parquet")
-    return tmp_path
+    return write_folders(
+        tmp_path,
+        nodes={"id": range(NODES), **columns},
+        edges={"src": pairs[:, 0], "dst": pairs[:, 1]},
+        labels={"id": range(NODES), "label": labels, "split": split},
+    )
 
 
 def both_ends(

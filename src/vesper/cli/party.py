@@ -47,7 +47,7 @@ def data(
 ) -> None:
     """Run the data party until the contract is fulfilled; with --answer, until it is stopped."""
     from vesper.errors import InputError
-    from vesper.run.network.party_run import run_data_party
+    from vesper.run.network.data_run import run_data_party
 
     settings = settings_of(config, "data")
     if answer:
@@ -83,7 +83,7 @@ def data(
 @app.command("label")
 def label(config: ConfigOption, resume: ResumeOption = False, as_json: JsonOption = False) -> None:
     """Run the label party until the contract is fulfilled."""
-    from vesper.run.network.party_run import run_label_party
+    from vesper.run.network.label_run import run_label_party
 
     settings = settings_of(config, "label")
     result = _ran(run_label_party, settings, resume=resume, as_json=as_json)
@@ -172,7 +172,7 @@ def settings_of(path: Path, role: str) -> "PartyConfig":
 
 def _stayed(settings: "PartyConfig") -> bool:
     """A run that is finished here may not be at the peer's: stay until it is, or has not come."""
-    from vesper.run.network.party_run import is_finished, stay_for_peer
+    from vesper.run.network.finished import is_finished, stay_for_peer
 
     if not is_finished(settings):
         return False

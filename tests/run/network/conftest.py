@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from vesper.privacy.ledger import Ledger
-from vesper.run.network.party_run import run_data_party, run_label_party
+from vesper.run.network.data_run import run_data_party
+from vesper.run.network.label_run import run_label_party
 from vesper.run.result import DataResult, LabelResult
 from vesper.run.setup.contract import approve
 from vesper.run.setup.party_config import PartyConfig, load_party_config

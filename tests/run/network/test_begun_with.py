@@ -12,7 +12,9 @@ import pytest
 from vesper.errors import InputError, VesperError
 from vesper.privacy.ledger import Ledger
 from vesper.run.network.begun_with import hold_to, hold_to_ledger, refuse_lost_ledger
-from vesper.run.network.party_run import run_data_party, run_label_party, stay_for_peer
+from vesper.run.network.data_run import run_data_party
+from vesper.run.network.finished import stay_for_peer
+from vesper.run.network.label_run import run_label_party
 from vesper.run.setup.party_config import PartyConfig
 
 if TYPE_CHECKING:

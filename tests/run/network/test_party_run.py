@@ -13,7 +13,8 @@ from vesper.errors import BudgetError, InputError, PeerError, VesperError
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.vault import Vault
 from vesper.run.label_responses import STREAM
-from vesper.run.network.party_run import run_data_party, run_label_party
+from vesper.run.network.data_run import run_data_party
+from vesper.run.network.label_run import run_label_party
 from vesper.run.setup.contract import approve
 from vesper.run.setup.party_config import load_party_config
 from vesper.run.simulate import simulate

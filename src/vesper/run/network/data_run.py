@@ -1,0 +1,141 @@
+"""The data party of a run over the network, from its file to its result; goes on after a crash.
+
+state/  contract.json   approved settings          frames/, session, receipts.tsv   what crossed
+checkpoint.npz  where to go on from        releases/   the data party's, drawn once
+result/         config, result, model      lock        held while the party runs
+ledger, labels  which ones the run began with   progress.jsonl  for people who watch
+"""
+
+import time
+from contextlib import closing
+from dataclasses import replace
+
+from vesper.datasets.folders import new_folder
+from vesper.errors import PeerError
+from vesper.graph.holdings import open_data
+from vesper.mechanism.door import Door
+from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.vault import Vault
+from vesper.privacy.ledger import Ledger
+from vesper.progress import Progress, silent
+from vesper.protocol.messages import Farewell
+from vesper.protocol.turns import Role
+from vesper.run.agreement import Agreement, refuse_no_features
+from vesper.run.alignment.aligned_file import read_aligned, refuse_unaligned
+from vesper.run.doors import open_door
+from vesper.run.ends.checkpoint import FileCheckpoints
+from vesper.run.ends.data_end import data_end
+from vesper.run.ends.link import Link
+from vesper.run.network.begun_with import hold_to_ledger, refuse_lost_ledger
+from vesper.run.network.meet import meeting_place, waiting_shown
+from vesper.run.network.own_state import own_state, run_name
+from vesper.run.network.party_channel import Lost, party_channel
+from vesper.run.network.party_journal import party_journal
+from vesper.run.network.secret_seed import with_secret_seed
+from vesper.run.result import (
+    SECURE,
+    SIMULATED,
+    DataResult,
+    facts_of,
+    peak_memory,
+    write_run,
+)
+from vesper.run.serving.kept_run import feature_columns, keep_for_answers
+from vesper.run.setup.party_config import PartyConfig
+from vesper.transport.channel import closing_in_words
+
+
+def run_data_party(
+    config: PartyConfig,
+    *,
+    resume: bool = False,
+    noise: NoiseSource | None = None,
+    progress: Progress = silent,
+    lost: Lost = lambda why: None,
+) -> DataResult:
+    """Fulfil the contract as the data party.
+
+    Args:
+        config: this party's file; its contract must be approved.
+        resume: go on with the run in the state folder.
+        noise: where noise comes from; by default the operating system.
+        progress: is told how far it is, and for whom it waits.
+        lost: is told each time the connection is lost.
+
+    Raises:
+        InputError: something must be set right first; nothing was charged or sent.
+        BudgetError: the budget of the graph does not allow the run.
+        PeerError: the peer failed; `resume` goes on.
+    """
+    started, own = time.perf_counter(), config.party
+    noise = noise or NoiseSource.from_os()
+    source = SECURE if noise.is_private else SIMULATED
+    assert own.ledger is not None
+    with (
+        own_state(config, resume=resume) as state,
+        party_journal(config, resume=resume, source=source, progress=progress) as told,
+        meeting_place(config, waiting=waiting_shown(config, told.progress)) as connect,
+    ):
+        data, columns = open_data(own.folder, progress=told.progress), feature_columns(own.folder)
+        refuse_no_features(data)
+        aligned = read_aligned(own.state)
+        if aligned is not None:
+            refuse_unaligned(data.ids, aligned, own.folder)
+        refuse_lost_ledger(state, own.ledger, resume=resume)
+        with (
+            closing(Ledger(own.ledger, clock=time.time)) as ledger,
+            closing_in_words(party_channel(config, connect, lost)) as channel,
+        ):
+            hold_to_ledger(state, ledger, resume=resume)
+
+            def prepare(agreement: Agreement) -> tuple[Door, Agreement]:
+                promise = agreement.method.promise(agreement.config, agreement.sizes)
+                if promise.plan == "paper" and noise.is_private:
+                    agreement = with_secret_seed(agreement, state / "seed")
+                return open_door(
+                    agreement,
+                    data.graph,
+                    ledger,
+                    noise,
+                    run=run_name(channel.session),
+                    vault=Vault(state / "releases"),
+                    before_drawing=channel.refuse_if_behind,
+                )
+
+            if resume:
+                channel.meet()  # what the peer has decides what may still be drawn
+            link = Link(Role.DATA, channel)
+            outcome = data_end(
+                config.shared,
+                data,
+                link,
+                prepare=prepare,
+                checkpoints=FileCheckpoints(state / "checkpoint.npz", channel),
+                progress=told.progress,
+                told=told,
+            )
+            channel.finish(patience=own.patience)
+            try:
+                link.expect(Farewell)
+            except PeerError as error:
+                lost(f"{error}; the run is complete on this side")
+            session = channel.session
+        agreed = outcome.agreement  # its noise is what was left of the budget
+        promise = agreed.method.promise(config.shared, agreed.sizes)
+        drawn = agreed.method.promise(agreed.config, agreed.sizes)
+        result = DataResult(
+            method=config.shared.run.method,
+            seconds=time.perf_counter() - started,
+            peak_memory_bytes=peak_memory(),
+            bytes_sent=outcome.bytes_sent,
+            session=session,
+            privacy=facts_of(
+                replace(drawn, certified_epsilon=promise.certified_epsilon),
+                source=source,
+                label_epsilon=config.shared.privacy.label_epsilon,
+            ),
+        )
+        with new_folder(state / "result") as out:
+            write_run(out, config.shared, result, data_party=outcome.data_side.module)
+            keep_for_answers(out, outcome, data, columns)
+    return result
