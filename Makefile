@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile
 
-.PHONY: demo test check lint types nightly bench-exchange bench-graph bench-graph-peers bench-noise bench-release bench-train bench-utility bench-wire api-page audit-page proof-read clean help
+.PHONY: demo test check lint types nightly bench-exchange bench-graph bench-graph-peers bench-noise bench-ray bench-release bench-train bench-utility bench-wire api-page audit-page proof-read clean help
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -20,7 +20,7 @@ $(READY): pyproject.toml constraints.txt
 	@echo "vesper: installing torch, the largest part"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
 	@echo "vesper: installing everything else, at the versions of constraints.txt"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,ray]'
 	@touch $@
 	@echo "vesper: ready"
 
@@ -53,6 +53,9 @@ bench-graph-peers: .venv-peers/.ready  ## the same in an environment with DGL an
 
 bench-noise: $(READY)  ## draws of noise a CPU second, against generators that are not secure
 	@$(BIN)/python -m benchmarks.noise $(ARGS)
+
+bench-ray: $(READY)  ## releases on workers of Ray against this process, on 1, 2 and 4 workers
+	@$(BIN)/python -m benchmarks.ray $(ARGS)
 
 bench-release: $(READY)  ## noisy neighbour sums of a whole graph, against sums without noise
 	@$(BIN)/python -m benchmarks.release $(ARGS)

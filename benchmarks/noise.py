@@ -23,7 +23,8 @@ from cryptography.hazmat.primitives.ciphers.modes import CTR
 
 from vesper.mechanism.grid import STEPS
 from vesper.mechanism.law import table_of
-from vesper.mechanism.noise import BLOCK, NoiseSource
+from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.noise_span import BLOCK
 from vesper.mechanism.rounded_gaussian import RoundedGaussian
 
 SCALES = (16.0, 64.0, 160.0, 640.0)

@@ -93,6 +93,7 @@ READS_THE_GRAPH_FOR_ITS_OWNER = {
 }
 
 PUBLIC_MECHANISM = {  # what layers above may import, and why it is safe to hand out
+    "aggregation": "what a door can make of messages, to hand to one: no graph in it",
     "certify": "sensitivities found by brute force, for documents: reads no data",
     "clipped_grid": "how far rounding moves clipped rows: the rest of it is for `release`",
     "degree_histogram": "needs a receipt",
@@ -100,6 +101,9 @@ PUBLIC_MECHANISM = {  # what layers above may import, and why it is safe to hand
     "drawn_once": "charges before anything is drawn: no graph in it",
     "fingerprint": "the keyed name of a graph, for the ledger",
     "grid": "messages on the grid: no graph in it",
+    "grid_attention": "an aggregation, to hand to a door: no graph in it",
+    "grid_gcn": "an aggregation, to hand to a door: no graph in it",
+    "grid_max": "an aggregation, to hand to a door: no graph in it",
     "kept_door": "what was released before: charges nothing, draws nothing",
     "label_door": "labels behind their door: no graph in it",
     "label_response": "labels by randomised response: no graph in it",

@@ -1,3 +1,4 @@
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -5,11 +6,18 @@ import pytest
 
 from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
+from vesper.mechanism.aggregation import Aggregation
 from vesper.mechanism.door import ChargedDoor, ClaimedDoor, ClosedDoor, OpenDoor
+from vesper.mechanism.grid import to_grid
+from vesper.mechanism.grid_attention import GridAttention
+from vesper.mechanism.grid_gcn import GridGcn
+from vesper.mechanism.grid_max import GridMax
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.perturbed_graph import EdgeRand
 from vesper.privacy.budget import Budget
 from vesper.privacy.ledger import Ledger
+from vesper.privacy.ledger_file import open_to_read
+from vesper.privacy.relation import NodeRelation
 
 PATH = Graph.from_edges(3, [(0, 1), (1, 2)])
 MESSAGES = np.array([[1.0, 0.0], [0.0, 0.5], [0.0, -1.0]], dtype=np.float32)
@@ -17,6 +25,7 @@ SUMS = np.array([[0.0, 0.5], [1.0, -1.0], [0.0, 0.5]], dtype=np.float32)
 
 
 def charged(path: Path, graph: Graph = PATH) -> ChargedDoor:
+    path.mkdir(exist_ok=True)
     return ChargedDoor(
         graph,
         ledger=Ledger(path / "ledger.sqlite", clock=lambda: 0.0),
@@ -125,3 +134,46 @@ def test_a_door_is_not_made_for_one_way_edges(tmp_path: Path) -> None:
     arrays = {"indptr": np.array([0, 1, 1, 1]), "neighbors": np.array([1], dtype=np.int32)}
     with pytest.raises(InputError, match="one-way edges"):
         charged(tmp_path, Graph(**arrays))
+
+
+@pytest.mark.parametrize("aggregation", [GridAttention(MESSAGES), GridMax(), GridGcn(min_degree=1)])
+def test_every_aggregation_is_charged_as_a_sum_and_named_in_the_ledger(
+    tmp_path: Path, aggregation: Aggregation
+) -> None:
+    door, usual = charged(tmp_path / "a"), charged(tmp_path / "b")
+    released = door.release(MESSAGES, noise_std=8.0, aggregation=aggregation)
+    usual.release(MESSAGES, noise_std=8.0)
+    assert released.shape == MESSAGES.shape
+    assert door.account.spent.tolist() == usual.account.spent.tolist()
+    with closing(open_to_read(tmp_path / "a" / "ledger.sqlite")) as ledger:
+        assert list(ledger.entries())[-1].facts["aggregation"] == aggregation.name
+    with closing(open_to_read(tmp_path / "b" / "ledger.sqlite")) as ledger:
+        assert "aggregation" not in list(ledger.entries())[-1].facts
+
+
+@pytest.mark.parametrize("aggregation", [GridAttention(MESSAGES), GridMax(), GridGcn(min_degree=1)])
+def test_without_noise_a_door_gives_what_the_aggregation_says(aggregation: Aggregation) -> None:
+    given = OpenDoor(PATH).release(MESSAGES, noise_std=0.0, aggregation=aggregation)
+    made = aggregation.aggregate(PATH, to_grid(MESSAGES), None) / aggregation.steps
+    assert np.array_equal(given, made)
+
+
+def test_what_cannot_be_aggregated_costs_nothing(tmp_path: Path) -> None:
+    door = charged(tmp_path)
+    with pytest.raises(InputError, match="Expected 3 keys"):
+        door.release(MESSAGES, noise_std=8.0, aggregation=GridAttention(MESSAGES[:2]))
+    assert door.account.spent.max() == 0
+
+
+def test_nodes_are_protected_by_sums_alone(tmp_path: Path) -> None:
+    door = ChargedDoor(
+        PATH,
+        ledger=Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0),
+        budget=Budget(epsilon=1.0, delta=1e-6),
+        noise=NoiseSource.for_simulation(0),
+        run="test",
+        relation=NodeRelation(max_degree=4, row_norm=2.0),
+    )
+    with pytest.raises(InputError, match="all edges of a node at once"):
+        door.release(MESSAGES, noise_std=60.0, aggregation=GridMax())
+    assert door.account.spent.max() == 0

@@ -6,7 +6,8 @@ from scipy import stats
 from vesper.errors import InputError
 from vesper.mechanism import label_response
 from vesper.mechanism.label_response import respond
-from vesper.mechanism.noise import BLOCK, NoiseSource
+from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.noise_span import BLOCK
 from vesper.privacy.randomized_response import transition
 
 DRAWS = 200_000

@@ -7,11 +7,14 @@ from scipy import stats
 
 from vesper.graph.graph import Graph
 from vesper.graph.relation import toggle_edge
+from vesper.mechanism.aggregation import Aggregation
 from vesper.mechanism.door import ClaimedDoor, OpenDoor
-from vesper.mechanism.grid import STEPS
+from vesper.mechanism.grid_attention import GridAttention
+from vesper.mechanism.grid_gcn import GridGcn
+from vesper.mechanism.grid_max import GridMax
 from vesper.mechanism.likelihood import distances, log_ratios
-from vesper.mechanism.neighbor_sum import NeighborSum
 from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.release import NEIGHBOR_SUM
 from vesper.mechanism.watched_door import Release, WatchedDoor
 
 GRAPH = Graph.from_edges(6, [(0, 1), (1, 2), (2, 3), (0, 4)])
@@ -24,19 +27,30 @@ def messages() -> NDArray[np.float32]:
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
 
-def seen(graph: Graph, seed: int = 0) -> Release:
+def seen(graph: Graph, seed: int = 0, aggregation: Aggregation = NEIGHBOR_SUM) -> Release:
     door = WatchedDoor(ClaimedDoor(graph, noise=NoiseSource.for_simulation(seed)))
-    door.release(messages(), noise_std=NOISE)
+    door.release(messages(), noise_std=NOISE, aggregation=aggregation)
     return door.releases[0]
 
 
+AGGREGATIONS: list[Aggregation] = [
+    NEIGHBOR_SUM,
+    GridAttention(messages()),
+    GridMax(),
+    GridGcn(min_degree=1),
+]
+every = pytest.mark.parametrize("aggregation", AGGREGATIONS, ids=lambda each: str(each.name))
+
+
 def log_density(release: Release, graph: Graph) -> float:
-    means = NeighborSum().aggregate(graph, release.messages, None) / STEPS
+    aggregation = release.aggregation
+    means = aggregation.aggregate(graph, release.messages, None) / aggregation.steps
     return float(stats.norm(means, release.noise_std).logpdf(release.released).sum())
 
 
-def test_it_is_the_ratio_of_the_two_densities() -> None:
-    release = seen(GRAPH)
+@every
+def test_it_is_the_ratio_of_the_two_densities(aggregation: Aggregation) -> None:
+    release = seen(GRAPH, aggregation=aggregation)
     for pair, ratio in zip(PAIRS, log_ratios(release, GRAPH, PAIRS), strict=True):
         edge = (int(pair[0]), int(pair[1]))
         present = edge in [(0, 1), (2, 3)]
@@ -46,16 +60,25 @@ def test_it_is_the_ratio_of_the_two_densities() -> None:
         assert ratio == pytest.approx(expected, abs=1e-5)
 
 
-def test_whether_the_edge_itself_is_given_makes_no_difference() -> None:
-    release = seen(GRAPH)
+@every
+def test_whether_the_edge_itself_is_given_makes_no_difference(aggregation: Aggregation) -> None:
+    release = seen(GRAPH, aggregation=aggregation)
     pair = PAIRS[:1]
     other = toggle_edge(GRAPH, (0, 1))
     assert log_ratios(release, GRAPH, pair) == pytest.approx(log_ratios(release, other, pair))
+    assert distances(release, GRAPH, pair) == pytest.approx(distances(release, other, pair))
+
+
+@every
+def test_the_distance_is_never_more_than_was_charged_for(aggregation: Aggregation) -> None:
+    apart = distances(seen(GRAPH, aggregation=aggregation), GRAPH, PAIRS)
+    assert (apart <= 2 / NOISE**2).all()
+    assert apart.max() > 0.2 / NOISE**2
 
 
 def test_its_mean_is_half_of_the_squared_distance_in_either_direction() -> None:
     other = toggle_edge(GRAPH, (0, 1))
-    apart = float(distances(seen(GRAPH), PAIRS)[0])
+    apart = float(distances(seen(GRAPH), GRAPH, PAIRS)[0])
     for graph, sign in ((GRAPH, 1), (other, -1)):
         ratios = [float(log_ratios(seen(graph, seed), graph, PAIRS[:1])[0]) for seed in range(400)]
         error = 5 * np.sqrt(apart / 400)
@@ -67,11 +90,11 @@ def test_without_noise_the_sign_tells_all() -> None:
     door = WatchedDoor(OpenDoor(GRAPH))
     door.release(messages(), noise_std=0.0)
     assert (log_ratios(door.releases[0], GRAPH, PAIRS) > 0).tolist() == [True, True, False, False]
-    assert np.isinf(distances(door.releases[0], PAIRS)).all()
+    assert np.isinf(distances(door.releases[0], GRAPH, PAIRS)).all()
 
 
 def test_a_node_that_says_nothing_cannot_be_told() -> None:
     door = WatchedDoor(OpenDoor(GRAPH))
     door.release(np.zeros((6, 3), dtype=np.float32), noise_std=0.0)
-    assert distances(door.releases[0], PAIRS).tolist() == [0.0] * 4
+    assert distances(door.releases[0], GRAPH, PAIRS).tolist() == [0.0] * 4
     assert log_ratios(door.releases[0], GRAPH, PAIRS).tolist() == [0.0] * 4

@@ -9,8 +9,9 @@ from scipy import stats
 
 from vesper.errors import InputError
 from vesper.mechanism.law import table_of
-from vesper.mechanism.noise import BLOCK, NoiseSource
+from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.noise_kernels import PIECE, add_draws
+from vesper.mechanism.noise_span import BLOCK, NoiseSpan
 from vesper.mechanism.rounded_gaussian import RoundedGaussian
 
 
@@ -60,32 +61,41 @@ def test_the_kernel_equals_a_count_of_thresholds_and_reports_ties(scale: float) 
         assert value == (0 if k in tied else expected)
 
 
-def test_a_tie_in_the_stream_is_decided_by_more_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+def with_words(
+    monkeypatch: pytest.MonkeyPatch, words: NDArray[np.uint64], further: dict[int, list[int]]
+) -> NoiseSpan:
+    """A span with these words, and these for ties, by entry."""
+    asked = iter(words.reshape(1, -1))
+    monkeypatch.setattr(NoiseSpan, "_words", lambda span, first, count: lambda count: next(asked))
+    monkeypatch.setattr(
+        NoiseSpan, "_further_words", lambda span, entry: lambda: further[entry].pop(0)
+    )
+    return NoiseSpan(bytes(32), start=0, count=1 << 20)
+
+
+def test_a_tie_is_decided_by_more_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     table = table_of(RoundedGaussian(5.0))
     at = table.offset + 3
     for second, passed in ((int(table.low[at]) - 2, at), (int(table.low[at]) + 2, at + 1)):
-        words = [[int(table.high[at]), 2**63], [second]]
-        source = NoiseSource.for_simulation(0)
-        monkeypatch.setattr(source, "_bits", lambda count, w=words: np.array(w.pop(0), dtype="u8"))
+        further = {40: [second]}
+        words = np.array([int(table.high[at]), 2**63], dtype=np.uint64)
         values = np.zeros(2, dtype=np.int32)
-        source.add_gaussian_to(values, scale=5.0)
+        with_words(monkeypatch, words, further).add_gaussian_to(values, scale=5.0, first=40)
         assert values[0] == passed - table.offset
-        assert words == []
+        assert further == {40: []}
 
 
 def test_ties_of_later_pieces_are_decided_too(monkeypatch: pytest.MonkeyPatch) -> None:
     table = table_of(RoundedGaussian(5.0))
     at = table.offset + 3
-    bits = np.full(PIECE + 3, 2**63 + 2**50, dtype=np.uint64)
-    bits[[1, PIECE + 2]] = table.high[at]
-    words = [bits, [int(table.low[at]) - 2], [int(table.low[at]) + 2]]
-    source = NoiseSource.for_simulation(0)
-    monkeypatch.setattr(source, "_bits", lambda count: np.array(words.pop(0), dtype="u8"))
-    values = np.zeros(len(bits), dtype=np.int32)
-    source.add_gaussian_to(values, scale=5.0)
+    words = np.full(PIECE + 3, 2**63 + 2**50, dtype=np.uint64)
+    words[[1, PIECE + 2]] = table.high[at]
+    further = {1: [int(table.low[at]) - 2], PIECE + 2: [int(table.low[at]) + 2]}
+    values = np.zeros(len(words), dtype=np.int32)
+    with_words(monkeypatch, words, further).add_gaussian_to(values, scale=5.0)
     assert [values[1], values[-1]] == [3, 4]
     assert not np.delete(values, [1, PIECE + 2]).any()
-    assert words == []
+    assert further == {1: [], PIECE + 2: []}
 
 
 def test_the_number_of_threads_makes_no_difference() -> None:

@@ -6,14 +6,19 @@ import pytest
 from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
 from vesper.graph.relation import toggle_edge
+from vesper.mechanism.aggregation import Aggregation
 from vesper.mechanism.fingerprint import fingerprint
 from vesper.mechanism.grid import STEPS
+from vesper.mechanism.grid_gcn import GridGcn
+from vesper.mechanism.grid_max import GridMax
+from vesper.mechanism.neighbor_sum import NeighborSum
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.release import release
 from vesper.privacy.account import Account, open_account
 from vesper.privacy.budget import Budget
-from vesper.privacy.events import GaussianRelease
+from vesper.privacy.events import ClippedRelease, GaussianRelease
 from vesper.privacy.ledger import Ledger
+from vesper.privacy.receivers import Receivers
 
 STAR = Graph.from_edges(4, [(0, 1), (0, 2), (0, 3)])
 MESSAGES = np.full((4, 1), STEPS, dtype=np.int8)
@@ -106,4 +111,54 @@ def test_there_is_one_message_a_node(account: Account) -> None:
             receipt=receipt,
             fingerprint="star",
             noise=NoiseSource.for_simulation(0),
+        )
+
+
+class Unproved(NeighborSum):
+    """Somebody's own."""
+
+
+def test_an_aggregation_is_released_under_its_own_name_and_to_everyone(account: Account) -> None:
+    noise = NoiseSource.for_simulation(0)
+    named = GaussianRelease(noise_std=2.0, aggregation="clamped gcn")
+    some = np.array([0, 1])
+
+    def tried(
+        event: GaussianRelease, aggregation: Aggregation, receivers: Receivers = None
+    ) -> None:
+        release(
+            STAR,
+            MESSAGES,
+            receivers,
+            event=event,
+            receipt=account.charge(event, receivers, run="test"),
+            fingerprint="star",
+            noise=noise,
+            aggregation=aggregation,
+        )
+
+    tried(named, GridGcn(min_degree=1))
+    with pytest.raises(BudgetError, match="charge it to every node"):
+        tried(named, GridGcn(min_degree=1), some)
+    tried(GaussianRelease(noise_std=2.0, aggregation="maximum"), GridMax(), some)
+    with pytest.raises(BudgetError, match="another aggregation"):
+        tried(EVENT, GridMax())
+    with pytest.raises(BudgetError, match="smaller shift"):
+        tried(GaussianRelease(noise_std=2.0, endpoint_shift=0.5, aggregation="maximum"), GridMax())
+    with pytest.raises(BudgetError, match="No claim says"):
+        tried(EVENT, Unproved())
+
+
+def test_clipped_rows_are_those_of_sums(account: Account) -> None:
+    event = ClippedRelease(noise_std=2.0, row_norm=2.0, rounding=0.1)
+    with pytest.raises(BudgetError, match="another aggregation"):
+        release(
+            STAR,
+            MESSAGES,
+            None,
+            event=event,
+            receipt=account.charge(event, None, run="test"),
+            fingerprint="star",
+            noise=NoiseSource.for_simulation(0),
+            aggregation=GridMax(),
         )

@@ -2,9 +2,10 @@ import math
 
 import pytest
 
-from vesper.method.choices import degree_share_for, hops_for
+from vesper.method.choices import degree_share_of, hops_for
 from vesper.method.method import Sizes
-from vesper.method.settings import PrivacySettings, RunSettings
+from vesper.method.settings import Config, PrivacySettings
+from vesper.run.config import load_config
 
 
 def sizes(num_classes: int) -> Sizes:
@@ -21,5 +22,11 @@ def test_hops_follow_from_epsilon_and_classes(epsilon: float, num_classes: int, 
 
 def test_what_is_asked_for_wins() -> None:
     assert hops_for(PrivacySettings(hops=3), sizes(2)) == 3
-    assert degree_share_for(RunSettings(degree_share=0.0), sizes(2)) == 0.0
-    assert degree_share_for(RunSettings(), sizes(2)) > degree_share_for(RunSettings(), sizes(3))
+    assert degree_share_of(load_config(None, {"degree_share": 0.0}), sizes(2)) == 0.0
+    assert degree_share_of(Config(), sizes(2)) > degree_share_of(Config(), sizes(3))
+
+
+def test_a_maximum_tells_no_degree() -> None:
+    assert degree_share_of(load_config(None, {"aggregator": "max"}), sizes(2)) == 0.0
+    asked = {"aggregator": "max", "degree_share": 0.5}
+    assert degree_share_of(load_config(None, asked), sizes(2)) == 0.5

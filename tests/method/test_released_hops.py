@@ -7,7 +7,9 @@ from numpy.typing import NDArray
 
 from vesper.errors import InputError
 from vesper.graph.graph import Graph
+from vesper.mechanism.aggregation import Aggregation
 from vesper.mechanism.perturbed_graph import Perturbation
+from vesper.mechanism.release import NEIGHBOR_SUM
 from vesper.method.gap import GapMethod
 from vesper.method.method import Method, Sizes
 from vesper.method.progap import ProgapMethod
@@ -27,7 +29,9 @@ class WritingDoor:
     def __init__(self) -> None:
         self.asked: list[tuple[Rows, float]] = []
 
-    def release(self, messages: Rows, *, noise_std: float) -> Rows:
+    def release(
+        self, messages: Rows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
+    ) -> Rows:
         self.asked.append((messages.copy(), noise_std))
         return 3 * np.roll(messages, 1, axis=0)
 

@@ -36,7 +36,7 @@ class KeptDoor:
     def __init__(self, folder: Path) -> None:
         self._files = iter(sorted(folder.glob("*.npz")))
 
-    def release(self, messages: Any, *, noise_std: float) -> Any:
+    def release(self, messages: Any, *, noise_std: float, aggregation: Any = None) -> Any:
         return np.load(next(self._files))["sums"]
 
     def perturb(self, perturbation: Perturbation | None) -> Graph:

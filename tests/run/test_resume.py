@@ -30,6 +30,7 @@ from vesper.run.ends.checkpoint import FileCheckpoints
 from vesper.run.ends.data_end import data_end
 from vesper.run.ends.label_end import label_end
 from vesper.run.ends.link import Link
+from vesper.run.ends.seats import Seat
 from vesper.run.label_responses import charged_responses
 from vesper.run.pair import train
 from vesper.transport.channel import Channel
@@ -108,7 +109,7 @@ def both_ends(
             responses = shown_of(config, labels, state)
             try:
                 outcome = label_end(
-                    config, labels, link, checkpoints=checkpoints, responses=responses
+                    [Seat(config, link)], labels, checkpoints=checkpoints, responses=responses
                 )
             except PeerLostError:
                 return None

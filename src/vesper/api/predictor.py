@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vesper.model.objective import Objective
 from vesper.run.pair import Trained
-from vesper.run.session import blocks
+from vesper.run.itinerary import blocks
 
 
 class Predictor:

@@ -82,7 +82,7 @@ def observe(
         there = are_edges(door.noisy_graphs[0], canaries.pairs)
         return Seen(there.astype(np.float64), None, None)
     ratios = [log_ratios(each, data.graph, canaries.pairs) for each in door.releases]
-    apart = [distances(each, canaries.pairs) for each in door.releases]
+    apart = [distances(each, data.graph, canaries.pairs) for each in door.releases]
     return Seen(np.sum(ratios, axis=0), np.sum(apart, axis=0), None)
 
 
@@ -131,12 +131,13 @@ def kind_of(canaries: Canaries, config: Config) -> Kind:
 def share_nothing(canaries: Canaries, config: Config, kind: Kind) -> bool:
     """Whether what is seen of one canary has nothing to do with another.
 
-    Rows of a release have noise of their own and share no message; flipped edges neither. In two
-    worlds it depends: degrees must not matter (GIN), and the first canary, tried among all others,
+    Rows of a release have noise of their own and share no message, unless an edge moves rows of
+    others too (clamped degrees); flipped edges share nothing either. In two worlds it depends: degrees must not matter (GIN), and the first canary, tried among all others,
     must move no row but those of its ends.
     """
     if kind != "two worlds":
-        return kind in ("release", "flipped edges")
+        moves_others = config.privacy.aggregator == "gcn-clamped"
+        return kind == "flipped edges" or (kind == "release" and not moves_others)
     everyone = np.ones(len(canaries.pairs), dtype=bool)
     others = np.arange(len(canaries.pairs)) > 0
     data = canaries.holdings(others)

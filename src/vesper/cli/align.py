@@ -16,6 +16,10 @@ def align(
             "--private", help="Private set intersection: neither learns the other's other ids."
         ),
     ] = False,
+    peer: Annotated[
+        str | None,
+        typer.Option("--with", help="Of several data parties in the file: with which one."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Prove that both parties hold the same labelled ids; start it on both sides."""
@@ -25,9 +29,9 @@ def align(
     from vesper.run.alignment.aligned_file import write_aligned
     from vesper.run.alignment.private_intersection import refuse_without_library
     from vesper.run.network.meet import meeting
-    from vesper.run.setup.party_config import load_party_config
+    from vesper.run.setup.label_table import pair_with
 
-    settings = load_party_config(config)
+    settings = pair_with(config, peer)
     party = settings.party
     if private:
         refuse_without_library()

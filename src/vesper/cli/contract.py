@@ -2,11 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from vesper.cli.show import print_json, say
+
+if TYPE_CHECKING:
+    from vesper.run.setup.party_config import PartyConfig
 
 
 def contract(
@@ -14,30 +17,51 @@ def contract(
     approve: Annotated[bool, typer.Option("--approve", help="Approve it, for the run.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show the settings that both parties share, and approve them."""
-    from vesper.run.setup.contract import approval_path, canonical, changed_since_approval
+    """Show the settings that both parties share, and approve them; one contract a data party."""
     from vesper.run.setup.contract import approve as write_approval
-    from vesper.run.setup.party_config import load_party_config
+    from vesper.run.setup.contract import changed_since_approval
+    from vesper.run.setup.label_table import load_table
 
-    settings = load_party_config(config)
-    shared, state = settings.shared, settings.party.state
-    changed = changed_since_approval(state, shared)
-    if approve:
-        write_approval(state, shared)
-    tables = json.loads(canonical(shared))
-    is_approved = approve or changed == []
+    table = load_table(config)
+    found = []
+    for settings in table.everyone:
+        changed = changed_since_approval(settings.party.state, settings.shared)
+        if approve:
+            write_approval(settings.party.state, settings.shared)
+        found.append((settings, changed, approve or changed == []))
     if as_json:
-        facts = {"approved": is_approved, "changed": changed or []}
-        print_json({"contract": shared.contract, **facts, "settings": tables})
+        facts = {each[0].party.peer: _facts(*each) for each in found[: len(table.pairs)]}
+        print_json({"data_parties": facts} if table.parties else _facts(*found[0]))
         return
-    for table, values in tables.items():
+    for settings, changed, is_approved in found[: len(table.pairs)]:
+        if table.parties:
+            say(f"# with {settings.party.peer}")
+        _say(settings, changed, is_approved=is_approved)
+
+
+def _facts(settings: "PartyConfig", changed: list[str] | None, is_approved: bool) -> dict[str, Any]:
+    from vesper.run.setup.contract import canonical
+
+    return {
+        "contract": settings.shared.contract,
+        "approved": is_approved,
+        "changed": changed or [],
+        "settings": json.loads(canonical(settings.shared)),
+    }
+
+
+def _say(settings: "PartyConfig", changed: list[str] | None, *, is_approved: bool) -> None:
+    from vesper.run.setup.contract import approval_path, canonical
+
+    for table, values in json.loads(canonical(settings.shared)).items():
         say(f"[{table}]")
         for key, value in values.items():
             say(f"{key} = {'(left to the method)' if value is None else json.dumps(value)}")
-    say(f"contract {shared.contract}")
+    say(f"contract {settings.shared.contract}")
     for line in changed or []:
         say(f"changed: {line}")
     if is_approved:
-        say(f"approved in {approval_path(state)}; the peer must approve the same contract")
+        path = approval_path(settings.party.state)
+        say(f"approved in {path}; the peer must approve the same contract")
     else:
         say("not approved at this party; read it, and approve it with --approve")

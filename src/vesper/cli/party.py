@@ -12,6 +12,7 @@ from vesper.cli.stopping import until_stopped
 
 if TYPE_CHECKING:
     from vesper.run.result import DataResult, LabelResult
+    from vesper.run.setup.label_table import LabelTable
     from vesper.run.setup.party_config import PartyConfig
 
 R = TypeVar("R", "DataResult", "LabelResult")
@@ -57,6 +58,8 @@ def data(
         return
     if snapshot is not None:
         raise InputError("--snapshot: is for --answer; a graph to train on is party.folder")
+    if resume and _stayed(settings, settings):
+        return
     result = _ran(run_data_party, settings, resume=resume, as_json=as_json)
     if result is None:
         return
@@ -83,14 +86,16 @@ def data(
 @app.command("label")
 def label(config: ConfigOption, resume: ResumeOption = False, as_json: JsonOption = False) -> None:
     """Run the label party until the contract is fulfilled."""
-    from vesper.run.network.label_run import run_label_party
+    from vesper.run.network.label_run import run_label_table
 
-    settings = settings_of(config, "label")
-    result = _ran(run_label_party, settings, resume=resume, as_json=as_json)
+    table = _table_of(config)
+    if resume and _stayed(table.own, *table.pairs):
+        return
+    result = _ran(run_label_table, table, resume=resume, as_json=as_json)
     if result is None:
         return
     print_table(
-        f"{settings.party.state / 'result'}",
+        f"{table.own.party.state / 'result'}",
         ["method", "plan", result.metric, "validation", "stage", "MB sent", "seconds"],
         [
             [
@@ -133,11 +138,9 @@ def compare(
 
 
 def _ran(
-    run: Callable[..., R], settings: "PartyConfig", *, resume: bool, as_json: bool
+    run: Callable[..., R], settings: "PartyConfig | LabelTable", *, resume: bool, as_json: bool
 ) -> R | None:
     """Run a side; give its result where it is still to be shown."""
-    if resume and _stayed(settings):
-        return None
     os.umask(OWN_ALONE)
     with shown_progress() as progress:
         result = run(settings, resume=resume, progress=progress, lost=_say_lost)
@@ -158,28 +161,50 @@ def _answer(settings: "PartyConfig", snapshot: Path | None) -> None:
 
 def settings_of(path: Path, role: str) -> "PartyConfig":
     """Read a party's file; refuse the other party's."""
-    from vesper.errors import InputError
     from vesper.run.setup.party_config import load_party_config
 
     settings = load_party_config(path)
-    if settings.party.role != role:
-        raise InputError(
-            f"{path}: expected party.role '{role}', got '{settings.party.role}'; this file is that "
-            f"of the {settings.party.role} party"
-        )
+    _refuse_other_role(settings, role)
     return settings
 
 
-def _stayed(settings: "PartyConfig") -> bool:
-    """A run that is finished here may not be at the peer's: stay until it is, or has not come."""
+def _table_of(path: Path) -> "LabelTable":
+    """Read the label party's file, with one data party or several."""
+    from vesper.run.setup.label_table import load_table
+
+    table = load_table(path)
+    _refuse_other_role(table.own, "label")
+    return table
+
+
+def _refuse_other_role(settings: "PartyConfig", role: str) -> None:
+    from vesper.errors import InputError
+
+    if settings.party.role != role:
+        raise InputError(
+            f"{settings.path}: expected party.role '{role}', got '{settings.party.role}'; this "
+            f"file is that of the {settings.party.role} party"
+        )
+
+
+def _stayed(settings: "PartyConfig", *pairs: "PartyConfig") -> bool:
+    """A run that is finished here may not be at the peers': stay until it is, or none has come."""
     from vesper.run.network.finished import is_finished, stay_for_peer
 
     if not is_finished(settings):
         return False
     say(f"this run is finished; its result is in {settings.party.state / 'result'}")
-    with shown_progress() as progress:
-        has_come = stay_for_peer(settings, progress=progress, lost=_say_lost)
-    say("the peer has everything, too" if has_come else "the peer has not come: it may be finished")
+    for pair in pairs:
+        if pair.party.listen is None and pair.party.connect is None:
+            continue  # the own graph, which has finished with this process
+        with shown_progress() as progress:
+            has_come = stay_for_peer(pair, progress=progress, lost=_say_lost)
+        peer = "the peer" if len(pairs) == 1 else pair.party.peer
+        say(
+            f"{peer} has everything, too"
+            if has_come
+            else f"{peer} has not come: it may be finished"
+        )
     return True
 
 

@@ -14,17 +14,30 @@ def predict(
         Path, typer.Option(help="A .parquet or .csv with a column id; or text, one id a line.")
     ],
     out: Annotated[Path, typer.Option(help="New file, .parquet or .csv.")],
+    measure: Annotated[
+        bool,
+        typer.Option(
+            "--measure",
+            help="Say how good it is: --ids has a column label (of test rows, if it has splits).",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Predict nodes with the trained model; the data party answers (`party data --answer`)."""
     from vesper.cli.party import settings_of
     from vesper.errors import BudgetError, PeerLostError
     from vesper.run.serving.predictor import open_predictor
-    from vesper.run.serving.tables import read_wanted, refuse_output, write_predictions
+    from vesper.run.serving.tables import (
+        read_truth,
+        read_wanted,
+        refuse_output,
+        write_predictions,
+    )
 
     settings = settings_of(config, "label")
     refuse_output(out)
     wanted = read_wanted(ids)
+    truth = read_truth(ids) if measure else {}
     limit = None if settings.party.when_lost == "wait" else settings.party.patience
     with (
         shown_progress() as progress,
@@ -32,6 +45,7 @@ def predict(
     ):
         texts = [str(value) for value in wanted.values.to_pylist()]
         found = predictor.predict(texts, limit=limit, progress=progress)
+        test = predictor.judge(found, truth, path=ids) if truth else None
     left = "" if found.budget is None else f"; epsilon {found.budget['left_epsilon']:.3g} is left"
     if found.refusal is not None:
         raise BudgetError(f"{found.refusal} ({settings.party.peer} says{left}); nothing is written")
@@ -45,12 +59,15 @@ def predict(
         "snapshot": found.snapshot,
         "columns": predictor.columns,
         "budget": found.budget,
+        **({} if test is None else {predictor.metric: test}),
         "data_party_is_away": found.away is not None,
     }
     if as_json:
         print_json({"file": str(out), **facts})
         return
     say(f"{out}: {len(wanted)} ids, {len(found.cached)} from the cache")
+    if test is not None:
+        say(f"{predictor.metric} {test:.2f} on {len(truth.keys() & found.values)} labelled nodes")
     if found.unknown:
         say(f"{len(found.unknown)} ids are no nodes of {settings.party.peer}: rows without values")
     if found.away is not None:

@@ -20,16 +20,20 @@ def preflight(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Check files, budget, certificate, contract and the way to the peer; nothing is spent."""
-    from vesper.run.setup.party_config import load_party_config
+    from vesper.run.setup.label_table import load_table
     from vesper.run.setup.preflight import Preflight
 
-    settings = load_party_config(config)
+    table = load_table(config)
     checks = []
     with shown_progress() as progress:
-        for check in Preflight(settings, wait=wait, progress=progress):
-            checks.append(check)
-            if not as_json:
-                say(f"{check.outcome:<8}{check.name:<12}{check.text}")
+        for settings in table.everyone:
+            if table.parties and not as_json:
+                is_own = settings is table.graph
+                say("# the own graph" if is_own else f"# with {settings.party.peer}")
+            for check in Preflight(settings, wait=wait, progress=progress):
+                checks.append(check)
+                if not as_json:
+                    say(f"{check.outcome:<8}{check.name:<12}{check.text}")
     failed = [check.name for check in checks if check.outcome == "FAILED"]
     if as_json:
         print_json({"passed": not failed, "checks": [asdict(check) for check in checks]})

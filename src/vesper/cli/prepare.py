@@ -16,6 +16,12 @@ def prepare(
     train_window: Annotated[str, typer.Option(help="FROM..TO, TO not included.")],
     test_window: Annotated[str, typer.Option(help="FROM..TO, without overlap.")],
     out: Annotated[Path, typer.Option(help="New folder; gets data/ and label/.")],
+    apart: Annotated[
+        bool,
+        typer.Option(
+            "--apart", help="A graph a window, in train/ and test/ of --out, with a budget each."
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option(help="Chooses the validation nodes.")] = 0,
     from_transfers: Annotated[
         list[str] | None,
@@ -40,6 +46,7 @@ def prepare(
             out=out,
             seed=seed,
             transfer_columns=from_transfers or (),
+            apart=apart,
             progress=progress,
         )
     counts = asdict(prepared)

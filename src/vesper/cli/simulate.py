@@ -26,25 +26,41 @@ def simulate(
     ledger: Annotated[
         Path | None, typer.Option(help="Ledger to charge; default: a fresh one in the run folder.")
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML with [privacy] and [run].")] = None,
+    snapshot: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Folder like --data with a graph that came later: its test nodes are predicted "
+            "by the trained model, with a budget of its own; repeatable."
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="TOML with [privacy] and [run]; [[data_party]] for several of them."),
+    ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Any setting, as key=value; repeatable.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Train a method on party folders and write a run folder."""
-    from vesper.run.config import load_config
+    from vesper.run.setup.data_parties import load_simulation
     from vesper.run.simulate import simulate as run
 
     given = settings_given(set_, method=method, epsilon=epsilon, delta=delta, seed=seed)
-    settings = load_config(config, given, preset=preset)
+    settings, parties = load_simulation(config, given, preset=preset)
     with shown_progress() as progress:
-        result = run(data, settings, out, ledger=ledger, progress=progress)
+        result = run(
+            data,
+            settings,
+            out,
+            ledger=ledger,
+            snapshots=snapshot or (),
+            parties=parties,
+            progress=progress,
+        )
     if as_json:
         print_json(result.as_json())
         return
-    certified = result.privacy.certified_epsilon
-    epsilon_text = "-" if certified is None else f"{certified:g}"
     print_table(
         f"{out}",
         ["method", "plan", "epsilon", "noise", result.metric, "validation", "seconds"],
@@ -52,7 +68,7 @@ def simulate(
             [
                 result.method,
                 result.privacy.plan,
-                epsilon_text,
+                shown_epsilon(result.privacy.certified_epsilon),
                 f"{result.privacy.noise_std:.3f}" if result.privacy.noise_std else "-",
                 f"{result.test:.2f}",
                 f"{result.validation:.2f}",
@@ -60,4 +76,42 @@ def simulate(
             ]
         ],
     )
+    if result.parties:
+        print_table(
+            "data parties, each with a budget of its own",
+            ["party", "plan", "epsilon", "delta", "releases", "noise"],
+            [
+                [
+                    f"{each.name} (the label party's own graph)" if each.own else each.name,
+                    each.privacy.plan,
+                    shown_epsilon(each.privacy.certified_epsilon),
+                    "-" if each.privacy.delta is None else f"{each.privacy.delta:g}",
+                    f"{each.privacy.releases}",
+                    f"{each.privacy.noise_std:.3f}" if each.privacy.noise_std else "-",
+                ]
+                for each in result.parties
+            ],
+        )
+    if result.snapshots:
+        print_table(
+            "graphs that came later, each with a budget of its own",
+            ["snapshot", "nodes", "epsilon", "spent", "delta", "releases", result.metric],
+            [
+                [
+                    each.name,
+                    f"{each.num_nodes}",
+                    "-" if each.epsilon is None else f"{each.epsilon:g}",
+                    "-" if each.spent_epsilon is None else f"{each.spent_epsilon:.3g}",
+                    "-" if each.delta is None else f"{each.delta:g}",
+                    f"{each.releases}",
+                    f"{each.test:.2f}",
+                ]
+                for each in result.snapshots
+            ],
+        )
     typer.echo(f"noise: {result.privacy.noise}")
+
+
+def shown_epsilon(epsilon: float | None) -> str:
+    """A certified epsilon, or that there is none."""
+    return "-" if epsilon is None else f"{epsilon:g}"

@@ -16,14 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.graph.graph import Graph
+from vesper.mechanism.aggregation import Aggregation
 from vesper.mechanism.clipped_grid import refuse_high_degrees, rounding_of
 from vesper.mechanism.drawn_once import drawn_once, nothing
 from vesper.mechanism.fingerprint import fingerprint
-from vesper.mechanism.grid import STEPS, from_grid, to_grid
-from vesper.mechanism.neighbor_sum import NeighborSum
+from vesper.mechanism.grid import from_grid, to_grid
 from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.noising import noisy_rows
 from vesper.mechanism.perturbed_graph import Perturbation, release_graph
-from vesper.mechanism.release import release
+from vesper.mechanism.release import NEIGHBOR_SUM, release
 from vesper.mechanism.undirected import refuse_directed
 from vesper.mechanism.vault import Arrays, Vault
 from vesper.privacy.account import Account, open_account
@@ -42,8 +43,13 @@ ONE_EDGE = EdgeRelation()
 class Door(Protocol):
     """Released neighbour sums of unit messages."""
 
-    def release(self, messages: Rows, *, noise_std: float) -> Rows:
-        """Sum `messages` (num_nodes, width), rows of norm at most 1, over neighbours, for all."""
+    def release(
+        self, messages: Rows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
+    ) -> Rows:
+        """Sum `messages` (num_nodes, width), rows of norm at most 1, over neighbours, for all.
+
+        Another `aggregation` than the sum is scaled to cost the same.
+        """
 
     def perturb(self, perturbation: Perturbation | None) -> Graph:
         """Give a graph of noisy edges; anything may be done with it. None: without noise."""
@@ -94,11 +100,15 @@ class ChargedDoor:
             ledger, name, num_nodes=graph.num_nodes, budget=budget, relation=relation
         )
 
-    def release(self, messages: Rows, *, noise_std: float) -> Rows:
+    def release(
+        self, messages: Rows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
+    ) -> Rows:
         """Charge for a Gaussian release to all nodes, then make it."""
         grid = to_grid(messages)  # whatever is wrong with messages is found before paying
-        rounding = rounding_of(grid.shape[1])
-        event = self._relation.sums(noise_std=noise_std, rounding=rounding)
+        aggregation.refuse(grid)
+        event = self._relation.sums(
+            noise_std=noise_std, rounding=rounding_of(grid.shape[1]), aggregation=aggregation.name
+        )
 
         def draw(receipt: Receipt) -> Arrays:
             sums = release(
@@ -109,6 +119,7 @@ class ChargedDoor:
                 receipt=receipt,
                 fingerprint=self.account.graph,
                 noise=self._noise,
+                aggregation=aggregation,
             )
             return {"sums": sums}
 
@@ -169,15 +180,18 @@ class ClaimedDoor:
         self._graph, self._noise = graph, noise
         self._vault, self._number = vault, 0
 
-    def release(self, messages: Rows, *, noise_std: float) -> Rows:
+    def release(
+        self, messages: Rows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
+    ) -> Rows:
         """Sum and add the noise asked for."""
         number, self._number = self._number, self._number + 1
         kept = self._vault.find(number) if self._vault else None
         if kept is not None:
             return kept["sums"]
-        values = NeighborSum().aggregate(self._graph, to_grid(messages), None)
-        self._noise.add_gaussian_to(values, scale=STEPS * noise_std)
-        sums = from_grid(values)  # (num_nodes, width)
+        grid = to_grid(messages)
+        sums = noisy_rows(
+            aggregation, self._graph, grid, None, noise=self._noise, noise_std=noise_std
+        )
         if self._vault:
             self._vault.put(number, {"sums": sums})
         return sums
@@ -201,12 +215,14 @@ class OpenDoor:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
 
-    def release(self, messages: Rows, *, noise_std: float) -> Rows:
+    def release(
+        self, messages: Rows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
+    ) -> Rows:
         """Sum on the same grid, without noise."""
         if noise_std != 0:
             raise ValueError(f"an open door adds no noise, expected noise_std=0, got {noise_std}")
-        sums = NeighborSum().aggregate(self._graph, to_grid(messages), None)
-        return from_grid(sums)  # (num_nodes, width)
+        values = aggregation.aggregate(self._graph, to_grid(messages), None)
+        return from_grid(values, steps=aggregation.steps)  # (num_nodes, width)
 
     def spent(self) -> str:
         """Nothing that an account knows of."""
@@ -226,7 +242,9 @@ class OpenDoor:
 class ClosedDoor:
     """For methods that promise to read no edge: they could not."""
 
-    def release(self, messages: Rows, *, noise_std: float) -> Rows:
+    def release(
+        self, messages: Rows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
+    ) -> Rows:
         """Refuse."""
         raise ValueError("a closed door gives nothing: the method promised to read no edge")
 

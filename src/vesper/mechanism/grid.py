@@ -40,8 +40,8 @@ def to_grid(messages: NDArray[np.float32]) -> Messages:
     return grid
 
 
-def from_grid(values: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Give values / STEPS *in the same memory*: the whole numbers are gone afterwards.
+def from_grid(values: NDArray[np.int32], *, steps: int = STEPS) -> NDArray[np.float32]:
+    """Give values / steps *in the same memory*: the whole numbers are gone afterwards.
 
     >>> from_grid(np.array([[32, -160]], dtype=np.int32)).tolist()
     [[0.5, -2.5]]
@@ -49,7 +49,7 @@ def from_grid(values: NDArray[np.int32]) -> NDArray[np.float32]:
     units = values.view(np.float32)  # (num_receivers, width)
     for start in range(0, len(values), ROWS):
         block = slice(start, start + ROWS)
-        units[block] = values[block].astype(np.float32) / np.float32(STEPS)
+        units[block] = values[block].astype(np.float32) / np.float32(steps)
     return units
 
 

@@ -6,9 +6,11 @@ charged for has no such door.
 
 from vesper.errors import InputError, VesperError
 from vesper.graph.graph import Graph
+from vesper.mechanism.aggregation import Aggregation
 from vesper.mechanism.door import Rows
 from vesper.mechanism.fingerprint import fingerprint
 from vesper.mechanism.perturbed_graph import Perturbation
+from vesper.mechanism.release import NEIGHBOR_SUM
 from vesper.mechanism.vault import Arrays, Vault
 from vesper.privacy.account import KEPT_KIND, accounts
 from vesper.privacy.balance import Balance
@@ -46,7 +48,9 @@ class KeptDoor:
         """What the graph has spent, and what is left, as of now."""
         return next(each for each in accounts(self._ledger) if each.graph == self._name)
 
-    def release(self, messages: Rows, *, noise_std: float) -> Rows:
+    def release(
+        self, messages: Rows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
+    ) -> Rows:
         """Read the next release; messages and noise are those of its time."""
         sums: Rows = self._next()["sums"]
         if sums.shape != messages.shape:

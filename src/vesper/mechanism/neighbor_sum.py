@@ -8,15 +8,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.errors import InputError
 from vesper.graph.graph import Graph
-from vesper.mechanism.grid import Messages, refuse_long
-
-LARGEST_DEGREE = 1 << 24
-"""So many messages of size 64 may still be added in 32 bits, noise included."""
-
-LARGEST_GRAPH = LARGEST_DEGREE
-"""Up to here no degree can be too large, and none is looked at."""
+from vesper.mechanism.aggregation import checked_receivers
+from vesper.mechanism.grid import STEPS, Messages
+from vesper.privacy.events import SUM
 
 
 class NeighborSum:
@@ -30,6 +25,7 @@ class NeighborSum:
     Proof: docs/claims/R-SUM.md.
     """
 
+    name, steps, moves_others = SUM, STEPS, False
     endpoint_shift = 1.0
     """l2 move of one endpoint's row."""
 
@@ -37,35 +33,16 @@ class NeighborSum:
         """l2 move of the whole output when one edge changes: sqrt 2."""
         return math.sqrt(2) * self.endpoint_shift
 
+    def refuse(self, messages: Messages) -> None:
+        """Messages on the grid can all be summed."""
+
     def aggregate(
         self, graph: Graph, messages: Messages, receivers: NDArray[np.int64] | None
     ) -> NDArray[np.int32]:
         """Sum int8 messages exactly, in int32."""
-        from numba import get_num_threads
+        from vesper.mechanism.sum_kernels import pack, sums_of_rows
 
-        from vesper.graph import team
-        from vesper.mechanism.sum_kernels import ROWS, pack, sum_rows
-
-        if graph.num_nodes > LARGEST_GRAPH and int(np.diff(graph.indptr).max()) >= LARGEST_DEGREE:
-            raise InputError(f"Expected degrees below {LARGEST_DEGREE}: sums must fit 32 bits.")
-        if receivers is None:
-            receivers = np.arange(graph.num_nodes)
-        if messages.ndim != 2 or len(messages) != graph.num_nodes:
-            raise InputError(
-                f"Expected one message for each of {graph.num_nodes} nodes, got {messages.shape}."
-            )
-        refuse_long(messages)  # what the lanes of the kernel can hold rests on it too
+        receivers = checked_receivers(graph, messages, receivers)
         packed, stride = pack(messages)
-        out = np.empty((len(receivers), messages.shape[1]), dtype=np.int32)
-        team.run(
-            sum_rows,
-            np.asarray(graph.indptr),
-            np.asarray(graph.neighbors),
-            packed,
-            stride,
-            receivers,
-            out,
-            num_pieces=-(-len(receivers) // ROWS),
-            num_threads=get_num_threads(),
-        )
-        return out
+        indptr, neighbors = np.asarray(graph.indptr), np.asarray(graph.neighbors)
+        return sums_of_rows(indptr, neighbors, packed, stride, receivers, width=messages.shape[1])

@@ -4,8 +4,8 @@
     K_v         = round(STEPS * noise_std * N(0, I))
 
 This equals a Gaussian release of unit messages, rounded to the grid: rounding is post-processing,
-so the cost is exactly that of R-SUM (claim R-GRID). For the node relation sums are clipped before
-the noise (claim N-NODE).
+so the cost is exactly that of R-SUM (claim R-GRID). Other aggregations have their own whole numbers
+and steps (`aggregation`). For the node relation sums are clipped before the noise (claim N-NODE).
 """
 
 import numpy as np
@@ -13,13 +13,22 @@ from numpy.typing import NDArray
 
 from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
-from vesper.mechanism.clipped_grid import clip_on_grid, rounding_of
-from vesper.mechanism.grid import STEPS, Messages, from_grid, refuse_long
+from vesper.mechanism.aggregation import Aggregation
+from vesper.mechanism.clipped_grid import rounding_of
+from vesper.mechanism.grid import Messages, refuse_long
+from vesper.mechanism.grid_attention import GridAttention
+from vesper.mechanism.grid_gcn import GridGcn
+from vesper.mechanism.grid_max import GridMax
 from vesper.mechanism.neighbor_sum import NeighborSum
 from vesper.mechanism.noise import NoiseSource
-from vesper.privacy.events import ClippedRelease, GaussianRelease
+from vesper.mechanism.noising import noisy_rows
+from vesper.privacy.events import SUM, ClippedRelease, GaussianRelease
 from vesper.privacy.receipt import Receipt
-from vesper.privacy.receivers import Receivers, encode
+from vesper.privacy.receivers import Receivers, encode, is_everyone
+
+NEIGHBOR_SUM = NeighborSum()
+PROVED = (NeighborSum, GridAttention, GridMax, GridGcn)
+"""Whose move has a claim; nothing else may read edges for a receipt."""
 
 
 def release(
@@ -31,34 +40,52 @@ def release(
     receipt: Receipt,
     fingerprint: str,
     noise: NoiseSource,
+    aggregation: Aggregation = NEIGHBOR_SUM,
 ) -> NDArray[np.float32]:
     """Release the noisy neighbour sum of `messages` for `receivers`; (num_receivers, width).
 
     Everything that can be checked is checked, and the receipt used up, before an edge is read.
 
     Raises:
-        BudgetError: the receipt is for another graph, event or receiver set, or was used before.
+        BudgetError: the receipt is for another graph, event or receiver set, or was used before;
+            or the event was charged for less than the aggregation moves, or to too few nodes.
         InputError: messages longer than 1.
     """
-    _refuse_smaller_shift(event, width=messages.shape[1])
+    _refuse_smaller_shift(event, aggregation, width=messages.shape[1])
     messages = messages.copy()  # what is checked is what is summed, whatever other threads do
     receivers = None if receivers is None else np.array(receivers)
     if len(messages) != graph.num_nodes:
         raise InputError(f"Expected {graph.num_nodes} messages, got {len(messages)}.")
     refuse_long(messages)
-    receipt.spend(event=event, receivers=encode(receivers, graph.num_nodes), graph=fingerprint)
-    values = NeighborSum().aggregate(graph, messages, receivers)  # (num_receivers, width)
-    if isinstance(event, ClippedRelease):
-        clip_on_grid(values, row_norm=event.row_norm)
-    noise.add_gaussian_to(values, scale=STEPS * event.noise_std)
-    return from_grid(values)
+    aggregation.refuse(messages)
+    who = encode(receivers, graph.num_nodes)
+    if aggregation.moves_others and not is_everyone(who):
+        raise BudgetError("An edge moves other rows of this release: charge it to every node.")
+    receipt.spend(event=event, receivers=who, graph=fingerprint)
+    return noisy_rows(
+        aggregation,
+        graph,
+        messages,
+        receivers,
+        noise=noise,
+        noise_std=event.noise_std,
+        row_norm=event.row_norm if isinstance(event, ClippedRelease) else None,
+    )
 
 
-def _refuse_smaller_shift(event: GaussianRelease | ClippedRelease, *, width: int) -> None:
-    """Refuse an event that was charged for less than one edge moves a row by."""
+def _refuse_smaller_shift(
+    event: GaussianRelease | ClippedRelease, aggregation: Aggregation, *, width: int
+) -> None:
+    """Refuse an event that was charged for less than one edge moves, or for something else."""
+    if type(aggregation) not in PROVED:
+        raise BudgetError("No claim says how far one edge moves this aggregation.")
     if isinstance(event, ClippedRelease):
+        is_named = aggregation.name == SUM
         is_enough = event.rounding >= rounding_of(width)
     else:
-        is_enough = event.endpoint_shift >= NeighborSum.endpoint_shift
+        is_named = aggregation.name == event.aggregation
+        is_enough = event.endpoint_shift >= aggregation.endpoint_shift
+    if not is_named:
+        raise BudgetError("The receipt was charged for another aggregation than this release has.")
     if not is_enough:
         raise BudgetError("The receipt was charged for a smaller shift than this release has.")

@@ -10,9 +10,10 @@ and no branch, which is what a compiler needs to use wide registers. Compiled by
 """
 
 import numpy as np
-from numba import njit
+from numba import get_num_threads, njit
 from numpy.typing import NDArray
 
+from vesper.graph import team
 from vesper.graph.graph import Neighbors
 from vesper.graph.intrinsics import prefetch
 from vesper.graph.team import Work, finish, take
@@ -42,7 +43,33 @@ def pack(messages: NDArray[np.int8]) -> tuple[Packed, int]:
     stride = -(-width // STRIDE) * STRIDE
     packed = np.zeros((num_nodes, stride), dtype=np.uint8)
     np.add(messages, BIAS, out=packed[:, :width], casting="unsafe")
+    packed.setflags(write=False)  # as workers of an engine get it: compiled once for both
     return packed.reshape(-1), stride
+
+
+def sums_of_rows(
+    indptr: NDArray[np.int64],
+    neighbors: Neighbors,
+    packed: Packed,
+    stride: int,
+    receivers: NDArray[np.int64],
+    *,
+    width: int,
+) -> NDArray[np.int32]:
+    """Sum messages over the neighbours of each receiver, on several threads."""
+    out = np.empty((len(receivers), width), dtype=np.int32)
+    team.run(
+        sum_rows,
+        indptr,
+        neighbors,
+        packed,
+        stride,
+        receivers,
+        out,
+        num_pieces=-(-len(receivers) // ROWS),
+        num_threads=get_num_threads(),
+    )
+    return out
 
 
 @njit(cache=True, nogil=True)

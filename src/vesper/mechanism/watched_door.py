@@ -7,9 +7,11 @@ For audits and attacks, which hold both the graph and what was seen of it.
 from dataclasses import dataclass
 
 from vesper.graph.graph import Graph
+from vesper.mechanism.aggregation import Aggregation
 from vesper.mechanism.door import Door, Rows
 from vesper.mechanism.grid import Messages, to_grid
 from vesper.mechanism.perturbed_graph import EdgeRand, Perturbation
+from vesper.mechanism.release import NEIGHBOR_SUM
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +23,7 @@ class Release:
     noise_std: float
     released: Rows
     """(num_nodes, width)."""
+    aggregation: Aggregation = NEIGHBOR_SUM
 
 
 class WatchedDoor:
@@ -33,10 +36,13 @@ class WatchedDoor:
         self.flips_edges_apart = False
         """Whether each pair of nodes was made noisy by itself, as randomised response does."""
 
-    def release(self, messages: Rows, *, noise_std: float) -> Rows:
+    def release(
+        self, messages: Rows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
+    ) -> Rows:
         """Release, and note it."""
-        released = self._door.release(messages, noise_std=noise_std)
-        self.releases.append(Release(to_grid(messages), noise_std, released.copy()))
+        released = self._door.release(messages, noise_std=noise_std, aggregation=aggregation)
+        noted = Release(to_grid(messages), noise_std, released.copy(), aggregation)
+        self.releases.append(noted)
         return released
 
     def perturb(self, perturbation: Perturbation | None) -> Graph:

@@ -10,7 +10,7 @@ second hop halves the budget of the first for little (docs/decisions/0005).
 """
 
 from vesper.method.method import Sizes
-from vesper.method.settings import PrivacySettings, RunSettings
+from vesper.method.settings import Config, PrivacySettings
 
 TWO_HOPS_FROM = 8.0
 
@@ -27,8 +27,10 @@ def hops_for(privacy: PrivacySettings, sizes: Sizes) -> int:
     return 1 if sizes.num_classes == 2 and privacy.epsilon < TWO_HOPS_FROM else 2
 
 
-def degree_share_for(run: RunSettings, sizes: Sizes) -> float:
-    """The share asked for, or by the table."""
-    if run.degree_share is not None:
-        return run.degree_share
+def degree_share_of(config: Config, sizes: Sizes) -> float:
+    """The share asked for, or by the table; none where a maximum would not tell a degree."""
+    if config.run.degree_share is not None:
+        return config.run.degree_share
+    if config.privacy.aggregator == "max":
+        return 0.0
     return 0.6 if sizes.num_classes == 2 else 0.3

@@ -17,13 +17,18 @@ def columns_of(name: str, values: NDArray[np.float32]) -> Columns:
     return {f"{name}_{k}": values[:, k] for k in range(values.shape[1])}
 
 
-def columns_of_sums(hop: int, released: NDArray[np.float32], *, degree_share: float) -> Columns:
+def columns_of_sums(
+    hop: int, released: NDArray[np.float32], *, degree_share: float | None
+) -> Columns:
     """Name the columns of a release, (num_nodes, message_width), whose first is the constant's.
 
     | degree_share | degree column |
     | --- | --- |
     | 0: the constant was 0, its sum is noise only | left out |
+    | None: what came of the constant is no degree | one column as the others |
     """
+    if degree_share is None:
+        return columns_of(f"hop{hop}", released)
     named = columns_of(f"hop{hop}", released[:, 1:])
     if degree_share == 0:
         return named

@@ -19,9 +19,10 @@ from torch import Tensor, nn
 
 from vesper.graph.features import Features
 from vesper.mechanism.door import Door
+from vesper.method.aggregators import TELLS_DEGREES, aggregation_of
 from vesper.method.columns import Columns, columns_of, columns_of_sums
 from vesper.method.poll import is_alike, poll_of
-from vesper.model.messages import damp, messages_of
+from vesper.model.messages import above_zero, damp, mean_of, messages_of
 from vesper.model.pre import PrivateRepresentationExtractor
 from vesper.model.scaling import Inputs, Scaling
 from vesper.party.memory import below, with_prefix
@@ -45,12 +46,14 @@ class ProgressiveRepresentation(Forgetful):
         noise_stds: Sequence[float],
         degree_share: float,
         aggregator: str = "gin",
+        min_degree: int = 5,
         poll_noise_std: float | None = None,
     ) -> None:
         self._extractor, self._num_nodes = extractor, len(features)
         self._inputs = Inputs(features, scaling)
         self._door, self._noise_stds, self._degree_share = door, noise_stds, degree_share
-        self._aggregator, self._poll_noise_std = aggregator, poll_noise_std
+        self._aggregator, self._min_degree = aggregator, min_degree
+        self._poll_noise_std = poll_noise_std
         self._speakers, self._asked = NOBODY, NOBODY
         self._voices = torch.zeros(0, extractor.num_classes)
         self._stage = 0
@@ -76,13 +79,28 @@ class ProgressiveRepresentation(Forgetful):
             if stage == 1:
                 self._inputs.forget()  # later heads read the logits of stage 0 instead
                 self._poll()
-            z = self._door.release(self._messages(stage), noise_std=self._noise_stds[stage - 1])
-            self._released.append(torch.from_numpy(z))
+            self._released.append(self._release(stage, noise_std=self._noise_stds[stage - 1]))
             self._scales = [self._size(f"hop{k}", each) for k, each in enumerate(self._released)]
             if stage > 1:
                 whole = torch.stack(self._released).sum(dim=0)
                 self._scales.append(self._size(f"sum{stage}", whole))
         self._stage = stage
+
+    def _release(self, stage: int, *, noise_std: float) -> Tensor:
+        """What is heard of neighbours in a stage: (num_nodes, message_width)."""
+        messages = self._messages(stage)
+        aggregation = aggregation_of(
+            self._aggregator,
+            min_degree=self._min_degree,
+            logits=self._logits[-1],
+            centre=self._fitted[f"centre{stage}"],
+        )
+        z = torch.from_numpy(
+            self._door.release(messages, noise_std=noise_std, aggregation=aggregation)
+        )
+        if self._aggregator == "mean":
+            return mean_of(z, degree_share=self._degree_share, noise_std=noise_std)
+        return z
 
     def _messages(self, stage: int) -> NDArray[np.float32]:
         """What all nodes say before a stage: (num_nodes, message_width)."""
@@ -100,6 +118,8 @@ class ProgressiveRepresentation(Forgetful):
             degrees = self._noisy_degrees()
             median = self._once(f"median{stage}", degrees.median)
             messages = damp(messages, degrees, median=median)
+        if self._aggregator == "max":
+            messages = above_zero(messages)
         return messages.numpy()
 
     def fitted(self) -> dict[str, NDArray[Any]]:
@@ -124,8 +144,9 @@ class ProgressiveRepresentation(Forgetful):
         """All releases and the logits of all stages so far, of all nodes: what may leave."""
         logits = [*self._logits, self._newest_of_all()]
         columns = columns_of("stage0", logits[0].numpy())
+        share = self._degree_share if self._aggregator in TELLS_DEGREES else None
         for hop, z in enumerate(self._released, start=1):
-            columns |= columns_of_sums(hop, z.numpy(), degree_share=self._degree_share)
+            columns |= columns_of_sums(hop, z.numpy(), degree_share=share)
             columns |= columns_of(f"stage{hop}", logits[hop].numpy())
         return columns
 

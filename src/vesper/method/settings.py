@@ -41,14 +41,17 @@ class PrivacySettings(Settings):
     """D of the paper's plan: neighbours sampled a layer. With `privacy_unit = "node"`: the most
     neighbours that any node of any such graph has."""
     min_degree: int = Field(default=5, ge=1)
-    """D_min of the paper's truncated GCN."""
+    """D_min of the paper's truncated GCN, and as which fewer neighbours count under
+    `gcn-clamped`."""
     label_epsilon: float | None = Field(default=None, ge=1e-3, le=100)
     """Budget of each label of training and validation nodes against the data party, spent by
     randomised response; None: the data party learns what labels and gradients tell it."""
     clip: float = Field(default=1.0, gt=0)
     """C of VFGNN: norm to which aggregated embeddings are clipped."""
-    aggregator: Literal["gin", "gcn"] = "gin"
-    """How neighbours weigh: `gin` all alike, `gcn` less the more neighbours they have."""
+    aggregator: Literal["gin", "gcn", "gcn-clamped", "mean", "gat", "max"] = "gin"
+    """How neighbours weigh: `gin` all alike; `gcn` less the more neighbours they have, as released;
+    `gcn-clamped` the same by true degrees of at least `min_degree`; `mean` the sum over the
+    released degree; `gat` by bounded attention; `max` the largest of each coordinate."""
     spectral_norm: Literal["estimated", "exact"] = "estimated"
     """Operator norms in the paper's plan: one power iteration, as printed, or singular values."""
 

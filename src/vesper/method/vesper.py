@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from vesper.errors import InputError
 from vesper.graph.features import Features
 from vesper.mechanism.door import Door
+from vesper.method.aggregators import NEEDS_DEGREES
 from vesper.method.budgeting import certified
-from vesper.method.choices import degree_share_for, hops_for
+from vesper.method.choices import degree_share_of, hops_for
 from vesper.method.encoding import encoder_shape_of
 from vesper.method.method import Promise, Sizes
 from vesper.method.poll import POLL_SHARE
@@ -38,8 +39,9 @@ class VesperMethod:
 
     def promise(self, config: Config, sizes: Sizes) -> Promise:
         """Split the budget over the hops."""
-        if config.privacy.aggregator == "gcn" and degree_share_for(config.run, sizes) == 0:
-            raise InputError("aggregator: 'gcn' needs degree_share > 0, got 0")
+        aggregator = config.privacy.aggregator
+        if aggregator in NEEDS_DEGREES and degree_share_of(config, sizes) == 0:
+            raise InputError(f"aggregator: '{aggregator}' needs degree_share > 0, got 0")
         if config.run.decoder != "concat":
             raise InputError(
                 f"decoder: expected 'concat' for {self.name}, got '{config.run.decoder}'; the "
@@ -79,8 +81,9 @@ class VesperMethod:
             door=door,
             noise_stds=promise.noise_stds,
             poll_noise_std=promise.poll_noise_std,
-            degree_share=degree_share_for(run, sizes),
+            degree_share=degree_share_of(config, sizes),
             aggregator=config.privacy.aggregator,
+            min_degree=config.privacy.min_degree,
         )
 
     def label_side(self, config: Config, sizes: Sizes) -> CorrectingDecoder:

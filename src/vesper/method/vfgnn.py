@@ -44,7 +44,7 @@ class VfgnnMethod(SampledMethod):
             return unprotected(1)
         privacy, num_layers = config.privacy, num_layers_of(config)
         sensitivity = vfgnn_sensitivity(
-            privacy.aggregator,
+            self.aggregator(config),
             max_degree=privacy.max_degree,
             num_layers=num_layers,
             norm=privacy.clip,
@@ -58,7 +58,7 @@ class VfgnnMethod(SampledMethod):
 
     def aggregator(self, config: Config) -> Aggregator:
         """As asked for."""
-        return config.privacy.aggregator
+        return "gcn" if config.privacy.aggregator == "gcn" else "gin"
 
     def graph(self, config: Config, door: Door) -> Graph:
         """The graph itself."""

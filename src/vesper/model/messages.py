@@ -11,6 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+AGREEMENT = 0.5
+"""Share of attention that depends on whether two nodes lean the same way."""
+
 
 def messages_of(beliefs: Tensor, *, degree_share: float, centre: Tensor | None = None) -> Tensor:
     """(num_nodes, num_classes) beliefs -> (num_nodes, num_classes + 1), rows of norm <= 1.
@@ -43,6 +46,34 @@ def damp(messages: Tensor, noisy_degrees: Tensor, *, median: Tensor | None = Non
     degrees = noisy_degrees.clamp(min=0) + 1  # (num_nodes,)
     typical = degrees.median() if median is None else median.clamp(min=0) + 1
     return messages * (typical / degrees).sqrt().clamp(max=1)[:, None]
+
+
+def keys_of(posteriors: Tensor, *, centre: Tensor) -> Tensor:
+    """What nodes attend by: (num_nodes, num_classes) -> (num_nodes, num_classes + 1), norm <= 1.
+
+        <key_u, key_v> = 1 - AGREEMENT + AGREEMENT cos(posterior_u - centre, posterior_v - centre)
+
+    A neighbour who leans the same way weighs 1, one who leans the other way less.
+    """
+    leaning = F.normalize(posteriors - centre, dim=1, eps=1e-12)
+    constant = torch.full((len(posteriors), 1), (1 - AGREEMENT) ** 0.5)
+    return torch.cat([constant, AGREEMENT**0.5 * leaning], dim=1)
+
+
+def above_zero(messages: Tensor) -> Tensor:
+    """Leave out what is below zero, which no maximum with floor 0 shows; norm 1, or 0."""
+    return F.normalize(messages.clamp(min=0), dim=1, eps=1e-12)
+
+
+def mean_of(released: Tensor, *, degree_share: float, noise_std: float) -> Tensor:
+    """Sums over noisy degrees, after the noise: (num_nodes, message_width) -> the same.
+
+        sum[v] / max(degree[v], 1, noise_std / c),     degree[v] = sum[v]_0 / c,   c = degree_share
+
+    Where the degree drowns in noise the sum is divided by what the noise is, not by chance.
+    """
+    degrees = released[:, :1] / degree_share  # (num_nodes, 1)
+    return released / degrees.clamp(min=max(1.0, noise_std / degree_share))
 
 
 def describe(released: Tensor, scale: Tensor) -> Tensor:

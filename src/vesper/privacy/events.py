@@ -17,6 +17,9 @@ from vesper.privacy.rounding import float_up
 
 PURE_KIND, CLIPPED_KIND = "pure release", "clipped release"
 
+SUM = "sum"
+"""Of neighbours' messages: what is released unless an event names another aggregation."""
+
 SMALLEST_NOISE, LARGEST_NOISE = 1 / 256, 1024.0
 """What can be drawn on the grid: a quarter of a step, and a table that is made in two seconds."""
 
@@ -42,11 +45,14 @@ class GaussianRelease:
     """Rows moved by at most `endpoint_shift` at each end of one edge, plus N(0, noise_std^2).
 
     The event is mu-GDP for one edge with mu^2 = endpoint_shift^2 / noise_std^2 an endpoint that is
-    a receiver (claim R-SUM: the shift of a neighbour sum of unit messages is 1).
+    a receiver (claim R-SUM: the shift of a neighbour sum of unit messages is 1). An `aggregation`
+    that moves other rows too has every node as a receiver, and moves them all together by at most
+    sqrt 2 endpoint_shift.
     """
 
     noise_std: float
     endpoint_shift: float = 1.0
+    aggregation: str = SUM
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise_std", float(self.noise_std))
@@ -62,11 +68,13 @@ class GaussianRelease:
 
     @property
     def facts(self) -> dict[str, float | str]:
-        """The noise and the shift."""
+        """The noise, the shift, and what was made of the messages where it is not their sum."""
+        named = {} if self.aggregation == SUM else {"aggregation": self.aggregation}
         return {
             "kind": "gaussian release",
             "noise_std": self.noise_std,
             "endpoint_shift": self.endpoint_shift,
+            **named,
         }
 
 

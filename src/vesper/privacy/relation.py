@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vesper.errors import InputError
-from vesper.privacy.events import CLIPPED_KIND, PURE_KIND, ClippedRelease, GaussianRelease
+from vesper.privacy.events import CLIPPED_KIND, PURE_KIND, SUM, ClippedRelease, GaussianRelease
 from vesper.privacy.expect import expect, expect_count
 from vesper.privacy.participation import EDGE_ROWS, node_rows
 
@@ -41,9 +41,9 @@ class EdgeRelation:
         """How far the row of a receiver moves, at most, where `rows` counts it once."""
         return 1.0
 
-    def sums(self, *, noise_std: float, rounding: float) -> GaussianRelease:
+    def sums(self, *, noise_std: float, rounding: float, aggregation: str = SUM) -> GaussianRelease:
         """The event of releasing sums of unit messages; whole numbers need no rounding."""
-        return GaussianRelease(noise_std=noise_std)
+        return GaussianRelease(noise_std=noise_std, aggregation=aggregation)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +88,19 @@ class NodeRelation:
         """A neighbour's row moves by 1, and by what rounding adds after clipping."""
         return 1.0 + rounding
 
-    def sums(self, *, noise_std: float, rounding: float) -> ClippedRelease:
-        """The event of releasing clipped sums of unit messages."""
+    def sums(self, *, noise_std: float, rounding: float, aggregation: str = SUM) -> ClippedRelease:
+        """The event of releasing clipped sums of unit messages.
+
+        Raises:
+            InputError: another aggregation, whose move was proved for one edge only.
+        """
+        expect(
+            aggregation == SUM,
+            name="aggregation",
+            wanted=f"a {SUM}, to protect all edges of a node at once",
+            got=aggregation,
+            remedy="use aggregator 'gin', 'gcn' or 'mean', or protect edges",
+        )
         return ClippedRelease(noise_std=noise_std, row_norm=self.row_norm, rounding=rounding)
 
 

@@ -3,6 +3,7 @@
 from html import escape
 
 from vesper.report.contents import metric_label
+from vesper.report.graphs import graphs_section
 from vesper.report.page import document, main_of
 from vesper.report.sections import (
     budget_section,
@@ -75,6 +76,7 @@ def board_main(watched: Watched) -> str:
 {"" if told is None or watched.state == "finished" else _doing(told)}
 {figures(_figures(watched))}
 {"" if charged is None else budget_section(charged)}
+{graphs_section(watched.graphs, metric="metric")}
 {"" if told is None else charts(curve_sections(told.epochs, metric=_metric(told)))}
 {"" if privacy is None else privacy_section(privacy, config, released=released)}
 {settings_section(config)}"""

@@ -12,6 +12,7 @@ from vesper.method.settings import Config
 from vesper.model.metric import evaluate
 from vesper.report.command import command_of
 from vesper.report.evidence import Evidence, read_evidence
+from vesper.report.graphs import GraphLine, graph_lines
 from vesper.report.privacy import Privacy
 from vesper.report.run_folder import another_version, read_run
 from vesper.run.ends.told import EpochFacts
@@ -68,6 +69,8 @@ class Contents:
     """What attacks and audits found."""
     command: str | None = None
     """That repeats it; None where noise cannot be repeated."""
+    graphs: tuple[GraphLine, ...] = ()
+    """That of training and later ones, where there are any."""
 
     @property
     def metric_label(self) -> str:
@@ -111,6 +114,7 @@ def contents_of_run(
             epochs=() if told is None else told.epochs,
             evidence=tuple(read_evidence(path, method=result["method"]) for path in evidence),
             command=command_of(run.config) if result.get("session") is None else None,
+            graphs=graph_lines(folder, result, charged=run.privacy.charged, ledger=ledger),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise another_version(run.folder, error) from None

@@ -10,6 +10,7 @@ from vesper.errors import InputError
 from vesper.report.charts import MOST_CLASSES, confusion_chart, roc_chart, stage_chart
 from vesper.report.contents import Contents, Judged
 from vesper.report.evidence import evidence_sections
+from vesper.report.graphs import graphs_section
 from vesper.report.sections import (
     budget_section,
     charts,
@@ -83,6 +84,7 @@ def main_of(contents: Contents) -> str:
 {figures(_figures(contents))}
 {privacy_section(contents.privacy, contents.config)}
 {"" if charged is None else budget_section(charged)}
+{graphs_section(contents.graphs, metric=contents.metric_label)}
 {charts(_charts(contents))}
 {settings_section(contents.config, command=contents.command)}
 <footer>Written by vesper {VERSION}. Numbers on this page come from labels and from values that were

@@ -9,6 +9,7 @@ from vesper.errors import InputError
 from vesper.method.settings import Config
 from vesper.report.charged import Charged, read_charged
 from vesper.report.contents import Contents, contents_of_run
+from vesper.report.graphs import GraphLine, graph_lines
 from vesper.report.privacy import Privacy
 from vesper.report.run_folder import privacy_from, read_run
 from vesper.run.journal import JOURNAL
@@ -29,6 +30,8 @@ class Watched:
     privacy: Privacy | None = None
     """As soon as both sides have agreed."""
     charged: Charged | None = None
+    graphs: tuple[GraphLine, ...] = ()
+    """That of training and later ones, where a party has answered about any."""
     contents: Contents | None = None
     """Of a run that is finished, where this side knows a metric."""
 
@@ -94,6 +97,7 @@ def _finished(run: Path, told: JournalRead | None) -> Watched:
         config=done.config,
         privacy=done.privacy,
         charged=done.privacy.charged,
+        graphs=graph_lines(run, done.result, charged=done.privacy.charged, ledger=ledger),
         contents=contents,
     )
 

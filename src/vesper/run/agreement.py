@@ -1,5 +1,7 @@
 """What follows from the shared settings and public sizes, the same at both parties."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,12 +9,13 @@ import numpy as np
 from vesper.errors import InputError
 from vesper.graph.holdings import DataHoldings
 from vesper.graph.labels import SPLITS, LabelHoldings
+from vesper.method.aggregators import refuse_aggregator
 from vesper.method.method import Method, Promise, Sizes
 from vesper.method.registry import find_method
 from vesper.method.settings import Config, batch_size_of
 from vesper.model.objectives import num_outputs, task_of
 from vesper.model.responded_objective import refuse_other_tasks
-from vesper.run.session import Itinerary
+from vesper.run.itinerary import Itinerary
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,7 @@ class Agreement:
 def agreement_of(config: Config, sizes: Sizes, *, num_val: int, num_test: int) -> Agreement:
     """Find method and itinerary."""
     method = find_method(config.run.method)
+    refuse_aggregator(config)
     refuse_other_unit(config, method.promise(config, sizes))
     itinerary = Itinerary(
         stages=method.stages(config, sizes),
@@ -40,6 +44,36 @@ def agreement_of(config: Config, sizes: Sizes, *, num_val: int, num_test: int) -
         seed=config.run.seed,
     )
     return Agreement(config, method, sizes, itinerary)
+
+
+def refuse_other_stages(names: Sequence[str], itineraries: Sequence[Itinerary]) -> None:
+    """Refuse data parties that would not go through the same stages.
+
+    Raises:
+        InputError: they would not; epsilon decides on hops where they are not set.
+    """
+    stages = {name: each.stages for name, each in zip(names, itineraries, strict=True)}
+    if len(set(stages.values())) > 1:
+        listed = ", ".join(f"{name} in {count}" for name, count in stages.items())
+        raise InputError(
+            f"privacy.hops: expected all data parties to train in equally many stages, got {listed}"
+            f"; set hops for all of them"
+        )
+
+
+def least_private(promises: Sequence[Promise]) -> Promise:
+    """The promise to whoever is protected least: one of several data parties speaks for all.
+
+    One that certifies nothing comes first, then the largest epsilon; one that reads no edge last.
+    """
+
+    def exposure(promise: Promise) -> float:
+        if promise.plan == "edge-free":
+            return -1.0
+        epsilon = promise.certified_epsilon
+        return math.inf if epsilon is None else epsilon
+
+    return max(promises, key=exposure)
 
 
 def refuse_other_unit(config: Config, promise: Promise) -> None:

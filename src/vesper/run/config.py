@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from vesper.errors import InputError
 from vesper.method.settings import Config, PrivacySettings, RunSettings
 from vesper.run.preset import find_preset
-from vesper.run.setup.settings_file import Tables, explain, keys_of, nearest, read_tables
+from vesper.run.setup.settings_file import Tables, explain, keys_of, nearest, read_listed
 
 KEYS = keys_of(privacy=PrivacySettings, run=RunSettings)
 
@@ -22,9 +22,25 @@ def load_config(
     >>> load_config(None, {"epsilon": 1.0, "run.seed": 7}).run.seed
     7
     """
-    given = {} if path is None else read_tables(path, tuple(Config.model_fields))
-    _put(given, overrides)
-    return checked_config(given, path=path, preset=preset)
+    config, parties = config_and_parties(path, overrides, preset=preset)
+    if parties:
+        raise InputError(
+            f"{path}: [[data_party]] is for `vesper simulate` and `vesper party label`; here there "
+            f"is one data party"
+        )
+    return config
+
+
+def config_and_parties(
+    path: Path | None, overrides: Mapping[str, Any], *, preset: str | None = None
+) -> tuple[Config, list[dict[str, Any]]]:
+    """As `load_config`, with the `[[data_party]]` tables of the file as they stand there."""
+    tables: Tables = {}
+    parties: list[dict[str, Any]] = []
+    if path is not None:
+        tables, parties = read_listed(path, tuple(Config.model_fields), "data_party")
+    _put(tables, overrides)
+    return checked_config(tables, path=path, preset=preset), parties
 
 
 def checked_config(given: Tables, *, path: Path | None, preset: str | None = None) -> Config:

@@ -1,11 +1,14 @@
-"""Two parties in one process, trained through session, protocol and a memory channel.
+"""All parties in one process, trained through session, protocol and memory channels.
 
-What both know before anything is sent is the `Agreement`; what comes out is `Trained`: both sides
-with the weights that validation chose, and how good each stage was.
+What two parties know before anything is sent is their `Agreement`; what comes out is `Trained`: all
+sides with the weights that validation chose, and how good each stage was.
 """
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -22,18 +25,30 @@ from vesper.progress import Progress, silent
 from vesper.protocol.messages import Farewell
 from vesper.protocol.turns import Role
 from vesper.run.agreement import Agreement
-from vesper.run.ends.data_end import data_end
+from vesper.run.ends.data_end import DataOutcome, data_end
 from vesper.run.ends.label_end import LabelOutcome, label_end, note_of
 from vesper.run.ends.link import Link
+from vesper.run.ends.seats import Seat
 from vesper.run.ends.told import UNTOLD, Told
-from vesper.transport.memory import memory_pair
+from vesper.transport.channel import closing_in_words
+from vesper.transport.memory import MemoryChannel, memory_pair
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A data party in this process."""
+
+    agreement: Agreement
+    data: DataHoldings
+    door: Door
+    name: str = "the data party"
 
 
 @dataclass(frozen=True)
 class Trained:
-    """Both sides after training, and what was measured on the way."""
+    """All sides after training, and what was measured on the way."""
 
-    data_side: Representation
+    data_sides: tuple[Representation, ...]
     label_side: Decoder
     """With the weights of the best stage."""
     metric: str
@@ -41,6 +56,11 @@ class Trained:
     """Validation and test metric a stage."""
     bytes_to_label_party: int
     bytes_to_data_party: int
+
+    @property
+    def data_side(self) -> Representation:
+        """Of the first data party."""
+        return self.data_sides[0]
 
     @property
     def best_stage(self) -> int:
@@ -58,52 +78,99 @@ def train(
     told: Told = UNTOLD,
     responses: Responses | None = None,
 ) -> Trained:
-    """Let the two ends meet in two threads; the label end tells how it goes."""
-    # Both sides approved the same settings; noise may be planned for less than their epsilon.
-    config = agreement.config
-    data_channel, label_channel = memory_pair()
-    data_link, label_link = Link(Role.DATA, data_channel), Link(Role.LABEL, label_channel)
+    """Let a data party and the label party meet; the label end tells how it goes."""
+    holder = Holder(agreement, data, door)
+    return train_together([holder], labels, progress=progress, told=told, responses=responses)
+
+
+def train_together(
+    holders: Sequence[Holder],
+    labels: LabelHoldings,
+    *,
+    progress: Progress = silent,
+    told: Told = UNTOLD,
+    responses: Responses | None = None,
+) -> Trained:
+    """Let all ends meet, each in a thread; the first data party's is this one."""
+    pairs = [memory_pair() for _ in holders]
+    data_links = [Link(Role.DATA, data_channel) for data_channel, _ in pairs]
+    label_links = [Link(Role.LABEL, label_channel) for _, label_channel in pairs]
     watched: list[tuple[LabelParty, Objective]] = []
 
     def label_thread() -> LabelOutcome:
+        # Both sides approved the same settings; noise may be planned for less than their epsilon.
+        seats = [
+            Seat(holder.agreement.config, link, holder.name, holder.agreement.method)
+            for holder, link in zip(holders, label_links, strict=True)
+        ]
         try:
             return label_end(
-                config,
+                seats,
                 labels,
-                label_link,
-                method=agreement.method,
                 watch=lambda party, objective: watched.append((party, objective)),
                 told=told,
                 responses=responses,
             )
         finally:
-            label_channel.close()
+            for _, label_channel in pairs:
+                label_channel.close()
 
-    with ThreadPoolExecutor(max_workers=1) as pool:
+    def data_thread(k: int, **shown: Any) -> DataOutcome:
+        return _drive(holders[k], data_links[k], pairs[k][0], **shown)
+
+    with ThreadPoolExecutor(max_workers=len(holders)) as pool:
         answering = pool.submit(label_thread)
-        try:
-            ours = data_end(
-                config,
-                data,
-                data_link,
-                prepare=lambda agreed: (door, agreement),
-                progress=progress,
-                note=lambda: note_of(*watched[0]) if watched else "",
-            )
-            data_link.expect(Farewell)
-        except PeerError:
-            data_channel.close()
-            answering.result()  # the cause, when the label side failed first
-            raise
-        finally:
-            data_channel.close()
-        theirs = answering.result()
-    ours.data_side.settle(theirs.best_stage)
+        others = [pool.submit(data_thread, k) for k in range(1, len(holders))]
+        note = partial(_note, watched)
+        first = _outcome_of(lambda: data_thread(0, progress=progress, note=note))
+    ours = [each.result() for each in _cause_first([first, *others], answering)]
+    theirs = answering.result()
+    for outcome in ours:
+        outcome.data_side.settle(theirs.best_stage)
     return Trained(
-        data_side=ours.data_side,
+        data_sides=tuple(outcome.data_side for outcome in ours),
         label_side=theirs.label_side,
         metric=theirs.metric,
         stages=theirs.stages,
-        bytes_to_label_party=data_link.bytes_sent,
-        bytes_to_data_party=label_link.bytes_sent,
+        bytes_to_label_party=sum(link.bytes_sent for link in data_links),
+        bytes_to_data_party=sum(link.bytes_sent for link in label_links),
     )
+
+
+def _drive(holder: Holder, link: Link, channel: MemoryChannel, **shown: Any) -> DataOutcome:
+    agreement = holder.agreement
+    with closing_in_words(channel):
+        outcome = data_end(
+            agreement.config,
+            holder.data,
+            link,
+            prepare=lambda agreed: (holder.door, agreement),
+            **shown,
+        )
+        link.expect(Farewell)
+    return outcome
+
+
+def _note(watched: list[tuple[LabelParty, Objective]]) -> str:
+    return note_of(*watched[0]) if watched else ""
+
+
+def _outcome_of(act: Callable[[], DataOutcome]) -> "Future[DataOutcome]":
+    """Act here and now; keep what came of it."""
+    future: Future[DataOutcome] = Future()
+    try:
+        future.set_result(act())
+    except Exception as error:
+        future.set_exception(error)
+    return future
+
+
+def _cause_first(
+    ours: list["Future[DataOutcome]"], answering: "Future[LabelOutcome]"
+) -> list["Future[DataOutcome]"]:
+    """Raise what went wrong, not what it did to the others: they say that a peer is gone."""
+    found = [each.exception() for each in ours] + [answering.exception()]
+    errors = [error for error in found if error is not None]
+    if errors:
+        raise min(errors, key=lambda error: isinstance(error, PeerError))
+    return ours

@@ -37,6 +37,19 @@ class PrivacyFacts:
 
 
 @dataclass(frozen=True)
+class PartyFacts:
+    """What one of several data parties was promised."""
+
+    name: str
+    own: bool
+    """Whether it is the label party's own graph, protected from the other parties."""
+    privacy: PrivacyFacts
+    session: str | None = None
+    left: bool = False
+    """Whether the run went on without it."""
+
+
+@dataclass(frozen=True)
 class Facts:
     """Something that a run folder says of itself."""
 
@@ -73,6 +86,27 @@ class LabelResult(Facts):
     bytes_sent: int
     session: str
     privacy: PrivacyFacts
+    parties: tuple[PartyFacts, ...] = ()
+    """The data parties where there are several; `privacy` is that of the least protected."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SnapshotResult:
+    """How good the model of a simulated run is on a graph that came later, and what that cost."""
+
+    name: str
+    """Of its folder."""
+    run: str
+    """What the ledger calls its charges."""
+    num_nodes: int
+    num_test: int
+    test: float
+    plan: str
+    epsilon: float | None
+    """Budget of this graph; None where nothing is certified."""
+    delta: float | None
+    spent_epsilon: float | None
+    releases: int
 
 
 @dataclass(frozen=True)
@@ -90,6 +124,10 @@ class Result(Facts):
     bytes_to_label_party: int
     bytes_to_data_party: int
     privacy: PrivacyFacts
+    snapshots: tuple[SnapshotResult, ...] = ()
+    """Of graphs that came after training, each with a budget of its own."""
+    parties: tuple[PartyFacts, ...] = ()
+    """The data parties where there are several; `privacy` is that of the least protected."""
 
 
 SIMULATED = "simulated from the seed: not private"

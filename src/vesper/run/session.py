@@ -8,78 +8,24 @@ Next: src/vesper/party/data_party.py
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.graph.schedule import ShuffledEpochs
 from vesper.party.data_party import DataParty
 from vesper.party.label_party import LabelParty
 from vesper.party.memory import Arrays, below
 from vesper.progress import Progress, silent
-from vesper.protocol.messages import Embeddings, Finished, Purpose, Received, Verdict
+from vesper.protocol.messages import Embeddings, Finished, Purpose, Verdict
 from vesper.run.ends.checkpoint import START, Checkpoints, NoCheckpoints, Position
 from vesper.run.ends.link import Link
-from vesper.run.ends.remote import RemoteDataParty, RemoteLabelParty
+from vesper.run.ends.remote import DataSide, RemoteLabelParty
 from vesper.run.ends.told import UNTOLD, EpochFacts, Told
+from vesper.run.itinerary import Itinerary, blocks
 
-EVALUATION_ROWS = 8192
 NOWHERE = NoCheckpoints()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Itinerary:
-    """What both sides will do, known to both: roots are rows of the roster, by split in order."""
-
-    stages: int
-    num_train: int
-    num_val: int
-    num_test: int
-    batch_size: int
-    epochs: int
-    patience: int
-    seed: int
-
-    def training(self, stage: int, epoch: int) -> ShuffledEpochs:
-        """Batches of one epoch: each training node once."""
-        return ShuffledEpochs(
-            np.arange(self.num_train),
-            batch_size=self.batch_size,
-            num_epochs=1,
-            seed=self.seed * 1_000_003 + stage * self.epochs + epoch,
-        )
-
-    def validation(self) -> NDArray[np.int64]:
-        """Validation rows."""
-        return np.arange(self.num_train, self.num_train + self.num_val)
-
-    def test(self) -> NDArray[np.int64]:
-        """Test rows."""
-        first = self.num_train + self.num_val
-        return np.arange(first, first + self.num_test)
-
-    def held_out(self) -> NDArray[np.int64]:
-        """Validation and test rows."""
-        return np.arange(self.num_train, self.num_train + self.num_val + self.num_test)
-
-    @property
-    def steps(self) -> int:
-        """Exchanges to train in the whole run if nothing stops early."""
-        return self.stages * self.epochs * -(-self.num_train // self.batch_size)
-
-    @property
-    def most(self) -> dict[str, int]:
-        """How much work it is, if nothing stops early."""
-        return {"stages": self.stages, "epochs": self.epochs, "steps": self.steps}
-
-
-def blocks(rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Cut rows into blocks to evaluate."""
-    for start in range(0, len(rows), EVALUATION_ROWS):
-        yield rows[start : start + EVALUATION_ROWS]
 
 
 def drive(
@@ -122,7 +68,7 @@ def drive(
 
 def answer(
     label_party: LabelParty,
-    link: Link,
+    data_party: DataSide,
     itinerary: Itinerary,
     *,
     checkpoints: Checkpoints = NOWHERE,
@@ -132,22 +78,23 @@ def answer(
 ) -> list[dict[str, float]]:
     """Run the label party's side; give the metrics of each stage on validation and test nodes."""
     stages: list[dict[str, float]] = []
-    data_party = RemoteDataParty(link)
     found = checkpoints.load()
     if found is not None:
         label_party.recall(found[1], stage=found[0].stage)
         data_party.recall(found[1])
         stages = _metrics_in(found[1])
-    collect = partial(_collect, label_party, data_party, link)
+    collect = partial(_collect, label_party, data_party)
     for at in _epochs(itinerary, found and found[0]):
         if at.is_fresh and at.epoch == 0:
             label_party.begin_stage(at.stage)
+            data_party.begin_stage(at.stage)
         if at.is_fresh:
             arrays = label_party.remember() | data_party.remember() | _arrays_of(stages)
             checkpoints.save(at.position, arrays)
         losses = []
         for step, roots in enumerate(itinerary.training(at.stage, at.epoch), start=at.step + 1):
-            link.send(label_party.learn(data_party.release(Purpose.TRAIN), roots))
+            embeddings = data_party.release(roots, Purpose.TRAIN)
+            data_party.learn(label_party.learn(embeddings, roots))
             label_party.practise()
             losses.append(label_party.last_loss)
             progress("training", step, itinerary.steps, note())
@@ -158,7 +105,7 @@ def answer(
             scores = collect(itinerary.held_out(), judge=False)[0]
             stages.append(_measure(label_party, itinerary, scores))
     progress("training", itinerary.steps, itinerary.steps, note())
-    link.expect(Finished)
+    data_party.finish()
     label_party.settle()
     return stages
 
@@ -230,8 +177,7 @@ def _metrics_in(arrays: Arrays) -> list[dict[str, float]]:
 
 def _collect(
     label_party: LabelParty,
-    data_party: RemoteDataParty,
-    link: Link,
+    data_party: DataSide,
     rows: NDArray[np.int64],
     *,
     judge: bool,
@@ -240,10 +186,10 @@ def _collect(
     scores: list[NDArray[np.float64]] = []
     verdict, seen = Verdict.GO_ON, 0
     for roots in blocks(rows):
-        embeddings = data_party.release(Purpose.EVALUATE)
+        embeddings = data_party.release(roots, Purpose.EVALUATE)
         scores.append(label_party.score(embeddings, roots))
         seen += len(roots)
         if judge and seen == len(rows):
             verdict = label_party.judge(np.concatenate(scores), rows)
-        link.send(Received(step=embeddings.step, verdict=verdict))
+        data_party.hear(embeddings.step, verdict)
     return np.concatenate(scores), verdict  # (rows, num_classes)

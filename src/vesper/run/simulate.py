@@ -1,29 +1,26 @@
-"""Party folders in, a run folder out, both parties in this process.
+"""Party folders in, a run folder out, all parties in this process.
 
 Noise comes from the seed, so that a run can be repeated bit for bit; hence what it releases is not
 private, and the result says so.
 """
 
 import time
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
 from vesper.datasets.folders import new_folder
 from vesper.errors import InputError
-from vesper.graph.holdings import open_data
 from vesper.graph.labels import open_labels
-from vesper.graph.summary import refuse_unknown_labels
-from vesper.mechanism.noise import NoiseSource
 from vesper.method.settings import Config
-from vesper.privacy.ledger import Ledger
 from vesper.progress import Progress, silent
-from vesper.run.agreement import agree, refuse_equal_labels
-from vesper.run.doors import open_door
+from vesper.run.agreement import least_private, refuse_equal_labels
 from vesper.run.journal import journal_of
 from vesper.run.label_responses import simulated_responses
-from vesper.run.pair import train
-from vesper.run.result import Result, facts_of, peak_memory, refuse_used, simulated_name, write_run
+from vesper.run.later_graph import judge_later_graphs, open_later_graphs
+from vesper.run.pair import train_together
+from vesper.run.result import Result, peak_memory, refuse_used, write_run
+from vesper.run.setup.data_parties import ONE, SimulatedParty
+from vesper.run.simulated_parties import doors_of, open_parties
 
 
 def simulate(
@@ -32,6 +29,8 @@ def simulate(
     out: Path,
     *,
     ledger: Path | None = None,
+    snapshots: Sequence[Path] = (),
+    parties: tuple[SimulatedParty, ...] = (ONE,),
     progress: Progress = silent,
 ) -> Result:
     """Train one method on party folders and write a run folder.
@@ -42,41 +41,41 @@ def simulate(
         out: a new or empty folder.
         ledger: the data party's ledger; by default a fresh one in the run folder, for simulated
             noise spends nothing.
+        snapshots: folders like `folder` with graphs that came later; the trained model predicts
+            their test nodes, each graph with a budget of its own.
+        parties: the data parties, where there are several; `folder` holds a folder of each.
         progress: is told how far the run is.
     """
     started = time.perf_counter()
     refuse_used(out)
-    data = open_data(folder / "data", progress=progress)
+    if len(parties) > 1 and (snapshots or ledger):
+        raise InputError("--snapshot, --ledger: expected one data party, got several")
     labels = open_labels(folder / "label", decimals=config.run.task != "classification")
-    refuse_unknown_labels(data.ids, labels)
-    agreement = agree(config, data, labels)
-    if agreement.itinerary.num_test == 0:
-        raise InputError(
-            f"{labels.path}, column split: expected some rows with 'test', found none; a run says "
-            f"how good it is on nodes that it was not chosen by"
-        )
+    opened = open_parties(parties, folder, config, labels, progress=progress)
     refuse_equal_labels(config, labels, "test")
-    promise = agreement.method.promise(config, agreement.sizes)  # refuses before a file is made
     with new_folder(out) as new:  # whole in the end, or not there
-        charged = ledger or new / "ledger.sqlite"
         with (
             journal_of(new, side="both", config=config, ledger=ledger, progress=progress) as told,
-            closing(Ledger(charged, clock=time.time)) as book,
+            doors_of(opened, new, ledger=ledger) as (holders, book),
         ):
-            noise = NoiseSource.for_simulation(config.run.seed)
-            run = simulated_name(config)
-            door, agreement = open_door(agreement, data.graph, book, noise, run=run)
-            trained = train(
-                agreement,
-                data,
-                labels,
-                door,
-                progress=told.progress,
-                told=told,
-                responses=simulated_responses(config, labels, path=new / "label-ledger.sqlite"),
+            later = open_later_graphs(
+                snapshots,
+                holders[0].agreement,
+                config,
+                first=folder,
+                data=holders[0].data,
+                labels=labels,
+                ledger=book,
+                progress=progress,
             )
-        planned = agreement.method.promise(agreement.config, agreement.sizes)
+            responses = simulated_responses(config, labels, path=new / "label-ledger.sqlite")
+            trained = train_together(
+                holders, labels, progress=told.progress, told=told, responses=responses
+            )
+            judged = judge_later_graphs(later, trained, config, labels, responses)
+        facts = [each.facts(holder.agreement) for each, holder in zip(opened, holders, strict=True)]
         best = trained.best_stage
+        weakest = least_private([each.promise for each in opened])
         result = Result(
             method=config.run.method,
             metric=trained.metric,
@@ -88,16 +87,18 @@ def simulate(
             peak_memory_bytes=peak_memory(),
             bytes_to_label_party=trained.bytes_to_label_party,
             bytes_to_data_party=trained.bytes_to_data_party,
-            privacy=facts_of(
-                replace(planned, certified_epsilon=promise.certified_epsilon),
-                label_epsilon=config.privacy.label_epsilon,
-            ),
+            privacy=facts[[each.promise for each in opened].index(weakest)].privacy,
+            snapshots=judged,
+            parties=tuple(facts) if parties != (ONE,) else (),
         )
-        write_run(
-            new,
-            config,
-            result,
-            data_party=trained.data_side.module,
-            label_party=trained.label_side.module,
-        )
+        modules = {
+            model_name(each.settings): side.module
+            for each, side in zip(opened, trained.data_sides, strict=True)
+        }
+        write_run(new, config, result, **modules, label_party=trained.label_side.module)
     return result
+
+
+def model_name(party: SimulatedParty) -> str:
+    """File of a party's model in a run folder, without its ending."""
+    return "data_party" if party is ONE else f"data_party-{party.name}"

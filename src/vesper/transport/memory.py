@@ -60,6 +60,12 @@ class MemoryMeeting:
         self._patience = patience
         self._ends: tuple[MemoryChannel, MemoryChannel] | None = None
         self._barrier = threading.Barrier(2, action=self._make, timeout=patience)
+        self._is_over = False
+
+    def leave(self) -> None:
+        """Meet nobody any more."""
+        self._is_over = True
+        self._barrier.abort()
 
     def _make(self) -> None:
         self._ends = memory_pair(patience=self._patience)
@@ -69,7 +75,8 @@ class MemoryMeeting:
         try:
             self._barrier.wait(limit)
         except threading.BrokenBarrierError:
-            self._barrier.reset()
+            if not self._is_over:
+                self._barrier.reset()
             raise PeerLostError("the peer has not come") from None
         assert self._ends is not None
         return self._ends[end]

@@ -91,7 +91,7 @@ class StreamChannel:
                         f"{self._peer} has been silent for {now - self._heard:.0f} s "
                         f"(patience {self._patience:g} s): it is stopped, cut off or gone"
                     ) from None
-                self._waiting(now - began)
+                self._tell(now - began)
                 continue
             if isinstance(found, Exception):
                 self._in.put(found)  # every later call learns it too
@@ -100,6 +100,14 @@ class StreamChannel:
                 raise found
             self._count(-len(found) - HELD)
             return found
+
+    def _tell(self, seconds: float) -> None:
+        """Tell for how long `receive` has waited; whoever is told may have had enough."""
+        try:
+            self._waiting(seconds)
+        except PeerLostError:
+            self.close(Parting.FAULT)
+            raise
 
     def close(self, why: Parting = Parting.DONE) -> None:
         """Say why and end the stream once what was sent has arrived, or after a moment."""

@@ -14,6 +14,7 @@ from vesper.run.ends.remote import RemoteDataParty, RemoteLabelParty
 from vesper.transport.memory import MemoryChannel, memory_pair
 
 VALUES = np.ones((2, 3, 1), dtype=np.float32)
+ROOTS = np.arange(2)
 BEST, GO_ON, STOP = Verdict.BEST, Verdict.GO_ON, Verdict.STOP
 
 
@@ -107,12 +108,12 @@ def test_steps_of_embeddings_are_counted(monkeypatch: pytest.MonkeyPatch) -> Non
     party = RemoteDataParty(link)
     party.recall({"peer/step": np.array(6)})
     peer.send(encode(embeddings(7)))
-    assert party.release(Purpose.EVALUATE).step == 7
+    assert party.release(ROOTS, Purpose.EVALUATE).step == 7
     assert int(party.remember()["peer/step"]) == 7
     link.send(Received(step=7, verdict=GO_ON))
     peer.send(encode(embeddings(7)))
     with pytest.raises(RemoteProtocolError, match="speaks of step 7, expected step 8"):
-        party.release(Purpose.EVALUATE)
+        party.release(ROOTS, Purpose.EVALUATE)
 
 
 @pytest.mark.parametrize("purpose", Purpose)
@@ -120,4 +121,4 @@ def test_embeddings_of_the_other_purpose(purpose: Purpose, monkeypatch: pytest.M
     link, peer = ready(Role.LABEL, State.READY, monkeypatch)
     peer.send(encode(embeddings(1, purpose)))
     with pytest.raises(RemoteProtocolError, match="expected embeddings to"):
-        RemoteDataParty(link).release(Purpose(1 - purpose))
+        RemoteDataParty(link).release(ROOTS, Purpose(1 - purpose))

@@ -27,6 +27,7 @@ from vesper.run.doors import open_door
 from vesper.run.ends.data_end import data_end
 from vesper.run.ends.label_end import label_end
 from vesper.run.ends.link import Link
+from vesper.run.ends.seats import Seat
 from vesper.transport.channel import Channel
 from vesper.transport.memory import memory_pair
 from vesper.transport.parting import Parting, error_of
@@ -121,7 +122,7 @@ class Parties:
         """Be the label party."""
         script, error = Script(frames, parting=parting), None
         try:
-            label_end(self.config, self.labels, Link(Role.LABEL, script))
+            label_end([Seat(self.config, Link(Role.LABEL, script))], self.labels)
         except VesperError as caught:
             error = caught
         return Ended(error, script.sent, script.taken)
@@ -200,7 +201,8 @@ def recorded(folder: Path, *, wire: str) -> Recorded:
         closing(Ledger(folder / "honest.sqlite", clock=lambda: 0.0)) as ledger,
         ThreadPoolExecutor(1) as pool,
     ):
-        answering = pool.submit(label_end, config, labels, Link(Role.LABEL, label_channel))
+        seats = [Seat(config, Link(Role.LABEL, label_channel))]
+        answering = pool.submit(label_end, seats, labels)
         parties.talk_as_data(data_channel, ledger)
         answering.result()
         sent, received = tuple(data_channel.sent), tuple(label_channel.sent)

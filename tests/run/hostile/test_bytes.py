@@ -16,6 +16,7 @@ from vesper.protocol.messages import Received, Verdict
 from vesper.protocol.turns import Role
 from vesper.run.ends.label_end import label_end
 from vesper.run.ends.link import Link
+from vesper.run.ends.seats import Seat
 from vesper.transport.memory import memory_pair
 from vesper.transport.parting import Parting, error_of
 
@@ -143,4 +144,4 @@ def test_a_silent_peer_is_given_up(honest: "Recorded") -> None:
             honest.talk_as_data(channel, ledger)
         assert not any(entry.cost > 0 for entry in ledger.entries())
     with pytest.raises(PeerLostError, match="silent for"):
-        label_end(honest.config, honest.labels, Link(Role.LABEL, channel))
+        label_end([Seat(honest.config, Link(Role.LABEL, channel))], honest.labels)

@@ -76,7 +76,7 @@ def write_edges(connection: Connection, path: Path, *, num_nodes: int, progress:
 
 
 def write_labels(
-    connection: Connection, path: Path, *, num_nodes: int, is_validation: NDArray[np.bool_]
+    connection: Connection, path: Path, *, num_nodes: int, splits: NDArray[np.object_]
 ) -> None:
     """Write `id`, `label` and `split` of every labelled node, in order of id.
 
@@ -84,7 +84,7 @@ def write_labels(
         connection: Where the tables are.
         path: The file to write.
         num_nodes: How many nodes there are, labelled or not.
-        is_validation: One entry for each labelled node of the train window, in order of id.
+        splits: Of each labelled node of the train window, in order of id.
     """
     kinds: dict[str, pa.DataType] = {
         "id": pa.string(),
@@ -106,7 +106,7 @@ def write_labels(
             is_test = found["part"] == 1
             split = np.full(len(is_test), "test", dtype=object)
             training = int((~is_test).sum())
-            split[~is_test] = np.where(is_validation[seen : seen + training], "val", "train")
+            split[~is_test] = splits[seen : seen + training]
             seen += training
             arrays = [
                 pa.array(found["id"], type=pa.string()),

@@ -5,8 +5,10 @@
     features  155 summaries of a node's activity, none of them from transfers
     split     test for the test window; val for a seeded share of the train window; else train
 
-The graph is the disjoint union of the two windows' graphs, so an edge of one window and an edge of
-the other are two records. Tables may be larger than memory; they are read by DuckDB.
+With `apart` each window is a folder, hence a graph, of its own, and a seeded share of the train
+window has the split test too. Otherwise the graph is the disjoint union of the two windows' graphs.
+Either way an edge of one window and an edge of the other are two records. Tables may be larger
+than memory; they are read by DuckDB.
 """
 
 import shutil
@@ -19,6 +21,7 @@ import numpy as np
 from vesper.datasets.folders import new_folder
 from vesper.datasets.prepare.activity_features import NUM_CHANNELS, NUM_FEATURES, NUM_TYPES
 from vesper.datasets.prepare.activity_vocabulary import choose_slots
+from vesper.datasets.prepare.apart import part_windows
 from vesper.datasets.prepare.database import number, scratch_database
 from vesper.datasets.prepare.edges import load_edges
 from vesper.datasets.prepare.files import write_edges, write_labels, write_nodes
@@ -29,6 +32,9 @@ from vesper.progress import Progress, silent
 
 VALIDATION_SHARE = 0.0626
 """Share of the train window's labels kept for validation, as in the paper's Finance set."""
+
+APART_TEST_SHARE = 0.2
+"""Share of the train window's labels kept for test where windows are graphs of their own."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,7 @@ def prepare(
     validation_share: float = VALIDATION_SHARE,
     seed: int = 0,
     transfer_columns: Sequence[str] = (),
+    apart: bool = False,
     progress: Progress = silent,
 ) -> Prepared:
     """Write `out/data/` (nodes, edges) and `out/label/` (labels with splits), whole or not at all.
@@ -83,6 +90,8 @@ def prepare(
         seed: Picks which.
         transfer_columns: Columns of the activity table, or values of its column `type`, that you
             know come from transfers. They are refused: see `edge_free.py`.
+        apart: Write `out/train/` and `out/test/` instead, each with `data/` and `label/`: two
+            graphs with a budget each.
         progress: Told how many nodes are done.
 
     Raises:
@@ -99,6 +108,7 @@ def prepare(
             validation_share=validation_share,
             seed=seed,
             transfer_columns=transfer_columns,
+            apart=apart,
             progress=progress,
         )
 
@@ -114,6 +124,7 @@ def prepare_into(
     validation_share: float,
     seed: int,
     transfer_columns: Sequence[str] = (),
+    apart: bool = False,
     progress: Progress = silent,
 ) -> Prepared:
     """Do the work of `prepare` in a folder that somebody else makes whole."""
@@ -152,23 +163,26 @@ def prepare_into(
         num_test = number(connection, "SELECT count(*) FROM labels WHERE part = 1")
         num_train = number(connection, "SELECT count(*) FROM labels WHERE part = 0")
         num_val = round(validation_share * num_train)
-        if num_val == num_train:
+        num_held_out = round(APART_TEST_SHARE * num_train) if apart else 0
+        if num_val + num_held_out >= num_train:
             raise InputError(
                 f"{labels}: expected labels left to train on, found {num_train} in the train "
                 f"window, all taken by validation_share={validation_share}; make it smaller"
             )
-        is_validation = np.zeros(num_train, dtype=bool)
-        is_validation[np.random.default_rng(seed).permutation(num_train)[:num_val]] = True
-        write_labels(
-            connection, label / "labels.parquet", num_nodes=num_nodes, is_validation=is_validation
-        )
+        splits = np.full(num_train, "train", dtype=object)
+        drawn = np.random.default_rng(seed).permutation(num_train)
+        splits[drawn[:num_val]] = "val"
+        splits[drawn[num_val : num_val + num_held_out]] = "test"
+        write_labels(connection, label / "labels.parquet", num_nodes=num_nodes, splits=splits)
     shutil.rmtree(scratch)
+    if apart:
+        part_windows(folder, [window.name for window in windows])
     return Prepared(
         nodes=num_nodes,
         features=NUM_FEATURES,
-        train=num_train - num_val,
+        train=num_train - num_val - num_held_out,
         val=num_val,
-        test=num_test,
+        test=num_test + num_held_out,
         activity_outside=events_outside,
         labels_outside=labels_outside,
         **counts,

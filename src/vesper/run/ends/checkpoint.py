@@ -52,10 +52,10 @@ class NoCheckpoints:
 
 
 class FileCheckpoints:
-    """The last checkpoint in a file, and the channel that goes back with it."""
+    """The last checkpoint in a file, and the channels that go back with it, one a peer."""
 
-    def __init__(self, path: Path, channel: LastingChannel) -> None:
-        self._path, self._channel = path, channel
+    def __init__(self, path: Path, *channels: LastingChannel) -> None:
+        self._path, self._channels = path, channels
 
     def load(self) -> tuple[Position, Arrays] | None:
         """Read the file and turn the channel back.
@@ -64,7 +64,7 @@ class FileCheckpoints:
             VesperError: the file cannot be read.
         """
         if not self._path.exists():
-            if self._channel.has_marks:
+            if any(channel.has_marks for channel in self._channels):
                 raise VesperError(
                     f"{self._path}: expected the last checkpoint of this run, found none; restore "
                     f"it, or begin a new run on both sides"
@@ -73,18 +73,24 @@ class FileCheckpoints:
         try:
             with self._path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
-            stage, epoch, step, sent, received = (int(n) for n in arrays.pop("position"))
+            stage, epoch, step, *counts = (int(n) for n in arrays.pop("position"))
+            pairs = list(zip(counts[::2], counts[1::2], strict=True))
+            if len(pairs) != len(self._channels):
+                raise ValueError(f"of {len(pairs)} peers, expected {len(self._channels)}")
         except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
             raise VesperError(
                 f"{self._path}: cannot be read ({error}); restore it, or begin a new run"
             ) from None
-        self._channel.go_back_to((sent, received))
+        for channel, crossed in zip(self._channels, pairs, strict=True):
+            channel.go_back_to(crossed)
         return Position(stage, epoch, step), arrays
 
     def save(self, position: Position, arrays: Arrays) -> None:
         """Write the file when all that led here is on disk; then forget what came before."""
-        self._channel.settle()
-        where = [position.stage, position.epoch, position.step, *self._channel.counts]
+        where = [position.stage, position.epoch, position.step]
+        for channel in self._channels:
+            channel.settle()
+            where += channel.counts
         partial = self._path.with_suffix(".partial")
         try:
             with partial.open("wb") as file:
@@ -98,4 +104,5 @@ class FileCheckpoints:
                 f"{self._path}: cannot be written ({error.strerror}); make room, then go on with "
                 f"--resume"
             ) from None
-        self._channel.mark()
+        for channel in self._channels:
+            channel.mark()

@@ -1,28 +1,29 @@
 """The label party's end of a session: meet, agree, answer, settle."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from vesper.errors import RemoteProtocolError
 from vesper.graph.labels import SPLITS, LabelHoldings
-from vesper.method.method import Method, Sizes
 from vesper.method.settings import Config
 from vesper.model.decoder import Decoder
 from vesper.model.objective import Objective
-from vesper.model.objectives import Responses, make_objective, num_outputs
+from vesper.model.objectives import Responses, make_objective
 from vesper.party.label_party import LabelParty
 from vesper.progress import Progress, silent
-from vesper.protocol.messages import DataHello, Farewell, LabelHello, Roster
-from vesper.run.agreement import Agreement, agreement_of, refuse_unusable_labels
+from vesper.protocol.messages import Farewell, Roster
+from vesper.run.agreement import (
+    Agreement,
+    least_private,
+    refuse_other_stages,
+    refuse_unusable_labels,
+)
 from vesper.run.ends.checkpoint import Checkpoints
-from vesper.run.ends.link import Link
-from vesper.run.ends.opening import PROTOCOL_VERSION, refuse_other
+from vesper.run.ends.seats import Seat, joined, meet
 from vesper.run.ends.told import UNTOLD, Told
 from vesper.run.session import NOWHERE, answer
-from vesper.run.setup.contract import canonical
 
 Watch = Callable[[LabelParty, Objective], None]
 """Is given the party once it is there, to show how it does."""
@@ -32,13 +33,21 @@ Watch = Callable[[LabelParty, Objective], None]
 class LabelOutcome:
     """What the label party has after a session."""
 
-    agreement: Agreement
+    agreements: tuple[Agreement, ...]
+    """One a data party, in order."""
     label_side: Decoder
     """With the weights of the best stage."""
     metric: str
     stages: list[dict[str, float]]
     """Validation and test metric a stage."""
     bytes_sent: int
+    gone: tuple[str, ...] = ()
+    """Data parties that the run went on without."""
+
+    @property
+    def agreement(self) -> Agreement:
+        """With the first data party."""
+        return self.agreements[0]
 
     @property
     def best_stage(self) -> int:
@@ -47,44 +56,30 @@ class LabelOutcome:
 
 
 def label_end(
-    config: Config,
+    seats: Sequence[Seat],
     labels: LabelHoldings,
-    link: Link,
     *,
-    method: Method | None = None,
     checkpoints: Checkpoints = NOWHERE,
     progress: Progress = silent,
     watch: Watch = lambda party, objective: None,
     told: Told = UNTOLD,
     responses: Responses | None = None,
+    lost: Callable[[str], None] = lambda why: None,
 ) -> LabelOutcome:
     """Go through a whole session as the label party; with responses to labels if they are asked."""
+    config = seats[0].config
     refuse_unusable_labels(config, labels)
     if (responses is None) != (config.privacy.label_epsilon is None):
         raise ValueError("expected responses to labels where label_epsilon is set, and only there")
     objective = objective_of(config, labels, responses)
-    contract = canonical(config)
-    hello = link.expect(DataHello)
-    outputs = num_outputs(config.run.task, labels.classes)
-    link.send(LabelHello(version=PROTOCOL_VERSION, contract=contract, num_outputs=outputs))
-    refuse_other(hello, contract)  # after the answer, so that the peer can say what differs, too
-    counts = {split: len(labels.rows(split)) for split in SPLITS}
-    enough = max(sum(counts.values()), 1)
-    if not (0 < hello.num_features < 1 << 31 and enough <= hello.num_nodes < 1 << 40):
-        raise RemoteProtocolError(
-            f"the peer speaks of {hello.num_nodes} nodes with {hello.num_features} features, "
-            f"expected at least {enough} with at least one; `vesper align` finds ids that it lacks"
-        )
-    link.agree_on(config.run.wire, seed=config.run.seed)
-    sizes = Sizes(
-        num_nodes=hello.num_nodes,
-        num_train=counts["train"],
-        num_features=hello.num_features,
-        num_classes=outputs,
-    )
-    agreed = agreement_of(config, sizes, num_val=counts["val"], num_test=counts["test"])
-    label_side = (method or agreed.method).label_side(config, sizes)
-    run = config.run
+    agreed = [meet(seat, labels) for seat in seats]
+    refuse_other_stages([seat.name for seat in seats], [each.itinerary for each in agreed])
+    decoders = [
+        (seat.method or each.method).label_side(each.config, each.sizes)
+        for seat, each in zip(seats, agreed, strict=True)
+    ]
+    run, itinerary = config.run, agreed[0].itinerary
+    data_side, label_side = joined(seats, decoders, num_rows=itinerary.num_rows, lost=lost)
     party = LabelParty(
         objective,
         label_side,
@@ -94,20 +89,25 @@ def label_end(
         local_updates=run.local_updates,
     )
     watch(party, objective)
-    promise = agreed.method.promise(config, sizes)
-    told.agreed(promise, agreed.itinerary.most, metric=objective.metric)
-    link.send(roster_of(labels, objective, config))
+    weakest = least_private([each.method.promise(each.config, each.sizes) for each in agreed])
+    told.agreed(weakest, itinerary.most, metric=objective.metric)
+    for seat in seats:
+        seat.link.send(roster_of(labels, objective, config))
     stages = answer(
         party,
-        link,
-        agreed.itinerary,
+        data_side,
+        itinerary,
         checkpoints=checkpoints,
         progress=progress,
         note=lambda: note_of(party, objective),
         told=told,
     )
-    link.send(Farewell())
-    return LabelOutcome(agreed, label_side, objective.metric, stages, link.bytes_sent)
+    gone = data_side.gone
+    for seat in seats:
+        if seat.name not in gone:
+            seat.link.send(Farewell())
+    sent = sum(seat.link.bytes_sent for seat in seats)
+    return LabelOutcome(tuple(agreed), label_side, objective.metric, stages, sent, tuple(gone))
 
 
 def objective_of(

@@ -10,12 +10,14 @@ Turns are the turn table's matter, shapes and roots are the parties'.
 """
 
 from collections.abc import Iterable
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vesper.errors import RemoteProtocolError
 from vesper.party.memory import Arrays
-from vesper.protocol.messages import Embeddings, Gradients, Purpose, Received, Verdict
+from vesper.protocol.messages import Embeddings, Finished, Gradients, Purpose, Received, Verdict
 from vesper.run.ends.link import Link
 
 
@@ -76,6 +78,31 @@ class RemoteLabelParty:
         return received.verdict
 
 
+class DataSide(Protocol):
+    """One data party or several, at the label party."""
+
+    def remember(self) -> Arrays:
+        """What `recall` needs, between two epochs."""
+
+    def recall(self, arrays: Arrays) -> None:
+        """Go on as if nothing had happened since `remember`."""
+
+    def begin_stage(self, stage: int) -> None:
+        """A stage begins, from its first step."""
+
+    def release(self, roots: NDArray[np.int64], purpose: Purpose) -> Embeddings:
+        """Wait for the next embeddings, those of the roots."""
+
+    def learn(self, gradients: Gradients) -> None:
+        """Send back the gradients of the embeddings that came last."""
+
+    def hear(self, step: int, verdict: Verdict) -> None:
+        """Say that embeddings to evaluate have come, and what follows from them."""
+
+    def finish(self) -> None:
+        """Wait for the end."""
+
+
 class RemoteDataParty:
     """The data party, at the label party.
 
@@ -85,6 +112,8 @@ class RemoteDataParty:
 
     def __init__(self, link: Link) -> None:
         self._link, self._step = link, 0
+        self.gone: list[str] = []
+        """Nobody: without it there is no run."""
 
     def remember(self) -> Arrays:
         """What `recall` needs, between two epochs."""
@@ -94,8 +123,11 @@ class RemoteDataParty:
         """Go on as if nothing had happened since `remember`."""
         self._step = int(arrays["peer/step"])
 
-    def release(self, purpose: Purpose) -> Embeddings:
-        """Wait for the next embeddings."""
+    def begin_stage(self, stage: int) -> None:
+        """It knows by itself."""
+
+    def release(self, roots: NDArray[np.int64], purpose: Purpose) -> Embeddings:
+        """Wait for the next embeddings; whether they are of these roots, the label party checks."""
         embeddings = self._link.expect(Embeddings)
         self._step += 1
         _refuse_other_step(embeddings.step, self._step)
@@ -105,6 +137,18 @@ class RemoteDataParty:
                 f"{embeddings.purpose.name}"
             )
         return embeddings
+
+    def learn(self, gradients: Gradients) -> None:
+        """Send gradients."""
+        self._link.send(gradients)
+
+    def hear(self, step: int, verdict: Verdict) -> None:
+        """Send the verdict."""
+        self._link.send(Received(step=step, verdict=verdict))
+
+    def finish(self) -> None:
+        """Wait for its last word."""
+        self._link.expect(Finished)
 
 
 def _refuse_other_step(found: int, due: int) -> None:

@@ -27,7 +27,7 @@ from vesper.run.ends.checkpoint import FileCheckpoints
 from vesper.run.ends.data_end import data_end
 from vesper.run.ends.link import Link
 from vesper.run.network.begun_with import hold_to_ledger, refuse_lost_ledger
-from vesper.run.network.meet import meeting_place, waiting_shown
+from vesper.run.network.meet import Place, meeting_place, waiting_shown
 from vesper.run.network.own_state import own_state, run_name
 from vesper.run.network.party_channel import Lost, party_channel
 from vesper.run.network.party_journal import party_journal
@@ -52,6 +52,7 @@ def run_data_party(
     noise: NoiseSource | None = None,
     progress: Progress = silent,
     lost: Lost = lambda why: None,
+    place: Place = meeting_place,
 ) -> DataResult:
     """Fulfil the contract as the data party.
 
@@ -61,6 +62,7 @@ def run_data_party(
         noise: where noise comes from; by default the operating system.
         progress: is told how far it is, and for whom it waits.
         lost: is told each time the connection is lost.
+        place: where the two meet; by default as the file says.
 
     Raises:
         InputError: something must be set right first; nothing was charged or sent.
@@ -74,7 +76,7 @@ def run_data_party(
     with (
         own_state(config, resume=resume) as state,
         party_journal(config, resume=resume, source=source, progress=progress) as told,
-        meeting_place(config, waiting=waiting_shown(config, told.progress)) as connect,
+        place(config, waiting=waiting_shown(config, told.progress)) as connect,
     ):
         data, columns = open_data(own.folder, progress=told.progress), feature_columns(own.folder)
         refuse_no_features(data)

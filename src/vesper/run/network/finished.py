@@ -2,7 +2,7 @@
 
 from vesper.errors import PeerLostError
 from vesper.progress import Progress, silent
-from vesper.run.network.meet import meeting_place, waiting_shown
+from vesper.run.network.meet import Place, meeting_place, waiting_shown
 from vesper.run.network.own_state import held
 from vesper.run.network.party_channel import Lost, party_channel
 from vesper.run.setup.party_config import PartyConfig
@@ -15,12 +15,16 @@ def is_finished(config: PartyConfig) -> bool:
 
 
 def stay_for_peer(
-    config: PartyConfig, *, progress: Progress = silent, lost: Lost = lambda why: None
+    config: PartyConfig,
+    *,
+    progress: Progress = silent,
+    lost: Lost = lambda why: None,
+    place: Place = meeting_place,
 ) -> bool:
     """Give a peer that was cut off at the very end what it has not got; False if none has come."""
     with (
         held(config.party.state),
-        meeting_place(config, waiting=waiting_shown(config, progress)) as connect,
+        place(config, waiting=waiting_shown(config, progress)) as connect,
         closing_in_words(party_channel(config, connect, lost)) as channel,
     ):
         channel.finish(patience=config.party.patience)

@@ -1,7 +1,10 @@
-"""The label party of a run over the network; its state folder is as that of the data party."""
+"""The label party of a run over the network; its state folder is as that of the data party.
+
+With several data parties, what belongs to one pair lies in `state/with/<name>`.
+"""
 
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 from vesper.datasets.folders import new_folder
 from vesper.graph.labels import LabelHoldings, open_labels
@@ -9,26 +12,20 @@ from vesper.mechanism.noise import NoiseSource
 from vesper.model.objectives import Responses
 from vesper.privacy.ledger import Ledger
 from vesper.progress import Progress, silent
-from vesper.protocol.turns import Role
+from vesper.run.agreement import least_private
 from vesper.run.alignment.aligned_file import only_aligned, read_aligned
 from vesper.run.ends.checkpoint import FileCheckpoints
 from vesper.run.ends.label_end import LabelOutcome, label_end, objective_of
-from vesper.run.ends.link import Link
 from vesper.run.label_responses import responses_of
 from vesper.run.network.begun_with import hold_to_labels, hold_to_ledger, refuse_lost_ledger
-from vesper.run.network.meet import meeting_place, waiting_shown
-from vesper.run.network.own_state import own_state
-from vesper.run.network.party_channel import Lost, party_channel
+from vesper.run.network.own_graph import own_graph
+from vesper.run.network.party_channel import Lost
 from vesper.run.network.party_journal import party_journal
-from vesper.run.result import (
-    LabelResult,
-    facts_of,
-    peak_memory,
-    write_run,
-)
+from vesper.run.network.seated import own_states, seated_channel, seats_of
+from vesper.run.result import LabelResult, PartyFacts, facts_of, peak_memory, write_run
 from vesper.run.serving.kept_run import keep_for_questions
+from vesper.run.setup.label_table import LabelTable, table_of
 from vesper.run.setup.party_config import PartyConfig
-from vesper.transport.channel import closing_in_words
 
 DRAWN_THERE = "drawn by the data party"
 
@@ -41,39 +38,66 @@ def run_label_party(
     progress: Progress = silent,
     lost: Lost = lambda why: None,
 ) -> LabelResult:
-    """Fulfil the contract as the label party; arguments and errors as of the data party.
+    """Fulfil the contract with one data party; arguments and errors as of the data party.
 
     Where labels are protected, responses to them come from `noise`.
     """
-    started, own = time.perf_counter(), config.party
+    return run_label_table(
+        table_of(config), resume=resume, noise=noise, progress=progress, lost=lost
+    )
+
+
+def run_label_table(
+    table: LabelTable,
+    *,
+    resume: bool = False,
+    noise: NoiseSource | None = None,
+    progress: Progress = silent,
+    lost: Lost = lambda why: None,
+) -> LabelResult:
+    """Fulfil the contracts with all data parties at once; the own graph's noise is from `noise`."""
+    started, config, own = time.perf_counter(), table.own, table.own.party
+    noise = noise or NoiseSource.from_os()
     decimals = config.shared.run.task != "classification"
     with (
-        own_state(config, resume=resume) as state,
+        own_states(table, resume=resume) as state,
         party_journal(config, resume=resume, source=DRAWN_THERE, progress=progress) as told,
-        meeting_place(config, waiting=waiting_shown(config, told.progress)) as connect,
+        ExitStack() as stack,
     ):
         labels = open_labels(own.folder, decimals=decimals)
-        aligned = read_aligned(own.state)
-        if aligned is not None:
-            labels = only_aligned(labels, aligned)
-        responses = _responses(config, labels, noise or NoiseSource.from_os(), resume=resume)
-        with closing_in_words(party_channel(config, connect, lost)) as channel:
-            outcome = label_end(
-                config.shared,
-                labels,
-                Link(Role.LABEL, channel),
-                checkpoints=FileCheckpoints(state / "checkpoint.npz", channel),
-                progress=told.progress,
-                told=told,
-                responses=responses,
-            )
-            result = _label_result(config, outcome, channel.session, time.perf_counter() - started)
-            with new_folder(state / "result") as out:  # whatever the peer does from here on
-                write_run(out, config.shared, result, label_party=outcome.label_side.module)
-                calibration = objective_of(config.shared, labels).calibration(labels.classes)
+        for pair in table.pairs:
+            aligned = read_aligned(pair.party.state)
+            if aligned is not None:
+                labels = only_aligned(labels, aligned)
+        responses = _responses(config, labels, noise, resume=resume)
+        graph = None
+        if table.graph is not None:
+            graph = stack.enter_context(own_graph(table.graph, resume=resume, noise=noise))
+        channels = [
+            stack.enter_context(seated_channel(table, k, graph, told.progress, lost))
+            for k in range(len(table.pairs))
+        ]
+        outcome = label_end(
+            seats_of(table, channels),
+            labels,
+            checkpoints=FileCheckpoints(state / "checkpoint.npz", *channels),
+            progress=told.progress,
+            told=told,
+            responses=responses,
+            lost=lost,
+        )
+        result = _label_result(
+            table, outcome, [each.session for each in channels], time.perf_counter() - started
+        )
+        with new_folder(state / "result") as out:  # whatever the peers do from here on
+            write_run(out, config.shared, result, label_party=outcome.label_side.module)
+            calibration = objective_of(config.shared, labels).calibration(labels.classes)
+            if not table.parties:
                 keep_for_questions(out, outcome.agreement.sizes, calibration)
-            channel.finish(patience=own.patience)
-            channel.linger()
+        for pair, channel in zip(table.pairs, channels, strict=True):
+            if pair.party.peer not in outcome.gone:
+                channel.finish(patience=own.patience)
+                channel.linger()
     return result
 
 
@@ -98,12 +122,13 @@ def _responses(
 
 
 def _label_result(
-    config: PartyConfig, outcome: LabelOutcome, session: str, seconds: float
+    table: LabelTable, outcome: LabelOutcome, sessions: list[str], seconds: float
 ) -> LabelResult:
-    promise = outcome.agreement.method.promise(config.shared, outcome.agreement.sizes)
+    promises = [each.method.promise(each.config, each.sizes) for each in outcome.agreements]
+    label_epsilon = table.own.shared.privacy.label_epsilon
     best = outcome.best_stage
     return LabelResult(
-        method=config.shared.run.method,
+        method=table.own.shared.run.method,
         metric=outcome.metric,
         validation=outcome.stages[best]["validation"],
         test=outcome.stages[best].get("test"),
@@ -112,8 +137,16 @@ def _label_result(
         seconds=seconds,
         peak_memory_bytes=peak_memory(),
         bytes_sent=outcome.bytes_sent,
-        session=session,
-        privacy=facts_of(
-            promise, source=DRAWN_THERE, label_epsilon=config.shared.privacy.label_epsilon
+        session=sessions[0],
+        privacy=facts_of(least_private(promises), source=DRAWN_THERE, label_epsilon=label_epsilon),
+        parties=tuple(
+            PartyFacts(
+                party.name,
+                own=party.own,
+                privacy=facts_of(promise, source=DRAWN_THERE, label_epsilon=label_epsilon),
+                session=session,
+                left=party.name in outcome.gone,
+            )
+            for party, promise, session in zip(table.parties, promises, sessions, strict=False)
         ),
     )

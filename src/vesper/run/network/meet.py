@@ -1,8 +1,9 @@
 """Two parties meet: one listens, the other connects, each knows the other by its certificate."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
+from typing import Protocol
 
 from vesper.progress import Progress
 from vesper.run.identity.credentials import Credentials, read_credentials
@@ -11,6 +12,16 @@ from vesper.transport.channel import Channel, closing_in_words
 from vesper.transport.grpc_channel import Listener, connect
 from vesper.transport.meetings import Connect
 from vesper.transport.stream import Waiting, unheard
+
+
+class Place(Protocol):
+    """Where two parties meet."""
+
+    def __call__(
+        self, config: PartyConfig, *, waiting: Waiting = unheard
+    ) -> AbstractContextManager[Connect]:
+        """Give a way to connect to the peer, again and again."""
+
 
 UNNOTICED = 2.0
 """Seconds of waiting that nobody needs to be told of."""

@@ -1,15 +1,19 @@
 """Answers that have come, on disk: asked again they cost and cross nothing.
 
-    (snapshot, stage, id) -> embedding          and the last snapshot and budget that were heard of
+    (snapshot, stage, id) -> embedding
+    what -> said                        the last snapshot and budget that were heard of, and
+                                        `graph NAME`: budget of that graph, metric where measured
 
 A cache: when its file is damaged it is made anew.
 """
 
+import json
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +22,9 @@ from vesper.errors import VesperError
 
 AT_ONCE = 500
 """Ids in one statement."""
+
+GRAPH = "graph "
+"""Before the name of a graph that something was heard about."""
 
 Embedding = NDArray[np.float32]
 
@@ -81,6 +88,11 @@ class AnswerCache:
         with self._usable(), self._db:
             self._db.execute("INSERT OR REPLACE INTO heard VALUES (?, ?)", (what, said))
 
+    def note_graph(self, name: str, **facts: float) -> None:
+        """Note facts about a graph beside those that are known."""
+        before = json.loads(self.heard(f"{GRAPH}{name}") or "{}")
+        self.note(f"{GRAPH}{name}", json.dumps({**before, **facts}))
+
     def close(self) -> None:
         """Let go of the file."""
         self._db.close()
@@ -105,3 +117,20 @@ class AnswerCache:
                 raise VesperError(
                     f"{self._path}: cannot be used ({error}); it is a cache and may be removed"
                 ) from None
+
+
+def heard_graphs(folder: Path) -> dict[str, dict[str, Any]]:
+    """Read what was noted of each graph; nothing where there is no cache, or it is damaged."""
+    path = folder / "answers.sqlite"
+    if not path.is_file():
+        return {}
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            rows = database.execute("SELECT what, said FROM heard ORDER BY what").fetchall()
+        return {
+            what.removeprefix(GRAPH): json.loads(said)
+            for what, said in rows
+            if what.startswith(GRAPH)
+        }
+    except (sqlite3.Error, ValueError):
+        return {}

@@ -140,7 +140,7 @@ def open_answerer(
     if snapshot is None:
         refuse_other_nodes(run, data)
     else:
-        refuse_other_columns(run, snapshot)
+        refuse_other_columns(run.columns, snapshot)
     if run.plan == "edge-free":
         subject = edge_free_subject(run, data, folder=snapshot, state=own.state)
         yield Answerer(run, subject)

@@ -113,7 +113,7 @@ def read_answering(config: PartyConfig) -> AnsweringRun:
         return AnsweringRun(
             session=result["session"],
             plan=result["privacy"]["plan"],
-            config=_with_hops(config.shared, hops=facts["hops"]),
+            config=with_hops(config.shared, hops=facts["hops"]),
             sizes=Sizes(**facts["sizes"]),
             contract=canonical(config.shared),
             roster=roster,
@@ -165,7 +165,8 @@ def _arrays_in(path: Path) -> Arrays:
         return {name: stored[name] for name in stored.files}
 
 
-def _with_hops(config: Config, *, hops: int | None) -> Config:
+def with_hops(config: Config, *, hops: int | None) -> Config:
+    """The settings with as many hops as were released in training."""
     return config.model_copy(update={"privacy": config.privacy.model_copy(update={"hops": hops})})
 
 

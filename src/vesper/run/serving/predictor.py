@@ -4,9 +4,10 @@ ids -> embeddings -> the decoder that validation chose -> calibrated probabiliti
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic
 
 import numpy as np
@@ -15,9 +16,11 @@ from numpy.typing import NDArray
 
 from vesper.errors import PeerError, PeerLostError, RemoteProtocolError
 from vesper.method.registry import find_method
+from vesper.model.objective import Label
 from vesper.party.memory import weights_of
 from vesper.progress import Progress, silent
 from vesper.protocol.messages import Refusal, Reply
+from vesper.run.measured import measure, metric_of
 from vesper.run.network.meet import meeting_place, waiting_shown
 from vesper.run.serving.answer_cache import AnswerCache, Embedding
 from vesper.run.serving.asking import Asker
@@ -58,6 +61,7 @@ class Predictor:
     def __init__(self, run: AskingRun, asker: Asker, cache: AnswerCache, *, peer: str) -> None:
         self.run, self._asker, self._cache, self._peer = run, asker, cache, peer
         self.columns = run.calibration.columns
+        self.metric = metric_of(run.calibration, task=run.config.run.task)
         self._heard = -FRESH
         self._decoder = find_method(run.config.run.method).label_side(run.config, run.sizes)
         self._decoder.module.load_state_dict(weights_of(run.weights))
@@ -133,6 +137,29 @@ class Predictor:
         said = self._cache.heard("budget")
         return None if said is None else dict(json.loads(said))
 
+    def judge(self, found: Predicted, truth: Mapping[str, Label], *, path: Path) -> float | None:
+        """Hold predictions against labels, and note the metric down beside the graph's budget.
+
+        Args:
+            found: what `predict` gave.
+            truth: labels by id, from the table at `path`.
+            path: for messages.
+
+        Gives None where some are not predicted yet.
+
+        Raises:
+            InputError: labels are none of training, or no metric can be computed on them.
+        """
+        known = [text for text in truth if text in found.values]
+        if found.snapshot is None or len(known) < len(truth.keys() - found.unknown):
+            return None
+        predicted = np.stack([found.values[text] for text in known])  # (known, columns)
+        labels = [truth[text] for text in known]
+        task = self.run.config.run.task
+        test = measure(predicted, labels, self.run.calibration, task=task, path=path)
+        self._cache.note_graph(found.snapshot, test=test)
+        return test
+
     @property
     def snapshot(self) -> str | None:
         """Which graph was answered about last."""
@@ -162,6 +189,7 @@ class Predictor:
         }
         self._cache.note("snapshot", snapshot)
         self._cache.note("budget", json.dumps(budget))
+        self._cache.note_graph(snapshot, **budget)
 
     def _waited(self) -> str:
         since = self._asker.away_since

@@ -56,6 +56,12 @@ class Snapshots:
         return Snapshot(name, self._folder / name)
 
 
+def known_snapshots(folder: Path) -> dict[str, str]:
+    """Give the folder of each snapshot by its fingerprint, in the order of their folders."""
+    found = [_read(path) for path in folder.glob("*/snapshot.json")]
+    return {facts["graph"]: facts["folder"] for facts in sorted(found, key=lambda f: f["folder"])}
+
+
 def _refuse_other(known: dict[str, Any], nodes: str, folder: Path, path: Path) -> None:
     if known["folder"] != str(folder):
         raise InputError(

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from vesper.errors import BudgetError, InputError, first_three
 from vesper.graph.holdings import DataHoldings
@@ -122,7 +123,7 @@ def snapshot_subject(
             f"--snapshot"
         )
     sizes = replace(run.sizes, num_nodes=data.graph.num_nodes)
-    agreement = agreement_of(_without_poll(run.config), sizes, num_val=0, num_test=0)
+    agreement = agreement_of(without_poll(run.config), sizes, num_val=0, num_test=0)
     snapshot = Snapshots(state / "snapshots").of(graph, digest_of_nodes(data), folder=folder)
 
     def charged() -> tuple[Door, Config]:
@@ -149,7 +150,7 @@ def snapshot_subject(
     )
 
 
-def _without_poll(config: Config) -> Config:
+def without_poll(config: Config) -> Config:
     """Training has found out whether labels are worth saying; no budget is set aside to ask again.
 
     Voices of training nodes that are still there are heard all the same.
@@ -188,17 +189,17 @@ def refuse_other_nodes(run: AnsweringRun, data: DataHoldings) -> None:
         )
 
 
-def refuse_other_columns(run: AnsweringRun, folder: Path) -> None:
+def refuse_other_columns(expected: list[list[Any]], folder: Path) -> None:
     """Refuse a snapshot whose features are others than those of training, or in another order.
 
     Raises:
         InputError: they are.
     """
     columns = feature_columns(folder)
-    if columns != run.columns:
-        missing = [column[0] for column in run.columns if column not in columns]
+    if columns != expected:
+        missing = [column[0] for column in expected if column not in columns]
         raise InputError(
-            f"{folder}: expected the {len(run.columns)} feature columns of training in the same "
+            f"{folder}: expected the {len(expected)} feature columns of training in the same "
             f"order, found {len(columns)}"
             + (f", {len(missing)} are missing ({first_three(missing)})" if missing else "")
         )

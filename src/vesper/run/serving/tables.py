@@ -1,6 +1,7 @@
 """Ids in, predictions out: the files of `vesper predict`.
 
-in    a table, .parquet or .csv, with a column `id`; any other file: one id a line
+in    a table, .parquet or .csv, with a column `id`, and `label` to measure by; any other file:
+      one id a line
 out   id, then a probability a class (`p_CLASS`) or `score`; .parquet or .csv
 
 Ids that are no node have a row without values. Nothing is overwritten.
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 from vesper.errors import InputError, VesperError, first_three
 from vesper.graph.ids import Ids, read_ids
 from vesper.graph.source import Column, open_table
+from vesper.model.objective import Label
 from vesper.run.serving.predictor import Predicted
 
 SUFFIXES = (".parquet", ".csv")
@@ -36,6 +38,29 @@ def read_wanted(path: Path) -> Ids:
     if len(ids) == 0:
         raise InputError(f"{path}: expected at least one id, found none")
     return ids
+
+
+def read_truth(path: Path) -> dict[str, Label]:
+    """Read labels by id, to judge predictions by; of a table with splits, those of `test`.
+
+    Raises:
+        InputError: the file is no table with a column `label`, or no row is left to judge by.
+    """
+    if path.suffix not in SUFFIXES:
+        raise InputError(f"{path}: expected a table with a column label to measure by, got lines")
+    source = open_table(path)
+    source.require("id", "label")
+    has_splits = "split" in source.columns
+    truth: dict[str, Label] = {}
+    for batch in source.batches(["id", "label", *(["split"] if has_splits else [])]):
+        columns = [column.to_pylist() for column in batch.columns]
+        for text, label, *split in zip(*columns, strict=True):
+            if label is not None and split in ([], ["test"]):
+                truth[str(text)] = label
+    if not truth:
+        where = "split 'test'" if has_splits else "a label"
+        raise InputError(f"{path}: expected some rows with {where} to measure by, found none")
+    return truth
 
 
 def refuse_output(out: Path) -> None:

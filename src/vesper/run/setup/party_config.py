@@ -17,7 +17,7 @@ from vesper.errors import InputError
 from vesper.method.settings import Config, PrivacySettings, RunSettings, Settings
 from vesper.run.config import checked_config
 from vesper.run.identity.names import party_name
-from vesper.run.setup.settings_file import explain, keys_of, read_tables
+from vesper.run.setup.settings_file import Tables, explain, keys_of, read_listed
 
 TABLES = ("party", "tls", "privacy", "run")
 
@@ -109,17 +109,46 @@ def load_party_config(path: Path) -> PartyConfig:
     Raises:
         InputError: a key is unknown, missing or wrong; the message names it.
     """
-    tables = read_tables(path, TABLES)
+    tables, several = read_listed(path, TABLES, "data_party")
+    if several:
+        raise InputError(
+            f"{path}: expected one data party here, found {len(several)} tables [[data_party]]; "
+            f"`vesper party label`, `contract` and `preflight` know what to do with them"
+        )
+    refuse_missing(path, tables)
+    own = tables.pop("party")
+    shared = checked_config({k: v for k, v in tables.items() if k != "tls"}, path=path)
+    return checked_party_config(path, own, tables, shared)
+
+
+def refuse_missing(path: Path, tables: Tables) -> None:
+    """Refuse a file that lacks what every party needs."""
     for table in ("party", "tls"):
         if table not in tables:
             raise InputError(
                 f"{path}: expected a table [{table}], found none; `vesper init` writes a file with "
                 f"everything in it"
             )
-    own = {"party": tables.pop("party"), "tls": tables.pop("tls")}
-    shared = checked_config(tables, path=path)
+
+
+def checked_party_config(
+    path: Path, own: dict[str, Any], tables: Tables, shared: Config
+) -> PartyConfig:
+    """Check what one party needs to meet another.
+
+    Args:
+        path: of the file, for messages, and where relative paths begin.
+        own: the table [party].
+        tables: has the table [tls].
+        shared: what both approve.
+
+    Raises:
+        InputError: a key is unknown, missing or wrong; the message names it.
+    """
     try:
-        config = PartyConfig.model_validate({"path": path, "shared": shared, **own})
+        config = PartyConfig.model_validate(
+            {"path": path, "shared": shared, "party": own, "tls": tables["tls"]}
+        )
     except ValidationError as error:
         raise InputError(explain(path, error, KEYS)) from None
     if config.party.ledger is None and shared.privacy.label_epsilon is not None:

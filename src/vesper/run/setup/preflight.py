@@ -81,6 +81,8 @@ class Preflight:
         for name, check in checks.items():
             if name == "budget" and self._config.party.role == "label":
                 continue  # edges and their budget are the data party's
+            if name in ("peer", "agreement", "clock") and self._has_no_way:
+                continue  # both are this process
             yield _checked(name, check)
 
     def _versions(self) -> str:
@@ -187,6 +189,10 @@ class Preflight:
                 f"{CLOCKS_APART:.0f}; set both by a time server"
             )
         return f"the clocks of the two sides are {apart:.0f} s apart"
+
+    @property
+    def _has_no_way(self) -> bool:
+        return self._config.party.listen is None and self._config.party.connect is None
 
     def _has_begun(self) -> bool:
         return (self._config.party.state / "session").exists()

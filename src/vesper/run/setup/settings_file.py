@@ -23,18 +23,33 @@ def read_tables(path: Path, known: Sequence[str]) -> Tables:
     Raises:
         InputError: it cannot be read, is no TOML, or has something else in it.
     """
+    tables, _ = read_listed(path, known, None)
+    return tables
+
+
+def read_listed(
+    path: Path, known: Sequence[str], listed: str | None
+) -> tuple[Tables, list[dict[str, Any]]]:
+    """Read a TOML file that may have one kind of table several times, as `[[listed]]`.
+
+    Raises:
+        InputError: as `read_tables`.
+    """
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{path}: not a readable TOML file ({error})") from None
-    named = [f"[{name}]" for name in known]
+    named = [f"[{name}]" for name in known] + ([f"[[{listed}]]"] if listed else [])
     expected = f"{path}: expected tables {', '.join(named[:-1])} and {named[-1]}"
+    rows = tables.pop(listed, []) if listed else []
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise InputError(f"{expected}; write [[{listed}]], once for each of them")
     for table, values in tables.items():
         if not isinstance(values, dict):
             raise InputError(f"{expected}, got '{table}' outside")
         if table not in known:
             raise InputError(f"{expected}, got [{table}]")
-    return tables
+    return tables, rows
 
 
 def keys_of(**tables: type[BaseModel]) -> list[str]:

@@ -1,0 +1,68 @@
+"""What an engine does: make calls on workers, each worker one after the other, and bring results.
+
+    with using(engine):        from here on heavy work goes to its workers
+        ...                    in_use() is the engine; without one, None: work stays in this process
+
+An engine decides where numbers are made and how fast, never which. A worker may die with a call in
+hand; the call is then made again, so a function must give the same whenever its arguments are.
+Workers belong to the party that runs the engine: they see what it sees.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True)
+class Call:
+    """One piece of work.
+
+    Args:
+        worker: who does it, from 0.
+        function: of this package, at the top level of its module.
+        arguments: values, or what `Engine.share` gave for values.
+    """
+
+    worker: int
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+class Engine(Protocol):
+    """Workers, numbered from 0."""
+
+    @property
+    def num_workers(self) -> int:
+        """How many there are."""
+
+    def is_near(self, worker: int) -> bool:
+        """Whether a worker is on this machine and can open the same files."""
+
+    def share(self, value: Any) -> Any:
+        """Give a value to all workers, once a machine; what comes back stands for it in calls."""
+
+    def results(self, calls: Iterable[Call]) -> Iterator[tuple[int, Any]]:
+        """Make all calls; give results as they come, each with the number of its call.
+
+        Raises:
+            VesperError: workers have died so often that a call was given up.
+        """
+
+
+_stack: list[Engine] = []
+
+
+@contextmanager
+def using(engine: Engine) -> Iterator[None]:
+    """Send the heavy work of this process to an engine."""
+    _stack.append(engine)
+    try:
+        yield
+    finally:
+        _stack.remove(engine)
+
+
+def in_use() -> Engine | None:
+    """The engine that heavy work goes to; None: it stays in this process."""
+    return _stack[-1] if _stack else None

@@ -1,0 +1,57 @@
+"""Bounded attention in whole numbers (claim S-ATT, on the grid).
+
+    score(u, v)   = max(0, <key_u, key_v>) / STEPS^2        from 0 to 1, as keys have norm at most 1
+    aggregated[v] = sum over u in N(v) of towards zero(score(u, v) message[u])
+
+Nothing is normalised over the neighbours of a node: one edge more would change every weight.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.errors import InputError
+from vesper.graph.graph import Graph
+from vesper.mechanism.aggregation import Nodes, checked_receivers
+from vesper.mechanism.grid import STEPS, Messages, refuse_long, to_grid
+
+
+class GridAttention:
+    """Neighbours weigh as much as their key agrees with the receiver's.
+
+    Claim: S-ATT (bounded, on the grid). One edge moves each endpoint's row by at most STEPS.
+    Relation: differ by one edge; any graphs.
+    Assumes (caller verifies): keys and messages are functions of edge-free data and of earlier
+        releases.
+    Moves: two rows, those of the endpoints.
+    Tight: yes, two nodes with equal keys of norm 1.
+    Proof: docs/claims/S-ATT.md.
+
+    Args:
+        keys: (num_nodes, key_width), rows of norm at most 1.
+
+    Raises:
+        InputError: keys longer than 1, or not finite.
+    """
+
+    name, steps, moves_others = "attention", STEPS, False
+    endpoint_shift = 1.0
+
+    def __init__(self, keys: NDArray[np.float32]) -> None:
+        self._keys = to_grid(keys)
+        self._keys.setflags(write=False)
+
+    def refuse(self, messages: Messages) -> None:
+        """Refuse messages of other nodes than those that have keys."""
+        if len(messages) != len(self._keys):
+            raise InputError(f"Expected {len(messages)} keys, one a node, got {len(self._keys)}.")
+
+    def aggregate(
+        self, graph: Graph, messages: Messages, receivers: Nodes | None
+    ) -> NDArray[np.int32]:
+        """Weigh and sum exactly, in int32."""
+        from vesper.mechanism.weighing_kernels import attend_rows, run_rows
+
+        self.refuse(messages)
+        refuse_long(self._keys)  # scores are at most 1 because of it
+        receivers = checked_receivers(graph, messages, receivers)
+        return run_rows(attend_rows, graph, receivers, messages, self._keys)

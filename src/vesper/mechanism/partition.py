@@ -1,0 +1,139 @@
+"""Noisy neighbour sums of a whole graph, shared out by receiver over the workers of an engine.
+
+    worker w:   rows cuts[w] .. cuts[w + 1] - 1 of the graph, and the messages of all nodes
+    a call:     a block of these rows, summed exactly and finished with the noise of these very rows
+
+Sums are whole numbers and noise is a function of the release and the row (`Noising`), so the result
+is the same bit for bit whoever makes which block. A call that is repeated, because its worker died,
+has the same messages and the same bits, and gives the same rows: nothing is drawn twice.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.engine.array_rows import opened, rows_for
+from vesper.engine.engine import Call, Engine
+from vesper.graph.graph import Graph, Neighbors
+from vesper.mechanism.aggregation import checked_receivers
+from vesper.mechanism.grid import Messages
+from vesper.mechanism.noising import Noising
+from vesper.mechanism.sum_kernels import Packed, pack, sums_of_rows
+
+ENTRIES_A_BLOCK = 1 << 22
+"""16 MiB of results: few calls, and little that waits to be fetched."""
+
+ROW_COST = 8
+"""A row costs as much as so many edges: its noise, and its way back."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Rows of the graph for one worker; two handles to send.
+
+    Args:
+        rows: which ones.
+        indptr: (rows + 1,) where each row starts, the first at 0.
+        neighbors: of these rows.
+    """
+
+    rows: range
+    indptr: Any
+    neighbors: Any
+
+
+def partitioned_sums(
+    engine: Engine, graph: Graph, messages: Messages, noising: Noising
+) -> NDArray[np.float32]:
+    """Sum and finish all rows on the engine's workers: (num_nodes, width)."""
+    checked_receivers(graph, messages, None)
+    packed, stride = pack(messages)
+    table = engine.share(packed)
+    width = messages.shape[1]
+    out = np.empty((graph.num_nodes, width), dtype=np.float32)
+    blocks, calls = [], []
+    for worker, shard in enumerate(_shards(engine, graph)):
+        for rows in _blocks(shard.rows, width):
+            near = rows.start - shard.rows.start, rows.stop - shard.rows.start
+            arguments = (shard.indptr, shard.neighbors, near, table, stride, width, noising, rows)
+            blocks.append(rows)
+            calls.append(Call(worker, noisy_block, arguments))
+    for number, values in engine.results(calls):
+        out[blocks[number].start : blocks[number].stop] = values
+    return out
+
+
+def noisy_block(
+    indptr: NDArray[np.int64],
+    neighbors: Any,
+    near: tuple[int, int],
+    packed: Packed,
+    stride: int,
+    width: int,
+    noising: Noising,
+    rows: range,
+) -> NDArray[np.float32]:
+    """Sum and finish a block of rows, at the worker.
+
+    Args:
+        indptr: of the worker's shard.
+        neighbors: of the worker's shard, to be opened.
+        near: first row of the block and first row after it, counted from the shard's first.
+        packed: messages of all nodes, as the kernel wants them.
+        stride: bytes of a message.
+        width: entries of a message.
+        noising: of the release.
+        rows: the block, as rows of the release.
+    """
+    held: Neighbors = opened(neighbors)
+    receivers = np.arange(*near)
+    values = sums_of_rows(np.asarray(indptr), held, packed, stride, receivers, width=width)
+    return noising.finish(values, first_row=rows.start)
+
+
+def cuts_of(graph: Graph, parts: int) -> list[int]:
+    """Where to cut the rows so that all parts are about the same work; first 0, last num_nodes."""
+    nodes = range(graph.num_nodes + 1)
+
+    def work_before(row: int) -> int:
+        return int(graph.indptr[row]) + ROW_COST * row
+
+    whole = work_before(graph.num_nodes)
+    inner = [bisect_left(nodes, whole * k // parts, key=work_before) for k in range(1, parts)]
+    return [0, *inner, graph.num_nodes]
+
+
+_kept: WeakKeyDictionary[Engine, WeakKeyDictionary[Graph, list[Shard]]] = WeakKeyDictionary()
+
+
+def _shards(engine: Engine, graph: Graph) -> list[Shard]:
+    """Rows of the graph at the workers: sent once, for all releases."""
+    graphs = _kept.setdefault(engine, WeakKeyDictionary())
+    if graph not in graphs:
+        cuts = cuts_of(graph, engine.num_workers)
+        graphs[graph] = [
+            _shard(engine, worker, graph, range(first, last))
+            for worker, (first, last) in enumerate(pairwise(cuts))
+        ]
+    return graphs[graph]
+
+
+def _shard(engine: Engine, worker: int, graph: Graph, rows: range) -> Shard:
+    start, stop = int(graph.indptr[rows.start]), int(graph.indptr[rows.stop])
+    return Shard(
+        rows=rows,
+        indptr=engine.share(np.asarray(graph.indptr[rows.start : rows.stop + 1]) - start),
+        neighbors=rows_for(engine, worker, graph.neighbors, start, stop),
+    )
+
+
+def _blocks(rows: range, width: int) -> Iterator[range]:
+    size = max(1, ENTRIES_A_BLOCK // width)
+    for start in range(rows.start, rows.stop, size):
+        yield range(start, min(start + size, rows.stop))

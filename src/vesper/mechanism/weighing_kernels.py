@@ -1,0 +1,130 @@
+"""The loops behind `grid_attention.py`, `grid_max.py` and `grid_gcn.py`: whole numbers throughout.
+
+A row is written by one thread from the row of the graph and the messages alone, so that equal
+neighbourhoods give equal rows whatever the rest of the graph is. Compiled by Numba on first use.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import get_num_threads, njit
+from numpy.typing import NDArray
+
+from vesper.graph import team
+from vesper.graph.graph import Graph, Neighbors
+from vesper.graph.team import Work, finish, take
+
+ROWS = 1024
+"""Receivers a piece."""
+
+SCORE_BITS = 12
+"""Scores are whole numbers of 2^-12: two keys of 64 steps agree by 64^2 at most."""
+
+LARGEST = 1 << 30
+"""Beyond this a weighed sum is cut off, so that noise on top fits 32 bits."""
+
+Ints = NDArray[np.int64]
+Rows = NDArray[np.int8]
+
+
+def run_rows(
+    kernel: Callable[..., None], graph: Graph, receivers: Ints, messages: Rows, *more: Any
+) -> NDArray[np.int32]:
+    """Have a kernel write one row a receiver: (num_receivers, width)."""
+    out = np.zeros((len(receivers), messages.shape[1]), dtype=np.int32)
+    team.run(
+        kernel,
+        np.asarray(graph.indptr),
+        np.asarray(graph.neighbors),
+        receivers,
+        out,
+        np.ascontiguousarray(messages),
+        *more,
+        num_pieces=-(-len(receivers) // ROWS),
+        num_threads=get_num_threads(),
+    )
+    return out
+
+
+@njit(cache=True, nogil=True)
+def attend_rows(
+    work: Work,
+    seat: int,
+    indptr: Ints,
+    neighbors: Neighbors,
+    receivers: Ints,
+    out: NDArray[np.int32],
+    messages: Rows,
+    keys: Rows,
+) -> None:
+    """Add each message, shortened by how much both keys agree; each entry rounded towards zero."""
+    piece = take(work)
+    while piece >= 0:
+        for k in range(piece * ROWS, min((piece + 1) * ROWS, len(receivers))):
+            v = receivers[k]
+            for at in range(indptr[v], indptr[v + 1]):
+                u = neighbors[at]
+                score = np.int64(0)
+                for i in range(keys.shape[1]):
+                    score += np.int64(keys[u, i]) * np.int64(keys[v, i])
+                if score > 0:
+                    for c in range(out.shape[1]):
+                        said = np.int64(messages[u, c])
+                        heard = (score * abs(said)) >> SCORE_BITS
+                        out[k, c] += heard if said > 0 else -heard
+        finish(work)
+        piece = take(work)
+
+
+@njit(cache=True, nogil=True)
+def max_rows(
+    work: Work,
+    seat: int,
+    indptr: Ints,
+    neighbors: Neighbors,
+    receivers: Ints,
+    out: NDArray[np.int32],
+    messages: Rows,
+) -> None:
+    """Write the largest of each coordinate; `out` starts from 0."""
+    piece = take(work)
+    while piece >= 0:
+        for k in range(piece * ROWS, min((piece + 1) * ROWS, len(receivers))):
+            v = receivers[k]
+            for at in range(indptr[v], indptr[v + 1]):
+                u = neighbors[at]
+                for c in range(out.shape[1]):
+                    out[k, c] = max(out[k, c], np.int32(messages[u, c]))
+        finish(work)
+        piece = take(work)
+
+
+@njit(cache=True, nogil=True)
+def weigh_rows(
+    work: Work,
+    seat: int,
+    indptr: Ints,
+    neighbors: Neighbors,
+    receivers: Ints,
+    out: NDArray[np.int32],
+    messages: Rows,
+    weights: Ints,
+    divisor: int,
+) -> None:
+    """Write round(weight_v sum of weight_u message_u / divisor), cut off at `LARGEST`."""
+    total = np.zeros(out.shape[1], dtype=np.int64)
+    piece = take(work)
+    while piece >= 0:
+        for k in range(piece * ROWS, min((piece + 1) * ROWS, len(receivers))):
+            v = receivers[k]
+            total[:] = 0
+            for at in range(indptr[v], indptr[v + 1]):
+                u = neighbors[at]
+                for c in range(out.shape[1]):
+                    total[c] += weights[u] * np.int64(messages[u, c])
+            for c in range(out.shape[1]):
+                nearest = (2 * weights[v] * total[c] + divisor) // (2 * divisor)
+                out[k, c] = min(max(nearest, -LARGEST), LARGEST)
+        finish(work)
+        piece = take(work)

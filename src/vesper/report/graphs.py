@@ -1,0 +1,152 @@
+"""Every graph that a model was used on, with its own budget: that of training, then snapshots.
+
+| whose folder | what it knows of snapshots |
+| --- | --- |
+| a simulation | `result.json`: metric, budget, spent |
+| the data party's state | `snapshots/`, and its ledger: budget, spent, releases |
+| the label party's state | what the data party told it, and metrics of `vesper predict --measure` |
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from vesper.privacy.account import accounts
+from vesper.privacy.ledger_file import open_to_read
+from vesper.report.charged import Charged
+from vesper.run.serving.answer_cache import heard_graphs
+from vesper.run.serving.snapshots import known_snapshots
+
+TRAINING = "training"
+
+NOTE = (
+    "Each graph has a fingerprint and a budget of its own. An edge that is in two of them is a "
+    "record of both: what can be learned about it is the sum."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphLine:
+    """One graph; None is what this side does not know."""
+
+    name: str
+    nodes: int | None = None
+    test: float | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    spent_epsilon: float | None = None
+    releases: int | None = None
+
+
+def graph_lines(
+    run: Path, result: Mapping[str, Any], *, charged: Charged | None, ledger: Path | None
+) -> tuple[GraphLine, ...]:
+    """Find the graphs of a run; none where there is no other than that of training.
+
+    Args:
+        run: run folder of a simulation, or state folder of a party.
+        result: what `result.json` says.
+        charged: what training was charged, where that is known.
+        ledger: the data party's, where it is at hand.
+    """
+    later = _simulated(result) or _answered(run, ledger) or _heard(run, str(result.get("session")))
+    if not later:
+        return ()
+    facts = result["privacy"]
+    first = GraphLine(
+        name=TRAINING,
+        test=result.get("test"),
+        epsilon=facts["certified_epsilon"],
+        delta=facts["delta"],
+        spent_epsilon=None if charged is None else charged.spent_epsilon,
+        releases=facts["releases"] if charged is None else len(charged.charges),
+    )
+    return (first, *later)
+
+
+def graphs_section(lines: Sequence[GraphLine], *, metric: str) -> str:
+    """A table with a line a graph, as HTML; nothing where there is but one."""
+    if not lines:
+        return ""
+    columns: dict[str, list[str]] = {
+        "graph": [line.name for line in lines],
+        "nodes": [_shown(line.nodes, ",") for line in lines],
+        f"{metric}, test": [_shown(line.test, ".1f", " %") for line in lines],
+        "epsilon": [_shown(line.epsilon, "g") for line in lines],
+        "delta": [_shown(line.delta, "g") for line in lines],
+        "spent": [_shown(line.spent_epsilon, ".3g") for line in lines],
+        "releases": [_shown(line.releases, "d") for line in lines],
+    }
+    known = {name: cells for name, cells in columns.items() if any(cell != "-" for cell in cells)}
+    head = "".join(f"<th>{escape(name)}</th>" for name in known)
+    rows = (
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+        for cells in zip(*known.values(), strict=True)
+    )
+    return (
+        f'<section><h2>Budget of each graph</h2><table class="lines"><tr>{head}</tr>'
+        f'{"".join(rows)}</table><p class="note">{escape(NOTE)}</p></section>'
+    )
+
+
+def _simulated(result: Mapping[str, Any]) -> list[GraphLine]:
+    return [
+        GraphLine(
+            name=each["name"],
+            nodes=each["num_nodes"],
+            test=each["test"],
+            epsilon=each["epsilon"],
+            delta=each["delta"],
+            spent_epsilon=each["spent_epsilon"],
+            releases=each["releases"],
+        )
+        for each in result.get("snapshots", ())
+    ]
+
+
+def _answered(state: Path, ledger: Path | None) -> list[GraphLine]:
+    """Snapshots that a data party answers about; of those without an account, the name alone."""
+    known = known_snapshots(state / "snapshots")
+    if not known or ledger is None or not ledger.is_file():
+        return [GraphLine(name=Path(folder).name) for folder in known.values()]
+    with closing(open_to_read(ledger)) as reader:
+        balances = {balance.graph: balance for balance in accounts(reader)}
+    lines = []
+    for graph, folder in known.items():
+        balance = balances.get(graph)
+        if balance is None:
+            lines.append(GraphLine(name=Path(folder).name))
+            continue
+        lines.append(
+            GraphLine(
+                name=Path(folder).name,
+                nodes=len(balance.spent),
+                epsilon=None if balance.budget is None else balance.budget.epsilon,
+                delta=balance.delta,
+                spent_epsilon=balance.spent_epsilon(),
+                releases=balance.releases,
+            )
+        )
+    return lines
+
+
+def _heard(state: Path, session: str) -> list[GraphLine]:
+    """Graphs that a label party was answered about, but for that of training."""
+    return [
+        GraphLine(
+            name=f"graph {name[:8]}",
+            test=facts.get("test"),
+            epsilon=facts["epsilon"],
+            delta=facts["delta"],
+            spent_epsilon=facts["spent_epsilon"],
+        )
+        for name, facts in heard_graphs(state / "cache").items()
+        if name != session
+    ]
+
+
+def _shown(value: float | None, form: str, unit: str = "") -> str:
+    return "-" if value is None else f"{value:{form}}{unit}"

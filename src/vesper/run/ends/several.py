@@ -1,0 +1,179 @@
+"""Several data parties, at the label party: one step of all of them is one step of the session.
+
+Each runs its own session with the label party and knows nothing of the others. Where the run may go
+on without one, what it sent last of each row is kept; a party that is lost is answered for from
+there, and gets no more gradients. That is post-processing of what was released: it costs nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.errors import PeerLostError, PeerStoppedError, RemoteProtocolError
+from vesper.party.memory import Arrays, below, with_prefix
+from vesper.protocol.digest import digest_of
+from vesper.protocol.messages import Embeddings, Gradients, Purpose, Verdict
+from vesper.run.ends.absence import Absence
+from vesper.run.ends.remote import RemoteDataParty
+
+T = TypeVar("T")
+
+Leave = Callable[[int, int], None]
+"""Is told which party has left, and the last stage that it was there for to the end."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One of the data parties."""
+
+    name: str
+    party: RemoteDataParty
+    shape: tuple[int, int]
+    """Width and depth of its embeddings."""
+    absence: Absence | None = None
+    """Where the run may go on without it."""
+
+
+class RemoteDataParties:
+    """All data parties as one.
+
+    Args:
+        members: in the order of the joined decoder.
+        num_rows: of the roster.
+        leave: is told when one has left.
+        lost: is told why, in words.
+    """
+
+    def __init__(
+        self,
+        members: Sequence[Member],
+        *,
+        num_rows: int,
+        leave: Leave,
+        lost: Callable[[str], None] = lambda why: None,
+    ) -> None:
+        self._members, self._leave, self._lost = members, leave, lost
+        self._step = self._stage = 0
+        self._kept = {
+            k: np.zeros((num_rows, *member.shape), dtype=np.float32)
+            for k, member in enumerate(members)
+            if member.absence is not None
+        }
+        self._steps = [0] * len(members)  # of what came last from each
+        self._left: dict[int, int] = {}  # last stage of those who have
+
+    def remember(self) -> Arrays:
+        """What `recall` needs, between two epochs."""
+        arrays = {"joined": np.array([self._step, self._stage, *self._steps])}
+        for k, member in enumerate(self._members):
+            arrays |= with_prefix(f"member/{k}", member.party.remember())
+        arrays |= {f"rows/{k}": kept.copy() for k, kept in self._kept.items()}
+        return arrays | {f"left/{k}": np.array(stage) for k, stage in self._left.items()}
+
+    def recall(self, arrays: Arrays) -> None:
+        """Go on as if nothing had happened since `remember`."""
+        self._step, self._stage, *self._steps = (int(n) for n in arrays["joined"])
+        for k, member in enumerate(self._members):
+            member.party.recall(below(f"member/{k}", arrays))
+        for k, kept in self._kept.items():
+            kept[:] = arrays[f"rows/{k}"]
+        for name, stage in below("left", arrays).items():
+            self._left[int(name)] = int(stage)
+            self._leave(int(name), int(stage))
+
+    def begin_stage(self, stage: int) -> None:
+        """Note the stage."""
+        self._stage = stage
+
+    def release(self, roots: NDArray[np.int64], purpose: Purpose) -> Embeddings:
+        """Wait for the next embeddings of all: (B, sum of widths x depths, 1)."""
+        self._step += 1
+        parts = [self._part(k, roots, purpose) for k in range(len(self._members))]
+        flat = np.concatenate([part.reshape(len(roots), -1) for part in parts], axis=1)
+        return Embeddings(
+            step=self._step, purpose=purpose, roots_digest=digest_of(roots), values=flat[:, :, None]
+        )
+
+    def learn(self, gradients: Gradients) -> None:
+        """Send each the gradients of its own embeddings."""
+        first, count = 0, len(gradients.values)
+        for k, member in enumerate(self._members):
+            width = member.shape[0] * member.shape[1]
+            values = gradients.values[:, first : first + width, 0].reshape(count, *member.shape)
+            first += width
+            own = Gradients(step=self._steps[k], values=np.ascontiguousarray(values))
+            self._with(k, partial(RemoteDataParty.learn, gradients=own), is_answer=True)
+
+    def hear(self, step: int, verdict: Verdict) -> None:
+        """Tell all."""
+        for k, own in enumerate(self._steps):
+            tell = partial(RemoteDataParty.hear, step=own, verdict=verdict)
+            self._with(k, tell, is_answer=True)
+
+    def finish(self) -> None:
+        """Wait for the last word of all that are still there."""
+        self._step += 1
+        for k in range(len(self._members)):
+            self._with(k, RemoteDataParty.finish)
+
+    @property
+    def gone(self) -> list[str]:
+        """Names of those that have left."""
+        return [self._members[k].name for k in sorted(self._left)]
+
+    def _part(self, k: int, roots: NDArray[np.int64], purpose: Purpose) -> NDArray[np.float32]:
+        """(B, width, depth) of one party: as it sends them, or as it did."""
+        came = self._with(k, partial(RemoteDataParty.release, roots=roots, purpose=purpose))
+        if came is None:
+            return self._kept[k][roots]
+        _refuse_other(came, roots, self._members[k])
+        self._steps[k] = came.step
+        if k in self._kept:
+            self._kept[k][roots] = came.values
+        return came.values
+
+    def _with(
+        self, k: int, act: Callable[[RemoteDataParty], T], *, is_answer: bool = False
+    ) -> T | None:
+        """Do something with a party that is there; None when it has left, or leaves now.
+
+        Who leaves before it has the answer has still been heard: it is gone one exchange later.
+        """
+        member = self._members[k]
+        if member.absence is not None and member.absence.covers(self._step):
+            self._leaves(k)
+            return None
+        try:
+            return act(member.party)
+        except (PeerLostError, PeerStoppedError) as error:
+            if member.absence is None:
+                raise
+            member.absence.begin(self._step + is_answer)
+            self._lost(f"{error}; going on without {member.name}, from what it has sent")
+            if not is_answer:
+                self._leaves(k)
+            return None
+
+    def _leaves(self, k: int) -> None:
+        """Decode it from now on as of the last stage in which it has sent every row."""
+        if k not in self._left:
+            self._left[k] = max(self._stage - 1, 0)
+            self._leave(k, self._left[k])
+
+
+def _refuse_other(embeddings: Embeddings, roots: NDArray[np.int64], member: Member) -> None:
+    """Refuse embeddings of other roots or of another shape, before they stand beside others."""
+    if embeddings.roots_digest != digest_of(roots):
+        raise RemoteProtocolError(
+            f"step {embeddings.step}: {member.name} sent embeddings of other roots than expected"
+        )
+    expected = (len(roots), *member.shape)
+    if embeddings.values.shape != expected:
+        raise RemoteProtocolError(
+            f"step {embeddings.step}: expected embeddings of shape {expected}, {member.name} sent "
+            f"{embeddings.values.shape}"
+        )

@@ -1,0 +1,102 @@
+"""The data parties of a simulation: each with its folder, ledger, noise and door."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from vesper.errors import InputError
+from vesper.graph.holdings import DataHoldings, open_data
+from vesper.graph.labels import LabelHoldings
+from vesper.graph.summary import refuse_unknown_labels
+from vesper.mechanism.noise import NoiseSource
+from vesper.method.method import Promise
+from vesper.method.settings import Config
+from vesper.privacy.ledger import Ledger
+from vesper.progress import Progress, silent
+from vesper.run.agreement import Agreement, agree, refuse_other_stages
+from vesper.run.doors import open_door
+from vesper.run.pair import Holder
+from vesper.run.result import PartyFacts, facts_of, simulated_name
+from vesper.run.setup.data_parties import ONE, SimulatedParty, config_for
+
+STREAM = 1 << 80
+"""Added to the seed for each further party: no two share the bits of their noise."""
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A data party before its door is open."""
+
+    settings: SimulatedParty
+    config: Config
+    data: DataHoldings
+    agreement: Agreement
+    promise: Promise
+    """For the whole of its epsilon."""
+
+    def facts(self, agreement: Agreement) -> PartyFacts:
+        """What it was promised, with the noise that was drawn."""
+        planned = agreement.method.promise(agreement.config, agreement.sizes)
+        drawn = replace(planned, certified_epsilon=self.promise.certified_epsilon)
+        privacy = facts_of(drawn, label_epsilon=self.config.privacy.label_epsilon)
+        return PartyFacts(self.settings.name, own=self.settings.own, privacy=privacy)
+
+
+def open_parties(
+    parties: Sequence[SimulatedParty],
+    folder: Path,
+    config: Config,
+    labels: LabelHoldings,
+    *,
+    progress: Progress = silent,
+) -> list[Simulated]:
+    """Open all folders and agree with each, before a file is made.
+
+    Raises:
+        InputError: a folder cannot be used, or the parties do not fit together.
+    """
+    opened = []
+    for party in parties:
+        own = config_for(config, party)
+        data = open_data(folder / (party.folder or party.name), progress=progress)
+        refuse_unknown_labels(data.ids, labels)
+        agreement = agree(own, data, labels)
+        promise = agreement.method.promise(own, agreement.sizes)
+        opened.append(Simulated(party, own, data, agreement, promise))
+    itineraries = [each.agreement.itinerary for each in opened]
+    refuse_other_stages([party.name for party in parties], itineraries)
+    if itineraries[0].num_test == 0:
+        raise InputError(
+            f"{labels.path}, column split: expected some rows with 'test', found none; a run says "
+            f"how good it is on nodes that it was not chosen by"
+        )
+    return opened
+
+
+@contextmanager
+def doors_of(
+    opened: Sequence[Simulated], out: Path, *, ledger: Path | None
+) -> Iterator[tuple[list[Holder], Ledger]]:
+    """Open a ledger and a door for each; the ledger given back is the first party's.
+
+    Raises:
+        BudgetError: what a party will release costs more than is left of its budget.
+    """
+    with ExitStack() as stack:
+        holders, books = [], []
+        for number, each in enumerate(opened):
+            path = ledger or out / ledger_name(each.settings)
+            books.append(stack.enter_context(closing(Ledger(path, clock=time.time))))
+            noise = NoiseSource.for_simulation(each.config.run.seed + number * STREAM)
+            door, agreement = open_door(
+                each.agreement, each.data.graph, books[-1], noise, run=simulated_name(each.config)
+            )
+            holders.append(Holder(agreement, each.data, door, each.settings.name))
+        yield holders, books[0]
+
+
+def ledger_name(party: SimulatedParty) -> str:
+    """File of a party's ledger in a run folder."""
+    return "ledger.sqlite" if party is ONE else f"ledger-{party.name}.sqlite"
