@@ -14,11 +14,11 @@ import tempfile
 from collections import defaultdict
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from time import monotonic
 
 import torch
-from benchmarks.page import command, machine, options, publish, say
+from benchmarks.page import command, machine, options, publish, say, spread
 
 from vesper.datasets.finance import simulate_finance
 from vesper.datasets.loaders.convert import convert
@@ -139,15 +139,11 @@ def table(lines: list[Line]) -> list[str]:
         share = f"{(sent + back) * 1e6 / mean(whole):.2f} x" if whole else "-"
         rows.append(
             f"| {way[0]} | {way[1]} | {way[2]} | {len(found)} | {found[0].metric} "
-            f"| {_spread([line.validation for line in found])} "
-            f"| {_spread([line.test for line in found])} "
+            f"| {spread([line.validation for line in found])} "
+            f"| {spread([line.test for line in found])} "
             f"| {mean(line.exchanges for line in found):.0f} | {sent:.1f} | {back:.1f} | {share} |"
         )
     return rows
-
-
-def _spread(values: list[float]) -> str:
-    return f"{mean(values):.2f} ± {f'{stdev(values):.2f}' if len(values) > 1 else '-'}"
 
 
 def page(lines: list[Line], asked: str, *, epochs: int) -> str:

@@ -5,6 +5,7 @@ import os
 import platform
 import sys
 from pathlib import Path
+from statistics import mean, stdev
 
 SHARE = 50
 """How many times smaller a graph is with --small."""
@@ -41,6 +42,15 @@ def publish(text: str, file: str, *, write: bool) -> None:
     print(text)
     if write:
         Path(file).with_suffix(".md").write_text(text)
+
+
+def spread(values: list[float]) -> str:
+    """Mean and standard deviation over seeds.
+
+    >>> spread([80.0, 82.0]), spread([80.0])
+    ('81.00 ± 1.41', '80.00 ± -')
+    """
+    return f"{mean(values):.2f} ± {f'{stdev(values):.2f}' if len(values) > 1 else '-'}"
 
 
 def shrunk(sizes: dict[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:

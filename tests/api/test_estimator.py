@@ -160,8 +160,8 @@ def test_wrong_tests_are_refused(simulated: Vesper, ids: Any, labels: Any, messa
     [
         ({"epsilon": -1.0}, r"setting 'privacy.epsilon': .* got -1"),
         ({"epsilon": None}, "expected a number, or math.inf for no privacy, got None"),
-        ({"aggregator": "gcn", "method": "gap"}, "aggregator: method 'gap' has its own"),
-        ({"aggregator": "gat"}, r"setting 'privacy.aggregator': .* got 'gat'"),
+        ({"aggregator": "gcn", "method": "gap"}, "aggregator: .* method 'gap' has its own"),
+        ({"aggregator": "sage"}, r"setting 'privacy.aggregator': .* got 'sage'"),
         ({"settings": {"task": "regression"}}, "expected task 'classification'"),
         ({"method": "vespre"}, "expected one of vesper"),
         ({"settings": {"hops": 2}}, r"settings: .* got 'hops'; write Vesper\(hops=...\)"),

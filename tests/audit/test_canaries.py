@@ -3,22 +3,24 @@
 import numpy as np
 import pytest
 
-from vesper.audit.canaries import coins_of, draw_pairs, place_canaries
+from vesper.audit.canaries import coins_of, place_edges
+from vesper.audit.drawn import draw_pairs
 from vesper.audit.small_graphs import ring
 from vesper.errors import InputError
 from vesper.graph.pairs import are_edges, degrees_of
 from vesper.graph.relation import differing_edge
 
 CANARIES = ring(split="train", count=4)
+PAIRS = np.concatenate(CANARIES.edges)
 
 
 def test_coins_decide_which_are_there() -> None:
     coins = np.array([True, False, True, False])
     graph = CANARIES.holdings(coins).graph
-    assert are_edges(graph, CANARIES.pairs).tolist() == coins.tolist()
+    assert are_edges(graph, PAIRS).tolist() == coins.tolist()
     one = np.array([False, True, False, False])
     edge = differing_edge(CANARIES.data.graph, CANARIES.holdings(one).graph)
-    assert edge == tuple(CANARIES.pairs[1].tolist())
+    assert edge == tuple(PAIRS[1].tolist())
 
 
 def test_runs_come_in_opposite_twos_and_twos_differ() -> None:
@@ -30,15 +32,15 @@ def test_runs_come_in_opposite_twos_and_twos_differ() -> None:
 
 
 def test_an_edge_that_is_there_is_taken_out_first() -> None:
-    placed = place_canaries(CANARIES.data, CANARIES.labels, np.array([[0, 1], [5, 9]]))
-    assert not are_edges(placed.data.graph, placed.pairs).any()
+    placed = place_edges(CANARIES.data, CANARIES.labels, np.array([[0, 1], [5, 9]]))
+    assert not are_edges(placed.data.graph, np.concatenate(placed.edges)).any()
     assert degrees_of(placed.data.graph)[0] == degrees_of(CANARIES.data.graph)[0] - 1
 
 
 def test_the_first_alone_leaves_the_others_out() -> None:
     alone = CANARIES.first()
     graph = alone.holdings(np.array([True])).graph
-    assert are_edges(graph, CANARIES.pairs).tolist() == [True, False, False, False]
+    assert are_edges(graph, PAIRS).tolist() == [True, False, False, False]
 
 
 def test_the_largest_degree_counts_canaries() -> None:
@@ -47,6 +49,6 @@ def test_the_largest_degree_counts_canaries() -> None:
 
 def test_shared_nodes_and_too_many_canaries_are_refused() -> None:
     with pytest.raises(InputError, match="share no node"):
-        place_canaries(CANARIES.data, CANARIES.labels, np.array([[0, 1], [1, 2]]))
+        place_edges(CANARIES.data, CANARIES.labels, np.array([[0, 1], [1, 2]]))
     with pytest.raises(InputError, match="--canaries"):
         draw_pairs(CANARIES.data, CANARIES.labels, split="val", count=21, seed=0)

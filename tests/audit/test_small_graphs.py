@@ -16,8 +16,8 @@ PAPER = find_method("vesper-paper-gin")
 def test_canaries_of_the_ring_lie_in_the_split_that_is_asked_for() -> None:
     for split, low, high in (("train", 0, 100), ("val", 100, 140)):
         canaries = ring(split=split, count=20)
-        assert canaries.pairs.min() >= low
-        assert canaries.pairs.max() < high
+        assert np.min(canaries.edges) >= low
+        assert np.max(canaries.edges) < high
 
 
 def test_only_later_roots_know_the_rare_kind() -> None:
@@ -30,7 +30,7 @@ def test_only_later_roots_know_the_rare_kind() -> None:
     rare = set(np.flatnonzero(is_rare).tolist())
     knowing = {a for a, b in edges_of(canaries.data.graph) if b in rare}
     assert knowing == set(range(32)) - set(first.tolist())
-    root, node = canaries.pairs[0].tolist()
+    root, node = canaries.edges[0][0].tolist()
     assert root in first
     assert node in rare
     assert degrees_of(canaries.data.graph)[node] == 0  # only the canary leads to it

@@ -26,7 +26,7 @@ def open_umask() -> Iterator[None]:
     ("verb", "function"),
     [
         (["data"], "vesper.run.network.data_run.run_data_party"),
-        (["label"], "vesper.run.network.label_run.run_label_party"),
+        (["label"], "vesper.run.network.label_run.run_label_table"),
         (["data", "--answer"], "vesper.run.serving.conversation.answer_queries"),
     ],
     ids=str,

@@ -97,6 +97,6 @@ def test_a_run_that_fails_leaves_nothing(
     def stop(*arguments: object, **options: object) -> None:
         raise vesper.VesperError("stopped in the middle")
 
-    monkeypatch.setattr(vesper.run.simulate, "train", stop)
+    monkeypatch.setattr(vesper.run.simulate, "train_together", stop)
     assert terminal.run("simulate", "--data", folder, "--out", tmp_path / "run") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["in"]

@@ -73,8 +73,8 @@ def some_graph() -> Graph:
 
 
 def some_messages(seed: int) -> NDArray[np.float32]:
-    rows = np.random.default_rng(seed).standard_normal((NUM_NODES, WIDTH)).astype(np.float32)
-    return rows / (1.01 * np.linalg.norm(rows, axis=1, keepdims=True))
+    rows = np.random.default_rng(seed).standard_normal((NUM_NODES, WIDTH))
+    return (0.99 * rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
 def released(

@@ -28,12 +28,13 @@ Make = Callable[[int], Aggregation]
 
 
 def like_minded(num_nodes: int) -> GridAttention:
-    return GridAttention(np.ones((num_nodes, 1), dtype=np.float32))
+    ones = np.ones((num_nodes, 1), dtype=np.float32)
+    return GridAttention(keys=ones, queries=ones)
 
 
 def of_two_minds(num_nodes: int) -> GridAttention:
-    keys = [[0.6, 0.8] if k % 2 else [0.8, -0.6] for k in range(num_nodes)]
-    return GridAttention(np.array(keys, dtype=np.float32))
+    keys = np.array([[0.6, 0.8] if k % 2 else [0.8, -0.6] for k in range(num_nodes)], dtype="f4")
+    return GridAttention(keys=keys, queries=keys[::-1])
 
 
 MAKES: dict[str, Make] = {

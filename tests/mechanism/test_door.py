@@ -22,6 +22,11 @@ from vesper.privacy.relation import NodeRelation
 PATH = Graph.from_edges(3, [(0, 1), (1, 2)])
 MESSAGES = np.array([[1.0, 0.0], [0.0, 0.5], [0.0, -1.0]], dtype=np.float32)
 SUMS = np.array([[0.0, 0.5], [1.0, -1.0], [0.0, 0.5]], dtype=np.float32)
+OTHERS = [
+    GridAttention(keys=MESSAGES, queries=MESSAGES),
+    GridMax(),
+    GridGcn(min_degree=1),
+]
 
 
 def charged(path: Path, graph: Graph = PATH) -> ChargedDoor:
@@ -136,7 +141,7 @@ def test_a_door_is_not_made_for_one_way_edges(tmp_path: Path) -> None:
         charged(tmp_path, Graph(**arrays))
 
 
-@pytest.mark.parametrize("aggregation", [GridAttention(MESSAGES), GridMax(), GridGcn(min_degree=1)])
+@pytest.mark.parametrize("aggregation", OTHERS)
 def test_every_aggregation_is_charged_as_a_sum_and_named_in_the_ledger(
     tmp_path: Path, aggregation: Aggregation
 ) -> None:
@@ -151,7 +156,7 @@ def test_every_aggregation_is_charged_as_a_sum_and_named_in_the_ledger(
         assert "aggregation" not in list(ledger.entries())[-1].facts
 
 
-@pytest.mark.parametrize("aggregation", [GridAttention(MESSAGES), GridMax(), GridGcn(min_degree=1)])
+@pytest.mark.parametrize("aggregation", OTHERS)
 def test_without_noise_a_door_gives_what_the_aggregation_says(aggregation: Aggregation) -> None:
     given = OpenDoor(PATH).release(MESSAGES, noise_std=0.0, aggregation=aggregation)
     made = aggregation.aggregate(PATH, to_grid(MESSAGES), None) / aggregation.steps
@@ -161,7 +166,11 @@ def test_without_noise_a_door_gives_what_the_aggregation_says(aggregation: Aggre
 def test_what_cannot_be_aggregated_costs_nothing(tmp_path: Path) -> None:
     door = charged(tmp_path)
     with pytest.raises(InputError, match="Expected 3 keys"):
-        door.release(MESSAGES, noise_std=8.0, aggregation=GridAttention(MESSAGES[:2]))
+        door.release(
+            MESSAGES,
+            noise_std=8.0,
+            aggregation=GridAttention(keys=MESSAGES[:2], queries=MESSAGES[:2]),
+        )
     assert door.account.spent.max() == 0
 
 

@@ -35,7 +35,7 @@ def seen(graph: Graph, seed: int = 0, aggregation: Aggregation = NEIGHBOR_SUM) -
 
 AGGREGATIONS: list[Aggregation] = [
     NEIGHBOR_SUM,
-    GridAttention(messages()),
+    GridAttention(keys=messages(), queries=messages()),
     GridMax(),
     GridGcn(min_degree=1),
 ]

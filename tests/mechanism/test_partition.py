@@ -15,6 +15,7 @@ from vesper.mechanism import partition
 from vesper.mechanism.door import ChargedDoor, ClaimedDoor, Door
 from vesper.mechanism.grid import to_grid
 from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.noising import Noising
 from vesper.mechanism.partition import cuts_of, partitioned_sums
 from vesper.privacy.budget import Budget
 from vesper.privacy.ledger import Ledger
@@ -54,8 +55,8 @@ def some_graph(seed: int = 0) -> Graph:
 
 
 def some_messages() -> NDArray[np.float32]:
-    rows = np.random.default_rng(1).standard_normal((NUM_NODES, WIDTH)).astype(np.float32)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True) * np.float32(0.99)
+    rows = np.random.default_rng(1).standard_normal((NUM_NODES, WIDTH))
+    return (0.99 * rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
 def mapped(graph: Graph, folder: Path) -> Graph:
@@ -81,7 +82,7 @@ def three_releases(door: Door) -> NDArray[np.float32]:
     messages = some_messages()
     widths = (WIDTH, 1, 3)  # an odd number of entries moves the next release by half a count
     return np.concatenate(
-        [door.release(messages[:, :width] / 2, noise_std=30.0) for width in widths], axis=1
+        [door.release(messages[:, :width], noise_std=30.0) for width in widths], axis=1
     )
 
 
@@ -178,7 +179,7 @@ def test_cuts_share_the_work_out(parts: int) -> None:
 def test_a_graph_without_edges_is_noise() -> None:
     graph = Graph.from_edges(4, [])
     messages = to_grid(np.zeros((4, 2), dtype=np.float32))
-    noising = partition.Noising(bits=NoiseSource.for_simulation(0).span(8), scale=64.0, steps=64)
+    noising = Noising(bits=NoiseSource.for_simulation(0).span(8), scale=64.0, steps=64)
     engine = InThisProcess(2)
     noise = np.zeros((4, 2), dtype=np.int32)
     NoiseSource.for_simulation(0).add_gaussian_to(noise, scale=64.0)

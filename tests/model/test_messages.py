@@ -2,7 +2,15 @@ import pytest
 import torch
 
 from vesper.mechanism.grid import to_grid
-from vesper.model.messages import damp, describe, messages_of
+from vesper.model.messages import (
+    above_zero,
+    damp,
+    describe,
+    keys_of,
+    mean_of,
+    messages_of,
+    queries_of,
+)
 
 
 @pytest.mark.parametrize("degree_share", [0.0, 0.3, 1.0])
@@ -45,3 +53,39 @@ def test_a_given_centre_and_median_take_the_place_of_those_of_the_nodes() -> Non
     assert torch.equal(damp(alike, degrees, median=degrees.median()), damp(alike, degrees))
     assert torch.equal(damp(alike, degrees, median=torch.tensor(99.0)), alike)
     assert (damp(alike, degrees, median=torch.tensor(-5.0)).norm(dim=1) <= 1 + 1e-6).all()
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 50.0])
+def test_keys_and_queries_fit_the_grid_whatever_the_beliefs(spread: float) -> None:
+    logits = spread * torch.randn(200, 3, generator=torch.Generator().manual_seed(2))
+    beliefs = logits.softmax(dim=1)
+    centre = torch.tensor([0.2, 0.3, 0.5])
+    keys, queries = keys_of(beliefs, centre=centre), queries_of(beliefs, centre=centre)
+    for rows in (keys, queries):
+        to_grid(rows.numpy())
+    assert torch.allclose(queries.norm(dim=1), torch.ones(200), atol=1e-5)
+    assert keys.norm(dim=1).max() <= 1 + 1e-6
+
+
+def test_the_sure_and_alike_weigh_most_and_who_believes_what_all_do_weighs_nothing() -> None:
+    centre = torch.tensor([0.5, 0.5])
+    beliefs = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.75, 0.25], [0.5, 0.5]])
+    scores = keys_of(beliefs, centre=centre) @ queries_of(beliefs, centre=centre).T
+    assert scores[0, 0] == pytest.approx(1.0)
+    assert scores[2, 0] == pytest.approx(0.5)
+    assert 0 <= scores[1, 0] < scores[0, 0]
+    assert scores[3].abs().max() < 1e-6
+    assert scores.min() > -1e-6
+
+
+def test_what_is_below_zero_is_left_out_and_the_rest_has_norm_1() -> None:
+    rows = above_zero(torch.tensor([[0.6, -0.8], [-1.0, 0.0], [0.3, 0.4]]))
+    assert torch.allclose(rows, torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.6, 0.8]]))
+
+
+def test_a_mean_is_the_sum_over_the_degree_unless_that_drowns_in_noise() -> None:
+    released = torch.tensor([[5.0, 2.0], [0.25, 1.0], [-3.0, 1.0]])
+    clear = mean_of(released, degree_share=0.5, noise_std=0.0)
+    assert torch.allclose(clear, released / torch.tensor([[10.0], [1.0], [1.0]]))
+    noisy = mean_of(released, degree_share=0.5, noise_std=4.0)
+    assert torch.allclose(noisy, released / torch.tensor([[10.0], [8.0], [8.0]]))

@@ -23,9 +23,6 @@ from vesper.report.page import write_report
 from vesper.report.privacy import Privacy
 from vesper.run.config import load_config
 
-WEIGH_NEIGHBOURS = {"vesper", "vfgnn"}
-"""Methods that know more than one aggregator."""
-
 UNFITTED = "call fit(graph, features, labels, train=...) first"
 
 
@@ -36,7 +33,8 @@ class Vesper(Parameters):
         epsilon: privacy budget of the graph; inf for no privacy.
         delta: None for the largest power of ten at most 1 / (10 num_nodes).
         method: how to learn; `mlp` reads no edge, for comparison.
-        aggregator: how neighbours weigh: `gin` all alike, `gcn` less the more neighbours they have.
+        aggregator: how neighbours weigh: `gin` all alike, `gcn` less the more neighbours they have,
+            or `gcn-clamped`, `mean`, `gat`, `max`; all at the same epsilon.
         hops: how far messages travel; None lets the method choose.
         seed: None for a private fit, with noise from the operating system. A number repeats a fit
             bit for bit; its noise can be repeated too, so that fit is **not private**.
@@ -171,11 +169,6 @@ class Vesper(Parameters):
         return write_report(contents, Path(path))
 
     def _config(self, seed: int) -> Config:
-        if self.aggregator != "gin" and self.method not in WEIGH_NEIGHBOURS:
-            raise InputError(
-                f"aggregator: method '{self.method}' has its own, expected the default 'gin', got "
-                f"'{self.aggregator}'"
-            )
         if self.epsilon is None:
             raise InputError("epsilon: expected a number, or math.inf for no privacy, got None")
         given = {

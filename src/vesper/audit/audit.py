@@ -1,10 +1,11 @@
-"""How much a run leaks about one edge, at least, with a stated confidence.
+"""How much a run leaks about one edge, or one node, at least, with a stated confidence.
 
     canaries there or not -> runs -> a score of each -> lower bounds on epsilon -> verdict
 
 | verdict | meaning |
 | --- | --- |
 | `refuted` | it leaks more than it promises |
+| `not covered` | it leaks more about a node than it promises about an edge |
 | `not refuted` | nothing was found beyond the promise; no proof of it |
 | `nothing promised` | there is nothing to refute |
 """
@@ -35,8 +36,8 @@ FEWEST_TRIALS = 4
 STATISTICS: dict[Kind, str] = {
     "release": "exact likelihood ratio of the releases",
     "two worlds": "exact likelihood ratio of the perturbed rows",
-    "flipped edges": "the edge in the noisy graph",
-    "noisy edges": "the edge in the noisy graph",
+    "flipped edges": "edges in the noisy graph",
+    "noisy edges": "edges in the noisy graph",
     "learned": "linear score, learned on the first half of the runs",
 }
 
@@ -64,8 +65,12 @@ class Audited:
     found: int
     false_alarms: int
     observations: int
-    """With the edge, and as many without, behind `found` and `false_alarms`."""
+    """With the canary, and as many without, behind `found` and `false_alarms`."""
     seed: int
+    unit: str = "edge"
+    """What a canary is: one edge, or one node with all its edges."""
+    protects: str = "edge"
+    """What the promise is about."""
 
     def as_json(self) -> dict[str, Any]:
         """All of it."""
@@ -104,7 +109,7 @@ def audit(
     if kind == "two worlds" and choose_seed:
         config = _telling(config, place)
     canaries = place(config)
-    if len(canaries.pairs) > 1 and not share_nothing(canaries, config, kind):
+    if len(canaries) > 1 and not share_nothing(canaries, config, kind):
         canaries = canaries.first()
     agreement = agree(config, canaries.data, canaries.labels)
     promise = agreement.method.promise(config, agreement.sizes)
@@ -117,6 +122,8 @@ def audit(
     epsilon = bounds.epsilon_if_gaussian if is_gaussian else bounds.epsilon
     assert epsilon is not None, "Gaussian noise has a delta above 0"
     claimed = promise.claimed_epsilon if claim is None else claim
+    protects = promise.unit if claim is None else config.privacy.privacy_unit
+    is_covered = protects == "node" or canaries.unit == "edge"
     return Audited(
         method=config.run.method,
         plan=promise.plan,
@@ -124,7 +131,7 @@ def audit(
         confidence=confidence,
         claimed_epsilon=claimed,
         certified_epsilon=promise.certified_epsilon,
-        verdict=verdict_of(epsilon, claimed, promise.certified_epsilon),
+        verdict=verdict_of(epsilon, claimed, promise.certified_epsilon, is_covered=is_covered),
         delta=delta,
         statistic=STATISTICS[kind],
         assumes="Gaussian noise of any size, none included" if is_gaussian else "nothing",
@@ -132,27 +139,37 @@ def audit(
         epsilon_if_gaussian=bounds.epsilon_if_gaussian,
         best_possible_epsilon=_best_possible(seen, delta=delta),
         trials=trials,
-        canaries=len(canaries.pairs),
+        canaries=len(canaries),
         found=guesses.found,
         false_alarms=guesses.false_alarms,
         observations=guesses.with_edge,
         seed=config.run.seed,
+        unit=canaries.unit,
+        protects=protects,
     )
 
 
-def verdict_of(epsilon: float, *promised: float | None) -> str:
-    """Hold a lower bound against everything that was promised."""
+def verdict_of(epsilon: float, *promised: float | None, is_covered: bool = True) -> str:
+    """Hold a lower bound against everything that was promised.
+
+    Args:
+        epsilon: the bound.
+        promised: claimed and certified, where they are.
+        is_covered: whether the promise is about what the canaries are.
+    """
     limits = [each for each in promised if each is not None]
     if not limits:
         return "nothing promised"
-    return "refuted" if epsilon > min(limits) else "not refuted"
+    if epsilon <= min(limits):
+        return "not refuted"
+    return "refuted" if is_covered else "not covered"
 
 
 def _runs(
     canaries: Canaries, config: Config, kind: Kind, trials: int, progress: Progress
 ) -> list[tuple[Coins, Seen]]:
     """Runs in twos, each canary there in one of the two."""
-    num_canaries, seed = len(canaries.pairs), config.run.seed
+    num_canaries, seed = len(canaries), config.run.seed
     seen = []
     for run in range(2 * trials):
         coins = coins_of(run, num_canaries=num_canaries, seed=seed)
@@ -202,7 +219,7 @@ def _telling(config: Config, place: Callable[[Config], Canaries]) -> Config:
 
     def distance(each: Config) -> float:
         canaries = place(each)
-        coins = np.zeros(len(canaries.pairs), dtype=bool)
+        coins = np.zeros(len(canaries), dtype=bool)
         seen = observe(canaries, each, coins, kind="two worlds", noise_seed=each.run.seed)
         assert seen.mu_squared is not None
         return float(seen.mu_squared.mean())

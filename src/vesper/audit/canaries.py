@@ -1,84 +1,133 @@
-"""Canary edges: pairs of nodes that share no end, each there or not by a coin of its own.
+"""Canaries: edges, or nodes with all their edges, each there or not by a coin of its own.
 
     runs come in twos: where one has a canary, the other has not
 
-So every canary is there in half of the runs, and what is seen of one says nothing about another.
+So every canary is there in half of the runs. Two canaries share no node, those at the other ends of
+a node's edges included: what is seen of one says nothing about another.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vesper.errors import InputError
+from vesper.graph.graph import Graph
 from vesper.graph.holdings import DataHoldings
 from vesper.graph.labelled import labelled_nodes
 from vesper.graph.labels import LabelHoldings
-from vesper.graph.pairs import Pairs, degrees_of
-from vesper.graph.relation import has_edge, toggle_edge
+from vesper.graph.pairs import Pairs, are_edges, degrees_of, edges_at
+from vesper.graph.relation import toggle_edge
 
 Coins = NDArray[np.bool_]
 """(num_canaries,) which of them are there."""
 
+Numbers = NDArray[np.float64]
+Unit = Literal["edge", "node"]
+UNITS: tuple[Unit, ...] = ("edge", "node")
+
 
 @dataclass(frozen=True, eq=False)
 class Canaries:
-    """What both parties hold, and the pairs whose edges come and go."""
+    """What both parties hold, and the edges that come and go."""
 
     data: DataHoldings
-    """Without any of the canary edges."""
+    """Without any of the canaries' edges."""
     labels: LabelHoldings
-    pairs: Pairs
+    edges: tuple[Pairs, ...]
+    """Of each canary; they are there together or not at all."""
+    unit: Unit = "edge"
+
+    def __len__(self) -> int:
+        return len(self.edges)
+
+    def graph(self, coins: Coins) -> Graph:
+        """The graph when these canaries are there."""
+        chosen = [edges for edges, is_there in zip(self.edges, coins, strict=True) if is_there]
+        return _toggled(self.data.graph, chosen)
 
     def holdings(self, coins: Coins) -> DataHoldings:
         """What the data party holds when these canaries are there."""
-        graph = self.data.graph
-        for a, b in self.pairs[coins]:
-            graph = toggle_edge(graph, (int(a), int(b)))
-        return replace(self.data, graph=graph)
+        return replace(self.data, graph=self.graph(coins))
+
+    @cached_property
+    def all_there(self) -> Graph:
+        """The graph with all canaries; that without any is `data.graph`."""
+        return self.graph(np.ones(len(self), dtype=bool))
+
+    def over_rows(self, numbers: Numbers) -> Numbers:
+        """Add up a number a node: of one canary over all, of several over the nodes of each."""
+        if len(self) == 1:
+            return np.array([numbers.sum()])
+        return np.array([numbers[np.unique(edges)].sum() for edges in self.edges])
+
+    def ends(self, rows: Numbers) -> Numbers:
+        """Rows, (num_nodes, width), of a node of each canary beside the sum of its neighbours'."""
+        both = []
+        for edges in self.edges:
+            own = rows[np.intersect1d(edges[0], edges[-1])[0]]
+            both.append(np.concatenate([own, rows[np.unique(edges)].sum(axis=0) - own]))
+        return np.stack(both)
+
+    def shares_in(self, graph: Graph) -> Numbers:
+        """Share of each canary's edges that a graph has: (num_canaries,)."""
+        return np.array([are_edges(graph, edges).mean() for edges in self.edges])
 
     @property
     def largest_degree(self) -> int:
         """Of a labelled node when all canaries are there."""
-        graph = self.holdings(np.ones(len(self.pairs), dtype=bool)).graph
-        return int(degrees_of(graph)[labelled_nodes(self.data, self.labels)].max())
+        return int(degrees_of(self.all_there)[labelled_nodes(self.data, self.labels)].max())
 
     def first(self) -> "Canaries":
         """The first of them alone; the others are not there."""
-        return replace(self, pairs=self.pairs[:1])
+        return replace(self, edges=self.edges[:1])
 
 
-def place_canaries(data: DataHoldings, labels: LabelHoldings, pairs: Pairs) -> Canaries:
-    """Take the pairs' edges out of the graph, where they are in it.
+def place_edges(data: DataHoldings, labels: LabelHoldings, pairs: Pairs) -> Canaries:
+    """Make canaries of pairs of nodes; their edges are taken out where they are there.
 
     Raises:
         InputError: two pairs share a node.
     """
-    if len(np.unique(pairs)) != pairs.size:
-        raise InputError("canaries: expected pairs of nodes that share no node")
-    graph = data.graph
-    for a, b in pairs.tolist():
-        if has_edge(graph, (a, b)):
-            graph = toggle_edge(graph, (a, b))
-    return Canaries(replace(data, graph=graph), labels, pairs)
+    there = pairs[are_edges(data.graph, pairs)]
+    return _placed(data, labels, [pair[None] for pair in pairs], there=[there], unit="edge")
 
 
-def draw_pairs(
-    data: DataHoldings, labels: LabelHoldings, *, split: str, count: int, seed: int
-) -> Pairs:
-    """Draw pairs of nodes of one split, no node twice.
+def place_nodes(data: DataHoldings, labels: LabelHoldings, nodes: NDArray[np.int64]) -> Canaries:
+    """Make canaries of nodes, each with all the edges it has; they are taken out.
 
     Raises:
-        InputError: the split has too few nodes.
+        InputError: a node has no edge, or two of them are neighbours or have one together.
     """
-    nodes = labelled_nodes(data, labels)[labels.rows(split)]
-    if len(nodes) < 2 * count:
-        raise InputError(
-            f"{labels.path}, column split: expected at least {2 * count} rows with '{split}' for "
-            f"{count} canary edges, found {len(nodes)}; ask for fewer with --canaries"
-        )
-    drawn = np.random.default_rng(seed).permutation(nodes)[: 2 * count]
-    return np.sort(drawn.reshape(-1, 2), axis=1)
+    edges = [edges_at(data.graph, int(node)) for node in nodes]
+    if not all(len(each) for each in edges):
+        raise InputError("canaries: expected nodes with at least one edge")
+    return _placed(data, labels, edges, there=edges, unit="node")
+
+
+def _placed(
+    data: DataHoldings,
+    labels: LabelHoldings,
+    edges: Sequence[Pairs],
+    *,
+    there: Sequence[Pairs],
+    unit: Unit,
+) -> Canaries:
+    nodes = np.concatenate([np.unique(each) for each in edges])
+    if len(np.unique(nodes)) != len(nodes):
+        raise InputError(f"canaries: expected each {unit} to share no node with another")
+    without = replace(data, graph=_toggled(data.graph, there))
+    return Canaries(without, labels, tuple(edges), unit)
+
+
+def _toggled(graph: Graph, edges: Sequence[Pairs]) -> Graph:
+    for each in edges:
+        for a, b in each.tolist():
+            graph = toggle_edge(graph, (a, b))
+    return graph
 
 
 def coins_of(run: int, *, num_canaries: int, seed: int) -> Coins:

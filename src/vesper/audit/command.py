@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from vesper.audit.audit import Audited, audit
-from vesper.audit.canaries import Canaries, draw_pairs, place_canaries
+from vesper.audit.canaries import UNITS, Canaries, Unit, place_edges, place_nodes
+from vesper.audit.drawn import draw_nodes, draw_pairs
 from vesper.audit.small_graphs import PROBES, Probe, canaries_for, settings_for
 from vesper.errors import InputError
 from vesper.graph.holdings import open_data
@@ -25,6 +26,7 @@ def run_audit(
     data: Path | None = None,
     probe: str = "rows",
     canaries: int = 20,
+    unit: str | None = None,
     confidence: float = 0.95,
     claim: float | None = None,
     progress: Progress = silent,
@@ -37,7 +39,9 @@ def run_audit(
         config: TOML of settings; then nothing is set by the small graph.
         data: holds `data/` and `label/`; None for the small graph of the probe.
         probe: where to look.
-        canaries: how many canary edges in a run, where they can be told apart.
+        canaries: how many canaries in a run, where they can be told apart.
+        unit: what a canary is: an `edge`, or a `node` with all its edges; None for what the run
+            protects.
         confidence: of the bound.
         claim: what was said of the run, where that is not what its method promises.
         progress: is told how far it is.
@@ -49,9 +53,10 @@ def run_audit(
         method = find_method(str(given.get("method", RunSettings().method)))
         small = {} if config else settings_for(where, method)
         settings = load_config(config, {**small, **given})
+        what = _unit(unit, settings)
 
         def place(each: Config) -> Canaries:
-            return canaries_for(where, each, count=canaries)
+            return canaries_for(where, each, count=canaries, unit=what)
 
     else:
         if where not in ("rows", "held-out"):
@@ -60,12 +65,18 @@ def run_audit(
                 f"graph made for it"
             )
         settings = load_config(config, given)
+        what = _unit(unit, settings)
         held = open_data(data / "data", progress=progress)
         labels = open_labels(data / "label", decimals=settings.run.task != "classification")
         refuse_unknown_labels(held.ids, labels)
         split = "train" if where == "rows" else "val"
-        pairs = draw_pairs(held, labels, split=split, count=canaries, seed=settings.run.seed)
-        placed = place_canaries(held, labels, pairs)
+        seed = settings.run.seed
+        if what == "edge":
+            pairs = draw_pairs(held, labels, split=split, count=canaries, seed=seed)
+            placed = place_edges(held, labels, pairs)
+        else:
+            nodes = draw_nodes(held, labels, split=split, count=canaries, seed=seed)
+            placed = place_nodes(held, labels, nodes)
 
         def place(each: Config) -> Canaries:
             return placed
@@ -86,3 +97,10 @@ def _probe(name: str) -> Probe:
         if name == probe:
             return probe
     raise InputError(f"--probe: expected one of {', '.join(PROBES)}, got '{name}'")
+
+
+def _unit(name: str | None, settings: Config) -> Unit:
+    for unit in UNITS:
+        if unit == (name or settings.privacy.privacy_unit):
+            return unit
+    raise InputError(f"--unit: expected {' or '.join(UNITS)}, got '{name}'")

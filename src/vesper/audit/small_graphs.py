@@ -3,13 +3,15 @@
 | probe | the canary joins | it asks what is told by |
 | --- | --- | --- |
 | `rows` | two training nodes of a ring | rows of a node, batch after batch |
-| `held-out` | two validation nodes of it | rows that are sent and not counted |
+| `rows`, of nodes | a training node and all it knows, a star | rows of a node and its neighbours |
+| `held-out` | two validation nodes of the ring | rows that are sent and not counted |
 | `weights` | a root of the first batch, a node of a rare kind | later roots, through weights |
 
 Two classes; training nodes come first, then validation, then test.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +19,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vesper.audit.canaries import Canaries, draw_pairs, place_canaries
+from vesper.audit.canaries import Canaries, Unit, place_edges, place_nodes
+from vesper.audit.drawn import draw_pairs
+from vesper.errors import InputError
 from vesper.graph.foreign import graph_of_pairs
 from vesper.graph.holdings import DataHoldings
 from vesper.graph.ids import Ids
@@ -30,6 +34,7 @@ Probe = Literal["rows", "held-out", "weights"]
 PROBES: tuple[Probe, ...] = ("rows", "held-out", "weights")
 
 RING_TRAIN, RING_VAL, RING_TEST, REACH = 100, 40, 8, 2
+STARS_VAL, STARS_TEST = 8, 8
 FIRST_BATCH = 16
 """Roots of the first batch when asking for weights."""
 
@@ -53,9 +58,17 @@ def settings_for(probe: Probe, method: Method) -> dict[str, Any]:
     return SAMPLED[probe] if "max_degree" in method.defaults else SMALL
 
 
-def canaries_for(probe: Probe, config: Config, *, count: int) -> Canaries:
-    """The graph of a probe with its canaries; `count` of them on the ring, else one."""
+def canaries_for(probe: Probe, config: Config, *, count: int, unit: Unit = "edge") -> Canaries:
+    """The graph of a probe with its canaries; `count` of them on the ring or in stars, else one.
+
+    Raises:
+        InputError: nodes are canaries of `rows` only.
+    """
     max_degree = config.privacy.max_degree
+    if unit == "node":
+        if probe != "rows":
+            raise InputError(f"--probe: expected rows for canary nodes, got '{probe}'")
+        return stars(count=count, max_degree=max_degree)
     if probe == "weights":
         some = two_kinds(np.arange(FIRST_BATCH), max_degree=max_degree)
         itinerary = agree(config, some.data, some.labels).itinerary  # public, as the seed is
@@ -71,7 +84,24 @@ def ring(*, split: str, count: int) -> Canaries:
     features = rng.normal(size=(num_nodes, 4)) + 0.5 * (np.arange(num_nodes) % 2)[:, None]
     data = _data(features, around)
     labels = _labels(num_train=RING_TRAIN, num_val=RING_VAL, num_test=RING_TEST)
-    return place_canaries(data, labels, draw_pairs(data, labels, split=split, count=count, seed=1))
+    return place_edges(data, labels, draw_pairs(data, labels, split=split, count=count, seed=1))
+
+
+def stars(*, count: int, max_degree: int) -> Canaries:
+    """Nodes that each know `max_degree` others who are as they are and know nobody else.
+
+    All of a star say the same, so that their sum is as long as can be: the worst case of the
+    bound. Stars are of the two classes in turns. Held-out nodes know nobody.
+    """
+    size = max_degree + 1
+    centres = np.arange(count) * size
+    edges = [(int(c), int(c) + leaf) for c in centres for leaf in range(1, size)]
+    star_class = np.repeat(np.arange(count) % 2, size)
+    classes = np.concatenate([star_class, np.arange(STARS_VAL + STARS_TEST) % 2])
+    features = np.where(classes[:, None] > 0, 1.0, -1.0) * np.array([1.0, -1.0, 1.0])
+    labels = _labels(num_train=count * size, num_val=STARS_VAL, num_test=STARS_TEST)
+    labels = replace(labels, labels=classes.astype(np.int64))
+    return place_nodes(_data(features, edges), labels, centres)
 
 
 def two_kinds(first_batch: NDArray[np.int64], *, max_degree: int) -> Canaries:
@@ -95,7 +125,7 @@ def two_kinds(first_batch: NDArray[np.int64], *, max_degree: int) -> Canaries:
     is_rare[rare[0] :] = True
     data = _data(_features_of_kinds(is_rare), edges)
     labels = _labels(num_train=num_train, num_val=num_held_out, num_test=num_held_out)
-    return place_canaries(data, labels, np.array([[first_batch[0], canary]]))
+    return place_edges(data, labels, np.array([[first_batch[0], canary]]))
 
 
 def _features_of_kinds(is_rare: NDArray[np.bool_]) -> NDArray[np.float64]:

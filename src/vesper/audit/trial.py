@@ -2,10 +2,10 @@
 
 | what was watched | score of a canary |
 | --- | --- |
-| releases through the door | exact log likelihood ratio (`mechanism.likelihood`) |
-| a graph of noisy edges | whether the edge is in it |
+| releases through the door | exact log likelihood ratio (`mechanism.world_ratios`) |
+| a graph of noisy edges | share of its edges that are in it |
 | rows of the paper's plan | exact log likelihood ratio of two worlds (`twin`), where it exists |
-| anything else | none yet: what was shown of both ends, to learn a score from |
+| anything else | none yet: what was shown of its ends, to learn a score from |
 
 Doors, parties, session and protocol are those of a real run; noise comes from a seed of its own for
 each run, everything public from the seed of the config.
@@ -25,11 +25,10 @@ from vesper.audit.canaries import Canaries, Coins
 from vesper.audit.twin import TwinMethod
 from vesper.graph.features import Features
 from vesper.graph.holdings import DataHoldings
-from vesper.graph.pairs import are_edges
 from vesper.mechanism.door import Door
-from vesper.mechanism.likelihood import distances, log_ratios
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.watched_door import WatchedDoor
+from vesper.mechanism.world_ratios import world_ratios
 from vesper.method.method import Sizes
 from vesper.method.sampled import SampledMethod
 from vesper.method.settings import Config
@@ -67,7 +66,7 @@ def observe(
     data = canaries.holdings(coins)
     agreement = agree(config, data, canaries.labels)
     if kind == "two worlds":
-        other = canaries.holdings(~coins).graph
+        other = canaries.graph(~coins)
         twin = TwinMethod(agreement.method, other=other, noise_seed=noise_seed)
         _run(replace(agreement, method=twin), data, canaries, noise_seed)
         return _of_twin(twin, canaries, coins)
@@ -76,25 +75,22 @@ def observe(
         _run(replace(agreement, method=shown), data, canaries, noise_seed)
         sums = shown.shown.sums
         assert sums is not None
-        return Seen(None, None, sums[canaries.pairs].reshape(len(canaries.pairs), -1))
+        return Seen(None, None, canaries.ends(sums))
     door = _run(agreement, data, canaries, noise_seed)
     if door.noisy_graphs:
-        there = are_edges(door.noisy_graphs[0], canaries.pairs)
-        return Seen(there.astype(np.float64), None, None)
-    ratios = [log_ratios(each, data.graph, canaries.pairs) for each in door.releases]
-    apart = [distances(each, data.graph, canaries.pairs) for each in door.releases]
-    return Seen(np.sum(ratios, axis=0), np.sum(apart, axis=0), None)
+        return Seen(canaries.shares_in(door.noisy_graphs[0]), None, None)
+    there, gone = canaries.all_there, canaries.data.graph  # others' edges are in other rows
+    found = [world_ratios(each, there, gone) for each in door.releases]
+    return Seen(
+        canaries.over_rows(np.sum([each.log_ratios for each in found], axis=0)),
+        canaries.over_rows(np.sum([each.mu_squared for each in found], axis=0)),
+        None,
+    )
 
 
 def _of_twin(twin: TwinMethod, canaries: Canaries, coins: Coins) -> Seen:
-    """With one canary every row counts, with several those of its own ends."""
-    ratios, apart = twin.twin.log_ratios, twin.twin.mu_squared
-    if len(coins) == 1:
-        ratio, mu_squared = np.array([ratios.sum()]), np.array([apart.sum()])
-    else:
-        ratio = ratios[canaries.pairs].sum(axis=1)
-        mu_squared = apart[canaries.pairs].sum(axis=1)
-    return Seen(np.where(coins, ratio, -ratio), mu_squared, None)
+    ratio = canaries.over_rows(twin.twin.log_ratios)
+    return Seen(np.where(coins, ratio, -ratio), canaries.over_rows(twin.twin.mu_squared), None)
 
 
 def _run(
@@ -132,23 +128,24 @@ def share_nothing(canaries: Canaries, config: Config, kind: Kind) -> bool:
     """Whether what is seen of one canary has nothing to do with another.
 
     Rows of a release have noise of their own and share no message, unless an edge moves rows of
-    others too (clamped degrees); flipped edges share nothing either. In two worlds it depends: degrees must not matter (GIN), and the first canary, tried among all others,
-    must move no row but those of its ends.
+    others too (clamped degrees); flipped edges share nothing either. In two worlds it depends:
+    degrees must not matter (GIN), and the first canary, tried among all others, must move no row
+    but those of its ends.
     """
     if kind != "two worlds":
         moves_others = config.privacy.aggregator == "gcn-clamped"
         return kind == "flipped edges" or (kind == "release" and not moves_others)
-    everyone = np.ones(len(canaries.pairs), dtype=bool)
-    others = np.arange(len(canaries.pairs)) > 0
+    others = np.arange(len(canaries)) > 0
     data = canaries.holdings(others)
     agreement = agree(config, data, canaries.labels)
     method = agreement.method
     if not isinstance(method, SampledMethod) or method.aggregator(config) != "gin":
         return False
-    twin = TwinMethod(method, other=canaries.holdings(everyone).graph, noise_seed=0)
+    twin = TwinMethod(method, other=canaries.all_there, noise_seed=0)
     _run(replace(agreement, method=twin), data, canaries, 0)
     apart = twin.twin.mu_squared
-    return bool(apart.sum() - apart[canaries.pairs[0]].sum() <= LITTLE * apart.sum())
+    elsewhere = apart.sum() - canaries.over_rows(apart)[0]
+    return bool(elsewhere <= LITTLE * apart.sum())
 
 
 class _Kept(WatchedMethod):

@@ -1,4 +1,4 @@
-"""`vesper audit`: a lower bound on what a method leaks about one edge."""
+"""`vesper audit`: a lower bound on what a method leaks about one edge, or one node."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +15,13 @@ def audit(
     trials: Annotated[int, typer.Option(help="Runs with each canary, and as many without.")] = 50,
     delta: Annotated[float | None, typer.Option(help="Default: from the number of nodes.")] = None,
     probe: Annotated[str, typer.Option(help="Where to look: rows, held-out or weights.")] = "rows",
-    canaries: Annotated[int, typer.Option(help="Canary edges in a run, where they can be.")] = 20,
+    canaries: Annotated[int, typer.Option(help="Canaries in a run, where they can be.")] = 20,
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            help="A canary is an edge, or a node with all its edges; default: what is protected."
+        ),
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(help="Folder with data/ and label/; default: a small graph in memory."),
@@ -31,7 +37,7 @@ def audit(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Bound from below what a method leaks, by running it with and without canary edges."""
+    """Bound from below what a method leaks, by running it with and without canaries."""
     from vesper.audit.command import run_audit
 
     given = settings_given(set_, method=method, epsilon=epsilon, delta=delta, seed=seed)
@@ -42,6 +48,7 @@ def audit(
             data=data,
             probe=probe,
             canaries=canaries,
+            unit=unit,
             trials=trials,
             confidence=confidence,
             claim=claim,
@@ -76,4 +83,6 @@ def audit(
             ]
         ],
     )
-    say(f"by the {found.statistic}; assumes {found.assumes}")
+    say(f"about one {found.unit}, by the {found.statistic}; assumes {found.assumes}")
+    if found.verdict == "not covered":
+        say(f"what is promised is about one {found.protects}: it does not cover a node")

@@ -5,8 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
+from vesper.cli.engine_given import EngineOption, RayAddressOption, RayWorkersOption
 from vesper.cli.settings_given import settings_given
 from vesper.cli.show import print_json, say, shown_progress
+from vesper.engine.choice import EngineName, working_on
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the statement as JSON.")]
 
@@ -33,6 +35,9 @@ def release(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Any setting, as key=value; repeatable.")
     ] = None,
+    engine: EngineOption = EngineName.LOCAL,
+    ray_address: RayAddressOption = None,
+    ray_workers: RayWorkersOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the data party's certified released features, for any learner."""
@@ -41,7 +46,10 @@ def release(
 
     overrides = settings_given(set_, epsilon=epsilon, delta=delta, seed=seed)
     settings = load_config(config, overrides)
-    with shown_progress() as progress:
+    with (
+        working_on(engine, address=ray_address, num_workers=ray_workers),
+        shown_progress() as progress,
+    ):
         written = hand_off(
             data, settings, out, ledger=ledger, simulated=seed is not None, progress=progress
         )

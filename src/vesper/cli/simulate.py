@@ -5,8 +5,10 @@ from typing import Annotated
 
 import typer
 
+from vesper.cli.engine_given import EngineOption, RayAddressOption, RayWorkersOption
 from vesper.cli.settings_given import settings_given
 from vesper.cli.show import print_json, print_table, shown_progress
+from vesper.engine.choice import EngineName, working_on
 
 
 def simulate(
@@ -40,6 +42,9 @@ def simulate(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Any setting, as key=value; repeatable.")
     ] = None,
+    engine: EngineOption = EngineName.LOCAL,
+    ray_address: RayAddressOption = None,
+    ray_workers: RayWorkersOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Train a method on party folders and write a run folder."""
@@ -48,7 +53,10 @@ def simulate(
 
     given = settings_given(set_, method=method, epsilon=epsilon, delta=delta, seed=seed)
     settings, parties = load_simulation(config, given, preset=preset)
-    with shown_progress() as progress:
+    with (
+        working_on(engine, address=ray_address, num_workers=ray_workers),
+        shown_progress() as progress,
+    ):
         result = run(
             data,
             settings,

@@ -3,9 +3,9 @@
     RayEngine()                        a cluster on this machine, gone when the engine is closed
     RayEngine(address="10.0.0.1:6379") one that is there; "auto": the one this machine belongs to
 
-A worker is an actor with one core. When it dies, Ray starts it again and repeats the calls it had in
-hand, a few times each; what was shared is still there, the same as before. Nothing is reported to the
-makers of Ray, and a cluster made here answers only those who hold its token.
+A worker is an actor with one core. When it dies, Ray starts it again and repeats the calls it had
+in hand, a few times each; what was shared is still there, the same as before. Nothing is reported
+to the makers of Ray, and a cluster made here answers only those who hold its token.
 """
 
 import os

@@ -29,6 +29,16 @@ def are_edges(graph: Graph, pairs: Pairs) -> NDArray[np.bool_]:
     return found
 
 
+def edges_at(graph: Graph, node: int) -> Pairs:
+    """All edges of one node: (degree, 2).
+
+    >>> edges_at(Graph.from_edges(4, [(0, 2), (2, 3), (0, 1)]), 2).tolist()
+    [[0, 2], [2, 3]]
+    """
+    others = graph.neighbors[graph.indptr[node] : graph.indptr[node + 1]].astype(np.int64)
+    return np.sort(np.stack([np.full_like(others, node), others], axis=1), axis=1)
+
+
 def draw_edges(graph: Graph, count: int, *, rng: np.random.Generator) -> Pairs:
     """Draw distinct edges evenly; all of them when there are no more."""
     edges = _edges(graph)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from vesper.graph.graph import Graph
 from vesper.mechanism.aggregation import Aggregation
-from vesper.mechanism.door import Door, Rows
+from vesper.mechanism.door import ChargedDoor, Door, Rows
 from vesper.mechanism.grid import Messages, to_grid
 from vesper.mechanism.perturbed_graph import EdgeRand, Perturbation
 from vesper.mechanism.release import NEIGHBOR_SUM
+from vesper.privacy.relation import NodeRelation
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +25,8 @@ class Release:
     released: Rows
     """(num_nodes, width)."""
     aggregation: Aggregation = NEIGHBOR_SUM
+    row_norm: float | None = None
+    """Norm that rows were clipped to before the noise; None: they were not."""
 
 
 class WatchedDoor:
@@ -41,7 +44,9 @@ class WatchedDoor:
     ) -> Rows:
         """Release, and note it."""
         released = self._door.release(messages, noise_std=noise_std, aggregation=aggregation)
-        noted = Release(to_grid(messages), noise_std, released.copy(), aggregation)
+        noted = Release(
+            to_grid(messages), noise_std, released.copy(), aggregation, _row_norm_of(self._door)
+        )
         self.releases.append(noted)
         return released
 
@@ -59,3 +64,9 @@ class WatchedDoor:
     def uncertified_graph(self) -> Graph:
         """What the door gives."""
         return self._door.uncertified_graph()
+
+
+def _row_norm_of(door: Door) -> float | None:
+    """What an account for nodes makes its door clip rows to."""
+    relation = door.account.relation if isinstance(door, ChargedDoor) else None
+    return relation.row_norm if isinstance(relation, NodeRelation) else None

@@ -19,7 +19,7 @@ ROWS = 1024
 """Receivers a piece."""
 
 SCORE_BITS = 12
-"""Scores are whole numbers of 2^-12: two keys of 64 steps agree by 64^2 at most."""
+"""Scores are whole numbers of 2^-12: key and query of 64 steps agree by 64^2 at most."""
 
 LARGEST = 1 << 30
 """Beyond this a weighed sum is cut off, so that noise on top fits 32 bits."""
@@ -57,8 +57,9 @@ def attend_rows(
     out: NDArray[np.int32],
     messages: Rows,
     keys: Rows,
+    queries: Rows,
 ) -> None:
-    """Add each message, shortened by how much both keys agree; each entry rounded towards zero."""
+    """Add each message, shortened as key and query agree; each entry rounded towards zero."""
     piece = take(work)
     while piece >= 0:
         for k in range(piece * ROWS, min((piece + 1) * ROWS, len(receivers))):
@@ -67,7 +68,7 @@ def attend_rows(
                 u = neighbors[at]
                 score = np.int64(0)
                 for i in range(keys.shape[1]):
-                    score += np.int64(keys[u, i]) * np.int64(keys[v, i])
+                    score += np.int64(keys[u, i]) * np.int64(queries[v, i])
                 if score > 0:
                     for c in range(out.shape[1]):
                         said = np.int64(messages[u, c])

@@ -88,26 +88,31 @@ class ProgressiveRepresentation(Forgetful):
 
     def _release(self, stage: int, *, noise_std: float) -> Tensor:
         """What is heard of neighbours in a stage: (num_nodes, message_width)."""
-        messages = self._messages(stage)
+        beliefs = self._beliefs()
+        centre = self._once(f"centre{stage}", lambda: beliefs.mean(dim=0))
         aggregation = aggregation_of(
             self._aggregator,
             min_degree=self._min_degree,
+            beliefs=beliefs,
             logits=self._logits[-1],
-            centre=self._fitted[f"centre{stage}"],
+            centre=centre,
         )
-        z = torch.from_numpy(
-            self._door.release(messages, noise_std=noise_std, aggregation=aggregation)
-        )
+        messages = self._messages(stage, beliefs, centre).numpy()
+        z = self._door.release(messages, noise_std=noise_std, aggregation=aggregation)
+        released = torch.from_numpy(z)
         if self._aggregator == "mean":
-            return mean_of(z, degree_share=self._degree_share, noise_std=noise_std)
-        return z
+            return mean_of(released, degree_share=self._degree_share, noise_std=noise_std)
+        return released
 
-    def _messages(self, stage: int) -> NDArray[np.float32]:
-        """What all nodes say before a stage: (num_nodes, message_width)."""
-        beliefs = self._logits[-1].softmax(dim=1)  # (num_nodes, num_classes)
+    def _beliefs(self) -> Tensor:
+        """What nodes hold likely, or have been told: (num_nodes, num_classes)."""
+        beliefs = self._logits[-1].softmax(dim=1)
         if self._fitted.get("speak", TRUE):
             beliefs[self._speakers] = combined(beliefs[self._speakers], self._voices)
-        centre = self._once(f"centre{stage}", lambda: beliefs.mean(dim=0))
+        return beliefs
+
+    def _messages(self, stage: int, beliefs: Tensor, centre: Tensor) -> Tensor:
+        """What all nodes say before a stage: (num_nodes, message_width)."""
         messages = torch.empty(self._num_nodes, self._extractor.message_width)
         for start in range(0, self._num_nodes, ROWS):
             rows = slice(start, start + ROWS)
@@ -118,9 +123,7 @@ class ProgressiveRepresentation(Forgetful):
             degrees = self._noisy_degrees()
             median = self._once(f"median{stage}", degrees.median)
             messages = damp(messages, degrees, median=median)
-        if self._aggregator == "max":
-            messages = above_zero(messages)
-        return messages.numpy()
+        return above_zero(messages) if self._aggregator == "max" else messages
 
     def fitted(self) -> dict[str, NDArray[Any]]:
         """How features are scaled, centres of beliefs, sizes of sums."""

@@ -48,12 +48,22 @@ def damp(messages: Tensor, noisy_degrees: Tensor, *, median: Tensor | None = Non
     return messages * (typical / degrees).sqrt().clamp(max=1)[:, None]
 
 
-def keys_of(posteriors: Tensor, *, centre: Tensor) -> Tensor:
-    """What nodes attend by: (num_nodes, num_classes) -> (num_nodes, num_classes + 1), norm <= 1.
+def keys_of(beliefs: Tensor, *, centre: Tensor) -> Tensor:
+    """What senders are attended by: (num_nodes, num_classes) -> (num_nodes, num_classes + 1).
 
-        <key_u, key_v> = 1 - AGREEMENT + AGREEMENT cos(posterior_u - centre, posterior_v - centre)
+    key = confidence (sqrt(1 - a), sqrt(a) unit(belief - centre)),        a = AGREEMENT
+    confidence = |belief - centre| / the most it could be                 so norms are at most 1
+    """
+    leaning = beliefs - centre
+    longest = (torch.eye(len(centre)) - centre).norm(dim=1).max()
+    confidence = leaning.norm(dim=1, keepdim=True) / longest
+    return confidence.clamp(max=1) * queries_of(beliefs, centre=centre)
 
-    A neighbour who leans the same way weighs 1, one who leans the other way less.
+
+def queries_of(posteriors: Tensor, *, centre: Tensor) -> Tensor:
+    """What receivers attend by, of norm 1: (sqrt(1 - a), sqrt(a) unit(posterior - centre)).
+
+    A neighbour who is sure and leans the same way weighs 1, one who doubts or disagrees less.
     """
     leaning = F.normalize(posteriors - centre, dim=1, eps=1e-12)
     constant = torch.full((len(posteriors), 1), (1 - AGREEMENT) ** 0.5)

@@ -103,4 +103,7 @@ def _what(entry: Entry) -> str:
         for key, value in facts.items()
         if isinstance(value, int | float) and not isinstance(value, bool)
     )
-    return f"{entry.facts['kind']}: {numbers}" if numbers else str(entry.facts["kind"])
+    kind = str(entry.facts["kind"])
+    if "aggregation" in facts:
+        kind += f" of {facts['aggregation']}"
+    return f"{kind}: {numbers}" if numbers else kind

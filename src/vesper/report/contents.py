@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from vesper.errors import InputError
 from vesper.method.settings import Config
 from vesper.model.metric import evaluate
+from vesper.report.accounts import AccountLine, account_lines
 from vesper.report.command import command_of
 from vesper.report.evidence import Evidence, read_evidence
 from vesper.report.graphs import GraphLine, graph_lines
@@ -17,6 +18,7 @@ from vesper.report.privacy import Privacy
 from vesper.report.run_folder import another_version, read_run
 from vesper.run.ends.told import EpochFacts
 from vesper.run.journal_reader import read_journal
+from vesper.run.result import simulated_name
 
 METRICS = {"roc_auc": "ROC AUC", "accuracy": "Accuracy"}
 
@@ -69,6 +71,8 @@ class Contents:
     """What attacks and audits found."""
     command: str | None = None
     """That repeats it; None where noise cannot be repeated."""
+    accounts: tuple[AccountLine, ...] = ()
+    """What is protected from whom, where there are several data parties."""
     graphs: tuple[GraphLine, ...] = ()
     """That of training and later ones, where there are any."""
 
@@ -114,6 +118,7 @@ def contents_of_run(
             epochs=() if told is None else told.epochs,
             evidence=tuple(read_evidence(path, method=result["method"]) for path in evidence),
             command=command_of(run.config) if result.get("session") is None else None,
+            accounts=account_lines(run.folder, result, run=simulated_name(run.config)),
             graphs=graph_lines(folder, result, charged=run.privacy.charged, ledger=ledger),
         )
     except (KeyError, TypeError, ValueError) as error:

@@ -17,6 +17,7 @@ from typing import Any
 from vesper.privacy.account import accounts
 from vesper.privacy.ledger_file import open_to_read
 from vesper.report.charged import Charged
+from vesper.report.lines import lines_table, number
 from vesper.run.serving.answer_cache import heard_graphs
 from vesper.run.serving.snapshots import known_snapshots
 
@@ -73,22 +74,16 @@ def graphs_section(lines: Sequence[GraphLine], *, metric: str) -> str:
         return ""
     columns: dict[str, list[str]] = {
         "graph": [line.name for line in lines],
-        "nodes": [_shown(line.nodes, ",") for line in lines],
-        f"{metric}, test": [_shown(line.test, ".1f", " %") for line in lines],
-        "epsilon": [_shown(line.epsilon, "g") for line in lines],
-        "delta": [_shown(line.delta, "g") for line in lines],
-        "spent": [_shown(line.spent_epsilon, ".3g") for line in lines],
-        "releases": [_shown(line.releases, "d") for line in lines],
+        "nodes": [number(line.nodes, ",") for line in lines],
+        f"{metric}, test": [number(line.test, ".1f", " %") for line in lines],
+        "epsilon": [number(line.epsilon, "g") for line in lines],
+        "delta": [number(line.delta, "g") for line in lines],
+        "spent": [number(line.spent_epsilon, ".3g") for line in lines],
+        "releases": [number(line.releases, "d") for line in lines],
     }
-    known = {name: cells for name, cells in columns.items() if any(cell != "-" for cell in cells)}
-    head = "".join(f"<th>{escape(name)}</th>" for name in known)
-    rows = (
-        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
-        for cells in zip(*known.values(), strict=True)
-    )
     return (
-        f'<section><h2>Budget of each graph</h2><table class="lines"><tr>{head}</tr>'
-        f'{"".join(rows)}</table><p class="note">{escape(NOTE)}</p></section>'
+        f"<section><h2>Budget of each graph</h2>{lines_table(columns)}"
+        f'<p class="note">{escape(NOTE)}</p></section>'
     )
 
 
@@ -146,7 +141,3 @@ def _heard(state: Path, session: str) -> list[GraphLine]:
         for name, facts in heard_graphs(state / "cache").items()
         if name != session
     ]
-
-
-def _shown(value: float | None, form: str, unit: str = "") -> str:
-    return "-" if value is None else f"{value:{form}}{unit}"

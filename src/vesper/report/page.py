@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 
 from vesper.errors import InputError
+from vesper.report.accounts import accounts_section
 from vesper.report.charts import MOST_CLASSES, confusion_chart, roc_chart, stage_chart
 from vesper.report.contents import Contents, Judged
 from vesper.report.evidence import evidence_sections
@@ -83,6 +84,7 @@ def main_of(contents: Contents) -> str:
 </header>
 {figures(_figures(contents))}
 {privacy_section(contents.privacy, contents.config)}
+{accounts_section(contents.accounts)}
 {"" if charged is None else budget_section(charged)}
 {graphs_section(contents.graphs, metric=contents.metric_label)}
 {charts(_charts(contents))}

@@ -13,6 +13,7 @@ from typing import Any
 
 from vesper.method.settings import Config
 from vesper.report.privacy import Privacy
+from vesper.report.words import released_by
 from vesper.version import VERSION
 
 Record = dict[str, Any]
@@ -68,7 +69,7 @@ def registry_record(privacy: Privacy, config: Config, publisher: Publisher) -> R
             },
             "implementation": {
                 "preprocessing_and_hyperparameter_tuning": TUNING if _is_planned(privacy) else None,
-                "mechanisms": _mechanisms(privacy),
+                "mechanisms": _mechanisms(privacy, config),
                 "justification": None,
             },
             "administrative": {
@@ -142,13 +143,15 @@ def _composition(privacy: Privacy) -> str:
     return COMPOSITION if any(privacy.noise_stds) else "One pure release of a graph of noisy edges."
 
 
-def _mechanisms(privacy: Privacy) -> str:
+def _mechanisms(privacy: Privacy, config: Config) -> str:
     if privacy.plan == "edge-free":
         return f"None: no edge is read. vesper {VERSION}."
     stds = ", ".join(f"{value:.4g}" for value in privacy.noise_stds if value)
     what = "As the method's authors have it."
     if privacy.plan == "certified":
-        what = SUMS if stds else "Edges by randomised response or discrete Laplace noise."
+        what = "Edges by randomised response or discrete Laplace noise."
+        if stds:
+            what = f"{released_by(config)}, with rounded Gaussian noise."
     noise = f"Noise: {privacy.noise}" + (f"; standard deviations: {stds}" if stds else "")
     return f"{what} {noise}. vesper {VERSION}."
 
@@ -185,8 +188,4 @@ COMPOSITION = (
 TUNING = (
     "Noise follows from public values. What the label party tunes on releases that it has is "
     "free; a run that asks for new releases is charged."
-)
-SUMS = (
-    "Sums over neighbours of messages of norm at most 1, exact in integers, with rounded Gaussian "
-    "noise."
 )

@@ -10,7 +10,7 @@ from vesper.method.settings import Config
 from vesper.report.charged import Charged
 from vesper.report.curves import loss_chart, validation_chart
 from vesper.report.privacy import Privacy
-from vesper.report.words import labels_of, meaning_of, not_covered
+from vesper.report.words import labels_of, meaning_of, not_covered, released_by
 from vesper.run.ends.told import EpochFacts
 
 
@@ -45,13 +45,15 @@ def privacy_section(
         f'<section><h2>Privacy</h2><p class="verdict {tone}">{escape(privacy.verdict)}</p>'
         f"{''.join(f'<p>{words}</p>' for words in meaning_of(privacy))}"
         f"{uncovered}<h3>Labels</h3><p>{labels_of(config)}</p>"
-        f"<h3>{escape(released)}</h3>{table(_released(privacy))}</section>"
+        f"<h3>{escape(released)}</h3>{table(_released(privacy, config))}</section>"
     )
 
 
-def _released(privacy: Privacy) -> dict[str, str]:
+def _released(privacy: Privacy, config: Config) -> dict[str, str]:
     stds = ", ".join(f"{value:.4g}" for value in privacy.noise_stds if value)
+    made = {"What edges make": released_by(config)} if privacy.plan == "certified" and stds else {}
     return {
+        **made,
         "Noise": escape(privacy.noise),
         "Releases": str(privacy.releases),
         "Standard deviation of the noise": stds or "-",

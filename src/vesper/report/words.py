@@ -68,6 +68,28 @@ def not_covered(privacy: Privacy) -> list[str]:
     return points
 
 
+RELEASED = {
+    "gin": "Sums over neighbours of messages of norm at most 1",
+    "gcn": "Sums over neighbours of messages of norm at most 1, shortened by released degrees",
+    "gcn-clamped": "Sums over neighbours of messages of norm at most 1, weighed by clamped degrees "
+    "of both ends, and scaled to move as sums do",
+    "mean": "Sums over neighbours of messages of norm at most 1, divided by noisy degrees "
+    "afterwards",
+    "gat": "Sums over neighbours of messages of norm at most 1, weighed by attention from 0 to 1",
+    "max": "Coordinate-wise maxima over neighbours of messages of norm at most 1",
+}
+
+
+def released_by(config: Config) -> str:
+    """Say what the certified plan makes of neighbours' messages before noise is added.
+
+    >>> released_by(Config())
+    'Sums over neighbours of messages of norm at most 1, exact in integers (gin)'
+    """
+    aggregator = config.privacy.aggregator
+    return f"{RELEASED[aggregator]}, exact in integers ({aggregator})"
+
+
 def labels_of(config: Config) -> str:
     """Say, as HTML, what the data party learns of labels: another promise, to the other party."""
     epsilon = config.privacy.label_epsilon

@@ -18,7 +18,7 @@ from vesper.run.journal import journal_of
 from vesper.run.label_responses import simulated_responses
 from vesper.run.later_graph import judge_later_graphs, open_later_graphs
 from vesper.run.pair import train_together
-from vesper.run.result import Result, peak_memory, refuse_used, write_run
+from vesper.run.result import Result, peak_memory, refuse_used, simulated_name, write_run
 from vesper.run.setup.data_parties import ONE, SimulatedParty
 from vesper.run.simulated_parties import doors_of, open_parties
 
@@ -56,7 +56,7 @@ def simulate(
     with new_folder(out) as new:  # whole in the end, or not there
         with (
             journal_of(new, side="both", config=config, ledger=ledger, progress=progress) as told,
-            doors_of(opened, new, ledger=ledger) as (holders, book),
+            doors_of(opened, new, run=simulated_name(config), ledger=ledger) as (holders, book),
         ):
             later = open_later_graphs(
                 snapshots,

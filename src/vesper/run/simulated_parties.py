@@ -18,7 +18,7 @@ from vesper.progress import Progress, silent
 from vesper.run.agreement import Agreement, agree, refuse_other_stages
 from vesper.run.doors import open_door
 from vesper.run.pair import Holder
-from vesper.run.result import PartyFacts, facts_of, simulated_name
+from vesper.run.result import PartyFacts, facts_of
 from vesper.run.setup.data_parties import ONE, SimulatedParty, config_for
 
 STREAM = 1 << 80
@@ -77,9 +77,15 @@ def open_parties(
 
 @contextmanager
 def doors_of(
-    opened: Sequence[Simulated], out: Path, *, ledger: Path | None
+    opened: Sequence[Simulated], out: Path, *, run: str, ledger: Path | None
 ) -> Iterator[tuple[list[Holder], Ledger]]:
     """Open a ledger and a door for each; the ledger given back is the first party's.
+
+    Args:
+        opened: the data parties.
+        out: folder of the run; ledgers are made there.
+        run: what ledgers call the run.
+        ledger: the only party's, elsewhere.
 
     Raises:
         BudgetError: what a party will release costs more than is left of its budget.
@@ -90,9 +96,7 @@ def doors_of(
             path = ledger or out / ledger_name(each.settings)
             books.append(stack.enter_context(closing(Ledger(path, clock=time.time))))
             noise = NoiseSource.for_simulation(each.config.run.seed + number * STREAM)
-            door, agreement = open_door(
-                each.agreement, each.data.graph, books[-1], noise, run=simulated_name(each.config)
-            )
+            door, agreement = open_door(each.agreement, each.data.graph, books[-1], noise, run=run)
             holders.append(Holder(agreement, each.data, door, each.settings.name))
         yield holders, books[0]
 

@@ -3,6 +3,8 @@
 Each runs its own session with the label party and knows nothing of the others. Where the run may go
 on without one, what it sent last of each row is kept; a party that is lost is answered for from
 there, and gets no more gradients. That is post-processing of what was released: it costs nothing.
+
+Claim SEVERAL: each graph is protected from all other parties together.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +20,7 @@ from vesper.party.memory import Arrays, below, with_prefix
 from vesper.protocol.digest import digest_of
 from vesper.protocol.messages import Embeddings, Gradients, Purpose, Verdict
 from vesper.run.ends.absence import Absence
-from vesper.run.ends.remote import RemoteDataParty
+from vesper.run.ends.remote import DataSide
 
 T = TypeVar("T")
 
@@ -31,7 +33,7 @@ class Member:
     """One of the data parties."""
 
     name: str
-    party: RemoteDataParty
+    party: DataSide
     shape: tuple[int, int]
     """Width and depth of its embeddings."""
     absence: Absence | None = None
@@ -106,19 +108,18 @@ class RemoteDataParties:
             values = gradients.values[:, first : first + width, 0].reshape(count, *member.shape)
             first += width
             own = Gradients(step=self._steps[k], values=np.ascontiguousarray(values))
-            self._with(k, partial(RemoteDataParty.learn, gradients=own), is_answer=True)
+            self._with(k, partial(_learn, own), is_answer=True)
 
     def hear(self, step: int, verdict: Verdict) -> None:
         """Tell all."""
         for k, own in enumerate(self._steps):
-            tell = partial(RemoteDataParty.hear, step=own, verdict=verdict)
-            self._with(k, tell, is_answer=True)
+            self._with(k, partial(_hear, own, verdict), is_answer=True)
 
     def finish(self) -> None:
         """Wait for the last word of all that are still there."""
         self._step += 1
         for k in range(len(self._members)):
-            self._with(k, RemoteDataParty.finish)
+            self._with(k, lambda party: party.finish())
 
     @property
     def gone(self) -> list[str]:
@@ -127,7 +128,7 @@ class RemoteDataParties:
 
     def _part(self, k: int, roots: NDArray[np.int64], purpose: Purpose) -> NDArray[np.float32]:
         """(B, width, depth) of one party: as it sends them, or as it did."""
-        came = self._with(k, partial(RemoteDataParty.release, roots=roots, purpose=purpose))
+        came = self._with(k, lambda party: party.release(roots, purpose))
         if came is None:
             return self._kept[k][roots]
         _refuse_other(came, roots, self._members[k])
@@ -136,9 +137,7 @@ class RemoteDataParties:
             self._kept[k][roots] = came.values
         return came.values
 
-    def _with(
-        self, k: int, act: Callable[[RemoteDataParty], T], *, is_answer: bool = False
-    ) -> T | None:
+    def _with(self, k: int, act: Callable[[DataSide], T], *, is_answer: bool = False) -> T | None:
         """Do something with a party that is there; None when it has left, or leaves now.
 
         Who leaves before it has the answer has still been heard: it is gone one exchange later.
@@ -163,6 +162,14 @@ class RemoteDataParties:
         if k not in self._left:
             self._left[k] = max(self._stage - 1, 0)
             self._leave(k, self._left[k])
+
+
+def _learn(gradients: Gradients, party: DataSide) -> None:
+    party.learn(gradients)
+
+
+def _hear(step: int, verdict: Verdict, party: DataSide) -> None:
+    party.hear(step, verdict)
 
 
 def _refuse_other(embeddings: Embeddings, roots: NDArray[np.int64], member: Member) -> None:

@@ -39,7 +39,7 @@ MEANING = {
     "own_*": "principal components of the node's own features; no edge was read",
     "stage0_*": "logits from the node's own features, classes ascending; no edge was read",
     "hop*_degree": "noisy number of neighbours; with aggregator gcn, from hop 2 on, a damped one",
-    "hop*_*": "noisy sum of the neighbours' messages",
+    "hop*_*": "what neighbours' messages make, with noise: their sum, unless aggregator says else",
     "stage*_*": "logits from features and releases so far, classes ascending",
 }
 """Of columns; the first pattern that fits a name counts."""
@@ -158,6 +158,11 @@ def _columns(
 ) -> Columns:
     config = within(config, door.account)
     if labels is None:
+        if config.privacy.aggregator != "gin":
+            raise InputError(
+                f"aggregator: expected 'gin' where no labels are lent, as principal components are "
+                f"summed, got '{config.privacy.aggregator}'; nothing was charged"
+            )
         hops = config.privacy.hops or 1
         promise = certified(config.privacy, _sizes(data), releases=hops, width=1)
         refuse_early(door.account, promise)

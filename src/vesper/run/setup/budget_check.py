@@ -12,6 +12,7 @@ from pathlib import Path
 from vesper.errors import InputError, VesperError
 from vesper.graph.holdings import DataHoldings
 from vesper.mechanism.fingerprint import fingerprint
+from vesper.method.aggregators import refuse_aggregator
 from vesper.method.budgeting import budget_of, relation_for
 from vesper.method.method import Promise, Sizes
 from vesper.method.registry import find_method
@@ -78,6 +79,7 @@ def _account(book: Ledger, data: DataHoldings, budget: Budget, relation: GraphRe
 
 def _promises(config: Config, data: DataHoldings) -> list[Promise]:
     method = find_method(config.run.method)
+    refuse_aggregator(config)
     return [method.promise(config, _sizes(data, classes)) for classes in NUMBERS_OF_CLASSES]
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from vesper.errors import InputError, first_three
+from vesper.errors import InputError
 from vesper.method.settings import Config, Settings
 from vesper.run.config import config_and_parties
 from vesper.run.identity.names import party_name
@@ -78,7 +78,7 @@ def checked_parties(
     twice = [name for name, count in names.items() if count > 1]
     if twice:
         raise InputError(
-            f"{path}: expected each [[{LISTED}]] with a name of its own, got {first_three(twice)} "
+            f"{path}: expected each [[{LISTED}]] with a name of its own, got {', '.join(twice)} "
             f"more than once"
         )
     if sum(party.own for party in parties) > 1:

@@ -1,0 +1,204 @@
+"""The six aggregators of the certified plan, at equal epsilon, on three public sets.
+
+    python -m benchmarks.aggregators            run what is missing, print the table
+    python -m benchmarks.aggregators --write    and keep it in benchmarks/aggregators.md
+    python -m benchmarks.aggregators --minutes 30      start no more cells after that time
+
+Cells that were measured stand in aggregators.jsonl, by settings; a stopped run goes on there. All
+settings but the aggregator are defaults. What is left to choose, the degree that `gcn-clamped`
+clamps at, is chosen by validation.
+"""
+
+import json
+import math
+import os
+import tempfile
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import mean
+from time import monotonic
+from typing import Any
+
+import torch
+from benchmarks.exchange import DATA, party_folder
+from benchmarks.page import command, machine, options, publish, say, spread
+
+from vesper.method.settings import Config
+from vesper.run.config import load_config
+from vesper.run.simulate import simulate
+
+HERE = Path(__file__).parent
+DATASETS = ("fb100_cornell", "yelpchi_reviews", "facebook_pages")
+EPSILONS = (1.0, 4.0, math.inf)
+SEEDS = 3
+CLAMPED = "gcn-clamped"
+WAYS: tuple[tuple[str, int | None], ...] = (
+    ("gin", None),
+    ("gcn", None),
+    (CLAMPED, 5),
+    (CLAMPED, 40),
+    ("mean", None),
+    ("gat", None),
+    ("max", None),
+)
+"""Aggregator, and where it clamps degrees."""
+
+NO_EDGES = "no edges"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One run: metrics in percent, of the chosen stage and of the one before any release."""
+
+    dataset: str
+    aggregator: str
+    min_degree: int | None
+    epsilon: str
+    seed: int
+    settings: str
+    metric: str
+    validation: float
+    test: float
+    edge_free_validation: float
+    edge_free_test: float
+
+
+def config_of(aggregator: str, min_degree: int | None, epsilon: float, seed: int) -> Config:
+    """Defaults but for the aggregator."""
+    given: dict[str, Any] = {"aggregator": aggregator, "epsilon": epsilon, "seed": seed}
+    if min_degree is not None:
+        given["min_degree"] = min_degree
+    return load_config(None, given)
+
+
+def measure(dataset: str, folder: Path, config: Config, min_degree: int | None) -> Line:
+    with tempfile.TemporaryDirectory() as text:
+        result = simulate(folder, config, Path(text) / "run")
+    return Line(
+        dataset=dataset,
+        aggregator=config.privacy.aggregator,
+        min_degree=min_degree,
+        epsilon=f"{config.privacy.epsilon:g}",
+        seed=config.run.seed,
+        settings=config.contract[:16],
+        metric=result.metric,
+        validation=result.validation,
+        test=result.test,
+        edge_free_validation=result.stages[0]["validation"],
+        edge_free_test=result.stages[0]["test"],
+    )
+
+
+def lines_in(path: Path) -> list[Line]:
+    if not path.exists():
+        return []
+    return [Line(**json.loads(row)) for row in path.read_text().splitlines()]
+
+
+def best_clamp(lines: Sequence[Line]) -> list[Line]:
+    """The runs of one cell with the clamp that is best on validation; as many seeds for each."""
+    by_clamp: dict[int | None, list[Line]] = defaultdict(list)
+    for line in lines:
+        by_clamp[line.min_degree].append(line)
+    return max(by_clamp.values(), key=lambda some: mean(line.validation for line in some))
+
+
+def table(lines: Sequence[Line], epsilons: Sequence[float] = EPSILONS) -> list[str]:
+    """One row a set and aggregator: test at each epsilon, validation in brackets."""
+    named = [f"{epsilon:g}" for epsilon in epsilons]
+    cells: dict[tuple[str, str, str], list[Line]] = defaultdict(list)
+    for line in lines:
+        cells[line.dataset, line.aggregator, line.epsilon].append(line)
+    rows = [
+        f"| set | metric | aggregator | {' | '.join(f'epsilon {each}' for each in named)} |",
+        f"| --- | --- | --- | {' | '.join('---:' for _ in named)} |",
+    ]
+    aggregators = list(dict.fromkeys(aggregator for aggregator, _ in WAYS))
+    for dataset in dict.fromkeys(line.dataset for line in lines):
+        of_set = [line for line in lines if line.dataset == dataset]
+        seeds = {line.seed: line for line in of_set}.values()
+        free = _cell(
+            [line.edge_free_test for line in seeds], [line.edge_free_validation for line in seeds]
+        )
+        metric = of_set[0].metric
+        rows.append(f"| {dataset} | {metric} | {NO_EDGES} | {' | '.join([free] * len(named))} |")
+        for aggregator in aggregators:
+            shown = [_shown(cells[dataset, aggregator, each]) for each in named]
+            rows.append(f"| {dataset} | {metric} | {aggregator} | {' | '.join(shown)} |")
+    return rows
+
+
+def _shown(lines: list[Line]) -> str:
+    if not lines:
+        return "-"
+    chosen = best_clamp(lines)
+    clamp = chosen[0].min_degree
+    text = _cell([line.test for line in chosen], [line.validation for line in chosen])
+    return text if clamp is None else f"{text}, m = {clamp}"
+
+
+def _cell(tests: list[float], validations: list[float]) -> str:
+    return f"{spread(tests)} ({mean(validations):.2f}; {len(tests)})"
+
+
+def page(lines: Sequence[Line], asked: str) -> str:
+    return "\n".join(
+        [
+            "# Aggregators",
+            "",
+            f"Command: `{asked}`. Machine: {machine()}.",
+            "Method `vesper` with defaults but for `aggregator`; all have the same noise at the "
+            "same epsilon. Test metric in percent, mean and standard deviation over seeds; in "
+            "brackets the mean on validation, and how many seeds. Stages, and the degree m at "
+            f"which `{CLAMPED}` clamps (5 or 40), are chosen by validation. `{NO_EDGES}` is the "
+            "stage before the first release. With one hop, as for two classes below epsilon 8, "
+            "`gcn` has no released degrees yet and is `gin`.",
+            "",
+            *table(lines),
+            "",
+        ]
+    )
+
+
+def main() -> None:
+    parser = options(__doc__, small="one set, one seed, epsilon 4; nothing is kept")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="start none after it")
+    parser.add_argument("--work", type=Path, help="folder for party folders; default: a new one")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    started, kept = monotonic(), HERE / "aggregators.jsonl"
+    lines = [] if asked.small else lines_in(kept)
+    known = {(line.dataset, line.settings) for line in lines}
+    datasets, seeds = (DATASETS[:1], 1) if asked.small else (DATASETS, SEEDS)
+    wanted = [  # the first seed of everything comes first: a run may be stopped at any time
+        (seed, epsilon, dataset, aggregator, min_degree)
+        for seed in range(seeds)
+        for epsilon in ((4.0,) if asked.small else EPSILONS)
+        for dataset in datasets
+        for aggregator, min_degree in WAYS
+    ]
+    with tempfile.TemporaryDirectory() as text:
+        for seed, epsilon, dataset, aggregator, min_degree in wanted:
+            config = config_of(aggregator, min_degree, epsilon, seed)
+            if (dataset, config.contract[:16]) in known:
+                continue
+            if monotonic() - started > 60 * asked.minutes:
+                say("out of time; start again to go on")
+                break
+            folder = party_folder(dataset, asked.work or Path(text), num_nodes=0)
+            if folder is None:
+                say(f"skipped {dataset}: no folder {DATA.name}/{dataset} beside the project")
+                continue
+            line = measure(dataset, folder, config, min_degree)
+            say(f"{dataset} {aggregator} {min_degree or ''} at {epsilon:g}: {line.test:.2f}")
+            lines.append(line)
+            if not asked.small:
+                with kept.open("a") as file:
+                    file.write(json.dumps(asdict(line)) + os.linesep)
+    publish(page(lines, command(__file__)), __file__, write=asked.write)
+
+
+if __name__ == "__main__":
+    main()

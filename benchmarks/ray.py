@@ -1,0 +1,172 @@
+"""Releases on workers of a Ray cluster on this machine against the same in this process.
+
+    python -m benchmarks.ray            print the table; --small for a quick look
+    python -m benchmarks.ray --write    and keep it in benchmarks/ray.md
+
+Both sum int8 messages of all nodes and add exact, secure noise. For each number of workers a new
+cluster is made; there this process (one thread, two threads) and the workers take turns, so that
+whatever else the machine does hits all of them alike; read the ratios, not the seconds.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+import numba
+import numpy as np
+from benchmarks.page import SHARE, command, machine, options, publish, say
+from benchmarks.release_ways import NOISE_STD, unit_messages
+from benchmarks.synthetic import synthetic_graph
+from benchmarks.timing import Timed
+
+from vesper.engine.engine import using
+from vesper.engine.ray_engine import RayEngine
+from vesper.graph.graph import Graph
+from vesper.mechanism.grid import Messages
+from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.noising import noisy_rows
+from vesper.mechanism.release import NEIGHBOR_SUM
+
+WIDTH = 47
+DEGREE = 50
+"""Directed edges a node, as in products."""
+
+SIZES = (1_000_000, 10_000_000, 60_000_000)
+"""Directed edges."""
+
+WORKERS = (1, 2, 4)
+THREADS = (1, 2)
+
+
+@dataclass
+class Work:
+    """One graph, mapped from its files as an opened folder is, and messages."""
+
+    graph: Graph
+    messages: Messages
+
+    def release(self) -> None:
+        noisy_rows(
+            NEIGHBOR_SUM,
+            self.graph,
+            self.messages,
+            None,
+            noise=NoiseSource.from_os(),
+            noise_std=NOISE_STD,
+        )
+
+
+@dataclass
+class Measured:
+    """Turns with one number of workers on one graph."""
+
+    edges: int
+    nodes: int
+    workers: int
+    ray: Timed
+    here: dict[int, Timed]
+    """By threads."""
+
+    def row(self) -> str:
+        one = self.here[1]
+        return (
+            f"| {self.edges / 1e6:.0f} M | {self.workers} "
+            f"| {self.ray.best():.3g} | {self.ray.median():.3g} "
+            + "".join(f"| {t.best():.3g} | {t.median():.3g} " for t in self.here.values())
+            + f"| {self.ray.faster_than(one, digits=2)} |"
+        )
+
+
+def work_of(num_directed: int, folder: Path) -> Work:
+    say(f"generating {num_directed:,} directed edges")
+    num_nodes = num_directed // DEGREE
+    graph = synthetic_graph(num_nodes, num_directed // 2)
+    np.save(folder / "indptr.npy", graph.indptr)
+    np.save(folder / "neighbors.npy", graph.neighbors)
+    mapped = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("indptr", "neighbors")]
+    return Work(Graph(*mapped), unit_messages(num_nodes, WIDTH))
+
+
+def measure(work: Work, engine: RayEngine, turns: int) -> Measured:
+    most = numba.get_num_threads()
+    here, ray = {threads: Timed() for threads in THREADS}, Timed()
+    for turn in range(1 + turns):  # the first compiles, faults pages in and sends rows
+        say(f"  turn {turn} of {turns}")
+        for threads, timed in here.items():
+            numba.set_num_threads(min(threads, most))
+            timed.clock(work.release)
+        with using(engine):
+            ray.clock(work.release)
+    numba.set_num_threads(most)
+    for timed in (ray, *here.values()):
+        del timed.wall[0], timed.cpu[0]
+    return Measured(
+        edges=len(work.graph.neighbors),
+        nodes=work.graph.num_nodes,
+        workers=engine.num_workers,
+        ray=ray,
+        here=here,
+    )
+
+
+def measured(sizes: tuple[int, ...], turns: int, starts: dict[int, float]) -> Iterator[Measured]:
+    with tempfile.TemporaryDirectory() as name:
+        works = []
+        for size in sizes:
+            folder = Path(name) / str(size)
+            folder.mkdir()
+            works.append(work_of(size, folder))
+        for workers in WORKERS:
+            say(f"{workers} workers")
+            started = perf_counter()
+            with RayEngine(num_workers=workers) as engine:
+                starts[workers] = perf_counter() - started
+                for work in works:
+                    yield measure(work, engine, turns)
+
+
+def report(sizes: tuple[int, ...], turns: int, asked: str) -> str:
+    starts: dict[int, float] = {}
+    load = os.getloadavg()[0]
+    everything = sorted(measured(sizes, turns, starts), key=lambda m: (m.edges, m.workers))
+    largest = everything[-1]
+    table, out = largest.nodes * 48, largest.nodes * WIDTH * 4
+    started = ", ".join(f"{seconds:.1f} s for {n}" for n, seconds in starts.items())
+    return "\n".join(
+        [
+            "# Ray: a release on workers against the same in this process",
+            "",
+            f"Command: `{asked}`. Machine: {machine()}, load {load:.1f} before the start, "
+            f"{os.getloadavg()[0]:.1f} at the end. Width {WIDTH}, {DEGREE} directed edges a node, "
+            f"random ids, noise_std {NOISE_STD:g}, {turns} turns each.",
+            "",
+            "A worker has one thread. Four workers on two cores show what too many cost.",
+            "",
+            "| directed edges | workers | Ray, s, best | median | 1 thread here, s, best | median "
+            "| 2 threads here, s, best | median | Ray is faster than 1 thread, best / median |",
+            "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+            *(each.row() for each in everything),
+            "",
+            f"Time to start a cluster and its workers: {started}; once a run.",
+            "",
+            f"What moves at the largest size: {table / 2**20:,.0f} MiB of messages, one copy a "
+            f"machine, and {out / 2**20:,.0f} MiB of results. Rows of the graph are read from its "
+            "files.",
+            "",
+        ]
+    )
+
+
+def main() -> None:
+    parser = options(__doc__, small=f"graphs {SHARE} times smaller")
+    parser.add_argument("--turns", type=int, default=5, help="turns of each")
+    asked = parser.parse_args()
+    sizes = tuple(size // SHARE for size in SIZES) if asked.small else SIZES
+    publish(report(sizes, asked.turns, command(__file__)), __file__, write=asked.write)
+
+
+if __name__ == "__main__":
+    main()

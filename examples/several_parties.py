@@ -1,0 +1,71 @@
+"""A bank, a platform and a telecom: what is each graph worth, alone and together?
+
+The bank holds the labels and a graph of transfers of its own. Three accounts for edges, one for
+labels: none is spent by another.
+
+python examples/several_parties.py [FOLDER]
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from vesper.report.contents import contents_of_run
+from vesper.report.page import write_report
+from vesper.run.setup.data_parties import load_simulation
+from vesper.run.simulate import simulate
+
+PEOPLE, CLASSES = 1_200, 4
+PARTIES = {
+    "platform": '[[data_party]]\nname = "platform"\nepsilon = 4.0\n',
+    "telecom": '[[data_party]]\nname = "telecom"\nepsilon = 2.0\n',
+    "transfers": '[[data_party]]\nname = "transfers"\nown = true\nepsilon = 4.0\n',
+}
+SETTINGS = "[privacy]\nhops = 1\nlabel_epsilon = 4.0\n\n[run]\nepochs = 10\n\n"
+
+
+def make_graphs(folder: Path) -> None:
+    """The same people, known to three institutions in three ways."""
+    random = np.random.default_rng(2)
+    labels = random.integers(0, CLASSES, PEOPLE)
+    by_label = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[by_label], np.arange(CLASSES + 1))
+    for name in PARTIES:
+        (folder / name).mkdir(parents=True)
+        features = random.normal(size=(PEOPLE, 2)) + 0.4 * np.eye(CLASSES)[labels][:, :2]
+        nodes = {"id": range(PEOPLE), "x0": features[:, 0], "x1": features[:, 1]}
+        pq.write_table(pa.table(nodes), folder / name / "nodes.parquet")
+        src = np.repeat(np.arange(PEOPLE), 8)
+        own = by_label[random.integers(starts[labels[src]], starts[labels[src] + 1])]
+        dst = np.where(random.random(len(src)) < 0.6, own, random.integers(0, PEOPLE, len(src)))
+        pq.write_table(pa.table({"src": src, "dst": dst}), folder / name / "edges.parquet")
+    (folder / "label").mkdir()
+    split = random.choice(["train", "val", "test"], PEOPLE, p=[0.5, 0.25, 0.25])
+    table = {"id": range(PEOPLE), "label": labels, "split": split}
+    pq.write_table(pa.table(table), folder / "label" / "labels.parquet")
+
+
+def main(folder: Path) -> dict[str, float]:
+    """Train with each graph alone, then with all; write the report of the last."""
+    make_graphs(folder / "parties")
+    asked = {name: [name] for name in PARTIES} | {"together": list(PARTIES)}
+    found = {}
+    for name, parties in asked.items():
+        settings = folder / f"{name}.toml"
+        settings.write_text(SETTINGS + "\n".join(PARTIES[party] for party in parties))
+        config, listed = load_simulation(settings, {})
+        result = simulate(folder / "parties", config, folder / name, parties=listed)
+        found[name] = result.test
+        budgets = [f"{each.name} {each.privacy.certified_epsilon:g}" for each in result.parties]
+        print(f"{name:10s} accuracy {result.test:.1f}   epsilon: {', '.join(budgets)}")
+    write_report(contents_of_run(folder / "together"), folder / "together.html")
+    return found
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as temporary:
+        main(Path(sys.argv[1] if len(sys.argv) > 1 else temporary))

@@ -1,0 +1,44 @@
+"""The table says what the lines say, and clamps are chosen by validation."""
+
+from benchmarks.aggregators import WAYS, Line, config_of, table
+
+from vesper.method.aggregators import OF_METHOD
+
+
+def line(
+    aggregator: str, seed: int, validation: float, test: float, min_degree: int | None = None
+) -> Line:
+    return Line(
+        dataset="some",
+        aggregator=aggregator,
+        min_degree=min_degree,
+        epsilon="4",
+        seed=seed,
+        settings="s",
+        metric="accuracy",
+        validation=validation,
+        test=test,
+        edge_free_validation=50.0 + seed,
+        edge_free_test=60.0,
+    )
+
+
+def test_means_spreads_and_the_clamp_that_validation_prefers() -> None:
+    lines = [
+        line("gin", 0, 80.0, 81.0),
+        line("gin", 1, 82.0, 83.0),
+        line("gcn-clamped", 0, 70.0, 99.0, min_degree=5),
+        line("gcn-clamped", 0, 71.0, 65.0, min_degree=40),
+    ]
+    free, gin, gcn, clamped = table(lines, epsilons=(4.0,))[2:6]
+    assert free == "| some | accuracy | no edges | 60.00 ± 0.00 (50.50; 2) |"
+    assert gin == "| some | accuracy | gin | 82.00 ± 1.41 (81.00; 2) |"
+    assert gcn == "| some | accuracy | gcn | - |"
+    assert clamped == "| some | accuracy | gcn-clamped | 65.00 ± - (71.00; 1), m = 40 |"
+
+
+def test_every_aggregator_is_measured_and_nothing_else_is_set() -> None:
+    assert {aggregator for aggregator, _ in WAYS} == set(OF_METHOD["vesper"])
+    privacy = config_of("gat", None, 1.0, 3).privacy
+    assert (privacy.aggregator, privacy.epsilon, privacy.min_degree) == ("gat", 1.0, 5)
+    assert config_of("gcn-clamped", 40, 1.0, 3).privacy.min_degree == 40

@@ -1,0 +1,50 @@
+"""Decoders of several data parties as one."""
+
+import torch
+
+from vesper.model.decoder import ConcatDecoder, CorrectingDecoder
+from vesper.model.joined_decoder import JoinedDecoder
+
+
+def joined() -> tuple[JoinedDecoder, CorrectingDecoder, ConcatDecoder]:
+    first = CorrectingDecoder(num_classes=3, stages=2)
+    torch.nn.init.constant_(first.correction.weight, 0.1)
+    second = ConcatDecoder(embedding_width=4, depth=1, width=5, outputs=3, seed=0)
+    return JoinedDecoder([first, second]), first, second
+
+
+def test_scores_are_the_sum_of_those_of_all() -> None:
+    decoder, first, second = joined()
+    one, other = torch.randn(7, 3, 2), torch.randn(7, 4, 1)
+    together = torch.cat([one.flatten(1), other.flatten(1)], dim=1)[:, :, None]
+    assert decoder.embedding_shape == (3 * 2 + 4, 1)
+    expected = first.decode(one, 1) + second.decode(other, 1)
+    torch.testing.assert_close(decoder.decode(together, 1), expected)
+
+
+def test_gradients_reach_each_party_as_if_it_were_alone() -> None:
+    decoder, first, second = joined()
+    one, other = torch.randn(7, 3, 2), torch.randn(7, 4, 1)
+    together = torch.cat([one.flatten(1), other.flatten(1)], dim=1)[:, :, None].requires_grad_()
+    decoder.decode(together, 0)[:, 1].sum().backward()
+    alone = one.clone().requires_grad_()
+    first.decode(alone, 0)[:, 1].sum().backward()
+    assert together.grad is not None
+    assert alone.grad is not None
+    torch.testing.assert_close(together.grad[:, :6, 0].reshape(7, 3, 2), alone.grad)
+
+
+def test_who_has_left_is_decoded_as_of_its_last_stage() -> None:
+    decoder, first, second = joined()
+    one, other = torch.randn(7, 3, 2), torch.randn(7, 4, 1)
+    together = torch.cat([one.flatten(1), other.flatten(1)], dim=1)[:, :, None]
+    decoder.leave(0, last_stage=0)
+    expected = first.decode(one, 0) + second.decode(other, 1)
+    torch.testing.assert_close(decoder.decode(together, 1), expected)
+
+
+def test_all_weights_are_trained_and_kept() -> None:
+    decoder, first, second = joined()
+    count = sum(1 for module in (first, second) for _ in module.parameters())
+    assert len(list(decoder.module.parameters())) == count
+    assert len(decoder.module.state_dict()) == count
