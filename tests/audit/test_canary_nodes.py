@@ -57,7 +57,7 @@ def test_drawn_nodes_have_most_neighbours_and_none_together() -> None:
 
 
 def test_one_release_is_found_within_a_factor_of_two_and_not_beyond() -> None:
-    found = run(20, {**NODE, "seed": 3})
+    found = run(16, {**NODE, "seed": 3})
     assert (found.unit, found.protects, found.certified_epsilon) == ("node", "node", 4.0)
     assert found.statistic == "exact likelihood ratio of the releases"
     assert 2.0 < found.epsilon_lower_bound < 4.0
@@ -67,7 +67,7 @@ def test_one_release_is_found_within_a_factor_of_two_and_not_beyond() -> None:
 
 
 def test_two_releases_stay_below_too() -> None:
-    found = run(6, {**NODE, "hops": 2})
+    found = run(5, {**NODE, "hops": 2})
     assert 0.3 < found.epsilon_lower_bound < 4.0
     assert found.verdict == "not refuted"
 
@@ -84,7 +84,7 @@ def test_the_bound_of_the_paper_for_nodes_is_caught(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(
         "vesper.mechanism.world_ratios.clip_on_grid", lambda values, *, row_norm: None
     )
-    found = run(6, NODE)
+    found = run(4, NODE)
     assert found.verdict == "refuted"
     assert found.certified_epsilon == 4.0
 
@@ -106,7 +106,7 @@ def test_node_privacy_covers_edges() -> None:
 
 
 def test_randomised_edges_of_a_node_add_up() -> None:
-    found = run(8, {"method": "edgerand", "epsilon": 1.0}, unit="node")
+    found = run(4, {"method": "edgerand", "epsilon": 1.0}, unit="node")
     assert found.epsilon_lower_bound > 1.0
     assert found.verdict == "not covered"
 

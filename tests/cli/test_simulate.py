@@ -41,6 +41,8 @@ def labels_of(splits: list[str], *, only_zero_in: str = "") -> dict[str, object]
         (("--seed", "99999999999999999999999"), "'run.seed': Input should be less than"),
         (("--set", "foo=1"), "unknown setting 'foo'; known are epsilon"),
         (("--set", "method=nope"), "--method: expected one of vesper"),
+        (("--ray-workers", "2"), "expected engine 'ray' with them"),
+        (("--engine", "ray", "--ray-address", "ray://head:1"), "ray address: expected host:port"),
     ],
 )
 def test_settings_out_of_reach(

@@ -1,26 +1,11 @@
-from collections.abc import Iterable, Iterator
-from typing import Any
-
 import pytest
 
-from vesper.engine.engine import Call, in_use, using
-
-
-class Nowhere:
-    num_workers = 0
-
-    def is_near(self, worker: int) -> bool:
-        return False
-
-    def share(self, value: Any) -> Any:
-        return value
-
-    def results(self, calls: Iterable[Call]) -> Iterator[tuple[int, Any]]:
-        return iter([])
+from vesper.engine.engine import in_use, using
+from vesper.engine.in_process import InProcessEngine
 
 
 def test_work_stays_here_unless_an_engine_is_used() -> None:
-    outer, inner = Nowhere(), Nowhere()
+    outer, inner = InProcessEngine(1), InProcessEngine(1)
     assert in_use() is None
     with using(outer):
         with using(inner):
@@ -30,6 +15,6 @@ def test_work_stays_here_unless_an_engine_is_used() -> None:
 
 
 def test_an_error_ends_the_use_of_an_engine() -> None:
-    with pytest.raises(ZeroDivisionError), using(Nowhere()):
+    with pytest.raises(ZeroDivisionError), using(InProcessEngine(1)):
         raise ZeroDivisionError
     assert in_use() is None

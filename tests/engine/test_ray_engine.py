@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from vesper.engine.engine import Call, Engine, using
 from vesper.engine.ray_engine import REPEATS, RayEngine
@@ -21,6 +23,9 @@ from vesper.mechanism import partition
 from vesper.mechanism.door import ChargedDoor
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.vault import Vault
+from vesper.model.edge_free_pass import edge_free_of_all
+from vesper.model.pre import PrivateRepresentationExtractor
+from vesper.model.scaling import Inputs, Scaling
 from vesper.privacy.budget import Budget
 from vesper.privacy.ledger import Ledger
 
@@ -74,7 +79,8 @@ def some_graph() -> Graph:
 
 def some_messages(seed: int) -> NDArray[np.float32]:
     rows = np.random.default_rng(seed).standard_normal((NUM_NODES, WIDTH))
-    return (0.99 * rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(0.99 * rows / lengths, dtype=np.float32)
 
 
 def released(
@@ -149,6 +155,25 @@ def test_with_noise_from_the_system_what_a_dead_worker_drew_is_drawn_again_the_s
     (one, two), _ = released(tmp_path / "ray", Recorded(), noise=NoiseSource.from_os())
     assert len(seen) == 2
     assert not np.array_equal(one, two)
+
+
+def test_the_edge_free_pass_gives_what_one_process_gives(engine: RayEngine, tmp_path: Path) -> None:
+    drawn = np.random.default_rng(0).standard_normal((700, 5), dtype=np.float32)
+    np.save(tmp_path / "features.npy", drawn)
+    inputs = Inputs(np.load(tmp_path / "features.npy", mmap_mode="r"), Scaling(drawn))
+    extractor = PrivateRepresentationExtractor(
+        nn.Linear(inputs.width, 8),
+        encoding_width=8,
+        num_classes=3,
+        message_width=4,
+        hops=1,
+        dropout=0.5,
+        seed=2,
+    ).eval()
+    logits = edge_free_of_all(engine, extractor, inputs)
+    with torch.no_grad():
+        expected = extractor.edge_free(inputs.of(np.arange(700)))
+    assert torch.allclose(logits, expected, atol=1e-6)
 
 
 def test_what_dies_every_time_is_given_up_in_words(engine: RayEngine) -> None:

@@ -1,5 +1,3 @@
-import pickle
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +6,8 @@ import pytest
 from numpy.typing import NDArray
 
 from vesper.engine.array_rows import MappedRows
-from vesper.engine.engine import Call, using
+from vesper.engine.engine import using
+from vesper.engine.in_process import InProcessEngine
 from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism import partition
@@ -24,29 +23,6 @@ from vesper.privacy.relation import EdgeRelation, NodeRelation
 NUM_NODES, WIDTH = 203, 5
 
 
-class InThisProcess:
-    """Makes calls here, the last one first, and makes each of them twice, as after a death."""
-
-    def __init__(self, num_workers: int, *, near: bool = False) -> None:
-        self.num_workers, self._near = num_workers, near
-        self.made: list[Call] = []
-
-    def is_near(self, worker: int) -> bool:
-        return self._near
-
-    def share(self, value: Any) -> Any:
-        return value
-
-    def results(self, calls: Iterable[Call]) -> Iterator[tuple[int, Any]]:
-        for number, call in reversed(list(enumerate(calls))):
-            sent = pickle.loads(pickle.dumps(call))
-            assert sent.worker < self.num_workers
-            self.made.append(sent)
-            once, again = (sent.function(*sent.arguments) for _ in range(2))
-            assert np.array_equal(once, again)
-            yield number, again
-
-
 def some_graph(seed: int = 0) -> Graph:
     """A hub, isolated nodes at both ends, and chance."""
     rng = np.random.default_rng(seed)
@@ -56,7 +32,8 @@ def some_graph(seed: int = 0) -> Graph:
 
 def some_messages() -> NDArray[np.float32]:
     rows = np.random.default_rng(1).standard_normal((NUM_NODES, WIDTH))
-    return (0.99 * rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(0.99 * rows / lengths, dtype=np.float32)
 
 
 def mapped(graph: Graph, folder: Path) -> Graph:
@@ -99,12 +76,13 @@ def test_releases_are_those_of_one_process_bit_for_bit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(partition, "ENTRIES_A_BLOCK", rows_a_block * WIDTH)
-    graph, engine = some_graph(), InThisProcess(num_workers)
+    graph, engine = some_graph(), InProcessEngine(num_workers)
     door, other = (charged(tmp_path, name, graph, relation) for name in ("one", "many"))
     expected = three_releases(door)
     with using(engine):
         shared_out = three_releases(other)
     assert np.array_equal(shared_out, expected)
+    assert all(call.worker < num_workers for call in engine.made)
     assert len(engine.made) >= 3 * min(num_workers, NUM_NODES // 2)
     assert other.account.releases == door.account.releases == 3
 
@@ -113,7 +91,7 @@ def test_near_workers_read_the_files_and_far_ones_get_their_rows(tmp_path: Path)
     graph = mapped(some_graph(), tmp_path)
     expected = three_releases(ClaimedDoor(graph, noise=NoiseSource.for_simulation(0)))
     for near in (True, False):
-        engine = InThisProcess(3, near=near)
+        engine = InProcessEngine(3, near=near)
         with using(engine):
             door = ClaimedDoor(graph, noise=NoiseSource.for_simulation(0))
             assert np.array_equal(three_releases(door), expected)
@@ -122,7 +100,7 @@ def test_near_workers_read_the_files_and_far_ones_get_their_rows(tmp_path: Path)
 
 
 def test_far_workers_get_no_rows_but_their_own() -> None:
-    graph, engine = some_graph(), InThisProcess(4)
+    graph, engine = some_graph(), InProcessEngine(4)
     with using(engine):
         ClaimedDoor(graph, noise=NoiseSource.for_simulation(0)).release(
             some_messages(), noise_std=5.0
@@ -133,7 +111,7 @@ def test_far_workers_get_no_rows_but_their_own() -> None:
 
 
 def test_each_row_is_drawn_with_bits_of_its_own_and_no_source_is_sent() -> None:
-    graph, engine = some_graph(), InThisProcess(4)
+    graph, engine = some_graph(), InProcessEngine(4)
     noise = NoiseSource.from_os()
     with using(engine):
         for _ in range(2):
@@ -146,7 +124,7 @@ def test_each_row_is_drawn_with_bits_of_its_own_and_no_source_is_sent() -> None:
 
 
 def test_an_engine_sums_nothing_that_was_not_paid_for(tmp_path: Path) -> None:
-    engine = InThisProcess(2)
+    engine = InProcessEngine(2)
     ledger = Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0)
     door = ChargedDoor(
         some_graph(),
@@ -161,6 +139,17 @@ def test_an_engine_sums_nothing_that_was_not_paid_for(tmp_path: Path) -> None:
         with pytest.raises(InputError):
             door.release(2 * some_messages(), noise_std=1000.0)
     assert engine.made == []
+
+
+def test_a_block_made_again_is_the_same_block() -> None:
+    engine = InProcessEngine(3)
+    with using(engine):
+        ClaimedDoor(some_graph(), noise=NoiseSource.from_os()).release(
+            some_messages(), noise_std=5.0
+        )
+    for call in engine.made:
+        once, again = (call.function(*call.arguments) for _ in range(2))
+        assert np.array_equal(once, again)
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7, 500])
@@ -180,7 +169,7 @@ def test_a_graph_without_edges_is_noise() -> None:
     graph = Graph.from_edges(4, [])
     messages = to_grid(np.zeros((4, 2), dtype=np.float32))
     noising = Noising(bits=NoiseSource.for_simulation(0).span(8), scale=64.0, steps=64)
-    engine = InThisProcess(2)
+    engine = InProcessEngine(2)
     noise = np.zeros((4, 2), dtype=np.int32)
     NoiseSource.for_simulation(0).add_gaussian_to(noise, scale=64.0)
     assert np.array_equal(partitioned_sums(engine, graph, messages, noising), noise / 64)

@@ -3,13 +3,13 @@ import torch
 
 from vesper.mechanism.grid import to_grid
 from vesper.model.messages import (
+    AGREEMENT,
     above_zero,
     damp,
     describe,
     keys_of,
     mean_of,
     messages_of,
-    queries_of,
 )
 
 
@@ -56,26 +56,20 @@ def test_a_given_centre_and_median_take_the_place_of_those_of_the_nodes() -> Non
 
 
 @pytest.mark.parametrize("spread", [0.0, 1.0, 50.0])
-def test_keys_and_queries_fit_the_grid_whatever_the_beliefs(spread: float) -> None:
+def test_keys_fit_the_grid_whatever_the_beliefs(spread: float) -> None:
     logits = spread * torch.randn(200, 3, generator=torch.Generator().manual_seed(2))
-    beliefs = logits.softmax(dim=1)
-    centre = torch.tensor([0.2, 0.3, 0.5])
-    keys, queries = keys_of(beliefs, centre=centre), queries_of(beliefs, centre=centre)
-    for rows in (keys, queries):
-        to_grid(rows.numpy())
-    assert torch.allclose(queries.norm(dim=1), torch.ones(200), atol=1e-5)
-    assert keys.norm(dim=1).max() <= 1 + 1e-6
+    keys = keys_of(logits.softmax(dim=1), centre=torch.tensor([0.2, 0.3, 0.5]))
+    to_grid(keys.numpy())
+    assert torch.allclose(keys.norm(dim=1), torch.ones(200), atol=1e-5)
 
 
-def test_the_sure_and_alike_weigh_most_and_who_believes_what_all_do_weighs_nothing() -> None:
+def test_who_leans_the_same_way_weighs_most() -> None:
     centre = torch.tensor([0.5, 0.5])
-    beliefs = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.75, 0.25], [0.5, 0.5]])
-    scores = keys_of(beliefs, centre=centre) @ queries_of(beliefs, centre=centre).T
-    assert scores[0, 0] == pytest.approx(1.0)
-    assert scores[2, 0] == pytest.approx(0.5)
-    assert 0 <= scores[1, 0] < scores[0, 0]
-    assert scores[3].abs().max() < 1e-6
-    assert scores.min() > -1e-6
+    keys = keys_of(torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.75, 0.25]]), centre=centre)
+    scores = keys @ keys.T
+    assert torch.allclose(scores.diagonal(), torch.ones(3))
+    assert scores[0, 2] == pytest.approx(1.0)
+    assert scores[0, 1] == pytest.approx(1 - 2 * AGREEMENT, abs=1e-6)
 
 
 def test_what_is_below_zero_is_left_out_and_the_rest_has_norm_1() -> None:

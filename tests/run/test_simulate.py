@@ -9,6 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from vesper.cli.app import app
+from vesper.engine.engine import using
+from vesper.engine.in_process import InProcessEngine
 from vesper.errors import BudgetError, InputError
 from vesper.privacy.account import accounts
 from vesper.privacy.ledger import Ledger
@@ -63,6 +65,26 @@ def test_the_graph_helps_and_everything_is_charged(folders: Path, tmp_path: Path
     assert ledger.verify() is None
     files = {path.name for path in (tmp_path / "vesper").iterdir()}
     assert {"config.json", "result.json", "data_party.npz", "label_party.npz"} <= files
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"method": "gap"}, {"privacy_unit": "node", "max_degree": 60}]
+)
+def test_an_engine_changes_where_it_runs_and_nothing_else(
+    folders: Path, tmp_path: Path, settings: dict[str, object]
+) -> None:
+    here = run(folders, tmp_path / "here", epsilon=8.0, **settings)
+    engine = InProcessEngine(3)
+    with using(engine):
+        there = run(folders, tmp_path / "there", epsilon=8.0, **settings)
+    assert there.stages == here.stages
+    assert (tmp_path / "there" / "config.json").read_bytes() == (
+        tmp_path / "here" / "config.json"
+    ).read_bytes()
+    for name in ("data_party.npz", "label_party.npz"):
+        ours, theirs = (np.load(tmp_path / each / name) for each in ("here", "there"))
+        assert all(np.array_equal(ours[key], theirs[key]) for key in ours.files)
+    assert engine.made
 
 
 def test_repeats_bit_for_bit(folders: Path, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def label(config: ConfigOption, resume: ResumeOption = False, as_json: JsonOptio
     """Run the label party until the contract is fulfilled."""
     from vesper.run.network.label_run import run_label_table
 
-    table = _table_of(config)
+    table = table_of(config)
     if resume and _stayed(table.own, *table.pairs):
         return
     result = _ran(run_label_table, table, resume=resume, as_json=as_json)
@@ -168,7 +168,7 @@ def settings_of(path: Path, role: str) -> "PartyConfig":
     return settings
 
 
-def _table_of(path: Path) -> "LabelTable":
+def table_of(path: Path) -> "LabelTable":
     """Read the label party's file, with one data party or several."""
     from vesper.run.setup.label_table import load_table
 

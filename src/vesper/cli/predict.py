@@ -24,9 +24,9 @@ def predict(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Predict nodes with the trained model; the data party answers (`party data --answer`)."""
-    from vesper.cli.party import settings_of
+    from vesper.cli.party import table_of
     from vesper.errors import BudgetError, PeerLostError
-    from vesper.run.serving.predictor import open_predictor
+    from vesper.run.serving.joined_predictor import open_predictors
     from vesper.run.serving.tables import (
         read_truth,
         read_wanted,
@@ -34,21 +34,22 @@ def predict(
         write_predictions,
     )
 
-    settings = settings_of(config, "label")
+    table = table_of(config)
+    settings, peers = table.own, " and ".join(pair.party.peer for pair in table.pairs)
     refuse_output(out)
     wanted = read_wanted(ids)
     truth = read_truth(ids) if measure else {}
     limit = None if settings.party.when_lost == "wait" else settings.party.patience
     with (
         shown_progress() as progress,
-        open_predictor(settings, progress=progress) as predictor,
+        open_predictors(table, progress=progress) as predictor,
     ):
         texts = [str(value) for value in wanted.values.to_pylist()]
         found = predictor.predict(texts, limit=limit, progress=progress)
         test = predictor.judge(found, truth, path=ids) if truth else None
     left = "" if found.budget is None else f"; epsilon {found.budget['left_epsilon']:.3g} is left"
     if found.refusal is not None:
-        raise BudgetError(f"{found.refusal} ({settings.party.peer} says{left}); nothing is written")
+        raise BudgetError(f"{found.refusal} ({peers} says{left}); nothing is written")
     if len(found.values) + len(found.unknown) < len(wanted):
         raise PeerLostError(f"{found.away}; nothing is written, what has come is kept")
     write_predictions(out, wanted, predictor.columns, found)
@@ -69,6 +70,6 @@ def predict(
     if test is not None:
         say(f"{predictor.metric} {test:.2f} on {len(truth.keys() & found.values)} labelled nodes")
     if found.unknown:
-        say(f"{len(found.unknown)} ids are no nodes of {settings.party.peer}: rows without values")
+        say(f"{len(found.unknown)} ids are no nodes of {peers}: rows without values")
     if found.away is not None:
-        say(f"{settings.party.peer} is away; answered from the cache of graph {found.snapshot}")
+        say(f"{peers} is away; answered from the cache of graph {found.snapshot}")

@@ -18,12 +18,12 @@ def serve(
     ] = "127.0.0.1",
 ) -> None:
     """Serve predictions as JSON over HTTP until Ctrl-C; the page at / says how."""
-    from vesper.cli.party import settings_of
+    from vesper.cli.party import table_of
     from vesper.run.serving.http_server import ServingServer
-    from vesper.run.serving.predictor import open_predictor
+    from vesper.run.serving.joined_predictor import open_predictors
     from vesper.run.serving.service import Service
 
-    settings = settings_of(config, "label")
+    table = table_of(config)
 
     def said(line: str) -> None:
         typer.echo(line, err=True)
@@ -31,8 +31,9 @@ def serve(
     def failed(error: Exception) -> None:
         typer.echo("".join(traceback.format_exception(error)), err=True)
 
-    with until_stopped(), open_predictor(settings) as predictor:
-        service = Service(predictor, peer=settings.party.peer, failed=failed)
+    with until_stopped(), open_predictors(table) as predictor:
+        peers = " and ".join(pair.party.peer for pair in table.pairs)
+        service = Service(predictor, peer=peers, failed=failed)
         with ServingServer(host, port, service, said=said) as server:
             shown = f"[{host}]" if ":" in host else host
             say(f"serving at http://{shown}:{server.server_port}/ ; stop with Ctrl-C")

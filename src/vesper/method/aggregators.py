@@ -21,7 +21,7 @@ from vesper.mechanism.grid_gcn import GridGcn
 from vesper.mechanism.grid_max import GridMax
 from vesper.mechanism.release import NEIGHBOR_SUM
 from vesper.method.settings import Config
-from vesper.model.messages import keys_of, queries_of
+from vesper.model.messages import keys_of
 
 OF_METHOD: dict[str, tuple[str, ...]] = {
     "vesper": ("gin", "gcn", "gcn-clamped", "mean", "gat", "max"),
@@ -60,25 +60,21 @@ def refuse_aggregator(config: Config) -> None:
 
 
 def aggregation_of(
-    aggregator: str, *, min_degree: int, beliefs: Tensor, logits: Tensor, centre: Tensor
+    aggregator: str, *, min_degree: int, logits: Tensor, centre: Tensor
 ) -> Aggregation:
     """What the door makes of the messages.
 
     Args:
         aggregator: its name.
         min_degree: as which fewer neighbours count, under `gcn-clamped`.
-        beliefs: (num_nodes, num_classes), labels where they are lent: by them `gat` weighs senders.
-        logits: (num_nodes, num_classes) of the model so far: by their posteriors it weighs for
-            receivers, of whom nobody's label is known when it counts.
-        centre: (num_classes,) what counts as the mean belief.
+        logits: (num_nodes, num_classes) of the model so far: `gat` attends by their posteriors.
+        centre: (num_classes,) what counts as the mean posterior.
     """
     if aggregator == "gcn-clamped":
         return GridGcn(min_degree=min_degree)
     if aggregator == "gat":
-        return GridAttention(
-            keys=keys_of(beliefs, centre=centre).numpy(),
-            queries=queries_of(logits.softmax(dim=1), centre=centre).numpy(),
-        )
+        keys = keys_of(logits.softmax(dim=1), centre=centre).numpy()
+        return GridAttention(keys=keys, queries=keys)
     return GridMax() if aggregator == "max" else NEIGHBOR_SUM
 
 

@@ -17,11 +17,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from vesper.engine.engine import in_use
 from vesper.graph.features import Features
 from vesper.mechanism.door import Door
 from vesper.method.aggregators import TELLS_DEGREES, aggregation_of
 from vesper.method.columns import Columns, columns_of, columns_of_sums
 from vesper.method.poll import is_alike, poll_of
+from vesper.model.edge_free_pass import edge_free_of_all
 from vesper.model.messages import above_zero, damp, mean_of, messages_of
 from vesper.model.pre import PrivateRepresentationExtractor
 from vesper.model.scaling import Inputs, Scaling
@@ -93,7 +95,6 @@ class ProgressiveRepresentation(Forgetful):
         aggregation = aggregation_of(
             self._aggregator,
             min_degree=self._min_degree,
-            beliefs=beliefs,
             logits=self._logits[-1],
             centre=centre,
         )
@@ -188,6 +189,9 @@ class ProgressiveRepresentation(Forgetful):
     @torch.no_grad()
     def _newest_of_all(self) -> Tensor:
         self._extractor.eval()
+        engine = in_use()
+        if engine is not None and self._stage == 0:  # later heads are small, their inputs are here
+            return edge_free_of_all(engine, self._extractor, self._inputs)
         logits = torch.empty(self._num_nodes, self._extractor.num_classes)
         for nodes in self._blocks():
             logits[nodes[0] : nodes[-1] + 1] = self._newest(nodes)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-AGREEMENT = 0.5
+AGREEMENT = 0.1
 """Share of attention that depends on whether two nodes lean the same way."""
 
 
@@ -49,24 +49,15 @@ def damp(messages: Tensor, noisy_degrees: Tensor, *, median: Tensor | None = Non
 
 
 def keys_of(beliefs: Tensor, *, centre: Tensor) -> Tensor:
-    """What senders are attended by: (num_nodes, num_classes) -> (num_nodes, num_classes + 1).
+    """What nodes attend by, and are attended by: (num_nodes, num_classes + 1), of norm 1 at most.
 
-    key = confidence (sqrt(1 - a), sqrt(a) unit(belief - centre)),        a = AGREEMENT
-    confidence = |belief - centre| / the most it could be                 so norms are at most 1
+        key            = (sqrt(1 - a), sqrt(a) unit(belief - centre)),               a = AGREEMENT
+        <key_u, key_v> = 1 - a + a cos(belief_u - centre, belief_v - centre)         1 - 2 a to 1
+
+    A neighbour who leans the same way weighs 1, one who leans the other way less.
     """
-    leaning = beliefs - centre
-    longest = (torch.eye(len(centre)) - centre).norm(dim=1).max()
-    confidence = leaning.norm(dim=1, keepdim=True) / longest
-    return confidence.clamp(max=1) * queries_of(beliefs, centre=centre)
-
-
-def queries_of(posteriors: Tensor, *, centre: Tensor) -> Tensor:
-    """What receivers attend by, of norm 1: (sqrt(1 - a), sqrt(a) unit(posterior - centre)).
-
-    A neighbour who is sure and leans the same way weighs 1, one who doubts or disagrees less.
-    """
-    leaning = F.normalize(posteriors - centre, dim=1, eps=1e-12)
-    constant = torch.full((len(posteriors), 1), (1 - AGREEMENT) ** 0.5)
+    leaning = F.normalize(beliefs - centre, dim=1, eps=1e-12)
+    constant = torch.full((len(beliefs), 1), (1 - AGREEMENT) ** 0.5)
     return torch.cat([constant, AGREEMENT**0.5 * leaning], dim=1)
 
 

@@ -132,19 +132,20 @@ class Inputs:
     def __init__(
         self, features: Features, scaling: Scaling, *, most_bytes: int = MOST_BYTES
     ) -> None:
-        self._features, self.scaling, self.width = features, scaling, scaling.width
+        self.features, self.scaling, self.width = features, scaling, scaling.width
+        self.num_nodes = len(features)
         self._kept: Tensor | None = None
         self._keep = 4 * len(features) * scaling.width <= most_bytes
 
     def of(self, nodes: NDArray[np.int64]) -> Tensor:
         """Give (B, scaling.width)."""
         if not self._keep:
-            return self._scaled(self._features[nodes])
+            return self._scaled(self.features[nodes])
         if self._kept is None:
-            self._kept = torch.empty(len(self._features), self.width)  # (num_nodes, width)
-            for start in range(0, len(self._features), ROWS):
+            self._kept = torch.empty(self.num_nodes, self.width)  # (num_nodes, width)
+            for start in range(0, self.num_nodes, ROWS):
                 block = slice(start, start + ROWS)
-                self._kept[block] = self._scaled(self._features[block])
+                self._kept[block] = self._scaled(self.features[block])
         return self._kept[torch.from_numpy(nodes)]
 
     def forget(self) -> None:

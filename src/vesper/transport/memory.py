@@ -60,11 +60,12 @@ class MemoryMeeting:
         self._patience = patience
         self._ends: tuple[MemoryChannel, MemoryChannel] | None = None
         self._barrier = threading.Barrier(2, action=self._make, timeout=patience)
-        self._is_over = False
+        self.is_over = False
+        """Whether nobody meets here any more."""
 
     def leave(self) -> None:
         """Meet nobody any more."""
-        self._is_over = True
+        self.is_over = True
         self._barrier.abort()
 
     def _make(self) -> None:
@@ -75,7 +76,7 @@ class MemoryMeeting:
         try:
             self._barrier.wait(limit)
         except threading.BrokenBarrierError:
-            if not self._is_over:
+            if not self.is_over:
                 self._barrier.reset()
             raise PeerLostError("the peer has not come") from None
         assert self._ends is not None

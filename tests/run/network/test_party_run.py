@@ -3,12 +3,14 @@
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from vesper.engine.in_process import InProcessEngine
 from vesper.errors import BudgetError, InputError, PeerError, VesperError
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.vault import Vault
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
         "",
         "label_epsilon = 2.0",
         'privacy_unit = "node"\nmax_degree = 59',
+        'aggregator = "gcn-clamped"',
+        'aggregator = "mean"',
+        'aggregator = "gat"',
+        'aggregator = "max"',
     ],
 )
 def test_weights_and_metrics_equal_those_of_a_run_in_memory(
@@ -60,6 +66,40 @@ def test_weights_and_metrics_equal_those_of_a_run_in_memory(
         expected = np.load(tmp_path / "run" / name)
         assert set(weights.files) == set(expected.files)
         assert all(np.array_equal(weights[key], expected[key]) for key in expected.files)
+
+
+def test_where_releases_are_computed_is_the_data_party_s_own_choice(
+    both: "Both", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Engine(InProcessEngine):
+        def __init__(self, *, address: str | None, num_workers: int | None) -> None:
+            super().__init__(3)
+            engines.append(self)
+
+        def __enter__(self) -> "Engine":
+            return self
+
+        def __exit__(self, *exception: object) -> None:
+            pass
+
+    engines: list[Engine] = []
+    monkeypatch.setattr("vesper.engine.ray_engine.RayEngine", Engine)
+    path = both.settings[0]
+    path.write_text(path.read_text().replace('#engine = "local"', 'engine = "ray"'))
+    data, label = both.configs()
+    sides = both.run(data, label, noise=NoiseSource.for_simulation(data.shared.run.seed))
+    folder = tmp_path / "parties"
+    folder.mkdir()
+    (folder / "data").symlink_to(data.party.folder)
+    (folder / "label").symlink_to(label.party.folder)
+    simulated = simulate(folder, data.shared, tmp_path / "run")
+    assert sides[1].result().stages == simulated.stages
+    assert sides[0].result().privacy == replace(
+        simulated.privacy, noise=sides[0].result().privacy.noise
+    )
+    assert both.charged(data) == 3
+    assert len(engines) == 1
+    assert engines[0].made
 
 
 def test_a_finished_run_is_not_run_again(both: "Both") -> None:

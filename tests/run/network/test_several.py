@@ -21,7 +21,7 @@ from vesper.run.simulated_parties import STREAM
 from vesper.transport.receipts import first_difference
 
 if TYPE_CHECKING:
-    from tests.run.network.conftest import Several
+    from tests.run.conftest import Several
 
 Sides = tuple[dict[str, Future[DataResult]], Future[LabelResult]]
 

@@ -10,7 +10,7 @@ import pytest
 
 from vesper.errors import BudgetError, PeerLostError, PeerStoppedError, RemoteProtocolError
 from vesper.mechanism.noise import NoiseSource
-from vesper.run.network import data_run, label_run
+from vesper.run.network import seated
 from vesper.run.network.data_run import run_data_party
 from vesper.run.network.label_run import run_label_party
 from vesper.run.network.meet import meeting_place
@@ -149,9 +149,11 @@ def test_a_bad_frame_is_told_to_its_sender_and_does_not_outlive_its_cause(
     data, label = both.configs()
     noise = NoiseSource.for_simulation(7)
     with monkeypatch.context() as broken:
-        for module in (data_run, label_run):
-            broken.setattr(module, "meeting_place", corrupted(role, number))
-        ours, theirs = both.run(data, label, noise=noise, lost=never, of_label={"lost": never})
+        place = corrupted(role, number)
+        broken.setattr(seated, "meeting_place", place)
+        ours, theirs = both.run(
+            data, label, noise=noise, lost=never, place=place, of_label={"lost": never}
+        )
     sender, receiver = (ours, theirs) if role == "data" else (theirs, ours)
     with pytest.raises(RemoteProtocolError, match="bytes too many"):
         receiver.result()

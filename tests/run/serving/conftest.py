@@ -25,7 +25,7 @@ from vesper.protocol.asking_turns import ASKING
 from vesper.protocol.messages import Answer, Query, Refusal
 from vesper.protocol.turns import Role
 from vesper.run.ends.link import Link
-from vesper.run.network import data_run, label_run
+from vesper.run.network import data_run, label_run, seated
 from vesper.run.serving.answer_cache import AnswerCache
 from vesper.run.serving.answering import open_answerer
 from vesper.run.serving.asking import Asker
@@ -175,11 +175,11 @@ def _trained(root: Path, settings: dict[str, Any], labels: list[Any]) -> None:
         yield lambda limit: ends[config.party.role]
 
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(max_workers=1) as pool:
-        for module in (data_run, label_run):
-            patch.setattr(module, "meeting_place", met)
+        patch.setattr(seated, "meeting_place", met)
         other = pool.submit(label_run.run_label_party, configs[1])
         try:
-            data_run.run_data_party(configs[0], noise=NoiseSource.for_simulation(1))
+            noise = NoiseSource.for_simulation(1)
+            data_run.run_data_party(configs[0], noise=noise, place=met)
         finally:
             ends["data"].close()
         other.result()

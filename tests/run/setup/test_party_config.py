@@ -69,6 +69,12 @@ def test_no_addresses(tmp_path: Path, text: str) -> None:
         ("#connect =", 'connect = "a:1"', "expected exactly one of listen and connect"),
         ("patience = 30.0", "patience = inf", "setting 'party.patience'"),
         ('when_lost = "wait"', 'when_lost = "retry"', "Input should be 'wait' or 'stop'"),
+        (
+            '#engine = "local"',
+            'engine = "spark"',
+            "'party.engine': Input should be 'local' or 'ray'",
+        ),
+        ("#ray_address =", 'ray_address = "auto"', "expected engine 'ray' with ray_address"),
         ("\n[tls]\n", "\n[tsl]\n", r"got \[tsl\]"),
     ],
 )
@@ -77,6 +83,15 @@ def test_mistakes(tmp_path: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         load(tmp_path, DATA.replace(old, new, 1))
     assert str(caught.value).startswith(f"{tmp_path / 'data.toml'}: ")
+
+
+def test_the_engine_is_of_the_side_that_has_releases_and_not_shared(tmp_path: Path) -> None:
+    mine = '#engine = "local"', 'engine = "ray"'
+    data = load(tmp_path, DATA.replace(*mine).replace("#ray_address =", 'ray_address = "auto"'))
+    assert (data.party.engine, data.party.ray_address) == ("ray", "auto")
+    assert data.shared == load(tmp_path, DATA).shared
+    with pytest.raises(InputError, match="expected engine 'ray' with role 'data' only"):
+        load(tmp_path, init_text("label", "data.toml").replace(*mine))
 
 
 def test_a_file_of_shared_settings_alone_is_none_of_a_party(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from vesper.datasets.folders import new_folder
+from vesper.engine.choice import working_on
 from vesper.errors import PeerError
 from vesper.graph.holdings import open_data
 from vesper.mechanism.door import Door
@@ -74,6 +75,7 @@ def run_data_party(
     source = SECURE if noise.is_private else SIMULATED
     assert own.ledger is not None
     with (
+        working_on(own.engine, address=own.ray_address),
         own_state(config, resume=resume) as state,
         party_journal(config, resume=resume, source=source, progress=progress) as told,
         place(config, waiting=waiting_shown(config, told.progress)) as connect,

@@ -18,6 +18,7 @@ from vesper.run.ends.checkpoint import FileCheckpoints
 from vesper.run.ends.label_end import LabelOutcome, label_end, objective_of
 from vesper.run.label_responses import responses_of
 from vesper.run.network.begun_with import hold_to_labels, hold_to_ledger, refuse_lost_ledger
+from vesper.run.network.kept_pairs import keep_pairs
 from vesper.run.network.own_graph import own_graph
 from vesper.run.network.party_channel import Lost
 from vesper.run.network.party_journal import party_journal
@@ -92,7 +93,9 @@ def run_label_table(
         with new_folder(state / "result") as out:  # whatever the peers do from here on
             write_run(out, config.shared, result, label_party=outcome.label_side.module)
             calibration = objective_of(config.shared, labels).calibration(labels.classes)
-            if not table.parties:
+            if table.parties:
+                keep_pairs(out, table, outcome, result, calibration)
+            else:
                 keep_for_questions(out, outcome.agreement.sizes, calibration)
         for pair, channel in zip(table.pairs, channels, strict=True):
             if pair.party.peer not in outcome.gone:

@@ -24,24 +24,28 @@ PATIENCE = 86_400.0
 """Seconds that the two ends wait for each other: they live and die together."""
 
 
-class OwnGraph:
-    """The data party of the label party's own graph, while it runs."""
+class MetInMemory:
+    """One end of a meeting in this process, as a place; by default the label party's end."""
 
-    def __init__(self, meeting: MemoryMeeting, running: "Future[DataResult | None]") -> None:
-        self._meeting, self._running = meeting, running
+    def __init__(self, meeting: MemoryMeeting, end: int = 1) -> None:
+        self._meeting, self._end = meeting, end
 
     @contextmanager
     def place(self, config: PartyConfig, *, waiting: Waiting = unheard) -> Iterator[Connect]:
-        """Where the label party meets it."""
-        yield lambda limit: self._meeting.connect(1, limit)
+        """Where the other end is met."""
 
-    def result(self) -> DataResult | None:
-        """What it knows in the end; None when it had finished before.
+        def connect(limit: float | None) -> Channel:
+            return self._meeting.connect(self._end, limit)
 
-        Raises:
-            VesperError: it failed, for this reason.
-        """
-        return self._running.result()
+        yield connect
+
+
+class OwnGraph(MetInMemory):
+    """The data party of the label party's own graph, while it runs."""
+
+    def __init__(self, meeting: MemoryMeeting, running: "Future[DataResult | None]") -> None:
+        super().__init__(meeting)
+        self._running = running
 
     def refuse_failed(self) -> None:
         """Raise why it failed, where it was the first to; that its peer is gone is no reason."""
@@ -55,12 +59,7 @@ def own_graph(config: PartyConfig, *, resume: bool, noise: NoiseSource) -> Itera
     """Run the data party of the own graph until the block ends, or until it is finished."""
     meeting = MemoryMeeting(patience=PATIENCE)
 
-    @contextmanager
-    def place(config: PartyConfig, *, waiting: Waiting = unheard) -> Iterator[Connect]:
-        def connect(limit: float | None) -> Channel:
-            return meeting.connect(0, limit)
-
-        yield connect
+    place = MetInMemory(meeting, end=0).place
 
     def run() -> DataResult | None:
         if resume and is_finished(config):

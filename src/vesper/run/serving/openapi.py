@@ -3,7 +3,7 @@
 from typing import Any
 
 from vesper.run.serving.http_body import LONGEST_ID, MOST_IDS
-from vesper.run.serving.predictor import Predictor
+from vesper.run.serving.predictor import NodePredictor
 from vesper.version import VERSION
 
 _ID = {"anyOf": [{"type": "string", "minLength": 1, "maxLength": LONGEST_ID}, {"type": "integer"}]}
@@ -21,7 +21,7 @@ _ERROR = {
 }
 
 
-def openapi_of(predictor: Predictor) -> dict[str, Any]:
+def openapi_of(predictor: NodePredictor) -> dict[str, Any]:
     """Describe the interface, with the classes of this model."""
     problem = {"$ref": "#/components/schemas/Error"}
     partly = {"allOf": [problem, {"$ref": "#/components/schemas/Predictions"}]}
@@ -57,7 +57,7 @@ def _asked() -> dict[str, Any]:
     }
 
 
-def _predictions(predictor: Predictor) -> dict[str, Any]:
+def _predictions(predictor: NodePredictor) -> dict[str, Any]:
     classes = predictor.run.calibration.classes
     said: dict[str, Any] = {
         "probabilities": {

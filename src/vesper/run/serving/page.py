@@ -3,7 +3,7 @@
 from html import escape
 
 from vesper.run.serving.http_response import policy_of
-from vesper.run.serving.predictor import Predictor
+from vesper.run.serving.predictor import NodePredictor
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem;
@@ -40,7 +40,7 @@ document.getElementById("form").addEventListener("submit", async (event) => {
 POLICY = policy_of(script=_SCRIPT, style=_STYLE)
 
 
-def page_of(predictor: Predictor, *, peer: str) -> str:
+def page_of(predictor: NodePredictor, *, peer: str) -> str:
     """Write the page."""
     run = predictor.run
     classes = ", ".join(escape(str(name)) for name in run.calibration.classes[:20])

@@ -4,11 +4,12 @@ ids -> embeddings -> the decoder that validation chose -> calibrated probabiliti
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -16,12 +17,13 @@ from numpy.typing import NDArray
 
 from vesper.errors import PeerError, PeerLostError, RemoteProtocolError
 from vesper.method.registry import find_method
+from vesper.model.calibration import Scores
 from vesper.model.objective import Label
 from vesper.party.memory import weights_of
 from vesper.progress import Progress, silent
 from vesper.protocol.messages import Refusal, Reply
 from vesper.run.measured import measure, metric_of
-from vesper.run.network.meet import meeting_place, waiting_shown
+from vesper.run.network.meet import Place, meeting_place, waiting_shown
 from vesper.run.serving.answer_cache import AnswerCache, Embedding
 from vesper.run.serving.asking import Asker
 from vesper.run.serving.kept_run import AskingRun, read_asking
@@ -35,6 +37,7 @@ QUICK = 1.0
 """Seconds to look for the data party when the cache would do without."""
 
 Budget = dict[str, float]
+Meaning = Callable[[Scores], Scores]
 
 
 @dataclass(frozen=True)
@@ -55,11 +58,54 @@ class Predicted:
     """Who did not answer about the others."""
 
 
-class Predictor:
-    """The label party's side of a finished run."""
+class NodePredictor(Protocol):
+    """Predicts nodes, of one data party or of several."""
 
-    def __init__(self, run: AskingRun, asker: Asker, cache: AnswerCache, *, peer: str) -> None:
+    run: AskingRun
+    columns: list[str]
+    metric: str
+
+    def predict(
+        self, ids: Sequence[str], *, limit: float | None, progress: Progress = silent
+    ) -> Predicted:
+        """Predict as many of the ids as can be."""
+
+    def look(self, *, limit: float | None) -> str | None:
+        """Ask about budgets; say why when somebody is away."""
+
+    def budget(self) -> Budget | None:
+        """What was heard last."""
+
+    def judge(self, found: Predicted, truth: Mapping[str, Label], *, path: Path) -> float | None:
+        """Hold predictions against labels; None where some are not predicted yet."""
+
+    @property
+    def snapshot(self) -> str | None:
+        """Which graph was answered about last."""
+
+
+class Predictor:
+    """The label party's side of a finished run.
+
+    Args:
+        run: what the label party has kept of it.
+        asker: asks the data party.
+        cache: of its answers.
+        peer: who the data party is, for messages.
+        meaning: what scores of nodes say; by default what the run was calibrated for.
+    """
+
+    def __init__(
+        self,
+        run: AskingRun,
+        asker: Asker,
+        cache: AnswerCache,
+        *,
+        peer: str,
+        meaning: Meaning | None = None,
+    ) -> None:
         self.run, self._asker, self._cache, self._peer = run, asker, cache, peer
+        self._meaning = meaning or run.calibration.predict
         self.columns = run.calibration.columns
         self.metric = metric_of(run.calibration, task=run.config.run.task)
         self._heard = -FRESH
@@ -210,7 +256,7 @@ class Predictor:
             ) from None
         if scores.shape != (len(rows), self.run.sizes.num_classes) or not np.isfinite(scores).all():
             raise RemoteProtocolError(f"{self._peer} sent embeddings that mean nothing")
-        return dict(zip(rows, self.run.calibration.predict(scores), strict=True))
+        return dict(zip(rows, self._meaning(scores), strict=True))
 
 
 @contextmanager
@@ -220,13 +266,35 @@ def open_predictor(config: PartyConfig, *, progress: Progress = silent) -> Itera
     Raises:
         InputError: the run is not finished, or the certificate or address cannot be used.
     """
-    run, own = read_asking(config), config.party
-    with meeting_place(config, waiting=waiting_shown(config, progress)) as connect:
+    with opened(config, config, progress=progress) as predictor:
+        yield predictor
+
+
+@contextmanager
+def opened(
+    config: PartyConfig,
+    kept: PartyConfig,
+    *,
+    progress: Progress = silent,
+    meaning: Meaning | None = None,
+    place: Place = meeting_place,
+) -> Iterator[Predictor]:
+    """Open a finished run to ask one data party.
+
+    Args:
+        config: to meet it by; its state has the cache.
+        kept: whose state has what is left of the run.
+        progress: is told for whom this side waits.
+        meaning: what scores of nodes say; by default what the run was calibrated for.
+        place: where the two meet.
+    """
+    run, own = read_asking(kept), config.party
+    with place(config, waiting=waiting_shown(config, progress)) as connect:
         where = f" at {own.connect}" if own.connect else f", listening at {own.listen}"
         asker = Asker(connect, run, peer=own.peer)
         cache = AnswerCache(own.state / "cache")
         try:
-            yield Predictor(run, asker, cache, peer=f"{own.peer}{where}")
+            yield Predictor(run, asker, cache, peer=f"{own.peer}{where}", meaning=meaning)
         finally:
             asker.close()
             cache.close()

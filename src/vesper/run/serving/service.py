@@ -19,7 +19,7 @@ from vesper.run.serving.http_body import BadRequest, Id, ids_in
 from vesper.run.serving.http_response import Response, error_response, json_response, page_response
 from vesper.run.serving.openapi import openapi_of
 from vesper.run.serving.page import POLICY, page_of
-from vesper.run.serving.predictor import QUICK, Predicted, Predictor
+from vesper.run.serving.predictor import QUICK, NodePredictor, Predicted
 
 AWAY = "start `vesper party data --config FILE --answer` there, then ask again"
 REFUSED = "nothing more can be released of this graph; ask about a new snapshot"
@@ -36,7 +36,7 @@ class Service:
     """
 
     def __init__(
-        self, predictor: Predictor, *, peer: str, failed: Callable[[Exception], None]
+        self, predictor: NodePredictor, *, peer: str, failed: Callable[[Exception], None]
     ) -> None:
         self._predictor, self._peer, self._failed = predictor, peer, failed
         self._routes: dict[str, tuple[str, Callable[[bytes], Response]]] = {
@@ -132,5 +132,5 @@ def _is_open(text: str, found: Predicted) -> bool:
     return text not in found.values and text not in found.unknown
 
 
-def _page(predictor: Predictor, peer: str) -> Response:
+def _page(predictor: NodePredictor, peer: str) -> Response:
     return page_response(page_of(predictor, peer=peer), policy=POLICY)

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
+from vesper.engine.choice import EngineName
 from vesper.errors import InputError
 from vesper.method.settings import Config, PrivacySettings, RunSettings, Settings
 from vesper.run.config import checked_config
@@ -71,6 +72,11 @@ class PartySettings(Settings):
     """Seconds of silence after which the peer counts as gone; the only timeout there is."""
     when_lost: Literal["wait", "stop"] = "wait"
     """What to do then: wait for it to come back, or stop (`--resume` goes on later)."""
+    engine: EngineName = EngineName.LOCAL
+    """Where the data side computes releases: `local`, in its process, or `ray`, on the workers of a
+    Ray cluster. Changes no number, so the peer need not know."""
+    ray_address: str | None = None
+    """With engine `ray`: a cluster of one's own, host:port or auto; None: one is made here."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> "PartySettings":
@@ -80,6 +86,10 @@ class PartySettings(Settings):
             raise ValueError("expected exactly one of listen and connect")
         if self.role == "data" and self.ledger is None:
             raise ValueError("expected ledger, the file to charge releases to, with role 'data'")
+        if self.engine is EngineName.RAY and self.role == "label":
+            raise ValueError("expected engine 'ray' with role 'data' only: that side has releases")
+        if self.engine is EngineName.LOCAL and self.ray_address is not None:
+            raise ValueError("expected engine 'ray' with ray_address")
         return self
 
 

@@ -1,0 +1,43 @@
+from typing import Any
+
+import pytest
+
+from vesper.engine.choice import EngineName, working_on
+from vesper.engine.engine import in_use
+from vesper.engine.in_process import InProcessEngine
+from vesper.errors import InputError
+
+
+def test_local_is_this_process() -> None:
+    with working_on(EngineName.LOCAL):
+        assert in_use() is None
+
+
+@pytest.mark.parametrize("given", [{"address": "auto"}, {"num_workers": 2}])
+def test_what_is_for_ray_goes_with_ray_only(given: dict[str, Any]) -> None:
+    with (
+        pytest.raises(InputError, match="expected engine 'ray'"),
+        working_on(EngineName.LOCAL, **given),
+    ):
+        pass
+
+
+def test_ray_is_asked_for_as_the_user_said_and_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, closed = [], []
+
+    class Engine(InProcessEngine):
+        def __init__(self, *, address: str | None, num_workers: int | None) -> None:
+            super().__init__(1)
+            asked.append((address, num_workers))
+
+        def __enter__(self) -> "Engine":
+            return self
+
+        def __exit__(self, *exception: object) -> None:
+            closed.append(in_use())
+
+    monkeypatch.setattr("vesper.engine.ray_engine.RayEngine", Engine)
+    with working_on(EngineName.RAY, address="head:6379", num_workers=3):
+        assert isinstance(in_use(), Engine)
+    assert asked == [("head:6379", 3)]
+    assert closed == [None]
