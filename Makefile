@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile
 
-.PHONY: demo test check lint types nightly bench-exchange bench-graph bench-graph-peers bench-noise bench-ray bench-release bench-train bench-utility bench-wire api-page audit-page proof-read clean help
+.PHONY: demo test check lint types nightly bench-aggregators bench-exchange bench-graph bench-graph-peers bench-noise bench-ray bench-release bench-train bench-utility bench-wire api-page audit-page proof-read clean help
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -41,6 +41,9 @@ types: $(READY)  ## mypy --strict, no exemptions
 	@$(BIN)/mypy
 
 check: lint types test  ## what the gate runs
+
+bench-aggregators: $(READY)  ## six ways to weigh neighbours at equal epsilon
+	@$(BIN)/python -m benchmarks.aggregators $(ARGS)
 
 bench-exchange: $(READY)  ## rounded messages and several local updates an exchange: bytes and utility
 	@$(BIN)/python -m benchmarks.exchange $(ARGS)

@@ -18,11 +18,12 @@ from time import perf_counter, process_time
 import numba
 import numpy as np
 from benchmarks.page import SHARE, command, machine, options, publish, say
+from benchmarks.ray_costs import WIDTH, cost_rows
 from benchmarks.release_ways import NOISE_STD, unit_messages
 from benchmarks.synthetic import synthetic_graph
 from benchmarks.timing import Timed
 
-from vesper.engine.engine import Call, using
+from vesper.engine.engine import Call, Engine, using
 from vesper.engine.ray_engine import RayEngine
 from vesper.graph.graph import Graph
 from vesper.mechanism.grid import Messages
@@ -30,7 +31,6 @@ from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.noising import noisy_rows
 from vesper.mechanism.release import NEIGHBOR_SUM
 
-WIDTH = 47
 DEGREE = 50
 """Directed edges a node, as in products."""
 
@@ -92,7 +92,7 @@ def work_of(num_directed: int, folder: Path) -> Work:
     return Work(Graph(*mapped), unit_messages(num_nodes, WIDTH))
 
 
-def measure(work: Work, engine: RayEngine, turns: int) -> Measured:
+def measure(work: Work, engine: Engine, turns: int) -> Measured:
     most = numba.get_num_threads()
     here, ray = {threads: Timed() for threads in THREADS}, Timed()
     for turn in range(1 + turns):  # the first compiles, faults pages in and sends rows
@@ -116,10 +116,10 @@ def measure(work: Work, engine: RayEngine, turns: int) -> Measured:
     )
 
 
-def worker_seconds(engine: RayEngine) -> float:
+def worker_seconds(engine: Engine) -> float:
     """CPU seconds of all workers since they started."""
     calls = [Call(worker, process_time, ()) for worker in range(engine.num_workers)]
-    return sum(seconds for _, seconds in engine.results(calls))
+    return float(sum(seconds for _, seconds in engine.results(calls)))
 
 
 def measured(sizes: tuple[int, ...], turns: int, starts: dict[int, float]) -> Iterator[Measured]:
@@ -138,7 +138,8 @@ def measured(sizes: tuple[int, ...], turns: int, starts: dict[int, float]) -> It
                     yield measure(work, engine, turns)
 
 
-def report(sizes: tuple[int, ...], turns: int, asked: str) -> str:
+def report(sizes: tuple[int, ...], turns: int, asked: str, *, share: int = 1) -> str:
+    costs = list(cost_rows(share))
     starts: dict[int, float] = {}
     load = os.getloadavg()[0]
     everything = sorted(measured(sizes, turns, starts), key=lambda m: (m.edges, m.workers))
@@ -169,6 +170,10 @@ def report(sizes: tuple[int, ...], turns: int, asked: str) -> str:
             f"machine, and {out / 2**20:,.0f} MiB of results. Rows of the graph are read from its "
             "files.",
             "",
+            "What a worker's share costs, on one thread; [scale](../docs/scale.md) counts with it:",
+            "",
+            *costs,
+            "",
         ]
     )
 
@@ -177,8 +182,10 @@ def main() -> None:
     parser = options(__doc__, small=f"graphs {SHARE} times smaller")
     parser.add_argument("--turns", type=int, default=5, help="turns of each")
     asked = parser.parse_args()
-    sizes = tuple(size // SHARE for size in SIZES) if asked.small else SIZES
-    publish(report(sizes, asked.turns, command(__file__)), __file__, write=asked.write)
+    share = SHARE if asked.small else 1
+    sizes = tuple(size // share for size in SIZES)
+    text = report(sizes, asked.turns, command(__file__), share=share)
+    publish(text, __file__, write=asked.write)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vesper.audit.audit import Audited, verdict_of
 from vesper.audit.command import run_audit
 from vesper.errors import InputError
-from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.noise_span import NoiseSpan
 
 PAPER = "vesper-paper-gin"
 
@@ -39,13 +39,15 @@ def test_two_releases_stay_below_too() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.3])
 def test_too_little_noise_is_caught(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    draw = NoiseSource.add_gaussian_to
+    draw = NoiseSpan.add_gaussian_to
 
-    def sabotaged(self: NoiseSource, values: NDArray[np.int32], *, scale: float) -> None:
+    def sabotaged(
+        self: NoiseSpan, values: NDArray[np.int32], *, scale: float, first: int = 0
+    ) -> None:
         if share:
-            draw(self, values, scale=share * scale)
+            draw(self, values, scale=share * scale, first=first)
 
-    monkeypatch.setattr(NoiseSource, "add_gaussian_to", sabotaged)
+    monkeypatch.setattr(NoiseSpan, "add_gaussian_to", sabotaged)
     found = run(4, {"method": "vesper", "epsilon": 4.0})
     assert found.verdict == "refuted"
     assert found.epsilon_lower_bound > 8

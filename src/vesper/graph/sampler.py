@@ -48,6 +48,7 @@ class Sampler:
         max_degree: D, neighbours of a node a hop, at least 1; `graph.num_nodes` takes all.
         seed: from 0 to 2^64 - 1.
         num_threads: most threads to use; all that Numba has when None. Changes no result.
+        draw: draws rows elsewhere, the same ones (`draw_rows_of`); here when None.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Sampler:
         max_degree: int,
         seed: int,
         num_threads: int | None = None,
+        draw: Draw | None = None,
     ) -> None:
         threads = get_num_threads() if num_threads is None else num_threads
         for name, value in (
@@ -80,7 +82,7 @@ class Sampler:
         self._marks = np.zeros((threads, num_words), dtype=np.uint64)
         self._taken = np.zeros((threads, 1), dtype=np.uint64)
         self._places = np.zeros(graph.num_nodes, dtype=np.int32)
-        self._lock = Lock()
+        self._draw, self._lock = draw, Lock()
 
     def sample(self, roots: NDArray[np.int64], *, step: int) -> Subgraph:
         """Sample the batch of one step.
@@ -114,30 +116,14 @@ class Sampler:
         self, receivers: NDArray[np.int64], key: np.uint64
     ) -> tuple[NDArray[np.int64], Block]:
         """Sample a row of each receiver; return all nodes known now, and the rows."""
-        starts, degrees = np.empty_like(receivers), np.empty_like(receivers)  # (num_receivers,)
-        indptr = np.empty(len(receivers) + 1, dtype=np.int64)
-        longest = measure_rows(self._indptr, receivers, self._max_degree, starts, degrees, indptr)
-        num_edges = int(indptr[-1])
-        if num_edges + len(receivers) > MOST_PLACES:
-            raise InputError(
-                f"a hop would sample {num_edges} edges for {len(receivers)} nodes, more than "
-                f"{MOST_PLACES} together; take smaller batches, fewer layers or a lower max_degree"
-            )
-        threads = min(self._num_threads, max(1, num_edges // EDGES_A_THREAD))
-        if self._taken.shape[1] * 64 < longest:
-            self._taken = np.zeros((self._num_threads, longest // 64 + 1), dtype=np.uint64)
+        if self._draw is None:
+            indptr, drawn, threads = self._draw_here(receivers, key)
+        else:
+            indptr, drawn = self._draw(receivers, key)
+            threads = self._threads_for(receivers, indptr)
+            mark(drawn, self._marks[0])
+        num_edges = len(drawn)
         marks = self._marks[:threads]  # (threads, num_words)
-        drawn = np.empty(num_edges, dtype=self._neighbors.dtype)
-        rows = (self._neighbors, receivers, starts, degrees, indptr, key)
-        run(
-            draw_rows,
-            *rows,
-            drawn,
-            self._taken,
-            marks,
-            num_pieces=-(-len(receivers) // ROWS_A_PIECE),
-            num_threads=threads,
-        )
         counts = np.empty(-(-marks.shape[1] // WORDS_A_PIECE) + 1, dtype=np.int64)
         find_new(marks, self._seen, counts)
         nodes = np.empty(len(receivers) + int(counts[-1]), dtype=np.int64)
@@ -162,6 +148,39 @@ class Sampler:
             num_threads=threads,
         )
         return nodes, Block(indptr.astype(np.int32), indices, num_senders=len(nodes))
+
+    def _draw_here(
+        self, receivers: NDArray[np.int64], key: np.uint64
+    ) -> tuple[NDArray[np.int64], Neighbors, int]:
+        """Draw rows and mark the drawn; say how many threads it was worth."""
+        starts, degrees = np.empty_like(receivers), np.empty_like(receivers)  # (num_receivers,)
+        indptr = np.empty(len(receivers) + 1, dtype=np.int64)
+        longest = measure_rows(self._indptr, receivers, self._max_degree, starts, degrees, indptr)
+        threads = self._threads_for(receivers, indptr)
+        if self._taken.shape[1] * 64 < longest:
+            self._taken = np.zeros((self._num_threads, longest // 64 + 1), dtype=np.uint64)
+        drawn = np.empty(int(indptr[-1]), dtype=self._neighbors.dtype)
+        rows = (self._neighbors, receivers, starts, degrees, indptr, key)
+        run(
+            draw_rows,
+            *rows,
+            drawn,
+            self._taken,
+            self._marks[:threads],
+            num_pieces=-(-len(receivers) // ROWS_A_PIECE),
+            num_threads=threads,
+        )
+        return indptr, drawn, threads
+
+    def _threads_for(self, receivers: NDArray[np.int64], indptr: NDArray[np.int64]) -> int:
+        """Threads for a hop; refuses one that is too large."""
+        num_edges = int(indptr[-1])
+        if num_edges + len(receivers) > MOST_PLACES:
+            raise InputError(
+                f"a hop would sample {num_edges} edges for {len(receivers)} nodes, more than "
+                f"{MOST_PLACES} together; take smaller batches, fewer layers or a lower max_degree"
+            )
+        return min(self._num_threads, max(1, num_edges // EDGES_A_THREAD))
 
     def _checked(self, roots: NDArray[np.int64]) -> NDArray[np.int64]:
         if roots.ndim != 1 or not np.issubdtype(roots.dtype, np.integer):

@@ -41,7 +41,8 @@ td, th { text-align: left; padding: 5px 8px 5px 0; border-top: 1px solid var(--r
 th { color: var(--soft); width: 45%; }
 tr:first-child > * { border-top: 0; }
 td { font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
-.lines th { width: auto; } .lines :is(td, th):not(:first-child) { text-align: right; }
+.lines th { width: auto; } .lines :is(td, th) { text-align: right; white-space: nowrap; }
+.lines .words { text-align: left; white-space: normal; }
 .two { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 300px), 1fr));
   gap: 4px 32px; }
 code { font: 0.88em ui-monospace, "SF Mono", Menlo, Consolas, monospace; overflow-wrap: anywhere; }

@@ -1,11 +1,13 @@
 """The label party's file with several data parties."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from vesper.errors import InputError
+from vesper.run.setup.data_parties import load_simulation
 from vesper.run.setup.label_table import load_table, pair_with
 from vesper.run.setup.party_config import load_party_config
 
@@ -96,3 +98,25 @@ def test_verbs_for_one_pair(institutions: "Institutions") -> None:
             pair_with(path, name)
     with pytest.raises(InputError, match=r"found 3 tables \[\[data_party\]\]"):
         load_party_config(path)
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "several-parties.md"
+
+
+def test_the_files_on_the_page_can_be_read(institutions: "Institutions", tmp_path: Path) -> None:
+    simulated, label = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
+    (tmp_path / "several.toml").write_text(simulated)
+    config, parties = load_simulation(tmp_path / "several.toml", {})
+    assert config.privacy.label_epsilon == 4.0
+    assert [(each.name, each.own) for each in parties] == [
+        ("platform", False),
+        ("telecom", False),
+        ("transfers", True),
+    ]
+    tls = re.search(r"(?ms)^\[tls\].*?(?=^\[)", institutions.settings[1].read_text())
+    assert tls is not None
+    path = institutions.label / "page.toml"
+    path.write_text(f"{label}\n{tls[0]}")
+    table = load_table(path)
+    assert [pair.party.peer for pair in table.pairs] == ["platform", "telecom", "transfers"]
+    assert table.parties[1].when_lost == "go-on"

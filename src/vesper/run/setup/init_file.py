@@ -35,6 +35,22 @@ ABOVE = {
     "run": "# Shared with the peer: what cannot change epsilon. Equal at both parties.",
 }
 
+SEVERAL = """\
+# With several data parties: no peer, listen or connect in [party], but a table each, as in
+#
+#   [[data_party]]
+#   name = "platform"
+#   connect = "platform.example:7101"
+#   epsilon = 2.0             # left out: as in [privacy]
+#   when_lost = "go-on"       # left out: as in [party]; "go-on" goes on without it
+#
+#   [[data_party]]
+#   name = "own-graph"        # this party's own graph
+#   own = true
+#   folder = "own"
+#   ledger = "own.sqlite"
+"""
+
 TO_THINK_ABOUT = {"party.patience", "party.when_lost", "privacy.epsilon", "run.method"}
 """Settings that have a default and still stand there."""
 
@@ -66,7 +82,7 @@ def init_text(role: Role, file: str) -> str:
             if f"{table}.{name}" in examples.keys() | TO_THINK_ABOUT:
                 lines[-1] = lines[-1].removeprefix("#")
         lines.append("")
-    return "\n".join(lines)
+    return "\n".join([*lines, SEVERAL] if role == "label" else lines)
 
 
 def _examples(role: Role) -> dict[str, str]:

@@ -1,0 +1,106 @@
+"""What a worker's share costs, by the size of the message table: the numbers of docs/scale.md.
+
+    an edge:   summing random rows of a table of a given size, 47 entries each
+    a draw:    one entry of noise
+    a node:    its logits from 100 features, width 128
+
+CPU seconds on one thread, the best of several turns.
+"""
+
+from collections.abc import Callable, Iterator
+from time import process_time
+
+import numba
+import numpy as np
+import torch
+from benchmarks.page import say
+
+from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.sum_kernels import STRIDE, sums_of_rows
+from vesper.model.edge_free_pass import edge_free_rows
+from vesper.model.encoders import EncoderShape, make_encoder
+from vesper.model.pre import PrivateRepresentationExtractor
+from vesper.model.scaling import Scaling
+
+WIDTH = 47
+TABLES = (1_000_000, 5_000_000, 20_000_000)
+"""Nodes with a message in the table."""
+
+DEGREES = (50, 200)
+EDGES = 20_000_000
+DRAWS = 20_000_000
+NODES, FEATURES, ENCODING = 1 << 16, 100, 128
+TURNS = 4
+
+
+def cost_rows(share: int = 1) -> Iterator[str]:
+    """Lines of the page; tables and work `share` times smaller."""
+    threads = numba.get_num_threads(), torch.get_num_threads()
+    numba.set_num_threads(1)
+    torch.set_num_threads(1)
+    yield "| work | size | ns, CPU |"
+    yield "| --- | ---: | ---: |"
+    for table in TABLES:
+        for degree in DEGREES:
+            size, seconds = edge_cost(table // share, degree, EDGES // share)
+            yield f"| an edge, {degree} a row | table of {size / 2**20:,.0f} MiB | {seconds:.1f} |"
+    yield f"| a draw of noise | | {draw_cost(DRAWS // share):.1f} |"
+    yield f"| logits of a node | {FEATURES} features | {node_cost(NODES // share):,.0f} |"
+    numba.set_num_threads(threads[0])
+    torch.set_num_threads(threads[1])
+
+
+def edge_cost(num_nodes: int, degree: int, num_edges: int) -> tuple[int, float]:
+    """Bytes of the table, and nanoseconds an edge."""
+    say(f"a table of {num_nodes:,} nodes, {degree} edges a row")
+    stride = -(-WIDTH // STRIDE) * STRIDE
+    packed = np.full(num_nodes * stride, 64, dtype=np.uint8)
+    num_rows = num_edges // degree
+    rng = np.random.default_rng(0)
+    neighbors = rng.integers(0, num_nodes, (num_rows, degree), dtype=np.int32)
+    neighbors.sort(axis=1)
+    indptr = degree * np.arange(num_rows + 1)
+    for array in (packed, neighbors, indptr):
+        array.setflags(write=False)  # as workers have them
+    flat, receivers = neighbors.reshape(-1), np.arange(num_rows)
+    seconds = _best(lambda: sums_of_rows(indptr, flat, packed, stride, receivers, width=WIDTH))
+    return packed.nbytes, 1e9 * seconds / len(flat)
+
+
+def draw_cost(count: int) -> float:
+    """Nanoseconds a draw."""
+    values, source = np.zeros(count, dtype=np.int32), NoiseSource.from_os()
+    return 1e9 * _best(lambda: source.add_gaussian_to(values, scale=160.0)) / count
+
+
+def node_cost(count: int) -> float:
+    """Nanoseconds a node of the edge-free pass."""
+    features = np.random.default_rng(0).standard_normal((count, FEATURES), dtype=np.float32)
+    scaling = Scaling(features)
+    shape = EncoderShape(
+        num_inputs=scaling.width,
+        num_features=FEATURES,
+        steps=None,
+        width=ENCODING,
+        dropout=0.5,
+        seed=1,
+    )
+    extractor = PrivateRepresentationExtractor(
+        make_encoder("mlp", shape),
+        encoding_width=ENCODING,
+        num_classes=WIDTH,
+        message_width=WIDTH + 1,
+        hops=2,
+        dropout=0.5,
+        seed=2,
+    ).eval()
+    return 1e9 * _best(lambda: edge_free_rows(extractor, scaling, features)) / count
+
+
+def _best(work: Callable[[], object]) -> float:
+    seconds = []
+    for _ in range(1 + TURNS):  # the first compiles
+        start = process_time()
+        work()
+        seconds.append(process_time() - start)
+    return min(seconds[1:])
