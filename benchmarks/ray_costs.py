@@ -1,6 +1,6 @@
 """What a worker's share costs, by the size of the message table: the numbers of docs/scale.md.
 
-    an edge:   summing random rows of a table of a given size, 47 entries each
+    an edge:   summing random rows of a table of a given size, 47 entries each, or 3
     a draw:    one entry of noise
     a node:    its logits from 100 features, width 128
 
@@ -22,7 +22,7 @@ from vesper.model.encoders import EncoderShape, make_encoder
 from vesper.model.pre import PrivateRepresentationExtractor
 from vesper.model.scaling import Scaling
 
-WIDTH = 47
+WIDTH, NARROW = 47, 3
 TABLES = (1_000_000, 5_000_000, 20_000_000)
 """Nodes with a message in the table."""
 
@@ -40,20 +40,23 @@ def cost_rows(share: int = 1) -> Iterator[str]:
     torch.set_num_threads(1)
     yield "| work | size | ns, CPU |"
     yield "| --- | ---: | ---: |"
-    for table in TABLES:
+    for width, table in [*((WIDTH, table) for table in TABLES), (NARROW, TABLES[-1])]:
         for degree in DEGREES:
-            size, seconds = edge_cost(table // share, degree, EDGES // share)
-            yield f"| an edge, {degree} a row | table of {size / 2**20:,.0f} MiB | {seconds:.1f} |"
+            size, cost = edge_cost(table // share, degree, EDGES // share, width=width)
+            yield (
+                f"| an edge, width {width}, {degree} a row | table of {size / 2**20:,.0f} MiB "
+                f"| {cost:.1f} |"
+            )
     yield f"| a draw of noise | | {draw_cost(DRAWS // share):.1f} |"
     yield f"| logits of a node | {FEATURES} features | {node_cost(NODES // share):,.0f} |"
     numba.set_num_threads(threads[0])
     torch.set_num_threads(threads[1])
 
 
-def edge_cost(num_nodes: int, degree: int, num_edges: int) -> tuple[int, float]:
+def edge_cost(num_nodes: int, degree: int, num_edges: int, *, width: int) -> tuple[int, float]:
     """Bytes of the table, and nanoseconds an edge."""
     say(f"a table of {num_nodes:,} nodes, {degree} edges a row")
-    stride = -(-WIDTH // STRIDE) * STRIDE
+    stride = -(-width // STRIDE) * STRIDE
     packed = np.full(num_nodes * stride, 64, dtype=np.uint8)
     num_rows = num_edges // degree
     rng = np.random.default_rng(0)
@@ -63,7 +66,7 @@ def edge_cost(num_nodes: int, degree: int, num_edges: int) -> tuple[int, float]:
     for array in (packed, neighbors, indptr):
         array.setflags(write=False)  # as workers have them
     flat, receivers = neighbors.reshape(-1), np.arange(num_rows)
-    seconds = _best(lambda: sums_of_rows(indptr, flat, packed, stride, receivers, width=WIDTH))
+    seconds = _best(lambda: sums_of_rows(indptr, flat, packed, stride, receivers, width=width))
     return packed.nbytes, 1e9 * seconds / len(flat)
 
 

@@ -35,6 +35,17 @@ def test_likelihood_reaches_what_epsilon_allows_and_no_more(
     assert {each.low for each in found.by_degree} >= {4}
 
 
+@pytest.mark.parametrize("aggregator", ["gcn-clamped", "gat", "max"])
+def test_likelihood_reaches_no_more_with_other_aggregators(
+    aggregator: str, make_run: MakeRun, folders: Path
+) -> None:
+    run = make_run(method="vesper", epsilon=4.0, delta=1e-5, aggregator=aggregator)
+    found = attacked("edge-likelihood", run, folders, pairs=100)
+    best = NormalDist().cdf(mu_of(epsilon=4.0, delta=1e-5) / math.sqrt(2))
+    assert found.roc.ci_low < best
+    assert found.plan == "certified"
+
+
 def test_likelihood_without_noise_is_certain(make_run: MakeRun, folders: Path) -> None:
     found = attacked("edge-likelihood", make_run(epsilon=math.inf), folders)
     assert found.roc.auc == 1.0

@@ -11,7 +11,9 @@ from vesper.engine.in_process import InProcessEngine
 
 def test_costs_have_a_row_for_every_table_and_degree() -> None:
     rows = list(cost_rows(share=2000))
-    assert len([row for row in rows if row.startswith("| an edge")]) == len(TABLES) * len(DEGREES)
+    assert len([row for row in rows if row.startswith("| an edge")]) == (len(TABLES) + 1) * len(
+        DEGREES
+    )
     assert any(row.startswith("| a draw of noise") for row in rows)
     assert any(row.startswith("| logits of a node") for row in rows)
 

@@ -1,6 +1,7 @@
 """What the sampler accepts at the edges of its input space, and what it refuses by name."""
 
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -66,7 +67,7 @@ def test_wide_and_memory_mapped_neighbours_give_the_same(tmp_path: Path) -> None
         ({"seed": 1 << 64}, "seed"),
     ],
 )
-def test_wrong_settings_are_named(changed: dict[str, int], named: str) -> None:
+def test_wrong_settings_are_named(changed: dict[str, Any], named: str) -> None:
     right = {"num_layers": 1, "max_degree": 1, "seed": 0}
     with pytest.raises(InputError, match=f"^{named}: expected"):
         Sampler(clique(3), **{**right, **changed})

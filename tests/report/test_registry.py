@@ -7,6 +7,7 @@ import pytest
 
 from vesper.report.contents import Contents
 from vesper.report.registry import Publisher, registry_record
+from vesper.run.config import load_config
 
 Make = Callable[..., Contents]
 
@@ -51,6 +52,14 @@ def test_a_certified_run_states_its_guarantee(contents: Make) -> None:
     assert "right with probability at most 0.6600" in loss["privacy_parameters_details"]
     assert "Gaussian DP" in deployment["accounting"]["composition"]
     assert "2.4, 2.4" in deployment["implementation"]["mechanisms"]
+
+
+def test_the_mechanism_says_what_the_aggregator_makes(contents: Make) -> None:
+    usual = record_of(contents())["deployment"]["implementation"]["mechanisms"]
+    assert usual.startswith("Sums over neighbours of messages of norm at most 1, exact in integers")
+    config = load_config(None, {"aggregator": "max"})
+    maxima = record_of(contents(config=config))["deployment"]["implementation"]["mechanisms"]
+    assert maxima.startswith("Coordinate-wise maxima over neighbours")
 
 
 @pytest.mark.parametrize(

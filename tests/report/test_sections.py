@@ -1,12 +1,22 @@
 """Parts of a page: what is known is said, what is not is left out."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
+from vesper.method.aggregators import OF_METHOD
 from vesper.report.charged import Charge, Charged
-from vesper.report.sections import budget_section, curve_sections, moment, settings_section, table
+from vesper.report.contents import Contents
+from vesper.report.sections import (
+    budget_section,
+    curve_sections,
+    moment,
+    privacy_section,
+    settings_section,
+    table,
+)
 from vesper.run.config import load_config
 from vesper.run.ends.told import EpochFacts
 
@@ -26,6 +36,15 @@ def test_every_charge_has_its_time() -> None:
     assert "gaussian &lt;release&gt;" in section
     assert "epsilon 1 of 4 is spent" in section
     assert "3:00ff" in section
+
+
+@pytest.mark.parametrize("aggregator", OF_METHOD["vesper"])
+def test_what_edges_make_is_said(contents: Callable[..., Contents], aggregator: str) -> None:
+    config = load_config(None, {"aggregator": aggregator})
+    page = privacy_section(contents().privacy, config)
+    assert f"exact in integers ({aggregator})" in page
+    for plan in ("edge-free", "paper", "none"):
+        assert "What edges make" not in privacy_section(contents(plan).privacy, config)
 
 
 @pytest.mark.parametrize("budget", [None, math.inf])

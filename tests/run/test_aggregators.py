@@ -72,6 +72,15 @@ def test_without_privacy_all_run_too(folder: Path, tmp_path: Path, aggregator: s
     assert 0 <= result.test <= 100
 
 
+@pytest.mark.parametrize("aggregator", ["gcn", "mean"])
+def test_nodes_are_protected_where_the_door_sums(
+    folder: Path, tmp_path: Path, aggregator: str
+) -> None:
+    node = {"privacy_unit": "node", "max_degree": NODES - 1}
+    result = run(folder, tmp_path / "run", aggregator=aggregator, **node)
+    assert (result.privacy.unit, result.privacy.certified_epsilon) == ("node", 4.0)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

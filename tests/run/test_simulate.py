@@ -68,7 +68,13 @@ def test_the_graph_helps_and_everything_is_charged(folders: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"method": "gap"}, {"privacy_unit": "node", "max_degree": 60}]
+    "settings",
+    [
+        {},
+        {"method": "gap"},
+        {"method": "vesper-paper-gin", "epochs": 2},
+        {"privacy_unit": "node", "max_degree": 60},
+    ],
 )
 def test_an_engine_changes_where_it_runs_and_nothing_else(
     folders: Path, tmp_path: Path, settings: dict[str, object]

@@ -23,6 +23,7 @@ from vesper.cli import (
     degrees,
     demo,
     init,
+    learn,
     party,
     plan,
     predict,
@@ -63,6 +64,7 @@ app.add_typer(budget.app, name="budget")
 app.command("simulate")(simulate.simulate)
 app.command("release")(release.release)
 app.command("verify")(release.verify)
+app.command("learn")(learn.learn)
 app.command("report")(report.report)
 app.command("board")(board.board)
 app.command("audit")(audit.audit)

@@ -51,6 +51,14 @@ def place_roots(
 
 
 @njit(cache=True, nogil=True)
+def mark(drawn: Neighbors, marks: NDArray[np.uint64]) -> None:
+    """Set the bits of drawn nodes, for draws that were made elsewhere."""
+    for at in range(len(drawn)):
+        node = np.uint64(drawn[at])
+        marks[node >> SIX] |= ONE << (node & LAST_BIT)
+
+
+@njit(cache=True, nogil=True)
 def find_new(
     marks: NDArray[np.uint64], seen: NDArray[np.uint64], counts: NDArray[np.int64]
 ) -> None:

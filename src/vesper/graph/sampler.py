@@ -8,6 +8,7 @@ A node reached by several roots is sampled once a hop, as in DGL's message-flow 
 depends on graph, roots, seed and step only: not on the number of threads, not on earlier calls.
 """
 
+from collections.abc import Callable
 from threading import Lock
 
 import numpy as np
@@ -17,12 +18,13 @@ from numpy.typing import NDArray
 from vesper.errors import InputError, first_three
 from vesper.graph.draws import hop_key
 from vesper.graph.expand import ROWS_A_PIECE, draw_rows, measure_rows
-from vesper.graph.graph import Graph
+from vesper.graph.graph import Graph, Neighbors
 from vesper.graph.relabel import (
     EDGES_A_PIECE,
     WORDS_A_PIECE,
     find_new,
     look_up,
+    mark,
     place_new,
     place_roots,
 )
@@ -31,6 +33,9 @@ from vesper.graph.team import run
 
 EDGES_A_THREAD = 1 << 14
 """Hops with fewer edges than this for each thread are not worth waking another thread."""
+
+Draw = Callable[[NDArray[np.int64], np.uint64], tuple[NDArray[np.int64], Neighbors]]
+"""(receivers, key of the hop) -> (indptr of the sample, drawn node numbers)."""
 
 MOST_PLACES = int(np.iinfo(np.int32).max)
 """Blocks have int32 indices."""
@@ -48,7 +53,7 @@ class Sampler:
         max_degree: D, neighbours of a node a hop, at least 1; `graph.num_nodes` takes all.
         seed: from 0 to 2^64 - 1.
         num_threads: most threads to use; all that Numba has when None. Changes no result.
-        draw: draws rows elsewhere, the same ones (`draw_rows_of`); here when None.
+        draw: draws rows elsewhere, the same ones (`graph.drawn_rows`); here when None.
     """
 
     def __init__(

@@ -58,7 +58,7 @@ def partitioned_sums(
     width = messages.shape[1]
     out = np.empty((graph.num_nodes, width), dtype=np.float32)
     blocks, calls = [], []
-    for worker, shard in enumerate(_shards(engine, graph)):
+    for worker, shard in enumerate(shards_of(engine, graph)):
         for rows in _blocks(shard.rows, width):
             near = rows.start - shard.rows.start, rows.stop - shard.rows.start
             arguments = (shard.indptr, shard.neighbors, near, table, stride, width, noising, rows)
@@ -112,7 +112,7 @@ def cuts_of(graph: Graph, parts: int) -> list[int]:
 _kept: WeakKeyDictionary[Engine, WeakKeyDictionary[Graph, list[Shard]]] = WeakKeyDictionary()
 
 
-def _shards(engine: Engine, graph: Graph) -> list[Shard]:
+def shards_of(engine: Engine, graph: Graph) -> list[Shard]:
     """Rows of the graph at the workers: sent once, for all releases."""
     graphs = _kept.setdefault(engine, WeakKeyDictionary())
     if graph not in graphs:

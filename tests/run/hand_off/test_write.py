@@ -96,6 +96,21 @@ def test_no_labels(folders: Path, tmp_path: Path) -> None:
     assert len(run(other, tmp_path / "own.parquet").facts["releases"]) == 2  # its own folder
 
 
+def test_other_aggregators_have_no_degree_column(folders: Path, tmp_path: Path) -> None:
+    made = run(folders, tmp_path / "r.parquet", aggregator="gat", hops=1)
+    assert "hop1_degree" not in made.columns
+    assert {"hop1_0", "hop1_1", "hop1_2"} <= set(made.columns)
+    facts = [entry.facts for entry in ledger_of(folders).entries() if entry.cost > 0]
+    assert facts[-1]["aggregation"] == "attention"
+
+
+def test_components_are_summed_and_nothing_else(folders: Path, tmp_path: Path) -> None:
+    shutil.rmtree(folders / "label")
+    with pytest.raises(InputError, match="expected 'gin' where no labels are lent"):
+        run(folders, tmp_path / "r.parquet", aggregator="max")
+    assert all(entry.cost == 0 for entry in ledger_of(folders).entries())
+
+
 def test_the_second_is_refused_before_it_costs(folders: Path, tmp_path: Path) -> None:
     run(folders, tmp_path / "first.parquet")
     with closing(ledger_of(folders)) as book:

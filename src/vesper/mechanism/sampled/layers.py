@@ -20,6 +20,7 @@ from vesper.graph.subgraph import Block, graph_degrees
 from vesper.mechanism.gcn import GcnAggregation
 from vesper.mechanism.gcn_truncated import TruncatedGcn
 from vesper.mechanism.gin import GinAggregation
+from vesper.mechanism.sampled.shared_draw import draw_for
 from vesper.mechanism.sampled.weighted_sum import Links, weighted_sum
 from vesper.mechanism.weights import Degrees, DegreeWeights
 
@@ -86,7 +87,13 @@ class SampledGraph:
     ) -> None:
         self._graph, self._max_degree = graph, max_degree
         self._aggregation = aggregation_of(aggregator, min_degree=min_degree)
-        self._sampler = Sampler(graph, num_layers=num_layers, max_degree=max_degree, seed=seed)
+        self._sampler = Sampler(
+            graph,
+            num_layers=num_layers,
+            max_degree=max_degree,
+            seed=seed,
+            draw=draw_for(graph, max_degree=max_degree),
+        )
 
     def sample(self, roots: Nodes, *, step: int) -> SampledBatch:
         """Sample the batch of one step; another step draws afresh."""

@@ -1,0 +1,55 @@
+"""Train on the payments of January, predict on those of February: two graphs, two budgets.
+
+python examples/temporal_snapshots.py [FOLDER]
+"""
+
+import sys
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import vesper
+from vesper.datasets.finance import simulate_finance
+from vesper.datasets.finance.simulate import TEST_WINDOW, TRAIN_WINDOW
+from vesper.datasets.prepare.job import prepare
+from vesper.privacy.account import accounts
+from vesper.privacy.ledger_file import open_to_read
+
+USERS, EPSILON = 8_000, 4.0
+
+
+def make_windows(folder: Path) -> tuple[Path, Path]:
+    """Simulate transfers, and make a graph of each window: `train` and `test`."""
+    payments = folder / "payments"
+    simulate_finance(payments, num_nodes=USERS, seed=1)
+    prepare(
+        transfers=payments / "transfers.parquet",
+        activity=payments / "activity.parquet",
+        labels=payments / "known_labels.parquet",
+        train_window="..".join(TRAIN_WINDOW),
+        test_window="..".join(TEST_WINDOW),
+        out=folder / "windows",
+        apart=True,
+    )
+    return folder / "windows" / "train", folder / "windows" / "test"
+
+
+def main(folder: Path) -> dict[str, tuple[float, float]]:
+    """Train without and with the graph; judge both on test nodes of either window."""
+    january, february = make_windows(folder)
+    found = {}
+    for method in ("mlp", "vesper"):
+        config = vesper.load_config(None, {"method": method, "epsilon": EPSILON, "epochs": 30})
+        result = vesper.simulate(january, config, folder / method, snapshots=[february])
+        found[method] = result.test, result.snapshots[0].test
+        print(f"{method:8s}", *(f"AUC {auc:.1f}" for auc in found[method]), sep="   ")
+    with closing(open_to_read(folder / "vesper" / "ledger.sqlite")) as ledger:
+        for graph in accounts(ledger):
+            spent = f"epsilon {graph.spent_epsilon():.3g} spent in {graph.releases} releases"
+            print(f"graph {graph.graph[:8]} of {len(graph.spent):,} nodes: {spent}")
+    return found
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as temporary:
+        main(Path(sys.argv[1] if len(sys.argv) > 1 else temporary))
