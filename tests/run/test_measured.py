@@ -37,7 +37,7 @@ def test_numbers() -> None:
 
 @pytest.mark.parametrize(
     ("truth", "said"),
-    [([0, 2], "found 1 others (2)"), ([1, 1], "at least two different labels")],
+    [([0, 2], "found 1 others (first 1: 2)"), ([1, 1], "at least two different labels")],
 )
 def test_labels_that_cannot_be_judged_by(truth: list[int], said: str) -> None:
     with pytest.raises(InputError) as refused:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
+from vesper.errors import InputError
+
 if TYPE_CHECKING:
     from tests.datasets.prepare.conftest import Bank
 
@@ -59,5 +61,5 @@ def _validation(path: Path) -> set[str]:
 
 
 def test_something_must_be_left_to_train_on(bank: "Bank") -> None:
-    with pytest.raises(ValueError, match="expected labels left to train on"):
+    with pytest.raises(InputError, match="expected labels left to train on"):
         bank.prepare_anew(apart=True, validation_share=0.9)

@@ -1,5 +1,6 @@
 """Two windows over a network and in a simulation: the same metric, and budgets in every report."""
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,7 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from vesper.report.board_page import board_main
 from vesper.report.contents import contents_of_run
+from vesper.report.graphs import graph_lines
 from vesper.report.page import render
 from vesper.report.watched import watch
 from vesper.run.later_graph import STREAM
@@ -69,10 +72,12 @@ def test_every_report_has_a_line_a_graph(finished: "Finished", window: Path) -> 
     words = re.sub(r"<[^>]*>", " ", page).split()
     at = words.index(name[:8])
     assert words[at - 1 : at + 4] == ["graph", name[:8], f"{test:.1f}", "%", "8"]
-    seen = watch(data)
-    assert [line.name for line in seen.graphs] == ["training", "data"]
-    assert [line.spent_epsilon for line in seen.graphs] == pytest.approx([8.0, 8.0], rel=1e-3)
-    assert [line.nodes for line in seen.graphs] == [None, 60]
+    result = json.loads((data / "result" / "result.json").read_text())
+    lines = graph_lines(data, result, charged=None, ledger=finished.ledger)
+    assert [line.name for line in lines] == ["training", "data"]
+    assert lines[1].spent_epsilon == pytest.approx(8.0, rel=1e-3)
+    assert (lines[1].epsilon, lines[1].nodes, lines[1].releases) == (8.0, 60, 1)
+    assert "Budget of each graph" in board_main(watch(data))
 
 
 def test_without_snapshots_there_is_no_such_table(finished: "Finished") -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vesper.errors import InputError, first_three
 from vesper.graph.labels import LabelHoldings
+from vesper.graph.source import Column
 from vesper.progress import Progress, silent
 
 BATCH = 1 << 16
@@ -102,7 +103,7 @@ def write_rows(
         )
 
 
-def _ids(column: "pa.Array[pa.Scalar]", kind: pa.DataType, released: Path) -> "pa.Array[pa.Scalar]":
+def _ids(column: Column, kind: pa.DataType, released: Path) -> Column:
     try:
         return column.cast(kind)
     except pa.ArrowInvalid:

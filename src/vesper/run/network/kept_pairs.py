@@ -28,7 +28,8 @@ def keep_pairs(
 ) -> None:
     """Write the part of each party that is still there."""
     decoder = outcome.label_side
-    assert isinstance(decoder, JoinedDecoder)
+    is_joined = isinstance(decoder, JoinedDecoder)  # one party alone has no need of it
+    modules = list(decoder.members) if is_joined else [decoder.module]
     for number, (pair, facts) in enumerate(zip(table.pairs, result.parties, strict=True)):
         if facts.left:
             continue
@@ -37,8 +38,7 @@ def keep_pairs(
         (folder / "result").mkdir(parents=True)
         approve(folder, pair.shared)
         own = replace(result, session=facts.session, privacy=facts.privacy, parties=())
-        module = decoder.members[number]
-        write_run(folder / "result", pair.shared, own, label_party=module)
+        write_run(folder / "result", pair.shared, own, label_party=modules[number])
         sizes = outcome.agreements[number].sizes
         keep_for_questions(folder / "result", sizes, calibration)
 
