@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile
 
-.PHONY: demo test check lint types nightly bench-aggregators bench-exchange bench-graph bench-graph-peers bench-noise bench-ray bench-release bench-train bench-utility bench-wire api-page audit-page proof-read clean help
+.PHONY: demo test check lint types nightly bench-aggregators bench-exchange bench-graph bench-graph-peers bench-noise bench-ray bench-release bench-train bench-utility bench-wire api-page attack-page audit-page proof-read clean help
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -84,6 +84,9 @@ api-page: $(READY)  ## write the reference in docs/api.md from signatures and do
 
 audit-page: $(READY)  ## audit both plans with three seeds and write docs/audit.md; ARGS=--again forgets old results
 	@$(BIN)/python -m benchmarks.audit $(ARGS)
+
+attack-page: $(READY)  ## node membership under each protection: the table in docs/attacks.md
+	@$(BIN)/python -m benchmarks.membership $(ARGS)
 
 proof-read: $(READY)  ## note that the proof of CLAIM was read against the code as it is
 	@$(BIN)/python tests/test_proofs_are_current.py $(CLAIM)

@@ -32,8 +32,11 @@ class Question:
     trials: int
     probe: str = "rows"
     claim: float | None = None
+    unit: str | None = None
     given: dict[str, Any] = field(default_factory=dict)
 
+
+NODE = {"privacy_unit": "node"}
 
 QUESTIONS = (
     Question("certified: one release", "vesper", 4.0, 25, given={"hops": 1}),
@@ -53,6 +56,10 @@ QUESTIONS = (
     Question(
         "GAP as published: sensitivity 1", "gap", 4.0, 40, given={"accounting": "as-published"}
     ),
+    Question("nodes protected: one release", "vesper", 4.0, 25, given={**NODE, "hops": 1}),
+    Question("nodes protected: two releases", "vesper", 4.0, 25, given={**NODE, "hops": 2}),
+    Question("nodes: noise switched off, 4 claimed", "vesper", math.inf, 6, claim=4.0, given=NODE),
+    Question("edges protected, a node asked for", "vesper", 4.0, 6, unit="node", given={"hops": 1}),
 )
 """In the order of the page."""
 
@@ -71,6 +78,7 @@ def answer(question: Question, seed: int) -> Finding:
         trials=question.trials,
         probe=question.probe,
         claim=question.claim,
+        unit=question.unit,
     )
     seconds = round(time.perf_counter() - started, 1)
     return {**found.as_json(), "asks": question.asks, "asked_seed": seed, "seconds": seconds}

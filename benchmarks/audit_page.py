@@ -9,7 +9,8 @@ Finding = dict[str, Any]
 HEAD = """# Audit
 
 Made by `make audit-page`. Every line is a `vesper audit`: real parties, doors and sessions on a
-small graph, run with and without canary edges. Delta is 1e-5, confidence 95 %.
+small graph, run with and without canaries: edges, or nodes with all their edges. Delta is 1e-5,
+confidence 95 %.
 """
 
 COLUMNS = (
@@ -34,8 +35,9 @@ canaries would find if the noise is as promised. *Found* and *false alarms* are 
 the bold number.
 
 *Refuted* means that more leaks than was promised. *Not refuted* is no proof; the proofs are in
-[claims](claims/README.md). An audit that sees nothing proves nothing: for one release the bound
-comes within a factor of two of what is certified.
+[claims](claims/README.md). *Not covered* means that more leaks about a node than was promised about
+an edge: `privacy_unit = "edge"` does not protect all edges of a person at once. An audit that sees
+nothing proves nothing: for one release the bound comes within a factor of two of what is certified.
 
 **What the label party is given.** For the certified plan: everything that came out of the door.
 Embeddings are computed from it and say no more. The score is the exact likelihood ratio of the
@@ -53,6 +55,11 @@ kinds of nodes; the roots of the first batch know one kind, those of the second 
 canary edge joins a root of the first batch to a node of the other kind. One layer of width 16,
 batches of 16, one epoch, Adam at 0.01. For the paper's plan the public seed is the one of eight
 whose weights show most; the runs that choose it do not count.
+
+*Nodes*: 20 stars of a node and 20 others who know it alone and say the same, the worst case of
+claim [N-NODE](claims/N-NODE.md) at `max_degree` 20; a canary is the node in the middle, and its
+edges are all there or none. The likelihood ratio is that of its row and of its neighbours', clipped
+where the run clips them.
 
 **Not here.** The swap at degree D + 1 ([erratum 3](errata.md)) is worst when neighbours send
 opposite messages. Encodings after ReLU are never opposite, and on this code the canaries we tried

@@ -114,6 +114,7 @@ PUBLIC_MECHANISM = {  # what layers above may import, and why it is safe to hand
     "sampled": "layers of the paper's plan, never shown as certified",
     "vault": "released arrays on disk: no graph in it",
     "watched_door": "the graph behind its door, and a note of what came out",
+    "world_ratios": "how likely one graph is against another, for those who hold both",
 }
 
 PUBLIC_GRAPH = {  # tables and types; samplers, subgraphs and relations stay below

@@ -20,6 +20,8 @@ class VesperError(Exception):
     """The run failed for a reason that can be named."""
 
     exit_code = 1
+    whose: str | None = None
+    """Which of several data parties it is about, where it is about one."""
 
 
 class InputError(VesperError):

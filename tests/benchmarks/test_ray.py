@@ -1,5 +1,7 @@
 """The page has a row for every size and number of workers, and what a share costs."""
 
+from importlib.util import find_spec
+
 import pytest
 from benchmarks.ray import WORKERS, Work, measure, report
 from benchmarks.ray_costs import DEGREES, TABLES, cost_rows
@@ -29,7 +31,8 @@ def test_turns_are_measured_here_and_on_the_engine() -> None:
 
 @pytest.mark.nightly  # three clusters
 def test_the_page() -> None:
-    pytest.importorskip("ray", reason="needs the package ray: pip install 'vesper[ray]'")
+    if find_spec("ray") is None:
+        pytest.skip("needs the package ray: pip install 'vesper[ray]'")
     text = report((20_000, 40_000), 1, "python -m benchmarks.ray", share=2000)
     assert text.count("| 0 M |") == 2 * len(WORKERS)
     assert "a draw of noise" in text

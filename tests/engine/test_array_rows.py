@@ -7,6 +7,7 @@ import pytest
 
 from vesper.engine.array_rows import MappedRows, opened, rows_for
 from vesper.engine.in_process import InProcessEngine
+from vesper.errors import VesperError
 
 ROWS = np.arange(60, dtype=np.int32).reshape(20, 3)
 
@@ -36,5 +37,8 @@ def test_what_is_not_whole_in_a_file_is_sent(mapped: Any, tmp_path: Path) -> Non
         sent = rows_for(NEAR, 0, array, 1, 4)
         assert np.array_equal(sent, array[1:4])
         assert not isinstance(sent, MappedRows)
+    lost = rows_for(NEAR, 0, mapped, 1, 4)
     (tmp_path / "rows.npy").unlink()
+    with pytest.raises(VesperError, match=r"rows\.npy: a worker cannot map it"):
+        opened(lost)
     assert np.array_equal(rows_for(NEAR, 0, mapped, 1, 4), ROWS[1:4])

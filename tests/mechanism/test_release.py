@@ -13,12 +13,13 @@ from vesper.mechanism.grid_gcn import GridGcn
 from vesper.mechanism.grid_max import GridMax
 from vesper.mechanism.neighbor_sum import NeighborSum
 from vesper.mechanism.noise import NoiseSource
-from vesper.mechanism.release import release
+from vesper.mechanism.release import PROVED, release
 from vesper.privacy.account import Account, open_account
 from vesper.privacy.budget import Budget
 from vesper.privacy.events import ClippedRelease, GaussianRelease
 from vesper.privacy.ledger import Ledger
 from vesper.privacy.receivers import Receivers
+from vesper.privacy.statement import CLAIMS
 
 STAR = Graph.from_edges(4, [(0, 1), (0, 2), (0, 3)])
 MESSAGES = np.full((4, 1), STEPS, dtype=np.int8)
@@ -147,6 +148,16 @@ def test_an_aggregation_is_released_under_its_own_name_and_to_everyone(account: 
         tried(GaussianRelease(noise_std=8.0, endpoint_shift=0.5, aggregation="maximum"), GridMax())
     with pytest.raises(BudgetError, match="No claim says"):
         tried(GaussianRelease(noise_std=8.0), Unproved())
+
+
+def test_every_aggregation_has_its_claim_in_statements_and_its_proof() -> None:
+    assert {each.name for each in PROVED} == set(CLAIMS)
+    proofs = Path(__file__).parents[2] / "docs" / "claims"
+    for each in PROVED:
+        assert (
+            f"`{each.__module__}.{each.__name__}`"
+            in (proofs / f"{CLAIMS[each.name][0]}.md").read_text()
+        )
 
 
 def test_clipped_rows_are_those_of_sums(account: Account) -> None:

@@ -118,6 +118,16 @@ def test_what_needs_degrees_needs_them_in_the_messages(aggregator: str) -> None:
         VesperMethod().promise(config, SIZES)
 
 
+def test_what_cannot_be_rounded_is_refused_before_anything_is_trained() -> None:
+    config = load_config(None, {"aggregator": "gcn-clamped"})
+    wide = Sizes(num_nodes=12, num_train=6, num_features=4, num_classes=4000)
+    with pytest.raises(InputError, match="use fewer classes, a smaller min_degree"):
+        VesperMethod().promise(config, wide)
+    high = load_config(None, {"aggregator": "gcn-clamped", "min_degree": 600})
+    with pytest.raises(InputError, match="1 <= min_degree < 512"):
+        VesperMethod().promise(high, SIZES)
+
+
 @pytest.mark.parametrize("aggregator", ALL)
 def test_all_are_promised_the_same_noise(aggregator: str) -> None:
     given = {"epsilon": 2.0, "degree_share": 0.3}

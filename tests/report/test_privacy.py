@@ -72,7 +72,7 @@ def test_all_edges_of_a_node(contents: Make) -> None:
     assert "More than one node at a time." in words
     assert "More than one edge at a time." not in words
     loss = registry_record(privacy, whole.config, Publisher())["deployment"]["privacy_loss"]
-    assert loss["privacy_unit"] == "Node, with all its edges"
+    assert loss["privacy_unit"] == "Node-level, with all its edges"
 
 
 def test_labels_by_randomised_response() -> None:

@@ -22,7 +22,7 @@ FIELDS = {  # of the records in the registry's repository
     "data_source_type data_source_type_details access_type access_type_details",
     "accounting": "post_processing composition",
     "implementation": "preprocessing_and_hyperparameter_tuning mechanisms justification",
-    "administrative": "sources registry_authors",
+    "administrative": "evidence_sources registry_authors",
 }
 
 

@@ -146,3 +146,22 @@ def test_what_a_peer_had_at_the_first_meeting_it_may_have_at_the_next(tmp_path: 
     assert place.peer.received == 9
     with pytest.raises(RemoteProtocolError, match="has 10 frames; so many were not sent"):
         place.receive()
+
+
+def test_a_peer_that_comes_and_goes_is_told_of_once_and_counted(tmp_path: Path) -> None:
+    said: list[str] = []
+    words = [Parting.DONE, Parting.USER] * 60
+    visits = [([FRESH], word) for word in words]
+    visits += [([FRESH, b"a word"], Parting.DONE), ([FRESH, b"another"], Parting.DONE)]
+    place = meetings(tmp_path, peers(visits), said=said)
+    place.meet()
+    assert place.receive() == b"a word"
+    assert [line.partition(";")[0].removeprefix("the peer ") for line in said] == [
+        "has closed the connection",
+        "was stopped by its user (2 times now without a word)",
+        "was stopped by its user (10 times now without a word)",
+        "was stopped by its user (100 times now without a word)",
+    ]
+    said.clear()
+    assert place.receive() == b"another"
+    assert said == ["the peer has closed the connection; waiting for it to come back"]

@@ -5,7 +5,8 @@
     members   its training nodes;   others: labelled nodes outside its subgraph
     shadow    the same settings on up to 1000 nodes a class; half of them train, half do not
 
-The guarantee is about edges, so it does not cover this; the paper measures it all the same.
+A guarantee about edges does not cover this; the paper measures it all the same. One about nodes
+covers what the edges of a member tell, not what its features and label do.
 """
 
 from dataclasses import dataclass, replace
@@ -29,6 +30,8 @@ from vesper.graph.pairs import degrees_of
 from vesper.method.settings import Config
 from vesper.model.objectives import task_of
 from vesper.progress import Progress, silent
+from vesper.run.ends.label_end import objective_of
+from vesper.run.label_responses import simulated_responses
 
 SHADOW_NODES_A_CLASS = 1000
 VALIDATION_SHARE = 5
@@ -53,7 +56,23 @@ def attack_membership(
     run: Path, folder: Path, *, seed: int, progress: Progress = silent
 ) -> Attacked:
     """Train target and shadow with the settings of a run, and tell members from others."""
-    config = read_config(run)
+    return attack_settings(read_config(run), folder, seed=seed, progress=progress)
+
+
+def attack_settings(
+    config: Config, folder: Path, *, seed: int, progress: Progress = silent
+) -> Attacked:
+    """The same for settings that nobody has run yet: target and shadow are trained here anyway.
+
+    Args:
+        config: checked settings.
+        folder: holds `data/` and `label/`.
+        seed: of the draw of nodes.
+        progress: is told how far it is.
+
+    Raises:
+        InputError: labels are no classes.
+    """
     data, labels = open_parties(folder, config)
     if task_of(config.run.task, labels.classes) != "classification":
         raise InputError("node-membership: expected a run on classes, whose posteriors it reads")
@@ -130,8 +149,9 @@ def posteriors_of(
         side.keep_to(inner.fitted())
         side.module.load_state_dict(inner.module.state_dict())
         if config.run.label_messages:
-            codes = subgraph.labels.labels[subgraph.labels.rows("train")]
-            side.hear(subgraph.members, np.eye(sizes.num_classes, dtype=np.float32)[codes])
+            responses = simulated_responses(config, subgraph.labels)
+            objective = objective_of(config, subgraph.labels, responses)
+            side.hear(subgraph.members, objective.voices(np.arange(len(subgraph.members))))
         for stage in range(method.stages(agreement.config, sizes)):
             side.begin_stage(stage)
         side.module.eval()

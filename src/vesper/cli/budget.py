@@ -170,7 +170,8 @@ def _what(facts: dict[str, Any]) -> str:
     numbers = ", ".join(
         f"{name} {value:.6g}" for name, value in facts.items() if isinstance(value, int | float)
     )
-    return f"{facts.get('what', facts['kind'])}, {numbers}"
+    made = f" of {facts['aggregation']}" if "aggregation" in facts else ""
+    return f"{facts.get('what', facts['kind'])}{made}, {numbers}"
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

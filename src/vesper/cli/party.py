@@ -1,7 +1,7 @@
 """`vesper party data|label`: one side of a run over the network; `vesper receipts compare`."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -58,7 +58,7 @@ def data(
         return
     if snapshot is not None:
         raise InputError("--snapshot: is for --answer; a graph to train on is party.folder")
-    if resume and _stayed(settings, settings):
+    if resume and _stayed(settings, [settings]):
         return
     result = _ran(run_data_party, settings, resume=resume, as_json=as_json)
     if result is None:
@@ -86,10 +86,16 @@ def data(
 @app.command("label")
 def label(config: ConfigOption, resume: ResumeOption = False, as_json: JsonOption = False) -> None:
     """Run the label party until the contract is fulfilled."""
+    from vesper.run.network.finished import is_finished
+    from vesper.run.network.kept_pairs import there_still
     from vesper.run.network.label_run import run_label_table
+    from vesper.run.network.own_graph import finish_own
 
     table = table_of(config)
-    if resume and _stayed(table.own, *table.pairs):
+    if resume and is_finished(table.own):
+        os.umask(OWN_ALONE)
+        finish_own(table)
+        _stayed(table.own, there_still(table))
         return
     result = _ran(run_label_table, table, resume=resume, as_json=as_json)
     if result is None:
@@ -187,7 +193,7 @@ def _refuse_other_role(settings: "PartyConfig", role: str) -> None:
         )
 
 
-def _stayed(settings: "PartyConfig", *pairs: "PartyConfig") -> bool:
+def _stayed(settings: "PartyConfig", pairs: Sequence["PartyConfig"]) -> bool:
     """A run that is finished here may not be at the peers': stay until it is, or none has come."""
     from vesper.run.network.finished import is_finished, stay_for_peer
 
@@ -195,8 +201,6 @@ def _stayed(settings: "PartyConfig", *pairs: "PartyConfig") -> bool:
         return False
     say(f"this run is finished; its result is in {settings.party.state / 'result'}")
     for pair in pairs:
-        if pair.party.listen is None and pair.party.connect is None:
-            continue  # the own graph, which has finished with this process
         with shown_progress() as progress:
             has_come = stay_for_peer(pair, progress=progress, lost=_say_lost)
         peer = "the peer" if len(pairs) == 1 else pair.party.peer

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.engine.engine import Engine
+from vesper.errors import VesperError
 
 Array = NDArray[Any]
 
@@ -45,7 +46,12 @@ def opened(rows: MappedRows | Array) -> Array:
         return rows
     if 0 in rows.shape:
         return np.empty(rows.shape, dtype=rows.dtype)  # nothing cannot be mapped
-    mapped = np.memmap(rows.path, dtype=rows.dtype, mode="r", offset=rows.offset, shape=rows.shape)
+    try:
+        mapped = np.memmap(
+            rows.path, dtype=rows.dtype, mode="r", offset=rows.offset, shape=rows.shape
+        )
+    except (OSError, ValueError) as error:
+        raise VesperError(f"{rows.path}: a worker cannot map it ({error})") from None
     return np.asarray(mapped)  # plain: Numba takes its slow path for memory maps
 
 

@@ -4,18 +4,15 @@
     RayEngine(address="10.0.0.1:6379") one that is there; "auto": the one this machine belongs to
 
 A worker is an actor with one core. When it dies, Ray starts it again and repeats the calls it had
-in hand, a few times each; what was shared is still there, the same as before. Nothing is reported
-to the makers of Ray, and a cluster made here answers only those who hold its token.
+in hand, a few times each; what was shared is still there, the same as before.
 """
 
-import os
-import secrets
-import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from vesper.engine.engine import Call
+from vesper.engine.ray_cluster import connect
 from vesper.errors import InputError, VesperError
 from vesper.version import VERSION
 
@@ -37,11 +34,9 @@ class _Worker:
 
         numba.set_num_threads(1)
 
-    def whereabouts(self) -> tuple[str, str]:
-        """Machine, and version of this package there."""
-        import ray
-
-        return ray.get_runtime_context().get_node_id(), VERSION
+    def version(self) -> str:
+        """Of this package, where the worker is."""
+        return VERSION
 
     def call(self, function: Any, *arguments: Any) -> Any:
         """Make one call."""
@@ -63,17 +58,15 @@ class RayEngine:
     def __init__(self, *, address: str | None = None, num_workers: int | None = None) -> None:
         if num_workers is not None and num_workers < 1:
             raise InputError(f"workers: expected at least 1, got {num_workers}")
-        self._ray = _connect(address, num_workers)
-        cores = int(self._ray.cluster_resources().get("CPU", 0))
-        count = cores if num_workers is None else num_workers
-        if not 1 <= count <= cores:
+        self._ray = connect(address, num_cpus=num_workers)
+        try:
+            places = self._places(num_workers)
+            self._workers = [self._worker_at(node) for node in places]
+            self._refuse_strange_workers()
+        except BaseException:
             self.close()
-            raise InputError(f"workers: expected 1 to {cores}, the cores there are, got {count}")
-        make = self._ray.remote(_Worker).options(
-            num_cpus=1, max_restarts=-1, max_task_retries=REPEATS
-        )
-        self._workers = [make.remote() for _ in range(count)]
-        self._near = self._meet()
+            raise
+        self._near = [node == self._here() for node in places]
 
     @property
     def num_workers(self) -> int:
@@ -133,65 +126,52 @@ class RayEngine:
                 f"was handed on. Look after the cluster's machines, their memory above all"
             ) from None
 
-    def _meet(self) -> list[bool]:
-        """Wait for all workers; find out who is near."""
-        asked = [worker.whereabouts.remote() for worker in self._workers]
+    def _here(self) -> str:
+        """The machine of this process."""
+        node: str = self._ray.get_runtime_context().get_node_id()
+        return node
+
+    def _places(self, num_workers: int | None) -> list[str]:
+        """A machine for each worker: cores of this one first, which see its files."""
+        machines = [node for node in self._ray.nodes() if node["Alive"]]
+        machines.sort(key=lambda node: node["NodeID"] != self._here())
+        cores = [
+            str(node["NodeID"])
+            for node in machines
+            for _ in range(int(node["Resources"].get("CPU", 0)))
+        ]
+        if num_workers is not None and num_workers > len(cores):
+            raise InputError(
+                f"workers: expected at most {len(cores)}, the cores there are, got {num_workers}"
+            )
+        return cores[:num_workers]
+
+    def _worker_at(self, node: str) -> Any:
+        """Start a worker; one that sees files here must not be started again elsewhere."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        return (
+            self._ray.remote(_Worker)
+            .options(
+                num_cpus=1,
+                max_restarts=-1,
+                max_task_retries=REPEATS,
+                scheduling_strategy=NodeAffinitySchedulingStrategy(node, node != self._here()),
+            )
+            .remote()
+        )
+
+    def _refuse_strange_workers(self) -> None:
+        """Wait for all workers; refuse those with another version of this package."""
+        asked = [worker.version.remote() for worker in self._workers]
         ready, late = self._ray.wait(asked, num_returns=len(asked), timeout=PATIENCE)
         if late:
-            self.close()
             raise InputError(
                 f"workers: expected {len(asked)} to start within {PATIENCE:g} s, got {len(ready)}; "
-                f"the cluster is busy, or smaller than it says. Ask for fewer"
+                f"the cluster is busy. Ask for fewer"
             )
-        here = self._ray.get_runtime_context().get_node_id()
-        found = [self._result(each) for each in asked]
-        others = {version for _, version in found} - {VERSION}
+        others = {self._result(each) for each in asked} - {VERSION}
         if others:
-            self.close()
             raise InputError(
                 f"engine ray: expected vesper {VERSION} on all machines, found {min(others)}"
             )
-        return [node == here for node, _ in found]
-
-
-def _connect(address: str | None, num_cpus: int | None) -> Any:
-    """Give the module, connected to a cluster."""
-    if address is not None and "://" in address:
-        raise InputError(
-            f"ray address: expected host:port, or auto, of a cluster that this machine belongs to, "
-            f"got {address}"
-        )
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # its warning of the future
-    if address is None:
-        _ask_for_a_token()
-    try:
-        import ray
-    except ImportError:
-        raise InputError(
-            "engine ray: expected the package ray, found none; pip install 'vesper[ray]'"
-        ) from None
-    if ray.is_initialized():
-        raise InputError("engine ray: this process is connected to Ray already; close that first")
-    quietly: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-    if address is None:
-        ray.init(address="local", num_cpus=num_cpus, include_dashboard=False, **quietly)
-        return ray
-    try:
-        ray.init(address=address, **quietly)
-    except ConnectionError as error:
-        why = str(error).splitlines()[0]
-        raise InputError(f"ray address: no cluster at {address} ({why})") from None
-    return ray
-
-
-def _ask_for_a_token() -> None:
-    """Have a cluster that is made here refuse strangers; must be said before Ray is imported.
-
-    The token lives in the environment of this process and its workers. Where the user has said how
-    to do it, or has imported Ray, which by itself keeps a token in a file, that holds.
-    """
-    said = {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"}
-    if "ray" not in sys.modules and said.isdisjoint(os.environ):
-        os.environ["RAY_AUTH_MODE"] = "token"
-        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)

@@ -70,7 +70,11 @@ class GridGcn:
 
     def refuse(self, messages: Messages) -> None:
         """Refuse messages so wide that rounding alone would move too much."""
-        divisor_for(min_degree=self.min_degree, width=messages.shape[1])
+        self.refuse_width(messages.shape[1])
+
+    def refuse_width(self, width: int) -> None:
+        """The same, before there are messages."""
+        divisor_for(min_degree=self.min_degree, width=width)
 
     def aggregate(
         self, graph: Graph, messages: Messages, receivers: Nodes | None

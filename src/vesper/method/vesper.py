@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from vesper.errors import InputError
 from vesper.graph.features import Features
 from vesper.mechanism.door import Door
+from vesper.mechanism.grid_gcn import GridGcn
 from vesper.method.aggregators import NEEDS_DEGREES
 from vesper.method.budgeting import certified
 from vesper.method.choices import degree_share_of, hops_for
@@ -42,6 +43,9 @@ class VesperMethod:
         aggregator = config.privacy.aggregator
         if aggregator in NEEDS_DEGREES and degree_share_of(config, sizes) == 0:
             raise InputError(f"aggregator: '{aggregator}' needs degree_share > 0, got 0")
+        width = sizes.num_classes + 1
+        if aggregator == "gcn-clamped":
+            GridGcn(min_degree=config.privacy.min_degree).refuse_width(width)
         if config.run.decoder != "concat":
             raise InputError(
                 f"decoder: expected 'concat' for {self.name}, got '{config.run.decoder}'; the "
@@ -49,7 +53,6 @@ class VesperMethod:
             )
         share = POLL_SHARE if config.run.label_messages else 0.0
         hops = self.hops(config, sizes)
-        width = sizes.num_classes + 1
         return certified(config.privacy, sizes, releases=hops, width=width, poll_share=share)
 
     def stages(self, config: Config, sizes: Sizes) -> int:

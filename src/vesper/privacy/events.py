@@ -15,7 +15,7 @@ from vesper.errors import InputError
 from vesper.privacy.pure import charge_of_pure
 from vesper.privacy.rounding import float_up
 
-PURE_KIND, CLIPPED_KIND = "pure release", "clipped release"
+GAUSSIAN_KIND, CLIPPED_KIND, PURE_KIND = "gaussian release", "clipped release", "pure release"
 
 SUM = "sum"
 """Of neighbours' messages: what is released unless an event names another aggregation."""
@@ -71,7 +71,7 @@ class GaussianRelease:
         """The noise, the shift, and what was made of the messages where it is not their sum."""
         named = {} if self.aggregation == SUM else {"aggregation": self.aggregation}
         return {
-            "kind": "gaussian release",
+            "kind": GAUSSIAN_KIND,
             "noise_std": self.noise_std,
             "endpoint_shift": self.endpoint_shift,
             **named,

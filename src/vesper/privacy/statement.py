@@ -16,6 +16,7 @@ from typing import Any
 
 from vesper.errors import InputError, VesperError
 from vesper.privacy.balance import Balance
+from vesper.privacy.events import GAUSSIAN_KIND, SUM
 from vesper.privacy.ledger_reader import Entry, LedgerReader, shown_head
 from vesper.privacy.signature import checked, signed
 from vesper.version import VERSION
@@ -23,8 +24,14 @@ from vesper.version import VERSION
 KIND = "vesper release statement"
 FORMAT = 1
 
-CLAIMS = {"gaussian release": ("R-SUM", "R-GRID")}
-"""What proves the cost of an event; the sum over events rests on `COMPOSED_BY`."""
+CLAIMS = {
+    SUM: ("R-SUM", "R-GRID"),
+    "attention": ("S-ATT", "R-GRID"),
+    "maximum": ("S-MAX", "R-GRID"),
+    "clamped gcn": ("S-GCN-CLAMP", "R-GRID"),
+}
+"""What proves the cost of a Gaussian release, by aggregation; the sum over events rests on
+`COMPOSED_BY`."""
 
 COMPOSED_BY = ("L-FILTER", "G-CONVERT", "POST")
 
@@ -133,7 +140,7 @@ def sha256_of(file: Path) -> str:
 
 
 def _release(entry: Entry) -> dict[str, Any]:
-    kind = entry.facts["kind"]
-    if kind not in CLAIMS:
-        raise ValueError(f"no claim is named for a {kind}")
-    return {**entry.facts, "claims": list(CLAIMS[kind]), "ledger_entry": entry.sequence}
+    kind, made = entry.facts["kind"], entry.facts.get("aggregation", SUM)
+    if kind != GAUSSIAN_KIND or made not in CLAIMS:
+        raise ValueError(f"no claim is named for a {kind} of a {made}")
+    return {**entry.facts, "claims": list(CLAIMS[made]), "ledger_entry": entry.sequence}

@@ -124,7 +124,9 @@ def _figures(watched: Watched) -> list[tuple[str, str]]:
             shown.insert(0, (f"{_metric(told)}, validation, best so far", f"{max(values):.1f} %"))
         if newest.loss is not None:
             shown.append(("loss", f"{newest.loss:.3f}"))
-    return shown + ([] if watched.privacy is None else privacy_figures(watched.privacy))
+    if watched.privacy is None or watched.config is None:
+        return shown
+    return shown + privacy_figures(watched.privacy, watched.config)
 
 
 def _metric(told: JournalRead) -> str:

@@ -2,13 +2,14 @@
 
 import json
 import shlex
+from collections.abc import Sequence
 
 from vesper.method.settings import Config
 from vesper.run.config import load_config
 
 
-def command_of(config: Config) -> str:
-    """Write the command; folders are the reader's.
+def command_of(config: Config, *, snapshots: Sequence[str] = ()) -> str:
+    """Write the command; folders are the reader's, and so are those of `snapshots`.
 
     >>> command_of(load_config(None, {"epsilon": 1.0, "epochs": 5}))
     'vesper simulate --data DATA --out OUT --method vesper --set epsilon=1.0 --set epochs=5'
@@ -22,4 +23,5 @@ def command_of(config: Config) -> str:
     ]
     options = [word for setting in settings for word in ("--set", setting)]
     start = ["vesper", "simulate", "--data", "DATA", "--out", "OUT", "--method", config.run.method]
-    return shlex.join([*start, *options])
+    later = [word for name in snapshots for word in ("--snapshot", name)]
+    return shlex.join([*start, *later, *options])

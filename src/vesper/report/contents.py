@@ -104,6 +104,7 @@ def contents_of_run(
             f"the state folder of the label party"
         )
     try:
+        later = [each["name"] for each in result.get("snapshots", ())]
         return Contents(
             method=result["method"],
             metric=result["metric"],
@@ -117,7 +118,7 @@ def contents_of_run(
             seconds=result["seconds"],
             epochs=() if told is None else told.epochs,
             evidence=tuple(read_evidence(path, method=result["method"]) for path in evidence),
-            command=command_of(run.config) if result.get("session") is None else None,
+            command=None if "session" in result else command_of(run.config, snapshots=later),
             accounts=account_lines(run.folder, result, run=simulated_name(run.config)),
             graphs=graph_lines(folder, result, charged=run.privacy.charged, ledger=ledger),
         )

@@ -88,14 +88,15 @@ def _audit(facts: Mapping[str, Any]) -> tuple[str, Rows]:
         if facts[f"{kind}_epsilon"] is not None
     ]
     confidence = f"{100 * facts['confidence']:g} %"
+    unit = str(facts.get("unit", "edge"))  # there was no other before
     rows = [
         ("Epsilon, at least", f"{float(facts['epsilon_lower_bound']):.3g} ({confidence})"),
         *promised,
         ("Verdict", str(facts["verdict"])),
         ("Found, false alarms", f"{facts['found']}, {facts['false_alarms']}"),
-        ("Of runs with the edge, and as many without", str(facts["observations"])),
+        (f"Of runs with the {unit}, and as many without", str(facts["observations"])),
     ]
-    return "Audit", rows
+    return "Audit" if unit == "edge" else "Audit with canary nodes", rows
 
 
 def degree_chart(counts: Sequence[float]) -> str:

@@ -105,7 +105,7 @@ def _figures(contents: Contents) -> list[tuple[str, str]]:
     shown = [(f"{label}, validation", f"{contents.validation:.1f} %")]
     if contents.test is not None:
         shown.insert(0, (f"{label}, test", f"{contents.test:.1f} %"))
-    return shown + privacy_figures(contents.privacy)
+    return shown + privacy_figures(contents.privacy, contents.config)
 
 
 def _charts(contents: Contents) -> list[str]:

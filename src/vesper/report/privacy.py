@@ -65,7 +65,7 @@ class Privacy:
             return (
                 "Not private: noise came from a seed that others may know. With noise from the "
                 f"operating system the same training is certified with epsilon {self.epsilon:g}, "
-                f"delta {self.delta:g}."
+                f"delta {self.delta:g} for {whom}."
             )
         if self.claimed_epsilon is not None and math.isfinite(self.claimed_epsilon):
             return (

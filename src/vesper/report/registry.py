@@ -73,7 +73,7 @@ def registry_record(privacy: Privacy, config: Config, publisher: Publisher) -> R
                 "justification": None,
             },
             "administrative": {
-                "sources": None,
+                "evidence_sources": None,
                 "registry_authors": publisher.author and [publisher.author],
             },
         },
@@ -93,7 +93,9 @@ def _privacy_loss(privacy: Privacy) -> Record:
     elif privacy.is_private:
         parameters = {"epsilon": privacy.epsilon, "delta": privacy.delta}
     return {
-        "privacy_unit": "Edge" if privacy.unit == "edge" else "Node, with all its edges",
+        "privacy_unit": "Edge-level"
+        if privacy.unit == "edge"
+        else "Node-level, with all its edges",
         "privacy_unit_details": f"{UNITS[privacy.unit]} {KNOWN}",
         "privacy_parameters": dict(parameters),
         "privacy_parameters_details": f"{privacy.verdict} {_meaning(privacy)}".strip(),

@@ -23,15 +23,18 @@ def figures(shown: Sequence[tuple[str, str]]) -> str:
     return f'<div class="figures">{"".join(cards)}</div>'
 
 
-def privacy_figures(privacy: Privacy) -> list[tuple[str, str]]:
-    """The guarantee, in large letters."""
+def privacy_figures(privacy: Privacy, config: Config) -> list[tuple[str, str]]:
+    """The guarantees, in large letters: about the graph, and about labels where they have one."""
+    epsilon = config.privacy.label_epsilon
+    labels = [] if epsilon is None else [("epsilon of a label", f"{epsilon:g}")]
     if privacy.plan == "edge-free":
-        return [("epsilon: no edge is read", "0")]
-    if privacy.plan == "certified":
-        kind = "certified epsilon" if privacy.is_private else "epsilon, if noise were real"
-        delta = "-" if privacy.delta is None else f"{privacy.delta:g}"
-        return [(kind, f"{privacy.epsilon:g}"), ("delta", delta)]
-    return [("certified epsilon: none", "\u221e")]
+        return [("epsilon: no edge is read", "0"), *labels]
+    if privacy.plan != "certified":
+        return [("certified epsilon: none", "\u221e"), *labels]
+    whose = "epsilon of a node" if privacy.unit == "node" else "epsilon"
+    kind = f"certified {whose}" if privacy.is_private else f"{whose}, if noise were real"
+    delta = "-" if privacy.delta is None else f"{privacy.delta:g}"
+    return [(kind, f"{privacy.epsilon:g}"), ("delta", delta), *labels]
 
 
 def privacy_section(

@@ -42,7 +42,8 @@ th { color: var(--soft); width: 45%; }
 tr:first-child > * { border-top: 0; }
 td { font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
 .lines th { width: auto; } .lines :is(td, th) { text-align: right; white-space: nowrap; }
-.lines .words { text-align: left; white-space: normal; }
+.lines .words { text-align: left; white-space: normal; overflow-wrap: normal; }
+section:has(> .lines) { overflow-x: auto; }
 .two { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 300px), 1fr));
   gap: 4px 32px; }
 code { font: 0.88em ui-monospace, "SF Mono", Menlo, Consolas, monospace; overflow-wrap: anywhere; }

@@ -1,6 +1,6 @@
 """The boundary: what a transport must be able to do, and nothing more."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
@@ -34,13 +34,15 @@ C = TypeVar("C", bound=Channel)
 
 
 @contextmanager
-def closing_in_words(channel: C) -> Iterator[C]:
+def closing_in_words(
+    channel: C, word: Callable[[BaseException], Parting] = parting_of
+) -> Iterator[C]:
     """Close a channel in the end; the other end is told what kind of error ended it, if one did."""
     why = Parting.DONE
     try:
         yield channel
     except BaseException as error:
-        why = parting_of(error)
+        why = word(error)
         raise
     finally:
         channel.close(why)

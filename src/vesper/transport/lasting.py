@@ -97,6 +97,10 @@ class LastingChannel:
         self._accept()  # its opening came before
         self._counts = list(counts)
 
+    def go_on(self) -> None:
+        """Go on from what came last: it is in the log, and comes from there after a restart."""
+        self._accept()
+
     def settle(self) -> None:
         """Go on from what came last; all that has crossed is on disk afterwards."""
         self._accept()

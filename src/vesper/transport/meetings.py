@@ -1,9 +1,12 @@
 """One connection after the other to the same peer: at each, both say how far they are.
 
 What the log has and the peer has not got is sent first. A connection that is lost is replaced, or
-ends it, as told; a peer that leaves for a reason which waiting does not mend ends it at once.
+ends it, as told; a peer that leaves for a reason which waiting does not mend ends it at once. Of a
+peer that comes and goes without a word in between, each reason is told once, and then the 10th,
+100th, .. time.
 """
 
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +31,7 @@ class Meetings:
         name: file that keeps the session's name.
         begins: whether this end names the session; the other takes the name over.
         waits: whether to connect again when the connection is lost, or to stop.
-        lost: is told each time why this end waits for another connection.
+        lost: is told why this end waits for another connection.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class Meetings:
         """How far the peer was at the last meeting."""
         self._limit: float | None = None
         self._has_met = False
+        self._in_vain, self._told = 0, set[str]()  # connections since a frame came, and what of
         self._channel: Channel | None = None
 
     @property
@@ -70,9 +74,12 @@ class Meetings:
         while True:
             assert self._channel is not None
             try:
-                return self._channel.receive()
+                frame = self._channel.receive()
             except PeerLostError as error:
                 self._meet_again(error)
+                continue
+            self._in_vain, self._told = 0, set()
+            return frame
 
     def finish(self, *, patience: float) -> None:
         """Wait from now on at most so long for a lost peer; one that says farewell is let go."""
@@ -111,7 +118,13 @@ class Meetings:
     def _wait_after(self, error: PeerLostError) -> None:
         if not self._waits:
             raise error
-        self._lost(f"{error}; waiting for it to come back")
+        self._in_vain += 1
+        is_round = 10 ** round(math.log10(self._in_vain)) == self._in_vain
+        if str(error) in self._told and not is_round:
+            return
+        self._told.add(str(error))
+        often = f" ({self._in_vain} times now without a word)" if self._in_vain > 1 else ""
+        self._lost(f"{error}{often}; waiting for it to come back")
 
     def _send_again(self, channel: Channel, numbers: range) -> None:
         for number in numbers:

@@ -1,12 +1,13 @@
 """Several data parties as one, message by message."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vesper.errors import PeerLostError, PeerStoppedError, RemoteProtocolError
+from vesper.errors import InputError, PeerLostError, PeerStoppedError, RemoteProtocolError
 from vesper.party.memory import Arrays
 from vesper.protocol.digest import digest_of
 from vesper.protocol.messages import Embeddings, Gradients, Purpose, Verdict
@@ -170,6 +171,41 @@ def test_who_is_waited_for_ends_the_run() -> None:
     parties["one"].gone_at = ("release", 1)
     with pytest.raises(PeerLostError, match="one is cut off"):
         together.release(ROOTS, Purpose.TRAIN)
+
+
+@pytest.mark.parametrize("what", ["release", "learn"])
+def test_nobody_is_left_to_go_on_with(what: str) -> None:
+    together, _, absences = both(one=(what, 1), two=("release", 2))
+    together.release(ROOTS, Purpose.TRAIN)
+    together.learn(Gradients(step=1, values=np.zeros((2, 7, 1), dtype=np.float32)))
+    with pytest.raises(PeerLostError, match="two is cut off"):
+        together.release(ROOTS, Purpose.TRAIN)
+    assert not absences["two"].has_begun  # it may come back, and the run goes on
+
+
+def test_going_on_without_a_party_of_which_nothing_was_kept() -> None:
+    together, _, _ = both()
+    together.release(ROOTS, Purpose.TRAIN)
+    again, _, _ = both(two=("release", 99))
+    with pytest.raises(InputError, match="when_lost of two: expected what this run began with"):
+        again.recall(together.remember())
+
+
+def test_what_came_is_written_down_when_it_made_sense() -> None:
+    noted: list[str] = []
+    parties = {name: Scripted(shape) for name, shape in SHAPES.items()}
+    members = [
+        Member(name, party, SHAPES[name], write_down=partial(noted.append, name))
+        for name, party in parties.items()
+    ]
+    together = RemoteDataParties(members, num_rows=6, leave=lambda k, stage: None)
+    together.release(ROOTS, Purpose.TRAIN)
+    assert noted == ["one", "two"]
+    parties["two"].shape = (3, 2)
+    with pytest.raises(RemoteProtocolError) as refused:
+        together.release(ROOTS, Purpose.TRAIN)
+    assert noted == ["one", "two", "one"]
+    assert refused.value.whose == "two"
 
 
 def test_nonsense_is_not_gone_on_without() -> None:

@@ -102,6 +102,8 @@ def test_other_aggregators_have_no_degree_column(folders: Path, tmp_path: Path) 
     assert {"hop1_0", "hop1_1", "hop1_2"} <= set(made.columns)
     facts = [entry.facts for entry in ledger_of(folders).entries() if entry.cost > 0]
     assert facts[-1]["aggregation"] == "attention"
+    poll, hop = made.facts["releases"]
+    assert (poll["claims"], hop["claims"]) == (["R-SUM", "R-GRID"], ["S-ATT", "R-GRID"])
 
 
 def test_components_are_summed_and_nothing_else(folders: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from vesper.errors import BudgetError, InputError, PeerError
 from vesper.mechanism.noise import NoiseSource
 from vesper.privacy.ledger import Ledger
 from vesper.run.network.data_run import run_data_party
+from vesper.run.network.kept_pairs import there_still
 from vesper.run.network.label_run import run_label_table
 from vesper.run.result import DataResult, LabelResult
 from vesper.run.setup.data_parties import SimulatedParty
@@ -129,6 +130,7 @@ def test_going_on_without_a_party_that_leaves(several: "Several", step: int) -> 
     assert 0 <= result.validation <= 100
     assert (several.data("platform").party.state / "result").exists()
     assert not (several.data("telecom").party.state / "result").exists()
+    assert [pair.party.peer for pair in there_still(several.table())] == ["platform"]
 
 
 def test_a_party_that_is_waited_for_is_not_gone_on_without(several: "Several") -> None:

@@ -27,6 +27,11 @@ class Absence:
         """Whether it is gone at this exchange."""
         return self._since is not None and step >= self._since
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether it is gone, at this exchange or from the next on."""
+        return self._since is not None
+
     def begin(self, step: int) -> None:
         """Do without it from this exchange on."""
         if self._path is not None:

@@ -32,6 +32,8 @@ class Seat:
     """None: the one that the settings name."""
     absence: Absence | None = None
     """Where the run may go on without it."""
+    write_down: Callable[[], None] = lambda: None
+    """Keeps what came last, before anything that follows from it is sent to others."""
 
 
 def meet(seat: Seat, labels: LabelHoldings) -> Agreement:
@@ -71,7 +73,7 @@ def joined(
         return remotes[0], decoders[0]
     decoder = JoinedDecoder(decoders)
     members = [
-        Member(seat.name, remote, shape, seat.absence)
+        Member(seat.name, remote, shape, seat.absence, seat.write_down)
         for seat, remote, shape in zip(seats, remotes, decoder.shapes, strict=True)
     ]
 

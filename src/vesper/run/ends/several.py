@@ -15,7 +15,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.errors import PeerLostError, PeerStoppedError, RemoteProtocolError
+from vesper.errors import (
+    InputError,
+    PeerLostError,
+    PeerStoppedError,
+    RemoteProtocolError,
+    VesperError,
+)
 from vesper.party.memory import Arrays, below, with_prefix
 from vesper.protocol.digest import digest_of
 from vesper.protocol.messages import Embeddings, Gradients, Purpose, Verdict
@@ -38,6 +44,8 @@ class Member:
     """Width and depth of its embeddings."""
     absence: Absence | None = None
     """Where the run may go on without it."""
+    write_down: Callable[[], None] = lambda: None
+    """Keeps what came last, before anything that follows from it is sent to others."""
 
 
 class RemoteDataParties:
@@ -82,6 +90,11 @@ class RemoteDataParties:
         for k, member in enumerate(self._members):
             member.party.recall(below(f"member/{k}", arrays))
         for k, kept in self._kept.items():
+            if f"rows/{k}" not in arrays:
+                raise InputError(
+                    f"when_lost of {self._members[k].name}: expected what this run began with, got "
+                    f"'go-on'; what it has sent was not kept. Put it back, or begin a new run"
+                )
             kept[:] = arrays[f"rows/{k}"]
         for name, stage in below("left", arrays).items():
             self._left[int(name)] = int(stage)
@@ -128,10 +141,17 @@ class RemoteDataParties:
 
     def _part(self, k: int, roots: NDArray[np.int64], purpose: Purpose) -> NDArray[np.float32]:
         """(B, width, depth) of one party: as it sends them, or as it did."""
-        came = self._with(k, lambda party: party.release(roots, purpose))
+        member = self._members[k]
+
+        def next_one(party: DataSide) -> Embeddings:
+            embeddings = party.release(roots, purpose)
+            _refuse_other(embeddings, roots, member)
+            return embeddings
+
+        came = self._with(k, next_one)
         if came is None:
             return self._kept[k][roots]
-        _refuse_other(came, roots, self._members[k])
+        member.write_down()
         self._steps[k] = came.step
         if k in self._kept:
             self._kept[k][roots] = came.values
@@ -148,14 +168,21 @@ class RemoteDataParties:
             return None
         try:
             return act(member.party)
-        except (PeerLostError, PeerStoppedError) as error:
-            if member.absence is None:
+        except VesperError as error:
+            error.whose = member.name
+            is_gone = isinstance(error, PeerLostError | PeerStoppedError)
+            if not is_gone or member.absence is None or self._is_last(k):
                 raise
             member.absence.begin(self._step + is_answer)
             self._lost(f"{error}; going on without {member.name}, from what it has sent")
             if not is_answer:
                 self._leaves(k)
             return None
+
+    def _is_last(self, k: int) -> bool:
+        """Whether nobody would be there without it."""
+        others = [member.absence for j, member in enumerate(self._members) if j != k]
+        return all(absence is not None and absence.has_begun for absence in others)
 
     def _leaves(self, k: int) -> None:
         """Decode it from now on as of the last stage in which it has sent every row."""

@@ -28,8 +28,7 @@ def keep_pairs(
 ) -> None:
     """Write the part of each party that is still there."""
     decoder = outcome.label_side
-    is_joined = isinstance(decoder, JoinedDecoder)  # one party alone has no need of it
-    modules = list(decoder.members) if is_joined else [decoder.module]
+    modules = list(decoder.members) if isinstance(decoder, JoinedDecoder) else [decoder.module]
     for number, (pair, facts) in enumerate(zip(table.pairs, result.parties, strict=True)):
         if facts.left:
             continue
@@ -41,6 +40,14 @@ def keep_pairs(
         write_run(folder / "result", pair.shared, own, label_party=modules[number])
         sizes = outcome.agreements[number].sizes
         keep_for_questions(folder / "result", sizes, calibration)
+
+
+def there_still(table: LabelTable) -> list[PartyConfig]:
+    """Data parties of a finished run elsewhere that have not left it."""
+    if not table.parties:
+        return list(table.pairs)
+    own = [party.name for party in table.parties if party.own]
+    return [pair for pair, _ in kept_pairs(table) if pair.party.peer not in own]
 
 
 def kept_pairs(table: LabelTable) -> list[tuple[PartyConfig, PartyConfig]]:

@@ -73,7 +73,8 @@ def run_label_table(
         responses = _responses(config, labels, noise, resume=resume)
         graph = None
         if table.graph is not None:
-            graph = stack.enter_context(own_graph(table.graph, resume=resume, noise=noise))
+            has_met = (table.pair_with_own.party.state / "session").exists()
+            graph = stack.enter_context(own_graph(table.graph, resume=has_met, noise=noise))
         channels = [
             stack.enter_context(seated_channel(table, k, graph, told.progress, lost))
             for k in range(len(table.pairs))
@@ -99,7 +100,7 @@ def run_label_table(
                 keep_for_questions(out, outcome.agreement.sizes, calibration)
         for pair, channel in zip(table.pairs, channels, strict=True):
             if pair.party.peer not in outcome.gone:
-                channel.finish(patience=own.patience)
+                channel.finish(patience=pair.party.patience)
                 channel.linger()
     return result
 

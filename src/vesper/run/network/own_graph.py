@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
-from vesper.errors import PeerError
+from vesper.errors import PeerError, VesperError
 from vesper.mechanism.noise import NoiseSource
 from vesper.run.network.data_run import run_data_party
 from vesper.run.network.finished import is_finished, stay_for_peer
+from vesper.run.network.own_state import forget_unless_begun
 from vesper.run.result import DataResult
+from vesper.run.setup.label_table import LabelTable
 from vesper.run.setup.party_config import PartyConfig
 from vesper.transport.channel import Channel
 from vesper.transport.meetings import Connect
@@ -43,35 +45,49 @@ class MetInMemory:
 class OwnGraph(MetInMemory):
     """The data party of the label party's own graph, while it runs."""
 
-    def __init__(self, meeting: MemoryMeeting, running: "Future[DataResult | None]") -> None:
+    def __init__(
+        self, name: str, meeting: MemoryMeeting, running: "Future[DataResult | None]"
+    ) -> None:
         super().__init__(meeting)
-        self._running = running
+        self._name, self._running = name, running
 
     def refuse_failed(self) -> None:
         """Raise why it failed, where it was the first to; that its peer is gone is no reason."""
         error = self._running.exception() if self._running.done() else None
-        if error is not None and not isinstance(error, PeerError):
-            raise error
+        if error is None or isinstance(error, PeerError):
+            return
+        if isinstance(error, VesperError):
+            error.whose = self._name
+        raise error
 
 
 @contextmanager
 def own_graph(config: PartyConfig, *, resume: bool, noise: NoiseSource) -> Iterator[OwnGraph]:
-    """Run the data party of the own graph until the block ends, or until it is finished."""
-    meeting = MemoryMeeting(patience=PATIENCE)
+    """Run the data party of the own graph until the block ends, or until it is finished.
 
+    Args:
+        config: its settings.
+        resume: go on with what it has begun; the label party has met it before.
+        noise: where its noise comes from.
+    """
+    meeting = MemoryMeeting(patience=PATIENCE)
     place = MetInMemory(meeting, end=0).place
+    patient = config.model_copy(
+        update={"party": config.party.model_copy(update={"patience": PATIENCE})}
+    )
 
     def run() -> DataResult | None:
         if resume and is_finished(config):
-            stay_for_peer(config, place=place)
+            stay_for_peer(patient, place=place)  # the label party comes when it needs something
             return None
-        has_begun = (config.party.state / "session").exists()
-        return run_data_party(config, resume=resume and has_begun, noise=noise, place=place)
+        if not resume:
+            forget_unless_begun(config)  # it had begun, and the label party was ended before it
+        return run_data_party(patient, resume=resume, noise=noise, place=place)
 
     with ThreadPoolExecutor(max_workers=1) as pool:
         running = pool.submit(run)
         running.add_done_callback(lambda _: meeting.leave())
-        graph = OwnGraph(meeting, running)
+        graph = OwnGraph(config.party.name, meeting, running)
         try:
             yield graph
         except PeerError:
@@ -81,3 +97,13 @@ def own_graph(config: PartyConfig, *, resume: bool, noise: NoiseSource) -> Itera
             raise
         finally:
             meeting.leave()
+        running.exception()  # wait: what went wrong at the very end is not lost
+        graph.refuse_failed()
+
+
+def finish_own(table: LabelTable) -> None:
+    """Let the own graph finish, where the label party was ended between its result and that one."""
+    if table.graph is None or is_finished(table.graph):
+        return
+    with own_graph(table.graph, resume=True, noise=NoiseSource.from_os()) as graph:
+        stay_for_peer(table.pair_with_own, place=graph.place)

@@ -21,7 +21,9 @@ from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
 
 
 @contextmanager
-def own_state(config: PartyConfig, *, resume: bool) -> Iterator[Path]:
+def own_state(
+    config: PartyConfig, *, resume: bool, is_one_of_several: bool = False
+) -> Iterator[Path]:
     """Hold the state folder alone; refuse to begin over a run, or to go on without one."""
     state = config.party.state
     approved(state, config.shared)
@@ -35,7 +37,7 @@ def own_state(config: PartyConfig, *, resume: bool) -> Iterator[Path]:
             )
         if resume and not begun:
             raise InputError(f"{state}: there is no run to go on with; start without --resume")
-        with _forgotten_unless_begun(config):
+        with _forgotten_unless_begun(config, is_one_of_several=is_one_of_several):
             yield state
 
 
@@ -55,23 +57,50 @@ def held(state: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _forgotten_unless_begun(config: PartyConfig) -> Iterator[None]:
+def _forgotten_unless_begun(config: PartyConfig, *, is_one_of_several: bool) -> Iterator[None]:
     """Leave no session behind that ended before anything was trained, released or charged.
 
     Contracts that differ, a roster with strangers, a budget that does not suffice: once that is
-    set right both sides begin anew. A lost peer is another matter, it may come back.
+    set right both sides begin anew. A lost peer is another matter, it may come back; so is one of
+    several that was not the reason.
     """
-    state = config.party.state
     try:
         yield
     except PeerLostError:
         raise
     except (InputError, BudgetError, PeerError) as error:
-        if not (_may_have_trained(config, error) or _is_charged(config)):
-            shutil.rmtree(state / "frames", ignore_errors=True)
-            for name in ("session", "receipts.tsv", "checkpoint.npz"):
-                (state / name).unlink(missing_ok=True)
+        is_kept = is_one_of_several and is_anothers(error, config, sent=_sent(config))
+        if not (is_kept or _may_have_trained(config, error) or _is_charged(config)):
+            _forget(config.party.state)
         raise
+
+
+def is_anothers(error: BaseException, config: PartyConfig, *, sent: int) -> bool:
+    """Whether a data party, one of several, may have trained and is not what the error is about.
+
+    It had the label party's hello and roster; it can go on when what was wrong is set right.
+    """
+    return sent > 1 and isinstance(error, VesperError) and error.whose != config.party.peer
+
+
+def forget_unless_begun(config: PartyConfig) -> None:
+    """Forget a session that a data party was stopped in before it had sent more than a hello."""
+    if not (config.party.state / "session").exists():
+        return
+    with held(config.party.state):
+        if not (_sent(config) > 1 or _is_charged(config)):
+            _forget(config.party.state)
+
+
+def _sent(config: PartyConfig) -> int:
+    with closing(FrameLog(config.party.state / "frames")) as log:
+        return log.count(SENT)
+
+
+def _forget(state: Path) -> None:
+    shutil.rmtree(state / "frames", ignore_errors=True)
+    for name in ("session", "receipts.tsv", "checkpoint.npz"):
+        (state / name).unlink(missing_ok=True)
 
 
 def _may_have_trained(config: PartyConfig, error: VesperError) -> bool:

@@ -12,12 +12,13 @@ from vesper.run.ends.link import Link
 from vesper.run.ends.seats import Seat
 from vesper.run.network.meet import meeting_place, waiting_shown
 from vesper.run.network.own_graph import OwnGraph
-from vesper.run.network.own_state import held, own_state
+from vesper.run.network.own_state import held, is_anothers, own_state
 from vesper.run.network.party_channel import Lost, party_channel
 from vesper.run.setup.label_table import LabelTable
 from vesper.run.setup.party_config import PartyConfig
 from vesper.transport.channel import closing_in_words
 from vesper.transport.lasting import LastingChannel
+from vesper.transport.parting import Parting, parting_of
 from vesper.transport.stream import Waiting
 
 
@@ -40,7 +41,9 @@ def own_states(table: LabelTable, *, resume: bool) -> Iterator[Path]:
         raise InputError(f"{state}: this run is finished; its result is in {state / 'result'}")
     with ExitStack() as stack:
         for pair, has_begun in zip(table.pairs, begun, strict=True):
-            stack.enter_context(own_state(pair, resume=resume and has_begun))
+            stack.enter_context(
+                own_state(pair, resume=resume and has_begun, is_one_of_several=True)
+            )
         stack.enter_context(held(state))
         yield state
 
@@ -54,13 +57,20 @@ def seated_channel(
     waiting = waiting_shown(pair, progress)
     if may_leave(table, number):
         waiting = _at_most(pair, waiting)
+    if graph is not None:
+        waiting = _unless_failed(graph, waiting)
     is_own = graph is not None and table.parties[number].own
     place = graph.place if graph is not None and is_own else meeting_place
-    with (
-        place(pair, waiting=waiting) as connect,
-        closing_in_words(party_channel(pair, connect, lost)) as channel,
-    ):
-        yield channel
+    with place(pair, waiting=waiting) as connect:
+        channel = party_channel(pair, connect, lost)
+
+        def word(error: BaseException) -> Parting:
+            """Who is not the reason may come back."""
+            is_spared = bool(table.parties) and is_anothers(error, pair, sent=channel.counts[0])
+            return Parting.FAULT if is_spared else parting_of(error)
+
+        with closing_in_words(channel, word):
+            yield channel
 
 
 def seats_of(table: LabelTable, channels: Sequence[LastingChannel]) -> list[Seat]:
@@ -71,6 +81,7 @@ def seats_of(table: LabelTable, channels: Sequence[LastingChannel]) -> list[Seat
             Link(Role.LABEL, channel),
             pair.party.peer,
             absence=Absence(pair.party.state / "left") if may_leave(table, number) else None,
+            write_down=channel.go_on,
         )
         for number, (pair, channel) in enumerate(zip(table.pairs, channels, strict=True))
     ]
@@ -79,6 +90,16 @@ def seats_of(table: LabelTable, channels: Sequence[LastingChannel]) -> list[Seat
 def may_leave(table: LabelTable, number: int) -> bool:
     """Whether the run goes on without this data party when it is lost."""
     return bool(table.parties) and table.parties[number].when_lost == "go-on"
+
+
+def _unless_failed(graph: OwnGraph, waiting: Waiting) -> Waiting:
+    """Wait for nobody once the own graph has failed."""
+
+    def told(seconds: float) -> None:
+        graph.refuse_failed()
+        waiting(seconds)
+
+    return told
 
 
 def _at_most(pair: PartyConfig, waiting: Waiting) -> Waiting:

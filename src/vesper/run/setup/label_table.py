@@ -83,6 +83,12 @@ class LabelTable:
         """All settings that need this party's approval."""
         return self.pairs if self.graph is None else (*self.pairs, self.graph)
 
+    @property
+    def pair_with_own(self) -> PartyConfig:
+        """Its settings with the data party that it is itself."""
+        number = [party.own for party in self.parties].index(True)
+        return self.pairs[number]
+
 
 def table_of(config: PartyConfig) -> LabelTable:
     """One data party, with whom the whole file deals."""

@@ -1,0 +1,103 @@
+"""`make attack-page`: node membership without privacy, and with edges or nodes protected.
+
+    python -m benchmarks.membership               run what is missing, write the table
+    python -m benchmarks.membership --work DIR    keep party folders there; --table: run nothing
+
+Cells that were measured stand in membership.jsonl, by settings; a stopped run goes on there. The
+table is put between two marks of docs/attacks.md.
+"""
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from benchmarks.page import say, spread
+
+from vesper.attack.node_membership import attack_settings
+from vesper.datasets.loaders.convert import convert
+from vesper.method.settings import Config
+from vesper.run.config import load_config
+
+HERE = Path(__file__).parent
+DATA = HERE.parents[1] / "shared" / "data"
+RESULTS = HERE / "membership.jsonl"
+PAGE = HERE.parent / "docs" / "attacks.md"
+FIRST, LAST = "<!-- membership: made by `make attack-page` -->", "<!-- end -->"
+SEEDS = (0, 1, 2)
+SET, MOST_NEIGHBOURS, EPSILON = "cora", 168, 4.0
+SMALL = {"epochs": 40, "width": 32}
+
+ROWS: dict[str, dict[str, Any]] = {
+    "features alone (`mlp`)": {"method": "mlp"},
+    "open graph network (`gin`)": {"method": "gin"},
+    "edges protected": {"method": "vesper"},
+    "nodes protected": {
+        "method": "vesper",
+        "privacy_unit": "node",
+        "max_degree": MOST_NEIGHBOURS,
+    },
+}
+"""In the order of the table."""
+
+Cell = dict[str, Any]
+
+
+def cells() -> list[Cell]:
+    if not RESULTS.exists():
+        return []
+    return [json.loads(text) for text in RESULTS.read_text(encoding="utf-8").splitlines()]
+
+
+def config_of(given: dict[str, Any], seed: int) -> Config:
+    return load_config(None, {**SMALL, "epsilon": EPSILON, "seed": seed, **given})
+
+
+def table(found: list[Cell]) -> str:
+    lines = ["| what is protected | seeds | AUC of the attack | TPR at 0.1 % FPR |"]
+    lines += ["| --- | ---: | ---: | ---: |"]
+    for name in ROWS:
+        here = [cell for cell in found if cell["name"] == name]
+        if here:
+            auc, tpr = ([100 * cell[key] for cell in here] for key in ("auc", "tpr"))
+            lines.append(f"| {name} | {len(here)} | {spread(auc)} | {spread(tpr)} |")
+    return "\n".join(lines)
+
+
+def put(text: str) -> None:
+    """Put the table in its place on the page."""
+    page = PAGE.read_text(encoding="utf-8")
+    before, _, rest = page.partition(FIRST)
+    after = rest.partition(LAST)[2]
+    PAGE.write_text(f"{before}{FIRST}\n{text}\n{LAST}{after}", encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work", type=Path, help="folder for party folders; default: a new one")
+    parser.add_argument("--table", action="store_true", help="run nothing, write the table")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    known = {cell["settings"] for cell in cells()}
+    wanted = [(name, seed) for seed in SEEDS for name in ROWS]
+    with tempfile.TemporaryDirectory() as text:
+        folder = (asked.work or Path(text)) / SET
+        for name, seed in [] if asked.table else wanted:
+            config = config_of(ROWS[name], seed)
+            if config.contract[:16] in known:
+                continue
+            if not folder.exists():
+                convert(DATA / SET, folder)
+            roc = attack_settings(config, folder, seed=seed).roc
+            cell = {"name": name, "seed": seed, "settings": config.contract[:16]}
+            with RESULTS.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({**cell, "auc": roc.auc, "tpr": roc.tpr}) + "\n")
+            say(f"{name}, seed {seed}: {100 * roc.auc:.1f}")
+    put(table(cells()))
+    say(str(PAGE))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""A line a graph: of a simulation, of a state folder, and of nothing."""
+
+from pathlib import Path
+from typing import Any
+
+from vesper.report.command import command_of
+from vesper.report.graphs import GraphLine, graph_lines, graphs_section
+from vesper.run.config import load_config
+
+LATER = {
+    "name": "february",
+    "num_nodes": 1602,
+    "test": 73.12,
+    "epsilon": 4.0,
+    "delta": 1e-5,
+    "spent_epsilon": 3.9996,
+    "releases": 1,
+}
+
+
+def result(**changes: Any) -> dict[str, Any]:
+    facts = {"certified_epsilon": 4.0, "delta": 1e-6, "releases": 2}
+    return {"test": 79.4, "privacy": facts, **changes}
+
+
+def test_a_simulation_has_a_line_for_training_and_each_snapshot(tmp_path: Path) -> None:
+    lines = graph_lines(tmp_path, result(snapshots=[LATER]), charged=None, ledger=None)
+    assert [line.name for line in lines] == ["training", "february"]
+    assert (lines[0].test, lines[0].epsilon, lines[0].releases) == (79.4, 4.0, 2)
+    assert lines[1] == GraphLine(
+        name="february",
+        nodes=1602,
+        test=73.12,
+        epsilon=4.0,
+        delta=1e-5,
+        spent_epsilon=3.9996,
+        releases=1,
+    )
+
+
+def test_one_graph_needs_no_table(tmp_path: Path) -> None:
+    for none in (result(), result(snapshots=[]), result(session="ab")):
+        assert graph_lines(tmp_path, none, charged=None, ledger=None) == ()
+    assert graphs_section((), metric="ROC AUC") == ""
+
+
+def test_what_is_not_known_is_left_out_and_names_are_escaped() -> None:
+    lines = [GraphLine(name="<b>", epsilon=4.0), GraphLine(name="next", epsilon=2.0)]
+    section = graphs_section(lines, metric="ROC AUC")
+    assert "&lt;b&gt;" in section
+    assert "ROC AUC" not in section
+    assert "releases" not in section
+    assert "record of both" in section
+
+
+def test_the_command_has_the_snapshots() -> None:
+    command = command_of(load_config(None, {}), snapshots=["february", "in march"])
+    assert "--snapshot february --snapshot 'in march'" in command
