@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile
 
-.PHONY: demo test check lint types nightly bench-aggregators bench-exchange bench-graph bench-graph-peers bench-noise bench-ray bench-release bench-train bench-utility bench-wire api-page attack-page audit-page proof-read clean help
+.PHONY: demo test check lint types nightly bench-aggregators bench-exchange bench-graph bench-graph-peers bench-noise bench-ray bench-release bench-train bench-utility bench-wire api-page attack-page audit-page study-page proof-read clean help
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -81,6 +81,9 @@ bench-utility: $(READY)  ## every method at every epsilon on the public sets; AR
 
 api-page: $(READY)  ## write the reference in docs/api.md from signatures and docstrings
 	@$(BIN)/python tests/test_api_page.py
+
+study-page: $(READY)  ## run every study of the paper with --small and write docs/study-small.md; ARGS="--out DIR"
+	@$(BIN)/python -m benchmarks.study_page $(ARGS)
 
 audit-page: $(READY)  ## audit both plans with three seeds and write docs/audit.md; ARGS=--again forgets old results
 	@$(BIN)/python -m benchmarks.audit $(ARGS)

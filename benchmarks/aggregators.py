@@ -30,7 +30,7 @@ from vesper.run.config import load_config
 from vesper.run.simulate import simulate
 
 HERE = Path(__file__).parent
-DATASETS = ("fb100_cornell", "yelpchi_reviews", "facebook_pages")
+DATASETS = ("fb100_cornell", "facebook_pages", "yelpchi_reviews")
 EPSILONS = (1.0, 4.0, math.inf)
 SEEDS = 3
 CLAMPED = "gcn-clamped"
@@ -175,8 +175,8 @@ def main() -> None:
     wanted = [  # the first seed of everything comes first: a run may be stopped at any time
         (seed, epsilon, dataset, aggregator, min_degree)
         for seed in range(seeds)
-        for epsilon in ((4.0,) if asked.small else EPSILONS)
         for dataset in datasets
+        for epsilon in ((4.0,) if asked.small else EPSILONS)
         for aggregator, min_degree in WAYS
     ]
     with tempfile.TemporaryDirectory() as text:

@@ -11,14 +11,16 @@ whatever else the machine does hits all of them alike; read the ratios, not the 
 import os
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
 
 import numba
 import numpy as np
+import torch
 from benchmarks.page import SHARE, command, machine, options, publish, say
-from benchmarks.ray_costs import WIDTH, cost_rows
+from benchmarks.ray_costs import FEATURES, WIDTH, cost_rows, extractor_for
 from benchmarks.release_ways import NOISE_STD, unit_messages
 from benchmarks.synthetic import synthetic_graph
 from benchmarks.timing import Timed
@@ -30,9 +32,15 @@ from vesper.mechanism.grid import Messages
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.noising import noisy_rows
 from vesper.mechanism.release import NEIGHBOR_SUM
+from vesper.model.edge_free_pass import ROWS, edge_free_of_all, edge_free_rows
+from vesper.model.pre import PrivateRepresentationExtractor
+from vesper.model.scaling import Inputs, Scaling
 
 DEGREE = 50
 """Directed edges a node, as in products."""
+
+EDGES_A_PASSED_NODE = 300
+"""Of the largest graph: the pass is over so many times fewer nodes."""
 
 SIZES = (1_000_000, 10_000_000, 60_000_000)
 """Directed edges."""
@@ -116,15 +124,59 @@ def measure(work: Work, engine: Engine, turns: int) -> Measured:
     )
 
 
+@dataclass
+class Pass:
+    """The edge-free pass over nodes whose features are mapped from their file."""
+
+    inputs: Inputs
+    extractor: PrivateRepresentationExtractor
+    rows: list[str] = field(default_factory=list)
+
+    def measure(self, engine: Engine, turns: int) -> None:
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)  # as a worker has
+        here, ray = Timed(), Timed()
+        for _ in range(1 + turns):  # the first imports torch at the workers
+            here.clock(self.here)
+            before = worker_seconds(engine)
+            ray.clock(partial(edge_free_of_all, engine, self.extractor, self.inputs))
+            ray.cpu[-1] += worker_seconds(engine) - before
+        torch.set_num_threads(threads)
+        for timed in (ray, here):
+            del timed.wall[0], timed.cpu[0]
+        self.rows.append(
+            f"| {engine.num_workers} | {ray.best():.3g} / {ray.median():.3g} "
+            f"| {here.best():.3g} / {here.median():.3g} | {ray.faster_than(here, digits=2)} "
+            f"| {ray.median_cpu():.3g} | {here.median_cpu():.3g} "
+            f"| {ray.median_cpu() / here.median_cpu():.2f} x |"
+        )
+
+    def here(self) -> None:
+        for start in range(0, self.inputs.num_nodes, ROWS):
+            features = self.inputs.features[start : start + ROWS]
+            edge_free_rows(self.extractor, self.inputs.scaling, features)
+
+
+def pass_of(num_nodes: int, folder: Path) -> Pass:
+    drawn = np.random.default_rng(0).standard_normal((num_nodes, FEATURES), dtype=np.float32)
+    np.save(folder / "features.npy", drawn)
+    features = np.load(folder / "features.npy", mmap_mode="r")
+    inputs = Inputs(features, Scaling(features))
+    return Pass(inputs, extractor_for(inputs.scaling))
+
+
 def worker_seconds(engine: Engine) -> float:
     """CPU seconds of all workers since they started."""
     calls = [Call(worker, process_time, ()) for worker in range(engine.num_workers)]
     return float(sum(seconds for _, seconds in engine.results(calls)))
 
 
-def measured(sizes: tuple[int, ...], turns: int, starts: dict[int, float]) -> Iterator[Measured]:
+def measured(
+    sizes: tuple[int, ...], turns: int, starts: dict[int, float], passes: list[Pass]
+) -> Iterator[Measured]:
     with tempfile.TemporaryDirectory() as name:
         works = []
+        passes.append(pass_of(sizes[-1] // EDGES_A_PASSED_NODE, Path(name)))
         for size in sizes:
             folder = Path(name) / str(size)
             folder.mkdir()
@@ -136,13 +188,16 @@ def measured(sizes: tuple[int, ...], turns: int, starts: dict[int, float]) -> It
                 starts[workers] = perf_counter() - started
                 for work in works:
                     yield measure(work, engine, turns)
+                passes[0].measure(engine, turns)
 
 
 def report(sizes: tuple[int, ...], turns: int, asked: str, *, share: int = 1) -> str:
     costs = list(cost_rows(share))
     starts: dict[int, float] = {}
     load = os.getloadavg()[0]
-    everything = sorted(measured(sizes, turns, starts), key=lambda m: (m.edges, m.workers))
+    passes: list[Pass] = []
+    found = measured(sizes, turns, starts, passes)
+    everything = sorted(found, key=lambda each: (each.edges, each.workers))
     largest = everything[-1]
     table, out = largest.nodes * 48, largest.nodes * WIDTH * 4
     started = ", ".join(f"{seconds:.1f} s for {n}" for n, seconds in starts.items())
@@ -169,6 +224,13 @@ def report(sizes: tuple[int, ...], turns: int, asked: str, *, share: int = 1) ->
             f"What moves at the largest size: {table / 2**20:,.0f} MiB of messages, one copy a "
             f"machine, and {out / 2**20:,.0f} MiB of results. Rows of the graph are read from its "
             "files.",
+            "",
+            f"The edge-free pass over {passes[0].inputs.num_nodes:,} nodes, {FEATURES} features:",
+            "",
+            "| workers | Ray, s | 1 thread here, s | Ray is faster | Ray, CPU s "
+            "| 1 thread here, CPU s | Ray costs |",
+            "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+            *passes[0].rows,
             "",
             "What a worker's share costs, on one thread; [scale](../docs/scale.md) counts with it:",
             "",

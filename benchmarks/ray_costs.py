@@ -29,7 +29,7 @@ TABLES = (1_000_000, 5_000_000, 20_000_000)
 DEGREES = (50, 200)
 EDGES = 20_000_000
 DRAWS = 20_000_000
-NODES, FEATURES, ENCODING = 1 << 16, 100, 128
+NODES, FEATURES, ENCODING = 1 << 14, 100, 128
 TURNS = 4
 
 
@@ -80,6 +80,12 @@ def node_cost(count: int) -> float:
     """Nanoseconds a node of the edge-free pass."""
     features = np.random.default_rng(0).standard_normal((count, FEATURES), dtype=np.float32)
     scaling = Scaling(features)
+    extractor = extractor_for(scaling)
+    return 1e9 * _best(lambda: edge_free_rows(extractor, scaling, features)) / count
+
+
+def extractor_for(scaling: Scaling) -> PrivateRepresentationExtractor:
+    """One of usual size."""
     shape = EncoderShape(
         num_inputs=scaling.width,
         num_features=FEATURES,
@@ -88,7 +94,7 @@ def node_cost(count: int) -> float:
         dropout=0.5,
         seed=1,
     )
-    extractor = PrivateRepresentationExtractor(
+    return PrivateRepresentationExtractor(
         make_encoder("mlp", shape),
         encoding_width=ENCODING,
         num_classes=WIDTH,
@@ -97,7 +103,6 @@ def node_cost(count: int) -> float:
         dropout=0.5,
         seed=2,
     ).eval()
-    return 1e9 * _best(lambda: edge_free_rows(extractor, scaling, features)) / count
 
 
 def _best(work: Callable[[], object]) -> float:

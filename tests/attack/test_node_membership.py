@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vesper.attack.node_membership import attack_membership
+from vesper.attack.node_membership import attack_membership, attack_settings
 from vesper.errors import InputError
+from vesper.method.progressive import ProgressiveRepresentation
 from vesper.run.config import load_config
 from vesper.run.simulate import simulate
 
@@ -89,3 +91,33 @@ def test_numbers_have_no_posteriors(folders: Path, tmp_path: Path) -> None:
     simulate(both, config, tmp_path / "run")
     with pytest.raises(InputError, match="expected a run on classes"):
         attack_membership(tmp_path / "run", both, seed=0)
+
+
+SMALL = {"epochs": 1, "width": 8, "batch_size": 60, "epsilon": 4.0, "hops": 1}
+
+
+def test_a_run_that_protects_nodes_is_attacked_through_clipped_sums(folders: Path) -> None:
+    config = load_config(None, {**SMALL, "privacy_unit": "node", "max_degree": 40})
+    found = attack_settings(config, folders, seed=0)
+    assert (found.plan, found.roc.positives) == ("certified", 96)
+    with pytest.raises(InputError, match="expected at most 2 neighbours everywhere"):
+        attack_settings(
+            load_config(None, {**SMALL, "privacy_unit": "node", "max_degree": 2}), folders, seed=0
+        )
+
+
+def test_members_say_their_responses_where_labels_are_protected(
+    folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[float] = []
+    hear = ProgressiveRepresentation.hear
+
+    def listening(self: ProgressiveRepresentation, nodes: Any, voices: Any, *rest: Any) -> None:
+        heard.append(float(voices.max()))
+        hear(self, nodes, voices, *rest)
+
+    monkeypatch.setattr(ProgressiveRepresentation, "hear", listening)
+    attack_settings(load_config(None, {**SMALL, "label_epsilon": 1.0}), folders, seed=0)
+    keep = np.e / (np.e + 2)  # of three classes
+    assert heard == pytest.approx([keep] * len(heard))
+    assert len(heard) == 4, "target and shadow, in training and when they are asked"

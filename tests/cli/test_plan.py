@@ -98,3 +98,20 @@ def test_the_paper_is_reproduced(terminal: "Terminal") -> None:
     }
     assert terminal.run("plan", "--reproduce-paper") == 0
     assert "true, at least" in terminal.out
+
+
+def test_nodes_in_both_accountants(terminal: "Terminal") -> None:
+    assert terminal.run("plan", "--epsilon", 4, "--unit", "node", "--max-degree", 20, "--json") == 0
+    facts = json.loads(terminal.out)
+    assert facts["noise_std"] < facts["renyi_noise_std"]
+    assert facts["true_epsilon"] > 3 * facts["epsilon"]
+    assert terminal.run("plan", "--epsilon", 4, "--unit", "node", "--max-degree", 20) == 0
+    assert "certified, Renyi orders" in terminal.out
+
+
+@pytest.mark.parametrize(
+    "asked", [["--epsilon", 4, "--unit", "nodes"], ["--noise-std", 3, "--unit", "node"]]
+)
+def test_units_that_cannot_be_planned(asked: list[object], terminal: "Terminal") -> None:
+    assert terminal.run("plan", *asked) == 2
+    assert "--unit" in terminal.err

@@ -37,7 +37,14 @@ def test_ray_is_asked_for_as_the_user_said_and_closed(monkeypatch: pytest.Monkey
             closed.append(in_use())
 
     monkeypatch.setattr("vesper.engine.ray_engine.RayEngine", Engine)
-    with working_on(EngineName.RAY, address="head:6379", num_workers=3):
+    told: list[tuple[str, int, int]] = []
+    with working_on(
+        EngineName.RAY,
+        address="head:6379",
+        num_workers=3,
+        progress=lambda task, done, total, note="": told.append((task, done, total)),
+    ):
         assert isinstance(in_use(), Engine)
+    assert told == [("starting workers", 0, 1), ("starting workers", 1, 1)]
     assert asked == [("head:6379", 3)]
     assert closed == [None]

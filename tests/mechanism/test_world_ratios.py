@@ -35,7 +35,7 @@ RELATIONS = {
 
 
 def messages() -> NDArray[np.float32]:
-    rows = np.random.default_rng(0).normal(size=(8, 3)) + 1.5  # much the same: sums get long
+    rows = np.random.default_rng(0).normal(size=(8, 3)) + 4.0  # much the same: sums get long
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(unit, dtype=np.float32)
 

@@ -53,5 +53,5 @@ def test_workers_give_what_one_process_gives(
         blocks = np.array_split(np.arange(NUM_NODES), range(BLOCK, NUM_NODES, BLOCK))
         expected = torch.cat([extractor.edge_free(inputs.of(block)) for block in blocks])
     assert torch.equal(logits, expected)
-    pieces = -(-NUM_NODES // (BLOCK * edge_free_pass.BLOCKS_A_CALL))
+    pieces = -(-NUM_NODES // BLOCK)
     assert len({call.worker for call in engine.made}) == min(num_workers, pieces)

@@ -11,6 +11,7 @@ from vesper.privacy.gaussian import delta_of
 from vesper.report.charged import best_guess, counted_guess, gaussian_guess
 from vesper.report.contents import Contents
 from vesper.report.registry import Publisher, registry_record
+from vesper.report.sections import privacy_figures
 from vesper.report.words import labels_of, meaning_of, not_covered
 from vesper.run.config import load_config
 
@@ -84,3 +85,18 @@ def test_labels_by_randomised_response() -> None:
 def test_labels_that_are_not_protected() -> None:
     assert "is told the labels of training nodes" in labels_of(load_config(None, {}))
     assert "gradients tell" in labels_of(load_config(None, {"label_messages": False}))
+
+
+def test_figures_say_whose_epsilon_it_is(contents: Make) -> None:
+    whole = contents()
+    assert privacy_figures(whole.privacy, whole.config)[0] == ("certified epsilon", "4")
+    nodes = replace(whole.privacy, unit="node", is_private=False)
+    labels = load_config(None, {"label_epsilon": 2.0})
+    assert privacy_figures(nodes, labels) == [
+        ("epsilon of a node, if noise were real", "4"),
+        ("delta", "1e-06"),
+        ("epsilon of a label", "2"),
+    ]
+    assert nodes.verdict.endswith("for all edges of any node at once.")
+    for plan in ("edge-free", "none"):
+        assert len(privacy_figures(contents(plan).privacy, labels)) == 2

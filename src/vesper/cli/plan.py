@@ -31,6 +31,9 @@ def plan(
     batch_size: Annotated[int, typer.Option(min=1, help="Roots of a batch.")] = 256,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the training nodes.")] = 5,
     max_degree: Annotated[int, typer.Option(min=1, help="D of the paper's sampler.")] = 20,
+    unit: Annotated[
+        str, typer.Option(help="Protect one edge, or a node with all its edges: edge, node.")
+    ] = "edge",
     reproduce_paper: Annotated[
         bool, typer.Option(help="The paper's datasets and epsilons, and what is true.")
     ] = False,
@@ -46,6 +49,9 @@ def plan(
     from vesper.privacy.wire import Sizes
 
     _expect_options(epsilon, noise_std, delta, degrees_epsilon)
+    if unit != "edge":
+        _plan_for_nodes(unit, epsilon, delta, hops=hops, max_degree=max_degree, as_json=as_json)
+        return
     if 0 < nodes < train_nodes + val_nodes:
         raise InputError(
             f"--nodes: expected at least the {train_nodes + val_nodes} nodes of --train-nodes and "
@@ -106,6 +112,25 @@ def _expect_options(
         raise InputError(
             f"--degrees-epsilon: expected a number from 0 to 100, got {degrees_epsilon:g}; try 0.1"
         )
+
+
+def _plan_for_nodes(
+    unit: str, epsilon: float | None, delta: float, *, hops: int, max_degree: int, as_json: bool
+) -> None:
+    from vesper.cli.plan_page import show_node_plan
+    from vesper.privacy.budget import Budget
+    from vesper.privacy.node_plan import plan_for_nodes
+
+    if unit != "node":
+        raise InputError(f"--unit: expected edge or node, got '{unit}'")
+    if epsilon is None:
+        raise InputError("--unit node: expected --epsilon, which gives the noise")
+    budget = Budget(epsilon=epsilon, delta=delta)
+    made = plan_for_nodes(budget=budget, max_degree=max_degree, hops=hops)
+    if as_json:
+        print_json(asdict(made))
+    else:
+        show_node_plan(made, hops=hops)
 
 
 def _reproduce(as_json: bool) -> None:

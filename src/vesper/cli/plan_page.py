@@ -6,6 +6,7 @@ import textwrap
 import typer
 
 from vesper.cli.show import print_table
+from vesper.privacy.node_plan import NodePlan
 from vesper.privacy.plan import Plan
 from vesper.privacy.wire import Traffic
 
@@ -30,6 +31,26 @@ def show_plan(made: Plan, *, hops: int, refreshes: int) -> None:
     _show_attack(made)
     typer.echo()
     _show_claimed(made)
+
+
+def show_node_plan(made: NodePlan, *, hops: int) -> None:
+    """Print the noise that protects a node, in both accountants, and the paper's theorem."""
+    print_table(
+        f"A node with all its edges: epsilon {made.epsilon:g}, delta {made.delta:g}, "
+        f"{hops} hop{'s' * (hops > 1)}, degrees at most {made.max_degree}",
+        ["", "noise a unit message", "epsilon that holds"],
+        [
+            ["certified, exact", f"{made.noise_std:.4g}", f"{made.epsilon:g}"],
+            ["certified, Renyi orders", f"{made.renyi_noise_std:.4g}", f"{made.epsilon:g}"],
+            ["claimed by the paper", f"{made.claimed_noise_std:.4g}", f"{made.true_epsilon:.4g}"],
+        ],
+    )
+    say(
+        "Certified rows are clipped to the root of the largest degree, which is a public promise: "
+        "a graph that breaks it is refused. The paper clips nothing, and forgets that the row of "
+        "the node itself moves by as much as it has neighbours. A run adds a little noise for "
+        "rounding, and a poll where labels are lent."
+    )
 
 
 def say(text: str) -> None:

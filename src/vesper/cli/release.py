@@ -47,8 +47,8 @@ def release(
     overrides = settings_given(set_, epsilon=epsilon, delta=delta, seed=seed)
     settings = load_config(config, overrides)
     with (
-        working_on(engine, address=ray_address, num_workers=ray_workers),
         shown_progress() as progress,
+        working_on(engine, address=ray_address, num_workers=ray_workers, progress=progress),
     ):
         written = hand_off(
             data, settings, out, ledger=ledger, simulated=seed is not None, progress=progress

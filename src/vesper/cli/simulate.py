@@ -54,8 +54,8 @@ def simulate(
     given = settings_given(set_, method=method, epsilon=epsilon, delta=delta, seed=seed)
     settings, parties = load_simulation(config, given, preset=preset)
     with (
-        working_on(engine, address=ray_address, num_workers=ray_workers),
         shown_progress() as progress,
+        working_on(engine, address=ray_address, num_workers=ray_workers, progress=progress),
     ):
         result = run(
             data,

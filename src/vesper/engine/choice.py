@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from vesper.engine.engine import using
 from vesper.errors import InputError
+from vesper.progress import Progress, silent
 
 
 class EngineName(StrEnum):
@@ -17,7 +18,11 @@ class EngineName(StrEnum):
 
 @contextmanager
 def working_on(
-    name: EngineName, *, address: str | None = None, num_workers: int | None = None
+    name: EngineName,
+    *,
+    address: str | None = None,
+    num_workers: int | None = None,
+    progress: Progress = silent,
 ) -> Iterator[None]:
     """Send heavy work where the user wants it, as long as the context lasts.
 
@@ -25,6 +30,7 @@ def working_on(
         name: of the engine.
         address: with Ray, of a cluster that is there; None: one is made here.
         num_workers: with Ray, how many; None: one a core.
+        progress: is told that workers are being started: it takes seconds.
 
     Raises:
         InputError: the engine cannot be had.
@@ -36,5 +42,7 @@ def working_on(
         return
     from vesper.engine.ray_engine import RayEngine
 
+    progress("starting workers", 0, 1)
     with RayEngine(address=address, num_workers=num_workers) as engine, using(engine):
+        progress("starting workers", 1, 1)
         yield

@@ -6,8 +6,6 @@ Each worker reads its rows of the features and gets the weights. Blocks are thos
 the numbers are the same but for how many threads share a block: its sums are floats.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -20,24 +18,23 @@ from vesper.model.scaling import Inputs, Scaling
 ROWS = 1 << 14
 """Nodes at a time."""
 
-BLOCKS_A_CALL = 4
-
 
 def edge_free_of_all(
     engine: Engine, extractor: PrivateRepresentationExtractor, inputs: Inputs
 ) -> Tensor:
     """Stage 0 of all nodes, as the extractor is: (num_nodes, num_classes)."""
     network, scaling = engine.share(extractor), engine.share(inputs.scaling)
-    pieces = list(_cut(range(inputs.num_nodes), BLOCKS_A_CALL * ROWS))
+    starts = range(0, inputs.num_nodes, ROWS)
     calls = []
-    for number, piece in enumerate(pieces):
-        worker = number * engine.num_workers // len(pieces)
-        rows = rows_for(engine, worker, inputs.features, piece.start, piece.stop)
+    for number, start in enumerate(starts):
+        worker = number * engine.num_workers // len(starts)
+        stop = min(start + ROWS, inputs.num_nodes)
+        rows = rows_for(engine, worker, inputs.features, start, stop)
         calls.append(Call(worker, edge_free_rows, (network, scaling, rows)))
     logits = torch.empty(inputs.num_nodes, extractor.num_classes)
     for number, values in engine.results(calls):
-        piece = pieces[number]
-        logits[piece.start : piece.stop] = torch.from_numpy(values.copy())
+        start = starts[number]
+        logits[start : start + len(values)] = torch.from_numpy(values.copy())
     return logits
 
 
@@ -45,15 +42,6 @@ def edge_free_of_all(
 def edge_free_rows(
     extractor: PrivateRepresentationExtractor, scaling: Scaling, features: MappedRows | Array
 ) -> Array:
-    """Stage 0 of some nodes, at the worker: (rows, num_classes)."""
+    """Stage 0 of a block of nodes, at the worker: (rows, num_classes)."""
     inputs = Inputs(opened(features), scaling, most_bytes=0)
-    logits = [
-        extractor.edge_free(inputs.of(np.array(block)))
-        for block in _cut(range(inputs.num_nodes), ROWS)
-    ]
-    return torch.cat(logits).numpy()
-
-
-def _cut(rows: range, size: int) -> Iterator[range]:
-    for start in range(rows.start, rows.stop, size):
-        yield range(start, min(start + size, rows.stop))
+    return extractor.edge_free(inputs.of(np.arange(inputs.num_nodes))).numpy()

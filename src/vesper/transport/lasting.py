@@ -141,12 +141,18 @@ class LastingChannel:
         """Wait from now on at most so long for a lost peer: all that matters has crossed."""
         self._meetings.finish(patience=patience)
 
-    def linger(self) -> None:
-        """Stay until the peer has everything: it leaves, or does not come back in time."""
-        while True:
+    def linger(self, *, is_word_due: bool = False) -> None:
+        """Stay until the peer has everything: it leaves, or does not come back in time.
+
+        Args:
+            is_word_due: the peer says one more thing when it has; else both would stay.
+        """
+        has_heard = False
+        while not (is_word_due and has_heard):
             try:
                 self._meetings.meet()
                 self._meetings.receive()
+                has_heard = True
             except PeerError:
                 return  # lost, gone for good, or talking nonsense: it has had its chance
 

@@ -14,11 +14,11 @@ from vesper.errors import BudgetError, InputError, PeerError, PeerLostError, Ves
 from vesper.privacy.ledger import Ledger
 from vesper.protocol.messages import Gradients
 from vesper.run.ends.remote import RemoteDataParty
-from vesper.run.network import data_run
 from vesper.run.network.data_run import run_data_party
 from vesper.run.network.finished import is_finished, stay_for_peer
 from vesper.run.network.label_run import run_label_table
 from vesper.run.network.own_graph import finish_own
+from vesper.run.serving.kept_run import keep_for_answers
 from vesper.transport.receipts import first_difference
 
 if TYPE_CHECKING:
@@ -201,15 +201,14 @@ def test_the_label_party_is_finished_and_the_own_graph_is_not(
     several.sit_down(own="")
     table = several.table()
     assert table.graph is not None
-    keep = data_run.keep_for_answers
 
     def full(out: Path, *given: Any) -> None:
         if out.parent.name == "own":
             raise VesperError("the disk is full")
-        keep(out, *given)
+        keep_for_answers(out, *given)
 
     with monkeypatch.context() as patched:
-        patched.setattr(data_run, "keep_for_answers", full)
+        patched.setattr("vesper.run.network.data_run.keep_for_answers", full)
         others = start()
         with pytest.raises(VesperError, match="the disk is full"):
             run_label_table(table)

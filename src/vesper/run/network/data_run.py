@@ -75,7 +75,7 @@ def run_data_party(
     source = SECURE if noise.is_private else SIMULATED
     assert own.ledger is not None
     with (
-        working_on(own.engine, address=own.ray_address),
+        working_on(own.engine, address=own.ray_address, progress=progress),
         own_state(config, resume=resume) as state,
         party_journal(config, resume=resume, source=source, progress=progress) as told,
         place(config, waiting=waiting_shown(config, told.progress)) as connect,

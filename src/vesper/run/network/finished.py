@@ -33,5 +33,5 @@ def stay_for_peer(
         except PeerLostError:
             return False  # it is most likely finished, too
         if not channel.is_level:
-            channel.linger()
+            channel.linger(is_word_due=config.party.role == "data")  # the farewell
     return True

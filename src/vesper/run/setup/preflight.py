@@ -81,7 +81,7 @@ class Preflight:
         for name, check in checks.items():
             if name == "budget" and self._config.party.role == "label":
                 continue  # edges and their budget are the data party's
-            if name in ("peer", "agreement", "clock") and self._has_no_way:
+            if name in ("certificate", "peer", "agreement", "clock") and self._has_no_way:
                 continue  # both are this process
             yield _checked(name, check)
 
