@@ -40,21 +40,20 @@ def make_communities(folder: Path) -> None:
 def main(folder: Path) -> dict[str, float]:
     """Train without the graph, with its edges protected, and with its nodes protected."""
     make_communities(folder / "parties")
-    found = {}
-    for name, given in {
+    shared: dict[str, object] = {"epsilon": EPSILON, "hops": 1, "max_degree": FRIENDS, "seed": 1}
+    ways: dict[str, dict[str, object]] = {
         "no edge is read": {"method": "mlp"},
         "edges protected": {"privacy_unit": "edge"},
-        "nodes protected": {"privacy_unit": "node", "max_degree": FRIENDS},
-    }.items():
-        settings = {"epsilon": EPSILON, "hops": 1, "epochs": 15, **given}
-        result = vesper.simulate(
-            folder / "parties", vesper.load_config(None, settings), folder / name.replace(" ", "-")
-        )
+        "nodes protected": {"privacy_unit": "node"},
+    }
+    found = {}
+    for name, given in ways.items():
+        config = vesper.load_config(None, {**shared, **given, "epochs": 15})
+        result = vesper.simulate(folder / "parties", config, folder / name.replace(" ", "-"))
         found[name] = result.test
         print(f"{name}: AUC {result.test:.1f}")
     for unit in ("edge", "node"):
-        settings = {"epsilon": EPSILON, "hops": 1, "privacy_unit": unit, "max_degree": FRIENDS}
-        leak = run_audit({**settings, "seed": 1}, trials=8, canaries=10, unit="node")
+        leak = run_audit({**shared, "privacy_unit": unit}, trials=8, canaries=10, unit="node")
         print(
             f"of one node, a run that protects one {unit} with epsilon {EPSILON:g} tells at least "
             f"epsilon {leak.epsilon_lower_bound:.2g}: {leak.verdict}"

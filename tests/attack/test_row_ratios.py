@@ -36,7 +36,7 @@ def test_they_agree_where_weights_do_not_learn(there: bool) -> None:
     coins = np.full(3, there)
     data = canaries.holdings(coins)
     agreement = agree(CONFIG, data, canaries.labels)
-    rows = RowRatios(data, canaries.pairs, is_gin=True)
+    rows = RowRatios(data, np.concatenate(canaries.edges), is_gin=True)
     watched = ShownMethod(agreement.method, noise_seed=4, watch=rows)
     train(replace(agreement, method=watched), data, canaries.labels, OpenDoor(data.graph))
     exact = observe(canaries, CONFIG, coins, kind="two worlds", noise_seed=4).scores
@@ -48,7 +48,7 @@ def test_they_agree_where_weights_do_not_learn(there: bool) -> None:
 def test_of_other_networks_nothing_is_said() -> None:
     canaries = ring(split="train", count=1)
     agreement = agree(CONFIG, canaries.data, canaries.labels)
-    rows = RowRatios(canaries.data, canaries.pairs, is_gin=False)
+    rows = RowRatios(canaries.data, np.concatenate(canaries.edges), is_gin=False)
     watched = ShownMethod(agreement.method, watch=rows)
     door = OpenDoor(canaries.data.graph)
     train(replace(agreement, method=watched), canaries.data, canaries.labels, door)

@@ -7,6 +7,7 @@ A worker is an actor with one core. When it dies, Ray starts it again and repeat
 in hand, a few times each; what was shared is still there, the same as before.
 """
 
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -39,7 +40,9 @@ class _Worker:
         return VERSION
 
     def call(self, function: Any, *arguments: Any) -> Any:
-        """Make one call."""
+        """Make one call, on one thread also where it needs torch, which counts cores by itself."""
+        if "torch" in sys.modules:
+            sys.modules["torch"].set_num_threads(1)
         return function(*arguments)
 
 

@@ -72,6 +72,8 @@ def test_predictions_are_those_that_were_measured(several: "Several") -> None:
         np.testing.assert_allclose([row.sum() for row in found.values.values()], 1.0)
         measured = predictor.judge(found, truth, path=several.label_file)
         assert measured == pytest.approx(test)
+        nobody = predictor.predict(["nobody"], limit=30.0)
+        assert predictor.judge(nobody, {"nobody": 0}, path=several.label_file) is None
         assert found.budget is not None
         assert found.budget["epsilon"] == 4.0
         service = Service(predictor, peer="platform and telecom", failed=lambda error: None)

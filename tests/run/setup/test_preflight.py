@@ -12,11 +12,13 @@ import pytest
 from vesper.run.identity.authority import make_authority
 from vesper.run.setup.contract import approve
 from vesper.run.setup.handshake import Greeting
+from vesper.run.setup.label_table import load_table
 from vesper.run.setup.party_config import load_party_config
 from vesper.run.setup.preflight import Check, Preflight
 
 if TYPE_CHECKING:
     from tests.conftest import Institutions
+    from tests.run.conftest import Several
 
 
 def run(path: Path, *, wait: float = 0.0, approved: bool = True) -> dict[str, Check]:
@@ -114,3 +116,12 @@ def test_state_folders(institutions: "Institutions", monkeypatch: pytest.MonkeyP
     shutil.rmtree(state)
     state.write_text("a file")
     assert "cannot be written" in failed(run(path, approved=False))["state"]
+
+
+def test_an_own_graph_needs_no_certificate_and_no_way(several: "Several") -> None:
+    several.sit_down(own="")
+    graph = load_table(several.label_file).graph
+    assert graph is not None
+    approve(graph.party.state, graph.shared)
+    found = {check.name: check.outcome for check in Preflight(graph)}
+    assert found == dict.fromkeys(("versions", "files", "state", "budget", "contract"), "PASSED")

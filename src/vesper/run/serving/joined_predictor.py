@@ -75,9 +75,9 @@ class JoinedPredictor:
         return None if None in names else "+".join(str(name) for name in names)
 
     def judge(self, found: Predicted, truth: Mapping[str, Label], *, path: Path) -> float | None:
-        """Hold predictions against labels; None where some are not predicted yet."""
+        """Hold predictions against labels; None where some, or all of them, are not predicted."""
         known = [text for text in truth if text in found.values]
-        if len(known) < len(truth.keys() - found.unknown):
+        if not known or len(known) < len(truth.keys() - found.unknown):
             return None
         predicted = np.stack([found.values[text] for text in known])  # (known, columns)
         task, labels = self.run.config.run.task, [truth[text] for text in known]

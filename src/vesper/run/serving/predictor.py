@@ -191,13 +191,14 @@ class Predictor:
             truth: labels by id, from the table at `path`.
             path: for messages.
 
-        Gives None where some are not predicted yet.
+        Gives None where some are not predicted yet, or none is a node.
 
         Raises:
             InputError: labels are none of training, or no metric can be computed on them.
         """
         known = [text for text in truth if text in found.values]
-        if found.snapshot is None or len(known) < len(truth.keys() - found.unknown):
+        is_all = known and len(known) == len(truth.keys() - found.unknown)
+        if found.snapshot is None or not is_all:
             return None
         predicted = np.stack([found.values[text] for text in known])  # (known, columns)
         labels = [truth[text] for text in known]
