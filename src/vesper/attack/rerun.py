@@ -62,6 +62,11 @@ def read_config(run: Path) -> Config:
         InputError: it is no run folder.
     """
     path = run / "config.json"
+    if any(run.glob("data_party-*.npz")):
+        raise InputError(
+            f"{run}: expected a run with one data party, found several; an attack repeats the run "
+            f"of one pair, so train with that one alone first"
+        )
     try:
         return Config.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValidationError):

@@ -87,6 +87,9 @@ def released_by(config: Config) -> str:
     'Sums over neighbours of messages of norm at most 1, exact in integers (gin)'
     """
     aggregator = config.privacy.aggregator
+    if config.privacy.privacy_unit == "node":
+        made = f"{RELEASED[aggregator]}, each clipped to {config.privacy.max_degree**0.5:.4g}"
+        return f"{made}, in whole numbers ({aggregator})"
     return f"{RELEASED[aggregator]}, exact in integers ({aggregator})"
 
 

@@ -11,7 +11,12 @@ import pytest
 
 from vesper.errors import InputError, VesperError
 from vesper.privacy.ledger import Ledger
-from vesper.run.network.begun_with import hold_to, hold_to_ledger, refuse_lost_ledger
+from vesper.run.network.begun_with import (
+    hold_to,
+    hold_to_ledger,
+    hold_to_parties,
+    refuse_lost_ledger,
+)
 from vesper.run.network.data_run import run_data_party
 from vesper.run.network.finished import stay_for_peer
 from vesper.run.network.label_run import run_label_party
@@ -97,3 +102,11 @@ def test_two_finished_parties_let_each_other_go(both: "Both") -> None:
         staying = [pool.submit(stay_for_peer, config) for config in (data, label)]
         assert [each.result(timeout=60) for each in staying] == [True, True]
     assert stay_for_peer(label) is False
+
+
+def test_data_parties_keep_their_places(tmp_path: Path) -> None:
+    hold_to_parties(tmp_path, ["platform", "telecom"], resume=False)
+    hold_to_parties(tmp_path, ["platform", "telecom"], resume=True)
+    for others in (["telecom", "platform"], ["platform"], ["platform", "telecom", "shop"]):
+        with pytest.raises(InputError, match="in the same order"):
+            hold_to_parties(tmp_path, others, resume=True)

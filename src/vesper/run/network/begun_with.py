@@ -7,6 +7,7 @@ would be charged here and there, and shown twice.
 """
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from vesper.errors import InputError, VesperError
@@ -58,6 +59,22 @@ def hold_to_labels(state: Path, table: str, *, resume: bool) -> None:
         "be shown in it; put them back, or begin a new run with a new state folder. Nothing was "
         "charged",
     )
+
+
+def hold_to_parties(state: Path, names: Sequence[str], *, resume: bool) -> None:
+    """Note which data parties there are, in which order; refuse to go on with others.
+
+    Raises:
+        InputError: some have come, gone or changed places since the run began.
+    """
+    if names:
+        hold_to(
+            state / "parties",
+            "\n".join(names),
+            resume=resume,
+            refusal="[[data_party]]: expected the data parties that this run began with, in the "
+            "same order, got others; put them back, or begin a new run with a new state folder",
+        )
 
 
 def hold_to(path: Path, value: str, *, resume: bool, refusal: str) -> None:

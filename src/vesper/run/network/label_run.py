@@ -17,7 +17,12 @@ from vesper.run.alignment.aligned_file import only_aligned, read_aligned
 from vesper.run.ends.checkpoint import FileCheckpoints
 from vesper.run.ends.label_end import LabelOutcome, label_end, objective_of
 from vesper.run.label_responses import responses_of
-from vesper.run.network.begun_with import hold_to_labels, hold_to_ledger, refuse_lost_ledger
+from vesper.run.network.begun_with import (
+    hold_to_labels,
+    hold_to_ledger,
+    hold_to_parties,
+    refuse_lost_ledger,
+)
 from vesper.run.network.kept_pairs import keep_pairs
 from vesper.run.network.own_graph import own_graph
 from vesper.run.network.party_channel import Lost
@@ -65,6 +70,7 @@ def run_label_table(
         party_journal(config, resume=resume, source=DRAWN_THERE, progress=progress) as told,
         ExitStack() as stack,
     ):
+        hold_to_parties(state, [party.name for party in table.parties], resume=resume)
         labels = open_labels(own.folder, decimals=decimals)
         for pair in table.pairs:
             aligned = read_aligned(pair.party.state)

@@ -24,6 +24,7 @@ from vesper.run.setup.party_config import (
     TABLES,
     AddressSetting,
     PartyConfig,
+    PartySettings,
     checked_party_config,
     load_party_config,
     refuse_missing,
@@ -117,10 +118,13 @@ def load_table(path: Path) -> LabelTable:
     shared = checked_config({k: v for k, v in tables.items() if k in ("privacy", "run")}, path=path)
     pairs = tuple(_pair(path, tables, shared, party) for party in parties)
     state = pairs[0].party.state.parent.parent
+    alone = {"state": state, "peer": "all", "listen": None, "connect": None}
+    usual = {name: PartySettings.model_fields[name].default for name in ("patience", "when_lost")}
+    usual |= {name: tables["party"][name] for name in usual if name in tables["party"]}
     own = pairs[0].model_copy(
         update={
             "shared": shared,
-            "party": pairs[0].party.model_copy(update={"state": state, "peer": "all"}),
+            "party": pairs[0].party.model_copy(update=alone | usual),
         }
     )
     graph = [_graph(path, tables, shared, party) for party in parties if party.own]
