@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 from vesper.model.objective import Objective
-from vesper.run.pair import Trained
 from vesper.run.itinerary import blocks
+from vesper.run.pair import Trained
 
 
 class Predictor:
