@@ -18,6 +18,10 @@ def test_a_preset_can_be_planned(name: str) -> None:
         sources = find_sources(grid.datasets, data=None, small=small)
         planned = plan_cells(grid, sources, seeds=1, small=small)
         assert len(planned) == len(set(names_of(grid, small=small)))
+        for each in planned:
+            privacy = each.config.privacy
+            if each.cell.method == "vesper-paper-gcn":  # which refuses anything else
+                assert privacy.min_degree <= privacy.max_degree, each.cell.series
     assert any(each.cell.series == "vesper (certified)" for each in planned)
 
 
