@@ -56,7 +56,9 @@ def test_who_may_come_back_is_waited_for_and_it_is_said(tmp_path: Path, word: Pa
     assert ("stopped by its user" in said[0]) is (word is Parting.USER)
 
 
-@pytest.mark.parametrize("word", [Parting.BUDGET, Parting.SETTINGS, Parting.PROTOCOL])
+@pytest.mark.parametrize(
+    "word", [Parting.BUDGET, Parting.SETTINGS, Parting.PROTOCOL, Parting.WITHOUT]
+)
 @pytest.mark.parametrize("has_greeted", [True, False])
 def test_who_needs_a_person_is_not_waited_for(
     tmp_path: Path, word: Parting, has_greeted: bool

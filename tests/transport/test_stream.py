@@ -99,7 +99,7 @@ def test_who_sends_garbage_is_told_so() -> None:
         one.receive()
 
 
-@pytest.mark.parametrize("content", [b"", b"\x06", b"\xff", b"\0\0", b"\3" * 300])
+@pytest.mark.parametrize("content", [b"", b"\x07", b"\xff", b"\0\0", b"\3" * 300])
 def test_a_farewell_of_other_words_is_garbage(content: bytes) -> None:
     end = StreamChannel(peer="bank", patience=0.2, cancel=lambda: None)
     end.arrived(stream.FAREWELL + content)
@@ -158,3 +158,16 @@ def test_what_was_taken_no_longer_counts(monkeypatch: pytest.MonkeyPatch) -> Non
         end.arrived(stream.MORE + b"x" * 200)
         end.arrived(stream.END + b"y" * 200)
         assert len(end.receive()) == 400
+
+
+def test_a_peer_that_is_too_late_is_told_that_others_go_on() -> None:
+    one, other = pair(patience=0.4)
+
+    def enough(seconds: float) -> None:
+        raise PeerLostError("platform is late")
+
+    other._waiting = enough
+    with pytest.raises(PeerLostError, match="platform is late"):
+        other.receive()
+    with pytest.raises(PeerStoppedError, match="goes on without this side"):
+        one.receive()

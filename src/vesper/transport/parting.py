@@ -5,6 +5,7 @@
 | DONE | all is said |
 | USER, FAULT | the peer may go on with --resume: wait or stop, as for one that was lost |
 | BUDGET, SETTINGS, PROTOCOL | a person must act first: end at once |
+| WITHOUT | the other parties go on alone: end at once |
 
 The list is closed, so that a reason cannot carry anything about edges or labels; details stay on
 the machine where it happened.
@@ -32,6 +33,7 @@ class Parting(IntEnum):
     BUDGET = 3
     SETTINGS = 4
     PROTOCOL = 5
+    WITHOUT = 6
 
 
 _MAY_COME_BACK = {
@@ -43,6 +45,7 @@ _WILL_NOT = {
     Parting.BUDGET: "its privacy budget does not allow it",
     Parting.SETTINGS: "settings, files, versions or sessions do not fit together",
     Parting.PROTOCOL: "it refuses what this side has sent",
+    Parting.WITHOUT: "it goes on without this side, which was too late",
 }
 
 

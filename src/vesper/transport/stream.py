@@ -106,7 +106,7 @@ class StreamChannel:
         try:
             self._waiting(seconds)
         except PeerLostError:
-            self.close(Parting.FAULT)
+            self.close(Parting.WITHOUT)
             raise
 
     def close(self, why: Parting = Parting.DONE) -> None:
