@@ -17,7 +17,7 @@ class MemoryChannel:
         self,
         outgoing: "queue.Queue[Word]",
         incoming: "queue.Queue[Word]",
-        patience: float,
+        patience: float | None,
     ) -> None:
         self._outgoing, self._incoming, self._patience = outgoing, incoming, patience
         self._closed = False
@@ -29,11 +29,13 @@ class MemoryChannel:
         self._outgoing.put(bytes(frame))
 
     def receive(self) -> bytes:
-        """Wait at most `patience` seconds for the next frame."""
+        """Wait at most `patience` seconds for the next frame, or as long as it takes."""
         try:
             frame = self._incoming.get(timeout=self._patience)
         except queue.Empty:
-            raise PeerLostError(f"the peer was silent for {self._patience:g} s; stopping") from None
+            raise PeerLostError(
+                f"the peer was silent for {self._patience or 0:g} s; stopping"
+            ) from None
         if isinstance(frame, Parting):
             self._incoming.put(frame)  # every later call learns it too
             raise error_of(frame, "the peer")
@@ -46,8 +48,12 @@ class MemoryChannel:
             self._outgoing.put(why)
 
 
-def memory_pair(*, patience: float = 600.0) -> tuple[MemoryChannel, MemoryChannel]:
-    """Make two connected ends."""
+def memory_pair(*, patience: float | None = None) -> tuple[MemoryChannel, MemoryChannel]:
+    """Make two connected ends.
+
+    Without a patience an end waits as long as it takes: in one process the other end is busy, on a
+    large graph for many minutes, or has closed.
+    """
     forth: queue.Queue[Word] = queue.Queue()
     back: queue.Queue[Word] = queue.Queue()
     return MemoryChannel(forth, back, patience), MemoryChannel(back, forth, patience)
