@@ -27,7 +27,7 @@ from vesper.run.network.finished import is_finished, stay_for_peer
 from vesper.run.network.label_run import run_label_party
 from vesper.run.serving.conversation import answer_queries
 from vesper.run.serving.http_server import ServingServer
-from vesper.run.serving.predictor import open_predictor
+from vesper.run.serving.predictor import opened
 from vesper.run.serving.service import Service
 from vesper.run.setup.party_config import PartyConfig, load_party_config
 
@@ -41,7 +41,7 @@ def say(text: str) -> None:
 
 
 def predict(config: PartyConfig, ids: list[str]) -> None:
-    with open_predictor(config) as predictor:
+    with opened(config, config) as predictor:
         for start in range(0, len(ids), AT_ONCE):
             found = predictor.predict(ids[start : start + AT_ONCE], limit=None)
             if found.away is not None:
@@ -49,7 +49,7 @@ def predict(config: PartyConfig, ids: list[str]) -> None:
 
 
 def serve(config: PartyConfig, port: int) -> None:
-    with open_predictor(config) as predictor:
+    with opened(config, config) as predictor:
         service = Service(predictor, peer="platform", failed=traceback.print_exception)
         with ServingServer("127.0.0.1", port, service, said=say) as server:
             server.serve_forever()

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from vesper.errors import InputError, VesperError
-from vesper.run.serving.predictor import Predicted
+from vesper.run.serving.predicted import Predicted
 from vesper.run.serving.tables import read_wanted, refuse_output, write_predictions
 
 FOUND = Predicted(

@@ -16,11 +16,12 @@ from vesper.errors import InputError
 from vesper.model.calibration import Scores
 from vesper.model.objective import Label
 from vesper.progress import Progress, silent
-from vesper.run.measured import measure, metric_of
+from vesper.run.measured import metric_of
 from vesper.run.network.kept_pairs import kept_pairs
 from vesper.run.network.meet import Place, meeting_place
 from vesper.run.network.own_answers import own_answers
-from vesper.run.serving.predictor import Budget, NodePredictor, Predicted, Predictor, opened
+from vesper.run.serving.predicted import Budget, NodePredictor, Predicted, measured
+from vesper.run.serving.predictor import Predictor, opened
 from vesper.run.setup.label_table import LabelTable
 
 
@@ -76,12 +77,7 @@ class JoinedPredictor:
 
     def judge(self, found: Predicted, truth: Mapping[str, Label], *, path: Path) -> float | None:
         """Hold predictions against labels; None where some, or all of them, are not predicted."""
-        known = [text for text in truth if text in found.values]
-        if not known or len(known) < len(truth.keys() - found.unknown):
-            return None
-        predicted = np.stack([found.values[text] for text in known])  # (known, columns)
-        task, labels = self.run.config.run.task, [truth[text] for text in known]
-        return measure(predicted, labels, self.run.calibration, task=task, path=path)
+        return measured(found, truth, self.run, path=path)
 
 
 def as_they_are(scores: Scores) -> Scores:

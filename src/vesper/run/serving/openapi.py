@@ -3,7 +3,7 @@
 from typing import Any
 
 from vesper.run.serving.http_body import LONGEST_ID, MOST_IDS
-from vesper.run.serving.predictor import NodePredictor
+from vesper.run.serving.predicted import NodePredictor
 from vesper.version import VERSION
 
 _ID = {"anyOf": [{"type": "string", "minLength": 1, "maxLength": LONGEST_ID}, {"type": "integer"}]}

@@ -3,7 +3,7 @@
 from html import escape
 
 from vesper.run.serving.http_response import policy_of
-from vesper.run.serving.predictor import NodePredictor
+from vesper.run.serving.predicted import NodePredictor
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem;

@@ -6,10 +6,8 @@ ids -> embeddings -> the decoder that validation chose -> calibrated probabiliti
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -22,11 +20,12 @@ from vesper.model.objective import Label
 from vesper.party.memory import weights_of
 from vesper.progress import Progress, silent
 from vesper.protocol.messages import Refusal, Reply
-from vesper.run.measured import measure, metric_of
+from vesper.run.measured import metric_of
 from vesper.run.network.meet import Place, meeting_place, waiting_shown
 from vesper.run.serving.answer_cache import AnswerCache, Embedding
 from vesper.run.serving.asking import Asker
 from vesper.run.serving.kept_run import AskingRun, read_asking
+from vesper.run.serving.predicted import Budget, Predicted, measured
 from vesper.run.setup.party_config import PartyConfig
 
 BLOCK = 4096
@@ -36,52 +35,7 @@ FRESH = 10.0
 QUICK = 1.0
 """Seconds to look for the data party when the cache would do without."""
 
-Budget = dict[str, float]
 Meaning = Callable[[Scores], Scores]
-
-
-@dataclass(frozen=True)
-class Predicted:
-    """What could be said about the ids that were asked for."""
-
-    snapshot: str | None
-    values: dict[str, NDArray[np.float64]]
-    """(columns,) by id."""
-    cached: frozenset[str]
-    """Ids that nothing has crossed for."""
-    unknown: frozenset[str]
-    """Ids that are no node."""
-    budget: Budget | None
-    refusal: str | None
-    """Why the others were refused."""
-    away: str | None
-    """Who did not answer about the others."""
-
-
-class NodePredictor(Protocol):
-    """Predicts nodes, of one data party or of several."""
-
-    run: AskingRun
-    columns: list[str]
-    metric: str
-
-    def predict(
-        self, ids: Sequence[str], *, limit: float | None, progress: Progress = silent
-    ) -> Predicted:
-        """Predict as many of the ids as can be."""
-
-    def look(self, *, limit: float | None) -> str | None:
-        """Ask about budgets; say why when somebody is away."""
-
-    def budget(self) -> Budget | None:
-        """What was heard last."""
-
-    def judge(self, found: Predicted, truth: Mapping[str, Label], *, path: Path) -> float | None:
-        """Hold predictions against labels; None where some are not predicted yet."""
-
-    @property
-    def snapshot(self) -> str | None:
-        """Which graph was answered about last."""
 
 
 class Predictor:
@@ -184,26 +138,10 @@ class Predictor:
         return None if said is None else dict(json.loads(said))
 
     def judge(self, found: Predicted, truth: Mapping[str, Label], *, path: Path) -> float | None:
-        """Hold predictions against labels, and note the metric down beside the graph's budget.
-
-        Args:
-            found: what `predict` gave.
-            truth: labels by id, from the table at `path`.
-            path: for messages.
-
-        Gives None where some are not predicted yet, or none is a node.
-
-        Raises:
-            InputError: labels are none of training, or no metric can be computed on them.
-        """
-        known = [text for text in truth if text in found.values]
-        is_all = known and len(known) == len(truth.keys() - found.unknown)
-        if found.snapshot is None or not is_all:
+        """Hold predictions against labels, and note the metric down beside the graph's budget."""
+        test = measured(found, truth, self.run, path=path)
+        if found.snapshot is None or test is None:
             return None
-        predicted = np.stack([found.values[text] for text in known])  # (known, columns)
-        labels = [truth[text] for text in known]
-        task = self.run.config.run.task
-        test = measure(predicted, labels, self.run.calibration, task=task, path=path)
         self._cache.note_graph(found.snapshot, test=test)
         return test
 
@@ -258,17 +196,6 @@ class Predictor:
         if scores.shape != (len(rows), self.run.sizes.num_classes) or not np.isfinite(scores).all():
             raise RemoteProtocolError(f"{self._peer} sent embeddings that mean nothing")
         return dict(zip(rows, self._meaning(scores), strict=True))
-
-
-@contextmanager
-def open_predictor(config: PartyConfig, *, progress: Progress = silent) -> Iterator[Predictor]:
-    """Open a finished run of the label party to ask about nodes.
-
-    Raises:
-        InputError: the run is not finished, or the certificate or address cannot be used.
-    """
-    with opened(config, config, progress=progress) as predictor:
-        yield predictor
 
 
 @contextmanager

@@ -19,7 +19,8 @@ from vesper.run.serving.http_body import BadRequest, Id, ids_in
 from vesper.run.serving.http_response import Response, error_response, json_response, page_response
 from vesper.run.serving.openapi import openapi_of
 from vesper.run.serving.page import POLICY, page_of
-from vesper.run.serving.predictor import QUICK, NodePredictor, Predicted
+from vesper.run.serving.predicted import NodePredictor, Predicted
+from vesper.run.serving.predictor import QUICK
 
 AWAY = "start `vesper party data --config FILE --answer` there, then ask again"
 REFUSED = "nothing more can be released of this graph; ask about a new snapshot"

@@ -20,7 +20,7 @@ from vesper.errors import InputError, VesperError, first_three
 from vesper.graph.ids import Ids, read_ids
 from vesper.graph.source import Column, open_table
 from vesper.model.objective import Label
-from vesper.run.serving.predictor import Predicted
+from vesper.run.serving.predicted import Predicted
 
 SUFFIXES = (".parquet", ".csv")
 
