@@ -1,6 +1,7 @@
 """Whatever happens to one cell, the others are measured, and nothing is left behind."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,25 @@ def test_workers_are_renewed(job: MakeJob, tmp_path: Path, monkeypatch: pytest.M
     jobs = [job("quick", seed) for seed in range(3)]
     assert len(list(run_jobs(jobs, workers=1, limit=LONG, work=tmp_path))) == 3
     assert len(started) == 2
+
+
+def test_kin_wait_for_each_other_while_there_is_something_else(
+    job: MakeJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[int, float]] = []
+    give = Worker.give
+
+    def noted(worker: Worker, job: Job, out: Path) -> None:
+        given.append((job.cell.seed, job.cell.epsilon))
+        give(worker, job, out)
+
+    monkeypatch.setattr(Worker, "give", noted)
+    one, other = job("quick", 0), job("quick", 1)
+    kin = replace(one, cell=replace(one.cell, epsilon=8.0))
+    assert one.kin == kin.kin != other.kin
+    lines = list(run_jobs([one, kin, other], workers=2, limit=LONG, work=tmp_path))
+    assert len(lines) == 3
+    assert given == [(0, 4.0), (1, 4.0), (0, 8.0)]
 
 
 def test_a_line_says_what_it_was_made_with(job: MakeJob, tmp_path: Path) -> None:

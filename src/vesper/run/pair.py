@@ -25,11 +25,13 @@ from vesper.progress import Progress, silent
 from vesper.protocol.messages import Farewell
 from vesper.protocol.turns import Role
 from vesper.run.agreement import Agreement
+from vesper.run.begun import Beginning
 from vesper.run.ends.data_end import DataOutcome, data_end
 from vesper.run.ends.label_end import LabelOutcome, label_end, note_of
 from vesper.run.ends.link import Link
 from vesper.run.ends.seats import Seat
 from vesper.run.ends.told import UNTOLD, Told
+from vesper.run.session import NOWHERE
 from vesper.transport.channel import closing_in_words
 from vesper.transport.memory import MemoryChannel, memory_pair
 
@@ -90,8 +92,12 @@ def train_together(
     progress: Progress = silent,
     told: Told = UNTOLD,
     responses: Responses | None = None,
+    beginning: Beginning | None = None,
 ) -> Trained:
-    """Let all ends meet, each in a thread; the first data party's is this one."""
+    """Let all ends meet, each in a thread; the first data party's is this one.
+
+    A beginning is for one data party.
+    """
     pairs = [memory_pair() for _ in holders]
     data_links = [Link(Role.DATA, data_channel) for data_channel, _ in pairs]
     label_links = [Link(Role.LABEL, label_channel) for _, label_channel in pairs]
@@ -110,6 +116,7 @@ def train_together(
                 watch=lambda party, objective: watched.append((party, objective)),
                 told=told,
                 responses=responses,
+                checkpoints=beginning.label_end if beginning else NOWHERE,
             )
         finally:
             for _, label_channel in pairs:
@@ -122,7 +129,8 @@ def train_together(
         answering = pool.submit(label_thread)
         others = [pool.submit(data_thread, k) for k in range(1, len(holders))]
         note = partial(_note, watched)
-        first = _outcome_of(lambda: data_thread(0, progress=progress, note=note))
+        start = beginning.data_end if beginning else NOWHERE
+        first = _outcome_of(lambda: data_thread(0, progress=progress, note=note, checkpoints=start))
     ours = [each.result() for each in _cause_first([first, *others], answering)]
     theirs = answering.result()
     for outcome in ours:

@@ -14,6 +14,7 @@ from vesper.graph.labels import open_labels
 from vesper.method.settings import Config
 from vesper.progress import Progress, silent
 from vesper.run.agreement import least_private, refuse_equal_labels
+from vesper.run.begun import Begun
 from vesper.run.journal import journal_of
 from vesper.run.label_responses import simulated_responses
 from vesper.run.later_graph import judge_later_graphs, open_later_graphs
@@ -31,6 +32,7 @@ def simulate(
     ledger: Path | None = None,
     snapshots: Sequence[Path] = (),
     parties: tuple[SimulatedParty, ...] = (ONE,),
+    begun: Begun | None = None,
     progress: Progress = silent,
 ) -> Result:
     """Train one method on party folders and write a run folder.
@@ -44,6 +46,7 @@ def simulate(
         snapshots: folders like `folder` with graphs that came later; the trained model predicts
             their test nodes, each graph with a budget of its own.
         parties: the data parties, where there are several; `folder` holds a folder of each.
+        begun: where runs that begin like this one may have begun; for one data party.
         progress: is told how far the run is.
     """
     started = time.perf_counter()
@@ -70,7 +73,12 @@ def simulate(
             )
             responses = simulated_responses(config, labels, path=new / "label-ledger.sqlite")
             trained = train_together(
-                holders, labels, progress=told.progress, told=told, responses=responses
+                holders,
+                labels,
+                progress=told.progress,
+                told=told,
+                responses=responses,
+                beginning=begun and begun.of(folder, holders[0].agreement),
             )
             judged = judge_later_graphs(later, trained, config, labels, responses)
         facts = [each.facts(holder.agreement) for each, holder in zip(opened, holders, strict=True)]

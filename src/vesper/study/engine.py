@@ -20,9 +20,10 @@ CELLS_A_WORKER = 25
 def run_jobs(
     jobs: Sequence[Job], *, workers: int, limit: float, work: Path
 ) -> Generator[Line, None, None]:
-    """Measure all, in this order, and give their lines in the order in which they end.
+    """Measure all, about in this order, and give their lines in the order in which they end.
 
-    Closed before its end, it ends what still runs.
+    Kin are not measured at the same time as long as there is something else to do. Closed
+    before its end, it ends what still runs.
 
     Args:
         jobs: what to measure.
@@ -38,7 +39,7 @@ def run_jobs(
             while waiting or busy:
                 while waiting and len(busy) < workers:
                     worker = idle.pop() if idle else Worker()
-                    worker.give(waiting.pop(), room / str(next(names)))
+                    worker.give(_next_of(waiting, busy), room / str(next(names)))
                     busy.append(worker)
                 for worker in _done(busy, limit):
                     busy.remove(worker)
@@ -52,6 +53,15 @@ def run_jobs(
         finally:
             for worker in (*busy, *idle):
                 worker.end()
+
+
+def _next_of(waiting: list[Job], busy: Sequence[Worker]) -> Job:
+    """Take the next job that is no kin of one under way; the next one if all are."""
+    under_way = {worker.job.kin for worker in busy if worker.job is not None}
+    for k in reversed(range(len(waiting))):
+        if waiting[k].kin not in under_way:
+            return waiting.pop(k)
+    return waiting.pop()
 
 
 def _done(busy: Sequence[Worker], limit: float) -> list[Worker]:

@@ -26,14 +26,16 @@ class Measured:
 
 
 Measure = Callable[[Config, Path, Path], Measured]
-"""Settings, a folder with data/ and label/, and a new folder to write into."""
+"""Settings, a folder with data/ and label/, and a new folder to write into. Beside that folder
+cells of one study may leave what others can use."""
 
 
 def training(config: Config, folder: Path, out: Path) -> Measured:
-    """Train, through the very code of `vesper simulate`."""
+    """Train, through the very code of `vesper simulate`; what cells have in common, once."""
+    from vesper.run.begun import Begun
     from vesper.run.simulate import simulate
 
-    result = simulate(folder, config, out)
+    result = simulate(folder, config, out, begun=Begun(out.parent / "begun"))
     return Measured(
         plan=result.privacy.plan,
         metric=result.metric,
