@@ -78,7 +78,7 @@ def simulate(
                 progress=told.progress,
                 told=told,
                 responses=responses,
-                beginning=begun and begun.of(folder, holders[0].agreement),
+                beginning=begun.of(folder, holders[0].agreement) if begun else None,
             )
             judged = judge_later_graphs(later, trained, config, labels, responses)
         facts = [each.facts(holder.agreement) for each, holder in zip(opened, holders, strict=True)]
