@@ -26,6 +26,7 @@ from benchmarks.exchange import DATA, party_folder
 from benchmarks.page import command, machine, options, publish, say, spread
 
 from vesper.method.settings import Config
+from vesper.run.begun import Begun
 from vesper.run.config import load_config
 from vesper.run.simulate import simulate
 
@@ -73,9 +74,11 @@ def config_of(aggregator: str, min_degree: int | None, epsilon: float, seed: int
     return load_config(None, given)
 
 
-def measure(dataset: str, folder: Path, config: Config, min_degree: int | None) -> Line:
+def measure(
+    dataset: str, folder: Path, config: Config, min_degree: int | None, *, begun: Begun
+) -> Line:
     with tempfile.TemporaryDirectory() as text:
-        result = simulate(folder, config, Path(text) / "run")
+        result = simulate(folder, config, Path(text) / "run", begun=begun)
     return Line(
         dataset=dataset,
         aggregator=config.privacy.aggregator,
@@ -191,7 +194,8 @@ def main() -> None:
             if folder is None:
                 say(f"skipped {dataset}: no folder {DATA.name}/{dataset} beside the project")
                 continue
-            line = measure(dataset, folder, config, min_degree)
+            begun = Begun(Path(text) / "begun")
+            line = measure(dataset, folder, config, min_degree, begun=begun)
             say(f"{dataset} {aggregator} {min_degree or ''} at {epsilon:g}: {line.test:.2f}")
             lines.append(line)
             if not asked.small:

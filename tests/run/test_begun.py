@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vesper.method.registry import METHODS
-from vesper.run.begun import MOST, Begun
+from vesper.run.begun import Begun
 from vesper.run.config import load_config
 from vesper.run.result import Result
 from vesper.run.simulate import simulate
@@ -33,7 +33,7 @@ def folders(tmp_path: Path, write_folders: Callable[..., Path]) -> Path:
 
 
 def run(folders: Path, out: Path, begun: Begun | None = None, **settings: Any) -> Result:
-    config = load_config(None, {"epochs": 4, "width": 8, **settings})
+    config = load_config(None, {"epochs": 2, "width": 8, **settings})
     return simulate(folders, config, out, begun=begun)
 
 
@@ -54,6 +54,23 @@ def test_a_run_ends_as_it_would_have(method: str, folders: Path, tmp_path: Path)
     assert (tmp_path / "begun").exists() == (method in SEVERAL_STAGES)
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"aggregator": "max"},
+        {"aggregator": "gcn-clamped", "min_degree": 3},
+        {"delta": 1e-6, "first_share": 0.3},
+    ],
+)
+def test_edges_may_be_asked_otherwise(other: dict[str, Any], folders: Path, tmp_path: Path) -> None:
+    begun = Begun(tmp_path / "begun")
+    run(folders, tmp_path / "first", begun)
+    then = run(folders, tmp_path / "then", begun, **other)
+    alone = run(folders, tmp_path / "alone", **other)
+    assert then.stages == alone.stages
+    assert then.bytes_to_data_party < alone.bytes_to_data_party
+
+
 @pytest.mark.parametrize("other", [{"seed": 1}, {"hops": 1}, {"width": 9}, {"label_epsilon": 2.0}])
 def test_who_begins_otherwise_begins_anew(
     other: dict[str, Any], folders: Path, tmp_path: Path
@@ -65,8 +82,11 @@ def test_who_begins_otherwise_begins_anew(
     assert (then.stages, then.bytes_to_data_party) == (alone.stages, alone.bytes_to_data_party)
 
 
-def test_only_the_newest_are_kept(folders: Path, tmp_path: Path) -> None:
+def test_only_the_newest_are_kept(
+    folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vesper.run.begun.MOST", 2)
     begun = Begun(tmp_path / "begun")
-    for seed in range(MOST + 2):
+    for seed in range(3):
         run(folders, tmp_path / str(seed), begun, seed=seed, epochs=1, hops=1)
-    assert len(list((tmp_path / "begun").iterdir())) == MOST
+    assert len(list((tmp_path / "begun").iterdir())) == 2

@@ -1,7 +1,7 @@
-"""Runs that differ in nothing but epsilon begin alike: those that come later begin there.
+"""Runs that differ in nothing but what edges are asked begin alike: later ones begin there.
 
     kept = checkpoints of both ends before the last epoch of stage 0
-    name = digest of all that stage 0 follows from: folder, sizes, releases, settings but epsilon
+    name = digest of what stage 0 follows from: folder, sizes, releases, settings but `ONLY_LATER`
 
 Where a method has several stages the first reads no edge, so its weights are the same whatever
 noise comes later. A run that goes on from what is kept ends as it would have; only its journal and
@@ -20,6 +20,8 @@ from vesper.party.memory import Arrays, below, with_prefix
 from vesper.run.agreement import Agreement
 from vesper.run.ends.checkpoint import Position
 
+ONLY_LATER = ("epsilon", "delta", "first_share", "accounting", "aggregator", "min_degree")
+"""Settings of [privacy] that tell how edges are asked, or how that is counted."""
 MOST = 16
 """Beginnings that are kept in a folder, the newest."""
 
@@ -101,9 +103,8 @@ class _End:
 def _name(folder: Path, agreement: Agreement) -> str:
     config, sizes = agreement.config, agreement.sizes
     releases = len(agreement.method.promise(config, sizes).noise_stds)
-    privacy = config.privacy.model_copy(update={"epsilon": 1.0})
-    alike = config.model_copy(update={"privacy": privacy})
-    facts = (folder.resolve(), sizes, releases, agreement.itinerary, alike.contract)
+    privacy = config.privacy.model_dump(exclude=set(ONLY_LATER))
+    facts = (folder.resolve(), sizes, releases, agreement.itinerary, privacy, config.run)
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
 
 

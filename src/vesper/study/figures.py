@@ -29,7 +29,8 @@ def draw_curves(findings: Findings) -> str:
     """Metric against epsilon."""
     names = [series for dataset in findings.datasets for series in findings.series_of(dataset)]
     groups = list(dict.fromkeys(name.partition(", ")[0] for name in names if ", " in name)) or [""]
-    curves = list(dict.fromkeys(name.rpartition(", ")[2] for name in names))
+    curves = list(dict.fromkeys(name.rpartition(", ")[2] for name in names if name != CERTIFIED))
+    curves.insert(1, CERTIFIED)  # of one colour in all figures
     panels = [
         Panel(
             title=_title(findings, dataset, group),
