@@ -2,17 +2,18 @@
 
 import json
 import os
+import random
 import re
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 Role = Literal["data", "label"]
 SHORT = "hops = 2\n[run]\nepochs = 2\nbatch_size = 8\n"
 FORKS = Path(__file__).with_name("party_forks.py")
+LIMIT = 300.0
+"""Seconds after which a run that does not end has hung."""
 
 
 class KeptDoor:
@@ -69,58 +72,113 @@ def kept_door() -> Callable[[Path], Door]:
     return KeptDoor
 
 
-class Parties:
-    """Both sides as processes that can be stopped, killed and started again.
+class Forks:
+    """Parties as processes that can be killed and started again.
 
     Args:
-        configs: the file of each side.
-        inside: a command that runs another one, such as `ip netns exec NAME`, a side.
+        files: the settings of each, by name.
+        inside: a command that runs another one, such as `ip netns exec NAME`, by name.
     """
 
-    def __init__(self, configs: dict[Role, Path], inside: dict[Role, list[str]]) -> None:
-        self.configs = {role: load_party_config(path) for role, path in configs.items()}
-        self._paths = configs
-        for config in self.configs.values():
-            approve(config.party.state, config.shared)
+    def __init__(self, files: Mapping[str, Path], inside: Mapping[str, list[str]]) -> None:
+        self.files = files
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "GRPC_ENABLE_FORK_SUPPORT": "0"}
         self._forks = {
-            role: subprocess.Popen(
-                [*inside.get(role, []), sys.executable, str(FORKS)],
+            name: subprocess.Popen(
+                [*inside.get(name, []), sys.executable, str(FORKS)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
                 env=environment,
             )
-            for role in configs
+            for name in files
         }
-        self.pids: dict[Role, int] = {}
+        self.pids: dict[str, int] = {}
         self.kills = 0
 
-    def _ask(self, role: Role, **question: Any) -> Any:
-        forks = self._forks[role]
+    def _ask(self, name: str, **question: Any) -> Any:
+        forks = self._forks[name]
         assert forks.stdin
         assert forks.stdout
         forks.stdin.write(json.dumps(question) + "\n")
         forks.stdin.flush()
         return json.loads(forks.stdout.readline())
 
-    def start(self, role: Role, **limits: int) -> None:
-        """Start a side, or let it go on."""
-        resume = (self.configs[role].party.state / "session").exists()
-        self.begin(role, start=role, resume=resume, **limits)
+    def begin(self, name: str, **asked: Any) -> None:
+        """Let one begin something, as `party_forks` says."""
+        self.pids[name] = self._ask(name, config=str(self.files[name]), **asked)["pid"]
 
-    def begin(self, role: Role, **asked: Any) -> None:
-        """Let a side begin something, as `party_forks` says."""
-        self.pids[role] = self._ask(role, config=str(self._paths[role]), **asked)["pid"]
-
-    def kill(self, role: Role, how: signal.Signals = signal.SIGKILL) -> None:
-        os.kill(self.pids[role], how)
+    def kill(self, name: str, how: signal.Signals = signal.SIGKILL) -> None:
+        os.kill(self.pids[name], how)
         self.kills += how is signal.SIGKILL
 
-    def code(self, role: Role) -> int | None:
+    def code(self, name: str) -> int | None:
         """The exit code; None while it runs."""
-        code: int | None = self._ask(role, poll=self.pids[role])["code"]
+        code: int | None = self._ask(name, poll=self.pids[name])["code"]
         return code
+
+    def log(self, name: str) -> str:
+        path = Path(f"{self.files[name]}.log")
+        return path.read_text() if path.exists() else ""
+
+    def disturb(
+        self, start: Callable[[str], None], chance: random.Random, *, kills: int, longest: float
+    ) -> None:
+        """Kill and start again until all have finished; after so many kills, leave them alone."""
+        running = dict.fromkeys(self.files, True)
+        for name in running:
+            start(name)
+        deadline = time.monotonic() + LIMIT + kills * (longest + 2)
+        next_kill = time.monotonic() + chance.uniform(0, longest)
+        while any(running.values()):
+            logs = {name: self.log(name) for name in running}
+            assert time.monotonic() < deadline, logs
+            time.sleep(0.01)
+            for name in [name for name, is_running in running.items() if is_running]:
+                code = self.code(name)
+                if code is None:
+                    continue
+                if code == -signal.SIGKILL:
+                    start(name)
+                    continue
+                assert code == 0, (name, code, logs)
+                running[name] = False
+            if self.kills < kills and time.monotonic() > next_kill:
+                alive = [name for name, is_running in running.items() if is_running]
+                everybody = not alive or chance.random() >= 0.85
+                for name in alive if everybody else [chance.choice(alive)]:
+                    self.kill(name)
+                next_kill = time.monotonic() + chance.uniform(0, longest)
+
+    def close(self) -> None:
+        for pid in self.pids.values():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for forks in self._forks.values():
+            forks.kill()
+            forks.communicate()
+
+
+@pytest.fixture
+def forks() -> Iterator[Callable[[Mapping[str, Path]], Forks]]:
+    """Makes processes of parties whose settings were approved."""
+    with ExitStack() as made:
+        yield lambda files: made.enter_context(closing(Forks(files, {})))
+
+
+class Parties(Forks):
+    """Both sides of a run, and what has to be true of them in the end."""
+
+    def __init__(self, configs: dict[Role, Path], inside: dict[Role, list[str]]) -> None:
+        self.configs = {role: load_party_config(path) for role, path in configs.items()}
+        for config in self.configs.values():
+            approve(config.party.state, config.shared)
+        super().__init__(dict[str, Path](configs.items()), dict[str, list[str]](inside.items()))
+
+    def start(self, role: str, **limits: int) -> None:
+        """Start a side, or let it go on."""
+        resume = (self.configs[cast("Role", role)].party.state / "session").exists()
+        self.begin(role, start=role, resume=resume, **limits)
 
     def wait(self, role: Role, *, limit: float = 120.0) -> int:
         deadline = time.monotonic() + limit
@@ -128,10 +186,6 @@ class Parties:
             assert time.monotonic() < deadline, (self.log("data"), self.log("label"))
             time.sleep(0.02)
         return code
-
-    def log(self, role: Role) -> str:
-        path = Path(f"{self._paths[role]}.log")
-        return path.read_text() if path.exists() else ""
 
     def wait_for(self, role: Role, text: str, *, limit: float = 60.0) -> float:
         """Wait until a side has said something; give the seconds it took."""
@@ -174,14 +228,6 @@ class Parties:
             assert set(weights.files) == set(expected)
             for name, value in expected.items():
                 assert np.array_equal(weights[name], value.numpy()), name
-
-    def close(self) -> None:
-        for pid in self.pids.values():
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        for forks in self._forks.values():
-            forks.kill()
-            forks.communicate()
 
 
 @pytest.fixture

@@ -3,8 +3,10 @@
     {"start": WHAT, "config": FILE, "largest_file": N, ..}          ->   {"pid": N}
     {"poll": PID}                                                  ->   {"code": N | null}
 
-    WHAT = "data" | "label", with "resume"     "answer", with "snapshot"
-           "predict", with "ids"               "serve", with "port"
+    WHAT = "data" | "label" | "table", with "resume"     "answer", with "snapshot"
+           "predict", with "ids"                         "serve", with "port"
+
+A table is the label party of several data parties.
 
 Each child writes what it has to say to CONFIG.log.
 """
@@ -24,11 +26,14 @@ import torch
 from vesper.errors import PeerLostError, VesperError
 from vesper.run.network.data_run import run_data_party
 from vesper.run.network.finished import is_finished, stay_for_peer
-from vesper.run.network.label_run import run_label_party
+from vesper.run.network.kept_pairs import there_still
+from vesper.run.network.label_run import run_label_table
+from vesper.run.network.own_graph import finish_own
 from vesper.run.serving.conversation import answer_queries
 from vesper.run.serving.http_server import ServingServer
 from vesper.run.serving.predictor import opened
 from vesper.run.serving.service import Service
+from vesper.run.setup.label_table import LabelTable, load_table, table_of
 from vesper.run.setup.party_config import PartyConfig, load_party_config
 
 AT_ONCE = 5
@@ -55,7 +60,20 @@ def serve(config: PartyConfig, port: int) -> None:
             server.serve_forever()
 
 
+def bank(table: LabelTable, *, resume: bool) -> None:
+    """As `vesper party label` does."""
+    if resume and is_finished(table.own):
+        finish_own(table)
+        for pair in there_still(table):
+            stay_for_peer(pair, lost=say)
+    else:
+        run_label_table(table, resume=resume, lost=say)
+
+
 def work(asked: dict[str, Any]) -> None:
+    if asked["start"] == "table":
+        bank(load_table(Path(asked["config"])), resume=asked["resume"])
+        return
     config = load_party_config(Path(asked["config"]))
     match asked["start"]:
         case "data" | "label" if asked["resume"] and is_finished(config):
@@ -63,7 +81,7 @@ def work(asked: dict[str, Any]) -> None:
         case "data":
             run_data_party(config, resume=asked["resume"], lost=say)
         case "label":
-            run_label_party(config, resume=asked["resume"], lost=say)
+            run_label_table(table_of(config), resume=asked["resume"], lost=say)
         case "answer":
             answer_queries(config, snapshot=Path(asked["snapshot"]), said=say)
         case "predict":
