@@ -125,3 +125,12 @@ def test_repeated_and_unknown_ids_are_counted_and_named(party: "Party", kind: st
 def test_a_message_stays_one_line_whatever_the_ids(party: "Party") -> None:
     party.write(nodes={"id": ["a\nb", "a\nb"]})
     assert "1 ids stand on more than one row (first 1: 'a\\nb'); keep one row" in party.refused()
+
+
+def test_order_as_text() -> None:
+    numbers = [0, 7, -7, 70, 700, 71, -70, 8, 2**63 - 1, -(2**63), 10**18, 10**17, 9, 99, 100]
+    order = Ids(pa.array(numbers, type=pa.int64())).order_as_text()
+    assert order is not None
+    assert [str(numbers[k]) for k in order] == sorted(map(str, numbers))
+    assert Ids(pa.array([10, 11, 99], type=pa.int64())).order_as_text() is None
+    assert Ids(pa.array(["a", "b"], type=pa.large_string())).order_as_text() is None

@@ -18,6 +18,21 @@ def test_good_labels(party: "Party", kind: str) -> None:
     assert labels.rows("test").tolist() == [1]
 
 
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_rows_are_held_by_ascending_id(party: "Party", kind: str) -> None:
+    party.write(
+        kind=kind,
+        labels={
+            key: list(values)[::-1]  # type: ignore[call-overload]
+            for key, values in party.labels.items()
+        },
+    )
+    labels = party.open_labels()
+    assert labels.ids.take(range(2)) == sorted(labels.ids.take(range(2)))
+    assert labels.labels.tolist() == [1, 0]
+    assert labels.rows("test").tolist() == [1]
+
+
 @pytest.mark.parametrize("values", [[True, False], pa.array(["no", "yes"]).dictionary_encode()])
 def test_labels_of_two_more_kinds(party: "Party", values: object) -> None:
     party.write(labels={**party.labels, "label": values})

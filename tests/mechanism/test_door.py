@@ -136,9 +136,9 @@ def test_a_closed_door_gives_nothing() -> None:
 
 
 def test_a_door_is_not_made_for_one_way_edges(tmp_path: Path) -> None:
-    arrays = {"indptr": np.array([0, 1, 1, 1]), "neighbors": np.array([1], dtype=np.int32)}
+    one_way = Graph(np.array([0, 1, 1, 1]), np.array([1], dtype=np.int32))
     with pytest.raises(InputError, match="one-way edges"):
-        charged(tmp_path, Graph(**arrays))
+        charged(tmp_path, one_way)
 
 
 @pytest.mark.parametrize("aggregation", OTHERS)

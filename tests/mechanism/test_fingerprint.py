@@ -1,9 +1,12 @@
 import hashlib
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from vesper.graph.graph import Graph
+from vesper.graph.ids import Ids
 from vesper.graph.relation import toggle_edge
 from vesper.mechanism import fingerprint as module
 from vesper.mechanism.fingerprint import fingerprint
@@ -37,6 +40,26 @@ def test_it_is_the_keyed_digest_of_count_rows_and_ends() -> None:
     digest.update(np.array([0, 1, 3, 4, 5, 6], dtype="<i8").tobytes())
     digest.update(np.array([1, 0, 2, 1, 4, 3], dtype="<i4").tobytes())
     assert fingerprint(GRAPH, key=KEY) == digest.hexdigest()
+
+
+@pytest.mark.parametrize("chunk", [1, 5, 1 << 22])
+def test_whole_numbers_count_as_text(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers, and the same written as text: other node numbers, the same graph and name."""
+    monkeypatch.setattr(module, "CHUNK", chunk)
+    rng = np.random.default_rng(0)
+    numbers = np.unique(rng.integers(-1500, 1500, 200))
+    texts = sorted(map(str, numbers.tolist()))
+    place = {text: k for k, text in enumerate(texts)}
+    pairs = rng.integers(0, len(numbers), (600, 2)).tolist()
+    by_number = Graph.from_edges(len(numbers), pairs)
+    by_text = Graph.from_edges(
+        len(numbers), [(place[str(numbers[u])], place[str(numbers[v])]) for u, v in pairs]
+    )
+    named = replace(by_number, ids=Ids(pa.array(numbers)))
+    assert fingerprint(named, key=KEY) == fingerprint(by_text, key=KEY)
+    as_text = replace(by_text, ids=Ids(pa.array(texts, type=pa.large_string())))
+    assert fingerprint(as_text, key=KEY) == fingerprint(by_text, key=KEY)
+    assert fingerprint(by_number, key=KEY) != fingerprint(by_text, key=KEY)
 
 
 def test_edges_nodes_and_key_change_it() -> None:

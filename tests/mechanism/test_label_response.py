@@ -5,12 +5,17 @@ from scipy import stats
 
 from vesper.errors import InputError
 from vesper.mechanism import label_response
-from vesper.mechanism.label_response import respond
+from vesper.mechanism.label_response import Words, respond
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.noise_span import BLOCK
 from vesper.privacy.randomized_response import transition
 
 DRAWS = 200_000
+
+
+def words_of(seed: int) -> Words:
+    noise = NoiseSource.for_simulation(seed)
+    return lambda rows: noise.words(len(rows))
 
 
 def p_value(counts: NDArray[np.int64], label: int, epsilon: float) -> float:
@@ -28,7 +33,7 @@ def test_the_channel_is_accepted_and_another_epsilon_is_rejected(
             np.full(DRAWS, label),
             epsilon=epsilon,
             num_classes=num_classes,
-            noise=NoiseSource.for_simulation(label),
+            words=words_of(label),
         )
         counts = np.bincount(seen, minlength=num_classes)
 
@@ -40,34 +45,29 @@ def test_the_channel_is_accepted_and_another_epsilon_is_rejected(
 def test_labels_are_drawn_apart_and_not_changed() -> None:
     labels = np.arange(3 * BLOCK) % 3
     before = labels.copy()
-    source = NoiseSource.for_simulation(0)
-    first = respond(labels, epsilon=1.0, num_classes=3, noise=source)
-    second = respond(labels, epsilon=1.0, num_classes=3, noise=source)
+    words = words_of(0)
+    first = respond(labels, epsilon=1.0, num_classes=3, words=words)
+    second = respond(labels, epsilon=1.0, num_classes=3, words=words)
     assert (labels == before).all()
     assert 0.3 < (first == second).mean() < 0.6  # 0.42 for independent draws
     assert set(first.tolist()) == {0, 1, 2}
-    nobody = respond(labels[:0], epsilon=1.0, num_classes=3, noise=source)
+    nobody = respond(labels[:0], epsilon=1.0, num_classes=3, words=words)
     assert nobody.shape == (0,)
 
 
 def test_words_beyond_the_last_multiple_are_thrown_away() -> None:
-    class Script(NoiseSource):
-        def __init__(self) -> None:
-            self.left = [[2**64 - 1, 7], [9]]  # 2^64 - 1 is a multiple of 3, so the word is beyond
+    left = [[2**64 - 1, 7], [9]]  # 2^64 - 1 is a multiple of 3, so the word is beyond
+    asked = []
 
-        def words(self, count: int) -> NDArray[np.uint64]:
-            drawn = np.array(self.left.pop(0), dtype=np.uint64)
-            assert len(drawn) == count
-            return drawn
+    def script(rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+        asked.append(rows.tolist())
+        return np.array(left.pop(0), dtype=np.uint64)
 
-    source = Script()
-    assert label_response._below(3, 2, source).tolist() == [0, 1]
-    assert source.left == []
+    assert label_response._below(3, np.array([4, 6]), script).tolist() == [0, 1]
+    assert (left, asked) == ([], [[4, 6], [4]])
 
 
 def test_what_is_no_label_is_refused() -> None:
     for labels in ([0, 3], [-1, 0]):
         with pytest.raises(InputError, match="classes from 0 to 2"):
-            respond(
-                np.array(labels), epsilon=1.0, num_classes=3, noise=NoiseSource.for_simulation(0)
-            )
+            respond(np.array(labels), epsilon=1.0, num_classes=3, words=words_of(0))

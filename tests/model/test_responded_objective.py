@@ -19,7 +19,12 @@ RANDOM = np.random.default_rng(0)
 
 def responded(labels: np.ndarray, num_classes: int) -> RespondedClassification:
     noise = NoiseSource.for_simulation(5)
-    seen = respond(labels, epsilon=EPSILON, num_classes=num_classes, noise=noise)
+    seen = respond(
+        labels,
+        epsilon=EPSILON,
+        num_classes=num_classes,
+        words=lambda rows: noise.words(len(rows)),
+    )
     return RespondedClassification(
         labels, seen, num_classes, num_train=len(labels) // 2, epsilon=EPSILON
     )

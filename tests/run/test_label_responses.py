@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from vesper.errors import InputError
@@ -96,6 +97,32 @@ def test_nothing_that_crosses_depends_on_a_label_but_through_its_response(
     seen = responses.seen.copy()
     seen[0] = (seen[0] + 1) % CLASSES
     assert first != frames_of_the_label_party(folder, labels, Responses(seen, 1.0), monkeypatch)
+
+
+def test_the_order_of_the_table_does_not_cross(
+    folder: Path, write_folders: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels = open_labels(folder / "label")
+    responses = Responses(np.arange(len(labels.rows("train")) + len(labels.rows("val"))) % 3, 1.0)
+    first = frames_of_the_label_party(folder, labels, responses, monkeypatch)
+    table = pq.read_table(folder / "label" / "labels.parquet")
+    by_label = table.sort_by([("label", "ascending"), ("id", "descending")])
+    pq.write_table(by_label, folder / "label" / "labels.parquet")
+    again = open_labels(folder / "label")
+    assert first == frames_of_the_label_party(folder, again, responses, monkeypatch)
+
+
+def test_whether_a_run_begins_follows_from_responses(folder: Path, tmp_path: Path) -> None:
+    labels = open_labels(folder / "label")
+    two = replace(labels, classes=(0, 1), labels=labels.labels % 2)
+    rows = two.rows("val")
+    equal = two.labels.copy()
+    equal[rows] = 0
+    other = replace(two, labels=equal)
+    noise, path = NoiseSource.from_os(), tmp_path / "ledger.sqlite"
+    assert charged_responses(settings(), other, path=path, noise=noise) is not None
+    with pytest.raises(InputError, match="at least two different labels"):
+        agree(settings(label_epsilon=None), open_data(folder / "data"), other)
 
 
 def test_a_simulated_run_charges_the_label_ledger(folder: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.errors import InputError
+from vesper.graph.ids import Ids
 
 Neighbors = NDArray[np.int32 | np.int64]
 
@@ -30,10 +31,12 @@ class Graph:
     Args:
         indptr: (num_nodes + 1,) int64, where each row of `neighbors` starts.
         neighbors: (2 * num_edges,) int32 or int64, ascending within each row.
+        ids: what nodes are called, where they have names: ledgers know a graph by them.
     """
 
     indptr: NDArray[np.int64]
     neighbors: Neighbors
+    ids: Ids | None = None
 
     def __post_init__(self) -> None:
         for array in (self.indptr, self.neighbors):

@@ -131,7 +131,7 @@ def _map(folder: Path) -> DataHoldings | None:
         return None
     if not len(ids) == len(features) == len(indptr) - 1 or indptr[-1] != len(neighbors):
         return None
-    graph = Graph(indptr=indptr, neighbors=neighbors)
+    graph = Graph(indptr=indptr, neighbors=neighbors, ids=Ids(ids))
     return DataHoldings(ids=Ids(ids), features=features, graph=graph, counts=counts)
 
 

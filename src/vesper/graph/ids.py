@@ -70,6 +70,25 @@ class Ids:
         """Positions by ascending id: whole numbers by value, text by its UTF-8 bytes."""
         return np.asarray(pc.sort_indices(self.values).to_numpy(), dtype=np.int64)
 
+    def order_as_text(self) -> Positions | None:
+        """Positions by the bytes of ids written as text; None where that is as they stand.
+
+        A table that was written again with its whole numbers as text has this order. With d digits,
+        n stands where (n 10^(19 - d), d) stands; what has a minus stands first.
+
+        >>> Ids(pa.array([-1, 2, 10, 11])).order_as_text()
+        array([0, 2, 3, 1])
+        """
+        if not self.are_integers:
+            order = self.order()
+        else:
+            sizes = np.abs(self._numbers).view(np.uint64)  # of -2^63 too
+            powers = np.array([10**k for k in range(20)], dtype=np.uint64)
+            digits = np.maximum(np.searchsorted(powers, sizes, side="right"), 1)
+            aligned = sizes * powers[19 - digits]
+            order = np.lexsort((digits, aligned, self._numbers >= 0))
+        return None if (np.diff(order) > 0).all() else order
+
     def positions(self, wanted: Column) -> Positions:
         """Give the position of each wanted id, -1 where it is no node."""
         if not self.are_integers:

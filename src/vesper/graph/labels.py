@@ -1,4 +1,8 @@
-"""The label party's table: `id`, `label`, `split`. It never holds an edge."""
+"""The label party's table: `id`, `label`, `split`. It never holds an edge.
+
+Rows are held by ascending id, whatever their order in the file: ids cross in the order of rows, and
+a table that was written by label would tell every label with it.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +21,7 @@ SPLITS = ("train", "val", "test")
 
 @dataclass(frozen=True, eq=False)
 class LabelHoldings:
-    """What the label party holds, row by row.
+    """What the label party holds, row by row, by ascending id.
 
     Args:
         path: the table, for messages.
@@ -54,12 +58,14 @@ def open_labels(folder: Path, *, decimals: bool = False) -> LabelHoldings:
     if decimals:
         values = _with_decimals(values, source)
     classes, labels = _labels(values, source, ids, decimals=decimals)
+    splits = _splits(_column(source, "split"), source, ids)
+    order = ids.order()
     return LabelHoldings(
         path=source.path,
-        ids=ids,
+        ids=Ids(ids.values.take(order)),
         classes=classes,
-        labels=labels,
-        splits=_splits(_column(source, "split"), source, ids),
+        labels=labels[order],
+        splits=splits[order],
     )
 
 

@@ -18,7 +18,7 @@ from vesper.graph.graph import Graph
 from vesper.mechanism.grid import ROWS, STEPS
 
 ROUND_DOWN = 1 - 2.0**-40
-"""So that floating point never makes a row longer; it moves a coordinate by less than 2^-20."""
+"""So that floating point never makes a row longer; it moves one by less than 2^-21 steps."""
 
 SLACK = 1 + 2.0**-20
 LARGEST_PROMISE = 1 << 20

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vesper.errors import InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism.noise import NoiseSource
+from vesper.privacy.counted import DEGREES
 from vesper.privacy.events import PureRelease
 from vesper.privacy.receipt import Receipt
 from vesper.privacy.receivers import encode
@@ -59,8 +60,8 @@ def cost_of(epsilon: float, *, as_paper: bool = False) -> PureRelease:
         )
     if as_paper:
         spent = epsilon * PLAIN_SENSITIVITY / PAPER_SENSITIVITY
-        return PureRelease(epsilon=spent, what="degree histogram, scale of the paper")
-    return PureRelease(epsilon=epsilon, what="degree histogram")
+        return PureRelease(epsilon=spent, what=f"{DEGREES}, scale of the paper")
+    return PureRelease(epsilon=epsilon, what=DEGREES)
 
 
 def release_histogram(

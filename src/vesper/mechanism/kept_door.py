@@ -12,7 +12,7 @@ from vesper.mechanism.fingerprint import fingerprint
 from vesper.mechanism.perturbed_graph import Perturbation
 from vesper.mechanism.release import NEIGHBOR_SUM
 from vesper.mechanism.vault import Arrays, Vault
-from vesper.privacy.account import KEPT_KIND, accounts
+from vesper.privacy.account import KEPT_KIND, balance_of_run
 from vesper.privacy.balance import Balance
 from vesper.privacy.ledger_reader import LedgerReader
 
@@ -32,7 +32,7 @@ class KeptDoor:
     """
 
     def __init__(self, graph: Graph, *, ledger: LedgerReader, run: str, vault: Vault) -> None:
-        self._ledger, self._vault, self._number = ledger, vault, 0
+        self._ledger, self._vault, self._number, self._run = ledger, vault, 0, run
         self._name = fingerprint(graph, key=ledger.keys.fingerprint)
         broken = ledger.verify()
         if broken is not None:
@@ -45,8 +45,8 @@ class KeptDoor:
             )
 
     def balance(self) -> Balance:
-        """What the graph has spent, and what is left, as of now."""
-        return next(each for each in accounts(self._ledger) if each.graph == self._name)
+        """What the run has spent of the graph's budget."""
+        return balance_of_run(self._ledger, self._name, self._run)
 
     def release(
         self, messages: Rows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM

@@ -1,4 +1,4 @@
-"""Labels as they may be shown: randomised response drawn from the noise source (claim LABEL-RR).
+"""Labels as they may be shown: randomised response (claim LABEL-RR).
 
     seen = true        where U < keep,   U a uniform word of 64 bits, keep rounded down to 2^-64
          = one of the k - 1 others, each with the same chance, elsewhere
@@ -8,22 +8,24 @@ each, exactly.
 """
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vesper.errors import InputError
-from vesper.mechanism.noise import NoiseSource
 from vesper.privacy.randomized_response import keep_probability
 
 Labels = NDArray[np.int64]
+Rows = NDArray[np.int64]
+
+Words = Callable[[Rows], NDArray[np.uint64]]
+"""Rows -> a uniform word of 64 bits for each, independent of all that were given before."""
 
 
-def respond(labels: Labels, *, epsilon: float, num_classes: int, noise: NoiseSource) -> Labels:
+def respond(labels: Labels, *, epsilon: float, num_classes: int, words: Words) -> Labels:
     """Draw what is shown of each label; (num_labels,).
-
-    Draw once and keep: a second draw for the same labels costs epsilon again.
 
     Raises:
         InputError: a label that is no class.
@@ -34,17 +36,18 @@ def respond(labels: Labels, *, epsilon: float, num_classes: int, noise: NoiseSou
             f"{labels.max()}; leave out nodes without a label"
         )
     keep = Fraction(keep_probability(epsilon=epsilon, num_classes=num_classes))
-    flipped = noise.words(len(labels)) >= np.uint64(math.floor(keep * 2**64))  # (num_labels,)
-    others = _below(num_classes - 1, int(flipped.sum()), noise)  # (num_flipped,)
+    everyone = np.arange(len(labels))
+    flipped = np.flatnonzero(words(everyone) >= np.uint64(math.floor(keep * 2**64)))
+    others = _below(num_classes - 1, flipped, words)  # (num_flipped,)
     seen = labels.copy()
     seen[flipped] = others + (others >= labels[flipped])
     return seen
 
 
-def _below(bound: int, count: int, noise: NoiseSource) -> Labels:
-    """Draw `count` whole numbers from 0 to bound - 1, each with the same chance."""
+def _below(bound: int, rows: Rows, words: Words) -> Labels:
+    """Draw a whole number from 0 to bound - 1 for each row, each with the same chance."""
     last = np.uint64(2**64 - 1 - 2**64 % bound)
-    words = noise.words(count)
-    while (beyond := words > last).any():
-        words[beyond] = noise.words(int(beyond.sum()))
-    return (words % np.uint64(bound)).astype(np.int64)
+    drawn = words(rows)
+    while (beyond := drawn > last).any():
+        drawn[beyond] = words(rows[beyond])
+    return (drawn % np.uint64(bound)).astype(np.int64)

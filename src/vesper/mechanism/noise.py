@@ -47,6 +47,12 @@ class NoiseSource:
         """Whether nobody can repeat it."""
         return self._public_key is None
 
+    def key_for(self, purpose: str) -> bytes | None:
+        """Give a key that everyone can repeat, for a simulation; None: take a secret one."""
+        if self._public_key is None:
+            return None
+        return hashlib.sha256(self._public_key + purpose.encode()).digest()
+
     def span(self, count: int) -> NoiseSpan:
         """Give fresh bits for `count` draws of one release."""
         if os.getpid() != self._process:

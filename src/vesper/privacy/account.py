@@ -206,6 +206,16 @@ def open_account(
     return Account(ledger, graph, num_nodes=num_nodes, budget=held, relation=held_relation)
 
 
+def balance_of_run(ledger: LedgerReader, graph: str, run: str) -> Balance:
+    """Give the balance of a graph as if nothing but this run had been charged to it.
+
+    What other runs were charged for the same edges is nothing that the peer of this one may see:
+    it would tell that edges are the same.
+    """
+    own = (e for e in ledger.entries() if e.graph == graph and e.run in ("", run))
+    return _balance(ledger, graph, list(own))
+
+
 def accounts(ledger: LedgerReader) -> list[Balance]:
     """Give the balance of every graph in the ledger, oldest first.
 
@@ -216,18 +226,19 @@ def accounts(ledger: LedgerReader) -> list[Balance]:
     for entry in ledger.entries():
         if entry.graph:
             graphs.setdefault(entry.graph, []).append(entry)
-    balances = []
-    for graph, entries in graphs.items():
-        known = {entry.facts["kind"]: entry.facts for entry in entries}
-        num_nodes = known.get("graph", {}).get("num_nodes")
-        if not (isinstance(num_nodes, int) and num_nodes > 0):
-            raise InputError(
-                f"{ledger.path}: entry {entries[0].sequence} is about graph {graph[:12]}, which "
-                f"no entry introduces; run `vesper budget verify`"
-            )
-        budget, relation = terms_of(known)
-        balance = Balance(graph, num_nodes=num_nodes, budget=budget, relation=relation)
-        for entry in entries:
-            book(balance, entry, ledger)
-        balances.append(balance)
-    return balances
+    return [_balance(ledger, graph, entries) for graph, entries in graphs.items()]
+
+
+def _balance(ledger: LedgerReader, graph: str, entries: list[Entry]) -> Balance:
+    known = {entry.facts["kind"]: entry.facts for entry in entries}
+    num_nodes = known.get("graph", {}).get("num_nodes")
+    if not (isinstance(num_nodes, int) and num_nodes > 0):
+        raise InputError(
+            f"{ledger.path}: entry {entries[0].sequence} is about graph {graph[:12]}, which "
+            f"no entry introduces; run `vesper budget verify`"
+        )
+    budget, relation = terms_of(known)
+    balance = Balance(graph, num_nodes=num_nodes, budget=budget, relation=relation)
+    for entry in entries:
+        book(balance, entry, ledger)
+    return balance

@@ -2,6 +2,7 @@
 
     chain key        = HKDF(secret, "chain")          under which entries are chained
     fingerprint key  = HKDF(secret, "fingerprint")    under which graphs are named
+    response key     = HKDF(secret, "response")       from which responses to labels are drawn
     signing key      = HKDF(secret, "signing")        with which statements are signed (Ed25519)
     check            = HKDF(secret, "check")          which the ledger's first entry holds
 
@@ -33,6 +34,7 @@ class Keys:
 
     chain: bytes
     fingerprint: bytes
+    response: bytes
     signing: bytes
     check: str
 
@@ -57,6 +59,7 @@ def derived(secret: bytes) -> Keys:
     return Keys(
         chain=key_for(b"vesper ledger chain"),
         fingerprint=key_for(b"vesper graph fingerprint"),
+        response=key_for(b"vesper label response"),
         signing=key_for(b"vesper statement signature"),
         check=key_for(b"vesper key check").hex(),
     )

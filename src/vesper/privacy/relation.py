@@ -46,6 +46,10 @@ class EdgeRelation:
         return GaussianRelease(noise_std=noise_std, aggregation=aggregation)
 
 
+LARGEST_ROW_NORM = 1 << 12
+"""Up to here floating point stays within what claim N-NODE allows for clipping on the grid."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class NodeRelation:
     """One graph is the other with all edges of one node removed (claim N-NODE).
@@ -63,9 +67,9 @@ class NodeRelation:
         object.__setattr__(self, "row_norm", float(self.row_norm))
         expect_count("max_degree", self.max_degree, at_least=1)
         expect(
-            1 <= self.row_norm <= self.max_degree,
+            1 <= self.row_norm <= min(self.max_degree, LARGEST_ROW_NORM),
             name="row_norm",
-            wanted=f"1 <= row_norm <= max_degree = {self.max_degree}",
+            wanted=f"1 <= row_norm <= max_degree = {self.max_degree}, at most {LARGEST_ROW_NORM}",
             got=self.row_norm,
             remedy="try sqrt(max_degree)",
         )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vesper.errors import InputError
 from vesper.graph.holdings import DataHoldings
@@ -121,14 +122,27 @@ def refuse_unusable_labels(config: Config, labels: LabelHoldings) -> None:
                 f"{labels.path}, column split: expected some rows with '{split}', found none; "
                 f"a fifth of the training rows will do for 'val'"
             )
-    refuse_equal_labels(config, labels, "val")
-    if config.privacy.label_epsilon is not None:
+    if config.privacy.label_epsilon is None:
+        refuse_equal_labels(config, labels, "val")
+    else:  # whether the run begins is seen: it follows from responses (`label_responses`)
         task = task_of(config.run.task, labels.classes)
         refuse_other_tasks(task, balanced=config.run.class_weights == "balanced")
 
 
-def refuse_equal_labels(config: Config, labels: LabelHoldings, split: str) -> None:
+def refuse_equal_labels(
+    config: Config,
+    labels: LabelHoldings,
+    split: str,
+    *,
+    seen: NDArray[np.int64] | None = None,
+) -> None:
     """Refuse a split on which two classes, or numbers, cannot be told apart by any model.
+
+    Args:
+        config: says what labels are.
+        labels: the table.
+        split: of the table.
+        seen: what stands for the labels of the split, where it is not themselves.
 
     Raises:
         InputError: all labels of the split are equal, and the metric would not be a number.
@@ -136,9 +150,9 @@ def refuse_equal_labels(config: Config, labels: LabelHoldings, split: str) -> No
     has_accuracy = num_outputs(config.run.task, labels.classes) != 2 and (
         task_of(config.run.task, labels.classes) == "classification"
     )
-    if len(labels.classes) < 2 or (
-        not has_accuracy and len(np.unique(labels.labels[labels.rows(split)])) < 2
-    ):
+    if seen is None:
+        seen = labels.labels[labels.rows(split)]
+    if len(labels.classes) < 2 or (not has_accuracy and len(np.unique(seen)) < 2):
         raise InputError(
             f"{labels.path}, column label: expected at least two different labels among rows with "
             f"split '{split}', found one; no metric can be computed on them"

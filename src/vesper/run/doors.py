@@ -7,8 +7,8 @@
 | edge-free | closed |
 | none | open |
 
-Counts made before on the same ledger (`vesper degrees`) are taken from epsilon before noise is
-planned (claim L-FILTER: counts first).
+Counts made before on the same ledger (`vesper degrees`), of whichever graph, are taken from epsilon
+before noise is planned (claim L-FILTER: counts first).
 """
 
 import math
@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
+from vesper.errors import BudgetError
 from vesper.graph.graph import Graph
 from vesper.mechanism.clipped_grid import rounding_of
 from vesper.mechanism.door import (
@@ -32,7 +33,9 @@ from vesper.method.budgeting import budget_of, relation_for
 from vesper.method.method import Promise
 from vesper.method.settings import Config
 from vesper.privacy.account import Account
+from vesper.privacy.counted import counted
 from vesper.privacy.ledger import Ledger
+from vesper.privacy.ledger_reader import LedgerReader
 from vesper.privacy.receivers import encode
 from vesper.privacy.relation import LabelRelation
 from vesper.privacy.rounding import float_down
@@ -75,24 +78,38 @@ def open_door(
         vault=vault,
         before_drawing=before_drawing,
     )
-    agreement = replace(
-        agreement, config=within(config, door.account, hops=len(promise.noise_stds))
-    )
+    left = within(config, door.account, ledger, run=run, hops=len(promise.noise_stds))
+    agreement = replace(agreement, config=left)
     paid = door.account.charges_of(run) if vault else 0
     refuse_early(door.account, agreement.method.promise(agreement.config, sizes), paid=paid)
     return door, agreement
 
 
-def within(config: Config, account: Account, *, hops: int = 0) -> Config:
+def within(
+    config: Config, account: Account, ledger: LedgerReader, *, run: str | None = None, hops: int = 0
+) -> Config:
     """Plan noise for what counts made before have left of epsilon.
 
     Args:
         config: asks for the whole epsilon.
-        account: knows the counts.
+        account: of the graph.
+        ledger: knows the counts, of this graph and of others.
+        run: may have begun before; what was counted since does not matter to it.
         hops: as both sides have agreed on, for they may follow from epsilon; 0: not yet.
+
+    Raises:
+        BudgetError: counts have left nothing.
     """
-    left = float_down(Fraction(config.privacy.epsilon) - account.pure)
-    if account.pure == 0 or left <= 0:
+    counts = counted(ledger, before_run=run)
+    if counts >= config.privacy.epsilon:
+        raise BudgetError(
+            f"Counts made under this ledger (`vesper degrees`) have cost {float(counts):g}, which "
+            f"leaves nothing of epsilon {config.privacy.epsilon:g}. Raise epsilon, or use a ledger "
+            f"of its own for a new graph."
+        )
+    spent = max(counts, account.pure)
+    left = float_down(Fraction(config.privacy.epsilon) - spent)
+    if spent == 0 or left <= 0:
         return config  # `refuse_early` says what is spent
     changed = {"epsilon": left, "hops": hops or config.privacy.hops}
     privacy = config.privacy.model_copy(update=changed)

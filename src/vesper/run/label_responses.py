@@ -1,7 +1,7 @@
 """Responses to the labels of training and validation nodes, where the contract protects labels.
 
-They are drawn before anything is sent, charged to the label party's ledger, and kept: whatever
-becomes of the run, another one on the same labels has them for nothing.
+They are charged to the label party's ledger before anything is sent, and are the same for good:
+whatever becomes of the run, another one has them for nothing.
 """
 
 import tempfile
@@ -17,7 +17,7 @@ from vesper.mechanism.noise import NoiseSource
 from vesper.method.settings import Config
 from vesper.model.objectives import Responses
 from vesper.privacy.ledger import Ledger
-from vesper.run.agreement import refuse_unusable_labels
+from vesper.run.agreement import refuse_equal_labels, refuse_unusable_labels
 
 STREAM = 1 << 63
 """Added to the seed, which is below: responses do not share bits with the noise of sums."""
@@ -34,12 +34,13 @@ def responses_of(
     noise: NoiseSource,
     named: Named = lambda name: None,
 ) -> Responses | None:
-    """Give the responses, drawn now or kept beside the ledger; None where labels are open.
+    """Give the responses; None where labels are open.
 
     `named` is told the name of the table before anything is charged, and may refuse.
 
     Raises:
-        InputError: these labels cannot be used, or have another budget in this ledger.
+        InputError: these labels cannot be used, were others before, or have another budget.
+        BudgetError: they were shown with another number of classes.
     """
     epsilon = config.privacy.label_epsilon
     if epsilon is None:
@@ -53,10 +54,13 @@ def responses_of(
         epsilon=epsilon,
         ledger=ledger,
         noise=noise,
-        kept=kept_beside(ledger.path),
+        shown=ledger.path.with_name(f"{ledger.path.name}.shown"),
         named=named,
     )
-    return Responses(door.responses(), epsilon)
+    seen = door.responses()
+    num_train = len(labels.rows("train"))
+    refuse_equal_labels(config, labels, "val", seen=seen[num_train:])
+    return Responses(seen, epsilon)
 
 
 def charged_responses(
@@ -78,8 +82,3 @@ def simulated_responses(
     with tempfile.TemporaryDirectory(prefix="vesper-") as folder:
         path = path or Path(folder) / "ledger.sqlite"
         return charged_responses(config, labels, path=path, noise=noise)
-
-
-def kept_beside(ledger: Path) -> Path:
-    """Folder of the responses that a ledger was charged for."""
-    return ledger.with_name(f"{ledger.name}.responses")

@@ -92,7 +92,8 @@ def hand_off(
         with closing(Ledger(ledger or default, clock=time.time)) as book:
             door = _open_door(config, data, book, simulated)
             first = book.head()[0]
-            columns = _columns(config, data, labels, door, progress)
+            planned = within(config, door.account, book)
+            columns = _columns(planned, data, labels, door, progress)
             entries = [entry for entry in book.entries(after=first) if entry.cost > 0]
             charged = [entry for entry in entries if entry.graph == door.account.graph]
 
@@ -156,7 +157,6 @@ def _columns(
     door: ChargedDoor,
     progress: Progress,
 ) -> Columns:
-    config = within(config, door.account)
     if labels is None:
         if config.privacy.aggregator != "gin":
             raise InputError(

@@ -42,6 +42,7 @@ from vesper.run.result import (
     write_run,
 )
 from vesper.run.serving.kept_run import feature_columns, keep_for_answers
+from vesper.run.setup.budget_check import budget_for_run
 from vesper.run.setup.party_config import PartyConfig
 from vesper.transport.channel import closing_in_words
 
@@ -86,6 +87,8 @@ def run_data_party(
         if aligned is not None:
             refuse_unaligned(data.ids, aligned, own.folder)
         refuse_lost_ledger(state, own.ledger, resume=resume)
+        if not resume:  # a refusal after meeting would cross, and it follows from edges
+            budget_for_run(config.shared, data, own.ledger)
         with (
             closing(Ledger(own.ledger, clock=time.time)) as ledger,
             closing_in_words(party_channel(config, connect, lost)) as channel,

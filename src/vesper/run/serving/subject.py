@@ -23,9 +23,10 @@ from vesper.mechanism.vault import Vault
 from vesper.method.budgeting import budget_of
 from vesper.method.method import Sizes
 from vesper.method.settings import Config
-from vesper.privacy.account import accounts
+from vesper.privacy.account import balance_of_run
 from vesper.privacy.balance import Balance
 from vesper.privacy.budget import Budget
+from vesper.privacy.counted import DEGREES
 from vesper.privacy.key import key_of
 from vesper.privacy.ledger import Ledger
 from vesper.privacy.ledger_reader import LedgerReader
@@ -125,6 +126,8 @@ def snapshot_subject(
     sizes = replace(run.sizes, num_nodes=data.graph.num_nodes)
     agreement = agreement_of(without_poll(run.config), sizes, num_val=0, num_test=0)
     snapshot = Snapshots(state / "snapshots").of(graph, digest_of_nodes(data), folder=folder)
+    own = f"snapshot {snapshot.name}"
+    refuse_charged_elsewhere(ledger, graph, own=own, folder=folder)
 
     def charged() -> tuple[Door, Config]:
         door, planned = open_door(
@@ -132,7 +135,7 @@ def snapshot_subject(
             data.graph,
             ledger,
             noise,
-            run=f"snapshot {snapshot.name}",
+            run=own,
             vault=Vault(snapshot.folder / "releases"),
         )
         return door, planned.config
@@ -145,9 +148,34 @@ def snapshot_subject(
         data=data,
         sizes=sizes,
         open_door=charged,
-        balance=lambda: next(each for each in accounts(ledger) if each.graph == graph),
+        balance=lambda: balance_of_run(ledger, graph, own),
         budget=budget_of(run.config.privacy, sizes),
     )
+
+
+def refuse_charged_elsewhere(ledger: Ledger, graph: str, *, own: str, folder: Path) -> None:
+    """Refuse, before anybody is met, edges that other runs have used up budget of.
+
+    Counts do not matter: they cost every graph the same (`privacy.counted`).
+
+    Raises:
+        InputError: there is such a run. What it has left would decide on answers, and that is to
+            tell that no edge has changed since.
+    """
+    others = {
+        entry.run
+        for entry in ledger.entries()
+        if entry.graph == graph
+        and entry.cost > 0
+        and entry.run != own
+        and not str(entry.facts.get("what", "")).startswith(DEGREES)
+    }
+    if others:
+        raise InputError(
+            f"{folder}: its edges are exactly those that this ledger was charged for in "
+            f"{min(others)}; answers, or their refusal, would tell the peer that none has changed. "
+            f"Answer about a snapshot of another day"
+        )
 
 
 def without_poll(config: Config) -> Config:

@@ -52,7 +52,7 @@ def budget_for_run(config: Config, data: DataHoldings, ledger: Path) -> str:
         if broken is not None:
             raise VesperError(f"{ledger}: entry {broken} was changed; nothing is charged to it")
         account = _account(book, data, budget, relation_for(config.privacy))
-        for promise in _promises(within(config, account), data):
+        for promise in _promises(within(config, account, book), data):
             refuse_early(account, promise)
         return f"{stated}, and spent is {account.spent_epsilon():.4g}"
 

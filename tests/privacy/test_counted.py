@@ -1,0 +1,51 @@
+"""Counts cost every graph of a ledger the same."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from vesper.privacy.account import balance_of_run, open_account
+from vesper.privacy.counted import DEGREES, counted
+from vesper.privacy.events import GaussianRelease, PureRelease
+from vesper.privacy.ledger import Ledger
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with closing(Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0)) as opened:
+        yield opened
+
+
+def count(ledger: Ledger, graph: str, epsilon: float, what: str = DEGREES) -> None:
+    account = open_account(ledger, graph, num_nodes=4)
+    account.charge(PureRelease(epsilon=epsilon, what=what), None, run="degrees")
+
+
+def test_the_graph_with_the_most_counts_speaks_for_all(ledger: Ledger) -> None:
+    assert counted(ledger) == 0
+    count(ledger, "a", 0.25)
+    count(ledger, "b", 0.125)
+    count(ledger, "a", 0.5, f"{DEGREES}, scale of the paper")
+    count(ledger, "b", 3.0, "randomised edges")  # no count: it is refused by its own account
+    assert counted(ledger) == Fraction(3, 4)
+
+
+def test_a_run_that_has_begun_keeps_to_what_it_began_with(ledger: Ledger) -> None:
+    count(ledger, "a", 0.25)
+    open_account(ledger, "a", num_nodes=4).charge(GaussianRelease(noise_std=9.0), None, run="r")
+    count(ledger, "b", 0.5)
+    assert counted(ledger, before_run="r") == Fraction(1, 4)
+    assert counted(ledger, before_run="another") == counted(ledger) == Fraction(1, 2)
+
+
+def test_the_balance_of_a_run_is_its_own(ledger: Ledger) -> None:
+    for run in ("r", "s"):
+        open_account(ledger, "a", num_nodes=4).charge(GaussianRelease(noise_std=9.0), None, run=run)
+    count(ledger, "a", 0.25)
+    own = balance_of_run(ledger, "a", "r")
+    (whole,) = [each for each in (open_account(ledger, "a", num_nodes=4),)]
+    assert own.releases == 1
+    assert own.spent_epsilon(1e-6) < whole.spent_epsilon(1e-6)
