@@ -142,6 +142,19 @@ def test_a_toml_file_with_an_unknown_key(tmp_path: Path) -> None:
         load_config(path, {})
 
 
+def test_the_first_stage_is_the_mlp(folders: Path, tmp_path: Path) -> None:
+    """What edges add is seen against the very same model without them, seed by seed."""
+    alone, first = (
+        simulate(
+            folders,
+            load_config(None, {**SMALL, "method": method, "epochs": 3, "hops": 2}),
+            tmp_path / method,
+        ).stages[0]
+        for method in ("mlp", "vesper")
+    )
+    assert alone == first
+
+
 def test_counts_made_before_leave_less_for_training(folders: Path, tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.sqlite"
     degrees = ["degrees", str(folders), "--epsilon", "0.5", "--ledger", str(ledger), "--json"]

@@ -49,6 +49,9 @@ class PrivateRepresentationExtractor(nn.Module):
         super().__init__()
         self.encoder, self.hops = encoder, hops
         self.num_classes, self.message_width = num_classes, message_width
+        self.first = nn.Sequential(  # before the heads: its weights do not depend on their number
+            SeededDropout(dropout, seed=seed), nn.Linear(encoding_width, num_classes)
+        )
         self.heads = nn.ModuleList(
             _head(
                 num_classes + 2 * message_width * (stage if stage == 1 else stage + 1),
@@ -57,9 +60,6 @@ class PrivateRepresentationExtractor(nn.Module):
                 seed=seed + 10 * stage,
             )
             for stage in range(1, hops + 1)
-        )
-        self.first = nn.Sequential(
-            SeededDropout(dropout, seed=seed), nn.Linear(encoding_width, num_classes)
         )
         initialize(self, seed)
 
