@@ -5,7 +5,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile
+WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test check lint types nightly bench-aggregators bench-exchange bench-graph bench-graph-peers bench-noise bench-ray bench-release bench-train bench-utility bench-wire api-page attack-page audit-page study-page proof-read clean help
 

@@ -14,7 +14,15 @@ settings.register_profile("fast", max_examples=25, deadline=None, derandomize=Tr
 settings.register_profile("nightly", max_examples=400, deadline=None)
 settings.load_profile(os.environ.get("VESPER_HYPOTHESIS", "fast"))
 
+LONGEST = ("test_documents.py", "test_examples.py", "test_audit.py", "test_ray_engine.py")
+"""Files that take longest, with few tests: begun last, they would keep one worker busy alone."""
+
 PUBLIC_GRAPHS = Path(__file__).parents[1].parent / "shared" / "data"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let workers begin with the longest files."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
 @pytest.fixture
