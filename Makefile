@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test check lint types nightly bench-aggregators bench-exchange bench-graph bench-graph-peers bench-noise bench-ray bench-release bench-train bench-utility bench-wire api-page attack-page audit-page study-page proof-read clean help
+.PHONY: demo test check lint types nightly bench-aggregators bench-exchange bench-graph bench-graph-peers bench-noise bench-paper-sizes bench-ray bench-release bench-train bench-utility bench-wire api-page attack-page audit-page study-page proof-read clean help
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -56,6 +56,9 @@ bench-graph-peers: .venv-peers/.ready  ## the same in an environment with DGL an
 
 bench-noise: $(READY)  ## draws of noise a CPU second, against generators that are not secure
 	@$(BIN)/python -m benchmarks.noise $(ARGS)
+
+bench-paper-sizes: $(READY)  ## the paper's sizes from end to end: hours at full size
+	@$(BIN)/python -m benchmarks.paper_sizes $(ARGS)
 
 bench-ray: $(READY)  ## releases on workers of Ray against this process, on 1, 2 and 4 workers
 	@$(BIN)/python -m benchmarks.ray $(ARGS)

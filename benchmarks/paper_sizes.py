@@ -1,0 +1,198 @@
+"""The paper's sizes from end to end: simulated tables on disk to a trained model, both plans.
+
+    python -m benchmarks.paper_sizes --work DIR            run what is missing, print the table
+    python -m benchmarks.paper_sizes --work DIR --write    and keep it in benchmarks/paper_sizes.md
+    python -m benchmarks.paper_sizes --small               graphs 50 times smaller, nothing is kept
+
+Every step is the command that a user types, in a process of its own; time and memory are those of
+that process, both parties in it. Steps that were measured stand in paper_sizes.jsonl, and a stopped
+run goes on there. Folders in DIR are made once: about 3 GB.
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.page import SHARE, command, machine, options, publish, say
+
+HERE = Path(__file__).parent
+EPSILON = "4"
+
+
+@dataclass(frozen=True)
+class Set:
+    """A simulated set, the paper's configuration for it, and its size."""
+
+    name: str
+    preset: str
+    nodes: int
+
+
+SETS = (
+    Set("products-like", "products", 2_449_029),
+    Set("reddit-like", "reddit", 232_965),
+    Set("finance", "finance", 1_130_000),
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command on one set."""
+
+    name: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a step took, and what came of it."""
+
+    dataset: str
+    step: str
+    command: str
+    seconds: float
+    peak_bytes: int
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def steps_of(of: Set, place: Path, out: Path, *, paper_epochs: int, nodes: int) -> list[Step]:
+    """The commands, in order; the first makes the folders, the second reads them in."""
+    data, runs = str(place / of.name), out / of.name
+    asked = ("--epsilon", EPSILON, "--seed", "0", "--json")
+    sizes = ("--nodes", str(nodes)) if nodes else ()
+    simulate = ("simulate", "--data", data)
+    paper = (*simulate, "--preset", of.preset, "--set", f"epochs={paper_epochs}", *asked)
+    return [
+        Step("tables", ("data", of.name, "--out", data, "--seed", "0", *sizes)),
+        Step("read in", ("data", "check", data, "--json")),
+        Step("vesper", (*simulate, "--method", "vesper", *asked, "--out", f"{runs}-v")),
+        Step(
+            "vesper-paper-gin",
+            (*paper, "--method", "vesper-paper-gin", "--out", f"{runs}-p"),
+        ),
+    ]
+
+
+def measured(of: Set, step: Step) -> Line:
+    """Run a command; how long, how much memory, and what it says of itself."""
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "vesper", *step.words],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    with process.stdout as output:
+        said = output.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"vesper {' '.join(step.words)}: ended with {process.returncode}")
+    return Line(
+        dataset=of.name,
+        step=step.name,
+        command=" ".join(["vesper", *(word.rpartition("/")[2] for word in step.words)]),
+        seconds=time.perf_counter() - started,
+        peak_bytes=_bytes(usage),
+        facts=_facts(json.loads(said)) if "simulate" in step.words else {},
+    )
+
+
+def _facts(said: dict[str, Any]) -> dict[str, Any]:
+    names = ("metric", "test", "bytes_to_label_party", "bytes_to_data_party")
+    noise = {"noise_std": said["privacy"]["noise_std"]}
+    return {name: said[name] for name in names} | noise
+
+
+def _bytes(usage: resource.struct_rusage) -> int:
+    return int(usage.ru_maxrss) * 1024
+
+
+def table(lines: Sequence[Line]) -> Iterator[str]:
+    yield "| set | step | seconds | GiB at most | MB sent | MB back | metric | noise |"
+    yield "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    for line in lines:
+        facts = line.facts
+        sent, back = (_mega(facts.get(f"bytes_to_{side}_party")) for side in ("label", "data"))
+        metric = f"{facts['metric']} {facts['test']:.2f}" if facts else ""
+        noise = f"{facts['noise_std']:.2f}" if facts else ""
+        took = f"{line.seconds:.0f} | {line.peak_bytes / 2**30:.2f}"
+        yield f"| {line.dataset} | {line.step} | {took} | {sent} | {back} | {metric} | {noise} |"
+
+
+def _mega(count: int | None) -> str:
+    return "" if count is None else f"{count / 1e6:.1f}"
+
+
+def page(lines: Sequence[Line], asked: str) -> str:
+    commands = "\n".join(f"* {line.dataset}, {line.step}: `{line.command}`" for line in lines)
+    return "\n".join(
+        [
+            "# The paper's sizes, from end to end",
+            "",
+            f"Command: `{asked}`. Machine: {machine()}.",
+            "",
+            "Each step is a process of its own, with both parties in it. `tables` simulates and "
+            "writes Parquet, `read in` builds graph and features from it, later steps map them "
+            "into memory. Epsilon 4, seed 0: *certified* for `vesper`, *claimed* by the paper's "
+            "analysis for `vesper-paper-gin`, which is run with the paper's settings for the set "
+            "and as many epochs as its command says. Sent and back: to the label party, and from "
+            "it. Noise: standard deviation of a message of norm 1.",
+            "",
+            *table(lines),
+            "",
+            commands,
+            "",
+        ]
+    )
+
+
+def lines_in(path: Path) -> list[Line]:
+    if not path.exists():
+        return []
+    return [Line(**json.loads(row)) for row in path.read_text().splitlines()]
+
+
+def main() -> None:
+    parser = options(__doc__, small=f"graphs {SHARE} times smaller; nothing is kept")
+    parser.add_argument("--work", type=Path, help="folder for tables and runs; default: a new one")
+    parser.add_argument("--sets", nargs="*", default=[of.name for of in SETS])
+    parser.add_argument("--steps", nargs="*", help="only these, and the tables they need")
+    parser.add_argument("--paper-epochs", type=int, default=1, help="of the paper's plan")
+    asked = parser.parse_args()
+    kept = HERE / "paper_sizes.jsonl"
+    lines = [] if asked.small else lines_in(kept)
+    with tempfile.TemporaryDirectory(prefix="vesper-sizes-") as temporary:
+        place = asked.work or Path(temporary)
+        for of in SETS:
+            if of.name not in asked.sets:
+                continue
+            nodes = of.nodes // SHARE if asked.small else 0
+            runs = Path(temporary)
+            steps = steps_of(of, place, runs, paper_epochs=asked.paper_epochs, nodes=nodes)
+            for step in steps:
+                is_there = step.name == "tables" and (place / of.name).exists()
+                known = any((line.dataset, line.step) == (of.name, step.name) for line in lines)
+                wanted = asked.steps is None or step.name in (*asked.steps, "tables", "read in")
+                if known or is_there or not wanted:
+                    continue
+                say(f"{of.name}: {step.name}")
+                line = measured(of, step)
+                say(f"{line.seconds:.0f} s, {line.peak_bytes / 2**30:.2f} GiB")
+                lines.append(line)
+                if not asked.small:
+                    with kept.open("a") as file:
+                        file.write(json.dumps(asdict(line)) + os.linesep)
+    publish(page(lines, command(__file__)), __file__, write=asked.write)
+
+
+if __name__ == "__main__":
+    main()
