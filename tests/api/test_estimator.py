@@ -84,6 +84,18 @@ def test_without_a_seed_noise_is_real(communities: "Communities") -> None:
     assert not np.array_equal(one.predict_proba(nodes), two.predict_proba(nodes))
 
 
+def test_other_labels_need_another_ledger(communities: "Communities", tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    settings = {"epochs": 1, "label_epsilon": 2.0}
+    communities.fit(ledger=ledger, settings=settings)
+    other = Graph.from_edges(600, [(k, k + 1) for k in range(599)])
+    labels = np.roll(communities.labels, 1)
+    with pytest.raises(InputError, match="give ledger= a file of its own"):
+        Vesper(epsilon=8.0, ledger=ledger, settings=settings).fit(
+            other, communities.features, labels, train=communities.train
+        )
+
+
 def test_a_ledger_is_charged_once_and_refuses_a_second_fit(
     communities: "Communities", tmp_path: Path
 ) -> None:

@@ -56,10 +56,15 @@ def test_whole_numbers_count_as_text(chunk: int, monkeypatch: pytest.MonkeyPatch
         len(numbers), [(place[str(numbers[u])], place[str(numbers[v])]) for u, v in pairs]
     )
     named = replace(by_number, ids=Ids(pa.array(numbers)))
-    assert fingerprint(named, key=KEY) == fingerprint(by_text, key=KEY)
     as_text = replace(by_text, ids=Ids(pa.array(texts, type=pa.large_string())))
-    assert fingerprint(as_text, key=KEY) == fingerprint(by_text, key=KEY)
-    assert fingerprint(by_number, key=KEY) != fingerprint(by_text, key=KEY)
+    assert fingerprint(named, key=KEY) == fingerprint(as_text, key=KEY)
+    assert fingerprint(named, key=KEY) != fingerprint(by_number, key=KEY)
+
+
+def test_nodes_without_ids_are_called_by_their_numbers() -> None:
+    graph = Graph.from_edges(30, [(0, 10), (9, 29), (2, 3)])
+    named = replace(graph, ids=Ids(pa.array(np.arange(30))))
+    assert fingerprint(graph, key=KEY) == fingerprint(named, key=KEY)
 
 
 def test_edges_nodes_and_key_change_it() -> None:

@@ -1,14 +1,16 @@
 """Labels behind their door: a label of an id has one response for good, and is charged first."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from vesper.errors import BudgetError, InputError, VesperError
+from vesper.errors import BudgetError, InputError
 from vesper.mechanism.label_door import LabelDoor, OwnWords, fingerprint_of
 from vesper.mechanism.label_response import respond
 from vesper.mechanism.noise import NoiseSource
@@ -19,6 +21,7 @@ from vesper.privacy.relation import LabelRelation
 
 IDS = [f"n{k}" for k in range(400)]
 LABELS = np.arange(400) % 3
+CLASSES = ("high", "low", "none")
 
 Open = Callable[..., LabelDoor]
 
@@ -29,22 +32,23 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 @pytest.fixture
-def open_door(tmp_path: Path, ledger: Ledger) -> Open:
+def open_door(ledger: Ledger) -> Open:
     def make(
         ids: Sequence[str] = IDS,
         labels: object = LABELS,
         epsilon: float = 1.0,
-        num_classes: int = 3,
+        classes: Sequence[str] = CLASSES,
         ledger: Ledger = ledger,
+        **more: Any,
     ) -> LabelDoor:
         return LabelDoor(
             ids,
             np.asarray(labels),
-            num_classes=num_classes,
+            classes=classes,
             epsilon=epsilon,
             ledger=ledger,
             noise=NoiseSource.from_os(),
-            shown=tmp_path / "shown",
+            **more,
         )
 
     return make
@@ -79,22 +83,70 @@ def test_tables_that_lack_an_id_tell_nothing_more(open_door: Open, ledger: Ledge
     assert charges(ledger) == len(accounts(ledger)) == 1
 
 
-def test_another_label_of_an_id_is_refused(open_door: Open, ledger: Ledger) -> None:
-    open_door().responses()
+def test_the_first_answer_stands_whatever_becomes_of_the_label(
+    open_door: Open, ledger: Ledger
+) -> None:
+    """Nothing that crosses tells that a label has changed; that party itself is told."""
+    first = open_door().responses()
     changed = LABELS.copy()
-    changed[7] = 2
-    with pytest.raises(InputError, match="1 ids have another label .* id n7"):
-        open_door(labels=changed).responses()
-    rows = np.delete(np.arange(400), 7)
-    open_door([IDS[row] for row in rows], changed[rows]).responses()
+    told: list[int] = []
+    changed[[7, 9]] = [2, 1]
+    assert (changed != LABELS).sum() == 2
+    again = open_door(labels=changed, stale=told.append).responses()
+    assert np.array_equal(again, first)
+    assert told == [2]
+    rows = np.arange(5, 30)
+    part = open_door([IDS[row] for row in rows], changed[rows]).responses()
+    assert np.array_equal(part, first[rows])
     assert charges(ledger) == 1
+
+
+def test_what_is_told_of_changes_may_refuse(open_door: Open, ledger: Ledger) -> None:
+    def refuse(count: int) -> None:
+        raise InputError(f"{count} have changed")
+
+    open_door(IDS[:9], LABELS[:9]).responses()
+    with pytest.raises(InputError, match="1 have changed"):
+        open_door(IDS[8:12], [1, 0, 0, 0], stale=refuse).responses()
+    told: list[int] = []  # and nothing of that table was written down
+    open_door(IDS[9:12], LABELS[9:12], stale=told.append).responses()
+    assert told == []
+
+
+def test_two_tables_at_once_get_one_answer(open_door: Open, tmp_path: Path) -> None:
+    open_door([], []).responses()
+    other = np.roll(LABELS, 1)
+
+    def answer(labels: object) -> Any:
+        with closing(Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0)) as own:
+            return open_door(labels=labels, ledger=own).responses()
+
+    with ThreadPoolExecutor(2) as pool:
+        one, two = pool.map(answer, (LABELS, other))
+    assert np.array_equal(one, two)
 
 
 def test_another_number_of_classes_has_no_budget(open_door: Open, ledger: Ledger) -> None:
     open_door().responses()
     with pytest.raises(BudgetError, match="need a ledger of their own"):
-        open_door(num_classes=4).responses()
+        open_door(["new"], [0], classes=(*CLASSES, "more")).responses()
     assert charges(ledger) == 1
+    told: list[int] = []
+    open_door(["new"], [2], stale=told.append).responses()  # what was refused left no trace
+    assert told == []
+
+
+def test_classes_are_known_by_their_names(open_door: Open) -> None:
+    first = open_door().responses()
+    names = ("low", "high", "none")  # the same, in another order
+    labels = np.array([names.index(CLASSES[label]) for label in LABELS])
+    told: list[int] = []
+    again = open_door(labels=labels, classes=names, stale=told.append).responses()
+    kept = first == LABELS
+    assert np.array_equal(again == labels, kept)
+    assert told == []
+    with pytest.raises(InputError, match="call classes as they were called"):
+        open_door(classes=("high", "weak", "none")).responses()
 
 
 def test_labels_have_one_budget(open_door: Open, ledger: Ledger) -> None:
@@ -117,14 +169,6 @@ def test_an_older_copy_of_the_ledger_draws_nothing_anew(
         assert charges(copy) == 1
 
 
-def test_what_was_shown_cannot_be_read(open_door: Open, tmp_path: Path) -> None:
-    open_door().responses()
-    (file,) = (tmp_path / "shown").iterdir()
-    file.write_bytes(b"gone")
-    with pytest.raises(VesperError, match="restore it"):
-        open_door(IDS[1:], LABELS[1:]).responses()
-
-
 def test_words_follow_the_claimed_channel_over_keys_and_over_ids() -> None:
     """Whose randomness is the key, or the id: the law of the response is that of LABEL-RR."""
     chances = transition(epsilon=1.0, num_classes=3)[1]
@@ -135,13 +179,13 @@ def test_words_follow_the_claimed_channel_over_keys_and_over_ids() -> None:
             one,
             epsilon=1.0,
             num_classes=3,
-            words=OwnWords(k.to_bytes(32, "little"), ["n"], one, "3"),
+            words=OwnWords(k.to_bytes(32, "little"), ["n"], ["low"], "3"),
         )[0]
         for k in range(drawn)
     ]
     ids, ones = [f"n{k}" for k in range(drawn)], np.ones(drawn, dtype=np.int64)
     by_id = respond(
-        ones, epsilon=1.0, num_classes=3, words=OwnWords(b"k" * 32, ids, ones, "3")
+        ones, epsilon=1.0, num_classes=3, words=OwnWords(b"k" * 32, ids, ["low"] * drawn, "3")
     ).tolist()
     for seen in (by_key, by_id):
         counts = np.bincount(seen, minlength=3)
@@ -149,26 +193,26 @@ def test_words_follow_the_claimed_channel_over_keys_and_over_ids() -> None:
 
 
 def test_words_belong_to_key_question_id_label_and_turn() -> None:
-    ids, labels, rows = ["a", "b"], np.array([0, 1]), np.array([0, 1])
+    ids, labels, rows = ["a", "b"], ["x", "y"], np.array([0, 1])
     words = OwnWords(b"k" * 32, ids, labels, "3 1.0")
     first, second = words(rows), words(rows)
     others = [
         OwnWords(b"l" * 32, ids, labels, "3 1.0")(rows),
         OwnWords(b"k" * 32, ids, labels, "3 2.0")(rows),
         OwnWords(b"k" * 32, ["c", "d"], labels, "3 1.0")(rows),
-        OwnWords(b"k" * 32, ids, labels + 1, "3 1.0")(rows),
+        OwnWords(b"k" * 32, ids, ["y", "x"], "3 1.0")(rows),
     ]
     everything = np.concatenate([first, second, *others])
     assert len(set(everything.tolist())) == 12
-    again = OwnWords(b"k" * 32, ["b", "a"], labels[::-1], "3 1.0")
+    again = OwnWords(b"k" * 32, ["b", "a"], ["y", "x"], "3 1.0")
     assert again(np.array([1, 0])).tolist() == first.tolist()
 
 
 def test_the_name_needs_the_key_and_not_the_order() -> None:
-    ids, labels = ["a", "b"], np.array([0, 1])
-    name = fingerprint_of(ids, labels, 2, key=b"k" * 32)
-    assert name == fingerprint_of(["b", "a"], labels[::-1], 2, key=b"k" * 32)
-    assert name != fingerprint_of(ids, labels, 2, key=b"l" * 32)
-    assert name != fingerprint_of(["a", "c"], labels, 2, key=b"k" * 32)
-    assert name != fingerprint_of(ids, labels[::-1], 2, key=b"k" * 32)
-    assert name != fingerprint_of(["ab", ""], labels, 2, key=b"k" * 32)
+    ids, labels, classes = ["a", "b"], np.array([0, 1]), ("x", "y")
+    name = fingerprint_of(ids, labels, classes, key=b"k" * 32)
+    assert name == fingerprint_of(["b", "a"], labels[::-1], classes, key=b"k" * 32)
+    assert name != fingerprint_of(ids, labels, classes, key=b"l" * 32)
+    assert name != fingerprint_of(["a", "c"], labels, classes, key=b"k" * 32)
+    assert name != fingerprint_of(ids, labels[::-1], classes, key=b"k" * 32)
+    assert name != fingerprint_of(["ab", ""], labels, classes, key=b"k" * 32)

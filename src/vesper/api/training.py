@@ -12,6 +12,7 @@ from vesper.api.encoder import MakeEncoder, with_encoder
 from vesper.api.fitted import Fitted
 from vesper.api.inputs import Holdings
 from vesper.api.predictor import Predictor
+from vesper.errors import InputError
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.settings import Config
 from vesper.model.objectives import make_objective
@@ -63,7 +64,9 @@ def fit_pair(
         noise = NoiseSource.for_simulation(seed) if is_simulated else NoiseSource.from_os()
         run = simulated_name(config) if is_simulated else config.contract[:12]
         door, agreement = open_door(agreement, held.data.graph, book, noise, run=run)
-        responses = responses_of(config, held.labels, ledger=book, noise=noise)
+        responses = responses_of(
+            config, held.labels, ledger=book, noise=noise, stale=_refuse_other_labels
+        )
         trained = train(
             agreement, held.data, held.labels, door, progress=progress, responses=responses
         )
@@ -108,3 +111,15 @@ def _opened(ledger: Path | None) -> Iterator[Ledger]:
         path = ledger or Path(folder) / "ledger.sqlite"
         with closing(Ledger(path, clock=time.time)) as book:
             yield book
+
+
+def _refuse_other_labels(count: int) -> None:
+    """Refuse to answer about other labels under a ledger: rows of a fit are called by number.
+
+    Raises:
+        InputError: this ledger has answered about others.
+    """
+    raise InputError(
+        f"ledger: {count} rows have another label than when this ledger was first charged for "
+        f"labels; for another data set, or other labels, give ledger= a file of its own"
+    )

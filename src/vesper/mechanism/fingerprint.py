@@ -5,17 +5,19 @@
 Without the key, the label party cannot check a guess of the graph against it. The name depends on
 ids and edges alone, not on how they are held: whole numbers count as the text that a program would
 write for them, numbers are hashed little-endian, row starts in eight bytes and neighbours in as
-many as the node count asks for. Nodes without ids count as they are numbered.
+many as the node count asks for. Nodes without ids are called by their numbers.
 """
 
 import hashlib
 from collections.abc import Iterator
 
 import numpy as np
+import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
 
 from vesper.graph.graph import Graph, Neighbors, neighbor_dtype
+from vesper.graph.ids import Ids
 
 CHUNK = 1 << 22
 """Neighbours converted at a time, where they must be."""
@@ -26,7 +28,8 @@ def fingerprint(graph: Graph, *, key: bytes) -> str:
     digest = hashlib.blake2b(key=key, digest_size=16)
     digest.update(graph.num_nodes.to_bytes(8, "little"))
     width = np.dtype(neighbor_dtype(graph.num_nodes)).newbyteorder("<")
-    order = graph.ids.order_as_text() if graph.ids is not None else None
+    ids = graph.ids or Ids(pa.array(np.arange(graph.num_nodes)))
+    order = ids.order_as_text()
     indptr = graph.indptr if order is None else _starts(graph, order)
     blocks = _chunks(graph.neighbors) if order is None else _reordered(graph, order)
     for numbers, dtype in ((_chunks(indptr), np.dtype("<i8")), (blocks, width)):

@@ -1,24 +1,22 @@
 """Labels behind their door: what the data party may ever see of them (claim LABEL-RR).
 
-    response(id, label) = randomised response with the bits of BLAKE2b(key, k, epsilon, id, label)
+    response(id) = randomised response with the bits of BLAKE2b(key, k, epsilon, id, label)
+    label        = the one that the id had when it was first answered about
 
-The key is made from the ledger's secret, so a label of an id has one response for good, in
-whatever table it stands, with or without other ids, and whoever asks: a second run, a second data
-party, an alignment that lost a node. It is charged once. Another label of an id that was answered
-about is refused, and so is another number of classes: those are other questions, for which the
-ledger has no budget.
+The key is made from the ledger's secret, so an id has one response for good, in whatever table it
+stands, with or without other ids, and whoever asks: a second run, a second data party, an alignment
+that lost a node, a label that has changed since. It is charged once. Another number of classes is
+another question, for which the ledger has no budget.
 """
 
 import hashlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.errors import BudgetError
+from vesper.errors import BudgetError, InputError, first_three
 from vesper.mechanism.label_response import Labels, Rows, respond
-from vesper.mechanism.labels_shown import LabelsShown
 from vesper.mechanism.noise import NoiseSource
 from vesper.privacy.account import Account, Kept, open_account
 from vesper.privacy.budget import Budget
@@ -32,6 +30,7 @@ RUN = "labels"
 """Name of the charge in the ledger: it belongs to labels, not to runs."""
 
 Named = Callable[[str], None]
+Stale = Callable[[int], None]
 
 UNUSED_DELTA = 1e-9
 """A budget has a delta; randomised response needs none of it."""
@@ -40,18 +39,23 @@ ANY_LABEL = 1
 """Labels in the account: what holds for one holds for each."""
 
 
+def unsaid(count: int) -> None:
+    """Say nothing of labels that have changed."""
+
+
 class LabelDoor:
     """A table of labels, and the account of all labels in a ledger.
 
     Args:
-        ids: of the labelled nodes, as text.
-        labels: class of each.
-        num_classes: how many there are; public.
+        ids: of the labelled nodes, as text, each once.
+        labels: class of each, a position in `classes`.
+        classes: their names; how many there are is public.
         epsilon: the budget of each label.
         ledger: the label party's ledger.
         noise: whether responses are secret, or those of a simulation.
-        shown: folder beside the ledger, for what has been answered about.
         named: is told the name of the table before anything is charged; it may refuse.
+        stale: is told, where there are some, how many labels were others when they were first
+            answered about; for this party's eyes. It may refuse.
 
     Raises:
         InputError: labels have another budget in this ledger.
@@ -62,19 +66,18 @@ class LabelDoor:
         ids: Sequence[str],
         labels: Labels,
         *,
-        num_classes: int,
+        classes: Sequence[str],
         epsilon: float,
         ledger: Ledger,
         noise: NoiseSource,
-        shown: Path,
         named: Named = lambda name: None,
+        stale: Stale = unsaid,
     ) -> None:
-        self._ids, self._labels, self._num_classes = ids, labels, num_classes
-        self._event = PureRelease(epsilon=epsilon, what=LABELS)
+        self._ids, self._labels, self._classes = ids, labels, classes
+        self._event, self._stale = PureRelease(epsilon=epsilon, what=LABELS), stale
+        self._ledger = ledger
         self._key = noise.key_for("responses") or ledger.keys.response
-        self._shown = LabelsShown(shown, key=key_of(ledger))
-        self._table = fingerprint_of(ids, labels, num_classes, key=key_of(ledger))
-        named(self._table)
+        named(fingerprint_of(ids, labels, classes, key=key_of(ledger)))
         self.account: Account = open_account(
             ledger,
             hashlib.blake2b(key=key_of(ledger), digest_size=16, person=b"all labels").hexdigest(),
@@ -87,23 +90,58 @@ class LabelDoor:
         """Give what may be shown of each label, in the order of `ids`; (num_labels,).
 
         Raises:
-            InputError: some ids have been answered about with another label.
             BudgetError: labels of this ledger have been shown with another number of classes.
+            InputError: classes were called otherwise.
         """
-        self._shown.add(self._table, self._ids, self._labels)
+        epsilon, num_classes = self._event.epsilon, len(self._classes)
         try:
-            receipt = self.account.charge_once(self._event, None, run=RUN, number=self._num_classes)
+            receipt = self.account.charge_once(self._event, None, run=RUN, number=num_classes)
         except BudgetError as refusal:
             raise BudgetError(
                 f"{refusal} Labels were shown with another number of classes than the "
-                f"{self._num_classes} of today; other labels need a ledger of their own."
+                f"{num_classes} of today; other labels need a ledger of their own."
             ) from None
         assert not isinstance(receipt, Kept), "nothing is kept: it can always be drawn again"
         everyone = encode(None, ANY_LABEL)
         receipt.spend(event=self._event, receivers=everyone, graph=self.account.graph)
-        epsilon, num_classes = self._event.epsilon, self._num_classes
-        words = OwnWords(self._key, self._ids, self._labels, f"{num_classes} {epsilon.hex()}")
-        return respond(self._labels, epsilon=epsilon, num_classes=num_classes, words=words)
+        labels = self._first_labels()
+        words = OwnWords(
+            self._key,
+            self._ids,
+            [self._classes[label] for label in labels.tolist()],
+            question=f"{num_classes} {epsilon.hex()}",
+        )
+        return respond(labels, epsilon=epsilon, num_classes=num_classes, words=words)
+
+    def _first_labels(self) -> Labels:
+        """The labels when they were first answered about; those of today are, from now on."""
+        base = hashlib.blake2b(key=key_of(self._ledger), digest_size=16, person=b"label shown")
+        names = [_digest(base, each) for each in self._ids]
+        labels = self._labels.copy()
+        with self._ledger.transaction():
+            known = self._ledger.labels_shown(names)
+            new = []
+            for row, (each, name) in enumerate(zip(self._ids, names, strict=True)):
+                today = _digest(base, each, self._classes[labels[row]])
+                if name not in known:
+                    new.append((name, today))
+                elif known[name] != today:
+                    labels[row] = self._class_of(known[name], base, each)
+            changed = int((labels != self._labels).sum())
+            if changed:
+                self._stale(changed)
+            self._ledger.show_labels(new)
+        return labels
+
+    def _class_of(self, record: bytes, base: "hashlib.blake2b", each: str) -> int:
+        for position, name in enumerate(self._classes):
+            if _digest(base, each, name) == record:
+                return position
+        raise InputError(
+            f"labels: id {each} was answered about when its class had a name that is none of "
+            f"{first_three(self._classes)}; call classes as they were called, or set party.ledger "
+            f"to a ledger of their own, and count both epsilons for who is in both"
+        )
 
 
 class OwnWords:
@@ -112,13 +150,15 @@ class OwnWords:
     Args:
         key: without it words are uniform and independent, as far as anybody can tell.
         ids: as text, each once.
-        labels: class of each.
+        labels: the name of the class of each.
         question: what the words are for.
     """
 
-    def __init__(self, key: bytes, ids: Sequence[str], labels: Labels, question: str) -> None:
+    def __init__(
+        self, key: bytes, ids: Sequence[str], labels: Sequence[str], question: str
+    ) -> None:
         base = hashlib.blake2b(key=key, digest_size=8, person=b"response")
-        base.update(_counted(question.encode()))
+        base.update(_counted(question))
         self._base, self._ids, self._labels = base, ids, labels
         self._given = np.zeros(len(ids), dtype=np.int64)
 
@@ -129,24 +169,29 @@ class OwnWords:
         return np.frombuffer(words, dtype="<u8").astype(np.uint64)
 
     def _word(self, row: int) -> bytes:
-        digest = self._base.copy()
-        digest.update(_counted(self._ids[row].encode()))
-        digest.update(int(self._labels[row]).to_bytes(8, "little"))
-        digest.update(int(self._given[row]).to_bytes(8, "little"))
-        return digest.digest()
+        turn = f"{self._given[row]}"
+        return _digest(self._base, self._ids[row], self._labels[row], turn)
 
 
-def fingerprint_of(ids: Sequence[str], labels: Labels, num_classes: int, *, key: bytes) -> str:
+def fingerprint_of(
+    ids: Sequence[str], labels: Labels, classes: Sequence[str], *, key: bytes
+) -> str:
     """Digest a table under the ledger's key, whatever its order; nobody can check a guess."""
     digest = hashlib.blake2b(key=key, digest_size=16, person=b"labels")
-    digest.update(num_classes.to_bytes(8, "little") + len(ids).to_bytes(8, "little"))
-    order = sorted(range(len(ids)), key=lambda row: ids[row])
-    for row in order:
-        digest.update(_counted(ids[row].encode()))
-    digest.update(labels[order].astype("<i8").tobytes())
+    digest.update(len(ids).to_bytes(8, "little"))
+    for row in sorted(range(len(ids)), key=lambda row: ids[row]):
+        digest.update(_counted(ids[row]) + _counted(classes[labels[row]]))
     return digest.hexdigest()
 
 
-def _counted(text: bytes) -> bytes:
+def _digest(base: "hashlib.blake2b", *texts: str) -> bytes:
+    digest = base.copy()
+    for text in texts:
+        digest.update(_counted(text))
+    return digest.digest()
+
+
+def _counted(text: str) -> bytes:
     """Text after its length: no two sequences of texts are written alike."""
-    return len(text).to_bytes(8, "little") + text
+    written = text.encode()
+    return len(written).to_bytes(8, "little") + written

@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,9 @@ _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS head (
         only INTEGER PRIMARY KEY CHECK (only = 1), sequence INTEGER NOT NULL, digest BLOB NOT NULL
     ) STRICT""",
+    """CREATE TABLE IF NOT EXISTS shown (
+        name BLOB PRIMARY KEY, record BLOB NOT NULL
+    ) STRICT, WITHOUT ROWID""",
     """CREATE TRIGGER IF NOT EXISTS entries_stay BEFORE UPDATE ON entries
         BEGIN SELECT RAISE(ABORT, 'ledger entries are never changed'); END""",
     """CREATE TRIGGER IF NOT EXISTS entries_last BEFORE DELETE ON entries
@@ -139,6 +142,19 @@ class Ledger(LedgerReader):
         )
         self._db.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?)", (sequence, digest))
         return sequence
+
+    def labels_shown(self, names: Iterable[bytes]) -> dict[bytes, bytes]:
+        """Find what was answered about, of these digests of ids: digests of id and label."""
+        found = {}
+        for name in names:
+            row = self._db.execute("SELECT record FROM shown WHERE name = ?", (name,)).fetchone()
+            if row is not None:
+                found[name] = row[0]
+        return found
+
+    def show_labels(self, records: Iterable[tuple[bytes, bytes]]) -> None:
+        """Write down what will be answered about, inside a transaction; it stays as it is."""
+        self._db.executemany("INSERT OR IGNORE INTO shown VALUES (?, ?)", records)
 
     def _note_head(self) -> None:
         """Write the head beside the ledger, whole and on disk, after the entry itself."""

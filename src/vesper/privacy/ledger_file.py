@@ -13,8 +13,8 @@ from vesper.privacy.ledger_reader import LedgerReader
 APPLICATION = 0x56535052
 """What marks an SQLite file as ours."""
 
-FORMAT = 2
-"""2: keyed chain, costs as mu^2."""
+FORMAT = 3
+"""2: keyed chain, costs as mu^2. 3: graphs by ids as text, labels that were shown."""
 
 _MAGIC = b"SQLite format 3\0"
 

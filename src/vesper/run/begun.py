@@ -10,6 +10,7 @@ its bytes lack the epochs that it did not repeat. For studies, which try many an
 
 import hashlib
 import os
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from uuid import uuid4
@@ -70,7 +71,8 @@ class Beginning:
                 return
             self._beyond.add(end)
             if len(self._beyond) == 2:
-                self._keep()
+                with suppress(OSError):  # of a full disk, say: others then begin for themselves
+                    self._keep()
 
     def _keep(self) -> None:
         (position, data), (_, label) = self._last["data"], self._last["label"]

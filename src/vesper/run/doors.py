@@ -34,6 +34,7 @@ from vesper.method.method import Promise
 from vesper.method.settings import Config
 from vesper.privacy.account import Account
 from vesper.privacy.counted import counted
+from vesper.privacy.events import Event, PureRelease
 from vesper.privacy.ledger import Ledger
 from vesper.privacy.ledger_reader import LedgerReader
 from vesper.privacy.receivers import encode
@@ -68,6 +69,7 @@ def open_door(
         return ClosedDoor(), agreement
     if promise.plan != "certified" or budget is None:
         return OpenDoor(graph), agreement
+    refuse_counted_out(config, ledger, run=run)
     door = ChargedDoor(
         graph,
         ledger=ledger,
@@ -81,8 +83,24 @@ def open_door(
     left = within(config, door.account, ledger, run=run, hops=len(promise.noise_stds))
     agreement = replace(agreement, config=left)
     paid = door.account.charges_of(run) if vault else 0
-    refuse_early(door.account, agreement.method.promise(agreement.config, sizes), paid=paid)
+    planned = agreement.method.promise(left, sizes)
+    refuse_early(door.account, planned, epsilon=left.privacy.epsilon, paid=paid)
     return door, agreement
+
+
+def refuse_counted_out(config: Config, ledger: LedgerReader, *, run: str | None = None) -> None:
+    """Refuse, before an account is opened and a budget set, where counts have left nothing.
+
+    Raises:
+        BudgetError: they have.
+    """
+    counts = counted(ledger, before_run=run)
+    if counts >= config.privacy.epsilon:
+        raise BudgetError(
+            f"Counts made under this ledger (`vesper degrees`) have cost {float(counts):g}, which "
+            f"leaves nothing of epsilon {config.privacy.epsilon:g}. Raise epsilon, or use a ledger "
+            f"of its own for a new graph."
+        )
 
 
 def within(
@@ -96,18 +114,8 @@ def within(
         ledger: knows the counts, of this graph and of others.
         run: may have begun before; what was counted since does not matter to it.
         hops: as both sides have agreed on, for they may follow from epsilon; 0: not yet.
-
-    Raises:
-        BudgetError: counts have left nothing.
     """
-    counts = counted(ledger, before_run=run)
-    if counts >= config.privacy.epsilon:
-        raise BudgetError(
-            f"Counts made under this ledger (`vesper degrees`) have cost {float(counts):g}, which "
-            f"leaves nothing of epsilon {config.privacy.epsilon:g}. Raise epsilon, or use a ledger "
-            f"of its own for a new graph."
-        )
-    spent = max(counts, account.pure)
+    spent = max(counted(ledger, before_run=run), account.pure)
     left = float_down(Fraction(config.privacy.epsilon) - spent)
     if spent == 0 or left <= 0:
         return config  # `refuse_early` says what is spent
@@ -116,17 +124,27 @@ def within(
     return config.model_copy(update={"privacy": privacy})
 
 
-def refuse_early(account: Account, promise: Promise, *, paid: int = 0) -> None:
+def refuse_early(account: Account, promise: Promise, *, epsilon: float, paid: int = 0) -> None:
     """Refuse before the first charge what would not fit as a whole; the first ones may be paid.
+
+    Args:
+        account: of the graph.
+        promise: knows the noise of all releases; none for noisy edges, one pure release.
+        epsilon: what the noise was planned for.
+        paid: how many of the releases were charged before.
 
     Raises:
         BudgetError: all releases together cost more than is left.
     """
+    everyone = encode(None, len(account.spent))
     rest = promise.charged_noise_stds[paid:]
+    if not promise.charged_noise_stds and not paid:
+        event: Event = PureRelease(epsilon=epsilon, what="noisy edges")
+        account.refuse_what_does_not_fit(event, everyone)
     if not rest:
-        return  # noisy edges: one pure release, refused by its own charge
+        return
     together = math.fsum(noise_std**-2 for noise_std in rest) ** -0.5
     relation = account.relation
     assert not isinstance(relation, LabelRelation)
     event = relation.sums(noise_std=together, rounding=rounding_of(promise.width))
-    account.refuse_what_does_not_fit(event, encode(None, len(account.spent)))
+    account.refuse_what_does_not_fit(event, everyone)

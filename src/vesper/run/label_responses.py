@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from vesper.graph.labels import LabelHoldings
-from vesper.mechanism.label_door import LabelDoor, Named
+from vesper.mechanism.label_door import LabelDoor, Named, Stale, unsaid
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.settings import Config
 from vesper.model.objectives import Responses
@@ -33,13 +33,15 @@ def responses_of(
     ledger: Ledger,
     noise: NoiseSource,
     named: Named = lambda name: None,
+    stale: Stale = unsaid,
 ) -> Responses | None:
     """Give the responses; None where labels are open.
 
-    `named` is told the name of the table before anything is charged, and may refuse.
+    `named` is told the name of the table before anything is charged, and may refuse. `stale` is
+    told how many labels were others when they were first answered about.
 
     Raises:
-        InputError: these labels cannot be used, were others before, or have another budget.
+        InputError: these labels cannot be used, or have another budget.
         BudgetError: they were shown with another number of classes.
     """
     epsilon = config.privacy.label_epsilon
@@ -50,12 +52,12 @@ def responses_of(
     door = LabelDoor(
         tuple(map(str, labels.ids.take(rows))),
         labels.labels[rows],
-        num_classes=len(labels.classes),
+        classes=tuple(map(str, labels.classes)),
         epsilon=epsilon,
         ledger=ledger,
         noise=noise,
-        shown=ledger.path.with_name(f"{ledger.path.name}.shown"),
         named=named,
+        stale=stale,
     )
     seen = door.responses()
     num_train = len(labels.rows("train"))

@@ -12,6 +12,7 @@ from vesper.graph.holdings import DataHoldings, open_data
 from vesper.mechanism.fingerprint import fingerprint
 from vesper.privacy.account import open_account
 from vesper.privacy.budget import Budget
+from vesper.privacy.counted import DEGREES
 from vesper.privacy.events import GaussianRelease, PureRelease
 from vesper.privacy.key import key_of
 from vesper.privacy.ledger import Ledger
@@ -64,6 +65,43 @@ def test_counts_made_before_are_taken_off_first(tmp_path: Path, data: DataHoldin
     ledger = tmp_path / "ledger.sqlite"
     charge(ledger, data, PureRelease(epsilon=0.5, what="count"))
     assert budget_for_run(CONFIG, data, ledger).endswith("and spent is 0.5")
+
+
+def test_counts_of_another_graph_that_leave_nothing(tmp_path: Path, data: DataHoldings) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    with closing(Ledger(ledger, clock=time.time)) as book:
+        account = open_account(book, "another", num_nodes=3)
+        account.charge(PureRelease(epsilon=4.0, what=DEGREES), None, run="degrees")
+    before = entries(ledger)
+    with pytest.raises(BudgetError, match="leaves nothing of epsilon 4"):
+        budget_for_run(CONFIG, data, ledger)
+    assert entries(ledger) == before
+    raised = load_config(None, {"epsilon": 5.0, "delta": 1e-3})  # no budget was set: it may be
+    assert "epsilon 5" in budget_for_run(raised, data, ledger)
+
+
+@pytest.mark.parametrize("method", ["edgerand", "lapgraph"])
+def test_noisy_edges_are_one_pure_release(tmp_path: Path, data: DataHoldings, method: str) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    config = load_config(None, {"epsilon": 4.0, "delta": 1e-3, "method": method})
+    charge(ledger, data, None)
+    assert budget_for_run(config, data, ledger).endswith("and spent is 0")
+    charge(ledger, data, PureRelease(epsilon=4.0, what="randomised edges"))
+    with pytest.raises(BudgetError, match="does not allow this release"):
+        budget_for_run(config, data, ledger)
+
+
+def test_what_was_charged_for_one_edge_has_no_cost_for_a_node(
+    tmp_path: Path, data: DataHoldings
+) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    with closing(Ledger(ledger, clock=time.time)) as book:
+        name = fingerprint(data.graph, key=key_of(book))
+        account = open_account(book, name, num_nodes=len(data.ids))
+        account.charge(PureRelease(epsilon=0.5, what=DEGREES), None, run="degrees")
+    node = load_config(None, {"epsilon": 4.0, "delta": 1e-3, "privacy_unit": "node"})
+    with pytest.raises(InputError, match="a pure release, which has no known cost for"):
+        budget_for_run(node, data, ledger)
 
 
 def test_a_budget_that_is_spent(tmp_path: Path, data: DataHoldings) -> None:

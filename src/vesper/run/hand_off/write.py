@@ -31,7 +31,7 @@ from vesper.privacy.ledger import Ledger
 from vesper.privacy.statement import make_statement, statement_path, verify_file
 from vesper.progress import Progress, silent
 from vesper.run.agreement import agree
-from vesper.run.doors import refuse_early, within
+from vesper.run.doors import refuse_counted_out, refuse_early, within
 from vesper.run.hand_off.release_file import new_release_file
 from vesper.run.pair import train
 
@@ -90,6 +90,7 @@ def hand_off(
             refuse_unknown_labels(data.ids, labels)
         default = (target.partial if simulated else data_folder) / "ledger.sqlite"
         with closing(Ledger(ledger or default, clock=time.time)) as book:
+            refuse_counted_out(config, book)
             door = _open_door(config, data, book, simulated)
             first = book.head()[0]
             planned = within(config, door.account, book)
@@ -165,7 +166,7 @@ def _columns(
             )
         hops = config.privacy.hops or 1
         promise = certified(config.privacy, _sizes(data), releases=hops, width=1)
-        refuse_early(door.account, promise)
+        refuse_early(door.account, promise, epsilon=config.privacy.epsilon)
         return label_free_columns(
             data.features,
             door,
@@ -173,7 +174,8 @@ def _columns(
             degree_share=config.run.degree_share,
         )
     agreement = agree(config, data, labels)
-    refuse_early(door.account, agreement.method.promise(config, agreement.sizes))
+    promise = agreement.method.promise(config, agreement.sizes)
+    refuse_early(door.account, promise, epsilon=config.privacy.epsilon)
     data_side = train(agreement, data, labels, door, progress=progress).data_side
     assert isinstance(data_side, ProgressiveRepresentation)
     return data_side.columns()

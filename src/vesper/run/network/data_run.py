@@ -29,7 +29,7 @@ from vesper.run.ends.data_end import data_end
 from vesper.run.ends.link import Link
 from vesper.run.network.begun_with import hold_to_ledger, refuse_lost_ledger
 from vesper.run.network.meet import Place, meeting_place, waiting_shown
-from vesper.run.network.own_state import own_state, run_name
+from vesper.run.network.own_state import is_charged, own_state, run_name
 from vesper.run.network.party_channel import Lost, party_channel
 from vesper.run.network.party_journal import party_journal
 from vesper.run.network.secret_seed import with_secret_seed
@@ -87,7 +87,7 @@ def run_data_party(
         if aligned is not None:
             refuse_unaligned(data.ids, aligned, own.folder)
         refuse_lost_ledger(state, own.ledger, resume=resume)
-        if not resume:  # a refusal after meeting would cross, and it follows from edges
+        if not is_charged(config):  # a refusal after meeting would cross, and follows from edges
             budget_for_run(config.shared, data, own.ledger)
         with (
             closing(Ledger(own.ledger, clock=time.time)) as ledger,

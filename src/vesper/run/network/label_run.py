@@ -76,7 +76,7 @@ def run_label_table(
             aligned = read_aligned(pair.party.state)
             if aligned is not None:
                 labels = only_aligned(labels, aligned)
-        responses = _responses(config, labels, noise, resume=resume)
+        responses = _responses(config, labels, noise, resume=resume, said=lost)
         graph = None
         if table.graph is not None:
             has_met = (table.pair_with_own.party.state / "session").exists()
@@ -112,9 +112,17 @@ def run_label_table(
 
 
 def _responses(
-    config: PartyConfig, labels: LabelHoldings, noise: NoiseSource, *, resume: bool
+    config: PartyConfig, labels: LabelHoldings, noise: NoiseSource, *, resume: bool, said: Lost
 ) -> Responses | None:
     """Responses to labels where they are protected; those that the run began with."""
+
+    def stale(count: int) -> None:
+        said(
+            f"{count} labels have changed since they were first answered about under {own.ledger}; "
+            f"those first answers stand, so that nobody learns that they changed. To train on "
+            f"today's, use a ledger of their own, and count both epsilons"
+        )
+
     own = config.party
     if config.shared.privacy.label_epsilon is None:
         return None
@@ -128,6 +136,7 @@ def _responses(
             ledger=ledger,
             noise=noise,
             named=lambda table: hold_to_labels(own.state, table, resume=resume),
+            stale=stale,
         )
 
 

@@ -70,7 +70,7 @@ def _forgotten_unless_begun(config: PartyConfig, *, is_one_of_several: bool) -> 
         raise
     except (InputError, BudgetError, PeerError) as error:
         is_kept = is_one_of_several and is_anothers(error, config, sent=_sent(config))
-        if not (is_kept or _may_have_trained(config, error) or _is_charged(config)):
+        if not (is_kept or _may_have_trained(config, error) or is_charged(config)):
             _forget(config.party.state)
         raise
 
@@ -88,7 +88,7 @@ def forget_unless_begun(config: PartyConfig) -> None:
     if not (config.party.state / "session").exists():
         return
     with held(config.party.state):
-        if not (_sent(config) > 1 or _is_charged(config)):
+        if not (_sent(config) > 1 or is_charged(config)):
             _forget(config.party.state)
 
 
@@ -115,7 +115,7 @@ def _may_have_trained(config: PartyConfig, error: VesperError) -> bool:
         return log.count(RECEIVED) > 1 or refuses_embeddings
 
 
-def _is_charged(config: PartyConfig) -> bool:
+def is_charged(config: PartyConfig) -> bool:
     """Whether the ledger was charged for this session."""
     path, name = config.party.ledger, config.party.state / "session"
     if path is None or not path.exists() or not name.exists():

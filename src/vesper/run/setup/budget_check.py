@@ -22,7 +22,7 @@ from vesper.privacy.budget import Budget
 from vesper.privacy.key import key_of
 from vesper.privacy.ledger import Ledger
 from vesper.privacy.relation import GraphRelation
-from vesper.run.doors import refuse_early, within
+from vesper.run.doors import refuse_counted_out, refuse_early, within
 
 NUMBERS_OF_CLASSES = (2, 3)
 """Two, and more than two: what plans differ by."""
@@ -51,9 +51,11 @@ def budget_for_run(config: Config, data: DataHoldings, ledger: Path) -> str:
         broken = book.verify()
         if broken is not None:
             raise VesperError(f"{ledger}: entry {broken} was changed; nothing is charged to it")
+        refuse_counted_out(config, book)
         account = _account(book, data, budget, relation_for(config.privacy))
-        for promise in _promises(within(config, account, book), data):
-            refuse_early(account, promise)
+        left = within(config, account, book)
+        for promise in _promises(left, data):
+            refuse_early(account, promise, epsilon=left.privacy.epsilon)
         return f"{stated}, and spent is {account.spent_epsilon():.4g}"
 
 
@@ -72,6 +74,12 @@ def _account(book: Ledger, data: DataHoldings, budget: Budget, relation: GraphRe
                 f"{held.delta:g} for {balance.relation} already, the contract asks for epsilon "
                 f"{budget.epsilon:g}, delta {budget.delta:g} for {relation}; a budget is "
                 f"not set twice: mend [privacy], or use a new snapshot"
+            )
+    for entry in book.entries():
+        if entry.graph == graph and entry.cost > 0 and not relation.admits(entry.facts):
+            raise InputError(
+                f"{book.path}: this graph was charged for a {entry.facts['kind']}, which has no "
+                f"known cost for {relation}; use a ledger of its own, and count both"
             )
     num_nodes = data.graph.num_nodes
     return Account(book, graph, num_nodes=num_nodes, budget=budget, relation=relation)
