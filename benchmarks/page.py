@@ -33,8 +33,9 @@ def options(program: str | None, *, small: str) -> argparse.ArgumentParser:
 
 
 def command(file: str) -> str:
-    """What the user typed, for the page to say."""
-    return " ".join([f"python -m benchmarks.{Path(file).stem}", *sys.argv[1:]])
+    """What the user typed, for the page to say; folders of this machine are nobody's business."""
+    words = ("DIR" if Path(word).is_absolute() else word for word in sys.argv[1:])
+    return " ".join([f"python -m benchmarks.{Path(file).stem}", *words])
 
 
 def publish(text: str, file: str, *, write: bool) -> None:
