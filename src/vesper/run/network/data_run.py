@@ -79,7 +79,6 @@ def run_data_party(
         working_on(own.engine, address=own.ray_address, progress=progress),
         own_state(config, resume=resume) as state,
         party_journal(config, resume=resume, source=source, progress=progress) as told,
-        place(config, waiting=waiting_shown(config, told.progress)) as connect,
     ):
         data, columns = open_data(own.folder, progress=told.progress), feature_columns(own.folder)
         refuse_no_features(data)
@@ -87,9 +86,10 @@ def run_data_party(
         if aligned is not None:
             refuse_unaligned(data.ids, aligned, own.folder)
         refuse_lost_ledger(state, own.ledger, resume=resume)
-        if not is_charged(config):  # a refusal after meeting would cross, and follows from edges
+        if not is_charged(config):  # before anybody can see this party: it follows from edges
             budget_for_run(config.shared, data, own.ledger)
         with (
+            place(config, waiting=waiting_shown(config, told.progress)) as connect,
             closing(Ledger(own.ledger, clock=time.time)) as ledger,
             closing_in_words(party_channel(config, connect, lost)) as channel,
         ):
