@@ -31,3 +31,9 @@ def test_what_is_no_relation() -> None:
         NodeRelation(max_degree=4, row_norm=5.0)
     with pytest.raises(InputError, match="max_degree"):
         NodeRelation(max_degree=0, row_norm=1.0)
+
+
+def test_clipping_beyond_what_floating_point_allows_is_refused() -> None:
+    assert NodeRelation(max_degree=1 << 20, row_norm=1 << 12).rows == (1 << 20) + (1 << 24)
+    with pytest.raises(InputError, match="at most 4096"):
+        NodeRelation(max_degree=1 << 20, row_norm=(1 << 12) + 1)
