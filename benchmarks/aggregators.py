@@ -9,13 +9,11 @@ settings but the aggregator are defaults. What is left to choose, the degree tha
 clamps at, is chosen by validation.
 """
 
-import json
 import math
-import os
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from time import monotonic
@@ -23,6 +21,7 @@ from typing import Any
 
 import torch
 from benchmarks.exchange import DATA, party_folder
+from benchmarks.kept_lines import keep, lines_in
 from benchmarks.page import command, machine, options, publish, say, spread
 
 from vesper.method.settings import Config
@@ -92,12 +91,6 @@ def measure(
         edge_free_validation=result.stages[0]["validation"],
         edge_free_test=result.stages[0]["test"],
     )
-
-
-def lines_in(path: Path) -> list[Line]:
-    if not path.exists():
-        return []
-    return [Line(**json.loads(row)) for row in path.read_text().splitlines()]
 
 
 def best_clamp(lines: Sequence[Line]) -> list[Line]:
@@ -172,7 +165,7 @@ def main() -> None:
     asked = parser.parse_args()
     torch.set_num_threads(1)
     started, kept = monotonic(), HERE / "aggregators.jsonl"
-    lines = [] if asked.small else lines_in(kept)
+    lines = [] if asked.small else lines_in(kept, Line)
     known = {(line.dataset, line.settings) for line in lines}
     datasets, seeds = (DATASETS[:1], 1) if asked.small else (DATASETS, SEEDS)
     wanted = [  # the first seed of everything comes first: a run may be stopped at any time
@@ -199,8 +192,7 @@ def main() -> None:
             say(f"{dataset} {aggregator} {min_degree or ''} at {epsilon:g}: {line.test:.2f}")
             lines.append(line)
             if not asked.small:
-                with kept.open("a") as file:
-                    file.write(json.dumps(asdict(line)) + os.linesep)
+                keep(kept, line)
     publish(page(lines, command(__file__)), __file__, write=asked.write)
 
 

@@ -8,16 +8,15 @@ Cells that were measured stand in exchange.jsonl, by settings; a stopped run goe
 and patience are divided by the number of local updates, so that all take about as many steps.
 """
 
-import json
-import os
 import tempfile
 from collections import defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from time import monotonic
 
 import torch
+from benchmarks.kept_lines import keep, lines_in
 from benchmarks.page import command, machine, options, publish, say, spread
 
 from vesper.datasets.finance import simulate_finance
@@ -115,12 +114,6 @@ def measure(dataset: str, folder: Path, config: Config, *, nodes: int | None) ->
     )
 
 
-def lines_in(path: Path) -> list[Line]:
-    if not path.exists():
-        return []
-    return [Line(**json.loads(row)) for row in path.read_text().splitlines()]
-
-
 def table(lines: list[Line]) -> list[str]:
     """One row a set and way, compared with float32 and one local update."""
     cells: dict[tuple[str, str, int], list[Line]] = defaultdict(list)
@@ -175,7 +168,7 @@ def main() -> None:
     torch.set_num_threads(1)
     started, kept = monotonic(), HERE / "exchange.jsonl"
     epochs, nodes = (4, 2_000) if asked.small else (EPOCHS, NUM_NODES)
-    lines = [] if asked.small else lines_in(kept)
+    lines = [] if asked.small else lines_in(kept, Line)
     known = {(line.dataset, line.settings) for line in lines}
     datasets, seeds = (DATASETS[:1], 1) if asked.small else (DATASETS, SEEDS)
     wanted = [  # what is most worth knowing first: a run may be stopped at any time
@@ -202,8 +195,7 @@ def main() -> None:
             say(f"{dataset} {wire} x {local_updates}, seed {seed}: {line.test:.2f}")
             lines.append(line)
             if not asked.small:
-                with kept.open("a") as file:
-                    file.write(json.dumps(asdict(line)) + os.linesep)
+                keep(kept, line)
     publish(page(lines, command(__file__), epochs=epochs), __file__, write=asked.write)
 
 

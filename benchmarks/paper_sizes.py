@@ -17,10 +17,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.kept_lines import keep, lines_in
 from benchmarks.page import SHARE, command, machine, options, publish, say
 
 HERE = Path(__file__).parent
@@ -155,12 +156,6 @@ def page(lines: Sequence[Line], asked: str) -> str:
     )
 
 
-def lines_in(path: Path) -> list[Line]:
-    if not path.exists():
-        return []
-    return [Line(**json.loads(row)) for row in path.read_text().splitlines()]
-
-
 def main() -> None:
     parser = options(__doc__, small=f"graphs {SHARE} times smaller; nothing is kept")
     parser.add_argument("--work", type=Path, help="folder for tables and runs; default: a new one")
@@ -169,7 +164,7 @@ def main() -> None:
     parser.add_argument("--paper-epochs", type=int, default=1, help="of the paper's plan")
     asked = parser.parse_args()
     kept = HERE / "paper_sizes.jsonl"
-    lines = [] if asked.small else lines_in(kept)
+    lines = [] if asked.small else lines_in(kept, Line)
     with tempfile.TemporaryDirectory(prefix="vesper-sizes-") as temporary:
         place = asked.work or Path(temporary)
         for of in SETS:
@@ -189,8 +184,7 @@ def main() -> None:
                 say(f"{line.seconds:.0f} s, {line.peak_bytes / 2**30:.2f} GiB")
                 lines.append(line)
                 if not asked.small:
-                    with kept.open("a") as file:
-                        file.write(json.dumps(asdict(line)) + os.linesep)
+                    keep(kept, line)
     publish(page(lines, command(__file__)), __file__, write=asked.write)
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from vesper.privacy.account import accounts, balance_of_run, open_account
-from vesper.privacy.budget import Budget
+from vesper.privacy.account import open_account
 from vesper.privacy.counted import DEGREES, counted
 from vesper.privacy.events import GaussianRelease, PureRelease
 from vesper.privacy.ledger import Ledger
@@ -40,18 +39,3 @@ def test_a_run_that_has_begun_keeps_to_what_it_began_with(ledger: Ledger) -> Non
     count(ledger, "b", 0.5)
     assert counted(ledger, before_run="r") == Fraction(1, 4)
     assert counted(ledger, before_run="another") == counted(ledger) == Fraction(1, 2)
-
-
-def test_the_balance_of_a_run_is_its_own_and_that_of_counts(ledger: Ledger) -> None:
-    budget = Budget(epsilon=4.0, delta=1e-6)
-    count(ledger, "b", 1.0)
-    for graph, runs in (("a", ("r", "s")), ("c", ("r",))):
-        for run in runs:
-            open_account(ledger, graph, num_nodes=4, budget=budget).charge(
-                GaussianRelease(noise_std=9.0), None, run=run
-            )
-    shared, alone = (balance_of_run(ledger, graph, "r") for graph in ("a", "c"))
-    assert shared.spent_epsilon() == alone.spent_epsilon() > 1.0
-    assert shared.left_epsilon() == alone.left_epsilon()
-    (whole,) = (each for each in accounts(ledger) if each.graph == "a")
-    assert whole.spent_epsilon() != shared.spent_epsilon()

@@ -12,9 +12,10 @@ from vesper.mechanism.fingerprint import fingerprint
 from vesper.mechanism.perturbed_graph import Perturbation
 from vesper.mechanism.release import NEIGHBOR_SUM
 from vesper.mechanism.vault import Arrays, Vault
-from vesper.privacy.account import KEPT_KIND, balance_of_run
+from vesper.privacy.account import KEPT_KIND
 from vesper.privacy.balance import Balance
 from vesper.privacy.ledger_reader import LedgerReader
+from vesper.privacy.run_balance import balance_of_run
 
 
 class KeptDoor:

@@ -13,13 +13,12 @@ from typing import Any
 from vesper.errors import BudgetError, InputError, VesperError
 from vesper.privacy.balance import Balance
 from vesper.privacy.budget import Budget, finite
-from vesper.privacy.counted import DEGREES, counted
-from vesper.privacy.events import Event, PureRelease
+from vesper.privacy.events import Event
 from vesper.privacy.ledger import Ledger
 from vesper.privacy.ledger_reader import Entry, LedgerReader
 from vesper.privacy.receipt import _SEAL, Receipt
 from vesper.privacy.receivers import Receivers, encode
-from vesper.privacy.relation import EdgeRelation, NodeRelation, Relation
+from vesper.privacy.relation import EdgeRelation, Relation
 from vesper.privacy.terms import book, refuse_if_spent, terms_of
 
 KEPT_KIND = "kept"
@@ -207,25 +206,6 @@ def open_account(
     return Account(ledger, graph, num_nodes=num_nodes, budget=held, relation=held_relation)
 
 
-def balance_of_run(ledger: LedgerReader, graph: str, run: str) -> Balance:
-    """Give the balance of a graph after this run, and after counts of whichever graph.
-
-    What other runs were charged for the same edges is nothing that the peer of this one may see:
-    it would tell that edges are the same.
-    """
-    entries = [e for e in ledger.entries() if e.graph == graph and e.run in ("", run)]
-    counts = counted(ledger, before_run=run)
-    first = next((k for k, entry in enumerate(entries) if entry.cost > 0), len(entries))
-    _, relation = terms_of({entry.facts["kind"]: entry.facts for entry in entries})
-    if counts and not isinstance(relation, NodeRelation):
-        event = PureRelease(epsilon=float(counts), what=DEGREES)
-        facts = {**event.facts, "epsilon": counts}
-        everyone = encode(None, entries[0].facts["num_nodes"])
-        made = Entry(0, 0.0, graph, run, facts, event.cost, everyone)
-        entries.insert(first, made)
-    return _balance(ledger, graph, entries)
-
-
 def accounts(ledger: LedgerReader) -> list[Balance]:
     """Give the balance of every graph in the ledger, oldest first.
 
@@ -236,10 +216,15 @@ def accounts(ledger: LedgerReader) -> list[Balance]:
     for entry in ledger.entries():
         if entry.graph:
             graphs.setdefault(entry.graph, []).append(entry)
-    return [_balance(ledger, graph, entries) for graph, entries in graphs.items()]
+    return [balance_from(ledger, graph, entries) for graph, entries in graphs.items()]
 
 
-def _balance(ledger: LedgerReader, graph: str, entries: list[Entry]) -> Balance:
+def balance_from(ledger: LedgerReader, graph: str, entries: list[Entry]) -> Balance:
+    """Count the entries of one graph in.
+
+    Raises:
+        InputError: an entry is not what a ledger would have written.
+    """
     known = {entry.facts["kind"]: entry.facts for entry in entries}
     num_nodes = known.get("graph", {}).get("num_nodes")
     if not (isinstance(num_nodes, int) and num_nodes > 0):

@@ -23,13 +23,13 @@ from vesper.mechanism.vault import Vault
 from vesper.method.budgeting import budget_of
 from vesper.method.method import Sizes
 from vesper.method.settings import Config
-from vesper.privacy.account import balance_of_run
 from vesper.privacy.balance import Balance
 from vesper.privacy.budget import Budget
 from vesper.privacy.counted import DEGREES
 from vesper.privacy.key import key_of
 from vesper.privacy.ledger import Ledger
 from vesper.privacy.ledger_reader import LedgerReader
+from vesper.privacy.run_balance import balance_of_run
 from vesper.run.agreement import agreement_of
 from vesper.run.doors import open_door
 from vesper.run.serving.kept_run import AnsweringRun, digest_of_nodes, feature_columns
