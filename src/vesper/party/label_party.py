@@ -66,6 +66,7 @@ class LabelParty:
             self._decoder.module.parameters(),
             lr=self._learning_rate,
             weight_decay=self._weight_decay,
+            fused=True,  # one pass over the weights: half the time
         )
         self._kept = copy.deepcopy(self._decoder.module.state_dict())
 
