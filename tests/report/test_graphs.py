@@ -15,6 +15,7 @@ LATER = {
     "delta": 1e-5,
     "spent_epsilon": 3.9996,
     "releases": 1,
+    "parties": [],
 }
 
 
@@ -36,6 +37,17 @@ def test_a_simulation_has_a_line_for_training_and_each_snapshot(tmp_path: Path) 
         spent_epsilon=3.9996,
         releases=1,
     )
+
+
+def test_each_of_several_data_parties_has_a_line_of_its_own(tmp_path: Path) -> None:
+    costs = [{**LATER, "name": name, "epsilon": epsilon} for name, epsilon in (("a", 4), ("b", 1))]
+    later = {**LATER, "parties": costs}
+    lines = graph_lines(tmp_path, result(snapshots=[later]), charged=None, ledger=None)
+    assert [(line.name, line.epsilon) for line in lines[1:]] == [
+        ("february, a", 4),
+        ("february, b", 1),
+    ]
+    assert {line.test for line in lines[1:]} == {73.12}
 
 
 def test_one_graph_needs_no_table(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """`vesper simulate`: train any method on party folders, both parties in this process."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,6 +9,9 @@ from vesper.cli.engine_given import EngineOption, RayAddressOption, RayWorkersOp
 from vesper.cli.settings_given import settings_given
 from vesper.cli.show import print_json, print_table, shown_progress
 from vesper.engine.choice import EngineName, working_on
+
+if TYPE_CHECKING:
+    from vesper.run.result import SnapshotCost, SnapshotResult
 
 
 def simulate(
@@ -106,15 +109,16 @@ def simulate(
             ["snapshot", "nodes", "epsilon", "spent", "delta", "releases", result.metric],
             [
                 [
-                    each.name,
-                    f"{each.num_nodes}",
-                    "-" if each.epsilon is None else f"{each.epsilon:g}",
-                    "-" if each.spent_epsilon is None else f"{each.spent_epsilon:.3g}",
-                    "-" if each.delta is None else f"{each.delta:g}",
-                    f"{each.releases}",
+                    name,
+                    f"{cost.num_nodes}",
+                    "-" if cost.epsilon is None else f"{cost.epsilon:g}",
+                    "-" if cost.spent_epsilon is None else f"{cost.spent_epsilon:.3g}",
+                    "-" if cost.delta is None else f"{cost.delta:g}",
+                    f"{cost.releases}",
                     f"{each.test:.2f}",
                 ]
                 for each in result.snapshots
+                for name, cost in costs_of(each)
             ],
         )
     typer.echo(f"noise: {result.privacy.noise}")
@@ -123,3 +127,9 @@ def simulate(
 def shown_epsilon(epsilon: float | None) -> str:
     """A certified epsilon, or that there is none."""
     return "-" if epsilon is None else f"{epsilon:g}"
+
+
+def costs_of(snapshot: "SnapshotResult") -> list[tuple[str, "SnapshotCost"]]:
+    """A line a graph: one, or that of each data party."""
+    named = [(f"{snapshot.name}, {each.name}", each) for each in snapshot.parties]
+    return named or [(snapshot.name, snapshot)]

@@ -88,18 +88,25 @@ def graphs_section(lines: Sequence[GraphLine], *, metric: str) -> str:
 
 
 def _simulated(result: Mapping[str, Any]) -> list[GraphLine]:
+    """A line a later graph, or one for that of each data party."""
     return [
         GraphLine(
-            name=each["name"],
-            nodes=each["num_nodes"],
+            name=name,
+            nodes=cost["num_nodes"],
             test=each["test"],
-            epsilon=each["epsilon"],
-            delta=each["delta"],
-            spent_epsilon=each["spent_epsilon"],
-            releases=each["releases"],
+            epsilon=cost["epsilon"],
+            delta=cost["delta"],
+            spent_epsilon=cost["spent_epsilon"],
+            releases=cost["releases"],
         )
         for each in result.get("snapshots", ())
+        for name, cost in _costs_of(each)
     ]
+
+
+def _costs_of(snapshot: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    parties = [(f"{snapshot['name']}, {cost['name']}", cost) for cost in snapshot["parties"]]
+    return parties or [(snapshot["name"], snapshot)]
 
 
 def _answered(state: Path, ledger: Path | None) -> list[GraphLine]:

@@ -2,43 +2,33 @@
 
     train on window 1   ->   test nodes of window 2, of window 3, ...   with the same model
 
-A later graph is a folder with `data/` and `label/`. Nothing is fitted on it: weights, scales and
-centres are those of training. What it releases is charged to an account of its own, under its own
-fingerprint. Between two parties `run.serving` does the same with `--answer --snapshot`.
+A later window is a folder like that of training: a folder a data party, and `label/`. Between
+parties on a network `run.serving` does the same with `--answer --snapshot`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from vesper.errors import InputError
-from vesper.graph.holdings import DataHoldings, open_data
 from vesper.graph.labels import LabelHoldings, open_labels
-from vesper.graph.summary import refuse_unknown_labels
-from vesper.mechanism.door import ChargedDoor, Door
-from vesper.mechanism.fingerprint import fingerprint
-from vesper.mechanism.noise import NoiseSource
 from vesper.method.settings import Config
 from vesper.model.calibration import Calibration
 from vesper.model.objective import Label
 from vesper.model.objectives import Responses, task_of
-from vesper.party.answering_party import AnsweringParty, arrays_of_trained
-from vesper.privacy.key import key_of
-from vesper.privacy.ledger import Ledger
+from vesper.party.answering_party import AnsweringParty
 from vesper.progress import Progress, silent
-from vesper.protocol.messages import Roster
-from vesper.run.agreement import Agreement, agreement_of
-from vesper.run.doors import open_door
+from vesper.protocol.messages import IdTexts, Roster
 from vesper.run.ends.label_end import objective_of, roster_of
 from vesper.run.itinerary import blocks
+from vesper.run.later_party import LaterParty, Successors
 from vesper.run.measured import measure, targets_of
 from vesper.run.pair import Trained
-from vesper.run.result import SnapshotResult, simulated_name
-from vesper.run.serving.kept_run import feature_columns, with_hops
-from vesper.run.serving.subject import refuse_other_columns, without_poll
+from vesper.run.result import SnapshotCost, SnapshotResult, simulated_name
 
 STREAM = 1 << 64
 """Added to the seed for each later graph: no two graphs share the bits of their noise."""
@@ -46,128 +36,82 @@ STREAM = 1 << 64
 
 @dataclass(frozen=True, eq=False)
 class LaterGraph:
-    """One graph that came later, behind a door of its own."""
+    """A window that came later: a graph a data party, and labels to judge by."""
 
     name: str
-    run: str
-    """What the ledger calls its charges."""
-    data: DataHoldings
     labels: LabelHoldings
-    door: Door
-    agreement: Agreement
-    """With noise that fits behind the door."""
+    task: str
+    parties: tuple[LaterParty, ...]
 
     @torch.no_grad()
     def judge(self, trained: Trained, roster: Roster, calibration: Calibration) -> SnapshotResult:
         """Predict the test nodes; makes the releases that the chosen stage needs.
 
         Args:
-            trained: both sides after training.
+            trained: all sides after training.
             roster: of training; training nodes that are still there keep their voices.
             calibration: of training.
         """
-        agreed, stage, rows = self.agreement, trained.best_stage, self.labels.rows("test")
-        side = agreed.method.data_side(
-            agreed.config, agreed.sizes, features=self.data.features, door=self.door
-        )
-        party = AnsweringParty(
-            side,
-            self.data.ids,
-            trained=arrays_of_trained(trained.data_side),
-            roster=roster,
-            stage=stage,
-            is_new=True,
-        )
+        stage, rows = trained.best_stage, self.labels.rows("test")
+        answering = [
+            party.answering(side, roster, stage=stage)
+            for party, side in zip(self.parties, trained.data_sides, strict=True)
+        ]
         trained.label_side.module.eval()
         predicted = []
         for some in blocks(rows):
-            _, values = party.embed(tuple(map(str, self.labels.ids.take(some))))
+            values = _side_by_side(answering, tuple(map(str, self.labels.ids.take(some))))
             scores = trained.label_side.decode(torch.from_numpy(values), stage)
             predicted.append(calibration.predict(scores.double().numpy()))  # (some, columns)
         test = measure(
             np.concatenate(predicted),
             _truth(self.labels),
             calibration,
-            task=agreed.config.run.task,
+            task=self.task,
             path=self.labels.path,
         )
-        return self._result(test, num_test=len(rows))
-
-    def _result(self, test: float, *, num_test: int) -> SnapshotResult:
-        agreed = self.agreement
-        promise = agreed.method.promise(agreed.config, agreed.sizes)
-        epsilon = spent = promise.certified_epsilon
-        releases = 0
-        if isinstance(self.door, ChargedDoor):
-            account = self.door.account
-            assert account.budget is not None
-            epsilon, spent = account.budget.epsilon, account.spent_epsilon()
-            releases = account.charges_of(self.run)
-        return SnapshotResult(
-            name=self.name,
-            run=self.run,
-            num_nodes=agreed.sizes.num_nodes,
-            num_test=num_test,
-            test=test,
-            plan=promise.plan,
-            epsilon=epsilon,
-            delta=promise.delta,
-            spent_epsilon=spent,
-            releases=releases,
-        )
+        costs = [party.cost() for party in self.parties]
+        said = replace(max(costs, key=_exposure), name=self.name)
+        several = tuple(costs) if len(costs) > 1 else ()
+        return SnapshotResult(**asdict(said), num_test=len(rows), test=test, parties=several)
 
 
 def open_later_graphs(
     folders: Sequence[Path],
-    agreement: Agreement,
+    successors: Sequence[Successors],
     config: Config,
     *,
-    first: Path,
-    data: DataHoldings,
-    labels: LabelHoldings,
-    ledger: Ledger,
+    classes: Sequence[Label],
     progress: Progress = silent,
 ) -> list[LaterGraph]:
     """Open later graphs before training, so that what cannot be used is refused before.
 
     Args:
-        folders: each holds `data/` and `label/`; nodes with split `test` are predicted.
-        agreement: of training, with the hops that are released.
-        config: settings of the run; each graph has the whole of their epsilon.
-        first: folder of training.
-        data: the graph of training.
-        labels: of training.
-        ledger: is charged.
+        folders: each like that of training; nodes with split `test` are predicted.
+        successors: of each data party.
+        config: settings of the run.
+        classes: of training.
         progress: is told how far it is.
 
     Raises:
         InputError: a folder cannot be used, or its edges are those of another one.
         BudgetError: its releases do not fit what is left of its budget.
     """
-    if not folders:
-        return []
-    key, columns = key_of(ledger), feature_columns(first / "data")
-    known = {fingerprint(data.graph, key=key): first}
-    promise = agreement.method.promise(agreement.config, agreement.sizes)
-    settings = without_poll(with_hops(config, hops=len(promise.noise_stds) or config.privacy.hops))
     opened = []
     for number, folder in enumerate(folders, start=1):
-        refuse_other_columns(columns, folder / "data")
-        later = open_data(folder / "data", progress=progress)
-        judged = _labels(folder, later, config, classes=labels.classes)
-        name = fingerprint(later.graph, key=key)
-        if name in known:
-            raise InputError(
-                f"{folder}: its edges are exactly those of {known[name]}, and a graph is not "
-                f"released twice; leave it out"
+        labels = open_labels(folder / "label", decimals=config.run.task != "classification")
+        _refuse_unjudgeable(labels, config, classes=classes)
+        parties = tuple(
+            each.open(
+                folder / each.place,
+                labels,
+                run=f"{simulated_name(config)} snapshot {number}",
+                stream=number * STREAM,
+                progress=progress,
             )
-        known[name] = folder
-        sizes = replace(agreement.sizes, num_nodes=later.graph.num_nodes)
-        agreed = agreement_of(settings, sizes, num_val=0, num_test=0)
-        run = f"{simulated_name(config)} snapshot {number}"
-        noise = NoiseSource.for_simulation(config.run.seed + number * STREAM)
-        door, agreed = open_door(agreed, later.graph, ledger, noise, run=run)
-        opened.append(LaterGraph(folder.name, run, later, judged, door, agreed))
+            for each in successors
+        )
+        opened.append(LaterGraph(folder.name, labels, config.run.task, parties))
     return opened
 
 
@@ -182,7 +126,7 @@ def judge_later_graphs(
 
     Args:
         graphs: as they were opened before training.
-        trained: both sides after it.
+        trained: all sides after it.
         config: settings of the run.
         labels: of training.
         responses: to them, where they are protected.
@@ -193,11 +137,20 @@ def judge_later_graphs(
     return tuple(graph.judge(trained, roster, calibration) for graph in graphs)
 
 
-def _labels(
-    folder: Path, data: DataHoldings, config: Config, *, classes: Sequence[Label]
-) -> LabelHoldings:
-    labels = open_labels(folder / "label", decimals=config.run.task != "classification")
-    refuse_unknown_labels(data.ids, labels)
+def _side_by_side(parties: Sequence[AnsweringParty], ids: IdTexts) -> NDArray[np.float32]:
+    """Embeddings as they are decoded: (ids, width, depth) of one party, or those of all, flat."""
+    parts = [party.embed(ids)[1] for party in parties]
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate([part.reshape(len(ids), -1) for part in parts], axis=1)[:, :, None]
+
+
+def _exposure(cost: SnapshotCost) -> float:
+    """Largest for whom nothing is certified."""
+    return float("inf") if cost.epsilon is None else cost.epsilon
+
+
+def _refuse_unjudgeable(labels: LabelHoldings, config: Config, *, classes: Sequence[Label]) -> None:
     if not len(labels.rows("test")):
         raise InputError(
             f"{labels.path}, column split: expected some rows with 'test', found none; they are "
@@ -205,7 +158,6 @@ def _labels(
         )
     are_classes = task_of(config.run.task, classes) == "classification"
     targets_of(_truth(labels), classes if are_classes else (), path=labels.path)
-    return labels
 
 
 def _truth(labels: LabelHoldings) -> list[Label]:

@@ -91,22 +91,30 @@ class LabelResult(Facts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SnapshotResult:
-    """How good the model of a simulated run is on a graph that came later, and what that cost."""
+class SnapshotCost:
+    """What one data party's graph that came later was promised, and what it has spent."""
 
     name: str
-    """Of its folder."""
+    """Of its folder, or of the party where there are several."""
     run: str
     """What the ledger calls its charges."""
     num_nodes: int
-    num_test: int
-    test: float
     plan: str
     epsilon: float | None
     """Budget of this graph; None where nothing is certified."""
     delta: float | None
     spent_epsilon: float | None
     releases: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SnapshotResult(SnapshotCost):
+    """How good the model of a simulated run is on graphs that came later, and what that cost."""
+
+    num_test: int
+    test: float
+    parties: tuple[SnapshotCost, ...] = ()
+    """The data parties where there are several; what else is said is of the least protected."""
 
 
 @dataclass(frozen=True)

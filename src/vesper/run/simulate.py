@@ -41,8 +41,8 @@ def simulate(
         folder: holds `data/` and `label/`.
         config: checked settings.
         out: a new or empty folder.
-        ledger: the data party's ledger; by default a fresh one in the run folder, for simulated
-            noise spends nothing.
+        ledger: the only data party's ledger; by default a fresh one in the run folder, for
+            simulated noise spends nothing.
         snapshots: folders like `folder` with graphs that came later; the trained model predicts
             their test nodes, each graph with a budget of its own.
         parties: the data parties, where there are several; `folder` holds a folder of each.
@@ -51,24 +51,27 @@ def simulate(
     """
     started = time.perf_counter()
     refuse_used(out)
-    if len(parties) > 1 and (snapshots or ledger):
-        raise InputError("--snapshot, --ledger: expected one data party, got several")
+    if len(parties) > 1 and ledger is not None:
+        raise InputError(
+            "--ledger: expected one data party, got several; name a ledger in the table of each "
+            "[[data_party]]"
+        )
     labels = open_labels(folder / "label", decimals=config.run.task != "classification")
     opened = open_parties(parties, folder, config, labels, progress=progress)
     refuse_equal_labels(config, labels, "test")
     with new_folder(out) as new:  # whole in the end, or not there
         with (
             journal_of(new, side="both", config=config, ledger=ledger, progress=progress) as told,
-            doors_of(opened, new, run=simulated_name(config), ledger=ledger) as (holders, book),
+            doors_of(opened, new, run=simulated_name(config), ledger=ledger) as (
+                holders,
+                successors,
+            ),
         ):
             later = open_later_graphs(
                 snapshots,
-                holders[0].agreement,
+                successors,
                 config,
-                first=folder,
-                data=holders[0].data,
-                labels=labels,
-                ledger=book,
+                classes=labels.classes,
                 progress=progress,
             )
             responses = simulated_responses(config, labels, path=new / "label-ledger.sqlite")

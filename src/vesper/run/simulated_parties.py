@@ -17,6 +17,7 @@ from vesper.privacy.ledger import Ledger
 from vesper.progress import Progress, silent
 from vesper.run.agreement import Agreement, agree, refuse_other_stages
 from vesper.run.doors import open_door
+from vesper.run.later_party import Successors
 from vesper.run.pair import Holder
 from vesper.run.result import PartyFacts, facts_of
 from vesper.run.setup.data_parties import ONE, SimulatedParty, config_for
@@ -35,6 +36,10 @@ class Simulated:
     agreement: Agreement
     promise: Promise
     """For the whole of its epsilon."""
+    folder: Path
+    """Of the simulation; with a folder of this party in it."""
+    seed: int
+    """Of its noise; no two parties have the same."""
 
     def facts(self, agreement: Agreement) -> PartyFacts:
         """What it was promised, with the noise that was drawn."""
@@ -58,13 +63,14 @@ def open_parties(
         InputError: a folder cannot be used, or the parties do not fit together.
     """
     opened = []
-    for party in parties:
+    for number, party in enumerate(parties):
         own = config_for(config, party)
-        data = open_data(folder / (party.folder or party.name), progress=progress)
+        data = open_data(folder / party.place, progress=progress)
         refuse_unknown_labels(data.ids, labels)
         agreement = agree(own, data, labels)
         promise = agreement.method.promise(own, agreement.sizes)
-        opened.append(Simulated(party, own, data, agreement, promise))
+        seed = config.run.seed + number * STREAM
+        opened.append(Simulated(party, own, data, agreement, promise, folder, seed))
     itineraries = [each.agreement.itinerary for each in opened]
     refuse_other_stages([party.name for party in parties], itineraries)
     if itineraries[0].num_test == 0:
@@ -78,27 +84,32 @@ def open_parties(
 @contextmanager
 def doors_of(
     opened: Sequence[Simulated], out: Path, *, run: str, ledger: Path | None
-) -> Iterator[tuple[list[Holder], Ledger]]:
-    """Open a ledger and a door for each; the ledger given back is the first party's.
+) -> Iterator[tuple[list[Holder], list[Successors]]]:
+    """Open a ledger and a door for each, and for graphs that come later behind the same ledger.
 
     Args:
         opened: the data parties.
         out: folder of the run; ledgers are made there.
         run: what ledgers call the run.
-        ledger: the only party's, elsewhere.
+        ledger: the only party's, elsewhere; of several, each may name one in its settings.
 
     Raises:
         BudgetError: what a party will release costs more than is left of its budget.
     """
     with ExitStack() as stack:
-        holders, books = [], []
-        for number, each in enumerate(opened):
-            path = ledger or out / ledger_name(each.settings)
-            books.append(stack.enter_context(closing(Ledger(path, clock=time.time))))
-            noise = NoiseSource.for_simulation(each.config.run.seed + number * STREAM)
-            door, agreement = open_door(each.agreement, each.data.graph, books[-1], noise, run=run)
-            holders.append(Holder(agreement, each.data, door, each.settings.name))
-        yield holders, books[0]
+        holders, successors = [], []
+        for each in opened:
+            path = ledger or each.settings.ledger or out / ledger_name(each.settings)
+            book = stack.enter_context(closing(Ledger(path, clock=time.time)))
+            noise = NoiseSource.for_simulation(each.seed)
+            door, agreement = open_door(each.agreement, each.data.graph, book, noise, run=run)
+            holder = Holder(agreement, each.data, door, each.settings.name)
+            holders.append(holder)
+            place = each.settings.place
+            successors.append(
+                Successors(holder, each.config, book, each.folder / place, place, each.seed)
+            )
+        yield holders, successors
 
 
 def ledger_name(party: SimulatedParty) -> str:

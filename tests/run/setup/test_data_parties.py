@@ -71,3 +71,10 @@ def test_verbs_with_one_data_party_say_so(tmp_path: Path) -> None:
     load(tmp_path, TWO)
     with pytest.raises(InputError, match="here there is one data party"):
         load_config(tmp_path / "run.toml", {})
+
+
+def test_a_ledger_of_its_own(tmp_path: Path) -> None:
+    two = '[[data_party]]\nname = "a"\nledger = "a.sqlite"\n[[data_party]]\nname = "b"\nledger = '
+    assert load(tmp_path, two + '"b.sqlite"')[0].ledger == Path("a.sqlite")
+    with pytest.raises(InputError, match="a ledger of its own, got one for two"):
+        load(tmp_path, two + '"./a.sqlite"')

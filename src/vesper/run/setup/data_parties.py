@@ -39,6 +39,13 @@ class SimulatedParty(DataPartySettings):
 
     folder: Path | None = None
     """Holds nodes and edges, within the folder of the simulation; None: named like the party."""
+    ledger: Path | None = None
+    """Ledger to charge, of this party alone; None: a fresh one in the run folder."""
+
+    @property
+    def place(self) -> Path:
+        """Of its folder, in that of a simulation."""
+        return self.folder or Path(self.name)
 
 
 ONE = SimulatedParty(name="data")
@@ -56,7 +63,13 @@ def load_simulation(
         InputError: a key is unknown, missing or wrong; the message names it.
     """
     config, rows = config_and_parties(path, overrides, preset=preset)
-    return config, checked_parties(path, rows, SimulatedParty) or (ONE,)
+    parties = checked_parties(path, rows, SimulatedParty)
+    ledgers = [party.ledger.resolve() for party in parties if party.ledger is not None]
+    if len(set(ledgers)) < len(ledgers):
+        raise InputError(
+            f"{path}: expected each [[{LISTED}]] with a ledger of its own, got one for two of them"
+        )
+    return config, parties or (ONE,)
 
 
 def checked_parties(
