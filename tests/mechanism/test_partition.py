@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from vesper.engine.array_rows import MappedRows
 from vesper.engine.engine import using
 from vesper.engine.in_process import InProcessEngine
+from vesper.engine.landing import Landing, Place
 from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism import partition
@@ -65,18 +66,21 @@ def three_releases(door: Door) -> NDArray[np.float32]:
 
 @pytest.mark.parametrize("num_workers", [1, 3, 4, 400])
 @pytest.mark.parametrize("rows_a_block", [1, 16, 1000])
+@pytest.mark.parametrize("near", [False, True])
 @pytest.mark.parametrize(
     "relation", [EdgeRelation(), NodeRelation(max_degree=150, row_norm=9.0)], ids=["edge", "node"]
 )
 def test_releases_are_those_of_one_process_bit_for_bit(
     num_workers: int,
     rows_a_block: int,
+    near: bool,
     relation: Any,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(partition, "ENTRIES_A_BLOCK", rows_a_block * WIDTH)
-    graph, engine = some_graph(), InProcessEngine(num_workers)
+    monkeypatch.setattr(partition, "ENTRIES_AT_HAND", rows_a_block * WIDTH // 3)
+    graph, engine = some_graph(), InProcessEngine(num_workers, near=near)
     door, other = (charged(tmp_path, name, graph, relation) for name in ("one", "many"))
     expected = three_releases(door)
     with using(engine):
@@ -121,6 +125,32 @@ def test_each_row_is_drawn_with_bits_of_its_own_and_no_source_is_sent() -> None:
     assert {(span.start, span.count) for span in spans} == {(0, NUM_NODES * WIDTH)}
     rows = [row for call in engine.made[: len(engine.made) // 2] for row in call.arguments[7]]
     assert sorted(rows) == list(range(NUM_NODES))
+
+
+def test_near_workers_send_nothing_back_and_write_only_what_is_finished(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What must hold: rows are noisy whenever anybody but their worker can see them."""
+    seen: list[NDArray[np.float32]] = []
+
+    class Watched(Landing):
+        def place(self, *asked: Any) -> Place | None:
+            seen.append(self.rows)
+            return super().place(*asked)
+
+    def finish(self: Noising, values: NDArray[np.int32], *, first_row: int) -> Any:
+        assert not seen[0][first_row : first_row + len(values)].any()
+        return np.full(values.shape, 7.0, dtype=np.float32)
+
+    monkeypatch.setattr(partition, "Landing", Watched)
+    monkeypatch.setattr(Noising, "finish", finish)
+    engine = InProcessEngine(3, near=True)
+    with using(engine):
+        released = ClaimedDoor(some_graph(), noise=NoiseSource.from_os()).release(
+            some_messages(), noise_std=5.0
+        )
+    assert (released == 7.0).all()
+    assert all(call.arguments[8] is not None for call in engine.made)
 
 
 def test_an_engine_sums_nothing_that_was_not_paid_for(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from vesper.engine.array_rows import opened, rows_for
 from vesper.engine.engine import Call, Engine
+from vesper.engine.landing import Landing, Place, opened_place
 from vesper.graph.graph import Graph, Neighbors
 from vesper.mechanism.aggregation import checked_receivers
 from vesper.mechanism.grid import Messages
@@ -28,6 +29,9 @@ from vesper.mechanism.sum_kernels import Packed, pack, sums_of_rows
 
 ENTRIES_A_BLOCK = 1 << 22
 """16 MiB of results: few calls, and little that waits to be fetched."""
+
+ENTRIES_AT_HAND = 1 << 17
+"""512 KiB of results: they stay in a core's cache from their sum to their noise to their place."""
 
 ROW_COST = 8
 """A row costs as much as so many edges: its noise, and its way back."""
@@ -56,45 +60,59 @@ def partitioned_sums(
     packed, stride = pack(messages)
     table = engine.share(packed)
     width = messages.shape[1]
-    out = np.empty((graph.num_nodes, width), dtype=np.float32)
     blocks, calls = [], []
-    for worker, shard in enumerate(shards_of(engine, graph)):
-        for rows in _blocks(shard.rows, width):
-            near = rows.start - shard.rows.start, rows.stop - shard.rows.start
-            arguments = (shard.indptr, shard.neighbors, near, table, stride, width, noising, rows)
-            blocks.append(rows)
-            calls.append(Call(worker, noisy_block, arguments))
-    for number, values in engine.results(calls):
-        out[blocks[number].start : blocks[number].stop] = values
-    return out
+    with Landing((graph.num_nodes, width), np.float32) as landing:
+        for worker, shard in enumerate(shards_of(engine, graph)):
+            for rows in _blocks(shard.rows, ENTRIES_A_BLOCK // width):
+                near = range(rows.start - shard.rows.start, rows.stop - shard.rows.start)
+                summed = shard.indptr, shard.neighbors, near, table, stride, width
+                place = landing.place(engine, worker, rows.start, rows.stop)
+                blocks.append(rows)
+                calls.append(Call(worker, noisy_block, (*summed, noising, rows, place)))
+        for number, sent in engine.results(calls):
+            if sent is not None:
+                landing.rows[blocks[number].start : blocks[number].stop] = sent
+    released: NDArray[np.float32] = landing.rows
+    return released
 
 
 def noisy_block(
     indptr: NDArray[np.int64],
     neighbors: Any,
-    near: tuple[int, int],
+    near: range,
     packed: Packed,
     stride: int,
     width: int,
     noising: Noising,
     rows: range,
-) -> NDArray[np.float32]:
-    """Sum and finish a block of rows, at the worker.
+    place: Place | None,
+) -> NDArray[np.float32] | None:
+    """Sum and finish a block of rows, at the worker; None: they have landed.
+
+    Only finished rows leave: a few at a time, while the processor has them at hand.
 
     Args:
         indptr: of the worker's shard.
         neighbors: of the worker's shard, to be opened.
-        near: first row of the block and first row after it, counted from the shard's first.
+        near: the block, counted from the shard's first row.
         packed: messages of all nodes, as the kernel wants them.
         stride: bytes of a message.
         width: entries of a message.
         noising: of the release.
         rows: the block, as rows of the release.
+        place: where to put them.
     """
+    starts: NDArray[np.int64] = np.asarray(indptr)
     held: Neighbors = opened(neighbors)
-    receivers = np.arange(*near)
-    values = sums_of_rows(np.asarray(indptr), held, packed, stride, receivers, width=width)
-    return noising.finish(values, first_row=rows.start)
+    landed = opened_place(place)
+    out = np.empty((len(near), width), dtype=np.float32) if landed is None else landed
+    for some in _blocks(near, ENTRIES_AT_HAND // width):
+        first = some.start - near.start
+        values = sums_of_rows(
+            starts, held, packed, stride, np.arange(some.start, some.stop), width=width
+        )
+        out[first : first + len(some)] = noising.finish(values, first_row=rows.start + first)
+    return out if landed is None else None
 
 
 def cuts_of(graph: Graph, parts: int) -> list[int]:
@@ -133,7 +151,6 @@ def _shard(engine: Engine, worker: int, graph: Graph, rows: range) -> Shard:
     )
 
 
-def _blocks(rows: range, width: int) -> Iterator[range]:
-    size = max(1, ENTRIES_A_BLOCK // width)
-    for start in range(rows.start, rows.stop, size):
-        yield range(start, min(start + size, rows.stop))
+def _blocks(rows: range, size: int) -> Iterator[range]:
+    for start in range(rows.start, rows.stop, max(1, size)):
+        yield range(start, min(start + max(1, size), rows.stop))

@@ -1,0 +1,97 @@
+"""Rows of a large result that workers on this machine write where this process reads them.
+
+    here:       landing = Landing(shape, dtype)
+                landing.place(engine, worker, start, stop)       goes to the worker
+    a worker:   opened_place(place)[..] = values                 written; nothing is sent back
+
+Memory without a name (`memfd`), which goes with the last process that has it open: nothing is left
+behind, whoever dies. Where a worker cannot have it, on another machine or as another user, there is
+no place, and results are sent.
+"""
+
+import mmap
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.engine.engine import Engine
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Rows of a landing, for one worker."""
+
+    path: Path
+    identity: tuple[int, int]
+    """Device and inode: a number of a process means another one in another container."""
+    dtype: str
+    offset: int
+    shape: tuple[int, ...]
+
+
+class Landing:
+    """A result of this shape; `rows` is all of it."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+        dtype = np.dtype(dtype)
+        self._row = int(dtype.itemsize * np.prod(shape[1:], dtype=np.int64))
+        size = self._row * shape[0]
+        self._file = _nameless_file() if size else -1
+        if self._file < 0:
+            self.rows: Array = np.empty(shape, dtype=dtype)
+            return
+        os.ftruncate(self._file, size)
+        # The array keeps the memory; the file is closed with this object, when all has landed.
+        self.rows = np.frombuffer(mmap.mmap(self._file, size), dtype=dtype).reshape(shape)
+
+    def place(self, engine: Engine, worker: int, start: int, stop: int) -> Place | None:
+        """Where a worker writes rows start to stop; None: it sends them."""
+        if self._file < 0 or not engine.is_near(worker):
+            return None
+        about = os.fstat(self._file)
+        return Place(
+            path=Path(f"/proc/{os.getpid()}/fd/{self._file}"),
+            identity=(about.st_dev, about.st_ino),
+            dtype=self.rows.dtype.str,
+            offset=start * self._row,
+            shape=(stop - start, *self.rows.shape[1:]),
+        )
+
+    def close(self) -> None:
+        """Let no more workers in; the rows stay."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def __enter__(self) -> "Landing":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def opened_place(place: Place | None) -> Array | None:
+    """The rows, to be written to, at the worker; None: they cannot be had, so send them."""
+    if place is None:
+        return None
+    try:
+        with place.path.open("r+b") as file:
+            about = os.fstat(file.fileno())
+            if (about.st_dev, about.st_ino) != place.identity:
+                return None
+            return np.memmap(
+                file, dtype=place.dtype, mode="r+", offset=place.offset, shape=place.shape
+            )
+    except OSError:
+        return None
+
+
+def _nameless_file() -> int:
+    """A file in memory, or -1 where the system has none."""
+    return os.memfd_create("vesper-landing") if hasattr(os, "memfd_create") else -1
