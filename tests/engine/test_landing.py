@@ -12,33 +12,35 @@ import numpy as np
 import pytest
 
 from vesper.engine.in_process import InProcessEngine
-from vesper.engine.landing import Landing, Place, opened_place
+from vesper.engine.landing import Landing, Place, has_landed
 
 NEAR = InProcessEngine(1, near=True)
+VALUES = np.ones((4, 2), dtype=np.float32)
 
 WRITE = """
 import pickle, sys
-from vesper.engine.landing import opened_place
-place = pickle.loads(bytes.fromhex(sys.argv[1]))
-opened_place(place)[:] = float(sys.argv[2])
+import numpy as np
+from vesper.engine.landing import has_landed
+values = np.full((int(sys.argv[2]), 3), float(sys.argv[3]), dtype=np.float32)
+assert has_landed(values, pickle.loads(bytes.fromhex(sys.argv[1])))
 """
 
 
-def place_of(landing: Landing, start: int, stop: int) -> Place:
-    place = landing.place(NEAR, 0, start, stop)
+def place_of(landing: Landing, start: int) -> Place:
+    place = landing.place(NEAR, 0, start)
     assert place is not None
     return place
 
 
-def written_by_another_process(place: Place, value: float) -> None:
-    sent = pickle.dumps(place).hex()
-    subprocess.run([sys.executable, "-c", WRITE, sent, str(value)], check=True, timeout=60)
+def write_from_another_process(place: Place, rows: int, value: float) -> None:
+    sent = [pickle.dumps(place).hex(), str(rows), str(value)]
+    subprocess.run([sys.executable, "-c", WRITE, *sent], check=True, timeout=60)
 
 
 def test_rows_of_another_process_are_here_and_stay() -> None:
     with Landing((5000, 3), np.float32) as landing:
         assert not landing.rows.any()
-        written_by_another_process(place_of(landing, 7, 4711), 2.5)
+        write_from_another_process(place_of(landing, 7), 4704, 2.5)
         rows = landing.rows
     assert rows.shape == (5000, 3)
     assert (rows[7:4711] == 2.5).all()
@@ -50,23 +52,24 @@ def test_rows_of_another_process_are_here_and_stay() -> None:
 
 def test_nobody_gets_in_once_it_is_closed() -> None:
     with Landing((4, 2), np.float32) as landing:
-        place = place_of(landing, 0, 4)
-    assert opened_place(place) is None
-    assert landing.place(NEAR, 0, 0, 4) is None
+        place = place_of(landing, 0)
+    assert not has_landed(VALUES, place)
+    assert landing.place(NEAR, 0, 0) is None
 
 
 def test_the_file_of_a_stranger_is_not_written_to(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_bytes(b"precious" * 4)
     with Landing((4, 2), np.float32) as landing:
-        assert opened_place(replace(place_of(landing, 0, 4), path=other)) is None
+        assert not has_landed(VALUES, replace(place_of(landing, 0), path=other))
+        assert has_landed(VALUES, place_of(landing, 0))
     assert other.read_bytes() == b"precious" * 4
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
 def test_nothing_lands_where_there_is_nothing(shape: tuple[int, int]) -> None:
     with Landing(shape, np.float32) as landing:
-        assert landing.place(NEAR, 0, 0, shape[0]) is None
+        assert landing.place(NEAR, 0, 0) is None
         assert landing.rows.shape == shape
 
 
@@ -74,10 +77,10 @@ def test_a_worker_elsewhere_and_a_system_without_such_files_send(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with Landing((4, 2), np.float32) as landing:
-        assert landing.place(InProcessEngine(1, near=False), 0, 0, 4) is None
+        assert landing.place(InProcessEngine(1, near=False), 0, 0) is None
     monkeypatch.delattr(os, "memfd_create")
     with Landing((4, 2), np.float32) as landing:
-        assert landing.place(NEAR, 0, 0, 4) is None
+        assert landing.place(NEAR, 0, 0) is None
         assert landing.rows.shape == (4, 2)
 
 
@@ -87,9 +90,8 @@ def test_no_file_and_no_memory_is_left_open() -> None:
         return Path("/proc/self/maps").read_text().count("vesper-landing")
 
     before, files = maps(), len(os.listdir("/proc/self/fd"))
-    with Landing((1 << 16, 4), np.float32) as landing:
-        rows = opened_place(place_of(landing, 3, 9))
-        assert rows is not None
-        assert maps() == before + 2
-    del landing, rows
+    with Landing((1 << 16, 2), np.float32) as landing:
+        assert has_landed(VALUES, place_of(landing, 3))
+        assert maps() == before + 1
+    del landing
     assert (maps(), len(os.listdir("/proc/self/fd"))) == (before, files)

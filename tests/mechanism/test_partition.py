@@ -79,7 +79,6 @@ def test_releases_are_those_of_one_process_bit_for_bit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(partition, "ENTRIES_A_BLOCK", rows_a_block * WIDTH)
-    monkeypatch.setattr(partition, "ENTRIES_AT_HAND", rows_a_block * WIDTH // 3)
     graph, engine = some_graph(), InProcessEngine(num_workers, near=near)
     door, other = (charged(tmp_path, name, graph, relation) for name in ("one", "many"))
     expected = three_releases(door)

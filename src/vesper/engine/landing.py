@@ -1,8 +1,8 @@
 """Rows of a large result that workers on this machine write where this process reads them.
 
     here:       landing = Landing(shape, dtype)
-                landing.place(engine, worker, start, stop)       goes to the worker
-    a worker:   opened_place(place)[..] = values                 written; nothing is sent back
+                landing.place(engine, worker, start)             goes to the worker
+    a worker:   has_landed(values, place)                        written; nothing is sent back
 
 Memory without a name (`memfd`), which goes with the last process that has it open: nothing is left
 behind, whoever dies. Where a worker cannot have it, on another machine or as another user, there is
@@ -25,14 +25,13 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Place:
-    """Rows of a landing, for one worker."""
+    """Of some rows of a landing, for one worker."""
 
     path: Path
     identity: tuple[int, int]
     """Device and inode: a number of a process means another one in another container."""
     dtype: str
     offset: int
-    shape: tuple[int, ...]
 
 
 class Landing:
@@ -50,8 +49,8 @@ class Landing:
         # The array keeps the memory; the file is closed with this object, when all has landed.
         self.rows = np.frombuffer(mmap.mmap(self._file, size), dtype=dtype).reshape(shape)
 
-    def place(self, engine: Engine, worker: int, start: int, stop: int) -> Place | None:
-        """Where a worker writes rows start to stop; None: it sends them."""
+    def place(self, engine: Engine, worker: int, start: int) -> Place | None:
+        """Where a worker writes rows from start on; None: it sends them."""
         if self._file < 0 or not engine.is_near(worker):
             return None
         about = os.fstat(self._file)
@@ -60,7 +59,6 @@ class Landing:
             identity=(about.st_dev, about.st_ino),
             dtype=self.rows.dtype.str,
             offset=start * self._row,
-            shape=(stop - start, *self.rows.shape[1:]),
         )
 
     def close(self) -> None:
@@ -76,20 +74,25 @@ class Landing:
         self.close()
 
 
-def opened_place(place: Place | None) -> Array | None:
-    """The rows, to be written to, at the worker; None: they cannot be had, so send them."""
+def has_landed(values: Array, place: Place | None) -> bool:
+    """Write all rows of a place, at the worker; False: it cannot be had, so send them.
+
+    Written like a file: to touch fresh memory page by page takes twice the time.
+    """
     if place is None:
-        return None
+        return False
+    rest = np.ascontiguousarray(values, dtype=place.dtype).data.cast("B")
     try:
-        with place.path.open("r+b") as file:
+        with place.path.open("r+b", buffering=0) as file:
             about = os.fstat(file.fileno())
             if (about.st_dev, about.st_ino) != place.identity:
-                return None
-            return np.memmap(
-                file, dtype=place.dtype, mode="r+", offset=place.offset, shape=place.shape
-            )
+                return False
+            file.seek(place.offset)
+            while rest:
+                rest = rest[file.write(rest) :]
     except OSError:
-        return None
+        return False
+    return True
 
 
 def _nameless_file() -> int:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from vesper.engine.array_rows import opened, rows_for
 from vesper.engine.engine import Call, Engine
-from vesper.engine.landing import Landing, Place, opened_place
+from vesper.engine.landing import Landing, Place, has_landed
 from vesper.graph.graph import Graph, Neighbors
 from vesper.mechanism.aggregation import checked_receivers
 from vesper.mechanism.grid import Messages
@@ -29,9 +29,6 @@ from vesper.mechanism.sum_kernels import Packed, pack, sums_of_rows
 
 ENTRIES_A_BLOCK = 1 << 22
 """16 MiB of results: few calls, and little that waits to be fetched."""
-
-ENTRIES_AT_HAND = 1 << 17
-"""512 KiB of results: they stay in a core's cache from their sum to their noise to their place."""
 
 ROW_COST = 8
 """A row costs as much as so many edges: its noise, and its way back."""
@@ -66,7 +63,7 @@ def partitioned_sums(
             for rows in _blocks(shard.rows, ENTRIES_A_BLOCK // width):
                 near = range(rows.start - shard.rows.start, rows.stop - shard.rows.start)
                 summed = shard.indptr, shard.neighbors, near, table, stride, width
-                place = landing.place(engine, worker, rows.start, rows.stop)
+                place = landing.place(engine, worker, rows.start)
                 blocks.append(rows)
                 calls.append(Call(worker, noisy_block, (*summed, noising, rows, place)))
         for number, sent in engine.results(calls):
@@ -89,8 +86,6 @@ def noisy_block(
 ) -> NDArray[np.float32] | None:
     """Sum and finish a block of rows, at the worker; None: they have landed.
 
-    Only finished rows leave: a few at a time, while the processor has them at hand.
-
     Args:
         indptr: of the worker's shard.
         neighbors: of the worker's shard, to be opened.
@@ -102,17 +97,11 @@ def noisy_block(
         rows: the block, as rows of the release.
         place: where to put them.
     """
-    starts: NDArray[np.int64] = np.asarray(indptr)
     held: Neighbors = opened(neighbors)
-    landed = opened_place(place)
-    out = np.empty((len(near), width), dtype=np.float32) if landed is None else landed
-    for some in _blocks(near, ENTRIES_AT_HAND // width):
-        first = some.start - near.start
-        values = sums_of_rows(
-            starts, held, packed, stride, np.arange(some.start, some.stop), width=width
-        )
-        out[first : first + len(some)] = noising.finish(values, first_row=rows.start + first)
-    return out if landed is None else None
+    receivers = np.arange(near.start, near.stop)
+    values = sums_of_rows(np.asarray(indptr), held, packed, stride, receivers, width=width)
+    finished = noising.finish(values, first_row=rows.start)
+    return None if has_landed(finished, place) else finished
 
 
 def cuts_of(graph: Graph, parts: int) -> list[int]:
