@@ -10,6 +10,7 @@ fitted on the graph of training and kept to on every other (`keep_to`): the mode
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ from vesper.party.representation import NOBODY, Forgetful, Nodes
 TRUE = torch.tensor(True)
 ROWS = 1 << 14
 """Nodes at a time when all of them are needed."""
+ROWS_OF_A_SIZE = 1 << 17
+"""Nodes at a time for sizes of columns: most graphs are one block."""
 
 
 class ProgressiveRepresentation(Forgetful):
@@ -82,16 +85,15 @@ class ProgressiveRepresentation(Forgetful):
                 self._inputs.forget()  # later heads read the logits of stage 0 instead
                 self._poll()
             self._released.append(self._release(stage, noise_std=self._noise_stds[stage - 1]))
-            self._scales = [self._size(f"hop{k}", each) for k, each in enumerate(self._released)]
+            self._scales = [self._size(f"hop{k}", [each]) for k, each in enumerate(self._released)]
             if stage > 1:
-                whole = torch.stack(self._released).sum(dim=0)
-                self._scales.append(self._size(f"sum{stage}", whole))
+                self._scales.append(self._size(f"sum{stage}", self._released))
         self._stage = stage
 
     def _release(self, stage: int, *, noise_std: float) -> Tensor:
         """What is heard of neighbours in a stage: (num_nodes, message_width)."""
         beliefs = self._beliefs()
-        centre = self._once(f"centre{stage}", lambda: beliefs.mean(dim=0))
+        centre = self._once(f"centre{stage}", partial(torch.mean, beliefs, dim=0))
         aggregation = aggregation_of(
             self._aggregator,
             min_degree=self._min_degree,
@@ -99,6 +101,7 @@ class ProgressiveRepresentation(Forgetful):
             centre=centre,
         )
         messages = self._messages(stage, beliefs, centre).numpy()
+        del beliefs  # as large as what is released
         z = self._door.release(messages, noise_std=noise_std, aggregation=aggregation)
         released = torch.from_numpy(z)
         if self._aggregator == "mean":
@@ -160,7 +163,7 @@ class ProgressiveRepresentation(Forgetful):
             self._fitted[name] = fit()
         return self._fitted[name]
 
-    def _size(self, name: str, released: Tensor) -> Tensor:
+    def _size(self, name: str, released: Sequence[Tensor]) -> Tensor:
         return self._once(name, lambda: size_of(released))
 
     def _poll(self) -> None:
@@ -217,6 +220,14 @@ def combined(posteriors: Tensor, voices: Tensor) -> Tensor:
     return torch.where(total > 0, joint / total, voices)  # of a class held impossible: believe it
 
 
-def size_of(released: Tensor) -> Tensor:
-    """Root mean square of each column: (num_nodes, message_width) -> (message_width,)."""
-    return released.square().mean(dim=0).sqrt() + 1e-6
+def size_of(released: Sequence[Tensor]) -> Tensor:
+    """Root mean square of each column of the sum of releases: all (num_nodes, width) -> (width,).
+
+    In blocks: a second copy of a release is the most that a large graph does not have room for.
+    """
+    num_nodes, width = released[0].shape
+    mean = torch.zeros(width)
+    for start in range(0, num_nodes, ROWS_OF_A_SIZE):
+        whole = torch.stack([z[start : start + ROWS_OF_A_SIZE] for z in released]).sum(dim=0)
+        mean += whole.square().mean(dim=0) * (len(whole) / num_nodes)
+    return mean.sqrt() + 1e-6

@@ -80,7 +80,8 @@ class Classification:
 
     def evaluate(self, scores: Scores, rows: Rows) -> float:
         """Accuracy, or area under the curve."""
-        return evaluate(scores - self._log_weights, self._labels[rows])
+        calibrated = scores if self._weights is None else scores - self._log_weights
+        return evaluate(calibrated, self._labels[rows])
 
     def predict(self, scores: Scores) -> Scores:
         """Calibrated probabilities: (B, num_classes)."""

@@ -102,8 +102,10 @@ def answer(
         told.epoch(at.facts(verdict, loss=fmean(losses), validation=label_party.last_metric))
         if at.ends_stage(verdict):
             label_party.restore()
-            scores = collect(itinerary.held_out(), judge=False)[0]
-            stages.append(_measure(label_party, itinerary, scores))
+            # Under no name: scores of all nodes are not for keeping through the next stage.
+            stages.append(
+                _measure(label_party, itinerary, collect(itinerary.held_out(), judge=False)[0])
+            )
     progress("training", itinerary.steps, itinerary.steps, note())
     data_party.finish()
     label_party.settle()
@@ -156,11 +158,13 @@ def _measure(
     label_party: LabelParty, itinerary: Itinerary, scores: NDArray[np.float64]
 ) -> dict[str, float]:
     """Metrics of one stage; `scores` are those of the held-out rows."""
-    rows = {"validation": itinerary.validation(), "test": itinerary.test()}
+    split_at = itinerary.num_val  # views: scores of all nodes are the most that this side holds
+    parts = {
+        "validation": (scores[:split_at], itinerary.validation()),
+        "test": (scores[split_at:], itinerary.test()),
+    }
     return {
-        split: label_party.measure(scores[which - itinerary.num_train], which)
-        for split, which in rows.items()
-        if len(which)
+        name: label_party.measure(part, rows) for name, (part, rows) in parts.items() if len(rows)
     }
 
 
@@ -183,13 +187,16 @@ def _collect(
     judge: bool,
 ) -> tuple[NDArray[np.float64], Verdict]:
     """Score all blocks of rows; the verdict goes back with the last."""
-    scores: list[NDArray[np.float64]] = []
+    scores = np.empty((0, 0))
     verdict, seen = Verdict.GO_ON, 0
     for roots in blocks(rows):
         embeddings = data_party.release(roots, Purpose.EVALUATE)
-        scores.append(label_party.score(embeddings, roots))
+        found = label_party.score(embeddings, roots)
+        if not seen:
+            scores = np.empty((len(rows), found.shape[1]))
+        scores[seen : seen + len(roots)] = found
         seen += len(roots)
         if judge and seen == len(rows):
-            verdict = label_party.judge(np.concatenate(scores), rows)
+            verdict = label_party.judge(scores, rows)
         data_party.hear(embeddings.step, verdict)
-    return np.concatenate(scores), verdict  # (rows, num_classes)
+    return scores, verdict  # (rows, num_classes)
