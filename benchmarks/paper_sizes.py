@@ -23,9 +23,12 @@ from typing import Any
 
 from benchmarks.kept_lines import keep, lines_in
 from benchmarks.page import SHARE, command, machine, options, publish, say
+from benchmarks.two_processes import run_parties
 
 HERE = Path(__file__).parent
 EPSILON = "4"
+APART = "apart"
+"""The certified plan between two processes, one epoch a stage: for the memory of each."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,21 @@ def measured(of: Set, step: Step) -> Line:
     )
 
 
+def measured_apart(of: Set, place: Path, out: Path) -> list[Line]:
+    """Run the parties of a set as two processes; a line each."""
+    taken = run_parties(place / of.name, out / f"{of.name}-apart", epsilon=4.0, run={"epochs": 1})
+    return [
+        Line(
+            dataset=of.name,
+            step=f"{role} party {APART}",
+            command=f"vesper party {role}, epsilon 4, epochs = 1",
+            seconds=each.seconds,
+            peak_bytes=each.peak_bytes,
+        )
+        for role, each in sorted(taken.items())
+    ]
+
+
 def _facts(said: dict[str, Any]) -> dict[str, Any]:
     names = ("metric", "test", "bytes_to_label_party", "bytes_to_data_party")
     noise = {"noise_std": said["privacy"]["noise_std"]}
@@ -133,27 +151,50 @@ def _mega(count: int | None) -> str:
     return "" if count is None else f"{count / 1e6:.1f}"
 
 
+def _place(line: Line) -> int:
+    """Sets in their order; steps of one as they were measured."""
+    return [of.name for of in SETS].index(line.dataset)
+
+
 def page(lines: Sequence[Line], asked: str) -> str:
-    commands = "\n".join(f"* {line.dataset}, {line.step}: `{line.command}`" for line in lines)
+    commands = "\n".join(
+        f"* {line.dataset}, {line.step}: `{line.command}`" for line in sorted(lines, key=_place)
+    )
     return "\n".join(
         [
             "# The paper's sizes, from end to end",
             "",
             f"Command: `{asked}`. Machine: {machine()}.",
             "",
-            "Each step is a process of its own, with both parties in it. `tables` simulates and "
-            "writes Parquet, `read in` builds graph and features from it, later steps map them "
-            "into memory. Epsilon 4, seed 0: *certified* for `vesper`, *claimed* by the paper's "
-            "analysis for `vesper-paper-gin`, which is run with the paper's settings for the set "
-            "and as many epochs as its command says. Sent and back: to the label party, and from "
-            "it. Noise: standard deviation of a message of norm 1.",
+            "Each step is a process of its own, with both parties in it; `data party apart` and "
+            "`label party apart` are two processes that train over TLS, one epoch a stage, for the "
+            "memory of each. `tables` simulates and writes Parquet, `read in` builds graph and "
+            "features from it, later steps map them into memory: what is mapped counts. Epsilon 4, "
+            "seed 0: *certified* for `vesper`, *claimed* by the paper's analysis for "
+            "`vesper-paper-gin`, which is run with the paper's settings for the set and as many "
+            "epochs as its command says. Sent and back: to the label party, and from it. Noise: "
+            "standard deviation of a message of norm 1.",
             "",
-            *table(lines),
+            *table(sorted(lines, key=_place)),
             "",
             commands,
             "",
         ]
     )
+
+
+def is_known(lines: Sequence[Line], of: Set, step: str) -> bool:
+    """Whether a step was measured before."""
+    return any((line.dataset, line.step) == (of.name, step) for line in lines)
+
+
+def take(lines: list[Line], found: Sequence[Line], *, kept: Path | None) -> None:
+    """Say, note down and keep what was measured."""
+    for line in found:
+        say(f"{line.step}: {line.seconds:.0f} s, {line.peak_bytes / 2**30:.2f} GiB")
+        lines.append(line)
+        if kept is not None:
+            keep(kept, line)
 
 
 def main() -> None:
@@ -175,16 +216,16 @@ def main() -> None:
             steps = steps_of(of, place, runs, paper_epochs=asked.paper_epochs, nodes=nodes)
             for step in steps:
                 is_there = step.name == "tables" and (place / of.name).exists()
-                known = any((line.dataset, line.step) == (of.name, step.name) for line in lines)
                 wanted = asked.steps is None or step.name in (*asked.steps, "tables", "read in")
-                if known or is_there or not wanted:
+                if is_known(lines, of, step.name) or is_there or not wanted:
                     continue
                 say(f"{of.name}: {step.name}")
-                line = measured(of, step)
-                say(f"{line.seconds:.0f} s, {line.peak_bytes / 2**30:.2f} GiB")
-                lines.append(line)
-                if not asked.small:
-                    keep(kept, line)
+                take(lines, [measured(of, step)], kept=None if asked.small else kept)
+            wanted = asked.steps is None or APART in asked.steps
+            if wanted and not is_known(lines, of, f"data party {APART}"):
+                say(f"{of.name}: two processes")
+                apart = measured_apart(of, place, runs)
+                take(lines, apart, kept=None if asked.small else kept)
     publish(page(lines, command(__file__)), __file__, write=asked.write)
 
 

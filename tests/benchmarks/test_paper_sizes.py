@@ -3,7 +3,17 @@
 from pathlib import Path
 
 import pytest
-from benchmarks.paper_sizes import SETS, Line, Set, Step, measured, page, steps_of, table
+from benchmarks.paper_sizes import (
+    SETS,
+    Line,
+    Set,
+    Step,
+    measured,
+    measured_apart,
+    page,
+    steps_of,
+    table,
+)
 
 
 def test_steps_are_commands_that_a_user_types(tmp_path: Path) -> None:
@@ -23,6 +33,16 @@ def test_a_step_is_measured(tmp_path: Path) -> None:
     assert str(tmp_path) not in line.command
 
 
+def test_two_parties_apart_are_measured_each(tmp_path: Path) -> None:
+    of = Set("finance", "finance", 400)
+    measured(of, steps_of(of, tmp_path, tmp_path, paper_epochs=1, nodes=400)[0])
+    data, label = measured_apart(of, tmp_path, tmp_path / "runs")
+    assert (data.step, label.step) == ("data party apart", "label party apart")
+    assert (tmp_path / "runs" / "finance-apart" / "data" / "ledger.sqlite").exists()
+    assert min(data.peak_bytes, label.peak_bytes) > 1 << 20
+    assert str(tmp_path) not in data.command + label.command
+
+
 def test_a_step_that_fails_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="ended with"):
         measured(SETS[0], Step("read in", ("data", "check", str(tmp_path / "none"))))
@@ -36,9 +56,16 @@ def test_the_page() -> None:
         "bytes_to_data_party": 10**6,
         "noise_std": 2.4,
     }
-    lines = [Line("s", "tables", "vesper data", 1.0, 2**30), Line("s", "v", "c", 9.0, 2**31, facts)]
-    assert list(table(lines))[2:] == [
-        "| s | tables | 1 | 1.00 |  |  |  |  |",
-        "| s | v | 9 | 2.00 | 2.5 | 1.0 | accuracy 61.25 | 2.40 |",
+    first, later = SETS[0].name, SETS[1].name
+    lines = [
+        Line(later, "tables", "vesper data", 1.0, 2**30),
+        Line(first, "v", "c", 9.0, 2**31, facts),
+        Line(later, "v", "d", 9.0, 2**31),
     ]
-    assert "* s, tables: `vesper data`" in page(lines, "asked")
+    assert list(table(lines))[2:4] == [
+        f"| {later} | tables | 1 | 1.00 |  |  |  |  |",
+        f"| {first} | v | 9 | 2.00 | 2.5 | 1.0 | accuracy 61.25 | 2.40 |",
+    ]
+    written = page(lines, "asked")
+    assert f"* {later}, tables: `vesper data`" in written
+    assert written.index(f"* {first}, v") < written.index(f"* {later}, tables")

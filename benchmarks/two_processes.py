@@ -1,0 +1,112 @@
+"""Both parties of a run as the processes that they are, each with its own memory and its own time.
+
+    run_parties(folder, place, run={"epochs": 1})  ->  {"data": Taken, "label": Taken}
+
+Commands are those of docs/two-parties.md, over TLS on the loopback interface. What each process
+took is told by the operating system when it has ended.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+NAMES = {"data": "platform", "label": "bank"}
+OTHER = {"data": "label", "label": "data"}
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a process took from start to end."""
+
+    seconds: float
+    cpu_seconds: float
+    peak_bytes: int
+
+
+def vesper(*words: str | Path, cwd: Path) -> None:
+    """Run a command to its end; its words are shown when it fails."""
+    command = [sys.executable, "-m", "vesper", *map(str, words)]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"vesper {' '.join(map(str, words))}: {done.stderr.strip()}")
+
+
+def set_up(folder: Path, place: Path, *, epsilon: float, run: Mapping[str, int]) -> None:
+    """Make two institutions in `place`: folders, certificates, settings, contract."""
+    place.mkdir(parents=True)
+    vesper("cert", "init", "--out", "authority", cwd=place)
+    address = f"127.0.0.1:{_free_port()}"
+    for role, name in NAMES.items():
+        own = place / role
+        own.mkdir()
+        (own / role).symlink_to((folder / role).resolve(), target_is_directory=True)
+        vesper("cert", "request", "--name", name, "--out", "tls", cwd=own)
+        request, signed = own / "tls" / f"{name}.csr", own / "tls" / f"{name}.pem"
+        asked = ("--authority", "authority", "--request", request, "--out", signed)
+        vesper("cert", "approve", *asked, cwd=place)
+        authority = (place / "authority" / "authority.pem").read_bytes()
+        (own / "tls" / "authority.pem").write_bytes(authority)
+        text = _settings(role, address, epsilon=epsilon, run=run)
+        (own / "party.toml").write_text(text)
+        vesper("contract", "--config", "party.toml", "--approve", cwd=own)
+
+
+def run_parties(
+    folder: Path, place: Path, *, epsilon: float, run: Mapping[str, int]
+) -> dict[str, Taken]:
+    """Train between two processes; give what each took, by role.
+
+    Args:
+        folder: with `data/` and `label/`.
+        place: a new folder for both institutions.
+        epsilon: certified.
+        run: settings of the run that are not the default.
+    """
+    set_up(folder, place, epsilon=epsilon, run=run)
+    started = time.perf_counter()
+    processes = {
+        subprocess.Popen(
+            [sys.executable, "-m", "vesper", "party", role, "--config", "party.toml"],
+            cwd=place / role,
+            stderr=subprocess.DEVNULL,
+        ).pid: role
+        for role in NAMES
+    }
+    taken = {}
+    while processes:
+        pid, status, usage = os.wait4(-1, 0)
+        role = processes.pop(pid)
+        if os.waitstatus_to_exitcode(status):
+            raise SystemExit(f"vesper party {role}: ended with {os.waitstatus_to_exitcode(status)}")
+        taken[role] = Taken(
+            seconds=time.perf_counter() - started,
+            cpu_seconds=usage.ru_utime + usage.ru_stime,
+            peak_bytes=usage.ru_maxrss * 1024,
+        )
+    return taken
+
+
+def _settings(role: str, address: str, *, epsilon: float, run: Mapping[str, int]) -> str:
+    name, peer = NAMES[role], NAMES[OTHER[role]]
+    meets = "listen" if role == "data" else "connect"
+    ledger = 'ledger = "ledger.sqlite"\n' if role == "data" else ""
+    chosen = "".join(f"{key} = {value}\n" for key, value in run.items())
+    return (
+        f'[party]\nrole = "{role}"\nname = "{name}"\npeer = "{peer}"\nfolder = "{role}"\n'
+        f'state = "state"\n{ledger}{meets} = "{address}"\n'
+        f'[tls]\ncertificate = "tls/{name}.pem"\nkey = "tls/{name}.key"\n'
+        f'authority = "tls/authority.pem"\n'
+        f'[privacy]\nepsilon = {epsilon}\n[run]\nmethod = "vesper"\n{chosen}'
+    )
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
