@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 NAMES = {"data": "platform", "label": "bank"}
+PAUSE = 0.05
 OTHER = {"data": "label", "label": "data"}
 
 
@@ -69,25 +70,35 @@ def run_parties(
     """
     set_up(folder, place, epsilon=epsilon, run=run)
     started = time.perf_counter()
-    processes = {
-        subprocess.Popen(
+    running = {
+        role: subprocess.Popen(
             [sys.executable, "-m", "vesper", "party", role, "--config", "party.toml"],
             cwd=place / role,
             stderr=subprocess.DEVNULL,
-        ).pid: role
+        )
         for role in NAMES
     }
-    taken = {}
-    while processes:
-        pid, status, usage = os.wait4(-1, 0)
-        role = processes.pop(pid)
-        if os.waitstatus_to_exitcode(status):
-            raise SystemExit(f"vesper party {role}: ended with {os.waitstatus_to_exitcode(status)}")
-        taken[role] = Taken(
-            seconds=time.perf_counter() - started,
-            cpu_seconds=usage.ru_utime + usage.ru_stime,
-            peak_bytes=usage.ru_maxrss * 1024,
-        )
+    taken: dict[str, Taken] = {}
+    try:
+        while len(taken) < len(running):
+            time.sleep(PAUSE)
+            for role in running.keys() - taken.keys():
+                pid, status, usage = os.wait4(running[role].pid, os.WNOHANG)
+                if not pid:
+                    continue
+                code = running[role].returncode = os.waitstatus_to_exitcode(status)
+                if code:
+                    raise SystemExit(f"vesper party {role}: ended with {code}")
+                taken[role] = Taken(
+                    seconds=time.perf_counter() - started,
+                    cpu_seconds=usage.ru_utime + usage.ru_stime,
+                    peak_bytes=usage.ru_maxrss * 1024,
+                )
+    finally:
+        for process in running.values():
+            if process.poll() is None:
+                process.kill()
+                process.wait()
     return taken
 
 
