@@ -30,7 +30,7 @@ def test_the_name_does_not_depend_on_how_edges_are_held() -> None:
 def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = fingerprint(GRAPH, key=KEY)
     monkeypatch.setattr(module, "CHUNK", 1)
-    assert fingerprint(GRAPH, key=KEY) == whole
+    assert fingerprint(replace(GRAPH), key=KEY) == whole
 
 
 def test_it_is_the_keyed_digest_of_count_rows_and_ends() -> None:
@@ -75,3 +75,23 @@ def test_edges_nodes_and_key_change_it() -> None:
         fingerprint(Graph.from_edges(6, [(0, 1), (1, 2), (3, 4)]), key=KEY),
     }
     assert len(names) == 4
+
+
+def test_a_graph_is_digested_once_a_key_and_forgotten_with_the_graph(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[bytes] = []
+    digest = module._digest
+    monkeypatch.setattr(
+        module, "_digest", lambda graph, key: made.append(key) or digest(graph, key)
+    )
+    graph, other = replace(GRAPH), b"o" * 32
+    names = [fingerprint(graph, key=key) for key in (KEY, other, KEY, other)]
+    assert names[:2] == names[2:]
+    assert names[0] != names[1]
+    assert made == [KEY, other]
+    assert fingerprint(replace(graph), key=KEY) == names[0]
+    assert made == [KEY, other, KEY]
+    known = len(module._known)
+    del graph
+    assert len(module._known) == known - 1

@@ -10,6 +10,7 @@ many as the node count asks for. Nodes without ids are called by their numbers.
 
 import hashlib
 from collections.abc import Iterator
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -23,8 +24,18 @@ CHUNK = 1 << 22
 """Neighbours converted at a time, where they must be."""
 
 
+_known: WeakKeyDictionary[Graph, dict[bytes, str]] = WeakKeyDictionary()
+
+
 def fingerprint(graph: Graph, *, key: bytes) -> str:
-    """Digest node count and edges under the ledger's key."""
+    """Digest node count and edges under the ledger's key; once, as long as the graph is held."""
+    names = _known.setdefault(graph, {})
+    if key not in names:
+        names[key] = _digest(graph, key)
+    return names[key]
+
+
+def _digest(graph: Graph, key: bytes) -> str:
     digest = hashlib.blake2b(key=key, digest_size=16)
     digest.update(graph.num_nodes.to_bytes(8, "little"))
     width = np.dtype(neighbor_dtype(graph.num_nodes)).newbyteorder("<")

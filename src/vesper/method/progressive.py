@@ -142,6 +142,8 @@ class ProgressiveRepresentation(Forgetful):
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
         """Logits of the nodes: (B, num_classes, hops + 1)."""
         newest = self._newest(nodes)  # (B, num_classes)
+        if newest.requires_grad:  # sums of gradients depend on how they lie, and that on `hops`
+            newest.register_hook(torch.Tensor.contiguous)
         rows = torch.from_numpy(nodes)
         stages = [logits[rows] for logits in self._logits] + [newest]
         stages += [torch.zeros_like(newest)] * (self._extractor.hops - self._stage)

@@ -72,8 +72,13 @@ class CorrectingDecoder(nn.Module):
         return self
 
     def decode(self, embeddings: Tensor, stage: int) -> Tensor:
-        """(B, num_classes, stages) -> (B, num_classes); stages after this one are not read."""
-        known = torch.zeros_like(embeddings)
-        known[:, :, : stage + 1] = embeddings[:, :, : stage + 1]
-        correction: Tensor = self.correction(known.flatten(start_dim=1))
-        return embeddings[:, :, stage] + correction
+        """(B, num_classes, stages) -> (B, num_classes); stages after this one are not read.
+
+        Nor are their weights: a stage is computed as if it were the last that there is, to the bit.
+        """
+        num_classes, stages = self.embedding_shape
+        known = embeddings[:, :, : stage + 1].contiguous().flatten(start_dim=1)
+        weight = self.correction.weight.view(num_classes, num_classes, stages)
+        weight = weight[:, :, : stage + 1].contiguous().flatten(start_dim=1)
+        correction = nn.functional.linear(known, weight, self.correction.bias)
+        return embeddings[:, :, stage].contiguous() + correction

@@ -104,12 +104,8 @@ class Successors:
     folder: Path
     place: Path
     seed: int
-    _known: dict[str, Path] = field(init=False)
+    _known: dict[str, Path] = field(default_factory=dict, init=False)
     """Fingerprints met so far, and whose they are."""
-
-    def __post_init__(self) -> None:
-        first = fingerprint(self.holder.data.graph, key=key_of(self.ledger))
-        object.__setattr__(self, "_known", {first: self.folder})
 
     def open(
         self,
@@ -136,7 +132,9 @@ class Successors:
         refuse_other_columns(feature_columns(self.folder), folder)
         later = open_data(folder, progress=progress)
         refuse_unknown_labels(later.ids, labels)
-        name = fingerprint(later.graph, key=key_of(self.ledger))
+        key = key_of(self.ledger)
+        self._known.setdefault(fingerprint(self.holder.data.graph, key=key), self.folder)
+        name = fingerprint(later.graph, key=key)
         if name in self._known:
             raise InputError(
                 f"{folder}: its edges are exactly those of {self._known[name]}, and a graph is not "
