@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test check lint types nightly bench-aggregators bench-exchange bench-graph bench-graph-peers bench-noise bench-paper-sizes bench-ray bench-release bench-train bench-utility bench-wire api-page attack-page audit-page study-page proof-read clean help
+.PHONY: demo test check lint types nightly bench-aggregators bench-exchange bench-graph bench-graph-peers bench-growth bench-noise bench-paper-sizes bench-ray bench-release bench-train bench-utility bench-wire api-page attack-page audit-page study-page proof-read clean help
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -53,6 +53,9 @@ bench-graph: $(READY)  ## sampling and bytes an edge, against peers where they a
 
 bench-graph-peers: .venv-peers/.ready  ## the same in an environment with DGL and PyG
 	@.venv-peers/bin/python -W ignore -m benchmarks.graph $(ARGS)
+
+bench-growth: $(READY)  ## time and memory from 1 M to 124 M edges
+	@$(BIN)/python -m benchmarks.growth $(ARGS)
 
 bench-noise: $(READY)  ## draws of noise a CPU second, against generators that are not secure
 	@$(BIN)/python -m benchmarks.noise $(ARGS)
