@@ -74,7 +74,8 @@ def run_parties(
         role: subprocess.Popen(
             [sys.executable, "-m", "vesper", "party", role, "--config", "party.toml"],
             cwd=place / role,
-            stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=(place / role / "said.log").open("w"),
         )
         for role in NAMES
     }
@@ -88,7 +89,8 @@ def run_parties(
                     continue
                 code = running[role].returncode = os.waitstatus_to_exitcode(status)
                 if code:
-                    raise SystemExit(f"vesper party {role}: ended with {code}")
+                    said = (place / role / "said.log").read_text()[-500:]
+                    raise SystemExit(f"vesper party {role}: ended with {code}: {said}")
                 taken[role] = Taken(
                     seconds=time.perf_counter() - started,
                     cpu_seconds=usage.ru_utime + usage.ru_stime,

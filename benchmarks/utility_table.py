@@ -46,8 +46,9 @@ def page(lines: Sequence[Line], *, command: str, datasets: Sequence[str] = ()) -
         "*certified* for one edge at the public delta, the largest power of ten at most "
         "1 / (10 nodes), and equal for all methods in a column; methods marked * only claim it, "
         "by the paper's analysis, and do not compete. Bold: the best that compete in a column. "
-        "The MLP reads no edge. Choices are made on validation nodes; docs/decisions/0005 and 0006 "
-        "say where test nodes were seen on the way.",
+        "The MLP reads no edge. `vesper` sums over neighbours; its five other aggregators stand "
+        "in [aggregators.md](aggregators.md). Choices are made on validation nodes; "
+        "docs/decisions/0005 and 0006 say where test nodes were seen on the way.",
         "",
     ]
     for dataset in dict.fromkeys(line.dataset for line in lines):

@@ -1,5 +1,6 @@
 """Results that land: by this process, by another, and what happens where they cannot."""
 
+import errno
 import gc
 import os
 import pickle
@@ -13,6 +14,10 @@ import pytest
 
 from vesper.engine.in_process import InProcessEngine
 from vesper.engine.landing import Landing, Place, has_landed
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(os, "memfd_create"), reason="needs memory without a name, which only Linux has"
+)
 
 NEAR = InProcessEngine(1, near=True)
 VALUES = np.ones((4, 2), dtype=np.float32)
@@ -53,8 +58,15 @@ def test_rows_of_another_process_are_here_and_stay() -> None:
 def test_nobody_gets_in_once_it_is_closed() -> None:
     with Landing((4, 2), np.float32) as landing:
         place = place_of(landing, 0)
+        file = os.open(place.path, os.O_RDWR)
+        os.pwrite(file, b"now", 0)
     assert not has_landed(VALUES, place)
     assert landing.place(NEAR, 0, 0) is None
+    with pytest.raises(PermissionError):  # nor does who has it open
+        os.pwrite(file, b"later", 0)
+    os.close(file)
+    landing.rows[:] = 1.0
+    assert landing.rows.sum() == 8.0
 
 
 def test_the_file_of_a_stranger_is_not_written_to(tmp_path: Path) -> None:
@@ -82,6 +94,24 @@ def test_a_worker_elsewhere_and_a_system_without_such_files_send(
     with Landing((4, 2), np.float32) as landing:
         assert landing.place(NEAR, 0, 0) is None
         assert landing.rows.shape == (4, 2)
+
+
+@pytest.mark.parametrize("failing", ["os.memfd_create", "os.ftruncate", "mmap.mmap"])
+def test_a_system_that_gives_no_memory_makes_no_difference(
+    failing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What must hold: a release that is paid for is not lost for want of a way to bring it."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, "not here")
+
+    files = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(f"vesper.engine.landing.{failing}", refuse)
+    with Landing((4, 2), np.float32) as landing:
+        assert landing.place(NEAR, 0, 0) is None
+        landing.rows[:] = VALUES
+    monkeypatch.undo()
+    assert len(os.listdir("/proc/self/fd")) == files
 
 
 def test_no_file_and_no_memory_is_left_open() -> None:

@@ -82,9 +82,12 @@ def test_a_graph_is_digested_once_a_key_and_forgotten_with_the_graph(
 ) -> None:
     made: list[bytes] = []
     digest = module._digest
-    monkeypatch.setattr(
-        module, "_digest", lambda graph, key: made.append(key) or digest(graph, key)
-    )
+
+    def noted(graph: Graph, key: bytes) -> str:
+        made.append(key)
+        return digest(graph, key)
+
+    monkeypatch.setattr(module, "_digest", noted)
     graph, other = replace(GRAPH), b"o" * 32
     names = [fingerprint(graph, key=key) for key in (KEY, other, KEY, other)]
     assert names[:2] == names[2:]

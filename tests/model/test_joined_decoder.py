@@ -8,7 +8,8 @@ from vesper.model.joined_decoder import JoinedDecoder
 
 def joined() -> tuple[JoinedDecoder, CorrectingDecoder, ConcatDecoder]:
     first = CorrectingDecoder(num_classes=3, stages=2)
-    torch.nn.init.constant_(first.correction.weight, 0.1)
+    for weight in first.weights:
+        torch.nn.init.constant_(weight, 0.1)
     second = ConcatDecoder(embedding_width=4, depth=1, width=5, outputs=3, seed=0)
     return JoinedDecoder([first, second]), first, second
 

@@ -15,7 +15,6 @@ LATER = {
     "delta": 1e-5,
     "spent_epsilon": 3.9996,
     "releases": 1,
-    "parties": [],
 }
 
 

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from vesper.errors import BudgetError, InputError
+from vesper.mechanism.noising import Noising
 from vesper.privacy.account import accounts
 from vesper.privacy.balance import Balance
 from vesper.privacy.ledger import Ledger
+from vesper.report.accounts import account_lines
 from vesper.run.config import load_config
 from vesper.run.result import Result
 from vesper.run.setup.data_parties import SimulatedParty
@@ -26,6 +29,7 @@ PARTIES = (
 )
 
 Window = Callable[..., Path]
+Rows = NDArray[np.float32]
 
 
 @pytest.fixture
@@ -99,19 +103,49 @@ def test_each_party_pays_for_its_own_graph_of_each_window(window: Window) -> Non
         assert window_one.releases == cost.releases == 1
         assert window_one.spent_epsilon() == cost.spent_epsilon
         assert cost.spent_epsilon == pytest.approx(cost.epsilon, rel=1e-3)
+    spent = {party.name: party.spent_epsilon for party in found.parties}
+    assert spent == {"platform": pytest.approx(8.0, rel=1e-3), "bank": pytest.approx(2.0, rel=1e-3)}
+
+
+@pytest.fixture
+def noise(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Rows]]:
+    """Releases that were made, each with the key of its noise: the graph's name, key and values."""
+    made: list[tuple[str, Rows]] = []
+    finish = Noising.finish
+
+    def noted(self: Noising, values: NDArray[np.int32], *, first_row: int = 0) -> Rows:
+        finished = finish(self, values, first_row=first_row)
+        made.append((f"{self.bits.key.hex()} from {self.bits.start}", finished.copy()))
+        return finished
+
+    monkeypatch.setattr(Noising, "finish", noted)
+    return made
 
 
 @pytest.mark.usefixtures("stage_one")
-def test_another_edge_of_one_party_changes_nothing_at_the_other(window: Window) -> None:
-    """What must hold: not its charges, and not its noise."""
+def test_no_two_graphs_have_the_same_noise(window: Window, noise: list[tuple[str, Rows]]) -> None:
+    windows = [window(f"w{k}", platform=k, bank=10 + k) for k in range(3)]
+    run(*windows)
+    assert len(noise) == 6, "two parties, three windows"
+    assert len({bits for bits, _ in noise}) == 6
+
+
+@pytest.mark.usefixtures("stage_one")
+def test_another_edge_of_one_party_changes_nothing_at_the_other(
+    window: Window, noise: list[tuple[str, Rows]]
+) -> None:
+    """What must hold: not its charges, its noise, or what it releases."""
     first, second = window("w0", platform=0, bank=10), window("w1", platform=1, bank=11)
     other = window("w2", platform=2, bank=11)
     one, two = run(first, second, out="a"), run(first, other, out="b")
     assert one.snapshots[0].parties[1] == two.snapshots[0].parties[1]
-    assert one.snapshots[0].test != two.snapshots[0].test, "but it is heard"
     for name in ("platform", "bank"):
         held = [balances(first.parent / out / f"ledger-{name}.sqlite") for out in ("a", "b")]
         assert [facts(each) for each in held[0]] == [facts(each) for each in held[1]]
+    ours, theirs = ({bits: rows for bits, rows in noise[k : k + 4]} for k in (0, 4))
+    assert ours.keys() == theirs.keys(), "the same noise in the same place"
+    changed = [bits for bits, rows in ours.items() if not np.array_equal(rows, theirs[bits])]
+    assert len(changed) == 1, "only what the platform releases of the window that is another"
 
 
 @pytest.mark.parametrize("method", ["mlp", "gin"])
@@ -132,31 +166,41 @@ def test_the_same_again_bit_for_bit(window: Window) -> None:
     assert one.snapshots == two.snapshots
 
 
-def test_ledgers_that_parties_name_are_charged_and_empty_in_the_end(window: Window) -> None:
-    first, second = window("w0", platform=0, bank=10), window("w1", platform=1, bank=11)
-    ledgers = [first.parent / f"{party.name}.sqlite" for party in PARTIES]
-    parties = tuple(
+def with_ledgers(*ledgers: Path) -> tuple[SimulatedParty, ...]:
+    return tuple(
         party.model_copy(update={"ledger": ledger})
         for party, ledger in zip(PARTIES, ledgers, strict=True)
     )
-    run(first, second, parties=parties)
+
+
+def test_ledgers_that_parties_name_are_charged_and_empty_in_the_end(window: Window) -> None:
+    first, second = window("w0", platform=0, bank=10), window("w1", platform=1, bank=11)
+    ledgers = [first.parent / f"{party.name}.sqlite" for party in PARTIES]
+    found = run(first, second, parties=with_ledgers(*ledgers))
     assert not list((first.parent / "run").glob("ledger*"))
     for ledger, epsilon in zip(ledgers, (8.0, 2.0), strict=True):
         assert balances(ledger)[0].spent_epsilon() == pytest.approx(epsilon, rel=1e-3)
+    lines = account_lines(first.parent / "run", found.as_json(), run="any")
+    assert [line.spent_epsilon for line in lines] == pytest.approx([8.0, 2.0], rel=1e-3)
     with pytest.raises(BudgetError, match="does not allow"):
-        run(first, second, out="again", parties=parties)
+        run(first, second, out="again", parties=with_ledgers(*ledgers))
     assert not (first.parent / "again").exists()
 
 
-def test_a_graph_that_stayed_the_same_and_one_ledger_for_all_are_refused(window: Window) -> None:
+def test_one_ledger_for_two_parties_is_refused(window: Window) -> None:
+    first = window("w0", platform=0, bank=10)
+    ledger = first.parent / "ledger.sqlite"
+    with pytest.raises(InputError, match="a ledger of its own, got one for two"):
+        run(first, parties=with_ledgers(ledger, first.parent / "w0" / ".." / "ledger.sqlite"))
+    config = load_config(None, SMALL)
+    for parties in (PARTIES, with_ledgers(ledger, ledger)[:1]):
+        with pytest.raises(InputError, match="name it in the table of each"):
+            simulate(first, config, first.parent / "run", parties=parties, ledger=ledger)
+    assert not ledger.exists()
+
+
+def test_a_graph_that_stayed_the_same(window: Window) -> None:
     first, second = window("w0", platform=0, bank=10), window("w1", platform=1, bank=10)
     with pytest.raises(InputError, match=r"w1.transfers: its edges are exactly those of .*w0"):
         run(first, second)
-    with pytest.raises(InputError, match="name a ledger in the table of each"):
-        simulate(
-            first,
-            load_config(None, SMALL),
-            first.parent / "run",
-            parties=PARTIES,
-            ledger=first.parent / "ledger.sqlite",
-        )
+    assert run(first, second, method="mlp").snapshots, "nothing is released twice"

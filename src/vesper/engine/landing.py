@@ -5,13 +5,15 @@
     a worker:   has_landed(values, place)                        written; nothing is sent back
 
 Memory without a name (`memfd`), which goes with the last process that has it open: nothing is left
-behind, whoever dies. Where a worker cannot have it, on another machine or as another user, there is
-no place, and results are sent.
+behind, whoever dies. Where a worker cannot have it, on another machine or as another user, or the
+system gives none, there is no place, and results are sent.
 """
 
 import mmap
 import os
+from contextlib import suppress
 from dataclasses import dataclass
+from fcntl import fcntl
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,8 @@ from numpy.typing import NDArray
 from vesper.engine.engine import Engine
 
 Array = NDArray[Any]
+
+F_ADD_SEALS, SEAL_FUTURE_WRITE = 1033, 0x10  # of Linux; `fcntl` does not name the second
 
 
 @dataclass(frozen=True)
@@ -40,14 +44,10 @@ class Landing:
     def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
         dtype = np.dtype(dtype)
         self._row = int(dtype.itemsize * np.prod(shape[1:], dtype=np.int64))
-        size = self._row * shape[0]
-        self._file = _nameless_file() if size else -1
-        if self._file < 0:
-            self.rows: Array = np.empty(shape, dtype=dtype)
-            return
-        os.ftruncate(self._file, size)
-        # The array keeps the memory; the file is closed with this object, when all has landed.
-        self.rows = np.frombuffer(mmap.mmap(self._file, size), dtype=dtype).reshape(shape)
+        self._file, memory = _nameless(self._row * shape[0])
+        self.rows: Array = np.empty(shape, dtype=dtype)
+        if memory is not None:
+            self.rows = np.frombuffer(memory, dtype=dtype).reshape(shape)
 
     def place(self, engine: Engine, worker: int, start: int) -> Place | None:
         """Where a worker writes rows from start on; None: it sends them."""
@@ -62,8 +62,10 @@ class Landing:
         )
 
     def close(self) -> None:
-        """Let no more workers in; the rows stay."""
+        """Let nobody else write any more, not even who has it open; the rows stay."""
         if self._file >= 0:
+            with suppress(OSError):  # systems before 5.1 cannot; workers are done by now anyway
+                fcntl(self._file, F_ADD_SEALS, SEAL_FUTURE_WRITE)
             os.close(self._file)
             self._file = -1
 
@@ -95,6 +97,16 @@ def has_landed(values: Array, place: Place | None) -> bool:
     return True
 
 
-def _nameless_file() -> int:
-    """A file in memory, or -1 where the system has none."""
-    return os.memfd_create("vesper-landing") if hasattr(os, "memfd_create") else -1
+def _nameless(size: int) -> tuple[int, mmap.mmap | None]:
+    """A file in memory and its bytes; -1 and None where the system gives none."""
+    if not size or not hasattr(os, "memfd_create"):
+        return -1, None
+    file = -1
+    try:
+        file = os.memfd_create("vesper-landing", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(file, size)
+        return file, mmap.mmap(file, size)
+    except OSError:  # a release that is paid for must not be lost for this
+        if file >= 0:
+            os.close(file)
+        return -1, None

@@ -141,9 +141,9 @@ class ProgressiveRepresentation(Forgetful):
 
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
         """Logits of the nodes: (B, num_classes, hops + 1)."""
-        newest = self._newest(nodes)  # (B, num_classes)
-        if newest.requires_grad:  # sums of gradients depend on how they lie, and that on `hops`
-            newest.register_hook(torch.Tensor.contiguous)
+        # Times one: its gradient then lies the same in memory for any number of hops, and sums over
+        # it come out the same to the bit.
+        newest = self._newest(nodes) * 1.0  # (B, num_classes)
         rows = torch.from_numpy(nodes)
         stages = [logits[rows] for logits in self._logits] + [newest]
         stages += [torch.zeros_like(newest)] * (self._extractor.hops - self._stage)

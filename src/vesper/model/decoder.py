@@ -56,15 +56,22 @@ class ConcatDecoder(nn.Module):
 
 
 class CorrectingDecoder(nn.Module):
-    """Logits of the newest stage, corrected by those of all."""
+    """Logits of the newest stage, corrected by those of all.
+
+        scores = logits_k + bias + sum over stages j <= k of W_j logits_j
+
+    Weights of a stage are a tensor of their own, and those of later stages are not looked at: a
+    stage is computed, and learned, as if it were the last that there is, to the bit. So the first
+    is the model without edges.
+    """
 
     def __init__(self, *, num_classes: int, stages: int) -> None:
         super().__init__()
         self.embedding_shape = num_classes, stages
-        self.correction = nn.Linear(num_classes * stages, num_classes)
-        with torch.no_grad():
-            for weight in self.correction.parameters():
-                weight.zero_()
+        self.weights = nn.ParameterList(
+            torch.zeros(num_classes, num_classes) for _ in range(stages)
+        )
+        self.bias = nn.Parameter(torch.zeros(num_classes))
 
     @property
     def module(self) -> nn.Module:
@@ -72,13 +79,9 @@ class CorrectingDecoder(nn.Module):
         return self
 
     def decode(self, embeddings: Tensor, stage: int) -> Tensor:
-        """(B, num_classes, stages) -> (B, num_classes); stages after this one are not read.
-
-        Nor are their weights: a stage is computed as if it were the last that there is, to the bit.
-        """
-        num_classes, stages = self.embedding_shape
-        known = embeddings[:, :, : stage + 1].contiguous().flatten(start_dim=1)
-        weight = self.correction.weight.view(num_classes, num_classes, stages)
-        weight = weight[:, :, : stage + 1].contiguous().flatten(start_dim=1)
-        correction = nn.functional.linear(known, weight, self.correction.bias)
-        return embeddings[:, :, stage].contiguous() + correction
+        """(B, num_classes, stages) -> (B, num_classes); stages after this one are not read."""
+        logits = [each.contiguous() for each in embeddings[:, :, : stage + 1].unbind(dim=2)]
+        scores = logits[stage] + self.bias  # (B, num_classes)
+        for known, weight in zip(logits, self.weights, strict=False):
+            scores = scores + known @ weight.T
+        return scores

@@ -91,6 +91,6 @@ def _edges_of(party: Mapping[str, Any], folder: Path, *, run: str) -> AccountLin
         epsilon=facts["certified_epsilon"],
         delta=facts["delta"],
         releases=facts["releases"],
-        spent_epsilon=None if charged is None else charged.spent_epsilon,
+        spent_epsilon=party.get("spent_epsilon") if charged is None else charged.spent_epsilon,
         remark="left before the end" if party["left"] else "",
     )

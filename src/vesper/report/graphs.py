@@ -105,7 +105,9 @@ def _simulated(result: Mapping[str, Any]) -> list[GraphLine]:
 
 
 def _costs_of(snapshot: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    parties = [(f"{snapshot['name']}, {cost['name']}", cost) for cost in snapshot["parties"]]
+    parties = [
+        (f"{snapshot['name']}, {cost['name']}", cost) for cost in snapshot.get("parties", ())
+    ]
     return parties or [(snapshot["name"], snapshot)]
 
 

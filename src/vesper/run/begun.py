@@ -23,6 +23,8 @@ from vesper.run.ends.checkpoint import Position
 
 ONLY_LATER = ("epsilon", "delta", "first_share", "accounting", "aggregator", "min_degree")
 """Settings of [privacy] that tell how edges are asked, or how that is counted."""
+MADE = 2
+"""Counts up when the same settings and seed train other weights: what was begun before is left."""
 MOST = 16
 """Beginnings that are kept in a folder, the newest."""
 
@@ -106,7 +108,7 @@ def _name(folder: Path, agreement: Agreement) -> str:
     config, sizes = agreement.config, agreement.sizes
     releases = len(agreement.method.promise(config, sizes).noise_stds)
     privacy = config.privacy.model_dump(exclude=set(ONLY_LATER))
-    facts = (folder.resolve(), sizes, releases, agreement.itinerary, privacy, config.run)
+    facts = (MADE, folder.resolve(), sizes, releases, agreement.itinerary, privacy, config.run)
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vesper.errors import InputError
+from vesper.graph.graph import Graph
 from vesper.graph.holdings import DataHoldings, open_data
 from vesper.graph.labels import LabelHoldings
 from vesper.graph.summary import refuse_unknown_labels
@@ -87,7 +88,7 @@ class LaterParty:
 
 @dataclass(frozen=True, eq=False)
 class Successors:
-    """Opens later graphs of one data party, each under a name that its ledger has not seen.
+    """Opens later graphs of one data party; none that is released may be that of another window.
 
     Args:
         holder: the party in training, with the hops that are released.
@@ -132,21 +133,25 @@ class Successors:
         refuse_other_columns(feature_columns(self.folder), folder)
         later = open_data(folder, progress=progress)
         refuse_unknown_labels(later.ids, labels)
-        key = key_of(self.ledger)
-        self._known.setdefault(fingerprint(self.holder.data.graph, key=key), self.folder)
-        name = fingerprint(later.graph, key=key)
-        if name in self._known:
-            raise InputError(
-                f"{folder}: its edges are exactly those of {self._known[name]}, and a graph is not "
-                f"released twice; leave it out"
-            )
-        self._known[name] = folder
         agreed = self.holder.agreement
         promise = agreed.method.promise(agreed.config, agreed.sizes)
         hops = len(promise.noise_stds) or self.config.privacy.hops
         settings = without_poll(with_hops(self.config, hops=hops))
         sizes = replace(agreed.sizes, num_nodes=later.graph.num_nodes)
+        if promise.plan == "certified":
+            self._refuse_known(folder, later.graph)
         planned = agreement_of(settings, sizes, num_val=0, num_test=0)
         noise = NoiseSource.for_simulation(self.seed + stream)
         door, fitting = open_door(planned, later.graph, self.ledger, noise, run=run)
         return LaterParty(self.holder.name, run, later, door, fitting)
+
+    def _refuse_known(self, folder: Path, graph: Graph) -> None:
+        key = key_of(self.ledger)
+        self._known.setdefault(fingerprint(self.holder.data.graph, key=key), self.folder)
+        name = fingerprint(graph, key=key)
+        if name in self._known:
+            raise InputError(
+                f"{folder}: its edges are exactly those of {self._known[name]}, and a graph is not "
+                f"released twice; take a window in which the graph of every data party is new"
+            )
+        self._known[name] = folder

@@ -47,6 +47,8 @@ class PartyFacts:
     session: str | None = None
     left: bool = False
     """Whether the run went on without it."""
+    spent_epsilon: float | None = None
+    """Of its graph's budget, this run and earlier ones; None where this side does not know."""
 
 
 @dataclass(frozen=True)

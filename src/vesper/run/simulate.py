@@ -51,10 +51,10 @@ def simulate(
     """
     started = time.perf_counter()
     refuse_used(out)
-    if len(parties) > 1 and ledger is not None:
+    if ledger is not None and (len(parties) > 1 or parties[0].ledger is not None):
         raise InputError(
-            "--ledger: expected one data party, got several; name a ledger in the table of each "
-            "[[data_party]]"
+            "--ledger: expected one data party without a ledger of its own; name it in the table "
+            "of each [[data_party]] instead"
         )
     labels = open_labels(folder / "label", decimals=config.run.task != "classification")
     opened = open_parties(parties, folder, config, labels, progress=progress)
@@ -83,8 +83,8 @@ def simulate(
                 responses=responses,
                 beginning=begun.of(folder, holders[0].agreement) if begun else None,
             )
+            facts = [each.facts(holder) for each, holder in zip(opened, holders, strict=True)]
             judged = judge_later_graphs(later, trained, config, labels, responses)
-        facts = [each.facts(holder.agreement) for each, holder in zip(opened, holders, strict=True)]
         best = trained.best_stage
         weakest = least_private([each.promise for each in opened])
         result = Result(

@@ -10,6 +10,7 @@ from vesper.errors import InputError
 from vesper.graph.holdings import DataHoldings, open_data
 from vesper.graph.labels import LabelHoldings
 from vesper.graph.summary import refuse_unknown_labels
+from vesper.mechanism.door import ChargedDoor
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.method import Promise
 from vesper.method.settings import Config
@@ -41,12 +42,18 @@ class Simulated:
     seed: int
     """Of its noise; no two parties have the same."""
 
-    def facts(self, agreement: Agreement) -> PartyFacts:
-        """What it was promised, with the noise that was drawn."""
-        planned = agreement.method.promise(agreement.config, agreement.sizes)
+    def facts(self, holder: Holder) -> PartyFacts:
+        """What it was promised, with the noise that was drawn, and what it has spent."""
+        agreed, door = holder.agreement, holder.door
+        planned = agreed.method.promise(agreed.config, agreed.sizes)
         drawn = replace(planned, certified_epsilon=self.promise.certified_epsilon)
         privacy = facts_of(drawn, label_epsilon=self.config.privacy.label_epsilon)
-        return PartyFacts(self.settings.name, own=self.settings.own, privacy=privacy)
+        return PartyFacts(
+            self.settings.name,
+            own=self.settings.own,
+            privacy=privacy,
+            spent_epsilon=door.account.spent_epsilon() if isinstance(door, ChargedDoor) else None,
+        )
 
 
 def open_parties(
@@ -62,6 +69,7 @@ def open_parties(
     Raises:
         InputError: a folder cannot be used, or the parties do not fit together.
     """
+    _refuse_shared_ledgers(parties)
     opened = []
     for number, party in enumerate(parties):
         own = config_for(config, party)
@@ -115,3 +123,12 @@ def doors_of(
 def ledger_name(party: SimulatedParty) -> str:
     """File of a party's ledger in a run folder."""
     return "ledger.sqlite" if party is ONE else f"ledger-{party.name}.sqlite"
+
+
+def _refuse_shared_ledgers(parties: Sequence[SimulatedParty]) -> None:
+    ledgers = [party.ledger.resolve() for party in parties if party.ledger is not None]
+    if len(set(ledgers)) < len(ledgers):
+        raise InputError(
+            "[[data_party]], ledger: expected each party with a ledger of its own, got one for two "
+            "of them"
+        )

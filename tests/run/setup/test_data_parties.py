@@ -73,8 +73,10 @@ def test_verbs_with_one_data_party_say_so(tmp_path: Path) -> None:
         load_config(tmp_path / "run.toml", {})
 
 
-def test_a_ledger_of_its_own(tmp_path: Path) -> None:
-    two = '[[data_party]]\nname = "a"\nledger = "a.sqlite"\n[[data_party]]\nname = "b"\nledger = '
-    assert load(tmp_path, two + '"b.sqlite"')[0].ledger == Path("a.sqlite")
-    with pytest.raises(InputError, match="a ledger of its own, got one for two"):
-        load(tmp_path, two + '"./a.sqlite"')
+def test_a_ledger_lies_beside_the_file(tmp_path: Path) -> None:
+    """What must hold: the same budget, wherever the command is typed."""
+    (tmp_path / "b").mkdir()
+    table = '[[data_party]]\nname = "a"\nledger = '
+    assert load(tmp_path, table + '"b/a.sqlite"')[0].ledger == tmp_path / "b" / "a.sqlite"
+    absolute = tmp_path / "other.sqlite"
+    assert load(tmp_path / "b", f'{table}"{absolute}"')[0].ledger == absolute

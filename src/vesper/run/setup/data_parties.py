@@ -40,7 +40,7 @@ class SimulatedParty(DataPartySettings):
     folder: Path | None = None
     """Holds nodes and edges, within the folder of the simulation; None: named like the party."""
     ledger: Path | None = None
-    """Ledger to charge, of this party alone; None: a fresh one in the run folder."""
+    """Ledger to charge, of this party alone, relative to the file; None: a fresh one in the run."""
 
     @property
     def place(self) -> Path:
@@ -64,12 +64,14 @@ def load_simulation(
     """
     config, rows = config_and_parties(path, overrides, preset=preset)
     parties = checked_parties(path, rows, SimulatedParty)
-    ledgers = [party.ledger.resolve() for party in parties if party.ledger is not None]
-    if len(set(ledgers)) < len(ledgers):
-        raise InputError(
-            f"{path}: expected each [[{LISTED}]] with a ledger of its own, got one for two of them"
-        )
-    return config, parties or (ONE,)
+    return config, tuple(_beside(path, party) for party in parties) or (ONE,)
+
+
+def _beside(path: Path | None, party: SimulatedParty) -> SimulatedParty:
+    """A ledger lies where the file says, wherever the command is typed."""
+    if path is None or party.ledger is None:
+        return party
+    return party.model_copy(update={"ledger": path.parent / party.ledger})
 
 
 def checked_parties(
