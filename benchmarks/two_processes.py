@@ -70,15 +70,7 @@ def run_parties(
     """
     set_up(folder, place, epsilon=epsilon, run=run)
     started = time.perf_counter()
-    running = {
-        role: subprocess.Popen(
-            [sys.executable, "-m", "vesper", "party", role, "--config", "party.toml"],
-            cwd=place / role,
-            stdout=subprocess.DEVNULL,
-            stderr=(place / role / "said.log").open("w"),
-        )
-        for role in NAMES
-    }
+    running = {role: _started(role, place / role) for role in NAMES}
     taken: dict[str, Taken] = {}
     try:
         while len(taken) < len(running):
@@ -102,6 +94,16 @@ def run_parties(
                 process.kill()
                 process.wait()
     return taken
+
+
+def _started(role: str, own: Path) -> "subprocess.Popen[bytes]":
+    with (own / "said.log").open("w") as said:
+        return subprocess.Popen(
+            [sys.executable, "-m", "vesper", "party", role, "--config", "party.toml"],
+            cwd=own,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+        )
 
 
 def _settings(role: str, address: str, *, epsilon: float, run: Mapping[str, int]) -> str:
