@@ -147,38 +147,47 @@ def table(found: Sequence[Taken]) -> Iterator[str]:
 
 
 def picture(found: Sequence[Taken]) -> str:
-    """What an edge takes, by size: what grows in proportion is level."""
-    sizes = sorted({round(one.edges / 1e6) or one.edges / 1e6 for one in found})
+    """What a further edge takes, by size: where growth is in proportion, curves are level."""
+    sizes = sorted({one.edges for one in found})
+    first = {one.work: one for one in found if one.edges == sizes[0]}
 
-    def curve(work: str, color: int, worth: Callable[[Taken], float]) -> Curve:
+    def further(work: str, color: int, worth: Callable[[Taken], float]) -> Curve:
+        """From the smallest graph on, which is mostly what every process takes."""
         points = {
-            round(one.edges / 1e6) or one.edges / 1e6: (worth(one), math.nan)
+            _millions(one): (
+                (worth(one) - worth(first[work])) / (one.edges - first[work].edges),
+                math.nan,
+            )
             for one in found
-            if one.work == work
+            if one.work == work and one.edges > sizes[0]
         }
         return Curve(name=work, points=points, color=color)
 
+    batches = {
+        _millions(one): (one.seconds * 1e3, math.nan) for one in found if one.work == "sample"
+    }
     panels = [
         Panel(
-            title="ns an edge",
+            title="ns a further edge",
             curves=[
-                curve(work, k, lambda one: one.seconds / one.edges * 1e9)
-                for k, work in enumerate(GROWS)
+                further(work, k, lambda one: 1e9 * one.seconds) for k, work in enumerate(GROWS)
             ],
         ),
         Panel(
-            title="bytes of memory an edge, at most",
-            curves=[
-                curve(work, k, lambda one: one.peak_bytes / one.edges)
-                for k, work in enumerate(GROWS)
-            ],
+            title="bytes of memory a further edge",
+            curves=[further(work, k, lambda one: one.peak_bytes) for k, work in enumerate(GROWS)],
         ),
         Panel(
             title=f"ms a batch of {BATCH_SIZE}",
-            curves=[curve("sample", len(GROWS), lambda one: one.seconds * 1e3)],
+            curves=[Curve(name="sample", points=batches, color=len(GROWS))],
         ),
     ]
-    return draw_sheet(panels, title="Growth", steps=sizes, step_name="million directed edges")
+    steps = sorted({_millions(one) for one in found})
+    return draw_sheet(panels, title="Growth", steps=steps, step_name="million directed edges")
+
+
+def _millions(one: Taken) -> float:
+    return round(one.edges / 1e6) or round(one.edges / 1e6, 2)
 
 
 def page(found: Sequence[Taken], asked: str, *, load: float) -> str:
@@ -196,7 +205,10 @@ def page(found: Sequence[Taken], asked: str, *, load: float) -> str:
             "",
             *table(found),
             "",
-            "![what an edge takes](growth.svg)",
+            "![what a further edge takes](growth.svg)",
+            "",
+            "A further edge: from the smallest graph on, whose process takes little but what every "
+            "process takes.",
             "",
         ]
     )
