@@ -45,9 +45,11 @@ class Landing:
         dtype = np.dtype(dtype)
         self._row = int(dtype.itemsize * np.prod(shape[1:], dtype=np.int64))
         self._file, memory = _nameless(self._row * shape[0])
-        self.rows: Array = np.empty(shape, dtype=dtype)
-        if memory is not None:
-            self.rows = np.frombuffer(memory, dtype=dtype).reshape(shape)
+        self.rows: Array = (
+            np.empty(shape, dtype=dtype)
+            if memory is None
+            else np.frombuffer(memory, dtype=dtype).reshape(shape)
+        )
 
     def place(self, engine: Engine, worker: int, start: int) -> Place | None:
         """Where a worker writes rows from start on; None: it sends them."""

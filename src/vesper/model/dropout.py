@@ -2,8 +2,8 @@
 
 y = x mask / (1 - rate),   mask ~ Bernoulli(1 - rate)      while training; y = x otherwise
 
-The rate is a whole number of 1 / 65,536: a word of 64 random bits makes four entries of the mask,
-and a float of 32 bits an entry would take twice the time of everything else that is done here.
+The rate is a whole number of 1 / 65,536: a word of 64 random bits makes four entries of the mask.
+A float of 32 bits an entry takes more than twice as long (docs/decisions/0014).
 """
 
 import math
