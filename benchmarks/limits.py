@@ -1,6 +1,7 @@
 """What the machine allows a sampler: random reads of memory, and how many a batch cannot avoid."""
 
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -20,7 +21,7 @@ AHEAD = np.uint64(64)
 
 
 def random_reads_a_second(
-    neighbors: Neighbors,
+    neighbors: NDArray[Any],
     *,
     threads: int,
     repeats: int = 20,

@@ -16,7 +16,7 @@ import torch
 from benchmarks.page import say
 
 from vesper.mechanism.noise import NoiseSource
-from vesper.mechanism.sum_kernels import STRIDE, sums_of_rows
+from vesper.mechanism.sum_kernels import sums_of_rows
 from vesper.model.edge_free_pass import edge_free_rows
 from vesper.model.encoders import EncoderShape, make_encoder
 from vesper.model.pre import PrivateRepresentationExtractor
@@ -56,18 +56,17 @@ def cost_rows(share: int = 1) -> Iterator[str]:
 def edge_cost(num_nodes: int, degree: int, num_edges: int, *, width: int) -> tuple[int, float]:
     """Bytes of the table, and nanoseconds an edge."""
     say(f"a table of {num_nodes:,} nodes, {degree} edges a row")
-    stride = -(-width // STRIDE) * STRIDE
-    packed = np.full(num_nodes * stride, 64, dtype=np.uint8)
+    messages = np.ones((num_nodes, width), dtype=np.int8)
     num_rows = num_edges // degree
     rng = np.random.default_rng(0)
     neighbors = rng.integers(0, num_nodes, (num_rows, degree), dtype=np.int32)
     neighbors.sort(axis=1)
     indptr = degree * np.arange(num_rows + 1)
-    for array in (packed, neighbors, indptr):
+    for array in (messages, neighbors, indptr):
         array.setflags(write=False)  # as workers have them
     flat, receivers = neighbors.reshape(-1), np.arange(num_rows)
-    seconds = _best(lambda: sums_of_rows(indptr, flat, packed, stride, receivers, width=width))
-    return packed.nbytes, 1e9 * seconds / len(flat)
+    seconds = _best(lambda: sums_of_rows(indptr, flat, messages, receivers))
+    return messages.nbytes, 1e9 * seconds / len(flat)
 
 
 def draw_cost(count: int) -> float:

@@ -38,7 +38,6 @@ from benchmarks.synthetic import synthetic_graph
 from benchmarks.timing import Timed
 
 from vesper.graph.graph import Graph
-from vesper.mechanism.sum_kernels import pack
 from vesper.privacy.ledger import Ledger
 
 NUM_NODES, NUM_EDGES = 2_449_029, 61_859_140  # products: 124 M directed edges
@@ -109,10 +108,9 @@ def limit_rows(
     """The sum reads one message an edge, in the order of the neighbour array."""
     for one in everyone:
         if one.name == SUM_ONLY:
-            packed, stride = pack(messages[one.width])
-            entries = graph.neighbors[: 1 << 20].astype(np.int64) * (stride // 8)
+            entries = graph.neighbors[: 1 << 20].astype(np.int64) * one.width
             reads = random_reads_a_second(
-                packed.view(np.int64), threads=one.threads, entries=entries
+                messages[one.width].reshape(-1), threads=one.threads, entries=entries
             )
             least = len(graph.neighbors) / reads
             yield (

@@ -119,10 +119,10 @@ def test_each_row_is_drawn_with_bits_of_its_own_and_no_source_is_sent() -> None:
     with using(engine):
         for _ in range(2):
             ClaimedDoor(graph, noise=noise).release(some_messages(), noise_std=5.0)
-    spans = [call.arguments[6].bits for call in engine.made]
+    spans = [call.arguments[4].bits for call in engine.made]
     assert len({span.key for span in spans}) == 2  # one a release
     assert {(span.start, span.count) for span in spans} == {(0, NUM_NODES * WIDTH)}
-    rows = [row for call in engine.made[: len(engine.made) // 2] for row in call.arguments[7]]
+    rows = [row for call in engine.made[: len(engine.made) // 2] for row in call.arguments[5]]
     assert sorted(rows) == list(range(NUM_NODES))
 
 
@@ -149,7 +149,7 @@ def test_near_workers_send_nothing_back_and_write_only_what_is_finished(
             some_messages(), noise_std=5.0
         )
     assert (released == 7.0).all()
-    assert all(call.arguments[8] is not None for call in engine.made)
+    assert all(call.arguments[6] is not None for call in engine.made)
 
 
 def test_an_engine_sums_nothing_that_was_not_paid_for(tmp_path: Path) -> None:

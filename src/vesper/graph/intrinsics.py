@@ -16,18 +16,23 @@ Typed = tuple[Any, Callable[..., Any]]
 """What Numba asks of an intrinsic: its signature, and a function that writes its code."""
 
 
+def ask_for(builder: Any, address: Any) -> None:
+    """Write the instruction that prefetches the cache line of an address."""
+    number = ir.IntType(32)
+    function = builder.module.declare_intrinsic(
+        "llvm.prefetch",
+        [cgutils.voidptr_t],
+        ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number]),
+    )
+    read, into_every_cache, data = (ir.Constant(number, value) for value in (0, 3, 1))
+    place = builder.bitcast(address, cgutils.voidptr_t)
+    builder.call(function, [place, read, into_every_cache, data])
+
+
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Typed:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         view = context.make_array(signature.args[0])(context, builder, arguments[0])
-        address = builder.bitcast(builder.gep(view.data, [arguments[1]]), cgutils.voidptr_t)
-        number = ir.IntType(32)
-        function = builder.module.declare_intrinsic(
-            "llvm.prefetch",
-            [cgutils.voidptr_t],
-            ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number]),
-        )
-        read, into_every_cache, data = (ir.Constant(number, value) for value in (0, 3, 1))
-        builder.call(function, [address, read, into_every_cache, data])
+        ask_for(builder, builder.gep(view.data, [arguments[1]]))
         return context.get_dummy_value()
 
     return types.void(array, types.intp), generate

@@ -40,9 +40,8 @@ class NeighborSum:
         self, graph: Graph, messages: Messages, receivers: NDArray[np.int64] | None
     ) -> NDArray[np.int32]:
         """Sum int8 messages exactly, in int32."""
-        from vesper.mechanism.sum_kernels import pack, sums_of_rows
+        from vesper.mechanism.sum_kernels import sums_of_rows
 
         receivers = checked_receivers(graph, messages, receivers)
-        packed, stride = pack(messages)
         indptr, neighbors = np.asarray(graph.indptr), np.asarray(graph.neighbors)
-        return sums_of_rows(indptr, neighbors, packed, stride, receivers, width=messages.shape[1])
+        return sums_of_rows(indptr, neighbors, np.ascontiguousarray(messages), receivers)

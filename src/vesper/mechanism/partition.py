@@ -25,7 +25,7 @@ from vesper.graph.graph import Graph, Neighbors
 from vesper.mechanism.aggregation import checked_receivers
 from vesper.mechanism.grid import Messages
 from vesper.mechanism.noising import Noising
-from vesper.mechanism.sum_kernels import Packed, pack, sums_of_rows
+from vesper.mechanism.sum_kernels import sums_of_rows
 
 ENTRIES_A_BLOCK = 1 << 22
 """16 MiB of results: few calls, and little that waits to be fetched."""
@@ -54,15 +54,13 @@ def partitioned_sums(
 ) -> NDArray[np.float32]:
     """Sum and finish all rows on the engine's workers: (num_nodes, width)."""
     checked_receivers(graph, messages, None)
-    packed, stride = pack(messages)
-    table = engine.share(packed)
-    width = messages.shape[1]
+    table, width = engine.share(np.ascontiguousarray(messages)), messages.shape[1]
     blocks, calls = [], []
     with Landing((graph.num_nodes, width), np.float32) as landing:
         for worker, shard in enumerate(shards_of(engine, graph)):
             for rows in _blocks(shard.rows, ENTRIES_A_BLOCK // width):
                 near = range(rows.start - shard.rows.start, rows.stop - shard.rows.start)
-                summed = shard.indptr, shard.neighbors, near, table, stride, width
+                summed = shard.indptr, shard.neighbors, near, table
                 place = landing.place(engine, worker, rows.start)
                 blocks.append(rows)
                 calls.append(Call(worker, noisy_block, (*summed, noising, rows, place)))
@@ -77,9 +75,7 @@ def noisy_block(
     indptr: NDArray[np.int64],
     neighbors: Any,
     near: range,
-    packed: Packed,
-    stride: int,
-    width: int,
+    messages: Messages,
     noising: Noising,
     rows: range,
     place: Place | None,
@@ -90,16 +86,14 @@ def noisy_block(
         indptr: of the worker's shard.
         neighbors: of the worker's shard, to be opened.
         near: the block, counted from the shard's first row.
-        packed: messages of all nodes, as the kernel wants them.
-        stride: bytes of a message.
-        width: entries of a message.
+        messages: of all nodes.
         noising: of the release.
         rows: the block, as rows of the release.
         place: where to put them.
     """
     held: Neighbors = opened(neighbors)
     receivers = np.arange(near.start, near.stop)
-    values = sums_of_rows(np.asarray(indptr), held, packed, stride, receivers, width=width)
+    values = sums_of_rows(np.asarray(indptr), held, messages, receivers)
     finished = noising.finish(values, first_row=rows.start)
     return None if has_landed(finished, place) else finished
 

@@ -1,12 +1,10 @@
-"""The loop behind `neighbor_sum.py`: sixteen message entries an addition.
+"""The loop behind `neighbor_sum.py`: rows shared out over threads, columns over parts of lanes.
 
-    packed[u]  = message[u] + BIAS, a byte each                  (bytes are 0 .. 128)
-    lanes     += packed[u]                                       (16 bits each)
-    sum[v]     = lanes - BIAS * degree(v)
+    width       1      2, 3      4 .. 7      8 .. 15      16 and more
+    lanes       1      2         4           8            16, at most four parts at a time
 
-A lane holds 511 bytes of 128 before it could overflow; before that it is emptied into 32 bits.
-Whole numbers all the way: the result is exact, whatever the order. The innermost loop has no sign
-and no branch, which is what a compiler needs to use wide registers. Compiled by Numba on first use.
+The last part of a row ends where the row ends, over columns that another part has summed too: no
+byte outside a message is ever read. Compiled by Numba on first use.
 """
 
 import numpy as np
@@ -15,58 +13,37 @@ from numpy.typing import NDArray
 
 from vesper.graph import team
 from vesper.graph.graph import Neighbors
-from vesper.graph.intrinsics import prefetch
 from vesper.graph.team import Work, finish, take
-
-BIAS = 64
-STRIDE = 16
-"""Rows are filled up to a multiple of this: so many lanes are added at once."""
-
-TOGETHER = 4
-"""Messages added before the lanes are touched."""
-
-LANE_CAPACITY = 508
-"""Messages a lane takes before it is emptied: at most 511, and a multiple of those together."""
+from vesper.mechanism.grid import Messages
+from vesper.mechanism.lanes import add_messages
 
 ROWS = 1024
 """Receivers a piece: large enough to be worth taking, small enough to share evenly."""
 
-AHEAD = 16
-"""Messages are asked for so many neighbours before they are read."""
-
-Packed = NDArray[np.uint8]
-
-
-def pack(messages: NDArray[np.int8]) -> tuple[Packed, int]:
-    """Give the messages as bytes, flat, and the number of bytes a node."""
-    num_nodes, width = messages.shape
-    stride = -(-width // STRIDE) * STRIDE
-    packed = np.zeros((num_nodes, stride), dtype=np.uint8)
-    np.add(messages, BIAS, out=packed[:, :width], casting="unsafe")
-    packed.setflags(write=False)  # as workers of an engine get it: compiled once for both
-    return packed.reshape(-1), stride
+TOGETHER = 64
+"""Columns summed at a time: four parts of sixteen lanes."""
 
 
 def sums_of_rows(
     indptr: NDArray[np.int64],
     neighbors: Neighbors,
-    packed: Packed,
-    stride: int,
+    messages: Messages,
     receivers: NDArray[np.int64],
-    *,
-    width: int,
 ) -> NDArray[np.int32]:
     """Sum messages over the neighbours of each receiver, on several threads."""
+    width = messages.shape[1]
+    flat = messages.reshape(-1)
+    flat.setflags(write=False)  # as workers of an engine get it: compiled once for both
     out = np.empty((len(receivers), width), dtype=np.int32)
     team.run(
         sum_rows,
         indptr,
         neighbors,
-        packed,
-        stride,
+        flat,
+        width,
         receivers,
-        out,
-        num_pieces=-(-len(receivers) // ROWS),
+        out.reshape(-1),
+        num_pieces=-(-len(receivers) // ROWS) if width else 0,
         num_threads=get_num_threads(),
     )
     return out
@@ -78,64 +55,64 @@ def sum_rows(
     seat: int,
     indptr: NDArray[np.int64],
     neighbors: Neighbors,
-    packed: Packed,
-    stride: int,
+    flat: NDArray[np.int8],
+    width: int,
     receivers: NDArray[np.int64],
     out: NDArray[np.int32],
 ) -> None:
-    """Write the sum of message[u] over the neighbours u of receivers[k] into out[k]."""
-    width = out.shape[1]
-    lanes = np.zeros(stride, dtype=np.uint16)
+    """Write the sum of message[u] over the neighbours u of receivers[k] into row k of out."""
     piece = take(work)
     while piece >= 0:
         for k in range(piece * ROWS, min((piece + 1) * ROWS, len(receivers))):
             start, stop = indptr[receivers[k]], indptr[receivers[k] + 1]
-            for c in range(width):
-                out[k, c] = -BIAS * (stop - start)
-            while start < stop:
-                pause = min(start + LANE_CAPACITY, stop)
-                lanes[:] = 0
-                _add_messages(neighbors, start, pause, packed, stride, lanes)
-                for c in range(width):
-                    out[k, c] += lanes[c]
-                start = pause
+            if width < 16:
+                _sum_few(neighbors, start, stop, flat, width, out, k * width)
+            else:
+                _sum_many(neighbors, start, stop, flat, width, out, k * width)
         finish(work)
         piece = take(work)
 
 
 @njit(cache=True, nogil=True)
-def _add_messages(
+def _sum_few(
     neighbors: Neighbors,
     start: int,
     stop: int,
-    packed: Packed,
-    stride: int,
-    lanes: NDArray[np.uint16],
+    flat: NDArray[np.int8],
+    width: int,
+    out: NDArray[np.int32],
+    at: int,
 ) -> None:
-    """Add the messages of neighbors[start:stop], at most `LANE_CAPACITY`, to the lanes."""
-    last = len(neighbors) - 1
-    at = start
-    while at + TOGETHER <= stop:
-        for k in range(at + AHEAD, at + AHEAD + TOGETHER):
-            ahead = np.int64(neighbors[min(k, last)]) * stride
-            prefetch(packed, ahead)
-            prefetch(packed, ahead + stride - 1)
-        a = _row(packed, neighbors[at], stride)
-        b = _row(packed, neighbors[at + 1], stride)
-        c = _row(packed, neighbors[at + 2], stride)
-        d = _row(packed, neighbors[at + 3], stride)
-        for lane in range(stride):
-            four = np.uint16(a[lane]) + np.uint16(b[lane]) + np.uint16(c[lane]) + np.uint16(d[lane])
-            lanes[lane] += np.uint16(four)
-        at += TOGETHER
-    while at < stop:
-        message = _row(packed, neighbors[at], stride)
-        for lane in range(stride):
-            lanes[lane] += np.uint16(message[lane])
-        at += 1
+    """Sum a row of fewer than 16 columns."""
+    if width >= 8:
+        add_messages(neighbors, start, stop, flat, width, 0, width - 8, out, at, 8, 2)
+    elif width >= 4:
+        add_messages(neighbors, start, stop, flat, width, 0, width - 4, out, at, 4, 2)
+    elif width >= 2:
+        add_messages(neighbors, start, stop, flat, width, 0, width - 2, out, at, 2, 2)
+    else:
+        add_messages(neighbors, start, stop, flat, width, 0, 0, out, at, 1, 1)
 
 
 @njit(cache=True, nogil=True)
-def _row(packed: Packed, node: int, stride: int) -> Packed:
-    first = np.int64(node) * stride
-    return packed[first : first + stride]
+def _sum_many(
+    neighbors: Neighbors,
+    start: int,
+    stop: int,
+    flat: NDArray[np.int8],
+    width: int,
+    out: NDArray[np.int32],
+    at: int,
+) -> None:
+    """Sum a row of 16 columns or more, up to `TOGETHER` of them at a time."""
+    for column in range(0, width, TOGETHER):
+        first = min(column, width - 16)
+        last = min(column + TOGETHER, width) - 16
+        if last - first > 32:
+            add_messages(neighbors, start, stop, flat, width, first, last, out, at, 16, 4)
+        elif last - first > 16:
+            add_messages(neighbors, start, stop, flat, width, first, last, out, at, 16, 3)
+        elif last > first:
+            add_messages(neighbors, start, stop, flat, width, first, last, out, at, 16, 2)
+        else:
+            add_messages(neighbors, start, stop, flat, width, first, last, out, at, 16, 1)

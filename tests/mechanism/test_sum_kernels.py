@@ -1,0 +1,76 @@
+"""The kernel against a matrix product, for every way that columns are cut into lanes."""
+
+import subprocess
+import sys
+from textwrap import dedent
+
+import numpy as np
+import pytest
+from numba import get_num_threads, set_num_threads
+
+from vesper.graph.graph import Graph
+from vesper.mechanism.lanes import CAPACITY
+from vesper.mechanism.sum_kernels import TOGETHER, sums_of_rows
+
+WIDTHS = [*range(1, TOGETHER + 20), 2 * TOGETHER - 1, 2 * TOGETHER, 3 * TOGETHER + 1]
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    """2,100 nodes, more than two pieces of rows; one of them a hub that fills lanes four times."""
+    rng = np.random.default_rng(0)
+    spokes = [(0, k) for k in range(1, 4 * CAPACITY + 8)]
+    return Graph.from_edges(2_100, [*spokes, *rng.integers(0, 2_100, (6_000, 2)).tolist()])
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_equals_the_matrix_product(graph: Graph, width: int) -> None:
+    largest = int(64 / np.sqrt(width))
+    rng = np.random.default_rng(width)
+    messages = rng.integers(-largest, largest + 1, (graph.num_nodes, width)).astype(np.int8)
+    adjacency = np.zeros((graph.num_nodes, graph.num_nodes))
+    adjacency[np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr)), graph.neighbors] = 1
+    receivers = rng.permutation(graph.num_nodes)
+    sums = sums_of_rows(np.asarray(graph.indptr), np.asarray(graph.neighbors), messages, receivers)
+    assert (sums == (adjacency @ messages)[receivers]).all()
+
+
+def test_threads_change_nothing(graph: Graph) -> None:
+    messages = np.ones((graph.num_nodes, 47), dtype=np.int8)
+    arrays = np.asarray(graph.indptr), np.asarray(graph.neighbors), messages
+    before = get_num_threads()
+    set_num_threads(1)
+    alone = sums_of_rows(*arrays, np.arange(graph.num_nodes))
+    set_num_threads(before)
+    assert (alone == sums_of_rows(*arrays, np.arange(graph.num_nodes))).all()
+
+
+def test_messages_without_entries_have_sums_without_entries(graph: Graph) -> None:
+    nothing = np.empty((graph.num_nodes, 0), dtype=np.int8)
+    arrays = np.asarray(graph.indptr), np.asarray(graph.neighbors), nothing
+    assert sums_of_rows(*arrays, np.arange(5)).shape == (5, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux to forbid a page of memory")
+def test_reads_no_byte_outside_the_messages() -> None:
+    """Messages end where a forbidden page starts; one byte more and the process dies."""
+    script = """
+        import ctypes, mmap
+        import numpy as np
+        from vesper.mechanism.sum_kernels import sums_of_rows
+
+        room = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+        whole = np.frombuffer(room, dtype=np.int8)
+        last = ctypes.c_void_p(whole.ctypes.data + mmap.PAGESIZE)
+        assert ctypes.CDLL(None).mprotect(last, mmap.PAGESIZE, 0) == 0
+        indptr, neighbors = np.array([0, 1, 2]), np.array([1, 0], dtype=np.int32)
+        for width in range(1, 200):
+            messages = whole[mmap.PAGESIZE - 2 * width : mmap.PAGESIZE].reshape(2, width)
+            sums_of_rows(indptr, neighbors, messages, np.arange(2))
+        print("alive")
+        import os; os._exit(0)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", dedent(script)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "alive\n", done.stderr
