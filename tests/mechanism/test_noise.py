@@ -1,4 +1,5 @@
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numba
@@ -10,7 +11,7 @@ from scipy import stats
 from vesper.errors import InputError
 from vesper.mechanism.law import table_of
 from vesper.mechanism.noise import NoiseSource
-from vesper.mechanism.noise_kernels import PIECE, add_draws
+from vesper.mechanism.noise_kernels import add_draws
 from vesper.mechanism.noise_span import BLOCK, NoiseSpan
 from vesper.mechanism.rounded_gaussian import RoundedGaussian
 
@@ -65,8 +66,12 @@ def with_words(
     monkeypatch: pytest.MonkeyPatch, words: NDArray[np.uint64], further: dict[int, list[int]]
 ) -> NoiseSpan:
     """A span with these words, and these for ties, by entry."""
-    asked = iter(words.reshape(1, -1))
-    monkeypatch.setattr(NoiseSpan, "_words", lambda span, first, count: lambda count: next(asked))
+
+    def words_from(span: NoiseSpan, first: int, count: int) -> Callable[[int], NDArray[np.uint64]]:
+        blocks = iter([words[k : k + BLOCK] for k in range(first, first + count, BLOCK)])
+        return lambda count: next(blocks)
+
+    monkeypatch.setattr(NoiseSpan, "_words", words_from)
     monkeypatch.setattr(
         NoiseSpan, "_further_words", lambda span, entry: lambda: further[entry].pop(0)
     )
@@ -78,24 +83,28 @@ def test_a_tie_is_decided_by_more_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     at = table.offset + 3
     for second, passed in ((int(table.low[at]) - 2, at), (int(table.low[at]) + 2, at + 1)):
         further = {40: [second]}
-        words = np.array([int(table.high[at]), 2**63], dtype=np.uint64)
+        words = np.array([0] * 40 + [int(table.high[at]), 2**63], dtype=np.uint64)
         values = np.zeros(2, dtype=np.int32)
         with_words(monkeypatch, words, further).add_gaussian_to(values, scale=5.0, first=40)
         assert values[0] == passed - table.offset
         assert further == {40: []}
 
 
-def test_ties_of_later_pieces_are_decided_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ties_of_later_blocks_and_stretches_are_decided_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     table = table_of(RoundedGaussian(5.0))
     at = table.offset + 3
-    words = np.full(PIECE + 3, 2**63 + 2**50, dtype=np.uint64)
-    words[[1, PIECE + 2]] = table.high[at]
-    further = {1: [int(table.low[at]) - 2], PIECE + 2: [int(table.low[at]) + 2]}
+    places = [1, BLOCK + 2, 2 * BLOCK + 1, 3 * BLOCK + 4]
+    words = np.full(3 * BLOCK + 5, 2**63 + 2**50, dtype=np.uint64)
+    words[places] = table.high[at]
+    further = {place: [int(table.low[at]) - 2] for place in places[:-1]}
+    further[places[-1]] = [int(table.low[at]) + 2]
     values = np.zeros(len(words), dtype=np.int32)
     with_words(monkeypatch, words, further).add_gaussian_to(values, scale=5.0)
-    assert [values[1], values[-1]] == [3, 4]
-    assert not np.delete(values, [1, PIECE + 2]).any()
-    assert further == {1: [], PIECE + 2: []}
+    assert values[places].tolist() == [3, 3, 3, 4]
+    assert not np.delete(values, places).any()
+    assert further == {place: [] for place in places}
 
 
 def test_the_number_of_threads_makes_no_difference() -> None:

@@ -1,13 +1,8 @@
-"""The loops behind `noise.py`, compiled by Numba on first use and cached on disk."""
+"""The loop behind `noise.py`, compiled by Numba on first use and cached on disk."""
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-
-from vesper.graph.team import Work, finish, take
-
-PIECE = 1 << 15
-"""Draws a thread makes at a time."""
 
 
 @njit(cache=True, nogil=True)
@@ -38,29 +33,3 @@ def add_draws(
         else:
             out[k] += at - offset
     return num_ties
-
-
-@njit(cache=True, nogil=True)
-def add_pieces(
-    work: Work,
-    seat: int,
-    bits: NDArray[np.uint64],
-    high: NDArray[np.uint64],
-    guide: NDArray[np.int32],
-    shift: np.uint64,
-    offset: int,
-    out: NDArray[np.int32],
-    ties: NDArray[np.int64],
-    num_ties: NDArray[np.int64],
-) -> None:
-    """Add one draw to each entry, on several threads.
-
-    Which bits go to which entry does not depend on the threads. Of piece k, ties[k * PIECE :] has
-    the places that are not decided, counted from its start, and num_ties[k] their number.
-    """
-    piece = take(work)
-    while piece >= 0:
-        part = slice(piece * PIECE, min((piece + 1) * PIECE, len(out)))
-        num_ties[piece] = add_draws(bits[part], high, guide, shift, offset, out[part], ties[part])
-        finish(work)
-        piece = take(work)

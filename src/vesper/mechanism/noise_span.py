@@ -9,6 +9,7 @@ added to two different sums, it would show their difference.
 """
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,8 +22,8 @@ from vesper.errors import InputError
 from vesper.mechanism.law import Law, decide, table_of
 from vesper.mechanism.rounded_gaussian import RoundedGaussian
 
-BLOCK = 1 << 18
-"""Draws made at a time: 2 MiB of bits, which stay in the cache."""
+BLOCK = 1 << 16
+"""Draws made at a time: half a MiB of bits, which stay in the cache."""
 
 WORD, WORDS_A_COUNT = 8, 2
 """Bytes of a word; words that one count of the cipher gives."""
@@ -57,36 +58,38 @@ class NoiseSpan:
         """Add a draw from the law to entries first, first + 1, .. of the release, in place."""
         from numba import get_num_threads
 
-        from vesper.graph import team
-        from vesper.mechanism.noise_kernels import PIECE, add_pieces
-
         if not values.flags.c_contiguous:
             raise InputError("Expected a contiguous array to add noise to.")
-        table, flat = table_of(law), values.reshape(-1)
-        next_words = self._words(first, len(flat))
+        flat = values.reshape(-1)
+        self._refuse_beyond(first, len(flat))
+        table_of(law)  # made once, before several threads ask for it
+        stretch = BLOCK * -(-len(flat) // (BLOCK * get_num_threads()))
+        starts = range(0, len(flat), max(stretch, BLOCK))
+
+        def add_stretch(start: int) -> None:
+            self._add_in_turn(flat[start : start + stretch], law, first=first + start)
+
+        if len(starts) < 2:
+            self._add_in_turn(flat, law, first=first)
+            return
+        with ThreadPoolExecutor(len(starts)) as threads:
+            list(threads.map(add_stretch, starts))
+
+    def _add_in_turn(self, flat: NDArray[np.int32], law: Law, *, first: int) -> None:
+        """Add to one entry after the other; bits and loops leave Python to other threads."""
+        from vesper.mechanism.noise_kernels import add_draws
+
+        table, next_words = table_of(law), self._words(first, len(flat))
         ties = np.empty(min(BLOCK, len(flat)), dtype=np.int64)
-        num_ties = np.zeros(-(-BLOCK // PIECE), dtype=np.int64)
         for start in range(0, len(flat), BLOCK):
             block = flat[start : start + BLOCK]
             bits = next_words(len(block))  # (draws,)
-            num_pieces = -(-len(block) // PIECE)
-            team.run(
-                add_pieces,
-                bits,
-                table.high,
-                table.guide,
-                table.shift,
-                table.offset,
-                block,
-                ties,
-                num_ties,
-                num_pieces=num_pieces,
-                num_threads=get_num_threads(),
+            num_ties = add_draws(
+                bits, table.high, table.guide, table.shift, table.offset, block, ties
             )
-            for piece in range(num_pieces):
-                for k in PIECE * piece + ties[PIECE * piece :][: num_ties[piece]]:
-                    further = self._further_words(first + start + int(k))
-                    block[k] += decide(law, int(bits[k]), further)
+            for k in ties[:num_ties]:
+                further = self._further_words(first + start + int(k))
+                block[k] += decide(law, int(bits[k]), further)
 
     def words(self) -> NDArray[np.uint64]:
         """All words of the span, as they are: uniform."""
@@ -99,10 +102,7 @@ class NoiseSpan:
 
     def _words(self, first: int, count: int) -> Callable[[int], NDArray[np.uint64]]:
         """Give entries first .. first + count - 1, so many at a call; good until the next call."""
-        if not 0 <= first <= first + count <= self.count:
-            raise InputError(
-                f"Expected entries of a release with {self.count}, got {first} to {first + count}."
-            )
+        self._refuse_beyond(first, count)
         counts, odd = divmod(self.start + first, WORDS_A_COUNT)
         stream = self._stream(counts)
         stream.update(ZEROS[: WORD * odd])
@@ -114,6 +114,12 @@ class NoiseSpan:
             return np.frombuffer(buffer, dtype="<u8", count=count)
 
         return next_words
+
+    def _refuse_beyond(self, first: int, count: int) -> None:
+        if not 0 <= first <= first + count <= self.count:
+            raise InputError(
+                f"Expected entries of a release with {self.count}, got {first} to {first + count}."
+            )
 
     def _further_words(self, entry: int) -> Callable[[], int]:
         """Give 64 further bits of an entry at a call."""
