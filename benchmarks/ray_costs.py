@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from benchmarks.page import say
 
+from vesper.mechanism.cache_lines import whole_rows
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.sum_kernels import sums_of_rows
 from vesper.model.edge_free_pass import edge_free_rows
@@ -64,9 +65,9 @@ def edge_cost(num_nodes: int, degree: int, num_edges: int, *, width: int) -> tup
     indptr = degree * np.arange(num_rows + 1)
     for array in (messages, neighbors, indptr):
         array.setflags(write=False)  # as workers have them
-    flat, receivers = neighbors.reshape(-1), np.arange(num_rows)
-    seconds = _best(lambda: sums_of_rows(indptr, flat, messages, receivers))
-    return messages.nbytes, 1e9 * seconds / len(flat)
+    flat, rows = neighbors.reshape(-1), whole_rows(messages)
+    seconds = _best(lambda: sums_of_rows(indptr[:-1], indptr[1:], flat, width, rows))
+    return rows.nbytes, 1e9 * seconds / len(flat)
 
 
 def draw_cost(count: int) -> float:

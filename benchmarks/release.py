@@ -38,6 +38,7 @@ from benchmarks.synthetic import synthetic_graph
 from benchmarks.timing import Timed
 
 from vesper.graph.graph import Graph
+from vesper.mechanism.cache_lines import whole_rows
 from vesper.privacy.ledger import Ledger
 
 NUM_NODES, NUM_EDGES = 2_449_029, 61_859_140  # products: 124 M directed edges
@@ -108,10 +109,9 @@ def limit_rows(
     """The sum reads one message an edge, in the order of the neighbour array."""
     for one in everyone:
         if one.name == SUM_ONLY:
-            entries = graph.neighbors[: 1 << 20].astype(np.int64) * one.width
-            reads = random_reads_a_second(
-                messages[one.width].reshape(-1), threads=one.threads, entries=entries
-            )
+            rows = whole_rows(messages[one.width])
+            entries = graph.neighbors[: 1 << 20].astype(np.int64) * rows.shape[1]
+            reads = random_reads_a_second(rows.reshape(-1), threads=one.threads, entries=entries)
             least = len(graph.neighbors) / reads
             yield (
                 f"| {one.width} | {one.threads} | {reads / 1e6:.0f} | {least:.3g} "

@@ -78,7 +78,7 @@ def test_an_upward_or_sideways_import_is_seen(package: str, line: str) -> None:
 
 # Edges have one door. `graph` holds them and `mechanism` releases them; all others see releases.
 
-TELL_EDGES = {"indptr", "neighbors", "num_edges", "nbytes", "aggregate"}
+TELL_EDGES = {"indptr", "neighbors", "num_edges", "nbytes", "aggregate", "row_maker"}
 """Attributes of a graph, or of an aggregation, that are functions of edges."""
 
 MAY_READ_EDGES = {"graph", "mechanism"}
@@ -128,6 +128,7 @@ PUBLIC_GRAPH = {  # tables and types; samplers, subgraphs and relations stay bel
     "schedule": "batches of public roots",
     "source": "tables",
     "summary": "for the owner's eyes; `summarize` has its own rule",
+    "team": "threads for compiled loops: no graph in it",
 }
 
 

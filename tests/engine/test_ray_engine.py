@@ -21,7 +21,10 @@ from vesper.engine.ray_engine import REPEATS, RayEngine
 from vesper.errors import InputError, VesperError
 from vesper.graph.graph import Graph
 from vesper.mechanism import partition
+from vesper.mechanism.aggregation import Aggregation
 from vesper.mechanism.door import ChargedDoor
+from vesper.mechanism.grid_attention import GridAttention
+from vesper.mechanism.grid_gcn import GridGcn
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.vault import Vault
 from vesper.model.edge_free_pass import edge_free_of_all
@@ -121,6 +124,28 @@ def test_releases_equal_those_of_one_process(
     got, door = released(tmp_path / "ray", engine)
     assert np.array_equal(got, expected)
     assert door.account.releases == 2
+
+
+def test_so_do_those_of_other_aggregations(
+    engine: RayEngine, tmp_path: Path, many_blocks: int
+) -> None:
+    keys, queries = some_messages(3), some_messages(4)
+    each: list[Aggregation] = [GridAttention(keys=keys, queries=queries), GridGcn(min_degree=3)]
+    for aggregation in each:
+        here, there = (
+            ChargedDoor(
+                some_graph(),
+                ledger=Ledger(tmp_path / f"{side} {aggregation.name}.sqlite", clock=lambda: 0.0),
+                budget=Budget(epsilon=8.0, delta=1e-6),
+                noise=NoiseSource.for_simulation(5),
+                run="run",
+            )
+            for side in ("here", "there")
+        )
+        expected = here.release(some_messages(1), noise_std=3.0, aggregation=aggregation)
+        with using(engine):
+            got = there.release(some_messages(1), noise_std=3.0, aggregation=aggregation)
+        assert np.array_equal(got, expected)
 
 
 def test_a_worker_killed_in_a_release_changes_nothing_and_costs_nothing(

@@ -12,11 +12,17 @@ from vesper.engine.landing import Landing, Place
 from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism import partition
+from vesper.mechanism.aggregation import Aggregation
 from vesper.mechanism.door import ChargedDoor, ClaimedDoor, Door
 from vesper.mechanism.grid import to_grid
+from vesper.mechanism.grid_attention import GridAttention
+from vesper.mechanism.grid_gcn import GridGcn
+from vesper.mechanism.grid_max import GridMax
+from vesper.mechanism.neighbor_sum import NeighborSum
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.noising import Noising
-from vesper.mechanism.partition import cuts_of, partitioned_sums
+from vesper.mechanism.partition import cuts_of, partitioned_rows
+from vesper.mechanism.release import PROVED
 from vesper.privacy.budget import Budget
 from vesper.privacy.ledger import Ledger
 from vesper.privacy.relation import EdgeRelation, NodeRelation
@@ -90,6 +96,40 @@ def test_releases_are_those_of_one_process_bit_for_bit(
     assert other.account.releases == door.account.releases == 3
 
 
+def every_aggregation() -> dict[str, Aggregation]:
+    keys, queries = some_messages(), np.roll(some_messages(), 7, axis=0)
+    each: list[Aggregation] = [
+        NeighborSum(),
+        GridMax(),
+        GridAttention(keys=keys, queries=queries),
+        GridGcn(min_degree=3),
+    ]
+    return {aggregation.name: aggregation for aggregation in each}
+
+
+@pytest.mark.parametrize("name", every_aggregation())
+@pytest.mark.parametrize("num_workers", [1, 3])
+def test_so_are_those_of_every_aggregation(
+    name: str, num_workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partition, "ENTRIES_A_BLOCK", 16 * WIDTH)
+    aggregation, engine = every_aggregation()[name], InProcessEngine(num_workers)
+    here, there = (
+        charged(tmp_path, side, some_graph(), EdgeRelation()) for side in ("here", "there")
+    )
+    expected = here.release(some_messages(), noise_std=30.0, aggregation=aggregation)
+    with using(engine):
+        got = there.release(some_messages(), noise_std=30.0, aggregation=aggregation)
+    assert np.array_equal(got, expected)
+    assert sum(len(call.arguments[4]) for call in engine.made) == NUM_NODES
+    values = aggregation.aggregate(some_graph(), to_grid(some_messages()), None)
+    assert len(np.unique(values)) > 3  # rows that differ: a wrong receiver would show
+
+
+def test_proved_aggregations_are_all_shared_out() -> None:
+    assert {type(each) for each in every_aggregation().values()} == set(PROVED)
+
+
 def test_near_workers_read_the_files_and_far_ones_get_their_rows(tmp_path: Path) -> None:
     graph = mapped(some_graph(), tmp_path)
     expected = three_releases(ClaimedDoor(graph, noise=NoiseSource.for_simulation(0)))
@@ -119,10 +159,10 @@ def test_each_row_is_drawn_with_bits_of_its_own_and_no_source_is_sent() -> None:
     with using(engine):
         for _ in range(2):
             ClaimedDoor(graph, noise=noise).release(some_messages(), noise_std=5.0)
-    spans = [call.arguments[4].bits for call in engine.made]
+    spans = [call.arguments[3].bits for call in engine.made]
     assert len({span.key for span in spans}) == 2  # one a release
     assert {(span.start, span.count) for span in spans} == {(0, NUM_NODES * WIDTH)}
-    rows = [row for call in engine.made[: len(engine.made) // 2] for row in call.arguments[5]]
+    rows = [row for call in engine.made[: len(engine.made) // 2] for row in call.arguments[4]]
     assert sorted(rows) == list(range(NUM_NODES))
 
 
@@ -149,7 +189,7 @@ def test_near_workers_send_nothing_back_and_write_only_what_is_finished(
             some_messages(), noise_std=5.0
         )
     assert (released == 7.0).all()
-    assert all(call.arguments[6] is not None for call in engine.made)
+    assert all(call.arguments[5] is not None for call in engine.made)
 
 
 def test_an_engine_sums_nothing_that_was_not_paid_for(tmp_path: Path) -> None:
@@ -201,4 +241,5 @@ def test_a_graph_without_edges_is_noise() -> None:
     engine = InProcessEngine(2)
     noise = np.zeros((4, 2), dtype=np.int32)
     NoiseSource.for_simulation(0).add_gaussian_to(noise, scale=64.0)
-    assert np.array_equal(partitioned_sums(engine, graph, messages, noising), noise / 64)
+    released = partitioned_rows(engine, NeighborSum(), graph, messages, noising)
+    assert np.array_equal(released, noise / 64)

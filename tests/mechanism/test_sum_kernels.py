@@ -9,6 +9,7 @@ import pytest
 from numba import get_num_threads, set_num_threads
 
 from vesper.graph.graph import Graph
+from vesper.mechanism.cache_lines import whole_rows
 from vesper.mechanism.lanes import CAPACITY
 from vesper.mechanism.sum_kernels import TOGETHER, sums_of_rows
 
@@ -31,24 +32,26 @@ def test_equals_the_matrix_product(graph: Graph, width: int) -> None:
     adjacency = np.zeros((graph.num_nodes, graph.num_nodes))
     adjacency[np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr)), graph.neighbors] = 1
     receivers = rng.permutation(graph.num_nodes)
-    sums = sums_of_rows(np.asarray(graph.indptr), np.asarray(graph.neighbors), messages, receivers)
-    assert (sums == (adjacency @ messages)[receivers]).all()
+    starts, stops = graph.indptr[receivers], graph.indptr[receivers + 1]
+    for rows in (messages, whole_rows(messages)):
+        sums = sums_of_rows(starts, stops, np.asarray(graph.neighbors), width, rows)
+        assert (sums == (adjacency @ messages)[receivers]).all()
 
 
 def test_threads_change_nothing(graph: Graph) -> None:
     messages = np.ones((graph.num_nodes, 47), dtype=np.int8)
-    arrays = np.asarray(graph.indptr), np.asarray(graph.neighbors), messages
+    arrays = graph.indptr[:-1], graph.indptr[1:], np.asarray(graph.neighbors)
     before = get_num_threads()
     set_num_threads(1)
-    alone = sums_of_rows(*arrays, np.arange(graph.num_nodes))
+    alone = sums_of_rows(*arrays, 47, messages)
     set_num_threads(before)
-    assert (alone == sums_of_rows(*arrays, np.arange(graph.num_nodes))).all()
+    assert (alone == sums_of_rows(*arrays, 47, messages)).all()
 
 
 def test_messages_without_entries_have_sums_without_entries(graph: Graph) -> None:
     nothing = np.empty((graph.num_nodes, 0), dtype=np.int8)
-    arrays = np.asarray(graph.indptr), np.asarray(graph.neighbors), nothing
-    assert sums_of_rows(*arrays, np.arange(5)).shape == (5, 0)
+    arrays = graph.indptr[:5], graph.indptr[1:6], np.asarray(graph.neighbors)
+    assert sums_of_rows(*arrays, 0, nothing).shape == (5, 0)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux to forbid a page of memory")
@@ -66,7 +69,7 @@ def test_reads_no_byte_outside_the_messages() -> None:
         indptr, neighbors = np.array([0, 1, 2]), np.array([1, 0], dtype=np.int32)
         for width in range(1, 200):
             messages = whole[mmap.PAGESIZE - 2 * width : mmap.PAGESIZE].reshape(2, width)
-            sums_of_rows(indptr, neighbors, messages, np.arange(2))
+            sums_of_rows(indptr[:-1], indptr[1:], neighbors, width, messages)
         print("alive")
         import os; os._exit(0)
     """

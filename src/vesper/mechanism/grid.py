@@ -74,7 +74,12 @@ def squares(grid: Messages) -> NDArray[np.int64]:
 
 def refuse_long(grid: Messages) -> None:
     """Refuse messages that the bound of R-SUM does not cover."""
-    if grid.dtype != np.int8:
-        raise InputError(f"Expected int8 messages on the grid, got {grid.dtype}.")
+    refuse_other_types(grid)
     if len(grid) and int(squares(grid).max()) > STEPS**2:
         raise InputError(f"Expected rows with a sum of squares of at most {STEPS**2}.")
+
+
+def refuse_other_types(grid: Messages) -> None:
+    """Refuse what is not int8."""
+    if grid.dtype != np.int8:
+        raise InputError(f"Expected int8 messages on the grid, got {grid.dtype}.")

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from vesper.errors import InputError
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregation import Nodes, checked_receivers
+from vesper.mechanism.aggregation import RowByRow, RowMaker
 from vesper.mechanism.grid import STEPS, Messages, refuse_long, to_grid
 
 
-class GridAttention:
+class GridAttention(RowByRow):
     """Neighbours weigh as much as their key agrees with the receiver's query.
 
     Claim: S-ATT (bounded, on the grid). One edge moves each endpoint's row by at most STEPS.
@@ -51,14 +51,11 @@ class GridAttention:
         if len(messages) != len(self._keys):
             raise InputError(f"Expected {len(messages)} keys, one a node, got {len(self._keys)}.")
 
-    def aggregate(
-        self, graph: Graph, messages: Messages, receivers: Nodes | None
-    ) -> NDArray[np.int32]:
+    def row_maker(self, graph: Graph, messages: Messages) -> RowMaker:
         """Weigh and sum exactly, in int32."""
-        from vesper.mechanism.weighing_kernels import attend_rows, run_rows
+        from vesper.mechanism.weighing_kernels import attention_of_rows
 
         self.refuse(messages)
         for rows in (self._keys, self._queries):
             refuse_long(rows)  # scores are at most 1 because of it
-        receivers = checked_receivers(graph, messages, receivers)
-        return run_rows(attend_rows, graph, receivers, messages, self._keys, self._queries)
+        return RowMaker(attention_of_rows, tables=(self._keys,), own=(self._queries,))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from vesper.errors import InputError
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregation import Nodes, checked_receivers
+from vesper.mechanism.aggregation import RowByRow, RowMaker
 from vesper.mechanism.grid import STEPS, Messages
 from vesper.mechanism.weights import Floats, degrees_of
 from vesper.privacy.expect import expect
@@ -35,7 +35,7 @@ ROUND_DOWN, ROUND_UP = 1 - 2.0**-30, 1 + 2.0**-40
 """A formula of twenty operations errs by less than either."""
 
 
-class GridGcn:
+class GridGcn(RowByRow):
     """GCN in which a degree counts as at least `min_degree` and at most `max_counted`.
 
     Claim: S-GCN-CLAMP (on the grid). One edge moves all rows together by at most
@@ -76,18 +76,15 @@ class GridGcn:
         """The same, before there are messages."""
         divisor_for(min_degree=self.min_degree, width=width)
 
-    def aggregate(
-        self, graph: Graph, messages: Messages, receivers: Nodes | None
-    ) -> NDArray[np.int32]:
+    def row_maker(self, graph: Graph, messages: Messages) -> RowMaker:
         """Weigh and sum exactly, in 64 bits; round once."""
-        from vesper.mechanism.weighing_kernels import run_rows, weigh_rows
+        from vesper.mechanism.weighing_kernels import weighed_rows
 
-        receivers = checked_receivers(graph, messages, receivers)
         width = messages.shape[1]
         table = weights_up_to(max_counted(width), min_degree=self.min_degree)
         weights = table[np.minimum(degrees_of(graph), len(table) - 1)]  # (num_nodes,)
         divisor = divisor_for(min_degree=self.min_degree, width=width)
-        return run_rows(weigh_rows, graph, receivers, messages, weights, divisor)
+        return RowMaker(weighed_rows, tables=(weights,), own=(weights,), numbers=(divisor,))
 
 
 def max_counted(width: int) -> int:

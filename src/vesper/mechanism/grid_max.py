@@ -3,15 +3,12 @@
 aggregated[v]_i = max(0, max over u in N(v) of message[u]_i)
 """
 
-import numpy as np
-from numpy.typing import NDArray
-
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregation import Nodes, checked_receivers
+from vesper.mechanism.aggregation import RowByRow, RowMaker
 from vesper.mechanism.grid import STEPS, Messages
 
 
-class GridMax:
+class GridMax(RowByRow):
     """The largest of each coordinate among neighbours, 0 where none is above it.
 
     Claim: S-MAX (floor 0, on the grid). One edge moves each endpoint's row by at most STEPS.
@@ -28,11 +25,8 @@ class GridMax:
     def refuse(self, messages: Messages) -> None:
         """Messages on the grid can all be compared."""
 
-    def aggregate(
-        self, graph: Graph, messages: Messages, receivers: Nodes | None
-    ) -> NDArray[np.int32]:
+    def row_maker(self, graph: Graph, messages: Messages) -> RowMaker:
         """Compare whole numbers."""
-        from vesper.mechanism.weighing_kernels import max_rows, run_rows
+        from vesper.mechanism.weighing_kernels import largest_of_rows
 
-        receivers = checked_receivers(graph, messages, receivers)
-        return run_rows(max_rows, graph, receivers, messages)
+        return RowMaker(largest_of_rows)

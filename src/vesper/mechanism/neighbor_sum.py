@@ -5,16 +5,13 @@ aggregated[v] = sum over u in N(v) of message[u]        for v in receivers
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregation import checked_receivers
+from vesper.mechanism.aggregation import RowByRow, RowMaker
 from vesper.mechanism.grid import STEPS, Messages
 from vesper.privacy.events import SUM
 
 
-class NeighborSum:
+class NeighborSum(RowByRow):
     """Sum of the neighbours' messages; the own message is not in it.
 
     Claim: R-SUM.
@@ -36,12 +33,8 @@ class NeighborSum:
     def refuse(self, messages: Messages) -> None:
         """Messages on the grid can all be summed."""
 
-    def aggregate(
-        self, graph: Graph, messages: Messages, receivers: NDArray[np.int64] | None
-    ) -> NDArray[np.int32]:
+    def row_maker(self, graph: Graph, messages: Messages) -> RowMaker:
         """Sum int8 messages exactly, in int32."""
         from vesper.mechanism.sum_kernels import sums_of_rows
 
-        receivers = checked_receivers(graph, messages, receivers)
-        indptr, neighbors = np.asarray(graph.indptr), np.asarray(graph.neighbors)
-        return sums_of_rows(indptr, neighbors, np.ascontiguousarray(messages), receivers)
+        return RowMaker(sums_of_rows)

@@ -16,7 +16,6 @@ from vesper.graph.graph import Graph
 from vesper.mechanism.aggregation import Aggregation, Nodes
 from vesper.mechanism.clipped_grid import clip_on_grid
 from vesper.mechanism.grid import Messages, from_grid
-from vesper.mechanism.neighbor_sum import NeighborSum
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.noise_span import NoiseSpan
 
@@ -57,8 +56,7 @@ def noisy_rows(
 ) -> NDArray[np.float32]:
     """Aggregate and finish: (num_receivers, width).
 
-    Sums over neighbours of all nodes are made by the engine in use, if there is one; all else is
-    made here.
+    Rows of all nodes are made by the engine in use, if there is one; those of some nodes here.
     """
     num_receivers = graph.num_nodes if receivers is None else len(receivers)
     noising = Noising(
@@ -68,8 +66,8 @@ def noisy_rows(
         row_norm=row_norm,
     )
     engine = in_use()
-    if engine is not None and receivers is None and isinstance(aggregation, NeighborSum):
-        from vesper.mechanism.partition import partitioned_sums
+    if engine is not None and receivers is None:
+        from vesper.mechanism.partition import partitioned_rows
 
-        return partitioned_sums(engine, graph, messages, noising)
+        return partitioned_rows(engine, aggregation, graph, messages, noising)
     return noising.finish(aggregation.aggregate(graph, messages, receivers))

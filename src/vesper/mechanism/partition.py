@@ -1,15 +1,15 @@
-"""Noisy neighbour sums of a whole graph, shared out by receiver over the workers of an engine.
+"""Noisy rows of a whole graph, shared out by receiver over the workers of an engine.
 
-    worker w:   rows cuts[w] .. cuts[w + 1] - 1 of the graph, and the messages of all nodes
-    a call:     a block of these rows, summed exactly and finished with the noise of these very rows
+    worker w:   rows cuts[w] .. cuts[w + 1] - 1 of the graph, and messages and tables of all nodes
+    a call:     a block of these rows, made exactly and finished with the noise of these very rows
 
-Sums are whole numbers and noise is a function of the release and the row (`Noising`), so the result
+Rows are whole numbers and noise is a function of the release and the row (`Noising`), so the result
 is the same bit for bit whoever makes which block. A call that is repeated, because its worker died,
 has the same messages and the same bits, and gives the same rows: nothing is drawn twice.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -22,10 +22,10 @@ from vesper.engine.array_rows import opened, rows_for
 from vesper.engine.engine import Call, Engine
 from vesper.engine.landing import Landing, Place, has_landed
 from vesper.graph.graph import Graph, Neighbors
-from vesper.mechanism.aggregation import checked_receivers
+from vesper.mechanism.aggregation import Aggregation, refuse_inexact
+from vesper.mechanism.cache_lines import whole_rows
 from vesper.mechanism.grid import Messages
 from vesper.mechanism.noising import Noising
-from vesper.mechanism.sum_kernels import sums_of_rows
 
 ENTRIES_A_BLOCK = 1 << 22
 """16 MiB of results: few calls, and little that waits to be fetched."""
@@ -49,21 +49,26 @@ class Shard:
     neighbors: Any
 
 
-def partitioned_sums(
-    engine: Engine, graph: Graph, messages: Messages, noising: Noising
+def partitioned_rows(
+    engine: Engine, aggregation: Aggregation, graph: Graph, messages: Messages, noising: Noising
 ) -> NDArray[np.float32]:
-    """Sum and finish all rows on the engine's workers: (num_nodes, width)."""
-    checked_receivers(graph, messages, None)
-    table, width = engine.share(np.ascontiguousarray(messages)), messages.shape[1]
+    """Aggregate and finish all rows on the engine's workers: (num_nodes, width)."""
+    refuse_inexact(graph, messages)
+    maker, width = aggregation.row_maker(graph, messages), messages.shape[1]
+    tables = [engine.share(each) for each in (whole_rows(messages), *maker.tables)]
     blocks, calls = [], []
     with Landing((graph.num_nodes, width), np.float32) as landing:
         for worker, shard in enumerate(shards_of(engine, graph)):
             for rows in _blocks(shard.rows, ENTRIES_A_BLOCK // width):
                 near = range(rows.start - shard.rows.start, rows.stop - shard.rows.start)
-                summed = shard.indptr, shard.neighbors, near, table
+                held = shard.indptr, shard.neighbors, near
                 place = landing.place(engine, worker, rows.start)
+                own = (each[rows.start : rows.stop] for each in maker.own)
+                read = (width, *tables, *own, *maker.numbers)
                 blocks.append(rows)
-                calls.append(Call(worker, noisy_block, (*summed, noising, rows, place)))
+                calls.append(
+                    Call(worker, noisy_block, (*held, noising, rows, place, maker.function, *read))
+                )
         for number, sent in engine.results(calls):
             if sent is not None:
                 landing.rows[blocks[number].start : blocks[number].stop] = sent
@@ -75,25 +80,27 @@ def noisy_block(
     indptr: NDArray[np.int64],
     neighbors: Any,
     near: range,
-    messages: Messages,
     noising: Noising,
     rows: range,
     place: Place | None,
+    make: Callable[..., NDArray[np.int32]],
+    *read: Any,
 ) -> NDArray[np.float32] | None:
-    """Sum and finish a block of rows, at the worker; None: they have landed.
+    """Make and finish a block of rows, at the worker; None: they have landed.
 
     Args:
         indptr: of the worker's shard.
         neighbors: of the worker's shard, to be opened.
         near: the block, counted from the shard's first row.
-        messages: of all nodes.
         noising: of the release.
         rows: the block, as rows of the release.
         place: where to put them.
+        make: how rows are made.
+        read: width, messages of all nodes, and what else `make` reads.
     """
     held: Neighbors = opened(neighbors)
-    receivers = np.arange(near.start, near.stop)
-    values = sums_of_rows(np.asarray(indptr), held, messages, receivers)
+    bounds = np.asarray(indptr)[near.start : near.stop + 1]
+    values = make(bounds[:-1], bounds[1:], held, *read)
     finished = noising.finish(values, first_row=rows.start)
     return None if has_landed(finished, place) else finished
 

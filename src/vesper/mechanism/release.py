@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism.aggregation import Aggregation
+from vesper.mechanism.cache_lines import line_up
 from vesper.mechanism.clipped_grid import rounding_of
 from vesper.mechanism.grid import Messages, refuse_long
 from vesper.mechanism.grid_attention import GridAttention
@@ -52,7 +53,7 @@ def release(
         InputError: messages longer than 1.
     """
     _refuse_smaller_shift(event, aggregation, width=messages.shape[1])
-    messages = messages.copy()  # what is checked is what is summed, whatever other threads do
+    messages = line_up(messages)  # a copy: what is checked is summed, whatever other threads do
     receivers = None if receivers is None else np.array(receivers)
     if len(messages) != graph.num_nodes:
         raise InputError(f"Expected {graph.num_nodes} messages, got {len(messages)}.")

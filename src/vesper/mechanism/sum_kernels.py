@@ -25,50 +25,59 @@ TOGETHER = 64
 
 
 def sums_of_rows(
-    indptr: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    stops: NDArray[np.int64],
     neighbors: Neighbors,
+    width: int,
     messages: Messages,
-    receivers: NDArray[np.int64],
 ) -> NDArray[np.int32]:
-    """Sum messages over the neighbours of each receiver, on several threads."""
-    width = messages.shape[1]
+    """Sum messages over the neighbours of each receiver, on several threads.
+
+    Args:
+        starts: (num_receivers,) where each one's neighbours start.
+        stops: (num_receivers,) and where they stop.
+        neighbors: of these receivers, and maybe of others.
+        width: entries of a message.
+        messages: (num_nodes, width or more), contiguous.
+    """
     flat = messages.reshape(-1)
     flat.setflags(write=False)  # as workers of an engine get it: compiled once for both
-    out = np.empty((len(receivers), width), dtype=np.int32)
+    out = np.empty((len(starts), width), dtype=np.int32)
     team.run(
-        sum_rows,
-        indptr,
+        _sum_rows,
+        starts,
+        stops,
         neighbors,
         flat,
+        messages.shape[1],
         width,
-        receivers,
         out.reshape(-1),
-        num_pieces=-(-len(receivers) // ROWS) if width else 0,
+        num_pieces=-(-len(starts) // ROWS) if width else 0,
         num_threads=get_num_threads(),
     )
     return out
 
 
 @njit(cache=True, nogil=True)
-def sum_rows(
+def _sum_rows(
     work: Work,
     seat: int,
-    indptr: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    stops: NDArray[np.int64],
     neighbors: Neighbors,
     flat: NDArray[np.int8],
+    stride: int,
     width: int,
-    receivers: NDArray[np.int64],
     out: NDArray[np.int32],
 ) -> None:
-    """Write the sum of message[u] over the neighbours u of receivers[k] into row k of out."""
+    """Write the sum of message[u] over u in neighbors[starts[k] : stops[k]] into row k of out."""
     piece = take(work)
     while piece >= 0:
-        for k in range(piece * ROWS, min((piece + 1) * ROWS, len(receivers))):
-            start, stop = indptr[receivers[k]], indptr[receivers[k] + 1]
+        for k in range(piece * ROWS, min((piece + 1) * ROWS, len(starts))):
             if width < 16:
-                _sum_few(neighbors, start, stop, flat, width, out, k * width)
+                _sum_few(neighbors, starts[k], stops[k], flat, stride, width, out, k * width)
             else:
-                _sum_many(neighbors, start, stop, flat, width, out, k * width)
+                _sum_many(neighbors, starts[k], stops[k], flat, stride, width, out, k * width)
         finish(work)
         piece = take(work)
 
@@ -79,19 +88,20 @@ def _sum_few(
     start: int,
     stop: int,
     flat: NDArray[np.int8],
+    stride: int,
     width: int,
     out: NDArray[np.int32],
     at: int,
 ) -> None:
     """Sum a row of fewer than 16 columns."""
     if width >= 8:
-        add_messages(neighbors, start, stop, flat, width, 0, width - 8, out, at, 8, 2)
+        add_messages(neighbors, start, stop, flat, stride, 0, width - 8, out, at, 8, 2)
     elif width >= 4:
-        add_messages(neighbors, start, stop, flat, width, 0, width - 4, out, at, 4, 2)
+        add_messages(neighbors, start, stop, flat, stride, 0, width - 4, out, at, 4, 2)
     elif width >= 2:
-        add_messages(neighbors, start, stop, flat, width, 0, width - 2, out, at, 2, 2)
+        add_messages(neighbors, start, stop, flat, stride, 0, width - 2, out, at, 2, 2)
     else:
-        add_messages(neighbors, start, stop, flat, width, 0, 0, out, at, 1, 1)
+        add_messages(neighbors, start, stop, flat, stride, 0, 0, out, at, 1, 1)
 
 
 @njit(cache=True, nogil=True)
@@ -100,6 +110,7 @@ def _sum_many(
     start: int,
     stop: int,
     flat: NDArray[np.int8],
+    stride: int,
     width: int,
     out: NDArray[np.int32],
     at: int,
@@ -109,10 +120,10 @@ def _sum_many(
         first = min(column, width - 16)
         last = min(column + TOGETHER, width) - 16
         if last - first > 32:
-            add_messages(neighbors, start, stop, flat, width, first, last, out, at, 16, 4)
+            add_messages(neighbors, start, stop, flat, stride, first, last, out, at, 16, 4)
         elif last - first > 16:
-            add_messages(neighbors, start, stop, flat, width, first, last, out, at, 16, 3)
+            add_messages(neighbors, start, stop, flat, stride, first, last, out, at, 16, 3)
         elif last > first:
-            add_messages(neighbors, start, stop, flat, width, first, last, out, at, 16, 2)
+            add_messages(neighbors, start, stop, flat, stride, first, last, out, at, 16, 2)
         else:
-            add_messages(neighbors, start, stop, flat, width, first, last, out, at, 16, 1)
+            add_messages(neighbors, start, stop, flat, stride, first, last, out, at, 16, 1)

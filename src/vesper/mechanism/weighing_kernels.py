@@ -12,7 +12,7 @@ from numba import get_num_threads, njit
 from numpy.typing import NDArray
 
 from vesper.graph import team
-from vesper.graph.graph import Graph, Neighbors
+from vesper.graph.graph import Neighbors
 from vesper.graph.team import Work, finish, take
 
 ROWS = 1024
@@ -28,32 +28,79 @@ Ints = NDArray[np.int64]
 Rows = NDArray[np.int8]
 
 
-def run_rows(
-    kernel: Callable[..., None], graph: Graph, receivers: Ints, messages: Rows, *more: Any
+def attention_of_rows(
+    starts: Ints,
+    stops: Ints,
+    neighbors: Neighbors,
+    width: int,
+    messages: Rows,
+    keys: Rows,
+    queries: Rows,
+) -> NDArray[np.int32]:
+    """Sum messages as keys agree with the queries, one a receiver."""
+    return _run(_attend, starts, stops, neighbors, width, messages, keys, queries)
+
+
+def largest_of_rows(
+    starts: Ints, stops: Ints, neighbors: Neighbors, width: int, messages: Rows
+) -> NDArray[np.int32]:
+    """Find the largest of each coordinate, and of 0."""
+    return _run(_find_largest, starts, stops, neighbors, width, messages)
+
+
+def weighed_rows(
+    starts: Ints,
+    stops: Ints,
+    neighbors: Neighbors,
+    width: int,
+    messages: Rows,
+    weights: Ints,
+    own_weights: Ints,
+    divisor: int,
+) -> NDArray[np.int32]:
+    """Sum messages by weights, those of the receivers included."""
+    return _run(_weigh, starts, stops, neighbors, width, messages, weights, own_weights, divisor)
+
+
+def _run(
+    kernel: Callable[..., None],
+    starts: Ints,
+    stops: Ints,
+    neighbors: Neighbors,
+    width: int,
+    *read: Any,
 ) -> NDArray[np.int32]:
     """Have a kernel write one row a receiver: (num_receivers, width)."""
-    out = np.zeros((len(receivers), messages.shape[1]), dtype=np.int32)
+    out = np.zeros((len(starts), width), dtype=np.int32)
     team.run(
         kernel,
-        np.asarray(graph.indptr),
-        np.asarray(graph.neighbors),
-        receivers,
+        starts,
+        stops,
+        neighbors,
         out,
-        np.ascontiguousarray(messages),
-        *more,
-        num_pieces=-(-len(receivers) // ROWS),
+        *(_as_sent(each) for each in read),
+        num_pieces=-(-len(starts) // ROWS),
         num_threads=get_num_threads(),
     )
     return out
 
 
+def _as_sent(given: Any) -> Any:
+    """A view that cannot be written, as workers of an engine get it: compiled once for both."""
+    if not isinstance(given, np.ndarray):
+        return given
+    view = given.view()
+    view.setflags(write=False)
+    return view
+
+
 @njit(cache=True, nogil=True)
-def attend_rows(
+def _attend(
     work: Work,
     seat: int,
-    indptr: Ints,
+    starts: Ints,
+    stops: Ints,
     neighbors: Neighbors,
-    receivers: Ints,
     out: NDArray[np.int32],
     messages: Rows,
     keys: Rows,
@@ -62,13 +109,12 @@ def attend_rows(
     """Add each message, shortened as key and query agree; each entry rounded towards zero."""
     piece = take(work)
     while piece >= 0:
-        for k in range(piece * ROWS, min((piece + 1) * ROWS, len(receivers))):
-            v = receivers[k]
-            for at in range(indptr[v], indptr[v + 1]):
+        for k in range(piece * ROWS, min((piece + 1) * ROWS, len(starts))):
+            for at in range(starts[k], stops[k]):
                 u = neighbors[at]
                 score = np.int64(0)
                 for i in range(keys.shape[1]):
-                    score += np.int64(keys[u, i]) * np.int64(queries[v, i])
+                    score += np.int64(keys[u, i]) * np.int64(queries[k, i])
                 if score > 0:
                     for c in range(out.shape[1]):
                         said = np.int64(messages[u, c])
@@ -79,21 +125,20 @@ def attend_rows(
 
 
 @njit(cache=True, nogil=True)
-def max_rows(
+def _find_largest(
     work: Work,
     seat: int,
-    indptr: Ints,
+    starts: Ints,
+    stops: Ints,
     neighbors: Neighbors,
-    receivers: Ints,
     out: NDArray[np.int32],
     messages: Rows,
 ) -> None:
     """Write the largest of each coordinate; `out` starts from 0."""
     piece = take(work)
     while piece >= 0:
-        for k in range(piece * ROWS, min((piece + 1) * ROWS, len(receivers))):
-            v = receivers[k]
-            for at in range(indptr[v], indptr[v + 1]):
+        for k in range(piece * ROWS, min((piece + 1) * ROWS, len(starts))):
+            for at in range(starts[k], stops[k]):
                 u = neighbors[at]
                 for c in range(out.shape[1]):
                     out[k, c] = max(out[k, c], np.int32(messages[u, c]))
@@ -102,30 +147,30 @@ def max_rows(
 
 
 @njit(cache=True, nogil=True)
-def weigh_rows(
+def _weigh(
     work: Work,
     seat: int,
-    indptr: Ints,
+    starts: Ints,
+    stops: Ints,
     neighbors: Neighbors,
-    receivers: Ints,
     out: NDArray[np.int32],
     messages: Rows,
     weights: Ints,
+    own_weights: Ints,
     divisor: int,
 ) -> None:
     """Write round(weight_v sum of weight_u message_u / divisor), cut off at `LARGEST`."""
     total = np.zeros(out.shape[1], dtype=np.int64)
     piece = take(work)
     while piece >= 0:
-        for k in range(piece * ROWS, min((piece + 1) * ROWS, len(receivers))):
-            v = receivers[k]
+        for k in range(piece * ROWS, min((piece + 1) * ROWS, len(starts))):
             total[:] = 0
-            for at in range(indptr[v], indptr[v + 1]):
+            for at in range(starts[k], stops[k]):
                 u = neighbors[at]
                 for c in range(out.shape[1]):
                     total[c] += weights[u] * np.int64(messages[u, c])
             for c in range(out.shape[1]):
-                nearest = (2 * weights[v] * total[c] + divisor) // (2 * divisor)
+                nearest = (2 * own_weights[k] * total[c] + divisor) // (2 * divisor)
                 out[k, c] = min(max(nearest, -LARGEST), LARGEST)
         finish(work)
         piece = take(work)
