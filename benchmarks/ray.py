@@ -28,6 +28,7 @@ from benchmarks.timing import Timed
 from vesper.engine.engine import Call, Engine, using
 from vesper.engine.ray_engine import RayEngine
 from vesper.graph.graph import Graph
+from vesper.mechanism.cache_lines import stride_of
 from vesper.mechanism.grid import Messages
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.noising import noisy_rows
@@ -199,7 +200,7 @@ def report(sizes: tuple[int, ...], turns: int, asked: str, *, share: int = 1) ->
     found = measured(sizes, turns, starts, passes)
     everything = sorted(found, key=lambda each: (each.edges, each.workers))
     largest = everything[-1]
-    table, out = largest.nodes * 48, largest.nodes * WIDTH * 4
+    table, out = largest.nodes * stride_of(WIDTH), largest.nodes * WIDTH * 4
     started = ", ".join(f"{seconds:.1f} s for {n}" for n, seconds in starts.items())
     return "\n".join(
         [

@@ -46,6 +46,17 @@ def test_what_is_lined_up_is_not_copied_again() -> None:
     assert np.array_equal(whole_rows(lined_up[:, ::-1])[:, :47], lined_up[:, ::-1])
 
 
+def test_memory_of_others_is_copied_not_widened() -> None:
+    table = np.zeros(5 * 64 + LINE, dtype=np.int8)
+    start = -table.ctypes.data % LINE
+    wide = table[start : start + 5 * 64].reshape(5, 64)
+    wide[:, 47:] = 9  # columns of somebody else
+    for foreign in (wide.copy()[:, :47], wide[1:, :47]):
+        rows = whole_rows(foreign)
+        assert not np.shares_memory(rows, foreign)
+        assert not rows[:, 47:].any()
+
+
 def test_other_types_are_refused_not_rounded() -> None:
     with pytest.raises(InputError, match="int8"):
         line_up(np.full((2, 2), 300, dtype=np.int16))

@@ -107,14 +107,25 @@ def test_ties_of_later_blocks_and_stretches_are_decided_too(
     assert further == {place: [] for place in places}
 
 
-def test_the_number_of_threads_makes_no_difference() -> None:
-    most = numba.get_num_threads()
+def test_the_number_of_threads_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = []
-    for threads in (1, most):
-        numba.set_num_threads(threads)
+    for threads in (1, 2, 3, 100):
+        monkeypatch.setattr(numba, "get_num_threads", lambda threads=threads: threads)
         drawn.append(draws(10.0, 3 * BLOCK + 5))
-    numba.set_num_threads(most)
-    assert np.array_equal(drawn[0], drawn[1])
+    assert all(np.array_equal(each, drawn[0]) for each in drawn)
+
+
+def test_what_goes_wrong_in_a_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(span: NoiseSpan, entry: int) -> Callable[[], int]:
+        raise RuntimeError("no bits left")
+
+    table = table_of(RoundedGaussian(5.0))
+    words = np.full(3 * BLOCK, table.high[table.offset], dtype=np.uint64)
+    span = with_words(monkeypatch, words, {})
+    monkeypatch.setattr(NoiseSpan, "_further_words", broken)
+    monkeypatch.setattr(numba, "get_num_threads", lambda: 2)
+    with pytest.raises(RuntimeError, match="no bits left"):
+        span.add_gaussian_to(np.zeros(3 * BLOCK, dtype=np.int32), scale=5.0)
 
 
 def test_sources() -> None:

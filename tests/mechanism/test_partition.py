@@ -234,6 +234,13 @@ def test_cuts_share_the_work_out(parts: int) -> None:
     assert work.max() <= work.sum() / parts + largest_row
 
 
+def test_messages_without_entries_are_shared_out_too() -> None:
+    messages = np.empty((NUM_NODES, 0), dtype=np.int8)
+    noising = Noising(bits=NoiseSource.for_simulation(0).span(0), scale=64.0, steps=64)
+    rows = partitioned_rows(InProcessEngine(2), NeighborSum(), some_graph(), messages, noising)
+    assert rows.shape == (NUM_NODES, 0)
+
+
 def test_a_graph_without_edges_is_noise() -> None:
     graph = Graph.from_edges(4, [])
     messages = to_grid(np.zeros((4, 2), dtype=np.float32))

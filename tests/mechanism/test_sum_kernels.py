@@ -3,15 +3,16 @@
 import subprocess
 import sys
 from textwrap import dedent
+from typing import Any
 
 import numpy as np
 import pytest
-from numba import get_num_threads, set_num_threads
+from numpy.typing import NDArray
 
 from vesper.graph.graph import Graph
+from vesper.mechanism import row_team
 from vesper.mechanism.cache_lines import whole_rows
-from vesper.mechanism.lanes import CAPACITY
-from vesper.mechanism.sum_kernels import TOGETHER, sums_of_rows
+from vesper.mechanism.sum_kernels import CAPACITY, TOGETHER, sums_of_rows
 
 WIDTHS = [*range(1, TOGETHER + 20), 2 * TOGETHER - 1, 2 * TOGETHER, 3 * TOGETHER + 1]
 
@@ -38,13 +39,33 @@ def test_equals_the_matrix_product(graph: Graph, width: int) -> None:
         assert (sums == (adjacency @ messages)[receivers]).all()
 
 
-def test_threads_change_nothing(graph: Graph) -> None:
-    messages = np.ones((graph.num_nodes, 47), dtype=np.int8)
+@pytest.mark.parametrize("size", [-64, 64])
+@pytest.mark.parametrize("width", [1, 3, 7, 15, 16, 47, 64, 100])
+def test_lanes_are_emptied_before_they_overflow(graph: Graph, width: int, size: int) -> None:
+    messages = np.full((graph.num_nodes, width), size, dtype=np.int8)  # longer than may be released
+    arrays = graph.indptr[:1], graph.indptr[1:2], np.asarray(graph.neighbors)
+    degree = int(graph.indptr[1])
+    assert degree > 4 * CAPACITY
+    assert sums_of_rows(*arrays, width, messages).tolist() == [[size * degree] * width]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_node_numbers_of_either_size(graph: Graph, dtype: Any) -> None:
+    messages = np.ones((graph.num_nodes, 20), dtype=np.int8)
+    neighbors: NDArray[Any] = np.asarray(graph.neighbors).astype(dtype)
+    sums = sums_of_rows(graph.indptr[:-1], graph.indptr[1:], neighbors, 20, messages)
+    assert (sums == np.diff(graph.indptr)[:, None]).all()
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_change_nothing(
+    graph: Graph, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages = np.random.default_rng(0).integers(-9, 10, (graph.num_nodes, 47)).astype(np.int8)
     arrays = graph.indptr[:-1], graph.indptr[1:], np.asarray(graph.neighbors)
-    before = get_num_threads()
-    set_num_threads(1)
+    monkeypatch.setattr(row_team, "get_num_threads", lambda: 1)
     alone = sums_of_rows(*arrays, 47, messages)
-    set_num_threads(before)
+    monkeypatch.setattr(row_team, "get_num_threads", lambda: threads)
     assert (alone == sums_of_rows(*arrays, 47, messages)).all()
 
 

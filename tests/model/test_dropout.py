@@ -1,6 +1,8 @@
+import pytest
 import torch
 
 from vesper.model.dropout import LEVELS, SeededDropout
+from vesper.model.dropout_kernel import PIECE
 
 
 def test_keeps_the_mean_repeats_and_rests_in_evaluation() -> None:
@@ -38,3 +40,31 @@ def test_any_shape_and_the_gradient_is_the_mask() -> None:
         assert x.grad is not None
         assert torch.equal(y, x * x.grad)
         assert set(x.grad.flatten().tolist()) <= {0.0, 2.0}
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.5])
+def test_equals_the_product_with_a_mask_over_several_pieces(rate: float) -> None:
+    """The slow, obvious reference: the mask written down."""
+    x = torch.randn(3, PIECE - 5, requires_grad=True)
+    drop = SeededDropout(rate, seed=7)
+    words = torch.empty(-(-x.numel() // 4), dtype=torch.int64)
+    words.random_(-(2**63), None, generator=torch.Generator().manual_seed(7))
+    levels = words.view(torch.int16)[: x.numel()].view(x.shape)
+    mask = (levels >= drop.dropped - LEVELS // 2) * (LEVELS / (LEVELS - drop.dropped))
+    dropped, weights = drop(x), torch.randn(x.shape)
+    assert torch.equal(dropped, x * mask)
+    (gradient,) = torch.autograd.grad((dropped * weights).sum(), x)
+    assert torch.equal(gradient, weights * mask)
+
+
+def test_strided_input_and_second_gradients() -> None:
+    x = torch.randn(6, 4, requires_grad=True)
+    assert torch.equal(
+        SeededDropout(0.5, seed=1)(x.T), SeededDropout(0.5, seed=1)(x.T.contiguous())
+    )
+    weights = torch.randn(6, 4, requires_grad=True)
+    dropped = SeededDropout(0.5, seed=1)(x)
+    (gradient,) = torch.autograd.grad((dropped * weights).sum(), x, create_graph=True)
+    (mask,) = torch.autograd.grad(gradient.sum(), weights)
+    assert set(mask.flatten().tolist()) <= {0.0, 2.0}
+    assert mask.any()

@@ -12,6 +12,7 @@ Which thread does which piece is chance, so a result must not depend on it.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from threading import Lock, Thread
 from time import sleep
@@ -69,12 +70,14 @@ def run(kernel: Callable[..., None], *arguments: Any, num_pieces: int, num_threa
             kernel(work, seat, *arguments)
 
     _MATES.ask(help_out, min(num_threads, num_pieces) - 1)
-    kernel(work, 0, *arguments)
-    polls = 0
-    while add(work, FINISHED, 0) < num_pieces:  # a mate is inside its last piece
-        sleep(0 if polls < POLLS else PAUSE)
-        polls += 1
-    _MATES.forget(help_out)
+    try:
+        kernel(work, 0, *arguments)
+        polls = 0
+        while add(work, FINISHED, 0) < num_pieces:  # a mate is inside its last piece
+            sleep(0 if polls < POLLS else PAUSE)
+            polls += 1
+    finally:
+        _MATES.forget(help_out)
 
 
 class _Mates:
@@ -112,7 +115,8 @@ class _Mates:
             self._wake_ups.get()
             task = self._asked
             if task is not None:
-                task()
+                with suppress(Exception):  # who asked runs the same kernel, and raises the same
+                    task()
             del task  # and of its arrays, while waiting
 
 

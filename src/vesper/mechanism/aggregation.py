@@ -14,43 +14,14 @@ All have `endpoint_shift` 1: one that would move by less, or more, is scaled unt
 release costs each node the same, and noise is planned alike for all of them.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.errors import InputError
 from vesper.graph.graph import Graph
-from vesper.mechanism.cache_lines import whole_rows
-from vesper.mechanism.grid import Messages, refuse_long
-
-LARGEST_DEGREE = 1 << 24
-"""So many messages of size 64 may still be added in 32 bits, noise included."""
-
-LARGEST_GRAPH = LARGEST_DEGREE
-"""Up to here no degree can be too large, and none is looked at."""
-
-Nodes = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class RowMaker:
-    """How rows are made by who has only these rows of a graph.
-
-    Args:
-        function: at the top level of its module; takes where rows start and stop, neighbors, the
-            width, messages by `whole_rows`, and then the following.
-        tables: of all nodes, for what a row reads of its senders.
-        own: of all nodes, for what a row reads of its receiver.
-        numbers: the same for all.
-    """
-
-    function: Callable[..., NDArray[np.int32]]
-    tables: tuple[NDArray[Any], ...] = ()
-    own: tuple[NDArray[Any], ...] = ()
-    numbers: tuple[int, ...] = ()
+from vesper.mechanism.grid import Messages
+from vesper.mechanism.row_maker import Nodes, RowMaker
 
 
 class Aggregation(Protocol):
@@ -82,43 +53,3 @@ class Aggregation(Protocol):
         self, graph: Graph, messages: Messages, receivers: Nodes | None
     ) -> NDArray[np.int32]:
         """(num_nodes, width) messages to (num_receivers, width); None: all nodes."""
-
-
-class RowByRow:
-    """Aggregations whose rows each are a function of one row of the graph: all that there are."""
-
-    def aggregate(
-        self: Aggregation, graph: Graph, messages: Messages, receivers: Nodes | None
-    ) -> NDArray[np.int32]:
-        """Make all rows asked for, here."""
-        refuse_inexact(graph, messages)
-        maker, indptr = self.row_maker(graph, messages), np.asarray(graph.indptr)
-        starts, stops, own = indptr[:-1], indptr[1:], maker.own
-        if receivers is not None:
-            starts, stops = starts[receivers], stops[receivers]
-            own = tuple(each[receivers] for each in own)
-        return maker.function(
-            starts,
-            stops,
-            np.asarray(graph.neighbors),
-            messages.shape[1],
-            whole_rows(messages),
-            *maker.tables,
-            *own,
-            *maker.numbers,
-        )
-
-
-def refuse_inexact(graph: Graph, messages: Messages) -> None:
-    """Refuse what cannot be summed exactly.
-
-    Raises:
-        InputError: not one message a node, rows longer than 1, or a degree of 2^24 or more.
-    """
-    if graph.num_nodes > LARGEST_GRAPH and int(np.diff(graph.indptr).max()) >= LARGEST_DEGREE:
-        raise InputError(f"Expected degrees below {LARGEST_DEGREE}: sums must fit 32 bits.")
-    if messages.ndim != 2 or len(messages) != graph.num_nodes:
-        raise InputError(
-            f"Expected one message for each of {graph.num_nodes} nodes, got {messages.shape}."
-        )
-    refuse_long(messages)  # what the kernels can hold rests on it too

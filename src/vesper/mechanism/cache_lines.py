@@ -50,11 +50,24 @@ def line_up(messages: Messages) -> Messages:
 
 def whole_rows(messages: Messages) -> NDArray[np.int8]:
     """Give messages with what fills rows up: (num_nodes, stride); lined up first, if need be."""
-    num_nodes, width = messages.shape
-    stride = stride_of(width)
-    if messages.strides != (stride, 1) or messages.ctypes.data % LINE:
+    if not _is_lined_up(messages):
         messages = line_up(messages)
+    num_nodes, stride = len(messages), stride_of(messages.shape[1])
     rows: NDArray[np.int8] = np.lib.stride_tricks.as_strided(
         messages, (num_nodes, stride), (stride, 1), writeable=False
     )
     return rows
+
+
+def _is_lined_up(messages: Messages) -> bool:
+    """Whether `line_up` made them: then what fills rows up is theirs too."""
+    num_nodes, width = messages.shape
+    stride, room = stride_of(width), messages.base
+    if not isinstance(room, np.ndarray) or room.ndim != 1 or room.dtype != np.int8:
+        return False
+    start = -room.ctypes.data % LINE
+    return (
+        len(room) == num_nodes * stride + LINE
+        and messages.strides == (stride, 1)
+        and messages.ctypes.data == room.ctypes.data + start
+    )

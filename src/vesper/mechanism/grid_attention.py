@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from vesper.errors import InputError
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregation import RowByRow, RowMaker
 from vesper.mechanism.grid import STEPS, Messages, refuse_long, to_grid
+from vesper.mechanism.row_maker import RowByRow, RowMaker
 
 
 class GridAttention(RowByRow):

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from vesper.errors import InputError
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregation import RowByRow, RowMaker
 from vesper.mechanism.grid import STEPS, Messages
+from vesper.mechanism.row_maker import RowByRow, RowMaker
 from vesper.mechanism.weights import Floats, degrees_of
 from vesper.privacy.expect import expect
 

@@ -4,8 +4,8 @@ aggregated[v]_i = max(0, max over u in N(v) of message[u]_i)
 """
 
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregation import RowByRow, RowMaker
 from vesper.mechanism.grid import STEPS, Messages
+from vesper.mechanism.row_maker import RowByRow, RowMaker
 
 
 class GridMax(RowByRow):

@@ -6,8 +6,8 @@ aggregated[v] = sum over u in N(v) of message[u]        for v in receivers
 import math
 
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregation import RowByRow, RowMaker
 from vesper.mechanism.grid import STEPS, Messages
+from vesper.mechanism.row_maker import RowByRow, RowMaker
 from vesper.privacy.events import SUM
 
 

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from vesper.engine.engine import in_use
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregation import Aggregation, Nodes
+from vesper.mechanism.aggregation import Aggregation
 from vesper.mechanism.clipped_grid import clip_on_grid
 from vesper.mechanism.grid import Messages, from_grid
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.noise_span import NoiseSpan
+from vesper.mechanism.row_maker import Nodes
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,10 +22,11 @@ from vesper.engine.array_rows import opened, rows_for
 from vesper.engine.engine import Call, Engine
 from vesper.engine.landing import Landing, Place, has_landed
 from vesper.graph.graph import Graph, Neighbors
-from vesper.mechanism.aggregation import Aggregation, refuse_inexact
+from vesper.mechanism.aggregation import Aggregation
 from vesper.mechanism.cache_lines import whole_rows
 from vesper.mechanism.grid import Messages
 from vesper.mechanism.noising import Noising
+from vesper.mechanism.row_maker import refuse_inexact
 
 ENTRIES_A_BLOCK = 1 << 22
 """16 MiB of results: few calls, and little that waits to be fetched."""
@@ -59,7 +60,7 @@ def partitioned_rows(
     blocks, calls = [], []
     with Landing((graph.num_nodes, width), np.float32) as landing:
         for worker, shard in enumerate(shards_of(engine, graph)):
-            for rows in _blocks(shard.rows, ENTRIES_A_BLOCK // width):
+            for rows in _blocks(shard.rows, ENTRIES_A_BLOCK // max(1, width)):
                 near = range(rows.start - shard.rows.start, rows.stop - shard.rows.start)
                 held = shard.indptr, shard.neighbors, near
                 place = landing.place(engine, worker, rows.start)

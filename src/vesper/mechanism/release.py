@@ -52,8 +52,8 @@ def release(
             or the event was charged for less than the aggregation moves, or to too few nodes.
         InputError: messages longer than 1.
     """
-    _refuse_smaller_shift(event, aggregation, width=messages.shape[1])
     messages = line_up(messages)  # a copy: what is checked is summed, whatever other threads do
+    _refuse_smaller_shift(event, aggregation, width=messages.shape[1])
     receivers = None if receivers is None else np.array(receivers)
     if len(messages) != graph.num_nodes:
         raise InputError(f"Expected {graph.num_nodes} messages, got {len(messages)}.")

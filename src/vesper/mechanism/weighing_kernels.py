@@ -1,22 +1,15 @@
 """The loops behind `grid_attention.py`, `grid_max.py` and `grid_gcn.py`: whole numbers throughout.
 
-A row is written by one thread from the row of the graph and the messages alone, so that equal
-neighbourhoods give equal rows whatever the rest of the graph is. Compiled by Numba on first use.
+Compiled by Numba on first use.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-from numba import get_num_threads, njit
+from numba import njit
 from numpy.typing import NDArray
 
-from vesper.graph import team
 from vesper.graph.graph import Neighbors
 from vesper.graph.team import Work, finish, take
-
-ROWS = 1024
-"""Receivers a piece."""
+from vesper.mechanism.row_team import ROWS, Ints, run_rows
 
 SCORE_BITS = 12
 """Scores are whole numbers of 2^-12: key and query of 64 steps agree by 64^2 at most."""
@@ -24,7 +17,6 @@ SCORE_BITS = 12
 LARGEST = 1 << 30
 """Beyond this a weighed sum is cut off, so that noise on top fits 32 bits."""
 
-Ints = NDArray[np.int64]
 Rows = NDArray[np.int8]
 
 
@@ -38,14 +30,14 @@ def attention_of_rows(
     queries: Rows,
 ) -> NDArray[np.int32]:
     """Sum messages as keys agree with the queries, one a receiver."""
-    return _run(_attend, starts, stops, neighbors, width, messages, keys, queries)
+    return run_rows(_attend, starts, stops, neighbors, width, messages, keys, queries)
 
 
 def largest_of_rows(
     starts: Ints, stops: Ints, neighbors: Neighbors, width: int, messages: Rows
 ) -> NDArray[np.int32]:
     """Find the largest of each coordinate, and of 0."""
-    return _run(_find_largest, starts, stops, neighbors, width, messages)
+    return run_rows(_find_largest, starts, stops, neighbors, width, messages)
 
 
 def weighed_rows(
@@ -59,39 +51,9 @@ def weighed_rows(
     divisor: int,
 ) -> NDArray[np.int32]:
     """Sum messages by weights, those of the receivers included."""
-    return _run(_weigh, starts, stops, neighbors, width, messages, weights, own_weights, divisor)
-
-
-def _run(
-    kernel: Callable[..., None],
-    starts: Ints,
-    stops: Ints,
-    neighbors: Neighbors,
-    width: int,
-    *read: Any,
-) -> NDArray[np.int32]:
-    """Have a kernel write one row a receiver: (num_receivers, width)."""
-    out = np.zeros((len(starts), width), dtype=np.int32)
-    team.run(
-        kernel,
-        starts,
-        stops,
-        neighbors,
-        out,
-        *(_as_sent(each) for each in read),
-        num_pieces=-(-len(starts) // ROWS),
-        num_threads=get_num_threads(),
+    return run_rows(
+        _weigh, starts, stops, neighbors, width, messages, weights, own_weights, divisor
     )
-    return out
-
-
-def _as_sent(given: Any) -> Any:
-    """A view that cannot be written, as workers of an engine get it: compiled once for both."""
-    if not isinstance(given, np.ndarray):
-        return given
-    view = given.view()
-    view.setflags(write=False)
-    return view
 
 
 @njit(cache=True, nogil=True)

@@ -45,7 +45,7 @@ class _Drop(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         (levels,) = ctx.saved_tensors
-        return _kept(gradients[0], levels, ctx.dropped), None, None
+        return _drop(gradients[0], levels, ctx.dropped), None, None
 
 
 _drop: Callable[[Tensor, Tensor, int], Tensor] = _Drop.apply
