@@ -82,4 +82,6 @@ class _Asked:
             min_degree=privacy.min_degree,
             seed=self._config.run.seed,
         )
-        return SampledRepresentation(self._run.shown.inner.module, inputs=inputs, graph=graph)
+        inner = self._run.shown.inner
+        assert isinstance(inner, SampledRepresentation)
+        return SampledRepresentation(inner.module, inputs=inputs, graph=graph)

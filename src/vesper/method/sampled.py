@@ -1,6 +1,6 @@
 """Methods on sampled neighbourhoods: Algorithm 3 of the paper, with gradients through the edges.
 
-    embed(nodes):  sample the nodes' neighbourhoods; extractor(inputs of all sampled nodes)
+    embed(nodes):  sample the nodes' neighbourhoods; extractor(encodings of all sampled nodes)
 
 Nothing here is certified: a method says which graph it samples from, and what that is worth.
 Validation and test nodes take the same way as training nodes, with noise and sampling of their own,
@@ -26,11 +26,15 @@ from vesper.method.settings import Config
 from vesper.model.decoder import ConcatDecoder, Decoder
 from vesper.model.encoders import make_encoder
 from vesper.model.gru_decoder import GruDecoder
+from vesper.model.kept_encodings import KeptEncodings
 from vesper.model.layers import Layers
 from vesper.model.pmp import PerturbedMessagePassing
 from vesper.model.scaling import Inputs, Scaling
 from vesper.model.standardize import StandardizingDecoder
+from vesper.model.vfgnn import VfgnnExtractor
 from vesper.party.representation import NOBODY, Nodes, Representation
+
+Extractor = PerturbedMessagePassing | VfgnnExtractor
 
 SEEDS_A_PART = 1 << 40
 """Seeds of noise and sampling are this far from those of weights and masks."""
@@ -48,12 +52,13 @@ SAMPLED_DEFAULTS: Mapping[str, object] = {
 class SampledRepresentation:
     """An extractor on sampled neighbourhoods, in one stage."""
 
-    def __init__(self, extractor: nn.Module, *, inputs: Inputs, graph: SampledGraph) -> None:
+    def __init__(self, extractor: Extractor, *, inputs: Inputs, graph: SampledGraph) -> None:
         self._extractor, self._inputs, self._graph = extractor, inputs, graph
+        self._encodings = KeptEncodings(extractor.encode, weights=extractor, inputs=inputs)
         self._step = 0
 
     @property
-    def module(self) -> nn.Module:
+    def module(self) -> Extractor:
         """Encoder and layers."""
         return self._extractor
 
@@ -67,8 +72,10 @@ class SampledRepresentation:
         """Embeddings of the nodes from a fresh sample: (B, width, depth)."""
         batch = self._graph.sample(nodes, step=self._step)
         self._step += 1
-        inputs = self._inputs.of(batch.nodes)
-        embeddings: Tensor = self._extractor(inputs, batch)
+        if not training:
+            return self._extractor.passed_on(self._encodings.of(batch.nodes), batch)
+        self._encodings.forget()  # weights are about to change, and memory is scarce
+        embeddings: Tensor = self._extractor(self._inputs.of(batch.nodes), batch)
         return embeddings
 
     def settle(self, stage: int) -> None:
@@ -116,7 +123,7 @@ class SampledMethod(ABC):
             return None
         return LayerNoise(noise_std=promise.noise_stds[0], seed=config.run.seed + SEEDS_A_PART)
 
-    def extractor(self, config: Config, encoder: nn.Module, layers: Layers) -> nn.Module:
+    def extractor(self, config: Config, encoder: nn.Module, layers: Layers) -> Extractor:
         """Message passing with noise on every layer."""
         truncated = self.aggregator(config) == "truncated-gcn"
         return PerturbedMessagePassing(encoder, layers, truncated=truncated)

@@ -64,7 +64,7 @@ class VfgnnMethod(SampledMethod):
         """The graph itself."""
         return door.uncertified_graph()
 
-    def extractor(self, config: Config, encoder: nn.Module, layers: Layers) -> nn.Module:
+    def extractor(self, config: Config, encoder: nn.Module, layers: Layers) -> VfgnnExtractor:
         """Message passing with noise on the output alone."""
         return VfgnnExtractor(encoder, layers, norm=config.privacy.clip)
 

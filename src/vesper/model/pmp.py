@@ -70,7 +70,14 @@ class PerturbedMessagePassing(nn.Module):
 
     def forward(self, inputs: Tensor, batch: SampledBatch) -> Tensor:
         """(num_nodes, num_inputs) of the batch's nodes -> (B, width, L)."""
-        rows = normalized(self.encoder(inputs))  # h^(0)
+        return self.passed_on(self.encode(inputs), batch)
+
+    def encode(self, inputs: Tensor) -> Tensor:
+        """h^(0), edge-free: (num_nodes, num_inputs) -> (num_nodes, width)."""
+        return normalized(self.encoder(inputs))
+
+    def passed_on(self, rows: Tensor, batch: SampledBatch) -> Tensor:
+        """(num_nodes, width) encodings of the batch's nodes -> (B, width, L)."""
         roots = []
         for module, layer in zip(self.layers, batch.layers, strict=True):
             rows = module(rows, layer, self.noise)  # h^(l)

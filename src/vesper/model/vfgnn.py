@@ -30,7 +30,15 @@ class VfgnnExtractor(nn.Module):
 
     def forward(self, inputs: Tensor, batch: SampledBatch) -> Tensor:
         """(num_nodes, num_inputs) of the batch's nodes -> (B, width, 1)."""
+        return self.passed_on(self.encode(inputs), batch)
+
+    def encode(self, inputs: Tensor) -> Tensor:
+        """h^(0), edge-free: (num_nodes, num_inputs) -> (num_nodes, width)."""
         rows: Tensor = self.encoder(inputs)
+        return rows
+
+    def passed_on(self, rows: Tensor, batch: SampledBatch) -> Tensor:
+        """(num_nodes, width) encodings of the batch's nodes -> (B, width, 1)."""
         *inner, last = [
             (unit_weight, layer)
             for unit_weight, layer in zip(self.unit_weights, batch.layers, strict=True)
