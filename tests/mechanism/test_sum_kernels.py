@@ -91,7 +91,7 @@ def test_reads_no_byte_outside_the_messages() -> None:
         for width in range(1, 200):
             messages = whole[mmap.PAGESIZE - 2 * width : mmap.PAGESIZE].reshape(2, width)
             sums_of_rows(indptr[:-1], indptr[1:], neighbors, width, messages)
-        print("alive")
+        print("alive", flush=True)
         import os; os._exit(0)
     """
     done = subprocess.run(
