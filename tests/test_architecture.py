@@ -128,6 +128,7 @@ PUBLIC_GRAPH = {  # tables and types; samplers, subgraphs and relations stay bel
     "schedule": "batches of public roots",
     "source": "tables",
     "summary": "for the owner's eyes; `summarize` has its own rule",
+    "compiled": "machine code of loops, kept on disk: no graph in it",
     "team": "threads for compiled loops: no graph in it",
 }
 

@@ -1,9 +1,9 @@
 """The loops behind `csr.py`, compiled by Numba on first use and cached on disk."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from vesper.graph.compiled import compiled
 from vesper.graph.graph import Neighbors
 from vesper.graph.team import Work, finish, take
 
@@ -11,7 +11,7 @@ ROWS = 4096
 """Rows a piece."""
 
 
-@njit(cache=True)
+@compiled
 def count_degrees(src: NDArray[np.int64], dst: NDArray[np.int64], indptr: NDArray[np.int64]) -> int:
     """Add each row to indptr[endpoint + 1] of both ends; return the number of self-loops."""
     self_loops = 0
@@ -24,7 +24,7 @@ def count_degrees(src: NDArray[np.int64], dst: NDArray[np.int64], indptr: NDArra
     return self_loops
 
 
-@njit(cache=True)
+@compiled
 def scatter(
     src: NDArray[np.int64],
     dst: NDArray[np.int64],
@@ -41,7 +41,7 @@ def scatter(
             cursor[v] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sort_rows(
     work: Work,
     seat: int,
@@ -66,7 +66,7 @@ def sort_rows(
         piece = take(work)
 
 
-@njit(cache=True)
+@compiled
 def move_together(
     indptr: NDArray[np.int64], neighbors: Neighbors, lengths: NDArray[np.int64]
 ) -> None:

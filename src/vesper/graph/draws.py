@@ -12,9 +12,9 @@ claim may rest on these draws.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from vesper.graph.compiled import compiled
 from vesper.graph.graph import Neighbors
 from vesper.graph.intrinsics import prefetch
 
@@ -26,7 +26,7 @@ BITS_A_WORD, SIX, LAST_BIT = np.uint64(64), np.uint64(6), np.uint64(63)
 """Bit b of a bitmap is bit (b & LAST_BIT) of word (b >> SIX)."""
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mix(word: np.uint64) -> np.uint64:
     """Scatter the bits of a word; one to one."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -34,7 +34,7 @@ def mix(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def absorb(key: np.uint64, word: np.uint64) -> np.uint64:
     """The key that stands for `key` followed by `word`; one to one in each."""
     return mix((key ^ word) + GAMMA)
@@ -48,7 +48,7 @@ def hop_key(seed: int, step: int, hop: int) -> np.uint64:
     return key
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def below(counter: np.uint64, bound: np.uint64) -> tuple[np.uint64, np.uint64]:
     """A uniform number from 0 to bound - 1, and the counter after it; 1 <= bound < 2^32."""
     counter += GAMMA
@@ -61,7 +61,7 @@ def below(counter: np.uint64, bound: np.uint64) -> tuple[np.uint64, np.uint64]:
     return counter, product >> HALF
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_positions(
     neighbors: Neighbors,
     start: np.uint64,
@@ -104,7 +104,7 @@ def draw_positions(
         taken[np.uint64(drawn[at]) >> SIX] = 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _draw_from_short_row(
     neighbors: Neighbors,
     start: np.uint64,

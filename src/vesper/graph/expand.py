@@ -8,9 +8,9 @@ Indices are unsigned throughout: Numba tests signed ones for being negative, at 
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from vesper.graph.compiled import compiled
 from vesper.graph.draws import LAST_BIT, ONE, SIX, absorb, draw_positions
 from vesper.graph.graph import Neighbors
 from vesper.graph.intrinsics import prefetch
@@ -23,7 +23,7 @@ ROWS_A_PIECE = 512
 """Rows that a thread takes at a time: a tenth of a millisecond of work."""
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def measure_rows(
     graph_indptr: NDArray[np.int64],
     nodes: NDArray[np.int64],
@@ -45,7 +45,7 @@ def measure_rows(
     return longest
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_rows(
     work: Work,
     seat: int,
@@ -95,7 +95,7 @@ def draw_rows(
         piece = take(work)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _draw_piece(
     neighbors: Neighbors,
     nodes: NDArray[np.int64],

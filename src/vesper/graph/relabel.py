@@ -21,9 +21,9 @@ what is here: as fast as the rank on one size, faster on the other, and simpler.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from vesper.graph.compiled import compiled
 from vesper.graph.draws import LAST_BIT, ONE, SIX
 from vesper.graph.graph import Neighbors
 from vesper.graph.intrinsics import count_ones, trailing_zeros
@@ -34,7 +34,7 @@ EDGES_A_PIECE = 1 << 14
 """What a thread takes at a time: some tens of microseconds of work."""
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def place_roots(
     roots: NDArray[np.int64], seen: NDArray[np.uint64], places: NDArray[np.int32]
 ) -> int:
@@ -50,7 +50,7 @@ def place_roots(
     return repeats
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mark(drawn: Neighbors, marks: NDArray[np.uint64]) -> None:
     """Set the bits of drawn nodes, for draws that were made elsewhere."""
     for at in range(len(drawn)):
@@ -58,7 +58,7 @@ def mark(drawn: Neighbors, marks: NDArray[np.uint64]) -> None:
         marks[node >> SIX] |= ONE << (node & LAST_BIT)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def find_new(
     marks: NDArray[np.uint64], seen: NDArray[np.uint64], counts: NDArray[np.int64]
 ) -> None:
@@ -85,7 +85,7 @@ def find_new(
         counts[piece + 1] = counts[piece] + np.int64(count)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def place_new(
     work: Work,
     seat: int,
@@ -113,7 +113,7 @@ def place_new(
         piece = take(work)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def look_up(
     work: Work,
     seat: int,

@@ -19,9 +19,9 @@ from time import sleep
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from vesper.graph.compiled import compiled
 from vesper.graph.intrinsics import add_atomically
 
 Work = NDArray[np.int64]
@@ -33,20 +33,20 @@ POLLS, PAUSE = 200, 1e-4
 """Ask so often whether the last pieces are done (half a millisecond), then sleep in between."""
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def take(work: Work) -> int:
     """The next piece, or -1."""
     piece = add_atomically(work, TAKEN, 1)
     return piece if piece < work[IN_ALL] else -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def finish(work: Work) -> None:
     """One more piece is done, and what it wrote can be read."""
     add_atomically(work, FINISHED, 1)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add(work: Work, counter: int, amount: int) -> int:
     """Add to a counter; returns the value before."""
     return add_atomically(work, counter, amount)

@@ -6,10 +6,11 @@ Arrow has the same join, but builds its table anew for every batch.
 
 import numpy as np
 import pyarrow as pa
-from numba import get_num_threads, njit
+from numba import get_num_threads
 from numpy.typing import NDArray
 
 from vesper.graph import team
+from vesper.graph.compiled import compiled
 from vesper.graph.source import Column
 from vesper.graph.team import Work, finish, take
 
@@ -58,7 +59,7 @@ def _buffers(values: Column) -> tuple[Offsets, Bytes]:
     return starts[values.offset : values.offset + len(values) + 1], content
 
 
-@njit(cache=True)
+@compiled
 def _hash(texts: Bytes, start: int, stop: int) -> np.uint64:
     """FNV-1a, mixed once more at the end."""
     value = np.uint64(14695981039346656037)
@@ -68,7 +69,7 @@ def _hash(texts: Bytes, start: int, stop: int) -> np.uint64:
     return value
 
 
-@njit(cache=True)
+@compiled
 def _equal(a: Bytes, a_start: int, a_stop: int, b: Bytes, b_start: int, b_stop: int) -> bool:
     if a_stop - a_start != b_stop - b_start:
         return False
@@ -78,7 +79,7 @@ def _equal(a: Bytes, a_start: int, a_stop: int, b: Bytes, b_start: int, b_stop: 
     return True
 
 
-@njit(cache=True)
+@compiled
 def _insert(offsets: Offsets, texts: Bytes, slots: NDArray[np.int64]) -> None:
     mask = np.uint64(len(slots) - 1)
     for k in range(len(offsets) - 1):
@@ -88,7 +89,7 @@ def _insert(offsets: Offsets, texts: Bytes, slots: NDArray[np.int64]) -> None:
         slots[at] = k
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _find(
     work: Work,
     seat: int,

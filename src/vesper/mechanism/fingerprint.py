@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
+from vesper.graph.compiled import compiled
 from vesper.graph.graph import Graph, Neighbors, neighbor_dtype
 from vesper.graph.ids import Ids
 
@@ -76,7 +76,7 @@ def _reordered(graph: Graph, order: NDArray[np.int64]) -> Iterator[Neighbors]:
         first = rows_end
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _renumber(
     indptr: NDArray[np.int64],
     neighbors: Neighbors,

@@ -1,11 +1,12 @@
 """The loop behind `noise.py`, compiled by Numba on first use and cached on disk."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from vesper.graph.compiled import compiled
 
-@njit(cache=True, nogil=True)
+
+@compiled
 def add_draws(
     bits: NDArray[np.uint64],
     high: NDArray[np.uint64],

@@ -12,8 +12,7 @@ last part of a row ends where the row ends, over columns that another part has s
 outside a message is ever read.
 
 The innermost loop is written for the machine, not for Numba, whose compiler may not keep lanes in
-registers (docs/decisions/0015). It stands in this file because Numba keeps compiled code by file: a
-change elsewhere would not be noticed.
+registers (docs/decisions/0015).
 """
 
 from collections.abc import Callable
@@ -21,10 +20,11 @@ from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from vesper.graph.compiled import compiled
 from vesper.graph.graph import Neighbors
 from vesper.graph.intrinsics import Typed, ask_for, ir
 from vesper.graph.team import Work, finish, take
@@ -137,7 +137,7 @@ two numbers that must stand in the code.
 """
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sum_rows(
     work: Work,
     seat: int,
@@ -161,7 +161,7 @@ def _sum_rows(
         piece = take(work)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sum_few(
     neighbors: Neighbors,
     start: int,
@@ -183,7 +183,7 @@ def _sum_few(
         add_messages(neighbors, start, stop, flat, stride, 0, 0, out, at, 1, 1)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sum_many(
     neighbors: Neighbors,
     start: int,

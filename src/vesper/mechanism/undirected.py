@@ -11,10 +11,10 @@ says. One pass over the neighbours.
 import secrets
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from vesper.errors import InputError
+from vesper.graph.compiled import compiled
 from vesper.graph.graph import Graph, Neighbors
 
 
@@ -38,7 +38,7 @@ def refuse_directed(graph: Graph) -> None:
         raise InputError(f"Expected an undirected graph without repeats or loops, got {found}.")
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _scan(indptr: NDArray[np.int64], neighbors: Neighbors, key: np.uint64) -> tuple[int, np.uint64]:
     """Give the first bad row, or -1, and the balance of both directions."""
     balance = np.uint64(0)
@@ -54,7 +54,7 @@ def _scan(indptr: NDArray[np.int64], neighbors: Neighbors, key: np.uint64) -> tu
     return -1, balance
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 def _mix(x: np.uint64) -> np.uint64:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -4,9 +4,9 @@ Compiled by Numba on first use.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from vesper.graph.compiled import compiled
 from vesper.graph.graph import Neighbors
 from vesper.graph.team import Work, finish, take
 from vesper.mechanism.row_team import ROWS, Ints, run_rows
@@ -56,7 +56,7 @@ def weighed_rows(
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _attend(
     work: Work,
     seat: int,
@@ -86,7 +86,7 @@ def _attend(
         piece = take(work)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _find_largest(
     work: Work,
     seat: int,
@@ -108,7 +108,7 @@ def _find_largest(
         piece = take(work)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _weigh(
     work: Work,
     seat: int,

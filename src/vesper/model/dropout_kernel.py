@@ -1,10 +1,10 @@
 """The loop behind `dropout.py`, compiled by Numba on first use and cached on disk."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from vesper.graph import team
+from vesper.graph.compiled import compiled
 from vesper.graph.team import Work, finish, take
 
 PIECE = 1 << 17
@@ -29,7 +29,7 @@ def keep(
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _keep(
     work: Work,
     seat: int,

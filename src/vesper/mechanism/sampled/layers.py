@@ -10,10 +10,10 @@ from typing import Literal
 
 import numpy as np
 import torch
-from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
+from vesper.graph.compiled import compiled
 from vesper.graph.graph import Graph
 from vesper.graph.sampler import Sampler
 from vesper.graph.subgraph import Block, graph_degrees
@@ -116,7 +116,7 @@ def _links(block: Block, degrees: Degrees, aggregation: DegreeWeights) -> Links:
     return Links(indptr, indices, weights.astype(np.float32), block.num_senders)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _with_own(
     indptr: NDArray[np.int32],
     neighbors: NDArray[np.int32],

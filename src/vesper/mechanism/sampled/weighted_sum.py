@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
+
+from vesper.graph.compiled import compiled
 
 Ints = NDArray[np.int32]
 Weights = NDArray[np.float32]
@@ -83,7 +84,7 @@ weighted_sum: Callable[[Tensor, Links], Tensor] = _WeightedSum.apply
 """A rows, with its gradient: (num_senders, width) to (num_receivers, width)."""
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _transpose(
     indptr: Ints, indices: Ints, weights: Weights, into: Ints, receivers: Ints, moved: Weights
 ) -> None:
