@@ -13,6 +13,7 @@ from vesper.study.worker import Job
 
 MEASURES = """
 import os
+import resource
 import threading
 
 from vesper.study.measure import Measured
@@ -21,6 +22,15 @@ from vesper.study.measure import Measured
 def quick(config, folder, out):
     out.mkdir()
     return Measured(plan="certified", metric="threads", test=float(os.environ["OMP_NUM_THREADS"]))
+
+
+def forgetful(config, folder, out):
+    bytearray(1 << 26)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(10):
+        bytearray(1 << 26)
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+    return Measured(plan="none", metric="faults", test=float(faults))
 
 
 def wrong(config, folder, out):

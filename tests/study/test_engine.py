@@ -1,5 +1,6 @@
 """Whatever happens to one cell, the others are measured, and nothing is left behind."""
 
+import platform
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +31,13 @@ def test_one_bad_cell_costs_one_cell(
 def test_a_cell_is_stopped_at_its_limit(job: MakeJob, tmp_path: Path) -> None:
     (line,) = run_jobs([job("endless", 0)], workers=1, limit=0.5, work=tmp_path)
     assert (line.limit, line.test, line.failed) == (0.5, None, None)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc is told to keep memory")
+def test_a_worker_fetches_memory_once(job: MakeJob, tmp_path: Path) -> None:
+    (line,) = run_jobs([job("forgetful", 0)], workers=1, limit=60, work=tmp_path)
+    assert line.test is not None
+    assert line.test < (1 << 26) / 4096  # pages of one block, which was asked for ten times
 
 
 def test_who_stops_early_leaves_nobody_behind(job: MakeJob, tmp_path: Path) -> None:

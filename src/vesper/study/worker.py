@@ -21,6 +21,12 @@ from vesper.study.measure import Measure
 from vesper.study.source_digest import code_digest
 from vesper.version import VERSION
 
+KEEP_FREED_MEMORY = {
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 28),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+}
+"""For the C library of Linux: blocks below 256 MiB stay with the process, up to 1 GiB of them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
@@ -87,7 +93,7 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=_work, args=(theirs,), daemon=True)
-        with _one_thread():
+        with _surroundings():
             self._process.start()
         theirs.close()
         self.cells = 0
@@ -126,13 +132,16 @@ class Worker:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    """Let processes started here have one thread for every library.
+def _surroundings() -> Iterator[None]:
+    """Let processes started here have one thread for every library, and keep memory they free.
 
     A worker has imported the libraries before it runs a line of ours, so its parent has to say it;
-    two threads that wait for each other on a busy machine took up to seven times as long.
+    two threads that wait for each other on a busy machine took up to seven times as long. Memory
+    that goes back to the system after every training step is fetched again for the next one, page
+    by page, which took a quarter of the time of sampled methods (docs/decisions/0014).
     """
     before = dict(os.environ)
+    os.environ.update(KEEP_FREED_MEMORY)
     for library in ("OMP", "MKL", "OPENBLAS", "NUMBA"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
     try:
