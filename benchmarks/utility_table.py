@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from statistics import fmean
 
-from benchmarks.utility_cells import EPSILONS, SEEDS
+from benchmarks.utility_cells import EPSILONS, SEEDS, WITHOUT_NOISE
 
 from vesper.method.registry import METHODS
 from vesper.study.cell import Line, needs_no_epsilon
@@ -30,6 +30,8 @@ def shown(score: Score) -> str:
 
 def score_at(scores: Scores, dataset: str, method: str, epsilon: float) -> Score | None:
     """Give the score; the MLP reads no edge, so its only one counts at every epsilon."""
+    if math.isinf(epsilon):
+        method = WITHOUT_NOISE.get(method, method)
     return scores.get((dataset, method, math.inf if method == "mlp" else epsilon))
 
 
@@ -186,3 +188,5 @@ def made(lines: Sequence[Line], command: str, datasets: Sequence[str]) -> Iterat
     yield "* An empty cell was not measured."
     once = [method for method in METHODS if needs_no_epsilon(method)]
     yield f"* Without noise at any epsilon, hence run once a seed: {', '.join(once)}."
+    same = ", ".join(f"{method} is {other}" for method, other in WITHOUT_NOISE.items())
+    yield f"* At epsilon = inf, bit for bit (a test says so), hence not run twice: {same}."

@@ -29,6 +29,15 @@ def test_a_seed_of_everything_first_and_what_needs_no_epsilon_once() -> None:
     assert {cell.epsilon for cell in cells if cell.method == "vesper"} == {1.0, 4.0}
 
 
+def test_what_is_another_method_without_noise_is_not_run_twice() -> None:
+    cells = all_cells(["small"], ["vesper-paper-gin", "gin", "lapgraph"], [1.0, math.inf], [0])
+    assert [(cell.method, cell.epsilon) for cell in cells] == [
+        ("gin", math.inf),
+        ("vesper-paper-gin", 1.0),
+        ("lapgraph", 1.0),
+    ]
+
+
 def test_results_that_are_kept_can_be_read() -> None:
     lines = KEPT.read_text().splitlines()
     assert 0 < len(read_lines(KEPT)) <= len(lines)

@@ -80,7 +80,7 @@ def test_methods_down_epsilons_across_the_best_in_bold() -> None:
 
 
 def test_who_only_claims_does_not_compete_but_without_noise() -> None:
-    paper = [line("vesper-paper-gin", e, 99.0, plan="paper") for e in (1.0, math.inf)]
+    paper = [line("vesper-paper-gin", 1.0, 99.0, plan="paper"), line("gin", math.inf, 99.0)]
     rows = rows_of([*many(), *paper], {"vesper-paper-gin"})
     assert rows["vesper-paper-gin*"][2] == "99.0 (1)"
     assert rows["vesper"][2].startswith("**")

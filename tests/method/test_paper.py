@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from benchmarks.utility_cells import WITHOUT_NOISE
 
 from vesper.errors import InputError
 from vesper.graph.graph import Graph
@@ -59,15 +60,15 @@ def same_weights(first: Path, second: Path) -> bool:
     return one.keys() == two.keys() and all(np.array_equal(one[k], two[k]) for k in one)
 
 
-@pytest.mark.parametrize("aggregator", ["gin", "gcn"])
+@pytest.mark.parametrize(("name", "network"), WITHOUT_NOISE.items())
 def test_without_privacy_it_is_the_plain_network_bit_for_bit(
-    folders: Path, tmp_path: Path, aggregator: str
+    folders: Path, tmp_path: Path, name: str, network: str
 ) -> None:
     results = [
-        simulate(folders, config_of(name, epsilon=math.inf, **SMALL), tmp_path / name)
-        for name in (aggregator, f"vesper-paper-{aggregator}")
+        simulate(folders, config_of(each, epsilon=math.inf, **SMALL), tmp_path / each)
+        for each in (network, name)
     ]
-    assert same_weights(tmp_path / aggregator, tmp_path / f"vesper-paper-{aggregator}")
+    assert same_weights(tmp_path / network, tmp_path / name)
     assert results[0].stages == results[1].stages
     assert {result.privacy.plan for result in results} == {"none"}
     assert results[1].privacy.noise_std is None
