@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test check lint types nightly bench-aggregators bench-exchange bench-graph bench-graph-peers bench-growth bench-noise bench-paper-sizes bench-ray bench-release bench-train bench-utility bench-wire api-page attack-page audit-page study-page proof-read clean help
+.PHONY: demo test check lint types nightly bench-aggregators bench-exchange bench-graph bench-graph-peers bench-growth bench-noise bench-paper-sizes bench-ray bench-release bench-train bench-unseen bench-utility bench-wire api-page attack-page audit-page study-page proof-read clean help
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -74,6 +74,9 @@ bench-wire: $(READY)  ## a step on the wire against raw TLS sockets
 
 bench-train: .venv-peers/.ready  ## a training step of the paper's plan against DGL and plain PyTorch
 	@.venv-peers/bin/python -W ignore -m benchmarks.train $(ARGS)
+
+bench-unseen: $(READY)  ## the certified plan on graphs that nobody tuned for
+	@$(BIN)/python -m benchmarks.unseen $(ARGS)
 
 bench-utility: $(READY)  ## every method at every epsilon on the public sets; ARGS=--table writes the page
 	@$(BIN)/python -m benchmarks.utility $(ARGS)

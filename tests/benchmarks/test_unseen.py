@@ -1,0 +1,72 @@
+"""Graphs are what their names say, and the table says what the lines say."""
+
+import numpy as np
+import pytest
+from benchmarks.unseen import Line, measured, table
+from benchmarks.unseen_graphs import KINDS, drawn
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_graph_can_be_drawn_and_drawn_again(name: str) -> None:
+    one, again = drawn(name, share=0.2), drawn(name, share=0.2)
+    num_nodes = len(one.labels)
+    assert (one.edges == again.edges).all()
+    assert (one.features == again.features).all()
+    assert one.features.shape[0] == num_nodes
+    assert one.edges.min() >= 0
+    assert one.edges.max() < num_nodes
+    assert (one.edges[:, 0] != one.edges[:, 1]).all()
+    assert not set(one.train) & set(one.test)
+    assert len(np.unique(one.labels)) >= 2
+
+
+def test_neighbors_are_of_the_class_that_the_name_says() -> None:
+    for name, shift in (("neighbours alike", 0), ("neighbours of the next class", 1)):
+        graph = drawn(name)
+        sender, receiver = graph.labels[graph.edges].T
+        assert 0.8 < ((sender + shift) % 4 == receiver).mean() < 0.9  # 0.8 + 0.2 / 4
+
+
+def test_fields_say_how_many_mines_are_around() -> None:
+    board = drawn("mines on a board")
+    around = np.zeros(len(board.labels))
+    for one, other in board.edges:
+        around[one] += board.labels[other]
+        around[other] += board.labels[one]
+    shown = board.features[:, -1] == 0
+    assert 0.4 < shown.mean() < 0.6
+    assert (board.features[shown, :9].argmax(axis=1) == around[shown]).all()
+    assert not board.features[~shown, :9].any()
+
+
+def test_a_label_is_what_most_neighbors_have() -> None:
+    graph = drawn("features of neighbours")
+    heard = np.zeros(len(graph.labels))
+    for one, other in graph.edges:
+        heard[one] += 2 * graph.features[other, 0] - 1
+        heard[other] += 2 * graph.features[one, 0] - 1
+    # loops were left out afterwards: they may have decided a tie
+    assert ((heard > 0) == graph.labels).mean() > 0.99
+
+
+def test_one_fit_gives_one_line() -> None:
+    line = measured("small", drawn("200 nodes"), "mlp", float("inf"), 0)
+    assert (line.graph, line.method, line.epsilon, line.metric) == (
+        "small",
+        "mlp",
+        "inf",
+        "accuracy",
+    )
+    assert 0 <= line.test <= 100
+
+
+def test_means_spreads_and_who_is_ahead() -> None:
+    lines = [
+        Line("g", method, "4", seed, "accuracy", test + seed, "c")
+        for method, test in (("vesper", 80.0), ("gap", 70.0), ("progap", 81.0))
+        for seed in (0, 2)
+    ]
+    _, _, row = table(lines)
+    assert row == (
+        "| g | accuracy | - | - | - | 81.0 ± 1.4 | - | 71.0 ± 1.4 | - | **82.0 ± 1.4** | - |"
+    )
