@@ -4,6 +4,7 @@ import math
 import os
 import platform
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from statistics import fmean
 
@@ -80,6 +81,18 @@ def table(scores: Scores, dataset: str, claimed: set[str]) -> Iterator[str]:
             text = "" if score is None else shown(score)
             cells.append(f"**{text}**" if wins else text)
         yield f"| {method}{'*' if method in claimed else ''} | {' | '.join(cells)} |"
+
+
+def unlike(lines: Sequence[Line]) -> Iterator[str]:
+    """Say where a line that was measured at epsilon = inf is not what stands for it."""
+    tests = {line.cell: line.test for line in lines}
+    for line in lines:
+        stand_in = WITHOUT_NOISE.get(line.method)
+        if stand_in is None or not math.isinf(line.epsilon):
+            continue
+        shown_instead = tests.get(replace(line.cell, method=stand_in))
+        if shown_instead is not None and shown_instead != line.test:
+            yield f"* {line.cell} gave {line.test:.2f}, {stand_in} {shown_instead:.2f}."
 
 
 def best_mean(scores: Scores, dataset: str, epsilon: float, claimed: set[str]) -> float:
@@ -190,3 +203,4 @@ def made(lines: Sequence[Line], command: str, datasets: Sequence[str]) -> Iterat
     yield f"* Without noise at any epsilon, hence run once a seed: {', '.join(once)}."
     same = ", ".join(f"{method} is {other}" for method, other in WITHOUT_NOISE.items())
     yield f"* At epsilon = inf, bit for bit (a test says so), hence not run twice: {same}."
+    yield from unlike(finished)

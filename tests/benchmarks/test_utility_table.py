@@ -169,3 +169,11 @@ def test_the_picture_is_drawn_with_every_set_and_method() -> None:
     dots = tree.findall(".//{http://www.w3.org/2000/svg}circle")
     assert len(dots) == 2 * 3 * 9
     assert drawn([]).startswith("<svg")
+
+
+def test_who_differs_from_what_stands_for_it_is_named() -> None:
+    stand_in, alike = line("gcn", math.inf, 80.0), line("lapgraph", math.inf, 80.0)
+    text = page([stand_in, alike], command="c")
+    assert "gave" not in text
+    text = page([stand_in, line("edgerand", math.inf, 80.5)], command="c")
+    assert "edgerand, epsilon inf, seed 0 gave 80.50, gcn 80.00." in text

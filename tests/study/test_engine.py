@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vesper.study.engine import run_jobs
-from vesper.study.worker import Job, Worker, measure_job
+from vesper.study.worker import Job, Worker, keeps_memory, measure_job
 
 MakeJob = Callable[[str, int], Job]
 LONG = 3600.0
@@ -33,7 +33,9 @@ def test_a_cell_is_stopped_at_its_limit(job: MakeJob, tmp_path: Path) -> None:
     assert (line.limit, line.test, line.failed) == (0.5, None, None)
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc is told to keep memory")
+@pytest.mark.skipif(
+    not keeps_memory(*platform.libc_ver()), reason="this C library is not told to keep memory"
+)
 def test_a_worker_fetches_memory_once(job: MakeJob, tmp_path: Path) -> None:
     (line,) = run_jobs([job("forgetful", 0)], workers=1, limit=60, work=tmp_path)
     assert line.test is not None

@@ -15,6 +15,6 @@ def code_digest() -> str:
     """Digest of the source that results come from."""
     digest = hashlib.sha256()
     for package in MAKES_RESULTS:
-        for path in sorted((PACKAGE / package).rglob("*.py")):
+        for path in sorted((PACKAGE / package).rglob("[!.]*.py")):
             digest.update(path.relative_to(PACKAGE).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()[:12]

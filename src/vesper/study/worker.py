@@ -5,6 +5,7 @@ It ignores Ctrl-C, for its parent ends it, and ends by itself when its parent is
 
 import multiprocessing
 import os
+import platform
 import signal
 import threading
 from collections.abc import Iterator
@@ -26,6 +27,9 @@ KEEP_FREED_MEMORY = {
     "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
 }
 """For the C library of Linux: blocks below 256 MiB stay with the process, up to 1 GiB of them."""
+
+KEEPS_MEMORY_FROM = (2, 36)
+"""Version of glibc; before 2.35 or so it takes the second alone, which makes everything slower."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +145,9 @@ def _surroundings() -> Iterator[None]:
     by page, which took a quarter of the time of sampled methods (docs/decisions/0014).
     """
     before = dict(os.environ)
-    os.environ.update(KEEP_FREED_MEMORY)
+    if keeps_memory(*platform.libc_ver()):
+        for name, value in KEEP_FREED_MEMORY.items():
+            os.environ.setdefault(name, value)
     for library in ("OMP", "MKL", "OPENBLAS", "NUMBA"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
     try:
@@ -149,6 +155,16 @@ def _surroundings() -> Iterator[None]:
     finally:
         os.environ.clear()
         os.environ.update(before)
+
+
+def keeps_memory(library: str, version: str) -> bool:
+    """Whether a C library can be told to keep what is freed.
+
+    >>> keeps_memory("glibc", "2.36"), keeps_memory("glibc", "2.9"), keeps_memory("", "")
+    (True, False, False)
+    """
+    numbers = tuple(int(part) for part in version.split(".") if part.isdigit())
+    return library == "glibc" and numbers >= KEEPS_MEMORY_FROM
 
 
 def _work(connection: Connection) -> None:
