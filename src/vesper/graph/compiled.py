@@ -49,7 +49,8 @@ def compiled(function: Function) -> Function:
         if stamp is not None:
             made.enable_caching()
             _keep_by_ourselves(made._cache, stamp)
-    return made  # type: ignore[no-any-return]
+    kept: Function = made
+    return kept
 
 
 def _keep_by_ourselves(kept: Any, stamp: str) -> None:
