@@ -100,4 +100,4 @@ def test_the_poll_is_within_the_budget() -> None:
         spent = sum(noise_std**-2 for noise_std in promise.charged_noise_stds)
         whole = sum(noise_std**-2 for noise_std in without.charged_noise_stds)
         assert spent == pytest.approx(whole, rel=1e-9)  # all of it, and no more
-        assert promise.noise_stds[0] < 1.02 * without.noise_stds[0]
+        assert promise.noise_stds[0] < 1.07 * without.noise_stds[0]

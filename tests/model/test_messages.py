@@ -10,6 +10,8 @@ from vesper.model.messages import (
     keys_of,
     mean_of,
     messages_of,
+    vote_rows,
+    with_degree,
 )
 
 
@@ -27,6 +29,17 @@ def test_messages_fit_the_grid_whatever_the_beliefs(degree_share: float, spread:
 def test_equal_beliefs_say_nothing_but_the_degree() -> None:
     messages = messages_of(torch.full((4, 3), 1 / 3), degree_share=0.3)
     assert messages[:, 1:].abs().max() == 0
+
+
+@pytest.mark.parametrize("length", [0.0, 0.5, 3.0])
+def test_votes_fit_the_grid_and_keep_their_proportions_up_to_a_length(length: float) -> None:
+    votes = torch.randn(200, 3, generator=torch.Generator().manual_seed(3))
+    votes[0] = 0
+    rows = vote_rows(votes, length=torch.tensor(length))
+    to_grid(with_degree(rows, degree_share=0.4).numpy())
+    sizes = votes.norm(dim=1)
+    assert torch.allclose(rows.norm(dim=1)[1:], (sizes / sizes.clamp(min=length))[1:])
+    assert rows[0].abs().max() == 0
 
 
 def test_a_description_has_size_and_direction() -> None:

@@ -51,13 +51,13 @@ def test_a_histogram_is_paid_from_the_same_budget(epsilon: float) -> None:
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 4.0, 32.0])
 def test_a_poll_is_paid_from_the_same_budget(epsilon: float) -> None:
     without = make_plan(epsilon=epsilon, delta=1e-6, hops=3)
-    plan = make_plan(epsilon=epsilon, delta=1e-6, hops=3, poll_share=0.01)
+    plan = make_plan(epsilon=epsilon, delta=1e-6, hops=3, asking=lambda whole: 0.01)
     assert without.certified.poll_noise_std is None
     poll, noise_std = plan.certified.poll_noise_std, plan.certified.noise_std
     assert poll is not None
     assert noise_std > without.certified.noise_std
     assert 0.999 * epsilon <= plan.certified.epsilon <= epsilon
-    back = make_plan(noise_std=noise_std, delta=1e-6, hops=3, poll_share=0.01)
+    back = make_plan(noise_std=noise_std, delta=1e-6, hops=3, asking=lambda whole: 0.01)
     assert back.certified == plan.certified
     # what the ledger does with it
     ledger = Balance("graph", num_nodes=3, budget=Budget(epsilon=epsilon, delta=1e-6))

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -17,14 +18,18 @@ def plan(
     hops: Annotated[int, typer.Option(min=1, help="Hops of message passing.")] = 2,
     refreshes: Annotated[int, typer.Option(min=1, help="Times each hop is released.")] = 1,
     poll: Annotated[
-        bool, typer.Option(help="The poll that method vesper makes before its first release.")
+        bool,
+        typer.Option(
+            help="What method vesper asks before its first release; --train-nodes says how much."
+        ),
     ] = True,
     degrees_epsilon: Annotated[
         float, typer.Option(help="What `vesper degrees` costs; 0: not used.")
     ] = 0.0,
     nodes: Annotated[int, typer.Option(min=0, help="Nodes, for bytes on the wire.")] = 0,
     train_nodes: Annotated[
-        int, typer.Option(min=0, help="Training nodes, for the wire and the paper's accountant.")
+        int,
+        typer.Option(min=0, help="Training nodes, for poll and wire, and the paper's accountant."),
     ] = 0,
     val_nodes: Annotated[int, typer.Option(min=0, help="Validation nodes, for the wire.")] = 0,
     classes: Annotated[int, typer.Option(min=2, help="Classes.")] = 2,
@@ -44,8 +49,9 @@ def plan(
         _reproduce(as_json)
         return
     from vesper.cli.plan_page import show_plan
-    from vesper.method.poll import POLL_SHARE
+    from vesper.method.trial import asking_share
     from vesper.privacy.plan import make_plan
+    from vesper.privacy.poll_share import nothing_asked
     from vesper.privacy.wire import Sizes
 
     _expect_options(epsilon, noise_std, delta, degrees_epsilon)
@@ -72,7 +78,7 @@ def plan(
         refreshes=refreshes,
         epsilon=epsilon,
         noise_std=noise_std,
-        poll_share=POLL_SHARE if poll else 0.0,
+        asking=partial(asking_share, num_train=train_nodes) if poll else nothing_asked,
         degrees_epsilon=degrees_epsilon,
         sizes=sizes,
     )

@@ -15,7 +15,7 @@ from vesper.method.settings import PrivacySettings
 from vesper.privacy.budget import Budget
 from vesper.privacy.events import LARGEST_NOISE, SMALLEST_NOISE
 from vesper.privacy.participation import noise_std_for
-from vesper.privacy.poll_share import ROUND_UP, split_off
+from vesper.privacy.poll_share import ROUND_UP, Share, nothing_asked, split_off
 from vesper.privacy.relation import EdgeRelation, GraphRelation, NodeRelation
 
 
@@ -59,7 +59,12 @@ def relation_for(privacy: PrivacySettings) -> GraphRelation:
 
 
 def certified(
-    privacy: PrivacySettings, sizes: Sizes, *, releases: int, width: int, poll_share: float = 0.0
+    privacy: PrivacySettings,
+    sizes: Sizes,
+    *,
+    releases: int,
+    width: int,
+    asking: Share = nothing_asked,
 ) -> Promise:
     """Promise `releases` Gaussian releases of unit messages to all nodes within the budget.
 
@@ -68,13 +73,16 @@ def certified(
         sizes: public.
         releases: how many.
         width: of messages; clipped ones are rounded by as many coordinates.
-        poll_share: share of the budget for one more release before them; 0 for none.
+        asking: share of the budget for one more release before them, by the noise with which one
+            release would use it up.
     """
     if privacy.accounting != "exact":
         raise InputError("accounting: expected 'exact' for a certified method")
     budget = budget_of(privacy, sizes)
     if budget is None:
-        return replace(unprotected(releases), poll_noise_std=0.0 if poll_share else None)
+        share = asking(0.0)
+        poll = 0.0 if share else None
+        return replace(unprotected(releases), poll_noise_std=poll, asking_share=share)
     relation = relation_for(privacy)
     whole = noise_std_for(
         budget=budget,
@@ -82,7 +90,7 @@ def certified(
         rows=relation.rows,
         endpoint_shift=relation.shift(rounding=rounding_of(width)),
     )
-    poll, rest = split_off(whole, share=poll_share)
+    poll, rest = split_off(whole, share=asking(whole))
     noise_stds = tuple(
         rest / math.sqrt(share) * ROUND_UP for share in shares(privacy, releases=releases)
     )
@@ -94,6 +102,7 @@ def certified(
         delta=budget.delta,
         noise_stds=noise_stds,
         poll_noise_std=poll,
+        asking_share=asking(whole),
         width=width,
         unit=privacy.privacy_unit,
     )

@@ -3,7 +3,7 @@
 | | two classes | more |
 | --- | --- | --- |
 | hops | 1 below epsilon 8, else 2 | 2 |
-| degree share | 0.6 | 0.3 |
+| degree share, unless a trial finds another | 0.6 | 0.3 |
 
 Rare-class problems are sparse more often than not, and there the degree itself says much, while a
 second hop halves the budget of the first for little (docs/decisions/0005).

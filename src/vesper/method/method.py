@@ -34,6 +34,8 @@ class Promise:
     """Of each release or layer, in order."""
     poll_noise_std: float | None = None
     """Of the poll before them (`method.poll`); None: there is none."""
+    asking_share: float = 0.0
+    """Of the budget, for that release."""
     releases: int | None = None
     """How many, where they have no noise_std each."""
     width: int = 0

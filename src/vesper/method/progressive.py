@@ -1,15 +1,14 @@
 """The certified representation: released sums as data, heads that learn on top of them.
 
-begin_stage(k):  beliefs  = labels of training nodes where lent (and heard by those who are asked
-                            for, see `poll`), posteriors of stage k - 1 elsewhere
-                 z_k      = door.release(messages of the beliefs)       charged there, once for all
+begin_stage(k):  z_k = door.release(what nodes say before stage k)      charged there, once for all
 embed(nodes):    logits of every stage so far; later ones are zero
 
-Everything but `door.release` works on edge-free data and released values. Scales and centres are
-fitted on the graph of training and kept to on every other (`keep_to`): the model is one function.
+What nodes say is in `saying`. Everything but `door.release` works on edge-free data and released
+values. Scales and centres are fitted on the graph of training and kept to on every other
+(`keep_to`): the model is one function.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,15 +22,15 @@ from vesper.graph.features import Features
 from vesper.mechanism.door import Door
 from vesper.method.aggregators import TELLS_DEGREES, aggregation_of
 from vesper.method.columns import Columns, columns_of, columns_of_sums
-from vesper.method.poll import is_alike, poll_of
+from vesper.method.fitted import Fitted
+from vesper.method.saying import Saying
 from vesper.model.edge_free_pass import edge_free_of_all
-from vesper.model.messages import above_zero, damp, mean_of, messages_of
+from vesper.model.messages import mean_of
 from vesper.model.pre import PrivateRepresentationExtractor
 from vesper.model.scaling import Inputs, Scaling
 from vesper.party.memory import below, with_prefix
 from vesper.party.representation import NOBODY, Forgetful, Nodes
 
-TRUE = torch.tensor(True)
 ROWS = 1 << 14
 """Nodes at a time when all of them are needed."""
 ROWS_OF_A_SIZE = 1 << 17
@@ -53,19 +52,27 @@ class ProgressiveRepresentation(Forgetful):
         aggregator: str = "gin",
         min_degree: int = 5,
         poll_noise_std: float | None = None,
+        trial_share: float = 0.0,
+        keeps_share: bool = False,
     ) -> None:
         self._extractor, self._num_nodes = extractor, len(features)
         self._inputs = Inputs(features, scaling)
-        self._door, self._noise_stds, self._degree_share = door, noise_stds, degree_share
+        self._door, self._noise_stds = door, noise_stds
         self._aggregator, self._min_degree = aggregator, min_degree
-        self._poll_noise_std = poll_noise_std
-        self._speakers, self._asked = NOBODY, NOBODY
-        self._voices = torch.zeros(0, extractor.num_classes)
+        self._fitted = Fitted()
+        self._saying = Saying(
+            self._inputs,
+            self._fitted,
+            aggregator=aggregator,
+            degree_share=degree_share,
+            noise_std=poll_noise_std,
+            trial_share=trial_share,
+            keeps_share=keeps_share,
+        )
         self._stage = 0
         self._logits: list[Tensor] = []  # a stage: (num_nodes, num_classes), frozen
         self._released: list[Tensor] = []  # a hop: (num_nodes, message_width)
         self._scales: list[Tensor] = []  # a hop, and their sum: (message_width,)
-        self._fitted: dict[str, Tensor] = {}
 
     @property
     def module(self) -> nn.Module:
@@ -74,8 +81,7 @@ class ProgressiveRepresentation(Forgetful):
 
     def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
         """Take the beliefs of training nodes, and who will be asked for."""
-        self._speakers, self._voices = nodes, torch.from_numpy(voices.copy())
-        self._asked = asked
+        self._saying.hear(nodes, voices, asked)
 
     def begin_stage(self, stage: int) -> None:
         """Freeze the stage before and release its messages."""
@@ -83,7 +89,7 @@ class ProgressiveRepresentation(Forgetful):
             self._logits.append(self._newest_of_all())
             if stage == 1:
                 self._inputs.forget()  # later heads read the logits of stage 0 instead
-                self._poll()
+                self._saying.ask(self._door, self._logits[0], next_noise_std=self._noise_stds[0])
             self._released.append(self._release(stage, noise_std=self._noise_stds[stage - 1]))
             self._scales = [self._size(f"hop{k}", [each]) for k, each in enumerate(self._released)]
             if stage > 1:
@@ -92,52 +98,32 @@ class ProgressiveRepresentation(Forgetful):
 
     def _release(self, stage: int, *, noise_std: float) -> Tensor:
         """What is heard of neighbours in a stage: (num_nodes, message_width)."""
-        beliefs = self._beliefs()
-        centre = self._once(f"centre{stage}", partial(torch.mean, beliefs, dim=0))
+        beliefs = self._saying.beliefs(self._logits[-1])
+        centre = self._fitted.once(f"centre{stage}", partial(torch.mean, beliefs, dim=0))
         aggregation = aggregation_of(
             self._aggregator,
             min_degree=self._min_degree,
             logits=self._logits[-1],
             centre=centre,
         )
-        messages = self._messages(stage, beliefs, centre).numpy()
+        messages = self._saying.messages(stage, beliefs, centre=centre, released=self._released)
         del beliefs  # as large as what is released
-        z = self._door.release(messages, noise_std=noise_std, aggregation=aggregation)
-        released = torch.from_numpy(z)
+        z = self._door.release(messages.numpy(), noise_std=noise_std, aggregation=aggregation)
+        released = self._saying.joined(torch.from_numpy(z), noise_std=noise_std)
         if self._aggregator == "mean":
-            return mean_of(released, degree_share=self._degree_share, noise_std=noise_std)
+            share = self._saying.degree_share
+            return mean_of(released, degree_share=share, noise_std=noise_std)
         return released
-
-    def _beliefs(self) -> Tensor:
-        """What nodes hold likely, or have been told: (num_nodes, num_classes)."""
-        beliefs = self._logits[-1].softmax(dim=1)
-        if self._fitted.get("speak", TRUE):
-            beliefs[self._speakers] = combined(beliefs[self._speakers], self._voices)
-        return beliefs
-
-    def _messages(self, stage: int, beliefs: Tensor, centre: Tensor) -> Tensor:
-        """What all nodes say before a stage: (num_nodes, message_width)."""
-        messages = torch.empty(self._num_nodes, self._extractor.message_width)
-        for start in range(0, self._num_nodes, ROWS):
-            rows = slice(start, start + ROWS)
-            messages[rows] = messages_of(
-                beliefs[rows], degree_share=self._degree_share, centre=centre
-            )
-        if self._aggregator == "gcn" and self._released:
-            degrees = self._noisy_degrees()
-            median = self._once(f"median{stage}", degrees.median)
-            messages = damp(messages, degrees, median=median)
-        return above_zero(messages) if self._aggregator == "max" else messages
 
     def fitted(self) -> dict[str, NDArray[Any]]:
         """How features are scaled, centres of beliefs, sizes of sums."""
-        fitted = {name: value.numpy() for name, value in self._fitted.items()}
-        return with_prefix("scaling", self._inputs.scaling.fitted()) | with_prefix("sums", fitted)
+        scaling = with_prefix("scaling", self._inputs.scaling.fitted())
+        return scaling | with_prefix("sums", self._fitted.arrays())
 
     def keep_to(self, fitted: dict[str, NDArray[Any]]) -> None:
         """Take them over."""
         self._inputs.scaling.keep_to(below("scaling", fitted))
-        self._fitted = {name: torch.from_numpy(v) for name, v in below("sums", fitted).items()}
+        self._fitted.keep_to(below("sums", fitted))
 
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
         """Logits of the nodes: (B, num_classes, hops + 1)."""
@@ -153,31 +139,14 @@ class ProgressiveRepresentation(Forgetful):
         """All releases and the logits of all stages so far, of all nodes: what may leave."""
         logits = [*self._logits, self._newest_of_all()]
         columns = columns_of("stage0", logits[0].numpy())
-        share = self._degree_share if self._aggregator in TELLS_DEGREES else None
+        share = self._saying.degree_share if self._aggregator in TELLS_DEGREES else None
         for hop, z in enumerate(self._released, start=1):
             columns |= columns_of_sums(hop, z.numpy(), degree_share=share)
             columns |= columns_of(f"stage{hop}", logits[hop].numpy())
         return columns
 
-    def _once(self, name: str, fit: Callable[[], Tensor]) -> Tensor:
-        """Fit on the graph of training; later, and on every other graph, the same."""
-        if name not in self._fitted:
-            self._fitted[name] = fit()
-        return self._fitted[name]
-
     def _size(self, name: str, released: Sequence[Tensor]) -> Tensor:
-        return self._once(name, lambda: size_of(released))
-
-    def _poll(self) -> None:
-        """Find out whether those who are asked for hear speakers as training nodes do."""
-        if self._poll_noise_std is None or not (len(self._speakers) and len(self._asked)):
-            return
-        heard = self._door.release(
-            poll_of(self._speakers, self._num_nodes), noise_std=self._poll_noise_std
-        )[:, 0]  # (num_nodes,)
-        ours, theirs = heard[self._speakers], heard[self._asked]
-        speak = is_alike(ours, theirs, noise_std=self._poll_noise_std)
-        self._once("speak", lambda: torch.tensor(speak))
+        return self._fitted.once(name, partial(size_of, released))
 
     def _newest(self, nodes: Nodes) -> Tensor:
         if self._stage == 0:
@@ -185,11 +154,6 @@ class ProgressiveRepresentation(Forgetful):
         rows = torch.from_numpy(nodes)
         released = [z[rows] for z in self._released]
         return self._extractor.with_releases(self._logits[0][rows], released, self._scales)
-
-    def _noisy_degrees(self) -> Tensor:
-        """Degrees as the releases so far tell them: (num_nodes,)."""
-        sums = torch.stack([z[:, 0] for z in self._released])  # (hops so far, num_nodes)
-        return sums.mean(dim=0) / self._degree_share
 
     @torch.no_grad()
     def _newest_of_all(self) -> Tensor:
@@ -205,21 +169,6 @@ class ProgressiveRepresentation(Forgetful):
     def _blocks(self) -> Iterator[Nodes]:
         for start in range(0, self._num_nodes, ROWS):
             yield np.arange(start, min(start + ROWS, self._num_nodes))
-
-
-def combined(posteriors: Tensor, voices: Tensor) -> Tensor:
-    """Posterior after a node has spoken, from the one before: all (B, num_classes).
-
-    A voice says how likely each class makes what was said. That of an open label is one-hot, and
-    so is the posterior after it; that of a response leaves some doubt.
-
-    >>> combined(torch.tensor([[0.2, 0.8], [0.5, 0.5]]), torch.tensor([[1.0, 0.0], [0.9, 0.1]]))
-    tensor([[1.0000, 0.0000],
-            [0.9000, 0.1000]])
-    """
-    joint = posteriors * voices
-    total = joint.sum(dim=1, keepdim=True)
-    return torch.where(total > 0, joint / total, voices)  # of a class held impossible: believe it
 
 
 def size_of(released: Sequence[Tensor]) -> Tensor:

@@ -91,7 +91,8 @@ class RunSettings(Settings):
     class_weights: Literal["none", "balanced"] = "none"
     """`balanced`: rare classes count more in the loss, scores are calibrated back."""
     degree_share: float | None = Field(default=None, ge=0, le=1)
-    """How much of a message is the constant that sums to the degree; None: from public sizes."""
+    """How much of a message is the constant that sums to the degree; None: what a paid trial finds,
+    or from public sizes where none is made."""
     wire: Literal["float32", "float16", "int8"] = "float32"
     """How embeddings and gradients cross; with less than float32 they are rounded after noise, by
     chance up or down, so that the mean stays."""

@@ -1,12 +1,13 @@
 """The certified plan: progressive stages, class-aligned messages, one release a hop."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from vesper.errors import InputError
 from vesper.graph.features import Features
 from vesper.mechanism.door import Door
 from vesper.mechanism.grid_gcn import GridGcn
-from vesper.method.aggregators import NEEDS_DEGREES
+from vesper.method.aggregators import NEEDS_DEGREES, RELEASES_SUMS
 from vesper.method.budgeting import certified
 from vesper.method.choices import degree_share_of, hops_for
 from vesper.method.encoding import encoder_shape_of
@@ -14,6 +15,7 @@ from vesper.method.method import Promise, Sizes
 from vesper.method.poll import POLL_SHARE
 from vesper.method.progressive import ProgressiveRepresentation
 from vesper.method.settings import Config
+from vesper.method.trial import asking_share
 from vesper.model.decoder import CorrectingDecoder
 from vesper.model.encoders import EncoderFactory, make_encoder
 from vesper.model.pre import PrivateRepresentationExtractor
@@ -51,9 +53,8 @@ class VesperMethod:
                 f"decoder: expected 'concat' for {self.name}, got '{config.run.decoder}'; the "
                 f"others belong to the paper's methods"
             )
-        share = POLL_SHARE if config.run.label_messages else 0.0
-        hops = self.hops(config, sizes)
-        return certified(config.privacy, sizes, releases=hops, width=width, poll_share=share)
+        hops, asking = self.hops(config, sizes), partial(asking_share_of, config, sizes)
+        return certified(config.privacy, sizes, releases=hops, width=width, asking=asking)
 
     def stages(self, config: Config, sizes: Sizes) -> int:
         """One more than releases."""
@@ -84,6 +85,8 @@ class VesperMethod:
             door=door,
             noise_stds=promise.noise_stds,
             poll_noise_std=promise.poll_noise_std,
+            trial_share=max(promise.asking_share - POLL_SHARE, 0.0),
+            keeps_share=run.degree_share is not None,
             degree_share=degree_share_of(config, sizes),
             aggregator=config.privacy.aggregator,
             min_degree=config.privacy.min_degree,
@@ -92,3 +95,13 @@ class VesperMethod:
     def label_side(self, config: Config, sizes: Sizes) -> CorrectingDecoder:
         """A correction of the received logits."""
         return CorrectingDecoder(num_classes=sizes.num_classes, stages=self.stages(config, sizes))
+
+
+def asking_share_of(config: Config, sizes: Sizes, noise_std: float) -> float:
+    """Share of the budget for poll and trial, before the hops."""
+    if not config.run.label_messages:
+        return 0.0
+    privacy = config.privacy
+    if privacy.aggregator not in RELEASES_SUMS or privacy.privacy_unit != "edge":
+        return POLL_SHARE
+    return asking_share(noise_std, num_train=sizes.num_train)

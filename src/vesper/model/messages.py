@@ -1,6 +1,7 @@
 """What nodes say to their neighbours in the certified plan: class-aligned, of norm at most 1.
 
     message = (c, sqrt(1 - c^2) unit(belief - mean belief))
+              (c, sqrt(1 - c^2) votes / max(||votes||, length))      where features tell
 
 The belief of a training node is its label, if the label party lends it; of any other node it is the
 posterior of the model so far. No edge is read: beliefs are functions of edge-free data and of
@@ -13,6 +14,32 @@ from torch.nn import functional as F
 
 AGREEMENT = 0.1
 """Share of attention that depends on whether two nodes lean the same way."""
+
+
+def class_rows(beliefs: Tensor, *, centre: Tensor) -> Tensor:
+    """unit(belief - centre): (num_nodes, num_classes), rows of norm 1.
+
+    | row | result |
+    | --- | --- |
+    | belief equal to the centre | zero |
+    """
+    return F.normalize(beliefs - centre, dim=1, eps=1e-12)
+
+
+def vote_rows(votes: Tensor, *, length: Tensor) -> Tensor:
+    """Votes / max(||votes||, length): (num_nodes, num_classes), rows of norm at most 1.
+
+    What a node is sure of is cut short; who has little to say says little.
+    """
+    sizes = torch.linalg.vector_norm(votes, dim=1, keepdim=True)  # (num_nodes, 1)
+    cut: Tensor = votes / sizes.clamp(min=max(float(length), 1e-12))
+    return cut
+
+
+def with_degree(rows: Tensor, *, degree_share: float) -> Tensor:
+    """(c, sqrt(1 - c^2) row): (num_nodes, width) rows of norm <= 1 -> the same, a column more."""
+    constant = torch.full((len(rows), 1), degree_share)
+    return torch.cat([constant, (1 - degree_share**2) ** 0.5 * rows], dim=1)
 
 
 def messages_of(beliefs: Tensor, *, degree_share: float, centre: Tensor | None = None) -> Tensor:
@@ -28,9 +55,7 @@ def messages_of(beliefs: Tensor, *, degree_share: float, centre: Tensor | None =
     | belief equal to the mean belief | (c, 0, .., 0) |
     """
     centre = beliefs.mean(dim=0) if centre is None else centre
-    centred = F.normalize(beliefs - centre, dim=1, eps=1e-12)
-    constant = torch.full((len(beliefs), 1), degree_share)
-    return torch.cat([constant, (1 - degree_share**2) ** 0.5 * centred], dim=1)
+    return with_degree(class_rows(beliefs, centre=centre), degree_share=degree_share)
 
 
 def damp(messages: Tensor, noisy_degrees: Tensor, *, median: Tensor | None = None) -> Tensor:
@@ -56,7 +81,7 @@ def keys_of(beliefs: Tensor, *, centre: Tensor) -> Tensor:
 
     A neighbour who leans the same way weighs 1, one who leans the other way less.
     """
-    leaning = F.normalize(beliefs - centre, dim=1, eps=1e-12)
+    leaning = class_rows(beliefs, centre=centre)
     constant = torch.full((len(beliefs), 1), (1 - AGREEMENT) ** 0.5)
     return torch.cat([constant, AGREEMENT**0.5 * leaning], dim=1)
 

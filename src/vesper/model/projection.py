@@ -32,7 +32,7 @@ def project(features: Features, *, width: int) -> NDArray[np.float32]:
     scaling = Scaling(features)
     sample = _scaled(features[:: max(1, len(features) // SAMPLE)], scaling)
     mean = sample.mean(axis=0)  # (2 num_features,)
-    directions = _leading(sample - mean, width)  # (2 num_features, width)
+    directions = leading(sample - mean, width)  # (2 num_features, width)
     out = np.empty((len(features), directions.shape[1]), dtype=np.float32)
     for start in range(0, len(features), ROWS):
         out[start : start + ROWS] = (
@@ -46,7 +46,8 @@ def _scaled(rows: Features, scaling: Scaling) -> NDArray[np.float32]:
     return values
 
 
-def _leading(rows: NDArray[np.float32], width: int) -> NDArray[np.float32]:
+def leading(rows: NDArray[np.float32], width: int) -> NDArray[np.float32]:
+    """Find Q of the rows, largest variance first: (num_features, at most width)."""
     generator = np.random.default_rng(0)
     num_features = rows.shape[1]
     basis = generator.normal(size=(num_features, min(width + SPARE, num_features)))
@@ -54,5 +55,5 @@ def _leading(rows: NDArray[np.float32], width: int) -> NDArray[np.float32]:
     for _ in range(ITERATIONS):
         basis = np.linalg.qr(rows.T @ (rows @ basis))[0]
     _, _, turned = np.linalg.svd(rows @ basis, full_matrices=False)  # largest variance first
-    leading: NDArray[np.float32] = (basis @ turned.T)[:, :width]
-    return leading
+    found: NDArray[np.float32] = (basis @ turned.T)[:, :width]
+    return found

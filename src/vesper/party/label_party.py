@@ -5,7 +5,7 @@
     practise():         further steps of the decoder on the same embeddings, while they travel
     score(embeddings):  the decoder's output, for evaluation
     judge(scores):      is this the best so far on validation nodes?
-    settle():           the best stage on validation is the model
+    settle():           the stage that validation chooses is the model
 
 It sees embeddings, which are released values, and labels. It never sees an edge.
 """
@@ -22,6 +22,7 @@ from vesper.errors import RemoteProtocolError, VesperError
 from vesper.model.decoder import Decoder
 from vesper.model.objective import Objective
 from vesper.party import memory
+from vesper.party.stages import Finished, chosen_stage
 from vesper.protocol.digest import digest_of
 from vesper.protocol.messages import Embeddings, Gradients, Verdict
 
@@ -56,7 +57,9 @@ class LabelParty:
         self._practice: tuple[Tensor, NDArray[np.int64]] | None = None
         self.last_loss = self.last_metric = self.best = float("nan")
         self._stage = 0
-        self._finished: list[tuple[float, dict[str, Tensor]]] = []  # a stage
+        self._finished: list[Finished] = []  # a stage
+        self._judged: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.chosen_stage = 0
 
     def begin_stage(self, stage: int) -> None:
         """Decode from this stage on."""
@@ -69,18 +72,22 @@ class LabelParty:
             fused=True,  # one pass over the weights: half the time
         )
         self._kept = copy.deepcopy(self._decoder.module.state_dict())
+        self._kept_scores = np.zeros((0, 0), dtype=np.float32)
 
     def remember(self) -> memory.Arrays:
         """Everything that `recall` needs, between two steps."""
         arrays = {
             **memory.remember(self._decoder.module, self._optimizer),
             **memory.with_prefix("kept", memory.arrays_of(self._kept)),
+            "kept_scores": self._kept_scores,
+            "judged": self._judged,
             "best": np.array(self.best),
             "waited": np.array(self._waited),
         }
-        for stage, (metric, weights) in enumerate(self._finished):
-            arrays |= memory.with_prefix(f"finished/{stage}", memory.arrays_of(weights))
-            arrays[f"metric/{stage}"] = np.array(metric)
+        for stage, finished in enumerate(self._finished):
+            arrays |= memory.with_prefix(f"finished/{stage}", memory.arrays_of(finished.weights))
+            arrays[f"metric/{stage}"] = np.array(finished.metric)
+            arrays[f"scores/{stage}"] = finished.scores
         return arrays
 
     def recall(self, arrays: memory.Arrays, *, stage: int) -> None:
@@ -88,11 +95,13 @@ class LabelParty:
         self.begin_stage(stage)
         memory.recall(self._decoder.module, self._optimizer, arrays)
         self._kept = memory.weights_of(memory.below("kept", arrays))
+        self._kept_scores, self._judged = arrays["kept_scores"], arrays["judged"]
         self.best, self._waited = float(arrays["best"]), int(arrays["waited"])
         self._finished = [
-            (
-                float(arrays[f"metric/{each}"]),
-                memory.weights_of(memory.below(f"finished/{each}", arrays)),
+            Finished(
+                metric=float(arrays[f"metric/{each}"]),
+                weights=memory.weights_of(memory.below(f"finished/{each}", arrays)),
+                scores=arrays[f"scores/{each}"],
             )
             for each in range(len(memory.below("metric", arrays)))
         ]
@@ -103,6 +112,7 @@ class LabelParty:
         if metric > self.best:
             self.best, self._waited = metric, 0
             self._kept = copy.deepcopy(self._decoder.module.state_dict())
+            self._kept_scores, self._judged = scores.astype(np.float32), roots
             return Verdict.BEST
         self._waited += 1
         return Verdict.STOP if self._waited >= self._patience else Verdict.GO_ON
@@ -110,17 +120,19 @@ class LabelParty:
     def restore(self) -> None:
         """End a stage: go back to its weights that were best on validation."""
         self._decoder.module.load_state_dict(self._kept)
-        self._finished.append((self.best, self._kept))
+        self._finished.append(
+            Finished(metric=self.best, weights=self._kept, scores=self._kept_scores)
+        )
 
     def measure(self, scores: NDArray[np.float64], roots: NDArray[np.int64]) -> float:
         """How good scores of these roots are."""
         return self._objective.evaluate(scores, roots)
 
     def settle(self) -> int:
-        """Decode with the best stage on validation from now on; an earlier one wins a tie."""
-        metrics = [metric for metric, _ in self._finished]
-        self._stage = metrics.index(max(metrics))
-        self._decoder.module.load_state_dict(self._finished[self._stage][1])
+        """Decode with the stage that validation chooses from now on."""
+        self._stage = chosen_stage(self._finished, self._judged, self._objective.evaluate)
+        self._decoder.module.load_state_dict(self._finished[self._stage].weights)
+        self.chosen_stage = self._stage
         return self._stage
 
     def learn(self, embeddings: Embeddings, roots: NDArray[np.int64]) -> Gradients:

@@ -26,7 +26,14 @@ from vesper.privacy.participation import (
     noise_std_for,
     spent_epsilon,
 )
-from vesper.privacy.poll_share import ROUND_UP, small_beside, split_off
+from vesper.privacy.poll_share import (
+    ROUND_UP,
+    Share,
+    nothing_asked,
+    share_beside,
+    small_beside,
+    split_off,
+)
 from vesper.privacy.pure import charge_of_pure
 from vesper.privacy.rounding import float_down, float_up
 from vesper.privacy.wire import Sizes, Traffic, Wire, wire_of
@@ -111,7 +118,7 @@ def make_plan(
     refreshes: int = 1,
     epsilon: float | None = None,
     noise_std: float | None = None,
-    poll_share: float = 0.0,
+    asking: Share = nothing_asked,
     degrees_epsilon: float = 0.0,
     sizes: Sizes | None = None,
 ) -> Plan:
@@ -123,7 +130,7 @@ def make_plan(
         refreshes: see hops.
         epsilon: the budget, for everything; gives the noise.
         noise_std: the noise of each release; gives the epsilon.
-        poll_share: what a poll before the releases takes of their budget, 0 for none.
+        asking: what a release before the others, a poll or a trial, takes of their budget.
         degrees_epsilon: what a degree histogram may cost, 0 for none.
         sizes: public sizes, for what travels and for what the paper would claim.
     """
@@ -132,14 +139,16 @@ def make_plan(
         if epsilon is None:
             raise TypeError("expected epsilon or noise_std")
         budget = Budget(epsilon=epsilon, delta=delta)
-        noise_std = _noise_std(budget, releases, poll_share, degrees_epsilon)
+        noise_std, share = _noise_std(budget, releases, asking, degrees_epsilon)
+    else:
+        share = share_beside(noise_std / math.sqrt(releases), asking)
     if not SMALLEST_NOISE <= noise_std <= LARGEST_NOISE:
         raise InputError(
             f"noise_std: expected a noise between {SMALLEST_NOISE:g} and {LARGEST_NOISE:g} a unit "
             f"message, got {noise_std:g}"
         )
 
-    poll_noise_std = small_beside(noise_std / math.sqrt(releases), share=poll_share)
+    poll_noise_std = small_beside(noise_std / math.sqrt(releases), share=share)
 
     def after(count: int) -> Guarantee:
         return guarantee(
@@ -205,8 +214,10 @@ def _phases(whole: Guarantee, wire: Wire | None, degrees_epsilon: float) -> tupl
     )
 
 
-def _noise_std(budget: Budget, releases: int, poll_share: float, degrees_epsilon: float) -> float:
-    """Smallest noise for what histogram and poll leave of the budget."""
+def _noise_std(
+    budget: Budget, releases: int, asking: Share, degrees_epsilon: float
+) -> tuple[float, float]:
+    """Smallest noise for what histogram and poll leave of the budget, and the share of the poll."""
     left = float_down(Fraction(finite(budget).epsilon) - Fraction(degrees_epsilon))
     if left <= 0:
         raise InputError(
@@ -215,7 +226,9 @@ def _noise_std(budget: Budget, releases: int, poll_share: float, degrees_epsilon
             f"give it less"
         )
     room = Budget(epsilon=left, delta=budget.delta)
-    _, rest = split_off(noise_std_for(budget=room, releases=1), share=poll_share)
+    alone = noise_std_for(budget=room, releases=1)
+    share = asking(alone)
+    _, rest = split_off(alone, share=share)
     noise_std = rest * math.sqrt(releases) * ROUND_UP
     if noise_std > LARGEST_NOISE:
         raise InputError(
@@ -223,4 +236,4 @@ def _noise_std(budget: Budget, releases: int, poll_share: float, degrees_epsilon
             f"releases, the most that is drawn is {LARGEST_NOISE:g}; use a larger epsilon or fewer "
             f"releases (hops times refreshes)"
         )
-    return max(noise_std, SMALLEST_NOISE)
+    return max(noise_std, SMALLEST_NOISE), share

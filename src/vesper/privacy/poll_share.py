@@ -2,13 +2,41 @@
 
 1 / whole^2  =  1 / small^2 + 1 / rest^2          mu^2 adds up, and goes with 1 / noise^2
 small        =  whole / sqrt(share)               no larger than what is drawn at all
+
+How large a share is worth it may depend on `whole`: the more noise, the more it takes to learn
+anything.
 """
 
 import math
+from collections.abc import Callable
 
 from vesper.privacy.events import LARGEST_NOISE
 
 ROUND_UP = 1 + 2.0**-40
+TURNS = 60
+
+Share = Callable[[float], float]
+"""From the noise with which one release would use up the budget to the share of the small one."""
+
+
+def nothing_asked(whole: float) -> float:
+    """Have no small release."""
+    return 0.0
+
+
+def share_beside(rest: float, asking: Share) -> float:
+    """Find the share from the noise of the rest.
+
+    >>> share_beside(3.0, lambda whole: whole / 100) == 3.0 * (1 - share_beside(
+    ...     3.0, lambda whole: whole / 100)) ** 0.5 / 100
+    True
+    """
+    share = asking(rest)
+    for _ in range(TURNS):
+        before, share = share, asking(rest * math.sqrt(1 - share))
+        if share == before:
+            break
+    return share
 
 
 def split_off(whole: float, *, share: float) -> tuple[float | None, float]:

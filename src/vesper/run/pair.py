@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from vesper.errors import PeerError
 from vesper.graph.holdings import DataHoldings
 from vesper.graph.labels import LabelHoldings
@@ -56,6 +54,8 @@ class Trained:
     metric: str
     stages: list[dict[str, float]]
     """Validation and test metric a stage."""
+    best_stage: int
+    """The stage that validation has chosen."""
     bytes_to_label_party: int
     bytes_to_data_party: int
 
@@ -63,11 +63,6 @@ class Trained:
     def data_side(self) -> Representation:
         """Of the first data party."""
         return self.data_sides[0]
-
-    @property
-    def best_stage(self) -> int:
-        """The stage that is best on validation."""
-        return int(np.argmax([stage["validation"] for stage in self.stages]))
 
 
 def train(
@@ -140,6 +135,7 @@ def train_together(
         label_side=theirs.label_side,
         metric=theirs.metric,
         stages=theirs.stages,
+        best_stage=theirs.best_stage,
         bytes_to_label_party=sum(link.bytes_sent for link in data_links),
         bytes_to_data_party=sum(link.bytes_sent for link in label_links),
     )

@@ -41,6 +41,8 @@ class LabelOutcome:
     stages: list[dict[str, float]]
     """Validation and test metric a stage."""
     bytes_sent: int
+    best_stage: int
+    """The stage that validation has chosen (`party.stages`)."""
     gone: tuple[str, ...] = ()
     """Data parties that the run went on without."""
 
@@ -48,11 +50,6 @@ class LabelOutcome:
     def agreement(self) -> Agreement:
         """With the first data party."""
         return self.agreements[0]
-
-    @property
-    def best_stage(self) -> int:
-        """The stage that is best on validation."""
-        return int(np.argmax([stage["validation"] for stage in self.stages]))
 
 
 def label_end(
@@ -107,7 +104,15 @@ def label_end(
         if seat.name not in gone:
             seat.link.send(Farewell())
     sent = sum(seat.link.bytes_sent for seat in seats)
-    return LabelOutcome(tuple(agreed), label_side, objective.metric, stages, sent, tuple(gone))
+    return LabelOutcome(
+        agreements=tuple(agreed),
+        label_side=label_side,
+        metric=objective.metric,
+        stages=stages,
+        bytes_sent=sent,
+        best_stage=party.chosen_stage,
+        gone=tuple(gone),
+    )
 
 
 def objective_of(

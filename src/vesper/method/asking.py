@@ -1,0 +1,130 @@
+"""One release before the first hop, from which a run learns what its nodes should say.
+
+    speak     do those who will be asked for hear speakers as training nodes do?     `method.poll`
+    found     votes of features or classes, and how much of the degree?              `method.trial`
+    heard     sums of classes and degrees on the way: they are averaged into the first hop
+
+All of it is post-processing of one release, charged as any other.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vesper.mechanism.door import Door
+from vesper.method.explained import rest_of
+from vesper.method.poll import is_alike, poll_of
+from vesper.method.trial import Found, Lengths, Parts, judge
+from vesper.party.representation import Nodes
+
+
+@dataclass(frozen=True, eq=False)
+class Heard:
+    """Sums of degree and classes, of length 1 each, and the noise in both."""
+
+    sums: Tensor  # (num_nodes, 1 + num_classes)
+    noise_stds: Tensor  # (1 + num_classes,)
+
+    def joined(self, released: Tensor, *, degree_share: float, noise_std: float) -> Tensor:
+        """Average with a release of the same messages, each column by how exact it is.
+
+        Args:
+            released: (num_nodes, 1 + num_classes).
+            degree_share: c of its messages, (c, sqrt(1 - c^2) class row).
+            noise_std: of it.
+        """
+        if noise_std == 0:
+            return released
+        lengths = torch.full_like(self.noise_stds, (1 - degree_share**2) ** 0.5)
+        lengths[0] = degree_share
+        weights = noise_std**2 / (noise_std**2 + (lengths * self.noise_stds).square())
+        return torch.lerp(released, self.sums * lengths, weights.expand_as(released))
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What was learned; `found` and `heard` where there was a trial."""
+
+    speak: bool
+    """Whether labels of training nodes are worth saying."""
+    found: Found | None = None
+    heard: Heard | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Asking:
+    """Who speaks, who will be asked for, and what it may cost.
+
+    Args:
+        speakers: training nodes whose labels are lent.
+        voices: (speakers, num_classes) these.
+        asked: nodes that predictions are wanted for.
+        noise_std: of the release.
+        next_noise_std: of the hop after it.
+    """
+
+    speakers: Nodes
+    voices: NDArray[np.float32]
+    asked: Nodes
+    noise_std: float
+    next_noise_std: float
+
+    def poll(self, door: Door, *, num_nodes: int) -> Answer:
+        """Ask who hears speakers, and nothing else."""
+        heard = door.release(poll_of(self.speakers, num_nodes), noise_std=self.noise_std)
+        return Answer(speak=self._speak(heard[:, 0], length=1.0))
+
+    def trial(
+        self, door: Door, *, share: float, classes: Tensor, along: Tensor, degree_share: float
+    ) -> Answer:
+        """Ask that, and what is worth saying.
+
+        Args:
+            door: to the edges.
+            share: of the budget that the trial takes.
+            classes: (num_nodes, num_classes) class rows of all nodes, of norm 1 at most.
+            along: (num_nodes, components) where nodes lie along the components of features.
+            degree_share: where nothing else is found.
+        """
+        lengths, num_classes = Lengths.of(share), classes.shape[1]
+        messages = np.concatenate(
+            [
+                lengths.poll * poll_of(self.speakers, len(classes)),
+                np.full((len(classes), 1), lengths.degree, dtype=np.float32),
+                lengths.classes * classes.numpy(),
+                lengths.features * along.numpy(),
+            ],
+            axis=1,
+        )
+        heard = door.release(messages, noise_std=self.noise_std)
+        speak = self._speak(heard[:, 0], length=lengths.poll)
+        ours = heard[self.speakers].astype(np.float64)
+        rest = rest_of(self.voices, along.numpy()[self.speakers])
+        parts = Parts(
+            degree=ours[:, 1:2],
+            classes=ours[:, 2 : 2 + num_classes],
+            features=ours[:, 2 + num_classes :],
+            noise_std=self.noise_std,
+        )
+        found = judge(
+            rest,
+            parts,
+            lengths=lengths,
+            less_noise=(self.noise_std / self.next_noise_std) ** 2 if self.noise_std else 1.0,
+            default=degree_share,
+        )
+        if found.votes is not None or not speak:  # the first hop will say something else
+            return Answer(speak, found)
+        said = torch.tensor([lengths.degree] + [lengths.classes] * num_classes)
+        sums = torch.from_numpy(heard[:, 1 : 2 + num_classes]) / said
+        return Answer(speak, found, Heard(sums, self.noise_std / said))
+
+    def _speak(self, heard: NDArray[np.float32], *, length: float) -> bool:
+        """Judge the poll, said with this length."""
+        if not len(self.asked):
+            return True
+        ours, theirs = heard[self.speakers] / length, heard[self.asked] / length
+        return is_alike(ours, theirs, noise_std=self.noise_std / length)

@@ -1,0 +1,93 @@
+"""How much of labels is explained by something that training nodes heard.
+
+rest   = labels - what training nodes know of themselves explains of them, each left out
+share  = adjusted R^2 of the rest by what was heard; 0 on average for noise
+share(s) = share(inf) s / (s + 1)             s: signal over noise, so that less noise can be
+reckoned with before it is paid for
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+TAILS = (0.01, 0.99)
+"""Quantiles to which what was heard is cut: hubs would outweigh all others."""
+QUARTILES = 1.349
+"""Between the quartiles of a normal distribution of deviation 1."""
+FAINTEST = 0.01
+"""Of the noise: variance that a signal has at least."""
+OWN_RIDGE = 10.0
+RIDGE = 1e-3
+
+Rows = NDArray[np.float32]
+Exact = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Explained:
+    """How much of labels something explains, beyond what as many random numbers would."""
+
+    share: float
+    chance: float
+    """Deviation of the share where there is nothing to explain."""
+    error: float
+    coefficients: Exact  # (width, num_classes)
+    signal: float
+    """Variance of a column that is not noise, over that of the noise."""
+
+    def with_less_noise(self, times: float, *, doubt: float) -> float:
+        """What it would explain with a signal this many times as strong.
+
+        share(s) = share(inf) s / (s + 1)                              s: signal over noise
+        """
+        share = max(self.share + doubt * self.chance, 0.0)
+        most = min(share * (1 + 1 / self.signal), 1.0)
+        return most / (1 + 1 / (times * self.signal))
+
+
+def explained(rest: Exact, heard: Exact, *, noise_std: float) -> Explained:
+    """Regress: (num_train, num_classes) on (num_train, width), in which there is this noise."""
+    num_train, width = heard.shape
+    free = max(rest.shape[1] - 1, 1)  # classes add up
+    signal = _signal(heard, noise_std)
+    heard = np.clip(heard, *np.quantile(heard, TAILS, axis=0))  # hubs would outweigh all others
+    rest, heard = rest - rest.mean(axis=0), heard - heard.mean(axis=0)
+    size = heard.std(axis=0) + 1e-9
+    heard = heard / size
+    gram = heard.T @ heard / num_train + RIDGE * np.eye(width)
+    coefficients = np.linalg.solve(gram, heard.T @ rest / num_train)
+    left = np.square(rest - heard @ coefficients).sum() / max(np.square(rest).sum(), 1e-300)
+    share = 1 - left * (num_train - 1) / max(num_train - width - 1, 1)
+    return Explained(
+        share=float(share),
+        chance=math.sqrt(2 * width / free) / num_train,
+        error=math.sqrt((2 * width + 4 * num_train * max(share, 0.0)) / free) / num_train,
+        coefficients=coefficients / size[:, None],
+        signal=signal,
+    )
+
+
+def _signal(heard: Exact, noise_std: float) -> float:
+    """Variance over that of the noise, of a typical node: by quartiles, which hubs do not move."""
+    if noise_std == 0:
+        return math.inf
+    low, high = np.quantile(heard, (0.25, 0.75), axis=0)
+    variance = np.square((high - low) / QUARTILES).mean() / noise_std**2
+    return max(float(variance) - 1, FAINTEST)
+
+
+def rest_of(labels: Rows, own: Rows) -> Exact:
+    """What of labels is not explained by what nodes know of themselves, each left out for itself.
+
+    Args:
+        labels: (num_train, num_classes).
+        own: (num_train, width).
+    """
+    known = np.column_stack([np.ones(len(own)), own]).astype(np.float64)
+    gram = known.T @ known + OWN_RIDGE * np.eye(known.shape[1])
+    hat = np.linalg.solve(gram, known.T)  # (width + 1, num_train)
+    weight = np.einsum("ij,ji->i", known, hat)  # of a node in its own prediction
+    rest: Exact = (labels - known @ (hat @ labels)) / (1 - weight)[:, None]
+    return rest

@@ -1,0 +1,184 @@
+"""What nodes of the certified plan say before each hop.
+
+    beliefs   = labels of training nodes where lent and worth saying, posteriors elsewhere
+    messages  = of the beliefs, or in the first hop of votes, where features tell more (the trial)
+
+No edge is read but through the door, once, by `ask`. What it finds is fitted once: on another graph
+the same is said.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vesper.mechanism.door import Door
+from vesper.method.asking import Asking, Heard
+from vesper.method.fitted import Fitted
+from vesper.model.components import components_of, rows_along
+from vesper.model.messages import (
+    above_zero,
+    class_rows,
+    damp,
+    messages_of,
+    vote_rows,
+    with_degree,
+)
+from vesper.model.scaling import Inputs
+from vesper.party.representation import NOBODY, Nodes
+
+TRUE = torch.tensor(True)
+ROWS = 1 << 14
+"""Nodes at a time."""
+VOTE_LENGTH = 0.5
+"""Of the typical vote: those that are longer are cut to length 1, the others are in proportion."""
+
+
+class Saying:
+    """Who speaks, and what all nodes say.
+
+    Args:
+        inputs: features.
+        fitted: where what is fitted stands.
+        aggregator: by name.
+        degree_share: the part of a message that is its constant, unless the trial finds another.
+        noise_std: of the release that asks; None: nothing is asked.
+        trial_share: of the budget, for the trial in it; 0: it is a poll alone.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        fitted: Fitted,
+        *,
+        aggregator: str,
+        degree_share: float,
+        noise_std: float | None,
+        trial_share: float,
+        keeps_share: bool,
+    ) -> None:
+        self._inputs, self._fitted, self._aggregator = inputs, fitted, aggregator
+        self._degree_share, self._keeps_share = degree_share, keeps_share
+        self._noise_std, self._trial_share = noise_std, trial_share
+        self._speakers, self._asked = NOBODY, NOBODY
+        self._voices = torch.zeros(0, 0)
+        self._heard: Heard | None = None
+
+    @property
+    def degree_share(self) -> float:
+        """The part of a message that is its constant."""
+        found = self._fitted.find("degree_share")
+        return self._degree_share if found is None else float(found)
+
+    def hear(self, speakers: Nodes, voices: NDArray[np.float32], asked: Nodes) -> None:
+        """Take the beliefs of training nodes, and who will be asked for."""
+        self._speakers, self._voices = speakers, torch.from_numpy(voices.copy())
+        self._asked = asked
+
+    def ask(self, door: Door, logits: Tensor, *, next_noise_std: float) -> None:
+        """Find out what is worth saying, and whether labels are among it.
+
+        Args:
+            door: to the edges.
+            logits: (num_nodes, num_classes) of the stage before.
+            next_noise_std: of the first hop.
+        """
+        if self._noise_std is None or not len(self._speakers):
+            return
+        asking = Asking(
+            speakers=self._speakers,
+            voices=self._voices.numpy(),
+            asked=self._asked,
+            noise_std=self._noise_std,
+            next_noise_std=next_noise_std,
+        )
+        if self._trial_share:
+            beliefs = self.beliefs(logits)
+            answer = asking.trial(
+                door,
+                share=self._trial_share,
+                classes=class_rows(beliefs, centre=beliefs.mean(dim=0)),
+                along=self._along(),
+                degree_share=self._degree_share,
+            )
+        elif len(self._asked):
+            answer = asking.poll(door, num_nodes=self._inputs.num_nodes)
+        else:
+            return
+        self._fitted.once("speak", partial(torch.tensor, answer.speak))
+        if answer.found is not None:
+            if not self._keeps_share:
+                share = torch.tensor(answer.found.degree_share, dtype=torch.float64)
+                self._fitted.once("degree_share", lambda: share)
+            if answer.found.votes is not None:
+                self._fitted.once("votes", partial(torch.from_numpy, answer.found.votes))
+        self._heard = answer.heard
+
+    def beliefs(self, logits: Tensor) -> Tensor:
+        """What nodes hold likely, or have been told: (num_nodes, num_classes)."""
+        beliefs = logits.softmax(dim=1)
+        speak = self._fitted.find("speak")
+        if speak is None or speak:
+            beliefs[self._speakers] = combined(beliefs[self._speakers], self._voices)
+        return beliefs
+
+    def messages(
+        self, stage: int, beliefs: Tensor, *, centre: Tensor, released: Sequence[Tensor]
+    ) -> Tensor:
+        """What all nodes say before a stage: (num_nodes, num_classes + 1).
+
+        Args:
+            stage: from 1 on.
+            beliefs: (num_nodes, num_classes).
+            centre: (num_classes,) what counts as the mean belief.
+            released: of the hops before, (num_nodes, num_classes + 1) each.
+        """
+        if stage == 1 and (votes := self._fitted.find("votes")) is not None:
+            return with_degree(self._votes(votes), degree_share=self.degree_share)
+        messages = torch.empty(len(beliefs), beliefs.shape[1] + 1)
+        for start in range(0, len(beliefs), ROWS):
+            rows = slice(start, start + ROWS)
+            messages[rows] = messages_of(
+                beliefs[rows], degree_share=self.degree_share, centre=centre
+            )
+        if self._aggregator == "gcn" and released:
+            degrees = torch.stack([z[:, 0] for z in released]).mean(dim=0) / self.degree_share
+            median = self._fitted.once(f"median{stage}", degrees.median)
+            messages = damp(messages, degrees, median=median)
+        return above_zero(messages) if self._aggregator == "max" else messages
+
+    def joined(self, released: Tensor, *, noise_std: float) -> Tensor:
+        """Add to the first hop what the trial heard of the same messages."""
+        heard, self._heard = self._heard, None
+        if heard is None:
+            return released
+        return heard.joined(released, degree_share=self.degree_share, noise_std=noise_std)
+
+    def _votes(self, coefficients: Tensor) -> Tensor:
+        """What features vote for: (num_nodes, num_classes), rows of norm at most 1."""
+        votes = self._along() @ coefficients.float()
+        votes = votes - self._fitted.once("vote_centre", partial(torch.mean, votes, dim=0))
+        typical = self._fitted.once("vote_size", lambda: votes.square().sum(dim=1).mean().sqrt())
+        return vote_rows(votes, length=VOTE_LENGTH * typical)
+
+    def _along(self) -> Tensor:
+        components = self._fitted.once("components", partial(components_of, self._inputs))
+        return rows_along(self._inputs, components)
+
+
+def combined(posteriors: Tensor, voices: Tensor) -> Tensor:
+    """Posterior after a node has spoken, from the one before: all (B, num_classes).
+
+    A voice says how likely each class makes what was said. That of an open label is one-hot, and
+    so is the posterior after it; that of a response leaves some doubt.
+
+    >>> combined(torch.tensor([[0.2, 0.8], [0.5, 0.5]]), torch.tensor([[1.0, 0.0], [0.9, 0.1]]))
+    tensor([[1.0000, 0.0000],
+            [0.9000, 0.1000]])
+    """
+    joint = posteriors * voices
+    total = joint.sum(dim=1, keepdim=True)
+    return torch.where(total > 0, joint / total, voices)  # of a class held impossible: believe it

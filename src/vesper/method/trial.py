@@ -1,0 +1,129 @@
+"""The trial: is it the degree, classes or features of neighbours that tell? One paid release.
+
+    message    = (p [u speaks],  a,  b class row of u,  c unit(components of u's features))
+    rest       = labels of training nodes - what their own components explain of them
+    explained  = adjusted R^2 of the rest by what training nodes heard of a kind
+    votes[u]   = unit(components of u) @ coefficients of that regression
+    degree_share  = what lets degree and the other part together explain most in the first hop
+
+Nodes go on saying their class unless features explain more, beyond chance. Then they say what their
+features vote for, one number a class, so that hops stay as wide and as noisy as they were. How much
+of a message is the constant that sums to the degree follows too. Where the trial cannot tell,
+everything is as it would be without (`method.choices`).
+
+All of it is post-processing of the release, of features, and of labels that were lent.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from vesper.method.degree_part import Pair
+from vesper.method.explained import Exact, Explained, explained
+from vesper.method.poll import POLL_SHARE
+
+MOST_SHARE = 0.1
+"""Of the budget, for the trial."""
+ENOUGH_EVIDENCE = 250.0
+"""Share times training nodes over squared noise, above which a smaller share will do."""
+LEAST_EVIDENCE = 5.0
+"""Below it a trial tells too little, and is not made."""
+BEYOND_CHANCE = 4.0
+"""Deviations of chance, above which features explain anything."""
+AHEAD = 0.5
+"""Errors by which features have to be ahead of classes."""
+
+
+def trial_share(noise_std: float, *, num_train: int) -> float:
+    """Share of the budget that the trial takes, beside the poll.
+
+    Args:
+        noise_std: with which one release would use up the budget; 0 without privacy.
+        num_train: public.
+
+    >>> trial_share(1.5, num_train=2_000), round(trial_share(1.5, num_train=40_000), 4)
+    (0.1, 0.0141)
+    >>> trial_share(7.0, num_train=2_000), trial_share(0.0, num_train=2_000)
+    (0.0, 0.1)
+    """
+    if MOST_SHARE * num_train < LEAST_EVIDENCE * max(noise_std**2, 1.0):
+        return 0.0
+    return min(MOST_SHARE, ENOUGH_EVIDENCE * noise_std**2 / num_train) if noise_std else MOST_SHARE
+
+
+def asking_share(noise_std: float, *, num_train: int) -> float:
+    """Share of the budget that poll and trial take together."""
+    return POLL_SHARE + trial_share(noise_std, num_train=num_train)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lengths:
+    """How much of a message of the trial is which part; all together it has norm 1."""
+
+    poll: float
+    degree: float
+    classes: float
+    features: float
+
+    @classmethod
+    def of(cls, share: float) -> "Lengths":
+        """Give the poll what it takes of the budget; features, whose share is lost, half the rest.
+
+        A degree is one number and heard well; classes are several.
+        """
+        poll = POLL_SHARE / (POLL_SHARE + share)
+        degree, classes, features = (math.sqrt((1 - poll) * part) for part in (1 / 8, 3 / 8, 1 / 2))
+        return cls(poll=math.sqrt(poll), degree=degree, classes=classes, features=features)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Parts:
+    """What training nodes heard in the trial: (num_train, width) each."""
+
+    degree: Exact
+    classes: Exact
+    features: Exact
+    noise_std: float
+
+    def explain(self, rest: Exact, part: Exact) -> Explained:
+        """How much of the rest a part explains."""
+        return explained(rest, part, noise_std=self.noise_std)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Found:
+    """What the trial has found out."""
+
+    votes: Exact | None  # (components, num_classes)
+    """What features vote for, where they tell more than classes."""
+    degree_share: float
+
+
+def judge(
+    rest: Exact, heard: Parts, *, lengths: Lengths, less_noise: float, default: float
+) -> Found:
+    """Say what nodes should say.
+
+    Args:
+        rest: (num_train, num_classes) what is to be explained.
+        heard: what training nodes heard.
+        lengths: of the parts in the trial.
+        less_noise: variance of noise in the trial over that in the first hop.
+        default: degree share where no other is found to be better.
+    """
+    by_class, by_features = heard.explain(rest, heard.classes), heard.explain(rest, heard.features)
+    ahead = by_features.share - by_class.share
+    vote = by_features.share > BEYOND_CHANCE * by_features.chance and ahead > AHEAD * math.hypot(
+        by_class.error, by_features.error
+    )
+    beside = heard.features if vote else heard.classes
+    pair = Pair(
+        degree=heard.explain(rest, heard.degree),
+        other=by_features if vote else by_class,
+        both=heard.explain(rest, np.column_stack([heard.degree, beside])).share,
+        degree_gain=less_noise / lengths.degree**2,
+        other_gain=less_noise / (lengths.features if vote else lengths.classes) ** 2,
+    )
+    votes = by_features.coefficients if vote else None
+    return Found(votes=votes, degree_share=pair.best(default))

@@ -1,0 +1,71 @@
+"""Finished stages at the label party, and which of them becomes the model.
+
+    best    = the later stage with the best metric on validation nodes
+    chosen  = best where   metric of best - metric of stage 0  >  MARGIN error,   else stage 0
+    error^2 = (g - 1) / g  sum over groups of (difference without the group - their mean)^2
+
+Each stage has kept the best of many epochs on few nodes, which flatters one that has heard nothing
+but noise. So the first stage, which has heard nobody, stays unless a later one is better beyond
+chance. The error of the difference is a jackknife over g groups of validation nodes: both stages
+are judged by the same nodes, so most of what is chance in either is not in their difference.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+MARGIN = 0.75
+"""Errors by which a later stage has to be better (docs/decisions/0016)."""
+GROUPS = 20
+
+Scores = NDArray[np.float32]
+Rows = NDArray[np.int64]
+Evaluate = Callable[[NDArray[np.float64], Rows], float]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Finished:
+    """A stage at its best epoch."""
+
+    metric: float
+    weights: dict[str, Tensor]
+    scores: Scores  # (num_val, outputs)
+
+
+def chosen_stage(finished: Sequence[Finished], rows: Rows, evaluate: Evaluate) -> int:
+    """Choose by validation.
+
+    Args:
+        finished: in order.
+        rows: that all scores are of.
+        evaluate: the metric of scores of some rows; more is better.
+    """
+    if len(finished) == 1:
+        return 0
+    first, metrics = finished[0], [each.metric for each in finished]
+    best = metrics.index(max(metrics[1:]), 1)
+    ahead = metrics[best] - first.metric
+    if not ahead > 0:  # nor where there is no metric
+        return 0
+    return (
+        best if ahead > MARGIN * error_of_difference(finished[best], first, rows, evaluate) else 0
+    )
+
+
+def error_of_difference(ours: Finished, theirs: Finished, rows: Rows, evaluate: Evaluate) -> float:
+    """How much of the difference between two metrics is chance; infinite with one node."""
+    groups = min(GROUPS, len(rows))
+    if groups < 2:
+        return float("inf")
+    group_of = np.arange(len(rows)) % groups
+    without = np.empty(groups)
+    for group in range(groups):
+        rest = group_of != group
+        metrics = [
+            evaluate(side.scores[rest].astype(np.float64), rows[rest]) for side in (ours, theirs)
+        ]
+        without[group] = metrics[0] - metrics[1]
+    return float(np.sqrt((groups - 1) / groups * np.square(without - without.mean()).sum()))

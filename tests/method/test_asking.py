@@ -1,0 +1,109 @@
+"""One release, and what is made of it: averages are right, and what is asked is within the norm."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from vesper.graph.graph import Graph
+from vesper.mechanism.door import OpenDoor
+from vesper.method.asking import Answer, Asking, Heard
+from vesper.model.messages import class_rows, with_degree
+from vesper.party.representation import NOBODY, Nodes
+
+NODES = 400
+Floats = NDArray[np.float32]
+
+
+def drawn(seed: int = 0) -> tuple[Graph, NDArray[np.int64], Floats]:
+    """Edges at random; the label is what most neighbours have as their first feature."""
+    rng = np.random.default_rng(seed)
+    edges = rng.integers(0, NODES, (3 * NODES, 2))
+    edges = edges[edges[:, 0] != edges[:, 1]]
+    along = rng.normal(size=(NODES, 3)).astype(np.float32)
+    along /= np.linalg.norm(along, axis=1, keepdims=True)
+    graph = Graph.from_edges(NODES, edges)
+    sums = OpenDoor(graph).release(along[:, :1].copy(), noise_std=0.0)[:, 0]
+    return graph, (sums > np.median(sums)).astype(np.int64), along
+
+
+def asked(labels: NDArray[np.int64], nodes: Nodes = NOBODY) -> Asking:
+    voices = np.eye(2, dtype=np.float32)[labels[:300]]
+    return Asking(
+        speakers=np.arange(300), voices=voices, asked=nodes, noise_std=0.0, next_noise_std=0.0
+    )
+
+
+def classes_of(labels: NDArray[np.int64]) -> torch.Tensor:
+    beliefs = torch.from_numpy(np.eye(2, dtype=np.float32)[labels])
+    return class_rows(beliefs, centre=beliefs.mean(dim=0))
+
+
+def tried(labels: NDArray[np.int64], graph: Graph, along: Floats) -> Answer:
+    return asked(labels).trial(
+        OpenDoor(graph),
+        share=0.1,
+        classes=classes_of(labels),
+        along=torch.from_numpy(along),
+        degree_share=0.6,
+    )
+
+
+def test_features_of_neighbours_are_found() -> None:
+    graph, labels, along = drawn()
+    answer = tried(labels, graph, along)
+    assert answer.heard is None, "the hop will say something else"
+    assert answer.found is not None
+    assert answer.found.votes is not None
+    assert np.abs(answer.found.votes[:, 1]).argmax() == 0
+
+
+def test_where_classes_tell_what_was_heard_of_them_is_kept() -> None:
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 2, NODES)
+    alike = np.flatnonzero(labels == 0), np.flatnonzero(labels == 1)
+    edges = np.concatenate([rng.choice(each, (600, 2)) for each in alike])
+    graph = Graph.from_edges(NODES, edges[edges[:, 0] != edges[:, 1]])
+    along = (rng.normal(size=(NODES, 3)) / 4).astype(np.float32)
+    answer = tried(labels, graph, along)
+    assert answer.found is not None
+    assert answer.found.votes is None
+    assert answer.heard is not None
+    said = with_degree(classes_of(labels), degree_share=0.6).numpy()
+    exact = OpenDoor(graph).release(said, noise_std=0.0)
+    back = answer.heard.sums.numpy() * np.array([0.6, 0.8, 0.8], dtype=np.float32)
+    degrees = np.diff(graph.indptr)[:, None]
+    assert (np.abs(back - exact) <= degrees * 0.1).all(), "but for what rounding to the grid takes"
+
+
+def test_both_are_averaged_by_how_exact_they_are() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(20_000, 3)) * 3
+    lengths, noise_std = np.array([0.6, 0.8, 0.8]), 1.0
+    stds = np.array([2.0, 1.0, 1.0])
+    first = Heard(
+        torch.from_numpy(truth + stds * rng.normal(size=truth.shape)), torch.from_numpy(stds)
+    )
+    released = torch.from_numpy(truth * lengths + noise_std * rng.normal(size=truth.shape))
+    joined = first.joined(released, degree_share=0.6, noise_std=noise_std).numpy()
+    left = (joined - truth * lengths).std(axis=0)
+    best = (1 / (1 / noise_std**2 + 1 / (stds * lengths) ** 2)) ** 0.5
+    assert left == pytest.approx(best, rel=0.03)
+    assert torch.equal(first.joined(released, degree_share=0.6, noise_std=0.0), released)
+
+
+def test_without_anyone_to_be_asked_for_labels_are_said() -> None:
+    graph, labels, along = drawn()
+    assert tried(labels, graph, along).speak
+    alone = Graph.from_edges(NODES, np.column_stack([np.arange(299), np.arange(1, 300)]))
+    lonely = asked(labels, np.arange(300, NODES))
+    assert not lonely.poll(OpenDoor(alone), num_nodes=NODES).speak
+    answer = lonely.trial(
+        OpenDoor(alone),
+        share=0.1,
+        classes=classes_of(labels),
+        along=torch.from_numpy(along),
+        degree_share=0.6,
+    )
+    assert not answer.speak
+    assert answer.heard is None, "labels were said in it"

@@ -1,0 +1,106 @@
+"""What the trial finds is said in the first hop, and said again on another graph."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from vesper.graph.graph import Graph
+from vesper.mechanism.door import ClaimedDoor, OpenDoor
+from vesper.mechanism.noise import NoiseSource
+from vesper.method.fitted import Fitted
+from vesper.method.saying import Saying
+from vesper.model.scaling import Inputs, Scaling
+from vesper.party.representation import NOBODY
+
+NODES, TRAIN = 800, 600
+Floats = NDArray[np.float32]
+
+
+def graph_and_features(seed: int) -> tuple[Graph, Floats, NDArray[np.int64]]:
+    """The label is the sign of the sum of neighbours' second feature."""
+    rng = np.random.default_rng(seed)
+    edges = rng.integers(0, NODES, (4 * NODES, 2))
+    graph = Graph.from_edges(NODES, edges[edges[:, 0] != edges[:, 1]])
+    features = rng.normal(size=(NODES, 4)).astype(np.float32)
+    unit = features / np.linalg.norm(features, axis=1, keepdims=True)
+    heard = OpenDoor(graph).release(unit[:, 1:2].copy(), noise_std=0.0)[:, 0]
+    return graph, features, (heard > 0).astype(np.int64)
+
+
+def saying(
+    features: Floats,
+    fitted: Fitted,
+    *,
+    noise_std: float | None = 0.0,
+    keeps_share: bool = False,
+) -> Saying:
+    return Saying(
+        Inputs(features, Scaling(features)),
+        fitted,
+        aggregator="gin",
+        degree_share=0.6,
+        noise_std=noise_std,
+        trial_share=0.1,
+        keeps_share=keeps_share,
+    )
+
+
+def said(made: Saying, logits: torch.Tensor) -> torch.Tensor:
+    beliefs = made.beliefs(logits)
+    return made.messages(1, beliefs, centre=beliefs.mean(dim=0), released=[])
+
+
+def test_features_vote_in_the_first_hop_and_on_every_other_graph() -> None:
+    graph, features, labels = graph_and_features(0)
+    fitted, logits = Fitted(), torch.zeros(NODES, 2)
+    made = saying(features, fitted)
+    made.hear(np.arange(TRAIN), np.eye(2, dtype=np.float32)[labels[:TRAIN]], NOBODY)
+    before = said(made, logits)
+    made.ask(OpenDoor(graph), logits, next_noise_std=0.0)
+    messages = said(made, logits)
+    assert not torch.equal(messages, before)
+    assert np.corrcoef(messages[:, 2], features[:, 1])[0, 1] > 0.8
+    assert messages.norm(dim=1).max() <= 1 + 1e-5
+
+    kept = Fitted()
+    kept.keep_to(fitted.arrays())
+    _, others, _ = graph_and_features(1)
+    later = saying(others, kept, noise_std=None)
+    later.hear(NOBODY, np.zeros((0, 2), dtype=np.float32), NOBODY)
+    again = said(later, logits)
+    assert np.corrcoef(again[:, 2], others[:, 1])[0, 1] > 0.8
+    assert later.degree_share == made.degree_share
+    second = later.messages(2, later.beliefs(logits), centre=torch.zeros(2), released=[again])
+    assert not torch.equal(second, again), "later hops say classes"
+
+
+def test_a_share_that_was_asked_for_is_kept() -> None:
+    rng = np.random.default_rng(2)
+    degrees = rng.integers(1, 30, NODES)
+    ends = np.repeat(np.arange(NODES), degrees)
+    edges = np.column_stack([ends, rng.integers(0, NODES, len(ends))])
+    graph = Graph.from_edges(NODES, edges[edges[:, 0] != edges[:, 1]])
+    labels = (np.diff(graph.indptr) > 30).astype(np.int64)
+    features = rng.normal(size=(NODES, 3)).astype(np.float32)
+    found = {}
+    for keeps in (True, False):
+        made = saying(features, Fitted(), noise_std=20.0, keeps_share=keeps)
+        made.hear(np.arange(TRAIN), np.eye(2, dtype=np.float32)[labels[:TRAIN]], NOBODY)
+        noise = NoiseSource.for_simulation(0)
+        door = ClaimedDoor(graph, noise=noise)
+        made.ask(door, torch.zeros(NODES, 2), next_noise_std=6.0)
+        found[keeps] = made.degree_share
+    assert found[True] == 0.6
+    assert found[False] > 0.6, "the label is the degree"
+
+
+@pytest.mark.parametrize("noise_std", [None, 0.0])
+def test_nothing_is_asked_without_labels_or_without_a_budget(noise_std: float | None) -> None:
+    graph, features, labels = graph_and_features(0)
+    made = saying(features, fitted := Fitted(), noise_std=noise_std)
+    speakers = TRAIN if noise_std is None else 0
+    voices = np.eye(2, dtype=np.float32)[labels[:speakers]]
+    made.hear(np.arange(speakers), voices, np.arange(TRAIN, NODES))
+    made.ask(OpenDoor(graph), torch.zeros(NODES, 2), next_noise_std=0.0)
+    assert fitted.arrays() == {}

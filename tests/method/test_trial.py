@@ -1,0 +1,76 @@
+"""The trial finds what tells, and says nothing where there is nothing to be found."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from vesper.method.poll import POLL_SHARE
+from vesper.method.trial import (
+    MOST_SHARE,
+    Lengths,
+    Parts,
+    asking_share,
+    judge,
+    trial_share,
+)
+
+Exact = NDArray[np.float64]
+TRAIN = 2000
+SIGN: Exact = np.where(np.arange(TRAIN) % 2 == 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("share", [1e-4, 0.014, 0.1])
+def test_a_message_of_all_parts_has_norm_one(share: float) -> None:
+    lengths = Lengths.of(share)
+    parts = (lengths.poll, lengths.degree, lengths.classes, lengths.features)
+    assert math.hypot(*parts) == pytest.approx(1)
+    assert lengths.poll**2 * (POLL_SHARE + share) == pytest.approx(POLL_SHARE)
+
+
+def test_the_share_falls_with_training_nodes_and_ends_where_nothing_is_learned() -> None:
+    shares = [trial_share(2.0, num_train=n) for n in (10, 1_000, 100_000, 10_000_000)]
+    assert shares[0] == 0
+    assert shares[1] == MOST_SHARE
+    assert MOST_SHARE > shares[2] > shares[3] > 0
+    assert trial_share(1e6, num_train=10_000) == 0
+    assert asking_share(2.0, num_train=10) == POLL_SHARE
+
+
+def heard(rng: np.random.Generator, degree: float, classes: float, features: float) -> Parts:
+    """Three parts of which each says so much of what is to be explained; noise of size 1."""
+
+    def part(says: float, width: int) -> Exact:
+        said = rng.normal(size=(TRAIN, width))
+        said[:, 0] += says * SIGN
+        return said
+
+    return Parts(
+        degree=part(degree, 1), classes=part(classes, 2), features=part(features, 8), noise_std=1.0
+    )
+
+
+def judged(*says: float, seed: int = 0) -> tuple[bool, float]:
+    found = judge(
+        np.column_stack([SIGN, -SIGN]),
+        heard(np.random.default_rng(seed), *says),
+        lengths=Lengths.of(0.1),
+        less_noise=10.0,
+        default=0.6,
+    )
+    return found.votes is not None, found.degree_share
+
+
+def test_features_vote_only_where_they_are_ahead_beyond_chance() -> None:
+    assert judged(0.0, 0.0, 0.3)[0]
+    assert not judged(0.0, 0.3, 0.0)[0]
+    assert not judged(0.0, 0.3, 0.3)[0], "not ahead"
+    assert not any(judged(0.0, 0.0, 0.0, seed=seed)[0] for seed in range(100)), "chance"
+
+
+def test_the_degree_share_is_found_too() -> None:
+    assert judged(0.3, 0.0, 0.0)[1] > 0.6
+    assert judged(0.0, 0.3, 0.0)[1] < 0.6
+    assert judged(0.0, 0.0, 0.3)[1] < 0.6, "votes are weighed as classes are"
+    assert judged(0.0, 0.0, 0.0)[1] == 0.6
