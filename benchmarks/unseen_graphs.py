@@ -1,4 +1,7 @@
-"""Graphs that no default was chosen on, each with one thing about it that could go wrong.
+"""Made-up graphs, each with one thing about it that could go wrong.
+
+No default was chosen on them before the trial was made; that was made with a look at them
+(docs/decisions/0016), so there are others in `fresh_graphs`.
 
 Nodes are drawn from a fixed seed; half of them train, a quarter tests, none between is looked at.
 """
@@ -26,9 +29,9 @@ class Unseen:
     test: Ints
 
 
-def drawn(name: str, *, share: float = 1.0) -> Unseen:
-    """Draw one of `KINDS`; a smaller share of its nodes for a quick look."""
-    kind, num_nodes, trained = KINDS[name]
+def drawn(how: tuple["Kind", int, float], *, share: float = 1.0) -> Unseen:
+    """Draw a graph of a kind; a smaller share of its nodes for a quick look."""
+    kind, num_nodes, trained = how
     rng = np.random.default_rng(7)
     labels, edges, features = kind(rng, int(num_nodes * share))
     order = rng.permutation(len(labels))
