@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import OpenDoor
-from vesper.method.asking import Answer, Asking, Heard
-from vesper.model.messages import class_rows, with_degree
+from vesper.mechanism.grid import to_grid
+from vesper.method.asking import Answer, Asking, Heard, trial_messages
+from vesper.method.trial import Lengths
+from vesper.model.messages import messages_of
 from vesper.party.representation import NOBODY, Nodes
 
 NODES = 400
@@ -34,19 +36,29 @@ def asked(labels: NDArray[np.int64], nodes: Nodes = NOBODY) -> Asking:
     )
 
 
-def classes_of(labels: NDArray[np.int64]) -> torch.Tensor:
-    beliefs = torch.from_numpy(np.eye(2, dtype=np.float32)[labels])
-    return class_rows(beliefs, centre=beliefs.mean(dim=0))
+def beliefs_of(labels: NDArray[np.int64]) -> torch.Tensor:
+    return torch.from_numpy(np.eye(2, dtype=np.float32)[labels])
+
+
+def messages_for(labels: NDArray[np.int64], along: Floats) -> Floats:
+    return trial_messages(
+        np.arange(300), beliefs_of(labels), torch.from_numpy(along), lengths=Lengths.of(0.1)
+    )
 
 
 def tried(labels: NDArray[np.int64], graph: Graph, along: Floats) -> Answer:
-    return asked(labels).trial(
-        OpenDoor(graph),
-        share=0.1,
-        classes=classes_of(labels),
-        along=torch.from_numpy(along),
-        degree_share=0.6,
-    )
+    messages = messages_for(labels, along)
+    return asked(labels).trial(OpenDoor(graph), messages, share=0.1, degree_share=0.6)
+
+
+def test_messages_have_all_parts_and_fit_the_grid() -> None:
+    _, labels, along = drawn()
+    messages, lengths = messages_for(labels, along), Lengths.of(0.1)
+    assert messages.shape == (NODES, 2 + 2 + 3)
+    assert np.linalg.norm(messages, axis=1)[:300] == pytest.approx(1, abs=1e-6)
+    assert (messages[:300, 0] == np.float32(lengths.poll)).all()
+    assert not messages[300:, 0].any()
+    to_grid(messages)
 
 
 def test_features_of_neighbours_are_found() -> None:
@@ -69,7 +81,7 @@ def test_where_classes_tell_what_was_heard_of_them_is_kept() -> None:
     assert answer.found is not None
     assert answer.found.votes is None
     assert answer.heard is not None
-    said = with_degree(classes_of(labels), degree_share=0.6).numpy()
+    said = messages_of(beliefs_of(labels), degree_share=0.6).numpy()
     exact = OpenDoor(graph).release(said, noise_std=0.0)
     back = answer.heard.sums.numpy() * np.array([0.6, 0.8, 0.8], dtype=np.float32)
     degrees = np.diff(graph.indptr)[:, None]
@@ -98,12 +110,7 @@ def test_without_anyone_to_be_asked_for_labels_are_said() -> None:
     alone = Graph.from_edges(NODES, np.column_stack([np.arange(299), np.arange(1, 300)]))
     lonely = asked(labels, np.arange(300, NODES))
     assert not lonely.poll(OpenDoor(alone), num_nodes=NODES).speak
-    answer = lonely.trial(
-        OpenDoor(alone),
-        share=0.1,
-        classes=classes_of(labels),
-        along=torch.from_numpy(along),
-        degree_share=0.6,
-    )
+    messages = messages_for(labels, along)
+    answer = lonely.trial(OpenDoor(alone), messages, share=0.1, degree_share=0.6)
     assert not answer.speak
     assert answer.heard is None, "labels were said in it"

@@ -19,7 +19,9 @@ def show_plan(made: Plan, *, hops: int, refreshes: int) -> None:
     often = "once" if refreshes == 1 else f"{refreshes} times"
     hopping = "1 hop" if hops == 1 else f"{hops} hops, each"
     poll = whole.poll_noise_std
-    before = "" if poll is None else f", after a poll or trial with noise {poll:.4g}"
+    before = (
+        "" if poll is None else f", after one with noise {poll:.4g} that asks what is worth saying"
+    )
     say(
         f"{hopping} released {often} with noise {whole.noise_std:.4g} a unit message{before}: "
         f"everything the label party ever receives about this graph is (epsilon "

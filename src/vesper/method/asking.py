@@ -18,7 +18,11 @@ from vesper.mechanism.door import Door
 from vesper.method.explained import rest_of
 from vesper.method.poll import is_alike, poll_of
 from vesper.method.trial import Found, Lengths, Parts, judge
+from vesper.model.messages import class_rows
 from vesper.party.representation import Nodes
+
+ROWS = 1 << 14
+"""Nodes at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,31 +82,22 @@ class Asking:
         return Answer(speak=self._speak(heard[:, 0], length=1.0))
 
     def trial(
-        self, door: Door, *, share: float, classes: Tensor, along: Tensor, degree_share: float
+        self, door: Door, messages: NDArray[np.float32], *, share: float, degree_share: float
     ) -> Answer:
         """Ask that, and what is worth saying.
 
         Args:
             door: to the edges.
+            messages: of all nodes, from `trial_messages`.
             share: of the budget that the trial takes.
-            classes: (num_nodes, num_classes) class rows of all nodes, of norm 1 at most.
-            along: (num_nodes, components) where nodes lie along the components of features.
             degree_share: where nothing else is found.
         """
-        lengths, num_classes = Lengths.of(share), classes.shape[1]
-        messages = np.concatenate(
-            [
-                lengths.poll * poll_of(self.speakers, len(classes)),
-                np.full((len(classes), 1), lengths.degree, dtype=np.float32),
-                lengths.classes * classes.numpy(),
-                lengths.features * along.numpy(),
-            ],
-            axis=1,
-        )
+        lengths, num_classes = Lengths.of(share), self.voices.shape[1]
+        own = messages[self.speakers, 2 + num_classes :] / np.float32(lengths.features)
         heard = door.release(messages, noise_std=self.noise_std)
         speak = self._speak(heard[:, 0], length=lengths.poll)
         ours = heard[self.speakers].astype(np.float64)
-        rest = rest_of(self.voices, along.numpy()[self.speakers])
+        rest = rest_of(self.voices, own)
         parts = Parts(
             degree=ours[:, 1:2],
             classes=ours[:, 2 : 2 + num_classes],
@@ -128,3 +123,27 @@ class Asking:
             return True
         ours, theirs = heard[self.speakers] / length, heard[self.asked] / length
         return is_alike(ours, theirs, noise_std=self.noise_std / length)
+
+
+def trial_messages(
+    speakers: Nodes, beliefs: Tensor, along: Tensor, *, lengths: Lengths
+) -> NDArray[np.float32]:
+    """What nodes say in a trial: (num_nodes, 2 + num_classes + components), rows of norm 1 at most.
+
+    Args:
+        speakers: whom the poll counts.
+        beliefs: (num_nodes, num_classes).
+        along: (num_nodes, components) where nodes lie along the components of features.
+        lengths: of the parts.
+    """
+    num_nodes, num_classes = beliefs.shape
+    centre = beliefs.mean(dim=0)
+    messages = np.empty((num_nodes, 2 + num_classes + along.shape[1]), dtype=np.float32)
+    for start in range(0, num_nodes, ROWS):  # no second copy of all beliefs: there may be no room
+        rows = slice(start, start + ROWS)
+        said = class_rows(beliefs[rows], centre=centre).numpy()
+        messages[rows, 2 : 2 + num_classes] = lengths.classes * said
+        messages[rows, 2 + num_classes :] = lengths.features * along[rows].numpy()
+    messages[:, 0] = lengths.poll * poll_of(speakers, num_nodes)[:, 0]
+    messages[:, 1] = lengths.degree
+    return messages

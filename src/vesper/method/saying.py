@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vesper.mechanism.door import Door
-from vesper.method.asking import Asking, Heard
+from vesper.method.asking import Asking, Heard, trial_messages
 from vesper.method.fitted import Fitted
+from vesper.method.trial import Lengths
 from vesper.model.components import components_of, rows_along
 from vesper.model.messages import (
     above_zero,
-    class_rows,
     damp,
     messages_of,
     vote_rows,
@@ -96,12 +96,10 @@ class Saying:
             next_noise_std=next_noise_std,
         )
         if self._trial_share:
-            beliefs = self.beliefs(logits)
             answer = asking.trial(
                 door,
+                self._trial_messages(logits),
                 share=self._trial_share,
-                classes=class_rows(beliefs, centre=beliefs.mean(dim=0)),
-                along=self._along(),
                 degree_share=self._degree_share,
             )
         elif len(self._asked):
@@ -156,6 +154,10 @@ class Saying:
         if heard is None:
             return released
         return heard.joined(released, degree_share=self.degree_share, noise_std=noise_std)
+
+    def _trial_messages(self, logits: Tensor) -> NDArray[np.float32]:
+        lengths = Lengths.of(self._trial_share)
+        return trial_messages(self._speakers, self.beliefs(logits), self._along(), lengths=lengths)
 
     def _votes(self, coefficients: Tensor) -> Tensor:
         """What features vote for: (num_nodes, num_classes), rows of norm at most 1."""
