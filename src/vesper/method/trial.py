@@ -32,7 +32,7 @@ LEAST_EVIDENCE = 5.0
 BEYOND_CHANCE = 4.0
 """Deviations of chance, above which features explain anything."""
 AHEAD = 0.5
-"""Errors by which features have to be ahead of classes."""
+"""Errors by which features have to be ahead of classes, each beside the degree."""
 
 
 def trial_share(noise_std: float, *, num_train: int) -> float:
@@ -112,16 +112,22 @@ def judge(
         less_noise: variance of noise in the trial over that in the first hop.
         default: degree share where no other is found to be better.
     """
-    by_class, by_features = heard.explain(rest, heard.classes), heard.explain(rest, heard.features)
-    ahead = by_features.share - by_class.share
-    vote = by_features.share > BEYOND_CHANCE * by_features.chance and ahead > AHEAD * math.hypot(
-        by_class.error, by_features.error
+    by_degree, by_class, by_features = (
+        heard.explain(rest, part) for part in (heard.degree, heard.classes, heard.features)
     )
-    beside = heard.features if vote else heard.classes
+    with_class, with_features = (  # the degree is said beside either
+        heard.explain(rest, np.column_stack([heard.degree, part]))
+        for part in (heard.classes, heard.features)
+    )
+    vote = (
+        by_features.share > BEYOND_CHANCE * by_features.chance
+        and with_features.share - with_class.share
+        > AHEAD * math.hypot(with_class.error, with_features.error)
+    )
     pair = Pair(
-        degree=heard.explain(rest, heard.degree),
+        degree=by_degree,
         other=by_features if vote else by_class,
-        both=heard.explain(rest, np.column_stack([heard.degree, beside])).share,
+        both=(with_features if vote else with_class).share,
         degree_gain=less_noise / lengths.degree**2,
         other_gain=less_noise / (lengths.features if vote else lengths.classes) ** 2,
     )
