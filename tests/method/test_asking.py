@@ -48,7 +48,7 @@ def messages_for(labels: NDArray[np.int64], along: Floats) -> Floats:
 
 def tried(labels: NDArray[np.int64], graph: Graph, along: Floats) -> Answer:
     messages = messages_for(labels, along)
-    return asked(labels).trial(OpenDoor(graph), messages, share=0.1, degree_share=0.6)
+    return asked(labels).trial(OpenDoor(graph), lambda: messages, share=0.1, degree_share=0.6)
 
 
 def test_messages_have_all_parts_and_fit_the_grid() -> None:
@@ -64,7 +64,6 @@ def test_messages_have_all_parts_and_fit_the_grid() -> None:
 def test_features_of_neighbours_are_found() -> None:
     graph, labels, along = drawn()
     answer = tried(labels, graph, along)
-    assert answer.heard is None, "the hop will say something else"
     assert answer.found is not None
     assert answer.found.votes is not None
     assert np.abs(answer.found.votes[:, 1]).argmax() == 0
@@ -97,11 +96,11 @@ def test_both_are_averaged_by_how_exact_they_are() -> None:
         torch.from_numpy(truth + stds * rng.normal(size=truth.shape)), torch.from_numpy(stds)
     )
     released = torch.from_numpy(truth * lengths + noise_std * rng.normal(size=truth.shape))
+    assert torch.equal(first.joined(released, degree_share=0.6, noise_std=0.0), released)
     joined = first.joined(released, degree_share=0.6, noise_std=noise_std).numpy()
     left = (joined - truth * lengths).std(axis=0)
     best = (1 / (1 / noise_std**2 + 1 / (stds * lengths) ** 2)) ** 0.5
     assert left == pytest.approx(best, rel=0.03)
-    assert torch.equal(first.joined(released, degree_share=0.6, noise_std=0.0), released)
 
 
 def test_without_anyone_to_be_asked_for_labels_are_said() -> None:
@@ -111,6 +110,7 @@ def test_without_anyone_to_be_asked_for_labels_are_said() -> None:
     lonely = asked(labels, np.arange(300, NODES))
     assert not lonely.poll(OpenDoor(alone), num_nodes=NODES).speak
     messages = messages_for(labels, along)
-    answer = lonely.trial(OpenDoor(alone), messages, share=0.1, degree_share=0.6)
+    answer = lonely.trial(OpenDoor(alone), lambda: messages, share=0.1, degree_share=0.6)
     assert not answer.speak
-    assert answer.heard is None, "labels were said in it"
+    assert answer.found is None, "labels were said in it, and nobody will say them"
+    assert answer.heard is None

@@ -50,3 +50,11 @@ def test_what_both_tell_is_counted_once() -> None:
     apart = pair(share_of(0.1), share_of(0.06)).best(0.3)
     same = pair(share_of(0.1), share_of(0.06), both=0.1).best(0.3)
     assert same == MOST >= apart
+
+
+@pytest.mark.parametrize("default", [0.0, 1.0])
+def test_shares_that_leave_nothing_to_one_part_are_no_trouble(default: float) -> None:
+    for signal in (0.01, np.inf):
+        made = pair(share_of(0.05, signal=signal), share_of(0.05, signal=signal))
+        assert 0 <= made.best(default) <= 1
+    assert pair(share_of(0.0), share_of(0.0)).best(default) == default

@@ -62,7 +62,23 @@ def test_columns_that_say_nothing_at_all_are_no_trouble() -> None:
     same = explained(
         np.zeros((100, 2)), np.random.default_rng(0).normal(size=(100, 3)), noise_std=1.0
     )
-    assert np.isfinite(same.share)
+    assert same.share == 0
+
+
+@pytest.mark.parametrize("width", [2, 30, 70])
+def test_chance_is_right_with_few_nodes_too(width: int) -> None:
+    rng = np.random.default_rng(6)
+    rest = one_hot(rng.integers(0, 2, 100)).astype(np.float64)
+    found = [explained(rest, rng.normal(size=(100, width)), noise_std=1.0) for _ in range(300)]
+    shares = np.array([each.share for each in found])
+    assert shares.std() == pytest.approx(found[0].chance, rel=0.2)
+
+
+def test_a_part_of_no_length_explains_nothing() -> None:
+    heard = np.random.default_rng(7).normal(size=(500, 1))
+    for noise_std in (0.0, 1.0):
+        found = explained(heard @ np.array([[1.0, -1.0]]), heard, noise_std=noise_std)
+        assert found.with_less_noise(0.0, doubt=0.0) == 0
 
 
 @pytest.mark.parametrize("noise_std", [1.0, 3.0])

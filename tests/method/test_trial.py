@@ -30,12 +30,15 @@ def test_a_message_of_all_parts_has_norm_one(share: float) -> None:
 
 
 def test_the_share_falls_with_training_nodes_and_ends_where_nothing_is_learned() -> None:
-    shares = [trial_share(2.0, num_train=n) for n in (10, 1_000, 100_000, 10_000_000)]
+    nodes = (10, 1_000, 100_000, 10_000_000)
+    shares = [trial_share(2.0, num_train=n, num_classes=3) for n in nodes]
     assert shares[0] == 0
     assert shares[1] == MOST_SHARE
     assert MOST_SHARE > shares[2] > shares[3] > 0
-    assert trial_share(1e6, num_train=10_000) == 0
-    assert asking_share(2.0, num_train=10) == POLL_SHARE
+    assert trial_share(1e6, num_train=10_000, num_classes=3) == 0
+    assert trial_share(0.0, num_train=1_000, num_classes=3) == MOST_SHARE
+    assert trial_share(0.0, num_train=1_000, num_classes=200) == 0, "too few nodes a column"
+    assert asking_share(2.0, num_train=10, num_classes=3) == POLL_SHARE
 
 
 def heard(rng: np.random.Generator, degree: float, classes: float, features: float) -> Parts:

@@ -55,6 +55,25 @@ def test_of_later_stages_the_best_is_held_against_the_first() -> None:
     assert chosen_stage([stage(few)], ROWS, metric) == 0
 
 
+def test_rare_positives_do_not_hide_a_good_stage() -> None:
+    """Without the group that holds the only positive there is no ROC curve."""
+    labels = np.zeros(60, dtype=np.int64)
+    labels[7] = 1
+    rows = np.arange(60)
+
+    def area(scores: NDArray[np.float64], some: NDArray[np.int64]) -> float:
+        return evaluate(scores, labels[some])
+
+    def scored(positive: float) -> Finished:
+        scores = np.column_stack([np.zeros(60), np.linspace(0, 1, 60)]).astype(np.float32)
+        scores[7, 1] = positive
+        metric = area(scores.astype(float), rows)
+        return Finished(metric=metric, weights={}, scores=scores)
+
+    assert chosen_stage([scored(0.4), scored(0.99)], rows, area) == 1
+    assert error_of_difference(scored(0.4), scored(0.99), rows, area) < 100
+
+
 def test_one_node_tells_nothing_and_no_metric_is_no_reason() -> None:
     good, bad = stage(np.ones(400, dtype=bool)), stage(np.zeros(400, dtype=bool))
     assert chosen_stage([bad, good], ROWS[:1], metric) == 0

@@ -38,7 +38,7 @@ from vesper.transport.lasting import LastingChannel
 from vesper.transport.memory import MemoryChannel, MemoryMeeting
 from vesper.transport.parting import Parting
 
-CLASSES, NODES, PATIENCE = 3, 90, 60.0
+CLASSES, NODES, PATIENCE = 3, 300, 60.0
 
 
 class Stopping:
@@ -66,7 +66,7 @@ def folder(tmp_path: Path, write_folders: Callable[..., Path]) -> Path:
     random_ = np.random.default_rng(0)
     labels = random_.integers(0, CLASSES, NODES)
     columns = {f"x{k}": random_.normal(size=NODES) + (labels == k) for k in range(CLASSES)}
-    pairs = random_.integers(0, NODES, (300, 2))
+    pairs = random_.integers(0, NODES, (4 * NODES, 2))
     split = [("train", "train", "val", "test")[k % 4] for k in range(NODES)]
     return write_folders(
         tmp_path,

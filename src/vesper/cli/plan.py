@@ -78,7 +78,9 @@ def plan(
         refreshes=refreshes,
         epsilon=epsilon,
         noise_std=noise_std,
-        asking=partial(asking_share, num_train=train_nodes) if poll else nothing_asked,
+        asking=partial(asking_share, num_train=train_nodes, num_classes=classes)
+        if poll
+        else nothing_asked,
         degrees_epsilon=degrees_epsilon,
         sizes=sizes,
     )

@@ -7,6 +7,7 @@
 All of it is post-processing of one release, charged as any other.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +34,7 @@ class Heard:
     noise_stds: Tensor  # (1 + num_classes,)
 
     def joined(self, released: Tensor, *, degree_share: float, noise_std: float) -> Tensor:
-        """Average with a release of the same messages, each column by how exact it is.
+        """Average with a release of the same messages, each column by how exact it is; once.
 
         Args:
             released: (num_nodes, 1 + num_classes).
@@ -44,8 +45,11 @@ class Heard:
             return released
         lengths = torch.full_like(self.noise_stds, (1 - degree_share**2) ** 0.5)
         lengths[0] = degree_share
-        weights = noise_std**2 / (noise_std**2 + (lengths * self.noise_stds).square())
-        return torch.lerp(released, self.sums * lengths, weights.expand_as(released))
+        ours = (lengths * self.noise_stds).square()
+        # In place, for there may be no room for a third copy: these sums are not needed again.
+        self.sums.mul_(lengths)
+        self.sums.lerp_(released, (ours / (noise_std**2 + ours)).expand_as(released))
+        return self.sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,22 +86,29 @@ class Asking:
         return Answer(speak=self._speak(heard[:, 0], length=1.0))
 
     def trial(
-        self, door: Door, messages: NDArray[np.float32], *, share: float, degree_share: float
+        self,
+        door: Door,
+        messages_of_all: Callable[[], NDArray[np.float32]],
+        *,
+        share: float,
+        degree_share: float,
     ) -> Answer:
         """Ask that, and what is worth saying.
 
         Args:
             door: to the edges.
-            messages: of all nodes, from `trial_messages`.
+            messages_of_all: makes the messages of all nodes (`trial_messages`).
             share: of the budget that the trial takes.
             degree_share: where nothing else is found.
         """
         lengths, num_classes = Lengths.of(share), self.voices.shape[1]
+        messages = messages_of_all()
         own = messages[self.speakers, 2 + num_classes :] / np.float32(lengths.features)
         heard = door.release(messages, noise_std=self.noise_std)
-        speak = self._speak(heard[:, 0], length=lengths.poll)
+        del messages  # as large as what was heard
+        if not self._speak(heard[:, 0], length=lengths.poll):
+            return Answer(speak=False)  # classes in it were labels, which nobody will say
         ours = heard[self.speakers].astype(np.float64)
-        rest = rest_of(self.voices, own)
         parts = Parts(
             degree=ours[:, 1:2],
             classes=ours[:, 2 : 2 + num_classes],
@@ -105,17 +116,15 @@ class Asking:
             noise_std=self.noise_std,
         )
         found = judge(
-            rest,
+            rest_of(self.voices, own),
             parts,
             lengths=lengths,
             less_noise=(self.noise_std / self.next_noise_std) ** 2 if self.noise_std else 1.0,
             default=degree_share,
         )
-        if found.votes is not None or not speak:  # the first hop will say something else
-            return Answer(speak, found)
         said = torch.tensor([lengths.degree] + [lengths.classes] * num_classes)
         sums = torch.from_numpy(heard[:, 1 : 2 + num_classes]) / said
-        return Answer(speak, found, Heard(sums, self.noise_std / said))
+        return Answer(True, found, Heard(sums, self.noise_std / said))
 
     def _speak(self, heard: NDArray[np.float32], *, length: float) -> bool:
         """Judge the poll, said with this length."""

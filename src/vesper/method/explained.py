@@ -43,8 +43,11 @@ class Explained:
         share(s) = share(inf) s / (s + 1)                              s: signal over noise
         """
         share = max(self.share + doubt * self.chance, 0.0)
+        if math.isinf(self.signal):
+            return min(share, 1.0) if times > 0 else 0.0
         most = min(share * (1 + 1 / self.signal), 1.0)
-        return most / (1 + 1 / (times * self.signal))
+        signal = times * self.signal
+        return most * signal / (signal + 1)
 
 
 def explained(rest: Exact, heard: Exact, *, noise_std: float) -> Explained:
@@ -58,11 +61,13 @@ def explained(rest: Exact, heard: Exact, *, noise_std: float) -> Explained:
     heard = heard / size
     gram = heard.T @ heard / num_train + RIDGE * np.eye(width)
     coefficients = np.linalg.solve(gram, heard.T @ rest / num_train)
-    left = np.square(rest - heard @ coefficients).sum() / max(np.square(rest).sum(), 1e-300)
-    share = 1 - left * (num_train - 1) / max(num_train - width - 1, 1)
+    total = float(np.square(rest).sum())
+    left = float(np.square(rest - heard @ coefficients).sum()) / total if total > 0 else 1.0
+    spare = max(num_train - width - 1, 1)
+    share = 1 - left * (num_train - 1) / spare if total > 0 else 0.0
     return Explained(
-        share=float(share),
-        chance=math.sqrt(2 * width / free) / num_train,
+        share=share,
+        chance=math.sqrt(2 * width / (free * spare * (num_train + 1))),
         error=math.sqrt((2 * width + 4 * num_train * max(share, 0.0)) / free) / num_train,
         coefficients=coefficients / size[:, None],
         signal=signal,

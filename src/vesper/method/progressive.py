@@ -109,6 +109,7 @@ class ProgressiveRepresentation(Forgetful):
         messages = self._saying.messages(stage, beliefs, centre=centre, released=self._released)
         del beliefs  # as large as what is released
         z = self._door.release(messages.numpy(), noise_std=noise_std, aggregation=aggregation)
+        del messages
         released = self._saying.joined(torch.from_numpy(z), noise_std=noise_std)
         if self._aggregator == "mean":
             share = self._saying.degree_share
@@ -116,7 +117,7 @@ class ProgressiveRepresentation(Forgetful):
         return released
 
     def fitted(self) -> dict[str, NDArray[Any]]:
-        """How features are scaled, centres of beliefs, sizes of sums."""
+        """How features are scaled, what the trial has found, centres of beliefs, sizes of sums."""
         scaling = with_prefix("scaling", self._inputs.scaling.fitted())
         return scaling | with_prefix("sums", self._fitted.arrays())
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from vesper.mechanism.door import Door
 from vesper.method.asking import Asking, Heard, trial_messages
 from vesper.method.fitted import Fitted
-from vesper.method.trial import Lengths
+from vesper.method.trial import Found, Lengths
 from vesper.model.components import components_of, rows_along
 from vesper.model.messages import (
     above_zero,
@@ -47,6 +47,7 @@ class Saying:
         degree_share: the part of a message that is its constant, unless the trial finds another.
         noise_std: of the release that asks; None: nothing is asked.
         trial_share: of the budget, for the trial in it; 0: it is a poll alone.
+        keeps_share: the degree share was asked for, and stays.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class Saying:
         if self._trial_share:
             answer = asking.trial(
                 door,
-                self._trial_messages(logits),
+                partial(self._trial_messages, logits),
                 share=self._trial_share,
                 degree_share=self._degree_share,
             )
@@ -108,12 +109,21 @@ class Saying:
             return
         self._fitted.once("speak", partial(torch.tensor, answer.speak))
         if answer.found is not None:
-            if not self._keeps_share:
-                share = torch.tensor(answer.found.degree_share, dtype=torch.float64)
-                self._fitted.once("degree_share", lambda: share)
-            if answer.found.votes is not None:
-                self._fitted.once("votes", partial(torch.from_numpy, answer.found.votes))
-        self._heard = answer.heard
+            self._keep(answer.found)
+        # Of what this graph was trained with before, if it was: the first hop will say the same.
+        said = self._fitted.find("speak") and self._fitted.find("votes") is None
+        self._heard = answer.heard if said else None
+
+    def _keep(self, found: Found) -> None:
+        """Say from now on what the trial has found; together, as one answer."""
+        if self._fitted.find("found") is not None:
+            return
+        self._fitted.once("found", partial(torch.tensor, True))
+        if not self._keeps_share:
+            share = torch.tensor(found.degree_share, dtype=torch.float64)
+            self._fitted.once("degree_share", lambda: share)
+        if found.votes is not None:
+            self._fitted.once("votes", partial(torch.from_numpy, found.votes))
 
     def beliefs(self, logits: Tensor) -> Tensor:
         """What nodes hold likely, or have been told: (num_nodes, num_classes)."""

@@ -9,7 +9,7 @@
 Nodes go on saying their class unless features explain more, beyond chance. Then they say what their
 features vote for, one number a class, so that hops stay as wide and as noisy as they were. How much
 of a message is the constant that sums to the degree follows too. Where the trial cannot tell,
-everything is as it would be without (`method.choices`).
+all is said as it would be without (`method.choices`), with a little more noise.
 
 All of it is post-processing of the release, of features, and of labels that were lent.
 """
@@ -22,6 +22,7 @@ import numpy as np
 from vesper.method.degree_part import Pair
 from vesper.method.explained import Exact, Explained, explained
 from vesper.method.poll import POLL_SHARE
+from vesper.model.components import COMPONENTS
 
 MOST_SHARE = 0.1
 """Of the budget, for the trial."""
@@ -29,32 +30,38 @@ ENOUGH_EVIDENCE = 250.0
 """Share times training nodes over squared noise, above which a smaller share will do."""
 LEAST_EVIDENCE = 5.0
 """Below it a trial tells too little, and is not made."""
+NODES_A_COLUMN = 6
+"""Training nodes for each number that is heard: with fewer, regressions follow chance."""
 BEYOND_CHANCE = 4.0
 """Deviations of chance, above which features explain anything."""
 AHEAD = 0.5
 """Errors by which features have to be ahead of classes, each beside the degree."""
 
 
-def trial_share(noise_std: float, *, num_train: int) -> float:
+def trial_share(noise_std: float, *, num_train: int, num_classes: int) -> float:
     """Share of the budget that the trial takes, beside the poll.
 
     Args:
         noise_std: with which one release would use up the budget; 0 without privacy.
         num_train: public.
+        num_classes: public.
 
-    >>> trial_share(1.5, num_train=2_000), round(trial_share(1.5, num_train=40_000), 4)
-    (0.1, 0.0141)
-    >>> trial_share(7.0, num_train=2_000), trial_share(0.0, num_train=2_000)
-    (0.0, 0.1)
+    >>> nodes = (2_000, 40_000, 100)
+    >>> [round(trial_share(1.5, num_train=n, num_classes=2), 4) for n in nodes]
+    [0.1, 0.0141, 0.0]
+    >>> trial_share(7.0, num_train=2_000, num_classes=2)
+    0.0
     """
-    if MOST_SHARE * num_train < LEAST_EVIDENCE * max(noise_std**2, 1.0):
+    if num_train < NODES_A_COLUMN * (num_classes + COMPONENTS):
+        return 0.0
+    if MOST_SHARE * num_train < LEAST_EVIDENCE * noise_std**2:
         return 0.0
     return min(MOST_SHARE, ENOUGH_EVIDENCE * noise_std**2 / num_train) if noise_std else MOST_SHARE
 
 
-def asking_share(noise_std: float, *, num_train: int) -> float:
+def asking_share(noise_std: float, *, num_train: int, num_classes: int) -> float:
     """Share of the budget that poll and trial take together."""
-    return POLL_SHARE + trial_share(noise_std, num_train=num_train)
+    return POLL_SHARE + trial_share(noise_std, num_train=num_train, num_classes=num_classes)
 
 
 @dataclass(frozen=True, kw_only=True)

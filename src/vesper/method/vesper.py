@@ -104,4 +104,4 @@ def asking_share_of(config: Config, sizes: Sizes, noise_std: float) -> float:
     privacy = config.privacy
     if privacy.aggregator not in RELEASES_SUMS or privacy.privacy_unit != "edge":
         return POLL_SHARE
-    return asking_share(noise_std, num_train=sizes.num_train)
+    return asking_share(noise_std, num_train=sizes.num_train, num_classes=sizes.num_classes)

@@ -38,8 +38,8 @@ class AnsweringParty:
         trained: what `arrays_of_trained` gave after training.
         roster: of training; training nodes that are still there keep their voices.
         stage: the last one to go through.
-        is_new: the graph is not that of training. Then nothing is fitted on it, and what training
-            found out with releases of its own is not asked again.
+        is_new: the graph is not that of training. Then what training found out with releases of
+            its own is not asked again.
     """
 
     def __init__(
@@ -53,8 +53,7 @@ class AnsweringParty:
         is_new: bool,
     ) -> None:
         self._representation, self._ids = representation, ids
-        if is_new:
-            representation.keep_to(below("fitted", trained))
+        representation.keep_to(below("fitted", trained))
         representation.module.load_state_dict(weights_of(below("weights", trained)))
         speakers = ids.find_texts(roster.train[: len(roster.voices)])  # -1: no longer there
         asked = NOBODY if is_new else ids.find_texts(roster.test)

@@ -56,11 +56,11 @@ def chosen_stage(finished: Sequence[Finished], rows: Rows, evaluate: Evaluate) -
 
 
 def error_of_difference(ours: Finished, theirs: Finished, rows: Rows, evaluate: Evaluate) -> float:
-    """How much of the difference between two metrics is chance; infinite with one node."""
+    """How much of the difference between two metrics is chance; infinite where few nodes tell."""
     groups = min(GROUPS, len(rows))
     if groups < 2:
         return float("inf")
-    group_of = np.arange(len(rows)) % groups
+    group_of = np.random.default_rng(0).permutation(len(rows)) % groups  # whatever their order
     without = np.empty(groups)
     for group in range(groups):
         rest = group_of != group
@@ -68,4 +68,8 @@ def error_of_difference(ours: Finished, theirs: Finished, rows: Rows, evaluate: 
             evaluate(side.scores[rest].astype(np.float64), rows[rest]) for side in (ours, theirs)
         ]
         without[group] = metrics[0] - metrics[1]
-    return float(np.sqrt((groups - 1) / groups * np.square(without - without.mean()).sum()))
+    told = without[np.isfinite(without)]  # without all positives there is no ROC curve
+    if 2 * len(told) < groups:
+        return float("inf")
+    share = (groups - 1) / len(told)
+    return float(np.sqrt(share * np.square(told - told.mean()).sum()))

@@ -25,13 +25,13 @@ def nothing_asked(whole: float) -> float:
 
 
 def share_beside(rest: float, asking: Share) -> float:
-    """Find the share from the noise of the rest.
+    """Find the share from the noise of the rest; the larger, where two would do.
 
     >>> share_beside(3.0, lambda whole: whole / 100) == 3.0 * (1 - share_beside(
     ...     3.0, lambda whole: whole / 100)) ** 0.5 / 100
     True
     """
-    share = asking(rest)
+    share = asking(rest / 2)
     for _ in range(TURNS):
         before, share = share, asking(rest * math.sqrt(1 - share))
         if share == before:

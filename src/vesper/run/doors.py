@@ -33,6 +33,7 @@ from vesper.method.budgeting import budget_of, relation_for
 from vesper.method.method import Promise
 from vesper.method.settings import Config
 from vesper.privacy.account import Account
+from vesper.privacy.balance import Balance
 from vesper.privacy.counted import counted
 from vesper.privacy.events import Event, PureRelease
 from vesper.privacy.ledger import Ledger
@@ -104,7 +105,7 @@ def refuse_counted_out(config: Config, ledger: LedgerReader, *, run: str | None 
 
 
 def within(
-    config: Config, account: Account, ledger: LedgerReader, *, run: str | None = None, hops: int = 0
+    config: Config, account: Balance, ledger: LedgerReader, *, run: str | None = None, hops: int = 0
 ) -> Config:
     """Plan noise for what counts made before have left of epsilon.
 

@@ -31,7 +31,7 @@ from vesper.privacy.ledger import Ledger
 from vesper.privacy.ledger_reader import LedgerReader
 from vesper.privacy.run_balance import balance_of_run
 from vesper.run.agreement import agreement_of
-from vesper.run.doors import open_door
+from vesper.run.doors import open_door, within
 from vesper.run.serving.kept_run import AnsweringRun, digest_of_nodes, feature_columns
 from vesper.run.serving.snapshots import Snapshots
 
@@ -92,12 +92,14 @@ def trained_subject(
         )
 
     first = kept()  # refuses another graph before anybody is answered
+    # Noise, and what was asked with it, were planned for what counts had left of epsilon.
+    planned = within(run.config, first.balance(), ledger, run=f"session {run.session}")
     return Subject(
         name=run.session,
         is_new=False,
         data=data,
         sizes=run.sizes,
-        open_door=lambda: (kept(), run.config),
+        open_door=lambda: (kept(), planned),
         balance=first.balance,
         budget=budget_of(run.config.privacy, run.sizes),
     )
