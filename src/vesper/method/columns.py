@@ -1,12 +1,16 @@
 """Released sums and logits as named columns, for a table that leaves the data party.
 
-hop1_degree = first coordinate of the sum / degree_share      a noisy degree
+hop1_degree = first coordinate of the sum / degree_share      a noisy degree (share on the grid)
 hop1_0, ..  = the other coordinates
 stage1_0, .. = logits, classes in ascending order
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
+
+from vesper.mechanism.grid import STEPS
 
 Columns = dict[str, NDArray[np.float32]]
 """(num_nodes,) each."""
@@ -32,4 +36,5 @@ def columns_of_sums(
     named = columns_of(f"hop{hop}", released[:, 1:])
     if degree_share == 0:
         return named
-    return {f"hop{hop}_degree": released[:, 0] / np.float32(degree_share), **named}
+    said = math.floor(degree_share * STEPS) / STEPS  # what is left of the constant on the grid
+    return {f"hop{hop}_degree": released[:, 0] / np.float32(said), **named}

@@ -26,6 +26,8 @@ class PrivacyFacts:
     noise_std: float | None
     """Of the first release or layer."""
     noise_stds: tuple[float, ...]
+    asked_noise_std: float | None
+    """Of the release before them that asks what is worth saying; None: there was none."""
     releases: int
     noise: str
     worth_epsilon: float | None
@@ -162,6 +164,7 @@ def facts_of(
         delta=promise.delta,
         noise_std=promise.noise_stds[0] if noisy else None,
         noise_stds=promise.noise_stds,
+        asked_noise_std=promise.poll_noise_std if noisy else None,
         releases=len(promise.charged_noise_stds) if promise.releases is None else promise.releases,
         noise=noise,
         worth_epsilon=promise.worth_epsilon,
