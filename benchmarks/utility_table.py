@@ -188,11 +188,16 @@ def made(lines: Sequence[Line], command: str, datasets: Sequence[str]) -> Iterat
     codes = sorted({f"{line.version} ({line.code})" for line in finished})
     yield f"* VESPER {', '.join(codes)}" + (": cells of different code." if codes[1:] else ".")
     stopped = [line for line in lines if line.limit is not None]
-    failed = [line for line in lines if line.failed is not None]
     for line in stopped:
         yield f"* Stopped after {line.limit:g} s: {line.cell}."
-    for line in failed:
-        yield f"* Failed: {line.cell}: {line.failed}."
+    failed: dict[tuple[str, str | None], list[int]] = {}  # alike but for the seed
+    for line in lines:
+        if line.failed is not None:
+            what = f"{line.dataset}, {line.method}, epsilon {line.epsilon:g}"
+            failed.setdefault((what, line.failed), []).append(line.seed)
+    for (what, why), seeds in failed.items():
+        of = f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, sorted(seeds)))}"
+        yield f"* Failed: {what}, {of}: {why}."
     measured = {name for line in finished for name in (line.dataset, line.method)}
     for what, names in (("methods", METHODS), ("sets", datasets)):
         missing = [name for name in names if name not in measured]

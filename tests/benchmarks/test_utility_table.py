@@ -145,6 +145,8 @@ def test_the_page_tells_how_it_was_made_and_what_is_missing() -> None:
     troubled = [
         line("gap", 8.0, None, seed=9, limit=60.0),
         line("gap", 8.0, None, seed=8, failed="InputError: no"),
+        line("gap", 8.0, None, seed=7, failed="InputError: no"),
+        line("gap", 16.0, None, seed=7, failed="InputError: no"),
     ]
     text = page(
         [*many(), *troubled],
@@ -153,7 +155,8 @@ def test_the_page_tells_how_it_was_made_and_what_is_missing() -> None:
     )
     assert "`python -m benchmarks.utility --table` wrote this page from 140 cells" in text
     assert "Stopped after 60 s: fb100_cornell, gap, epsilon 8, seed 9." in text
-    assert "Failed: fb100_cornell, gap, epsilon 8, seed 8: InputError: no." in text
+    assert "Failed: fb100_cornell, gap, epsilon 8, seeds 7, 8: InputError: no." in text
+    assert "Failed: fb100_cornell, gap, epsilon 16, seed 7: InputError: no." in text
     assert "Not measured yet, sets: cora, pubmed." in text
     assert "cores" in text
     assert "not final" not in text
