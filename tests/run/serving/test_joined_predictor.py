@@ -4,7 +4,7 @@ import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,14 +35,23 @@ def answering(several: "Several", *names: str) -> Iterator[None]:
 
     def answer(name: str) -> None:
         config = several.data(name)
-        with meeting_place(config) as connect, open_answerer(config) as answerer:
+        with ExitStack() as opened:
+            opened.callback(ready.abort)  # nobody waits for one that could not open
+            connect = opened.enter_context(meeting_place(config))
+            answerer = opened.enter_context(open_answerer(config))
             ready.wait(60)
             with closing_in_words(connect(60.0)) as channel:
                 converse(answerer, Link(Role.DATA, channel, ASKING))
 
     with ThreadPoolExecutor(len(names)) as pool:
         running = [pool.submit(answer, name) for name in names]
-        ready.wait(60)
+        try:
+            ready.wait(60)
+        except threading.BrokenBarrierError:
+            for each in running:
+                if not isinstance(each.exception(), threading.BrokenBarrierError):
+                    each.result()  # says why
+            raise
         yield
     for each in running:
         each.result()
