@@ -1,7 +1,8 @@
-"""Graphs that were written down after every constant of the certified plan was fixed.
+"""Graphs that were written down after the constants of the trial were set.
 
 Those of `unseen_graphs` were looked at while the trial was made (docs/decisions/0016); these were
-not: whatever a constant owes to the others does not help here.
+not: whatever a constant owes to the others does not help here. (Decision 16 tells which rules
+changed after that, and why.)
 """
 
 from typing import Any

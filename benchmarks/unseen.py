@@ -130,9 +130,10 @@ def page(lines: Sequence[Line], made_with: str) -> str:
             "but MLP, which reads no edge, and GIN, which adds no noise. **Bold**: GAP or ProGAP "
             "ahead of `vesper`.",
             "",
-            "## Written down after every constant was fixed",
+            "## Written down after the constants of the trial",
             "",
-            "`benchmarks/fresh_graphs.py`. Nothing was chosen with a look at these.",
+            "`benchmarks/fresh_graphs.py`. Nothing was chosen for these; docs/decisions/0016 tells "
+            "what changed, for other reasons, when a part of them had been run.",
             "",
             *table(lines, FRESH),
             "",

@@ -51,7 +51,7 @@ def page(lines: Sequence[Line], *, command: str, datasets: Sequence[str] = ()) -
         "by the paper's analysis, and do not compete. Bold: the best that compete in a column. "
         "The MLP reads no edge. `vesper` sums over neighbours; its five other aggregators stand "
         "in [aggregators.md](aggregators.md). Choices are made on validation nodes; "
-        "docs/decisions/0005 and 0006 say where test nodes were seen on the way.",
+        "docs/decisions/0005, 0006 and 0016 say where test nodes were seen on the way.",
         "",
     ]
     for dataset in dict.fromkeys(line.dataset for line in lines):
