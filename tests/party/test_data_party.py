@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -111,3 +113,34 @@ def test_local_updates_embed_the_same_roots_again_with_the_same_gradients() -> N
         optimizer.step()
     assert torch.equal(representation.linear.weight, alone.linear.weight)
     assert made.release(roots, purpose=Purpose.EVALUATE).step == sent.step + 1
+
+
+def test_what_was_fitted_is_read_again_and_not_judged() -> None:
+    class Fitting(Linear):
+        """Fits the first value that the world has for it."""
+
+        def __init__(self, world: float) -> None:
+            super().__init__()
+            self.world, self.value = world, float("nan")
+
+        def begin_stage(self, stage: int) -> None:
+            super().begin_stage(stage)
+            self.value = self.world if np.isnan(self.value) else self.value
+
+        def fitted(self) -> dict[str, NDArray[Any]]:
+            return {"value": np.array(self.value)}
+
+        def keep_to(self, fitted: dict[str, NDArray[Any]]) -> None:
+            self.value = float(fitted["value"])
+
+    def of(world: float) -> tuple[DataParty, Fitting]:
+        representation = Fitting(world)
+        return DataParty(representation, learning_rate=0.01, weight_decay=0.0), representation
+
+    before, _ = of(world=1.0)
+    before.begin_stage(0)
+    before.begin_stage(1)
+    after, representation = of(world=2.0)
+    after.recall(before.remember(), stage=1)
+    assert representation.value == 1.0
+    assert representation.stages == [0, 1]

@@ -53,12 +53,16 @@ class Pair:
             in_all(replace(self.degree, share=self.both - self.other.share), self.other),
         )
 
-    def gain(self, share: float, default: float) -> float:
+    def gain(self, share: float, default: float, *, doubt: float = DOUBT) -> float:
         """How many times as much as with the default, in the worse case."""
-        doubt = -DOUBT if share > default else DOUBT
-        return self.explain(share, doubt) / max(self.explain(default, doubt), 1e-300)
+        signed = -doubt if share > default else doubt
+        return self.explain(share, signed) / max(self.explain(default, signed), 1e-300)
 
-    def best(self, default: float) -> float:
+    def best(self, default: float, *, doubt: float = DOUBT, better: float = BETTER) -> float:
         """Choose the degree share."""
-        best = max(SHARES, key=lambda share: self.gain(share, default))
-        return best if self.gain(best, default) > BETTER else default
+
+        def gain(share: float) -> float:
+            return self.gain(share, default, doubt=doubt)
+
+        best = max(SHARES, key=gain)
+        return best if gain(best) > better else default

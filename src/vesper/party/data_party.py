@@ -82,6 +82,7 @@ class DataParty:
             **memory.remember(self._representation.module, self._optimizer),
             **memory.with_prefix("kept", memory.arrays_of(self._kept)),
             **memory.with_prefix("representation", self._representation.remember()),
+            **memory.with_prefix("fitted", self._representation.fitted()),
             "step": np.array(self._step),
         }
 
@@ -89,8 +90,12 @@ class DataParty:
         """Go on as if nothing had happened since `remember` in this stage.
 
         Stages before have their final weights in the memory, so beginning them anew, with releases
-        that were kept, makes the same inputs again.
+        that were kept, makes the same inputs again. What was fitted, and found out by asking, is
+        read and not judged again: on another processor it might fall to the other side of a
+        threshold.
         """
+        if fitted := memory.below("fitted", arrays):  # none in checkpoints of earlier versions
+            self._representation.keep_to(fitted)
         module = self._representation.module
         module.load_state_dict(memory.weights_of(memory.below("weights", arrays)))
         for each in range(stage + 1):
