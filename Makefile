@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test check lint types nightly bench-aggregators bench-exchange bench-graph bench-graph-peers bench-growth bench-noise bench-paper-sizes bench-ray bench-release bench-train bench-unseen bench-utility bench-wire api-page attack-page audit-page study-page proof-read clean help
+.PHONY: demo test check lint types nightly bench-aggregators bench-choices bench-exchange bench-graph bench-graph-peers bench-growth bench-noise bench-paper-sizes bench-ray bench-release bench-train bench-unseen bench-utility bench-wire api-page attack-page audit-page study-page proof-read clean help
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -44,6 +44,9 @@ check: lint types test  ## what the gate runs
 
 bench-aggregators: $(READY)  ## six ways to weigh neighbours at equal epsilon
 	@$(BIN)/python -m benchmarks.aggregators $(ARGS)
+
+bench-choices: $(READY)  ## constants of the certified plan, judged without test nodes
+	@$(BIN)/python -m benchmarks.choices $(ARGS)
 
 bench-exchange: $(READY)  ## rounded messages and several local updates an exchange: bytes and utility
 	@$(BIN)/python -m benchmarks.exchange $(ARGS)
