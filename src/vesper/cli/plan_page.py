@@ -1,5 +1,6 @@
 """How `vesper plan` is printed: a page for somebody who has to answer for the data."""
 
+import math
 import shutil
 import textwrap
 
@@ -27,6 +28,11 @@ def show_plan(made: Plan, *, hops: int, refreshes: int) -> None:
         f"everything the label party ever receives about this graph is (epsilon "
         f"{whole.epsilon:.4g}, delta {whole.delta:g}) for every single edge (mu {whole.mu:.4f}).",
     )
+    if poll is not None and not made.wire:
+        say(
+            "How much is asked follows from --train-nodes; for few of them this noise is up to "
+            f"{_more_asked():.1%} larger, at the same epsilon."
+        )
     typer.echo()
     _show_phases(made)
     typer.echo()
@@ -86,6 +92,14 @@ def _show_phases(made: Plan) -> None:
         say(f"A batch is {size(made.wire.per_batch_each_way)} each way, tensors only.")
     else:
         say("Give --train-nodes, --val-nodes, --nodes and --classes for the bytes on the wire.")
+
+
+def _more_asked() -> float:
+    """How much more noise is left to the hops where as much is asked as there ever is."""
+    from vesper.method.poll import POLL_SHARE
+    from vesper.method.trial import MOST_SHARE
+
+    return math.sqrt((1 - POLL_SHARE) / (1 - POLL_SHARE - MOST_SHARE)) - 1
 
 
 def _show_attack(made: Plan) -> None:
