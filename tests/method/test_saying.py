@@ -51,7 +51,7 @@ def said(made: Saying, logits: torch.Tensor) -> torch.Tensor:
     return made.messages(1, beliefs, centre=beliefs.mean(dim=0), released=[])
 
 
-def test_features_vote_in_the_first_hop_and_on_every_other_graph() -> None:
+def test_features_vote_on_every_other_graph_too() -> None:
     graph, features, labels = graph_and_features(0)
     fitted, logits = Fitted(), torch.zeros(NODES, 2)
     made = saying(features, fitted)
@@ -71,8 +71,20 @@ def test_features_vote_in_the_first_hop_and_on_every_other_graph() -> None:
     again = said(later, logits)
     assert np.corrcoef(again[:, 2], others[:, 1])[0, 1] > 0.8
     assert later.degree_share == made.degree_share
-    second = later.messages(2, later.beliefs(logits), centre=torch.zeros(2), released=[again])
-    assert not torch.equal(second, again), "later hops say classes"
+
+
+@pytest.mark.parametrize("classes_tell", [False, True])
+def test_later_hops_say_classes_where_they_tell(classes_tell: bool) -> None:
+    graph, features, labels = graph_and_features(0)
+    fitted, logits = Fitted(), torch.zeros(NODES, 2)
+    made = saying(features, fitted)
+    made.hear(np.arange(TRAIN), np.eye(2, dtype=np.float32)[labels[:TRAIN]], NOBODY)
+    made.ask(OpenDoor(graph), logits, next_noise_std=0.0)
+    if classes_tell:
+        fitted.keep_to(fitted.arrays() | {"again": np.array(False)})
+    first = said(made, logits)
+    second = made.messages(2, made.beliefs(logits), centre=torch.zeros(2), released=[first])
+    assert torch.equal(second, first) is not classes_tell
 
 
 def test_a_share_that_was_asked_for_is_kept() -> None:

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 from vesper.method.poll import POLL_SHARE
 from vesper.method.trial import (
     MOST_SHARE,
+    Found,
     Lengths,
     Parts,
     asking_share,
+    evidence_of,
     judge,
     trial_share,
 )
@@ -39,6 +41,8 @@ def test_the_share_falls_with_training_nodes_and_ends_where_nothing_is_learned()
     assert trial_share(0.0, num_train=1_000, num_classes=3) == MOST_SHARE
     assert trial_share(0.0, num_train=1_000, num_classes=200) == 0, "too few nodes a column"
     assert asking_share(2.0, num_train=10, num_classes=3) == POLL_SHARE
+    few, fewer = (trial_share(noise, num_train=5_000, num_classes=3) for noise in (1.0, 0.1))
+    assert few == fewer == 0.05, "little noise is no reason to ask less"
 
 
 def heard(rng: np.random.Generator, degree: float, classes: float, features: float) -> Parts:
@@ -54,14 +58,18 @@ def heard(rng: np.random.Generator, degree: float, classes: float, features: flo
     )
 
 
-def judged(*says: float, seed: int = 0) -> tuple[bool, float]:
-    found = judge(
+def found_of(*says: float, seed: int = 0) -> Found:
+    return judge(
         np.column_stack([SIGN, -SIGN]),
         heard(np.random.default_rng(seed), *says),
         lengths=Lengths.of(0.1),
         less_noise=10.0,
         default=0.6,
     )
+
+
+def judged(*says: float, seed: int = 0) -> tuple[bool, float]:
+    found = found_of(*says, seed=seed)
     return found.votes is not None, found.degree_share
 
 
@@ -69,7 +77,29 @@ def test_features_vote_only_where_they_are_ahead_beyond_chance() -> None:
     assert judged(0.0, 0.0, 0.3)[0]
     assert not judged(0.0, 0.3, 0.0)[0]
     assert not judged(0.0, 0.3, 0.3)[0], "not ahead"
-    assert not any(judged(0.0, 0.0, 0.0, seed=seed)[0] for seed in range(100)), "chance"
+    by_chance = sum(judged(0.0, 0.0, 0.0, seed=seed)[0] for seed in range(200))
+    assert by_chance <= 6
+    assert not any(judged(0.0, 0.1, 0.0, seed=seed)[0] for seed in range(100)), "classes tell"
+
+
+def test_later_hops_vote_too_where_classes_tell_nothing() -> None:
+    assert found_of(0.0, 0.0, 0.3).again
+    assert not found_of(0.0, 0.15, 0.5).again
+    assert found_of(0.0, 0.15, 0.5).votes is not None
+    assert not found_of(0.0, 0.0, 0.0).again
+
+
+def test_one_feature_of_eight_votes_alone() -> None:
+    votes = found_of(0.0, 0.0, 0.4).votes
+    assert votes is not None
+    assert np.flatnonzero(votes[:, 0]).tolist() == [0]
+
+
+def test_evidence_falls_with_noise() -> None:
+    lengths = Lengths.of(0.1)
+    some, less = (evidence_of(2_000, lengths=lengths, noise_std=noise) for noise in (2.0, 4.0))
+    assert some == pytest.approx(4 * less)
+    assert math.isinf(evidence_of(2_000, lengths=lengths, noise_std=0.0))
 
 
 def test_the_degree_share_is_found_too() -> None:

@@ -7,7 +7,7 @@ reckoned with before it is paid for
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,15 @@ class Explained:
     signal: float
     """Variance of a column that is not noise, over that of the noise."""
 
+    @property
+    def beyond_chance(self) -> float:
+        """The share in deviations of chance."""
+        return self.share / self.chance
+
+    def less(self, charge: float) -> "Explained":
+        """The same with a smaller share."""
+        return replace(self, share=self.share - charge)
+
     def with_less_noise(self, times: float, *, doubt: float) -> float:
         """What it would explain with a signal this many times as strong.
 
@@ -53,7 +62,7 @@ class Explained:
 def explained(rest: Exact, heard: Exact, *, noise_std: float) -> Explained:
     """Regress: (num_train, num_classes) on (num_train, width), in which there is this noise."""
     num_train, width = heard.shape
-    free = max(rest.shape[1] - 1, 1)  # classes add up
+    free = degrees_of_freedom(rest)
     signal = _signal(heard, noise_std)
     heard = np.clip(heard, *np.quantile(heard, TAILS, axis=0))  # hubs would outweigh all others
     rest, heard = rest - rest.mean(axis=0), heard - heard.mean(axis=0)
@@ -72,6 +81,11 @@ def explained(rest: Exact, heard: Exact, *, noise_std: float) -> Explained:
         coefficients=coefficients / size[:, None],
         signal=signal,
     )
+
+
+def degrees_of_freedom(rest: Exact) -> int:
+    """Columns that are free to differ: classes add up."""
+    return max(int(rest.shape[1]) - 1, 1)
 
 
 def _signal(heard: Exact, noise_std: float) -> float:

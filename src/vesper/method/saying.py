@@ -1,7 +1,7 @@
 """What nodes of the certified plan say before each hop.
 
     beliefs   = labels of training nodes where lent and worth saying, posteriors elsewhere
-    messages  = of the beliefs, or in the first hop of votes, where features tell more (the trial)
+    messages  = of the beliefs, or of votes where features tell more (the trial)
 
 No edge is read but through the door, once, by `ask`. What it finds is fitted once: on another graph
 the same is said.
@@ -18,7 +18,7 @@ from torch import Tensor
 from vesper.mechanism.door import Door
 from vesper.method.asking import Asking, Heard, trial_messages
 from vesper.method.fitted import Fitted
-from vesper.method.trial import Found, Lengths
+from vesper.method.trial import NODES_A_COLUMN, Found, Lengths, evidence_of
 from vesper.model.components import components_of, rows_along
 from vesper.model.messages import (
     above_zero,
@@ -124,6 +124,7 @@ class Saying:
             self._fitted.once("degree_share", lambda: share)
         if found.votes is not None:
             self._fitted.once("votes", partial(torch.from_numpy, found.votes))
+            self._fitted.once("again", partial(torch.tensor, found.again))
 
     def beliefs(self, logits: Tensor) -> Tensor:
         """What nodes hold likely, or have been told: (num_nodes, num_classes)."""
@@ -144,7 +145,8 @@ class Saying:
             centre: (num_classes,) what counts as the mean belief.
             released: of the hops before, (num_nodes, num_classes + 1) each.
         """
-        if stage == 1 and (votes := self._fitted.find("votes")) is not None:
+        votes, again = self._fitted.find("votes"), self._fitted.find("again")
+        if votes is not None and (stage == 1 or again):
             return with_degree(self._votes(votes), degree_share=self.degree_share)
         messages = torch.empty(len(beliefs), beliefs.shape[1] + 1)
         for start in range(0, len(beliefs), ROWS):
@@ -177,8 +179,17 @@ class Saying:
         return vote_rows(votes, length=VOTE_LENGTH * typical)
 
     def _along(self) -> Tensor:
-        components = self._fitted.once("components", partial(components_of, self._inputs))
-        return rows_along(self._inputs, components)
+        return rows_along(self._inputs, self._fitted.once("components", self._components))
+
+    def _components(self) -> Tensor:
+        num_train, num_classes = self._voices.shape
+        evidence = evidence_of(
+            num_train,
+            lengths=Lengths.of(self._trial_share),
+            noise_std=self._noise_std or 0.0,
+        )
+        most = num_train // NODES_A_COLUMN - num_classes
+        return components_of(self._inputs, evidence=evidence, most=most)
 
 
 def combined(posteriors: Tensor, voices: Tensor) -> Tensor:

@@ -7,8 +7,9 @@
     degree_share  = what lets degree and the other part together explain most in the first hop
 
 Nodes go on saying their class unless features explain more, beyond chance. Then they say what their
-features vote for, one number a class, so that hops stay as wide and as noisy as they were. How much
-of a message is the constant that sums to the degree follows too. Where the trial cannot tell,
+features vote for, one number a class, so that hops stay as wide and as noisy as they were: in the
+first hop, and in all where classes tell nothing. How much of a message is the constant that sums to
+the degree follows too. Where the trial cannot tell,
 all is said as it would be without (`method.choices`), with a little more noise.
 
 All of it is post-processing of the release, of features, and of labels that were lent.
@@ -22,18 +23,23 @@ import numpy as np
 from vesper.method.degree_part import Pair
 from vesper.method.explained import Exact, Explained, explained
 from vesper.method.poll import POLL_SHARE
+from vesper.method.telling import telling
 from vesper.model.components import COMPONENTS
 
 MOST_SHARE = 0.1
 """Of the budget, for the trial."""
 ENOUGH_EVIDENCE = 250.0
-"""Share times training nodes over squared noise, above which a smaller share will do."""
+"""Share times training nodes over squared noise, or over 1 where there is less noise, above which a
+smaller share will do: what a hop hardly misses is not saved."""
 LEAST_EVIDENCE = 5.0
 """Below it a trial tells too little, and is not made."""
 NODES_A_COLUMN = 6
 """Training nodes for each number that is heard: with fewer, regressions follow chance."""
-BEYOND_CHANCE = 4.0
+BEYOND_CHANCE = 2.5
 """Deviations of chance, above which features explain anything."""
+TYPICAL_DEGREE = 10
+EXPLAINED = 0.3
+"""Of labels, by a sum that is heard without noise."""
 AHEAD = 0.5
 """Errors by which features have to be ahead of classes, each beside the degree."""
 
@@ -49,6 +55,8 @@ def trial_share(noise_std: float, *, num_train: int, num_classes: int) -> float:
     >>> nodes = (2_000, 40_000, 100)
     >>> [round(trial_share(1.5, num_train=n, num_classes=2), 4) for n in nodes]
     [0.1, 0.0141, 0.0]
+    >>> trial_share(0.1, num_train=5_000, num_classes=2)
+    0.05
     >>> trial_share(7.0, num_train=2_000, num_classes=2)
     0.0
     """
@@ -56,7 +64,9 @@ def trial_share(noise_std: float, *, num_train: int, num_classes: int) -> float:
         return 0.0
     if MOST_SHARE * num_train < LEAST_EVIDENCE * noise_std**2:
         return 0.0
-    return min(MOST_SHARE, ENOUGH_EVIDENCE * noise_std**2 / num_train) if noise_std else MOST_SHARE
+    if noise_std == 0:
+        return MOST_SHARE
+    return min(MOST_SHARE, ENOUGH_EVIDENCE * max(noise_std, 1.0) ** 2 / num_train)
 
 
 def asking_share(noise_std: float, *, num_train: int, num_classes: int) -> float:
@@ -84,6 +94,13 @@ class Lengths:
         return cls(poll=math.sqrt(poll), degree=degree, classes=classes, features=features)
 
 
+def evidence_of(num_train: int, *, lengths: Lengths, noise_std: float) -> float:
+    """Squared deviations of chance with which one column that tells all would be heard."""
+    if noise_std == 0:
+        return math.inf
+    return TYPICAL_DEGREE * EXPLAINED * num_train * (lengths.features / noise_std) ** 2
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Parts:
     """What training nodes heard in the trial: (num_train, width) each."""
@@ -104,6 +121,8 @@ class Found:
 
     votes: Exact | None  # (components, num_classes)
     """What features vote for, where they tell more than classes."""
+    again: bool
+    """Later hops say votes too: classes were not heard to tell anything."""
     degree_share: float
 
 
@@ -119,15 +138,17 @@ def judge(
         less_noise: variance of noise in the trial over that in the first hop.
         default: degree share where no other is found to be better.
     """
-    by_degree, by_class, by_features = (
-        heard.explain(rest, part) for part in (heard.degree, heard.classes, heard.features)
-    )
+    chosen = telling(rest, heard.features, noise_std=heard.noise_std)
+    features = heard.features[:, chosen.columns]
+    by_degree, by_class = (heard.explain(rest, part) for part in (heard.degree, heard.classes))
+    by_features = chosen.explained
     with_class, with_features = (  # the degree is said beside either
         heard.explain(rest, np.column_stack([heard.degree, part]))
-        for part in (heard.classes, heard.features)
+        for part in (heard.classes, features)
     )
+    with_features = with_features.less(chosen.charge)
     vote = (
-        by_features.share > BEYOND_CHANCE * by_features.chance
+        by_features.beyond_chance > BEYOND_CHANCE
         and with_features.share - with_class.share
         > AHEAD * math.hypot(with_class.error, with_features.error)
     )
@@ -138,5 +159,8 @@ def judge(
         degree_gain=less_noise / lengths.degree**2,
         other_gain=less_noise / (lengths.features if vote else lengths.classes) ** 2,
     )
-    votes = by_features.coefficients if vote else None
-    return Found(votes=votes, degree_share=pair.best(default))
+    return Found(
+        votes=chosen.coefficients if vote else None,
+        again=vote and by_class.beyond_chance <= BEYOND_CHANCE,
+        degree_share=pair.best(default),
+    )

@@ -1,13 +1,18 @@
 """Where nodes lie along the directions in which features differ most.
 
-    along[v] = unit(standardised x[v] @ Q)       Q: as in `projection`, at most COMPONENTS columns
+    along[v] = unit(standardised x[v] @ Q)       Q: as in `projection`, COMPONENTS columns
+    more columns, for at most MOST_FEATURES features, where that is expected to tell more:
+        told(K)  = E_K r / (r + K)               E_K: share of all variance along the first K
+        r        = evidence sum of e_k^2 / E_K   e_k: along one of them
 
-Unlike a projection it can be kept to on another graph: Q is all there is to know. Few features are
-taken as they are. No edge is read.
+Few directions are said loudly and found easily, many hold more of what features may tell. Unlike a
+projection it can be kept to on another graph: Q is all there is to know. Where all directions are
+said they are the features themselves. No edge is read.
 """
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -16,15 +21,57 @@ from vesper.model.projection import ROWS, SAMPLE, leading
 from vesper.model.scaling import Inputs
 
 COMPONENTS = 16
+MOST_FEATURES = 64
+SURE = 1.5
+"""Deviations of chance above which what is said has to be expected, if it is said in more columns
+than `COMPONENTS`."""
 
 
-def components_of(inputs: Inputs) -> Tensor:
-    """Find Q: (num_features, at most COMPONENTS)."""
+def components_of(inputs: Inputs, *, evidence: float = 0.0, most: int = COMPONENTS) -> Tensor:
+    """Find Q: (num_features, columns).
+
+    Args:
+        inputs: features.
+        evidence: squared deviations of chance that one column which tells all would be heard with.
+        most: columns.
+    """
     num_features = inputs.features.shape[1]
     if num_features <= COMPONENTS:
         return torch.eye(num_features)
     sample = inputs.features[:: max(1, inputs.num_nodes // SAMPLE)]
-    return torch.from_numpy(leading(_standard(inputs, sample).numpy(), COMPONENTS))
+    rows = _standard(inputs, sample).numpy()
+    if num_features > MOST_FEATURES or most <= COMPONENTS:
+        return torch.from_numpy(leading(rows, COMPONENTS))
+    directions = leading(rows, num_features)
+    variances = np.square(rows @ directions).sum(axis=0, dtype=np.float64)
+    width = min(width_for(variances, evidence=evidence), most)
+    if width == num_features:
+        return torch.eye(num_features)  # spans the same, and one of them may tell by itself
+    return torch.from_numpy(np.ascontiguousarray(directions[:, :width]))
+
+
+def width_for(variances: NDArray[np.float64], *, evidence: float) -> int:
+    """Choose how many directions to say, from the variance along each, the largest first.
+
+    >>> alike, few = np.ones(40), np.r_[np.ones(20), np.zeros(20)]
+    >>> [width_for(alike, evidence=e) for e in (0.0, 200.0, 5000.0, np.inf)]
+    [16, 16, 40, 40]
+    >>> width_for(few, evidence=5000.0)
+    20
+    """
+    total = variances.sum()
+    shares = variances / total if total > 0 else variances
+    held = np.maximum(np.cumsum(shares), 1e-12)  # E_K
+    width = np.arange(1, len(shares) + 1)
+    if np.isinf(evidence):
+        told = held
+    else:
+        heard = evidence * np.cumsum(np.square(shares)) / held  # r
+        told = np.where(heard >= SURE * np.sqrt(2 * width), held * heard / (heard + width), 0.0)
+    least = COMPONENTS - 1
+    # The first of those that are nearly as good: columns of no variance tell nothing.
+    best = told[least:].max()
+    return least + 1 + int(np.argmax(told[least:] >= best * (1 - 1e-3)))
 
 
 def rows_along(inputs: Inputs, components: Tensor) -> Tensor:

@@ -1,0 +1,70 @@
+"""Few columns that tell are found among many; where all tell, or none, all are taken."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from vesper.method.telling import statistics_of, telling
+from vesper.method.trial import BEYOND_CHANCE
+
+Exact = NDArray[np.float64]
+TRAIN = 2000
+
+
+def rest_of_classes(rng: np.random.Generator, num_classes: int) -> Exact:
+    labels = np.eye(num_classes)[rng.integers(0, num_classes, TRAIN)]
+    return np.asarray(labels - labels.mean(axis=0))
+
+
+def heard(rng: np.random.Generator, rest: Exact, *, width: int, says: Exact) -> Exact:
+    """Noise of size 1, and in column j says[j] times the first class."""
+    return np.asarray(rng.normal(size=(TRAIN, width)) + rest[:, :1] * says)
+
+
+@pytest.mark.parametrize("num_classes", [2, 5])
+def test_one_column_that_tells_is_found_among_forty(num_classes: int) -> None:
+    rng = np.random.default_rng(0)
+    rest = rest_of_classes(rng, num_classes)
+    says = np.zeros(40)
+    says[7] = 0.6
+    found = telling(rest, heard(rng, rest, width=40, says=says), noise_std=1.0)
+    assert np.flatnonzero(found.columns).tolist() == [7]
+    assert found.charge > 0
+    assert found.explained.beyond_chance > BEYOND_CHANCE
+    assert found.coefficients.shape == (40, num_classes)
+    assert np.flatnonzero(found.coefficients[:, 0]).tolist() == [7]
+    assert found.coefficients[7, 0] > 0
+
+
+def test_all_columns_are_taken_where_all_tell_a_little() -> None:
+    rng = np.random.default_rng(1)
+    rest = rest_of_classes(rng, 2)
+    found = telling(rest, heard(rng, rest, width=40, says=np.full(40, 0.08)), noise_std=1.0)
+    assert found.columns.all()
+    assert found.charge == 0
+    assert found.explained.beyond_chance > BEYOND_CHANCE
+
+
+@pytest.mark.parametrize(("width", "num_classes"), [(4, 2), (16, 2), (60, 2), (16, 7)])
+def test_choosing_does_not_make_something_of_chance(width: int, num_classes: int) -> None:
+    rng = np.random.default_rng(2)
+    rest = rest_of_classes(rng, num_classes)
+    beyond = [
+        telling(rest, rng.normal(size=(TRAIN, width)), noise_std=1.0).explained.beyond_chance
+        for _ in range(300)
+    ]
+    assert np.mean(np.array(beyond) > BEYOND_CHANCE) <= 0.04
+
+
+def test_statistics_are_those_of_chance_where_nothing_tells() -> None:
+    rng = np.random.default_rng(3)
+    rest = rest_of_classes(rng, 4)
+    found = statistics_of(rest, rng.normal(size=(TRAIN, 500)))
+    assert found.mean() == pytest.approx(3, rel=0.1)  # chi^2 of as many as classes are free
+    assert found.var() == pytest.approx(6, rel=0.3)
+
+
+def test_a_column_that_is_constant_tells_nothing() -> None:
+    rng = np.random.default_rng(4)
+    rest = rest_of_classes(rng, 2)
+    assert statistics_of(rest, np.ones((TRAIN, 2))).max() < 1e-6
