@@ -20,6 +20,7 @@ from vesper.method.trial import (
 
 Exact = NDArray[np.float64]
 TRAIN = 2000
+NOISE, NEXT_NOISE = 6.3, 2.0
 SIGN: Exact = np.where(np.arange(TRAIN) % 2 == 0, 1.0, -1.0)
 
 
@@ -46,24 +47,27 @@ def test_the_share_falls_with_training_nodes_and_ends_where_nothing_is_learned()
 
 
 def heard(rng: np.random.Generator, degree: float, classes: float, features: float) -> Parts:
-    """Three parts of which each says so much of what is to be explained; noise of size 1."""
+    """Three parts of which each says so much of what is to be explained, for noise of size 1."""
 
     def part(says: float, width: int) -> Exact:
         said = rng.normal(size=(TRAIN, width))
         said[:, 0] += says * SIGN
-        return said
+        return NOISE * said
 
     return Parts(
-        degree=part(degree, 1), classes=part(classes, 2), features=part(features, 8), noise_std=1.0
+        degree=part(degree, 1),
+        classes=part(classes, 2),
+        features=part(features, 8),
+        noise_std=NOISE,
     )
 
 
-def found_of(*says: float, seed: int = 0) -> Found:
+def found_of(*says: float, seed: int = 0, next_noise_std: float = NEXT_NOISE) -> Found:
     return judge(
         np.column_stack([SIGN, -SIGN]),
         heard(np.random.default_rng(seed), *says),
         lengths=Lengths.of(0.1),
-        less_noise=10.0,
+        next_noise_std=next_noise_std,
         default=0.6,
     )
 
@@ -107,3 +111,4 @@ def test_the_degree_share_is_found_too() -> None:
     assert judged(0.0, 0.3, 0.0)[1] < 0.6
     assert judged(0.0, 0.0, 0.3)[1] < 0.6, "votes are weighed as classes are"
     assert judged(0.0, 0.0, 0.0)[1] == 0.6
+    assert found_of(0.3, 0.0, 0.0, next_noise_std=0.5).degree_share == 0.6, "nothing to gain"

@@ -119,7 +119,7 @@ class Asking:
             rest_of(self.voices, own),
             parts,
             lengths=lengths,
-            less_noise=(self.noise_std / self.next_noise_std) ** 2 if self.noise_std else 1.0,
+            next_noise_std=self.next_noise_std,
             default=degree_share,
         )
         said = torch.tensor([lengths.degree] + [lengths.classes] * num_classes)

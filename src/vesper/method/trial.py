@@ -40,6 +40,9 @@ BEYOND_CHANCE = 2.5
 TYPICAL_DEGREE = 10
 EXPLAINED = 0.3
 """Of labels, by a sum that is heard without noise."""
+LEAST_NOISE = 1.0
+"""In the first hop, for another degree share than the default: with less noise parts of a message
+hardly miss their length, and what they tell is more than a regression sees."""
 AHEAD = 0.5
 """Errors by which features have to be ahead of classes, each beside the degree."""
 
@@ -127,7 +130,7 @@ class Found:
 
 
 def judge(
-    rest: Exact, heard: Parts, *, lengths: Lengths, less_noise: float, default: float
+    rest: Exact, heard: Parts, *, lengths: Lengths, next_noise_std: float, default: float
 ) -> Found:
     """Say what nodes should say.
 
@@ -135,9 +138,10 @@ def judge(
         rest: (num_train, num_classes) what is to be explained.
         heard: what training nodes heard.
         lengths: of the parts in the trial.
-        less_noise: variance of noise in the trial over that in the first hop.
+        next_noise_std: of the first hop.
         default: degree share where no other is found to be better.
     """
+    less_noise = (heard.noise_std / next_noise_std) ** 2 if heard.noise_std else 1.0
     chosen = telling(rest, heard.features, noise_std=heard.noise_std)
     features = heard.features[:, chosen.columns]
     by_degree, by_class = (heard.explain(rest, part) for part in (heard.degree, heard.classes))
@@ -162,5 +166,5 @@ def judge(
     return Found(
         votes=chosen.coefficients if vote else None,
         again=vote and by_class.beyond_chance <= BEYOND_CHANCE,
-        degree_share=pair.best(default),
+        degree_share=pair.best(default) if next_noise_std >= LEAST_NOISE else default,
     )
