@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from benchmarks.fresh_graphs import FRESH, sums
+from benchmarks.fresh_graphs import FRESH
+from benchmarks.later_graphs import LATER, sums
 from benchmarks.unseen import ALL, Line, measured, table
 from benchmarks.unseen_graphs import KINDS, drawn
 
@@ -51,13 +52,27 @@ def test_a_label_is_what_most_neighbors_have() -> None:
 
 
 def test_four_features_of_neighbors_vote() -> None:
-    graph = drawn(FRESH["features vote for four classes"])
+    graph = drawn(LATER["features vote for four classes"])
     heard = np.column_stack([sums(graph.edges, graph.features[:, k]) for k in range(4)])
     assert (heard.argmax(axis=1) == graph.labels).mean() > 0.99  # but for loops
 
 
+def test_who_knows_two_with_a_flag_is_at_risk() -> None:
+    graph = drawn(FRESH["two flags of forty"])
+    flagged = np.maximum(graph.features[:, 5], graph.features[:, 30])
+    assert ((sums(graph.edges, flagged) >= 2) == graph.labels).mean() > 0.99  # but for loops
+
+
+def test_people_who_share_a_device_are_alike() -> None:
+    graph = drawn(FRESH["people who share devices"])
+    people, device = graph.edges.T
+    assert (graph.labels[device] == 2).all()
+    share = np.bincount(device, graph.labels[people]) / np.maximum(np.bincount(device), 1)
+    assert np.isin(share, (0.0, 1.0)).all()
+
+
 def test_customers_of_bad_shops_are_at_risk() -> None:
-    graph = drawn(FRESH["shops and customers"])
+    graph = drawn(LATER["shops and customers"])
     is_shop, bad = graph.features[:, -1] == 1, graph.labels.astype(float)
     harmed = sums(graph.edges, bad * is_shop) > 0
     assert (harmed == (graph.labels == 1))[~is_shop].all()
