@@ -97,5 +97,6 @@ def test_means_spreads_and_who_is_ahead() -> None:
     ]
     _, _, row = table(lines, ["g", "not measured"])
     assert row == (
-        "| g | accuracy | - | - | - | 81.0 ± 1.4 | - | 71.0 ± 1.4 | - | **82.0 ± 1.4** | - |"
+        "| g | accuracy | - | - | - | 81.0 ± 1.4 | - | - | 71.0 ± 1.4 | - | - | **82.0 ± 1.4** | - "
+        "| - |"
     )
