@@ -4,7 +4,7 @@
     python -m benchmarks.choices --data ../shared/data --write    and keep benchmarks/choices.md
 
 A set without its test nodes: half of its validation nodes choose, the other half, which no run
-sees, judge. Runs stand in choices.jsonl; a stopped benchmark goes on there.
+sees, judge. Runs stand in choices.jsonl; a stopped benchmark goes on there, with the same code.
 
     margin   errors by which a later stage has to be ahead of the one without edges
     rule     when the trial takes another degree share than the default
@@ -158,7 +158,7 @@ def run(data: Path, kept: Path, work: Path, *, sets: Sequence[str], seeds: Seque
     outs = (work / f"run{number}" for number in count())
     for dataset, seed, epsilon in product(sets, seeds, EPSILONS):
         folder, cell = without_test_nodes(data / dataset, work / dataset), (dataset, epsilon, seed)
-        lines = [line for line in lines_in(kept, Line) if cell_of(line) == cell]
+        lines = [line for line in of_this_code(kept) if cell_of(line) == cell]
         if not lines:
             lines.append(measured(folder, next(outs), cell, told=None))
             keep(kept, lines[-1])
@@ -166,6 +166,11 @@ def run(data: Path, kept: Path, work: Path, *, sets: Sequence[str], seeds: Seque
         for share in set(lines[0].proposed.values()) - {line.share for line in lines}:
             keep(kept, measured(folder, next(outs), cell, told=share))
             say(f"{dataset}, {epsilon:g}, {seed}: degree share {share:g}")
+
+
+def of_this_code(kept: Path) -> list[Line]:
+    """What was measured with the rules as they are now."""
+    return [line for line in lines_in(kept, Line) if line.code == code_digest()]
 
 
 def main() -> None:
@@ -181,7 +186,7 @@ def main() -> None:
         if asked.small:
             there, kept = there[:1], work / "choices.jsonl"
         run(asked.data, kept, work, sets=there, seeds=SEEDS[:1] if asked.small else SEEDS)
-        text = page(lines_in(kept, Line), rules=list(RULES), made_with=command(__file__))
+        text = page(of_this_code(kept), rules=list(RULES), made_with=command(__file__))
     publish(text, __file__, write=asked.write)
 
 

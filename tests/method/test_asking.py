@@ -5,11 +5,13 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from vesper.errors import VesperError
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import OpenDoor
 from vesper.mechanism.grid import to_grid
 from vesper.method.asking import Answer, Asking, Heard, trial_messages
 from vesper.method.trial import Lengths
+from vesper.model.components import Along
 from vesper.model.messages import messages_of
 from vesper.party.representation import NOBODY, Nodes
 
@@ -40,10 +42,22 @@ def beliefs_of(labels: NDArray[np.int64]) -> torch.Tensor:
     return torch.from_numpy(np.eye(2, dtype=np.float32)[labels])
 
 
+class Given(Along):
+    """Rows as they are given."""
+
+    def __init__(self, rows: Floats) -> None:
+        self._rows = torch.from_numpy(rows)
+
+    @property
+    def width(self) -> int:
+        return int(self._rows.shape[1])
+
+    def __call__(self, rows: slice) -> torch.Tensor:
+        return self._rows[rows]
+
+
 def messages_for(labels: NDArray[np.int64], along: Floats) -> Floats:
-    return trial_messages(
-        np.arange(300), beliefs_of(labels), torch.from_numpy(along), lengths=Lengths.of(0.1)
-    )
+    return trial_messages(np.arange(300), beliefs_of(labels), Given(along), lengths=Lengths.of(0.1))
 
 
 def tried(labels: NDArray[np.int64], graph: Graph, along: Floats) -> Answer:
@@ -114,3 +128,13 @@ def test_without_anyone_to_be_asked_for_labels_are_said() -> None:
     assert not answer.speak
     assert answer.found is None, "labels were said in it, and nobody will say them"
     assert answer.heard is None
+
+
+def test_a_release_of_another_width_is_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, labels, along = drawn()
+    wider = messages_for(labels, (np.column_stack([along, along]) / 2).astype(np.float32))
+
+    door = OpenDoor(graph)
+    monkeypatch.setattr(door, "release", lambda messages, noise_std: wider)
+    with pytest.raises(VesperError, match="earlier version; begin a new run"):
+        asked(labels).trial(door, lambda: messages_for(labels, along), share=0.1, degree_share=0.6)

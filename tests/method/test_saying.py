@@ -34,11 +34,12 @@ def saying(
     *,
     noise_std: float | None = 0.0,
     keeps_share: bool = False,
+    aggregator: str = "gin",
 ) -> Saying:
     return Saying(
         Inputs(features, Scaling(features)),
         fitted,
-        aggregator="gin",
+        aggregator=aggregator,
         degree_share=0.6,
         noise_std=noise_std,
         trial_share=0.1,
@@ -85,6 +86,20 @@ def test_later_hops_say_classes_where_they_tell(classes_tell: bool) -> None:
     first = said(made, logits)
     second = made.messages(2, made.beliefs(logits), centre=torch.zeros(2), released=[first])
     assert torch.equal(second, first) is not classes_tell
+
+
+def test_votes_are_shortened_by_released_degrees_as_classes_are() -> None:
+    graph, features, labels = graph_and_features(0)
+    logits, degrees = torch.zeros(NODES, 2), torch.from_numpy(np.diff(graph.indptr)).float()
+    made = saying(features, Fitted(), aggregator="gcn")
+    made.hear(np.arange(TRAIN), np.eye(2, dtype=np.float32)[labels[:TRAIN]], NOBODY)
+    made.ask(OpenDoor(graph), logits, next_noise_std=0.0)
+    first = said(made, logits)
+    released = torch.zeros(NODES, 3)
+    released[:, 0] = degrees * made.degree_share
+    second = made.messages(2, made.beliefs(logits), centre=torch.zeros(2), released=[released])
+    many = degrees > 2 * degrees.median()
+    assert (second.norm(dim=1) < 0.9 * first.norm(dim=1))[many].all()
 
 
 def test_a_share_that_was_asked_for_is_kept() -> None:

@@ -45,15 +45,44 @@ def test_all_columns_are_taken_where_all_tell_a_little() -> None:
     assert found.explained.beyond_chance > BEYOND_CHANCE
 
 
-@pytest.mark.parametrize(("width", "num_classes"), [(4, 2), (16, 2), (60, 2), (16, 7)])
-def test_choosing_does_not_make_something_of_chance(width: int, num_classes: int) -> None:
+EVEN = [[1 / 2] * 2, [1 / 7] * 7]
+UNEVEN = [[0.45, 0.45] + [0.0125] * 8, [0.49, 0.49] + [0.001] * 20, [0.5, 0.499, 0.001]]
+
+
+@pytest.mark.parametrize("width", [4, 16, 60])
+@pytest.mark.parametrize("chances", EVEN + UNEVEN)
+def test_choosing_does_not_make_something_of_chance(width: int, chances: list[float]) -> None:
     rng = np.random.default_rng(2)
-    rest = rest_of_classes(rng, num_classes)
+    labels = np.eye(len(chances))[rng.choice(len(chances), TRAIN, p=chances)]
+    rest = labels - labels.mean(axis=0)
     beyond = [
         telling(rest, rng.normal(size=(TRAIN, width)), noise_std=1.0).explained.beyond_chance
-        for _ in range(300)
+        for _ in range(200)
     ]
-    assert np.mean(np.array(beyond) > BEYOND_CHANCE) <= 0.04
+    assert np.mean(np.array(beyond) > BEYOND_CHANCE) <= 0.05
+
+
+def test_nor_where_labels_follow_the_degree() -> None:
+    """Who hears many is heard loudly and more often positive; what is heard says nothing."""
+    rng = np.random.default_rng(5)
+    beyond = []
+    for _ in range(100):
+        degrees = np.minimum(rng.pareto(1.5, TRAIN) + 1, 200)
+        labels = np.eye(2)[(rng.random(TRAIN) < np.minimum(degrees / 100, 0.9)).astype(np.int64)]
+        said = rng.normal(size=(TRAIN, 8)) * np.sqrt(degrees)[:, None]
+        found = telling(labels - labels.mean(axis=0), said, noise_std=0.0)
+        beyond.append(found.explained.beyond_chance)
+    assert np.mean(np.array(beyond) > BEYOND_CHANCE) <= 0.1
+
+
+def test_one_hub_does_not_hide_a_column_that_tells() -> None:
+    rng = np.random.default_rng(6)
+    rest = rest_of_classes(rng, 2)
+    says = np.zeros(20)
+    says[3] = 0.6
+    said = heard(rng, rest, width=20, says=says)
+    said[0] = 170.0
+    assert statistics_of(rest, said)[3] > 15
 
 
 def test_statistics_are_those_of_chance_where_nothing_tells() -> None:

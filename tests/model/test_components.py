@@ -1,7 +1,7 @@
 import numpy as np
 import torch
 
-from vesper.model.components import COMPONENTS, components_of, rows_along
+from vesper.model.components import COMPONENTS, Along, components_of
 from vesper.model.scaling import Inputs, Scaling
 
 
@@ -12,7 +12,7 @@ def inputs_of(features: np.ndarray[tuple[int, int], np.dtype[np.float32]]) -> In
 def test_few_features_are_taken_as_they_are() -> None:
     features = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
     inputs = inputs_of(features)
-    rows = rows_along(inputs, components_of(inputs))
+    rows = Along(inputs, components_of(inputs))(slice(None))
     standard = inputs.scaling.standard(torch.from_numpy(features))
     assert torch.allclose(rows, torch.nn.functional.normalize(standard, dim=1))
 
@@ -25,7 +25,10 @@ def test_many_features_are_a_few_directions() -> None:
     components = components_of(inputs)
     assert components.shape == (60, COMPONENTS)
     assert torch.allclose(components.T @ components, torch.eye(COMPONENTS), atol=1e-4)
-    rows = rows_along(inputs, components)
+    along = Along(inputs, components)
+    assert along.width == COMPONENTS
+    rows = along(slice(None))
+    assert torch.allclose(along(slice(5, 7)), rows[5:7], atol=1e-6)
     assert rows.shape == (2000, COMPONENTS)
     assert torch.allclose(rows.norm(dim=1), torch.ones(2000), atol=1e-5)
     assert rows[:, :2].square().sum(dim=1).mean() > 0.9, "both hidden directions come first"
@@ -53,4 +56,4 @@ def test_very_many_features_are_a_few_directions_whatever_can_be_heard() -> None
 
 def test_nodes_that_are_all_alike_lie_nowhere() -> None:
     inputs = inputs_of(np.ones((10, 4), dtype=np.float32))
-    assert not rows_along(inputs, components_of(inputs)).any()
+    assert not Along(inputs, components_of(inputs))(slice(None)).any()

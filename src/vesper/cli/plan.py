@@ -87,7 +87,7 @@ def plan(
     if as_json:
         print_json(asdict(made))
     else:
-        show_plan(made, hops=hops, refreshes=refreshes)
+        show_plan(made, hops=hops, refreshes=refreshes, noise_is_given=noise_std is not None)
 
 
 def _expect_options(

@@ -14,7 +14,7 @@ from vesper.privacy.wire import Traffic
 WIDEST = 100
 
 
-def show_plan(made: Plan, *, hops: int, refreshes: int) -> None:
+def show_plan(made: Plan, *, hops: int, refreshes: int, noise_is_given: bool) -> None:
     """Print the guarantee, the phases, what the label party can tell, and the paper's plan."""
     whole = made.certified
     often = "once" if refreshes == 1 else f"{refreshes} times"
@@ -29,10 +29,8 @@ def show_plan(made: Plan, *, hops: int, refreshes: int) -> None:
         f"{whole.epsilon:.4g}, delta {whole.delta:g}) for every single edge (mu {whole.mu:.4f}).",
     )
     if poll is not None and not made.wire:
-        say(
-            "How much is asked follows from --train-nodes; for few of them this noise is up to "
-            f"{_more_asked():.1%} larger, at the same epsilon."
-        )
+        more = "epsilon larger" if noise_is_given else f"noise up to {_more_asked():.1%} larger"
+        say(f"How much is asked follows from --train-nodes, which may make {more}.")
     typer.echo()
     _show_phases(made)
     typer.echo()

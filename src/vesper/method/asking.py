@@ -15,10 +15,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from vesper.errors import VesperError
 from vesper.mechanism.door import Door
 from vesper.method.explained import rest_of
 from vesper.method.poll import is_alike, poll_of
 from vesper.method.trial import Found, Lengths, Parts, judge
+from vesper.model.components import Along
 from vesper.model.messages import class_rows
 from vesper.party.representation import Nodes
 
@@ -92,6 +94,7 @@ class Asking:
         *,
         share: float,
         degree_share: float,
+        speak: bool | None = None,
     ) -> Answer:
         """Ask that, and what is worth saying.
 
@@ -100,13 +103,22 @@ class Asking:
             messages_of_all: makes the messages of all nodes (`trial_messages`).
             share: of the budget that the trial takes.
             degree_share: where nothing else is found.
+            speak: what was found before about this graph, if it was.
         """
         lengths, num_classes = Lengths.of(share), self.voices.shape[1]
         messages = messages_of_all()
         own = messages[self.speakers, 2 + num_classes :] / np.float32(lengths.features)
         heard = door.release(messages, noise_std=self.noise_std)
+        if heard.shape != messages.shape:
+            raise VesperError(
+                f"the release that asks what is worth saying: expected one of {messages.shape[1]} "
+                f"columns, the one that is kept has {heard.shape[1]}, of an earlier version; begin "
+                f"a new run"
+            )
         del messages  # as large as what was heard
-        if not self._speak(heard[:, 0], length=lengths.poll):
+        if speak is None:
+            speak = self._speak(heard[:, 0], length=lengths.poll)
+        if not speak:
             return Answer(speak=False)  # classes in it were labels, which nobody will say
         ours = heard[self.speakers].astype(np.float64)
         parts = Parts(
@@ -135,24 +147,24 @@ class Asking:
 
 
 def trial_messages(
-    speakers: Nodes, beliefs: Tensor, along: Tensor, *, lengths: Lengths
+    speakers: Nodes, beliefs: Tensor, along: Along, *, lengths: Lengths
 ) -> NDArray[np.float32]:
     """What nodes say in a trial: (num_nodes, 2 + num_classes + components), rows of norm 1 at most.
 
     Args:
         speakers: whom the poll counts.
         beliefs: (num_nodes, num_classes).
-        along: (num_nodes, components) where nodes lie along the components of features.
+        along: where nodes lie along the components of features.
         lengths: of the parts.
     """
     num_nodes, num_classes = beliefs.shape
     centre = beliefs.mean(dim=0)
-    messages = np.empty((num_nodes, 2 + num_classes + along.shape[1]), dtype=np.float32)
+    messages = np.empty((num_nodes, 2 + num_classes + along.width), dtype=np.float32)
     for start in range(0, num_nodes, ROWS):  # no second copy of all beliefs: there may be no room
         rows = slice(start, start + ROWS)
         said = class_rows(beliefs[rows], centre=centre).numpy()
         messages[rows, 2 : 2 + num_classes] = lengths.classes * said
-        messages[rows, 2 + num_classes :] = lengths.features * along[rows].numpy()
+        messages[rows, 2 + num_classes :] = lengths.features * along(rows).numpy()
     messages[:, 0] = lengths.poll * poll_of(speakers, num_nodes)[:, 0]
     messages[:, 1] = lengths.degree
     return messages

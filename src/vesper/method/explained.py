@@ -64,28 +64,61 @@ def explained(rest: Exact, heard: Exact, *, noise_std: float) -> Explained:
     num_train, width = heard.shape
     free = degrees_of_freedom(rest)
     signal = _signal(heard, noise_std)
-    heard = np.clip(heard, *np.quantile(heard, TAILS, axis=0))  # hubs would outweigh all others
+    heard = cut(heard)
     rest, heard = rest - rest.mean(axis=0), heard - heard.mean(axis=0)
     size = heard.std(axis=0) + 1e-9
     heard = heard / size
+    uneven = float(unevenness(rest, heard).mean())
     gram = heard.T @ heard / num_train + RIDGE * np.eye(width)
     coefficients = np.linalg.solve(gram, heard.T @ rest / num_train)
     total = float(np.square(rest).sum())
     left = float(np.square(rest - heard @ coefficients).sum()) / total if total > 0 else 1.0
     spare = max(num_train - width - 1, 1)
     share = 1 - left * (num_train - 1) / spare if total > 0 else 0.0
+    share -= (uneven - 1) * width / num_train
     return Explained(
         share=share,
-        chance=math.sqrt(2 * width / (free * spare * (num_train + 1))),
-        error=math.sqrt((2 * width + 4 * num_train * max(share, 0.0)) / free) / num_train,
+        chance=uneven * math.sqrt(2 * width / (free * spare * (num_train + 1))),
+        error=math.sqrt((2 * width * uneven**2 + 4 * num_train * max(share, 0.0)) / free)
+        / num_train,
         coefficients=coefficients / size[:, None],
         signal=signal,
     )
 
 
-def degrees_of_freedom(rest: Exact) -> int:
-    """Columns that are free to differ: classes add up."""
-    return max(int(rest.shape[1]) - 1, 1)
+def cut(heard: Exact) -> Exact:
+    """Cut the tails of every column: hubs would outweigh all others."""
+    return np.clip(heard, *np.quantile(heard, TAILS, axis=0))
+
+
+def degrees_of_freedom(rest: Exact) -> float:
+    """How many columns are free to differ: (tr S)^2 / tr S^2, S their covariance.
+
+    One less than classes where all are as frequent; where most nodes are of two classes, about 1.
+
+    >>> even, two = np.tile(np.eye(4), (9, 1)), np.repeat(np.eye(4), [50, 50, 1, 1], axis=0)
+    >>> [round(degrees_of_freedom(rest), 1) for rest in (even, two)]
+    [3.0, 1.1]
+    """
+    rest = rest - rest.mean(axis=0)
+    together = rest.T @ rest
+    square = float(np.square(together).sum())
+    return max(float(np.trace(together)) ** 2 / square, 1.0) if square > 0 else 1.0
+
+
+def unevenness(rest: Exact, heard: Exact) -> Exact:
+    """How much more a column explains by chance than if all nodes heard alike: (width,), from 1 on.
+
+    E[h^2 r^2] / (E[h^2] E[r^2])          above 1 where those that hear more are harder to explain
+
+    Both without their means. Sums over many neighbours are large, and where labels follow the
+    degree, so is what is to be explained of the same nodes.
+    """
+    weights = np.square(rest).sum(axis=1)  # (num_train,)
+    squares = np.square(heard)
+    apart = squares.mean(axis=0) * weights.mean()
+    together = (weights @ squares) / len(weights)
+    return np.maximum(np.where(apart > 0, together / np.maximum(apart, 1e-300), 1.0), 1.0)
 
 
 def _signal(heard: Exact, noise_std: float) -> float:

@@ -19,7 +19,7 @@ from vesper.mechanism.door import Door
 from vesper.method.asking import Asking, Heard, trial_messages
 from vesper.method.fitted import Fitted
 from vesper.method.trial import NODES_A_COLUMN, Found, Lengths, evidence_of
-from vesper.model.components import components_of, rows_along
+from vesper.model.components import Along, components_of
 from vesper.model.messages import (
     above_zero,
     damp,
@@ -96,12 +96,14 @@ class Saying:
             noise_std=self._noise_std,
             next_noise_std=next_noise_std,
         )
+        known = self._fitted.find("speak")
         if self._trial_share:
             answer = asking.trial(
                 door,
                 partial(self._trial_messages, logits),
                 share=self._trial_share,
                 degree_share=self._degree_share,
+                speak=None if known is None else bool(known),
             )
         elif len(self._asked):
             answer = asking.poll(door, num_nodes=self._inputs.num_nodes)
@@ -146,19 +148,24 @@ class Saying:
             released: of the hops before, (num_nodes, num_classes + 1) each.
         """
         votes, again = self._fitted.find("votes"), self._fitted.find("again")
-        if votes is not None and (stage == 1 or again):
-            return with_degree(self._votes(votes), degree_share=self.degree_share)
+        if votes is not None and (stage == 1 or again):  # the same again: another draw of noise
+            messages = with_degree(self._votes(votes), degree_share=self.degree_share)
+        else:
+            messages = self._of_classes(beliefs, centre)
+        if self._aggregator == "gcn" and released:
+            degrees = torch.stack([z[:, 0] for z in released]).mean(dim=0) / self.degree_share
+            median = self._fitted.once(f"median{stage}", degrees.median)
+            messages = damp(messages, degrees, median=median)
+        return above_zero(messages) if self._aggregator == "max" else messages
+
+    def _of_classes(self, beliefs: Tensor, centre: Tensor) -> Tensor:
         messages = torch.empty(len(beliefs), beliefs.shape[1] + 1)
         for start in range(0, len(beliefs), ROWS):
             rows = slice(start, start + ROWS)
             messages[rows] = messages_of(
                 beliefs[rows], degree_share=self.degree_share, centre=centre
             )
-        if self._aggregator == "gcn" and released:
-            degrees = torch.stack([z[:, 0] for z in released]).mean(dim=0) / self.degree_share
-            median = self._fitted.once(f"median{stage}", degrees.median)
-            messages = damp(messages, degrees, median=median)
-        return above_zero(messages) if self._aggregator == "max" else messages
+        return messages
 
     def joined(self, released: Tensor, *, noise_std: float) -> Tensor:
         """Add to the first hop what the trial heard of the same messages."""
@@ -173,13 +180,18 @@ class Saying:
 
     def _votes(self, coefficients: Tensor) -> Tensor:
         """What features vote for: (num_nodes, num_classes), rows of norm at most 1."""
-        votes = self._along() @ coefficients.float()
-        votes = votes - self._fitted.once("vote_centre", partial(torch.mean, votes, dim=0))
+        along, votes = self._along(), torch.empty(self._inputs.num_nodes, coefficients.shape[1])
+        for start in range(0, len(votes), ROWS):
+            rows = slice(start, start + ROWS)
+            votes[rows] = along(rows) @ coefficients.float()
+        votes -= self._fitted.once("vote_centre", partial(torch.mean, votes, dim=0))
         typical = self._fitted.once("vote_size", lambda: votes.square().sum(dim=1).mean().sqrt())
         return vote_rows(votes, length=VOTE_LENGTH * typical)
 
-    def _along(self) -> Tensor:
-        return rows_along(self._inputs, self._fitted.once("components", self._components))
+    def _along(self) -> Along:
+        """Where nodes lie along the components; a block at a time, for there may be no room."""
+        components = self._fitted.once("components", self._components)
+        return Along(self._inputs, components)
 
     def _components(self) -> Tensor:
         num_train, num_classes = self._voices.shape

@@ -1,6 +1,7 @@
 """Which columns of what was heard tell anything, where only a few of many do.
 
-    stat[j]  = free N sum over classes of corr(column j, rest)^2     chi^2 of `free` under chance
+    stat[j]  = free N sum over classes of corr(column j, rest)^2 / unevenness[j]
+                                                                     chi^2 of `free` under chance
     least    = free + 2 sqrt(free log width) + 2 log width           hardly ever reached by chance
     charge   = chosen (least - free) / (free N)      what choosing them adds to an adjusted R^2
 
@@ -14,7 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.method.explained import Exact, Explained, degrees_of_freedom, explained
+from vesper.method.explained import (
+    Exact,
+    Explained,
+    cut,
+    degrees_of_freedom,
+    explained,
+    unevenness,
+)
 
 Columns = NDArray[np.bool_]
 
@@ -62,14 +70,15 @@ def telling(rest: Exact, heard: Exact, *, noise_std: float) -> Telling:
 
 def statistics_of(rest: Exact, heard: Exact) -> Exact:
     """Of each column by itself: (width,)."""
+    heard = cut(heard)
     rest, heard = rest - rest.mean(axis=0), heard - heard.mean(axis=0)
     together = np.square(heard.T @ rest).sum(axis=1)
     apart = np.square(heard).sum(axis=0) * np.square(rest).sum()
     scale = degrees_of_freedom(rest) * len(rest)
-    return np.asarray(scale * together / np.maximum(apart, 1e-300))
+    return np.asarray(scale * together / np.maximum(apart, 1e-300) / unevenness(rest, heard))
 
 
-def least_statistic(width: int, *, free: int) -> float:
+def least_statistic(width: int, *, free: float) -> float:
     """What none of `width` columns reaches by chance, but for a few times in a hundred.
 
     >>> [round(least_statistic(width, free=1), 1) for width in (1, 16, 64)]

@@ -6,8 +6,8 @@
         r        = evidence sum of e_k^2 / E_K   e_k: along one of them
 
 Few directions are said loudly and found easily, many hold more of what features may tell. Unlike a
-projection it can be kept to on another graph: Q is all there is to know. Where all directions are
-said they are the features themselves. No edge is read.
+projection it can be kept to on another graph: Q is all there is to know. Where nearly all
+directions are said they are the features themselves. No edge is read.
 """
 
 import numpy as np
@@ -17,11 +17,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vesper.graph.features import Features
-from vesper.model.projection import ROWS, SAMPLE, leading
+from vesper.model.projection import SAMPLE, leading
 from vesper.model.scaling import Inputs
 
 COMPONENTS = 16
 MOST_FEATURES = 64
+NEARLY_ALL = 0.9
+"""Of the directions: then features are said as they are."""
 SURE = 1.5
 """Deviations of chance above which what is said has to be expected, if it is said in more columns
 than `COMPONENTS`."""
@@ -45,8 +47,8 @@ def components_of(inputs: Inputs, *, evidence: float = 0.0, most: int = COMPONEN
     directions = leading(rows, num_features)
     variances = np.square(rows @ directions).sum(axis=0, dtype=np.float64)
     width = min(width_for(variances, evidence=evidence), most)
-    if width == num_features:
-        return torch.eye(num_features)  # spans the same, and one of them may tell by itself
+    if NEARLY_ALL * num_features <= width and num_features <= most:
+        return torch.eye(num_features)  # one of them may tell by itself
     return torch.from_numpy(np.ascontiguousarray(directions[:, :width]))
 
 
@@ -74,13 +76,26 @@ def width_for(variances: NDArray[np.float64], *, evidence: float) -> int:
     return least + 1 + int(np.argmax(told[least:] >= best * (1 - 1e-3)))
 
 
-def rows_along(inputs: Inputs, components: Tensor) -> Tensor:
-    """(num_nodes, components), rows of norm 1; 0 where a node is like the mean of all."""
-    rows = torch.empty(inputs.num_nodes, components.shape[1])
-    for start in range(0, inputs.num_nodes, ROWS):
-        block = _standard(inputs, inputs.features[start : start + ROWS])
-        rows[start : start + ROWS] = F.normalize(block @ components, dim=1, eps=1e-12)
-    return rows
+class Along:
+    """Where nodes lie along Q, some at a time.
+
+    Args:
+        inputs: features.
+        components: Q, (num_features, columns).
+    """
+
+    def __init__(self, inputs: Inputs, components: Tensor) -> None:
+        self._inputs, self._components = inputs, components
+
+    @property
+    def width(self) -> int:
+        """Columns."""
+        return int(self._components.shape[1])
+
+    def __call__(self, rows: slice) -> Tensor:
+        """(B, columns), rows of norm 1; 0 where a node is like the mean of all."""
+        block = _standard(self._inputs, self._inputs.features[rows])
+        return F.normalize(block @ self._components, dim=1, eps=1e-12)
 
 
 def _standard(inputs: Inputs, features: Features) -> Tensor:
