@@ -91,8 +91,7 @@ class DataParty:
 
         Stages before have their final weights in the memory, so beginning them anew, with releases
         that were kept, makes the same inputs again. What was fitted, and found out by asking, is
-        read and not judged again: on another processor it might fall to the other side of a
-        threshold.
+        kept to: judged on another processor it might fall to the other side of a threshold.
         """
         if fitted := memory.below("fitted", arrays):  # none in checkpoints of earlier versions
             self._representation.keep_to(fitted)
