@@ -1,7 +1,8 @@
-"""Graphs that were written down after all constants were set, and run once.
+"""Graphs that were written down after all constants were set.
 
-Those of `unseen_graphs` and `later_graphs` were looked at while the trial was made and mended
-(docs/decisions/0016); these were not: whatever a constant owes to the others does not help here.
+Those of `unseen_graphs` and `later_graphs` were looked at while the trial was made and mended;
+these were not: whatever a constant owes to the others does not help here. (Decision 16 tells what
+a reader of the code had mended after they had been run.)
 """
 
 import numpy as np
