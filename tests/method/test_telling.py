@@ -45,6 +45,15 @@ def test_all_columns_are_taken_where_all_tell_a_little() -> None:
     assert found.explained.beyond_chance > BEYOND_CHANCE
 
 
+def test_the_louder_of_columns_that_all_tell_are_not_taken_alone() -> None:
+    rng = np.random.default_rng(7)
+    rest = rest_of_classes(rng, 2)
+    says = np.r_[np.full(4, 0.3), np.full(12, 0.15)]
+    said = heard(rng, rest, width=16, says=says)
+    assert 4 <= (statistics_of(rest, said) > 10).sum() < 16, "some could be taken"
+    assert telling(rest, said, noise_std=1.0).columns.all()
+
+
 EVEN = [[1 / 2] * 2, [1 / 7] * 7]
 UNEVEN = [[0.45, 0.45] + [0.0125] * 8, [0.49, 0.49] + [0.001] * 20, [0.5, 0.499, 0.001]]
 

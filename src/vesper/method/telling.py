@@ -5,8 +5,9 @@
     least    = free + 2 sqrt(free log width) + 2 log width           hardly ever reached by chance
     charge   = chosen (least - free) / (free N)      what choosing them adds to an adjusted R^2
 
-A regression on all columns follows chance in each of them. Columns that tell by themselves are
-taken where what they explain, less that charge, is further beyond chance.
+A regression on all columns follows chance in each of them, which costs others, for whom nothing
+was fitted, width / N of what they are told. Columns that tell by themselves are taken where what
+they explain, less that charge, is further beyond chance, and more of it is left for others.
 """
 
 import math
@@ -34,6 +35,10 @@ class Telling:
     columns: Columns  # (width,)
     explained: Explained
     charge: float
+
+    def for_others(self, num_train: int) -> float:
+        """What is left of the share for nodes for which nothing was fitted."""
+        return self.explained.share + self.charge - int(self.columns.sum()) / num_train
 
     @property
     def coefficients(self) -> Exact:
@@ -65,7 +70,8 @@ def telling(rest: Exact, heard: Exact, *, noise_std: float) -> Telling:
     charge = int(columns.sum()) * (least - free) / (free * len(rest))
     found = explained(rest, heard[:, columns], noise_std=noise_std).less(charge)
     some = Telling(columns=columns, explained=found, charge=charge)
-    return max(every, some, key=lambda each: each.explained.beyond_chance)
+    surer = found.beyond_chance > every.explained.beyond_chance
+    return some if surer and some.for_others(len(rest)) > every.for_others(len(rest)) else every
 
 
 def statistics_of(rest: Exact, heard: Exact) -> Exact:
