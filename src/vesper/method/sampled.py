@@ -52,6 +52,9 @@ SAMPLED_DEFAULTS: Mapping[str, object] = {
 class SampledRepresentation:
     """An extractor on sampled neighbourhoods, in one stage."""
 
+    draws = True
+    """Each embedding has a sample of its own."""
+
     def __init__(self, extractor: Extractor, *, inputs: Inputs, graph: SampledGraph) -> None:
         self._extractor, self._inputs, self._graph = extractor, inputs, graph
         self._encodings = KeptEncodings(extractor.encode, weights=extractor, inputs=inputs)

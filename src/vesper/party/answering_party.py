@@ -1,9 +1,11 @@
 """The data party after training: nodes of a graph as the trained model sees them.
 
     recall:  scales, weights and voices of training; then its stages, on releases of this graph
-    embed:   representations of the nodes asked for
+    embed:   representations of the nodes asked for, each computed among the nodes of its block
 
-The graph may be that of training, whose releases were kept, or one that came later.
+The graph may be that of training, whose releases were kept, or one that came later. What is said
+about a node is the same to the bit whoever is asked for beside it: on many processors the last bits
+of a row of a matrix product depend on how many rows there are, so they are the same always.
 """
 
 import numpy as np
@@ -18,6 +20,8 @@ from vesper.party.representation import NOBODY, Representation
 from vesper.protocol.messages import IdTexts, Roster, Tensor
 
 NOTHING: Tensor = np.zeros((0, 1, 1), dtype=np.float32)
+BLOCK = 64
+"""Nodes that are embedded together: those with the same number but for its last six bits."""
 
 
 def arrays_of_trained(representation: Representation) -> Arrays:
@@ -71,7 +75,25 @@ class AnsweringParty:
         unknown = tuple(text for text, node in zip(ids, nodes, strict=True) if node < 0)
         if len(unknown) == len(ids):
             return unknown, NOTHING
-        values = self._representation.embed(nodes[nodes >= 0], training=False)
-        if not bool(torch.isfinite(values).all()):
+        values = self._embedded(nodes[nodes >= 0])
+        if not np.isfinite(values).all():
             raise VesperError(DIVERGED)
-        return unknown, values.numpy()
+        return unknown, values
+
+    def _embedded(self, nodes: NDArray[np.int64]) -> Tensor:
+        """(nodes, width, depth)."""
+        if self._representation.draws:
+            return self._representation.embed(nodes, training=False).numpy()
+        blocks, of_node = np.unique(nodes // BLOCK, return_inverse=True)
+        values: Tensor | None = None
+        order = np.argsort(of_node, kind="stable")  # nodes of a block side by side
+        ends = np.cumsum(np.bincount(of_node))
+        for block, first, end in zip(blocks, [0, *ends], ends, strict=False):
+            start, asked = block * BLOCK, order[first:end]
+            rows = np.arange(start, min(start + BLOCK, len(self._ids)))
+            embedded = self._representation.embed(rows, training=False).numpy()
+            if values is None:
+                values = np.empty((len(nodes), *embedded.shape[1:]), dtype=np.float32)
+            values[asked] = embedded[nodes[asked] - start]
+        assert values is not None
+        return values

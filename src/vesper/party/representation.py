@@ -32,6 +32,10 @@ class Representation(Protocol):
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
         """Embed nodes for the label party: (B, width, depth)."""
 
+    @property
+    def draws(self) -> bool:
+        """Whether a node is embedded otherwise each time, by chance."""
+
     def settle(self, stage: int) -> None:
         """Embed from now on for the decoder of this stage, which validation has chosen."""
 
@@ -54,6 +58,9 @@ class Forgetful:
     It fits nothing either, and its embeddings of the last stage hold those of the stages before,
     unless a subclass says so.
     """
+
+    draws = False
+    """It embeds a node the same way each time."""
 
     def settle(self, stage: int) -> None:
         """Need nothing."""

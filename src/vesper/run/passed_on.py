@@ -20,6 +20,11 @@ class PassedOn:
         """All weights."""
         return self.inner.module
 
+    @property
+    def draws(self) -> bool:
+        """Hand on."""
+        return self.inner.draws
+
     def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
         """Hand on."""
         self.inner.hear(nodes, voices, asked)
