@@ -5,6 +5,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Threads that wait give their core away: several processes of several threads share the cores here.
+export OMP_WAIT_POLICY ?= PASSIVE
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test check lint types nightly bench-aggregators bench-choices bench-exchange bench-graph bench-graph-peers bench-growth bench-noise bench-paper-sizes bench-ray bench-release bench-train bench-unseen bench-utility bench-wire api-page attack-page audit-page study-page proof-read clean help

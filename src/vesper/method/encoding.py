@@ -5,7 +5,9 @@ from vesper.method.settings import Config
 from vesper.model.encoders import EncoderShape
 
 
-def encoder_shape_of(config: Config, sizes: Sizes, *, num_inputs: int) -> EncoderShape:
+def encoder_shape_of(
+    config: Config, sizes: Sizes, *, num_inputs: int, normalized: bool = False
+) -> EncoderShape:
     """What the encoder has to fit; its masks have a seed of their own."""
     run = config.run
     return EncoderShape(
@@ -15,4 +17,5 @@ def encoder_shape_of(config: Config, sizes: Sizes, *, num_inputs: int) -> Encode
         width=run.width,
         dropout=run.dropout,
         seed=run.seed + 2,
+        normalized=normalized,
     )

@@ -18,6 +18,7 @@ from vesper.method.settings import Config
 from vesper.method.trial import asking_share
 from vesper.model.decoder import CorrectingDecoder
 from vesper.model.encoders import EncoderFactory, make_encoder
+from vesper.model.normalized_encoder import normalized_for
 from vesper.model.pre import PrivateRepresentationExtractor
 from vesper.model.scaling import Scaling, bins_for
 from vesper.party.representation import Representation
@@ -67,7 +68,12 @@ class VesperMethod:
         run, hops = config.run, self.hops(config, sizes)
         promise = self.promise(config, sizes)
         scaling = Scaling(features, bins=bins_for(sizes.num_features))
-        shape = encoder_shape_of(config, sizes, num_inputs=scaling.width)
+        shape = encoder_shape_of(
+            config,
+            sizes,
+            num_inputs=scaling.width,
+            normalized=normalized_for(sizes.num_features),
+        )
         encoder = self._encoders(run.encoder, shape)
         extractor = PrivateRepresentationExtractor(
             encoder,

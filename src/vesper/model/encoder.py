@@ -1,4 +1,4 @@
-"""The encoder at the data party: edge-free features to encodings.
+"""The plain encoder at the data party: edge-free features to encodings.
 
 encoding = ReLU(W_2 ReLU(W_1 x + b_1) + b_2)
 """

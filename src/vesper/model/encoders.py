@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from vesper.errors import InputError
 from vesper.model.encoder import MlpEncoder
 from vesper.model.gru_encoder import GruEncoder
+from vesper.model.normalized_encoder import NormalizedEncoder
 from vesper.model.transformer_encoder import TransformerEncoder
 
 
@@ -33,6 +34,8 @@ class EncoderShape:
     """While training."""
     seed: int
     """Of the masks; weights are drawn by whoever owns the module."""
+    normalized: bool = False
+    """Whether a perceptron normalises its hidden layers; those of sequences do as they do."""
 
 
 EncoderFactory = Callable[[str, EncoderShape], nn.Module]
@@ -47,7 +50,8 @@ def make_encoder(kind: str, shape: EncoderShape) -> nn.Module:
     """
     width, dropout, seed = shape.width, shape.dropout, shape.seed
     if kind == "mlp":
-        return MlpEncoder(shape.num_inputs, width=width, dropout=dropout, seed=seed)
+        perceptron = NormalizedEncoder if shape.normalized else MlpEncoder
+        return perceptron(shape.num_inputs, width=width, dropout=dropout, seed=seed)
     makers: dict[str, Callable[..., nn.Module]] = {
         "gru": GruEncoder,
         "transformer": TransformerEncoder,
