@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from vesper.errors import VesperError
 from vesper.graph.ids import Ids
 from vesper.party.data_party import DIVERGED
-from vesper.party.memory import Arrays, below, weights_of
+from vesper.party.memory import Arrays, below, put_back, weights_of
 from vesper.party.representation import NOBODY, Representation
 from vesper.protocol.messages import IdTexts, Roster, Tensor
 
@@ -58,7 +58,7 @@ class AnsweringParty:
     ) -> None:
         self._representation, self._ids = representation, ids
         representation.keep_to(below("fitted", trained))
-        representation.module.load_state_dict(weights_of(below("weights", trained)))
+        put_back(representation.module, weights_of(below("weights", trained)))
         speakers = ids.find_texts(roster.train[: len(roster.voices)])  # -1: no longer there
         asked = NOBODY if is_new else ids.find_texts(roster.test)
         voices = roster.voices[speakers >= 0]

@@ -96,7 +96,7 @@ class DataParty:
         if fitted := memory.below("fitted", arrays):  # none in checkpoints of earlier versions
             self._representation.keep_to(fitted)
         module = self._representation.module
-        module.load_state_dict(memory.weights_of(memory.below("weights", arrays)))
+        memory.put_back(module, memory.weights_of(memory.below("weights", arrays)))
         for each in range(stage + 1):
             self.begin_stage(each)
         memory.recall(module, self._optimizer, arrays)

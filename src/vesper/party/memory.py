@@ -11,6 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from vesper.errors import InputError
+
 Arrays = dict[str, NDArray[Any]]
 Weights = dict[str, Tensor]
 
@@ -32,8 +34,26 @@ def arrays_of(weights: Weights) -> Arrays:
 
 
 def weights_of(arrays: Arrays) -> Weights:
-    """Make weights of arrays; shapes are checked by `load_state_dict`."""
+    """Make weights of arrays; `put_back` looks at names and shapes."""
     return {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+
+
+def put_back(module: nn.Module, weights: Weights) -> None:
+    """Give a module the weights that were kept of one like it.
+
+    Raises:
+        InputError: they are of a module of other layers.
+    """
+    expected = {name: tuple(value.shape) for name, value in module.state_dict().items()}
+    found = {name: tuple(value.shape) for name, value in weights.items()}
+    if expected != found:
+        name = min(each for each in expected | found if expected.get(each) != found.get(each))
+        raise InputError(
+            f"weights that were kept: expected '{name}' of shape {expected.get(name, 'none')}, "
+            f"found {found.get(name, 'none')}; they were trained by another version of vesper, or "
+            f"with other settings: train again, or go on with the version that trained them"
+        )
+    module.load_state_dict(weights)
 
 
 def remember(module: nn.Module, optimizer: torch.optim.Adam) -> Arrays:
@@ -49,7 +69,7 @@ def remember(module: nn.Module, optimizer: torch.optim.Adam) -> Arrays:
 
 def recall(module: nn.Module, optimizer: torch.optim.Adam, arrays: Arrays) -> None:
     """Put everything back as `remember` found it."""
-    module.load_state_dict(weights_of(below("weights", arrays)))
+    put_back(module, weights_of(below("weights", arrays)))
     for index, generator in enumerate(_generators(module)):
         generator.set_state(torch.from_numpy(np.array(arrays[f"draws/{index}"])))
     for index, parameter in enumerate(_parameters(optimizer)):

@@ -17,7 +17,7 @@ from vesper.errors import PeerError, PeerLostError, RemoteProtocolError
 from vesper.method.registry import find_method
 from vesper.model.calibration import Scores
 from vesper.model.objective import Label
-from vesper.party.memory import weights_of
+from vesper.party.memory import put_back, weights_of
 from vesper.progress import Progress, silent
 from vesper.protocol.messages import Refusal, Reply
 from vesper.run.measured import metric_of
@@ -64,7 +64,7 @@ class Predictor:
         self.metric = metric_of(run.calibration, task=run.config.run.task)
         self._heard = -FRESH
         self._decoder = find_method(run.config.run.method).label_side(run.config, run.sizes)
-        self._decoder.module.load_state_dict(weights_of(run.weights))
+        put_back(self._decoder.module, weights_of(run.weights))
         self._decoder.module.eval()
 
     def predict(
