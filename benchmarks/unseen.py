@@ -137,8 +137,8 @@ def page(lines: Sequence[Line], made_with: str) -> str:
             "",
             "## Written down after all constants",
             "",
-            "`benchmarks/fresh_graphs.py`. Nothing was chosen for these; docs/decisions/0016 tells "
-            "what was mended, for other reasons, when they had been run.",
+            "`benchmarks/fresh_graphs.py`. Nothing was chosen for these; docs/decisions/0016 and "
+            "0017 tell what was mended, for other reasons, when they had been run.",
             "",
             *table(lines, FRESH),
             "",
