@@ -13,6 +13,7 @@ heads of later stages did worse on its guesses (docs/decisions/0017).
 from torch import Tensor, nn
 
 from vesper.model.dropout import SeededDropout
+from vesper.model.row_norm import RowNorm
 
 NORMALIZED_UP_TO = 256
 """Features."""
@@ -27,11 +28,11 @@ class NormalizedEncoder(nn.Module):
         self.layers = nn.Sequential(
             SeededDropout(dropout / 2, seed=seed),
             nn.Linear(num_inputs, width),
-            nn.LayerNorm(width),
+            RowNorm(width),
             nn.ReLU(),
             SeededDropout(1 - (1 - dropout) ** 2, seed=seed + 1),
             nn.Linear(width, width),
-            nn.LayerNorm(width),
+            RowNorm(width),
             nn.ReLU(),
         )
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from vesper.model.dropout import SeededDropout
+from vesper.model.row_norm import RowNorm
 
 HEADS = 4
 LAYERS = 2
@@ -27,7 +28,7 @@ class TransformerEncoder(nn.Module):
         self.layers = nn.Sequential(
             *(Layer(width, dropout=dropout, seed=seed + 2 * k) for k in range(LAYERS))
         )
-        self.norm = nn.LayerNorm(width)
+        self.norm = RowNorm(width)
 
     def forward(self, sequences: Tensor) -> Tensor:
         """(B, steps, step_width) -> (B, width)."""
@@ -42,7 +43,7 @@ class Layer(nn.Module):
     def __init__(self, width: int, *, dropout: float, seed: int) -> None:
         super().__init__()
         self.heads = math.gcd(HEADS, width)
-        self.before, self.between = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.before, self.between = RowNorm(width), RowNorm(width)
         self.questions = nn.Linear(width, 3 * width)
         self.answers = nn.Linear(width, width)
         self.inner = nn.Sequential(
