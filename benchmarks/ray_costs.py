@@ -95,7 +95,7 @@ def extractor_for(scaling: Scaling) -> PrivateRepresentationExtractor:
         seed=1,
     )
     return PrivateRepresentationExtractor(
-        make_encoder("mlp", shape),
+        [make_encoder("mlp", shape)],
         encoding_width=ENCODING,
         num_classes=WIDTH,
         message_width=WIDTH + 1,

@@ -190,7 +190,7 @@ def test_the_edge_free_pass_gives_what_one_process_gives(engine: RayEngine, tmp_
     np.save(tmp_path / "features.npy", drawn)
     inputs = Inputs(np.load(tmp_path / "features.npy", mmap_mode="r"), Scaling(drawn))
     extractor = PrivateRepresentationExtractor(
-        nn.Linear(inputs.width, 8),
+        [nn.Linear(inputs.width, 8) for _ in range(2)],
         encoding_width=8,
         num_classes=3,
         message_width=4,
@@ -200,7 +200,7 @@ def test_the_edge_free_pass_gives_what_one_process_gives(engine: RayEngine, tmp_
     ).eval()
     logits = edge_free_of_all(engine, extractor, inputs)
     with torch.no_grad():
-        expected = extractor.edge_free(inputs.of(np.arange(700)))
+        expected = extractor.edge_free(inputs.of(np.arange(700))).mean(dim=2)
     assert torch.allclose(logits, expected, atol=1e-6)
 
 

@@ -31,15 +31,17 @@ def test_an_encoder_of_ones_own() -> None:
         asked.append(shape)
         return Waves(shape.num_inputs, shape.width)
 
-    config = Config(privacy=PrivacySettings(epsilon=float("inf"), hops=1), run=RunSettings(width=8))
+    config = Config(
+        privacy=PrivacySettings(epsilon=float("inf"), hops=1), run=RunSettings(width=8, members=3)
+    )
     graph = Graph.from_edges(12, [(k, (k + 1) % 12) for k in range(12)])
     features = np.random.default_rng(0).normal(size=(12, 3)).astype(np.float32)
     method = VesperMethod(waves)
     side = method.data_side(config, SIZES, features=features, door=OpenDoor(graph))
-    (shape,) = asked
-    assert (shape.num_features, shape.width) == (3, 8)
-    assert any(isinstance(part, Waves) for part in side.module.modules())
+    assert [(shape.num_features, shape.width) for shape in asked] == [(3, 8)] * 3  # one a member
+    assert len({shape.seed for shape in asked}) == 3
     side.begin_stage(0)
     torch.autograd.backward([side.embed(np.arange(4), training=True).sum()])
-    owned = next(part for part in side.module.modules() if isinstance(part, Waves))
-    assert owned.linear.weight.grad is not None
+    owned = [part for part in side.module.modules() if isinstance(part, Waves)]
+    assert len(owned) == 3
+    assert all(each.linear.weight.grad is not None for each in owned)

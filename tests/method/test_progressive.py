@@ -18,7 +18,7 @@ from vesper.run.config import load_config
 RING = Graph.from_edges(12, [(k, (k + 1) % 12) for k in range(12)])
 FEATURES = np.random.default_rng(0).normal(size=(12, 4)).astype(np.float32)
 SIZES = Sizes(num_nodes=12, num_train=6, num_features=4, num_classes=3)
-CONFIG = load_config(None, {"epsilon": 2.0, "delta": 1e-6, "hops": 2, "width": 8})
+CONFIG = load_config(None, {"epsilon": 2.0, "delta": 1e-6, "hops": 2, "width": 8, "members": 2})
 NODES = np.arange(12)
 
 
@@ -64,12 +64,14 @@ def test_released_values_are_data_no_gradient_reaches_them(door: ChargedDoor) ->
     side = made(door)
     for stage in range(2):
         side.begin_stage(stage)
-    embeddings = side.embed(NODES, training=True)  # (12, 3, 3)
-    assert embeddings[:, :, 1].requires_grad
+    embeddings = side.embed(NODES, training=True)  # (12, 3, 3 + 1)
+    assert embeddings.shape == (12, 3, 4)
+    assert embeddings.requires_grad
     torch.autograd.backward([embeddings.sum()])
     learning = {name for name, w in side.module.named_parameters() if w.grad is not None}
     assert learning
-    assert all(name.startswith("heads.0.") for name in learning)
+    assert {name.split(".")[1] for name in learning} == {"0", "1"}  # both members of stage 1
+    assert all(name.startswith("heads.") for name in learning)
 
 
 def test_later_stages_are_zero_and_earlier_ones_frozen(door: ChargedDoor) -> None:
@@ -79,9 +81,11 @@ def test_later_stages_are_zero_and_earlier_ones_frozen(door: ChargedDoor) -> Non
     first = side.embed(NODES, training=False)
     side.begin_stage(1)
     second = side.embed(NODES, training=False)
+    assert first[:, :, 1:3].abs().max() == 0
     assert torch.allclose(second[:, :, 0], first[:, :, 0])
     assert second[:, :, 1].abs().min() > 0
     assert second[:, :, 2].abs().max() == 0
+    assert second[:, :, 3].abs().min() > 0  # the two members differ
 
 
 def test_labels_are_what_training_nodes_say(door: ChargedDoor, tmp_path: Path) -> None:

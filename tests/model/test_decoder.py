@@ -1,6 +1,7 @@
 import torch
 
 from vesper.model.decoder import ConcatDecoder, CorrectingDecoder
+from vesper.model.opinions import consensus_of, deviations_of
 
 
 def test_the_correction_starts_at_zero_and_then_learns() -> None:
@@ -34,3 +35,27 @@ def test_a_stage_does_not_look_at_later_ones() -> None:
     cut[:, :, 2] = 0
     assert torch.equal(decoder.decode(embeddings, 1), decoder.decode(cut, 1))
     assert not torch.equal(decoder.decode(embeddings, 2), decoder.decode(cut, 2))
+
+
+def test_members_are_corrected_alike_and_averaged() -> None:
+    decoder = CorrectingDecoder(num_classes=3, stages=2, members=4)
+    assert decoder.embedding_shape == (3, 2 + 3)
+    with torch.no_grad():
+        for weight in decoder.parameters():
+            weight.uniform_(-0.5, 0.5)
+    alone = CorrectingDecoder(num_classes=3, stages=2)
+    alone.load_state_dict(decoder.state_dict())
+    opinions = torch.randn(5, 3, 4)
+    together = consensus_of(opinions)
+    for stage in range(2):
+        stages = torch.randn(5, 3, 2)
+        stages[:, :, stage] = together
+        sent = torch.cat([stages, deviations_of(opinions, together)], dim=2)
+        expected = []
+        for opinion in opinions.unbind(dim=2):  # each as if there were no other
+            stages[:, :, stage] = opinion
+            expected.append(alone.decode(stages, stage))
+        assert torch.allclose(decoder.train().decode(sent, stage), torch.cat(expected), atol=1e-6)
+        assert torch.allclose(
+            decoder.eval().decode(sent, stage), torch.stack(expected).mean(dim=0), atol=1e-6
+        )

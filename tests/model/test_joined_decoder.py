@@ -49,3 +49,32 @@ def test_all_weights_are_trained_and_kept() -> None:
     count = sum(1 for module in (first, second) for _ in module.parameters())
     assert len(list(decoder.module.parameters())) == count
     assert len(decoder.module.state_dict()) == count
+
+
+def test_networks_of_parties_that_have_fewer_are_heard_again() -> None:
+    first = CorrectingDecoder(num_classes=3, stages=1, members=3)
+    second = CorrectingDecoder(num_classes=3, stages=1, members=2)
+    decoder = JoinedDecoder([first, second])
+    one, other = torch.randn(7, 3, 3), torch.randn(7, 3, 2)
+    together = torch.cat([one.flatten(1), other.flatten(1)], dim=1)[:, :, None]
+    scores = decoder.train().decode(together, 0)
+    theirs = second.decode(other, 0)  # (2 * 7, 3)
+    expected = first.decode(one, 0) + torch.cat([theirs, theirs[:7]])
+    torch.testing.assert_close(scores, expected)
+    assert decoder.eval().decode(together, 0).shape == (7, 3)
+
+
+def test_what_who_has_left_sent_in_other_stages_counts_together() -> None:
+    """Rows that it had sent in a later stage hold deviations of that stage: they are not read."""
+    first = CorrectingDecoder(num_classes=3, stages=2, members=2)
+    second = CorrectingDecoder(num_classes=3, stages=2, members=2)
+    decoder = JoinedDecoder([first, second])
+    decoder.leave(0, last_stage=0)
+    one, other = torch.randn(7, 3, 3), torch.randn(7, 3, 3)
+    later = one.clone()
+    later[:, :, 1:] = torch.randn(7, 3, 2)
+    for kept in (one, later):
+        together = torch.cat([kept.flatten(1), other.flatten(1)], dim=1)[:, :, None]
+        expected = second.train().decode(other, 1) + one[:, :, 0].repeat(2, 1)
+        torch.testing.assert_close(decoder.train().decode(together, 1), expected)
+        assert first.training

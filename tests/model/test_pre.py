@@ -1,30 +1,38 @@
 import torch
 
 from vesper.model.encoder import MlpEncoder, initialize
+from vesper.model.opinions import consensus_of
 from vesper.model.pre import PrivateRepresentationExtractor
 
 
-def extractor(seed: int = 0) -> PrivateRepresentationExtractor:
-    encoder = MlpEncoder(5, width=8, dropout=0.0, seed=0)
+def extractor(
+    seed: int = 0, *, members: int = 2, hops: int = 2, dropout: float = 0.0
+) -> PrivateRepresentationExtractor:
     return PrivateRepresentationExtractor(
-        encoder,
+        [MlpEncoder(5, width=8, dropout=dropout, seed=seed + k) for k in range(members)],
         encoding_width=8,
         num_classes=3,
         message_width=4,
-        hops=2,
-        dropout=0.0,
+        hops=hops,
+        dropout=dropout,
         seed=seed,
     )
 
 
+def released(hops: int) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    sums = [torch.randn(6, 4) for _ in range(hops)]
+    return sums, [torch.ones(4)] * (hops if hops == 1 else hops + 1)
+
+
 def test_shapes() -> None:
-    made = extractor()
-    logits = made.edge_free(torch.randn(6, 5))
+    made = extractor(members=3)
+    assert made.num_members == 3
+    opinions = made.edge_free(torch.randn(6, 5))
+    assert opinions.shape == (6, 3, 3)
+    logits = consensus_of(opinions)
     assert logits.shape == (6, 3)
-    released = [torch.randn(6, 4), torch.randn(6, 4)]
-    scales = [torch.ones(4)] * 3
-    assert made.with_releases(logits, released[:1], scales[:1]).shape == (6, 3)
-    assert made.with_releases(logits, released, scales).shape == (6, 3)
+    assert made.with_releases(logits, *released(1)).shape == (6, 3, 3)
+    assert made.with_releases(logits, *released(2)).shape == (6, 3, 3)
 
 
 def test_gradients_agree_with_finite_differences() -> None:
@@ -32,9 +40,9 @@ def test_gradients_agree_with_finite_differences() -> None:
     inputs = torch.randn(3, 5, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(made.edge_free, (inputs,))
     logits = torch.randn(3, 3, dtype=torch.float64, requires_grad=True)
-    released = [torch.randn(3, 4, dtype=torch.float64)]
+    heard = [torch.randn(3, 4, dtype=torch.float64)]
     scales = [torch.ones(4, dtype=torch.float64)]
-    assert torch.autograd.gradcheck(lambda x: made.with_releases(x, released, scales), (logits,))
+    assert torch.autograd.gradcheck(lambda x: made.with_releases(x, heard, scales), (logits,))
 
 
 def test_weights_come_from_the_seed_alone() -> None:
@@ -46,3 +54,36 @@ def test_weights_come_from_the_seed_alone() -> None:
         assert torch.equal(one, other)
     initialize(second, 1)
     assert not torch.equal(next(first.parameters()), next(second.parameters()))
+
+
+def test_members_begin_apart_and_leave_out_different_units() -> None:
+    inputs = torch.randn(6, 5)
+    opinions = extractor().edge_free(inputs)
+    assert not torch.allclose(opinions[:, :, 0], opinions[:, :, 1])
+    dropping = extractor(dropout=0.5).train()
+    dropping.load_state_dict(extractor(dropout=0.5).state_dict())
+    with torch.no_grad():  # the same weights in both members
+        for one, other in zip(
+            dropping.heads[0].parameters(), dropping.heads[1].parameters(), strict=True
+        ):
+            other.copy_(one)
+    opinions = dropping.with_releases(torch.randn(6, 3), *released(1))
+    assert not torch.allclose(opinions[:, :, 0], opinions[:, :, 1])
+
+
+def test_a_member_learns_nothing_from_what_another_is_told() -> None:
+    made = extractor()
+    for opinions, parts in (
+        (made.edge_free(torch.randn(6, 5)), [made.encoders, made.first]),
+        (made.with_releases(torch.randn(6, 3), *released(1)), [made.heads[:2]]),
+    ):
+        torch.autograd.backward([opinions[:, :, 0].square().sum()])
+        for part in parts:
+            mine, theirs = (list(part[k].parameters()) for k in range(2))
+            assert all(weight.grad is not None and weight.grad.any() for weight in mine)
+            assert not any(weight.grad is not None and weight.grad.any() for weight in theirs)
+
+
+def test_the_first_stage_is_the_same_whatever_hops_follow() -> None:
+    inputs = torch.randn(6, 5)
+    assert torch.equal(extractor(hops=0).edge_free(inputs), extractor(hops=2).edge_free(inputs))

@@ -7,6 +7,7 @@ import torch
 from vesper.errors import RemoteProtocolError, VesperError
 from vesper.model.decoder import CorrectingDecoder
 from vesper.model.objective import Classification
+from vesper.model.opinions import consensus_of, deviations_of
 from vesper.party.label_party import LabelParty
 from vesper.protocol.digest import digest_of
 from vesper.protocol.messages import Embeddings, Purpose, Verdict
@@ -43,6 +44,24 @@ def test_gradients_are_those_of_the_mean_cross_entropy() -> None:
     assert values.grad is not None
     assert gradients.step == 7
     assert np.allclose(gradients.values, values.grad.numpy(), atol=1e-6)
+
+
+def test_each_member_has_a_loss_of_its_own() -> None:
+    decoder = CorrectingDecoder(num_classes=3, stages=1, members=2)
+    made = LabelParty(
+        Classification(LABELS, 3), decoder, learning_rate=0.1, weight_decay=0.0, patience=2
+    )
+    made.begin_stage(0)
+    drawn = np.random.default_rng(1).normal(size=(3, 3, 2)).astype(np.float32)
+    said = torch.from_numpy(drawn).requires_grad_()
+    together = consensus_of(said)
+    sent = torch.cat([together[:, :, None], deviations_of(said, together)], dim=2)
+    gradients = made.learn(replace(embeddings(), values=sent.detach().numpy()), ROOTS)
+    torch.autograd.backward([sent], [torch.from_numpy(gradients.values)])
+    assert said.grad is not None
+    for member in range(2):
+        alone = party().learn(replace(embeddings(), values=drawn[:, :, [member]]), ROOTS)
+        assert np.allclose(said.grad[:, :, [member]].numpy(), alone.values, atol=1e-6)
 
 
 @pytest.mark.parametrize("wrong", [[0, 4, 2], [4, 0, 3], [4, 0]])

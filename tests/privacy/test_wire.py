@@ -8,10 +8,11 @@ SIZES = Sizes(
     num_train_nodes=300,
     num_val_nodes=100,
     num_classes=7,
+    members=4,
     batch_size=64,
     epochs=10,
 )
-ROW = 4 * 7 * 3  # float32, 7 classes, two hops and the stage before them
+ROW = 4 * 7 * 6  # float32, 7 classes, two stages before and four members of the newest
 
 
 def test_bytes_of_each_phase() -> None:

@@ -49,6 +49,7 @@ def plan(
         _reproduce(as_json)
         return
     from vesper.cli.plan_page import show_plan
+    from vesper.method.choices import members_for
     from vesper.method.trial import asking_share
     from vesper.privacy.plan import make_plan
     from vesper.privacy.poll_share import nothing_asked
@@ -68,6 +69,7 @@ def plan(
         num_train_nodes=train_nodes,
         num_val_nodes=val_nodes,
         num_classes=classes,
+        members=members_for(train_nodes),
         batch_size=batch_size,
         epochs=epochs,
         max_degree=max_degree,

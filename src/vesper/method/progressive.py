@@ -1,7 +1,7 @@
 """The certified representation: released sums as data, heads that learn on top of them.
 
 begin_stage(k):  z_k = door.release(what nodes say before stage k)      charged there, once for all
-embed(nodes):    logits of every stage so far; later ones are zero
+embed(nodes):    logits of every stage so far, later ones are zero; then how members differ
 
 What nodes say is in `saying`. Everything but `door.release` works on edge-free data and released
 values. Scales and centres are fitted on the graph of training and kept to on every other
@@ -26,6 +26,7 @@ from vesper.method.fitted import Fitted
 from vesper.method.saying import Saying
 from vesper.model.edge_free_pass import edge_free_of_all
 from vesper.model.messages import mean_of
+from vesper.model.opinions import consensus_of, deviations_of
 from vesper.model.pre import PrivateRepresentationExtractor
 from vesper.model.scaling import Inputs, Scaling
 from vesper.party.memory import below, with_prefix
@@ -127,14 +128,15 @@ class ProgressiveRepresentation(Forgetful):
         self._fitted.keep_to(below("sums", fitted))
 
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
-        """Logits of the nodes: (B, num_classes, hops + 1)."""
+        """Logits of the nodes, and how members differ: (B, num_classes, hops + members)."""
         # Times one: its gradient then lies the same in memory for any number of hops, and sums over
         # it come out the same to the bit.
-        newest = self._newest(nodes) * 1.0  # (B, num_classes)
+        opinions = self._opinions(nodes) * 1.0  # (B, num_classes, members)
+        newest = consensus_of(opinions)
         rows = torch.from_numpy(nodes)
         stages = [logits[rows] for logits in self._logits] + [newest]
         stages += [torch.zeros_like(newest)] * (self._extractor.hops - self._stage)
-        return torch.stack(stages, dim=2)
+        return torch.cat([torch.stack(stages, dim=2), deviations_of(opinions, newest)], dim=2)
 
     def columns(self) -> Columns:
         """All releases and the logits of all stages so far, of all nodes: what may leave."""
@@ -149,7 +151,8 @@ class ProgressiveRepresentation(Forgetful):
     def _size(self, name: str, released: Sequence[Tensor]) -> Tensor:
         return self._fitted.once(name, partial(size_of, released))
 
-    def _newest(self, nodes: Nodes) -> Tensor:
+    def _opinions(self, nodes: Nodes) -> Tensor:
+        """Newest logits of each member: (B, num_classes, members)."""
         if self._stage == 0:
             return self._extractor.edge_free(self._inputs.of(nodes))
         rows = torch.from_numpy(nodes)
@@ -164,7 +167,7 @@ class ProgressiveRepresentation(Forgetful):
             return edge_free_of_all(engine, self._extractor, self._inputs)
         logits = torch.empty(self._num_nodes, self._extractor.num_classes)
         for nodes in self._blocks():
-            logits[nodes[0] : nodes[-1] + 1] = self._newest(nodes)
+            logits[nodes[0] : nodes[-1] + 1] = consensus_of(self._opinions(nodes))
         return logits  # (num_nodes, num_classes)
 
     def _blocks(self) -> Iterator[Nodes]:

@@ -79,6 +79,9 @@ class RunSettings(Settings):
     """Pull of weights towards zero."""
     dropout: float = Field(default=0.2, ge=0, lt=1)
     """Share of hidden units left out in a training step."""
+    members: int | None = Field(default=None, ge=1, le=32)
+    """Networks that learn side by side and are averaged, in `vesper` and `mlp`; None: from the
+    number of training nodes."""
     encoder: Literal["mlp", "gru", "transformer"] = "mlp"
     """What turns features into encodings; `gru` and `transformer` are for sequences."""
     steps: int | None = Field(default=None, ge=1)
@@ -104,6 +107,10 @@ class RunSettings(Settings):
     training nodes. Off: it learns of them only what gradients tell."""
 
 
+CAME_LATER = ("members",)
+"""Settings that the first contracts did not have."""
+
+
 class Config(Settings):
     """All settings of a run, in two tables; equal on both sides, which `contract` proves."""
 
@@ -112,8 +119,13 @@ class Config(Settings):
 
     @property
     def contract(self) -> str:
-        """Digest of everything both sides must agree on."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+        """Digest of everything both sides must agree on.
+
+        A setting that came later counts where it is given: the digest of others stays what it was.
+        """
+        unused = {name for name in CAME_LATER if getattr(self.run, name) is None}
+        text = self.model_dump_json(exclude={"run": unused})
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def batch_size_of(run: RunSettings, *, num_train: int) -> int:

@@ -1,6 +1,7 @@
 """The certified plan: progressive stages, class-aligned messages, one release a hop."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 from vesper.errors import InputError
@@ -9,7 +10,7 @@ from vesper.mechanism.door import Door
 from vesper.mechanism.grid_gcn import GridGcn
 from vesper.method.aggregators import NEEDS_DEGREES, RELEASES_SUMS
 from vesper.method.budgeting import certified
-from vesper.method.choices import degree_share_of, hops_for
+from vesper.method.choices import degree_share_of, hops_for, members_of
 from vesper.method.encoding import encoder_shape_of
 from vesper.method.method import Promise, Sizes
 from vesper.method.poll import POLL_SHARE
@@ -19,7 +20,7 @@ from vesper.method.trial import asking_share
 from vesper.model.decoder import CorrectingDecoder
 from vesper.model.encoders import EncoderFactory, make_encoder
 from vesper.model.normalized_encoder import normalized_for
-from vesper.model.pre import PrivateRepresentationExtractor
+from vesper.model.pre import MEMBERS_APART, PrivateRepresentationExtractor
 from vesper.model.scaling import Scaling, bins_for
 from vesper.party.representation import Representation
 
@@ -74,9 +75,9 @@ class VesperMethod:
             num_inputs=scaling.width,
             normalized=normalized_for(sizes.num_features),
         )
-        encoder = self._encoders(run.encoder, shape)
+        seeds = [shape.seed + MEMBERS_APART * k for k in range(members_of(run, sizes))]
         extractor = PrivateRepresentationExtractor(
-            encoder,
+            [self._encoders(run.encoder, replace(shape, seed=seed)) for seed in seeds],
             encoding_width=run.width,
             num_classes=sizes.num_classes,
             message_width=sizes.num_classes + 1,
@@ -100,7 +101,11 @@ class VesperMethod:
 
     def label_side(self, config: Config, sizes: Sizes) -> CorrectingDecoder:
         """A correction of the received logits."""
-        return CorrectingDecoder(num_classes=sizes.num_classes, stages=self.stages(config, sizes))
+        return CorrectingDecoder(
+            num_classes=sizes.num_classes,
+            stages=self.stages(config, sizes),
+            members=members_of(config.run, sizes),
+        )
 
 
 def asking_share_of(config: Config, sizes: Sizes, noise_std: float) -> float:

@@ -1,6 +1,6 @@
 """Logits of all nodes from their features, shared out over the workers of an engine.
 
-    logits[v] = Head_0(Encoder(scaled x[v])),    in blocks of `ROWS` nodes
+    logits[v] = mean over members of Head_0(Encoder(scaled x[v])),    in blocks of `ROWS` nodes
 
 Each worker reads its rows of the features and gets the weights. Blocks are those of one process, so
 the numbers are the same but for how many threads share a block: its sums are floats.
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from vesper.engine.array_rows import Array, MappedRows, opened, rows_for
 from vesper.engine.engine import Call, Engine
+from vesper.model.opinions import consensus_of
 from vesper.model.pre import PrivateRepresentationExtractor
 from vesper.model.scaling import Inputs, Scaling
 
@@ -44,4 +45,4 @@ def edge_free_rows(
 ) -> Array:
     """Stage 0 of a block of nodes, at the worker: (rows, num_classes)."""
     inputs = Inputs(opened(features), scaling, most_bytes=0)
-    return extractor.edge_free(inputs.of(np.arange(inputs.num_nodes))).numpy()
+    return consensus_of(extractor.edge_free(inputs.of(np.arange(inputs.num_nodes)))).numpy()

@@ -1,16 +1,21 @@
 """The private representation extractor (PRE) of the certified plan. One batch, stop 3 of 5.
 
-    stage 0:  logits_0 = Head_0(Encoder(x))
+    stage 0:  logits_0 = mean over members m of Head_0m(Encoder_m(x))
     stage k:  z_k      = released neighbour sum of the messages of stage k - 1   (mechanism.door)
-              logits_k = Head_k(log softmax(logits_0), z_1, .., z_k, z_1 + .. + z_k)
+              logits_k = mean over m of Head_km(log softmax(logits_0), z_1, .., z_k, z_1 + .. + z_k)
 
 The extractor never sees an edge: z_k comes to it released, as data, and no gradient passes through
 it. Given its class, a node's features say little about its neighbours', so the log posterior is
 all of x that later heads need; they are small, which stands the noise better than a wide one. What
 neighbours repeat from hop to hop (labels, the degree) is least noisy in the sum of the releases.
+Members are networks that learn side by side, each from a loss of its own, and differ in how they
+began and in what they leave out: what one has learned by chance the others have not
+(docs/decisions/0018).
 
 Next: src/vesper/protocol/messages.py
 """
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -23,11 +28,16 @@ LOWEST_LOG = -8.0
 HEAD_WIDTH = 64
 
 
+MEMBERS_APART = 1 << 20
+"""Seeds of masks of two members are this far from each other."""
+
+
 class PrivateRepresentationExtractor(nn.Module):
-    """Progressive: one small head a stage, each on top of all releases so far.
+    """Progressive: one small head a stage and member, each on top of all releases so far.
 
     Args:
-        encoder: edge-free inputs to encodings, with `width`.
+        encoders: one a member, edge-free inputs to encodings.
+        encoding_width: of what all of them make.
         num_classes: width of logits.
         message_width: columns of one release.
         hops: number of releases; stage 0 uses none.
@@ -37,7 +47,7 @@ class PrivateRepresentationExtractor(nn.Module):
 
     def __init__(
         self,
-        encoder: nn.Module,
+        encoders: Sequence[nn.Module],
         *,
         encoding_width: int,
         num_classes: int,
@@ -47,26 +57,34 @@ class PrivateRepresentationExtractor(nn.Module):
         seed: int,
     ) -> None:
         super().__init__()
-        self.encoder, self.hops = encoder, hops
+        self.encoders, self.hops = nn.ModuleList(encoders), hops
         self.num_classes, self.message_width = num_classes, message_width
-        self.first = nn.Sequential(  # before the heads: its weights do not depend on their number
-            SeededDropout(dropout, seed=seed), nn.Linear(encoding_width, num_classes)
+        seeds = [seed + MEMBERS_APART * member for member in range(len(encoders))]
+        self.first = nn.ModuleList(  # before the heads: weights do not depend on their number
+            nn.Sequential(SeededDropout(dropout, seed=each), nn.Linear(encoding_width, num_classes))
+            for each in seeds
         )
-        self.heads = nn.ModuleList(
+        self.heads = nn.ModuleList(  # members of a stage side by side
             _head(
                 num_classes + 2 * message_width * (stage if stage == 1 else stage + 1),
                 num_classes,
                 dropout=dropout / 2,
-                seed=seed + 10 * stage,
+                seed=each + 10 * stage,
             )
             for stage in range(1, hops + 1)
+            for each in seeds
         )
         initialize(self, seed)
 
+    @property
+    def num_members(self) -> int:
+        """How many networks are averaged."""
+        return len(self.encoders)
+
     def edge_free(self, inputs: Tensor) -> Tensor:
-        """Stage 0: (B, num_inputs) -> (B, num_classes) logits."""
-        logits: Tensor = self.first(self.encoder(inputs))
-        return logits
+        """Stage 0: (B, num_inputs) -> (B, num_classes, members) logits."""
+        pairs = zip(self.encoders, self.first, strict=True)
+        return torch.stack([head(encoder(inputs)) for encoder, head in pairs], dim=2)
 
     def with_releases(self, logits: Tensor, released: list[Tensor], scales: list[Tensor]) -> Tensor:
         """Stage k >= 1.
@@ -78,14 +96,15 @@ class PrivateRepresentationExtractor(nn.Module):
                 when k > 1.
 
         Returns:
-            (B, num_classes) logits.
+            (B, num_classes, members) logits.
         """
         stage = len(released)
         sums = released if stage == 1 else [*released, torch.stack(released).sum(dim=0)]
         known = [logits.log_softmax(dim=1).clamp(min=LOWEST_LOG) / 2]
         known += [describe(z, scale) for z, scale in zip(sums, scales, strict=True)]
-        newest: Tensor = self.heads[stage - 1](torch.cat(known, dim=1))
-        return newest
+        heard = torch.cat(known, dim=1)  # the same for all members
+        heads = self.heads[(stage - 1) * self.num_members : stage * self.num_members]
+        return torch.stack([head(heard) for head in heads], dim=2)
 
 
 def _head(num_inputs: int, num_classes: int, *, dropout: float, seed: int) -> nn.Sequential:

@@ -154,7 +154,9 @@ class LabelParty:
 
     def _update(self, values: Tensor, roots: NDArray[np.int64]) -> None:
         self._decoder.module.train()
-        loss = self._objective.loss(self._decoder.decode(values, self._stage), roots)
+        scores = self._decoder.decode(values, self._stage)  # (members * B, outputs)
+        members = len(scores) // len(roots)
+        loss = members * self._objective.loss(scores, np.tile(roots, members))
         if not bool(torch.isfinite(loss)):
             raise VesperError(DIVERGED)
         self._optimizer.zero_grad()

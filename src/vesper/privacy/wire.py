@@ -1,6 +1,6 @@
 """How many bytes a plan sends, from public sizes alone.
 
-    one row       = 4 bytes * num_classes * (hops + 1)          float32, one column a stage
+    one row       = 4 bytes * num_classes * (hops + members)    float32, a column a stage or member
     training      = num_train_nodes * epochs * stages rows      each way: embeddings, gradients
     validation    = num_val_nodes * epochs * stages rows        to the label party
     inference     = num_nodes rows                              to the label party, each node once
@@ -24,6 +24,8 @@ class Sizes:
     num_train_nodes: int = 0
     num_val_nodes: int = 0
     num_classes: int = 2
+    members: int = 1
+    """Networks that are averaged; each has a column in a row."""
     batch_size: int = 256
     epochs: int = 5
     max_degree: int = 20
@@ -60,7 +62,7 @@ def wire_of(sizes: Sizes, *, hops: int, releases: int) -> Wire | None:
     """Bytes of each phase; None without the number of training nodes."""
     if not sizes.num_train_nodes:
         return None
-    row = FLOAT_BYTES * sizes.num_classes * (hops + 1)
+    row = FLOAT_BYTES * sizes.num_classes * (hops + sizes.members)
     rounds = sizes.epochs * (releases + 1)
     training = row * sizes.num_train_nodes * rounds
     by_phase = {

@@ -23,7 +23,7 @@ from vesper.run.ends.checkpoint import Position
 
 ONLY_LATER = ("epsilon", "delta", "first_share", "accounting", "aggregator", "min_degree")
 """Settings of [privacy] that tell how edges are asked, or how that is counted."""
-MADE = 6
+MADE = 7
 """Counts up when the same settings and seed train other weights: what was begun before is left."""
 MOST = 16
 """Beginnings that are kept in a folder, the newest."""
