@@ -95,7 +95,7 @@ def test_simulate_writes_a_run_and_prints_json(terminal: "Terminal", folders: Pa
         (("--set", "epochs"), "--set: expected key=value, got 'epochs'"),
         (("--set", "epochs=many"), "setting 'run.epochs'"),
         (("--epsilon", "0"), "setting 'privacy.epsilon'"),
-        (("--method", "magic"), "--method: expected one of"),
+        (("--method", "magic"), "method: expected one of"),
     ],
 )
 def test_wrong_settings(

@@ -40,7 +40,10 @@ def labels_of(splits: list[str], *, only_zero_in: str = "") -> dict[str, object]
         (("--epsilon", "1e-3", "--delta", "1e-12"), "use a larger epsilon or fewer hops"),
         (("--seed", "99999999999999999999999"), "'run.seed': Input should be less than"),
         (("--set", "foo=1"), "unknown setting 'foo'; known are epsilon"),
-        (("--set", "method=nope"), "--method: expected one of vesper"),
+        (("--set", "method=nope"), "method: expected one of vesper"),
+        (("--set", "epsilon=true"), "'privacy.epsilon': expected a number or a name, got True"),
+        (("--set", "epochs=true"), "'run.epochs': expected a number or a name, got True"),
+        (("--set", "members=0"), "'run.members': Input should be greater than or equal to 1"),
         (("--ray-workers", "2"), "expected engine 'ray' with them"),
         (("--engine", "ray", "--ray-address", "ray://head:1"), "ray address: expected host:port"),
     ],
@@ -63,7 +66,7 @@ def test_a_split_without_rows(
     assert f"labels.parquet, column split: expected some rows with '{missing}'" in terminal.err
 
 
-@pytest.mark.parametrize("split", ["val", "test"])
+@pytest.mark.parametrize("split", ["train", "val", "test"])
 def test_a_split_with_one_class(
     terminal: Any, folder: Path, tmp_path: Path, write_folders: Any, split: str
 ) -> None:

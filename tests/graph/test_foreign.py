@@ -138,7 +138,7 @@ class ManyKinds(FakeDgl):
         (PAIRS + 3, r"numbers from 0 to 4, 4 are not \(first 3: 5, 6, 5\)"),
         (PAIRS - 1, "numbers from 0 to 4, 3 are not"),
         (sparse.coo_matrix((3, 4)), r"a square matrix, got shape \(3, 4\)"),
-        ([(0, 1)], r"got list; give numpy.array\(edges\).T"),
+        ([(0, 1), (1, 2), (2, 3)], r"shape \(2, E\), got shape \(3, 2\); give its transpose"),
         ("edges.csv", "expected a vesper.Graph, .* got str"),
         (Hetero(), "give graph.to_homogeneous"),
         (ManyKinds({}), "give dgl.to_homogeneous"),
@@ -162,3 +162,15 @@ def test_arrays_of_all_kinds() -> None:
     assert as_array(sparse.eye_array(2), "x").tolist() == [[1, 0], [0, 1]]
     with pytest.raises(InputError, match="x: expected something numpy can read"):
         as_array([[1], [2, 3]], "x")
+
+
+def test_lists_are_arrays_and_networkx_is_told_the_way() -> None:
+    graph = read_foreign(PAIRS.tolist(), num_nodes=SAME.num_nodes).graph
+    assert graph.neighbors.tolist() == SAME.neighbors.tolist()
+
+    class Networkx:
+        def adjacency(self) -> None: ...
+        def number_of_nodes(self) -> None: ...
+
+    with pytest.raises(InputError, match="to_scipy_sparse_array"):
+        read_foreign(Networkx())

@@ -55,3 +55,10 @@ def test_a_finite_epsilon_has_noise_or_reads_no_edge(method: Method) -> None:
 def test_an_unknown_method_is_refused() -> None:
     with pytest.raises(InputError, match="expected one of vesper, .*mlp.*, got 'gnn'"):
         find_method("gnn")
+
+
+@pytest.mark.parametrize("name", ["vesper", "mlp", "gap", "progap"])
+def test_a_decoder_that_would_not_be_used_is_refused(name: str) -> None:
+    config = load_config(None, {"method": name, "decoder": "gru"})
+    with pytest.raises(InputError, match=f"expected 'concat' for {name}, got 'gru'"):
+        METHODS[name].promise(config, SIZES)

@@ -86,3 +86,18 @@ def test_metrics_agree_with_scipy() -> None:
     assert spearman(np.zeros(80), second) == 0
     assert np.isnan(spearman(second, np.zeros(80)))
     assert np.isnan(r2(second, np.zeros(80)))
+
+
+@pytest.mark.parametrize("kind", [Regression, Ranking])
+def test_neither_offset_nor_scale_changes_what_is_learned(kind: type[Regression]) -> None:
+    rows = np.arange(400)
+    plain = kind(NUMBERS, num_train=240)
+    scores = torch.randn(400, BINS, generator=torch.Generator().manual_seed(0))
+    for offset, scale in ((1e9, 1.0), (-1e12, 1.0), (0.0, 1e200), (0.0, 1e-200)):
+        other = kind(NUMBERS * scale + offset, num_train=240)
+        assert (other.voices(rows) == plain.voices(rows)).mean() > 0.99
+        assert other.loss(scores, rows).item() == pytest.approx(
+            plain.loss(scores, rows).item(), rel=1e-2
+        )
+        judged = other.evaluate(scores.double().numpy(), rows)
+        assert judged == pytest.approx(plain.evaluate(scores.double().numpy(), rows), rel=1e-2)

@@ -161,7 +161,7 @@ def test_a_node_level_budget_is_kept_apart(folder: "LedgerFolder") -> None:
     account.charge(event, None, run="r")
     assert account.fits(event) == 0
     assert open_account(ledger, "g", num_nodes=4).relation == node
-    with pytest.raises(InputError, match="for NodeRelation"):
+    with pytest.raises(InputError, match="for one node of at most"):
         open_account(ledger, "g", num_nodes=4, budget=BUDGET)
     assert [balance.relation for balance in accounts(ledger)] == [node]
     edge = open_account(ledger, "other", num_nodes=4, budget=BUDGET)
@@ -174,7 +174,7 @@ def test_what_was_charged_for_edges_cannot_be_budgeted_for_nodes(folder: "Ledger
     folder.account(None).charge(GaussianRelease(noise_std=1000.0), None, run="r")
     ledger = folder.opened()
     node = NodeRelation(max_degree=2, row_norm=1)
-    with pytest.raises(InputError, match="has no cost for NodeRelation"):
+    with pytest.raises(InputError, match="has no cost for one node of at most"):
         open_account(ledger, "g", num_nodes=4, budget=BUDGET, relation=node)
 
 

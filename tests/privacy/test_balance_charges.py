@@ -170,6 +170,6 @@ def test_a_node_pays_for_all_rows_it_moves(charged: Charge) -> None:
 )
 def test_events_proved_for_one_edge_only_are_refused(charged: Charge, event: Event) -> None:
     account = Balance("g", num_nodes=3, budget=BUDGET, relation=NODE)
-    with pytest.raises(InputError, match="NodeRelation"):
+    with pytest.raises(InputError, match="holds for one node of at most"):
         charged(account, event)
     charged(balance(), ClippedRelease(noise_std=100.0, row_norm=4.1))  # fine for one edge

@@ -1,14 +1,19 @@
-"""An encoder of one's own: any module from (B, num_inputs) to (B, width) that sees no edge."""
+"""An encoder of one's own: any module from (B, num_inputs) to (B, width) that sees no edge.
+
+It keeps the weights that it comes with, and is asked for once for each network that is averaged.
+"""
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from vesper.errors import InputError
 from vesper.method.method import Method
 from vesper.method.vesper import VesperMethod
 from vesper.model.encoders import EncoderShape
+from vesper.model.own_encoder import OwnEncoder
 
 MakeEncoder = Callable[[int, int], nn.Module]
 """(num_inputs, width) -> module."""
@@ -21,28 +26,58 @@ def with_encoder(method: Method, make: MakeEncoder) -> Method:
             f"encoder: expected method 'vesper' or 'mlp' for an encoder of one's own, got "
             f"'{method.name}'"
         )
+    if isinstance(make, nn.Module):
+        raise InputError(
+            "encoder: expected a function (num_inputs, width) that gives a torch module, got a "
+            "module; how many inputs there are follows from the features, and each of several "
+            "networks has one: give encoder=lambda num_inputs, width: ..."
+        )
 
     def encoders(kind: str, shape: EncoderShape) -> nn.Module:
-        module = make(shape.num_inputs, shape.width)
-        return checked(module, num_inputs=shape.num_inputs, width=shape.width)
+        return OwnEncoder(
+            partial(made_by, make, num_inputs=shape.num_inputs, width=shape.width), seed=shape.seed
+        )
 
     return type(method)(encoders)
 
 
-def checked(module: object, *, num_inputs: int, width: int) -> nn.Module:
-    """Refuse what makes no encodings of the right shape, before anything is spent."""
+def made_by(make: MakeEncoder, *, num_inputs: int, width: int) -> nn.Module:
+    """Make it, and refuse what gives no encodings of the right shape, before anything is spent."""
+    try:
+        module = make(num_inputs, width)
+    except Exception as error:  # anything may go wrong in somebody else's function
+        raise InputError(
+            f"encoder: the function failed when called with num_inputs={num_inputs} and "
+            f"width={width}: {_said(error)}"
+        ) from error
     if not isinstance(module, nn.Module):
         raise InputError(
             f"encoder: expected a function (num_inputs, width) that gives a torch module, it gave "
             f"{type(module).__name__}"
         )
     was_training = module.training
-    with torch.no_grad():
-        encodings = module.eval()(torch.zeros(2, num_inputs))
-    module.train(was_training)
-    if encodings.shape != (2, width):
+    try:
+        with torch.no_grad():
+            encodings = module.eval()(torch.zeros(2, num_inputs))
+    except Exception as error:  # nor do we know what its module does
         raise InputError(
-            f"encoder: expected encodings of shape (B, {width}), got {tuple(encodings.shape[1:])} "
-            f"a node; take the width from the second argument"
+            f"encoder: the module failed on inputs of shape (B, {num_inputs}), float32: "
+            f"{_said(error)}"
+        ) from error
+    module.train(was_training)
+    if not isinstance(encodings, Tensor):
+        raise InputError(
+            f"encoder: expected a module that gives one tensor of shape (B, {width}), it gave "
+            f"{type(encodings).__name__}"
+        )
+    if encodings.shape != (2, width) or encodings.dtype != torch.float32:
+        raise InputError(
+            f"encoder: expected encodings of shape (B, {width}), float32, got "
+            f"{tuple(encodings.shape[1:])} a node, {str(encodings.dtype).removeprefix('torch.')}; "
+            f"take the width from the second argument"
         )
     return module
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]

@@ -1,6 +1,7 @@
 """Parameters as scikit-learn has them: `__init__` stores, these three read and write.
 
-With them `sklearn.base.clone`, pipelines and grid searches work, without a dependency on it.
+With them `sklearn.base.clone` works, without a dependency on it. Pipelines and grid searches hand
+over rows of a table, which a graph cannot be cut into; loop over `set_params` instead.
 """
 
 import inspect

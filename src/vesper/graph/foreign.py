@@ -3,12 +3,11 @@
     edges {u, v} = pairs in either direction, once each, without self-loops
 
 What an object is follows from what it has: `edge_index` (a PyG `Data`), `edges()` and `ndata` (a
-DGL graph), `tocoo()` (a scipy sparse matrix), or it is an array of shape (2, num_pairs). Sorting
-pairs in numpy takes seconds for ten million edges and about 50 bytes a pair; larger graphs belong
-into a party folder, which is read in bounded memory.
+DGL graph), `tocoo()` (a scipy sparse matrix), or it is an array, or lists, of shape (2, num_pairs).
+Sorting pairs in numpy takes seconds for ten million edges and about 50 bytes a pair; larger graphs
+belong into a party folder, which is read in bounded memory.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +51,7 @@ def read_foreign(graph: Any, *, num_nodes: int | None = None) -> ForeignGraph:
         return _from_dgl(graph)
     if callable(_part(graph, "tocoo")):
         return _from_scipy(graph)
-    if isinstance(graph, str | bytes | Mapping) or not hasattr(graph, "__array__"):
+    if not isinstance(graph, list | tuple) and not hasattr(graph, "__array__"):
         raise InputError(f"graph: expected {ACCEPTED}, got {type(graph).__name__}{_hint(graph)}")
     graph, counts = graph_of_pairs(as_array(graph, "graph"), num_nodes=num_nodes)
     return ForeignGraph(graph=graph, counts=counts)
@@ -178,8 +177,8 @@ def _part(held: Any, name: str) -> Any:
 def _hint(graph: Any) -> str:
     if callable(_part(graph, "to_homogeneous")):
         return "; give graph.to_homogeneous()"
-    if isinstance(graph, list | tuple):
-        return "; give numpy.array(edges).T"
+    if callable(_part(graph, "adjacency")) and callable(_part(graph, "number_of_nodes")):
+        return "; give networkx.to_scipy_sparse_array(graph)"
     if callable(_part(graph, "is_undirected")):
         return " without edge_index"
     return ""

@@ -120,7 +120,8 @@ def _splits(values: Column, source: Source, ids: Ids) -> NDArray[np.int8]:
         )
     codes: Column = pc.index_in(values.cast(pa.string()), value_set=pa.array(SPLITS))
     wrong = codes.is_null()
-    _refuse(wrong, source, "split", f"are none of {', '.join(SPLITS)}", ids)
+    kinds = f"are none of {', '.join(SPLITS)}; leave out rows that are for none of these"
+    _refuse(wrong, source, "split", kinds, ids)
     return np.asarray(codes.to_numpy(), dtype=np.int8)
 
 

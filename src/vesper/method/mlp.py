@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from vesper.method.decoding import refuse_other_decoder
 from vesper.method.method import Promise, Sizes
 from vesper.method.settings import Config
 from vesper.method.vesper import VesperMethod
@@ -19,6 +20,7 @@ class MlpMethod(VesperMethod):
 
     def promise(self, config: Config, sizes: Sizes) -> Promise:
         """No edge is read."""
+        refuse_other_decoder(config)
         return Promise(
             plan="edge-free",
             certified_epsilon=0.0,

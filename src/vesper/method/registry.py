@@ -32,5 +32,5 @@ METHODS: dict[str, Method] = {method.name: method for method in _ALL}
 def find_method(name: str) -> Method:
     """Give the method of this name."""
     if name not in METHODS:
-        raise InputError(f"--method: expected one of {', '.join(METHODS)}, got '{name}'")
+        raise InputError(f"method: expected one of {', '.join(METHODS)}, got '{name}'")
     return METHODS[name]

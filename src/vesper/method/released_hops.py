@@ -23,6 +23,7 @@ from vesper.graph.features import Features
 from vesper.mechanism.door import Door
 from vesper.method.choices import hops_for
 from vesper.method.claimed import noise_of_sums
+from vesper.method.decoding import refuse_other_decoder
 from vesper.method.method import Promise, Sizes
 from vesper.method.settings import Config
 from vesper.model.hop_network import HopDecoder, HopNetwork
@@ -118,6 +119,7 @@ class ReleasedHopsMethod(ABC):
                 f"encoder: expected 'mlp' for {config.run.method}, as published, got "
                 f"'{config.run.encoder}'; method 'vesper' reads sequences"
             )
+        refuse_other_decoder(config)
         return noise_of_sums(config, sizes, releases=hops_for(config.privacy, sizes))
 
     def stages(self, config: Config, sizes: Sizes) -> int:

@@ -4,9 +4,9 @@ Anything in here may be shown to the label party: a value computed from edges is
 """
 
 import hashlib
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 
 class Settings(BaseModel):
@@ -18,6 +18,15 @@ class Settings(BaseModel):
         ser_json_inf_nan="strings",
         use_attribute_docstrings=True,  # `vesper init` writes them beside each setting
     )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_truth_for_numbers(cls, value: Any, info: ValidationInfo) -> Any:
+        """True is not 1: `epsilon = true` is a slip of the pen."""
+        field = cls.model_fields[info.field_name or ""]
+        if isinstance(value, bool) and field.annotation is not bool:
+            raise ValueError("expected a number or a name")
+        return value
 
 
 class PrivacySettings(Settings):

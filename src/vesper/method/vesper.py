@@ -11,6 +11,7 @@ from vesper.mechanism.grid_gcn import GridGcn
 from vesper.method.aggregators import NEEDS_DEGREES, RELEASES_SUMS
 from vesper.method.budgeting import certified
 from vesper.method.choices import degree_share_of, hops_for, members_of
+from vesper.method.decoding import refuse_other_decoder
 from vesper.method.encoding import encoder_shape_of
 from vesper.method.method import Promise, Sizes
 from vesper.method.poll import POLL_SHARE
@@ -50,11 +51,7 @@ class VesperMethod:
         width = sizes.num_classes + 1
         if aggregator == "gcn-clamped":
             GridGcn(min_degree=config.privacy.min_degree).refuse_width(width)
-        if config.run.decoder != "concat":
-            raise InputError(
-                f"decoder: expected 'concat' for {self.name}, got '{config.run.decoder}'; the "
-                f"others belong to the paper's methods"
-            )
+        refuse_other_decoder(config)
         hops, asking = self.hops(config, sizes), partial(asking_share_of, config, sizes)
         return certified(config.privacy, sizes, releases=hops, width=width, asking=asking)
 

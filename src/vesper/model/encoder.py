@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from vesper.model.dropout import SeededDropout
+from vesper.model.own_encoder import OwnEncoder
 
 
 class MlpEncoder(nn.Module):
@@ -33,13 +34,20 @@ class MlpEncoder(nn.Module):
 def initialize(module: nn.Module, seed: int) -> None:
     """Draw every weight from one seeded generator: uniform within 1 / sqrt(inputs).
 
-    Normalisations start as they are made, with weight 1 and bias 0.
+    Normalisations start as they are made, with weight 1 and bias 0, and an encoder that somebody
+    else made with the weights that it came with.
     """
     generator = torch.Generator().manual_seed(seed)
+    parts = list(module.modules())
+    own = [part for part in parts if isinstance(part, OwnEncoder)]
+    kept = {weight for part in own for weight in part.parameters()}
     with torch.no_grad():
         for weight in module.parameters():
+            if weight in kept:
+                continue
             bound = weight.shape[-1] ** -0.5
             weight.uniform_(-bound, bound, generator=generator)
-    for part in module.modules():
-        if isinstance(part, nn.BatchNorm1d | nn.LayerNorm):
+    theirs = {inner for part in own for inner in part.modules()}
+    for part in parts:
+        if isinstance(part, nn.BatchNorm1d | nn.LayerNorm) and part not in theirs:
             part.reset_parameters()

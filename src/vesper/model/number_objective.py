@@ -1,8 +1,9 @@
 """Labels that are numbers: to be predicted, or only to be put in order.
 
-    bins        = BINS intervals of the training labels; scores are logits over them
+    z           = (y - mean) / deviation of the training labels y
+    bins        = BINS intervals of z; scores are logits over them
     prediction  = sum over bins of softmax(scores)[bin] centre[bin]
-    regression  loss = cross-entropy of the bin + ((prediction - y) / deviation)^2,    metric r2
+    regression  loss = cross-entropy of the bin + (prediction - z)^2,                 metric r2
     ranking     loss = cross-entropy of the bin + mean log(1 + exp(prediction_j - prediction_i))
                 over pairs of the batch with y_i > y_j,   centre = bin,   metric Spearman's rho
 
@@ -41,31 +42,33 @@ class Regression:
     metric = "r2"
 
     def __init__(self, numbers: Numbers, *, num_train: int) -> None:
-        train = numbers[:num_train]
+        mean, deviation = moments(numbers[:num_train])
+        self._numbers = (numbers - mean) / deviation  # whatever their offset: floats are few
+        train = self._numbers[:num_train]
         edges = self._edges(train)
-        self._numbers = numbers
-        self._bins = np.searchsorted(edges, numbers, side="right").astype(np.int64)
-        self.centres = torch.from_numpy(self._centres(train, self._bins[:num_train], edges))
-        self._deviation = float(train.std()) or 1.0
+        self._bins = np.searchsorted(edges, self._numbers, side="right").astype(np.int64)
+        self._standard = self._centres(train, self._bins[:num_train], edges)  # (BINS,)
+        self.centres = self._in_units(self._standard, mean=mean, deviation=deviation)
+        self._truth = self._targets(self._numbers).astype(np.float32)  # (num_labels,)
 
     def loss(self, scores: Tensor, rows: Rows) -> Tensor:
         """Cross-entropy of the bins and what the numbers add to it."""
         bins = torch.from_numpy(self._bins[rows])
-        predicted = scores.softmax(dim=1) @ self.centres.float()  # (B,)
-        truth = torch.from_numpy(self._numbers[rows].astype(np.float32))
+        predicted = scores.softmax(dim=1) @ torch.from_numpy(self._standard).float()  # (B,)
+        truth = torch.from_numpy(self._truth[rows])
         return F.cross_entropy(scores, bins) + self._of_numbers(predicted, truth)
 
     def evaluate(self, scores: Scores, rows: Rows) -> float:
         """Share of the variance that is explained, in percent; below 0 for a bad guess."""
-        return 100 * r2(self.predict(scores), self._numbers[rows])
+        return 100 * r2(expected_number_of(scores, self._standard), self._numbers[rows])
 
     def predict(self, scores: Scores) -> Scores:
         """Expected numbers: (B,)."""
-        return expected_number_of(scores, self.centres.numpy())
+        return expected_number_of(scores, self.centres)
 
     def calibration(self, classes: Sequence[Label]) -> Calibration:
         """What `predict` needs; numbers have no classes."""
-        return calibration_of_numbers(self.centres.numpy())
+        return calibration_of_numbers(self.centres)
 
     def voices(self, rows: Rows) -> NDArray[np.float32]:
         """One-hot bins."""
@@ -93,8 +96,15 @@ class Regression:
             edges = (means[1:] + means[:-1]) / 2
         return edges
 
+    def _in_units(self, centres: Numbers, *, mean: float, deviation: float) -> Numbers:
+        """What bins stand for, as labels are given."""
+        return centres * deviation + mean
+
+    def _targets(self, numbers: Numbers) -> Numbers:
+        return numbers
+
     def _of_numbers(self, predicted: Tensor, truth: Tensor) -> Tensor:
-        return ((predicted - truth) / self._deviation).square().mean()
+        return (predicted - truth).square().mean()
 
 
 class Ranking(Regression):
@@ -112,11 +122,28 @@ class Ranking(Regression):
     def _centres(self, train: Numbers, bins: Rows, edges: Numbers) -> Numbers:
         return np.arange(BINS, dtype=np.float64)
 
+    def _in_units(self, centres: Numbers, *, mean: float, deviation: float) -> Numbers:
+        return centres
+
+    def _targets(self, numbers: Numbers) -> Numbers:
+        return mean_ranks(numbers)  # floats of a few digits keep the order of these
+
     def _of_numbers(self, predicted: Tensor, truth: Tensor) -> Tensor:
         above = truth[:, None] > truth[None, :]  # (B, B)
         if not above.any():
             return predicted.sum() * 0.0
         return F.softplus(predicted[None, :] - predicted[:, None])[above].mean()
+
+
+def moments(train: Numbers) -> tuple[float, float]:
+    """Mean and standard deviation, 1 for constants; squares of very large numbers do not overflow.
+
+    >>> moments(np.array([1e200, 3e200])), moments(np.array([2.0, 2.0]))
+    ((2e+200, 1e+200), (2.0, 1.0))
+    """
+    mean = float(train.mean())
+    span = float(np.abs(train - mean).max(initial=0.0))
+    return mean, span * float(((train - mean) / span).std()) if span else 1.0
 
 
 def quantiles(train: Numbers) -> Numbers:

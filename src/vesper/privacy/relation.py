@@ -23,6 +23,10 @@ from vesper.privacy.participation import EDGE_ROWS, node_rows
 class EdgeRelation:
     """One graph is the other with one edge added or removed."""
 
+    def __str__(self) -> str:
+        """Name it in a sentence."""
+        return "one edge"
+
     @property
     def rows(self) -> float:
         """mu^2 = rows * (what one node was charged at most)."""
@@ -74,6 +78,10 @@ class NodeRelation:
             remedy="try sqrt(max_degree)",
         )
 
+    def __str__(self) -> str:
+        """Name it in a sentence."""
+        return f"one node of at most {self.max_degree} edges"
+
     @property
     def rows(self) -> float:
         """max_degree + row_norm^2."""
@@ -115,6 +123,10 @@ LABELS = "labels"
 @dataclass(frozen=True)
 class LabelRelation:
     """One table of labels is the other with one node's label changed (claim LABEL-RR)."""
+
+    def __str__(self) -> str:
+        """Name it in a sentence."""
+        return "one label"
 
     @property
     def rows(self) -> float:

@@ -118,15 +118,29 @@ def refuse_unusable_labels(config: Config, labels: LabelHoldings) -> None:
     """Refuse labels that cannot be trained on or chosen by."""
     for split in ("train", "val"):
         if not len(labels.rows(split)):
+            remedy = {
+                "train": "a model learns from these",
+                "val": "a fifth of the training rows will do",
+            }
             raise InputError(
                 f"{labels.path}, column split: expected some rows with '{split}', found none; "
-                f"a fifth of the training rows will do for 'val'"
+                f"{remedy[split]}"
             )
     if config.privacy.label_epsilon is None:
+        refuse_one_label(labels)
         refuse_equal_labels(config, labels, "val")
     else:  # whether the run begins is seen: it follows from responses (`label_responses`)
         task = task_of(config.run.task, labels.classes)
         refuse_other_tasks(task, balanced=config.run.class_weights == "balanced")
+
+
+def refuse_one_label(labels: LabelHoldings) -> None:
+    """Refuse training rows from which nothing can be learned."""
+    if len(np.unique(labels.labels[labels.rows("train")])) < 2:
+        raise InputError(
+            f"{labels.path}, column label: expected at least two different labels among rows with "
+            f"split 'train', found one; nothing can be learned from them"
+        )
 
 
 def refuse_equal_labels(
