@@ -93,12 +93,14 @@ class Seen:
         self.share = self.proposed["as built"] if self.told is None else self.told
         return self.share
 
-    def chosen(self, finished: Sequence[Finished], rows: Any, evaluate: Any) -> int:
+    def chosen(
+        self, finished: Sequence[Finished], rows: Any, evaluate: Any, *, telling: int
+    ) -> int:
         """In the place of `chosen_stage`."""
         later = [each.metric for each in finished[1:]]
         best = finished[1 + later.index(max(later))]
         self.error = error_of_difference(best, finished[0], rows, evaluate)
-        return chosen_stage(finished, rows, evaluate)
+        return chosen_stage(finished, rows, evaluate, telling=telling)
 
 
 BEST = Pair.best

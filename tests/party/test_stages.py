@@ -41,18 +41,18 @@ def test_better_beyond_chance(gained: int, lost: int, chosen: int) -> None:
     rng = np.random.default_rng(2)
     second[rng.permutation(200)[:lost]] = False
     second[200 + rng.permutation(200)[:gained]] = True
-    assert chosen_stage([stage(first), stage(second)], ROWS, metric) == chosen
+    assert chosen_stage([stage(first), stage(second)], ROWS, metric, telling=400) == chosen
 
 
 def test_of_later_stages_the_best_is_held_against_the_first() -> None:
     few, more, most = (np.arange(400) < count for count in (200, 260, 330))
     slightly = np.arange(400) < 262
-    assert chosen_stage([stage(few), stage(more), stage(most)], ROWS, metric) == 2
-    assert chosen_stage([stage(few), stage(most), stage(more)], ROWS, metric) == 1
-    assert chosen_stage([stage(most), stage(few), stage(more)], ROWS, metric) == 0
-    assert chosen_stage([stage(few), stage(most), stage(most)], ROWS, metric) == 1
-    assert chosen_stage([stage(few), stage(more), stage(slightly)], ROWS, metric) == 2
-    assert chosen_stage([stage(few)], ROWS, metric) == 0
+    assert chosen_stage([stage(few), stage(more), stage(most)], ROWS, metric, telling=400) == 2
+    assert chosen_stage([stage(few), stage(most), stage(more)], ROWS, metric, telling=400) == 1
+    assert chosen_stage([stage(most), stage(few), stage(more)], ROWS, metric, telling=400) == 0
+    assert chosen_stage([stage(few), stage(most), stage(most)], ROWS, metric, telling=400) == 1
+    assert chosen_stage([stage(few), stage(more), stage(slightly)], ROWS, metric, telling=400) == 2
+    assert chosen_stage([stage(few)], ROWS, metric, telling=400) == 0
 
 
 def test_rare_positives_do_not_hide_a_good_stage() -> None:
@@ -70,12 +70,22 @@ def test_rare_positives_do_not_hide_a_good_stage() -> None:
         metric = area(scores.astype(float), rows)
         return Finished(metric=metric, weights={}, scores=scores)
 
-    assert chosen_stage([scored(0.4), scored(0.99)], rows, area) == 1
+    assert chosen_stage([scored(0.4), scored(0.99)], rows, area, telling=60) == 1
     assert error_of_difference(scored(0.4), scored(0.99), rows, area) < 100
 
 
 def test_one_node_tells_nothing_and_no_metric_is_no_reason() -> None:
     good, bad = stage(np.ones(400, dtype=bool)), stage(np.zeros(400, dtype=bool))
-    assert chosen_stage([bad, good], ROWS[:1], metric) == 0
+    assert chosen_stage([bad, good], ROWS[:1], metric, telling=1) == 0
     none = Finished(metric=-math.inf, weights={}, scores=np.zeros((0, 0), dtype=np.float32))
-    assert chosen_stage([none, none], ROWS, metric) == 0
+    assert chosen_stage([none, none], ROWS, metric, telling=400) == 0
+
+
+def test_where_few_rows_tell_more_is_asked_for() -> None:
+    first = np.arange(400) < 200
+    second = first.copy()
+    rng = np.random.default_rng(2)
+    second[rng.permutation(200)[:10]] = False
+    second[200 + rng.permutation(200)[:25]] = True  # ahead by 2.5 errors
+    both = [stage(first), stage(second)]
+    assert [chosen_stage(both, ROWS, metric, telling=n) for n in (400, 14, 3, 0)] == [1, 1, 0, 0]

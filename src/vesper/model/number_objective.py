@@ -62,6 +62,10 @@ class Regression:
         """Share of the variance that is explained, in percent; below 0 for a bad guess."""
         return 100 * r2(expected_number_of(scores, self._standard), self._numbers[rows])
 
+    def telling(self, rows: Rows) -> int:
+        """All of them."""
+        return len(rows)
+
     def predict(self, scores: Scores) -> Scores:
         """Expected numbers: (B,)."""
         return expected_number_of(scores, self.centres)

@@ -37,6 +37,9 @@ class Objective(Protocol):
     def evaluate(self, scores: Scores, rows: Rows) -> float:
         """Metric of the scores of these rows; more is better."""
 
+    def telling(self, rows: Rows) -> int:
+        """How many of these rows the metric rests on: of two classes, the rarer one."""
+
     def predict(self, scores: Scores) -> Scores:
         """Calibrated probabilities (B, outputs), or expected numbers (B,)."""
 
@@ -83,6 +86,10 @@ class Classification:
         calibrated = scores if self._weights is None else scores - self._log_weights
         return evaluate(calibrated, self._labels[rows])
 
+    def telling(self, rows: Rows) -> int:
+        """All rows, or those of the rarer of two classes."""
+        return telling_among(self._labels[rows], self.outputs)
+
     def predict(self, scores: Scores) -> Scores:
         """Calibrated probabilities: (B, num_classes)."""
         return probabilities_of(scores, self._log_weights)
@@ -95,3 +102,12 @@ class Classification:
         """One-hot labels."""
         said: NDArray[np.float32] = np.eye(self.outputs, dtype=np.float32)[self._labels[rows]]
         return said
+
+
+def telling_among(labels: Rows, num_classes: int) -> int:
+    """How many labels a metric rests on: all, or those of the rarer of two classes.
+
+    >>> telling_among(np.array([0, 1, 0, 0]), 2), telling_among(np.array([0, 1, 0, 0]), 3)
+    (1, 4)
+    """
+    return int(np.bincount(labels, minlength=2).min()) if num_classes == 2 else len(labels)

@@ -22,7 +22,7 @@ from torch import Tensor
 from vesper.errors import InputError
 from vesper.model.calibration import Calibration, calibration_of_classes, probabilities_of
 from vesper.model.metric import evaluate, metric_name
-from vesper.model.objective import Label, Rows, Scores
+from vesper.model.objective import Label, Rows, Scores, telling_among
 from vesper.privacy.randomized_response import flip_probability, keep_probability, transition
 
 
@@ -73,6 +73,10 @@ class RespondedClassification:
         else:
             estimate = 50 + (measured - 50) / self._sharpness()
         return min(max(estimate, 0.0), 100.0)  # few responses can be estimated beyond
+
+    def telling(self, rows: Rows) -> int:
+        """As of labels, among what was seen."""
+        return telling_among(self._seen[rows], self.outputs)
 
     def predict(self, scores: Scores) -> Scores:
         """Probabilities of the true classes: (B, num_classes)."""

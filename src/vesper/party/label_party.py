@@ -130,7 +130,12 @@ class LabelParty:
 
     def settle(self) -> int:
         """Decode with the stage that validation chooses from now on."""
-        self._stage = chosen_stage(self._finished, self._judged, self._objective.evaluate)
+        self._stage = chosen_stage(
+            self._finished,
+            self._judged,
+            self._objective.evaluate,
+            telling=self._objective.telling(self._judged),
+        )
         self._decoder.module.load_state_dict(self._finished[self._stage].weights)
         self.chosen_stage = self._stage
         return self._stage

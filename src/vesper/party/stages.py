@@ -1,13 +1,16 @@
 """Finished stages at the label party, and which of them becomes the model.
 
     best    = the later stage with the best metric on validation nodes
-    chosen  = best where   metric of best - metric of stage 0  >  MARGIN error,   else stage 0
+    chosen  = best where   metric of best - metric of stage 0  >  margin error,   else stage 0
+    margin  = MARGIN (1 + FLATTERY / telling)      telling: rows that the metric rests on
     error^2 = (g - 1) / g  sum over groups of (difference without the group - their mean)^2
 
 Each stage has kept the best of many epochs on few nodes, which flatters one that has heard nothing
 but noise. So the first stage, which has heard nobody, stays unless a later one is better beyond
 chance. The error of the difference is a jackknife over g groups of validation nodes: both stages
-are judged by the same nodes, so most of what is chance in either is not in their difference.
+are judged by the same nodes, so most of what is chance in either is not in their difference. Where
+the metric rests on a few rows, as an area under the ROC curve does on six positives, the best of
+many epochs is flattered most, and the error itself is hardly known: then more is asked for.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,6 +22,8 @@ from torch import Tensor
 
 MARGIN = 0.75
 """Errors by which a later stage has to be better (docs/decisions/0016)."""
+FLATTERY = 10.0
+"""Telling rows at which it has to be twice as many (docs/decisions/0018)."""
 GROUPS = 20
 
 Scores = NDArray[np.float32]
@@ -35,13 +40,16 @@ class Finished:
     scores: Scores  # (num_val, outputs)
 
 
-def chosen_stage(finished: Sequence[Finished], rows: Rows, evaluate: Evaluate) -> int:
+def chosen_stage(
+    finished: Sequence[Finished], rows: Rows, evaluate: Evaluate, *, telling: int
+) -> int:
     """Choose by validation.
 
     Args:
         finished: in order.
         rows: that all scores are of.
         evaluate: the metric of scores of some rows; more is better.
+        telling: of these rows, those that the metric rests on.
     """
     if len(finished) == 1:
         return 0
@@ -50,9 +58,9 @@ def chosen_stage(finished: Sequence[Finished], rows: Rows, evaluate: Evaluate) -
     ahead = metrics[best] - first.metric
     if not ahead > 0:  # nor where there is no metric
         return 0
-    return (
-        best if ahead > MARGIN * error_of_difference(finished[best], first, rows, evaluate) else 0
-    )
+    margin = MARGIN * (1 + FLATTERY / max(telling, 1))
+    error = error_of_difference(finished[best], first, rows, evaluate)
+    return best if ahead > margin * error else 0
 
 
 def error_of_difference(ours: Finished, theirs: Finished, rows: Rows, evaluate: Evaluate) -> float:
