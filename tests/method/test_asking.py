@@ -9,7 +9,9 @@ from vesper.errors import VesperError
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import OpenDoor
 from vesper.mechanism.grid import to_grid
+from vesper.method import asking
 from vesper.method.asking import Answer, Asking, Heard, trial_messages
+from vesper.method.poll import Polled
 from vesper.method.trial import Lengths
 from vesper.model.components import Along
 from vesper.model.messages import messages_of
@@ -128,6 +130,23 @@ def test_without_anyone_to_be_asked_for_labels_are_said() -> None:
     assert not answer.speak
     assert answer.found is None, "labels were said in it, and nobody will say them"
     assert answer.heard is None
+
+
+def test_where_the_poll_cannot_tell_no_label_is_said_and_the_rest_is_concluded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph, labels, along = drawn()
+    monkeypatch.setattr(
+        asking, "judged", lambda ours, theirs, noise_std: Polled(alike=False, apart=False)
+    )
+    messages = messages_for(labels, along)
+    answer = asked(labels, np.arange(300, NODES)).trial(
+        OpenDoor(graph), lambda: messages, share=0.1, degree_share=0.6
+    )
+    assert not answer.speak
+    assert answer.found is not None
+    assert answer.found.votes is not None, "what features vote for is as true as it was"
+    assert answer.heard is None, "classes in it were labels"
 
 
 def test_a_release_of_another_width_is_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from vesper.graph.holdings import open_data
 from vesper.mechanism.door import ChargedDoor
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.method import Sizes
-from vesper.method.poll import is_alike, poll_of
+from vesper.method.poll import judged, poll_of
 from vesper.method.progressive import ProgressiveRepresentation
 from vesper.method.registry import find_method
 from vesper.privacy.budget import Budget
@@ -29,7 +29,7 @@ def test_those_that_are_alike_are_found_where_noise_allows(noise_std: float, lea
     rng, alike = np.random.default_rng(0), 0
     for _ in range(200):
         heard = (rng.poisson(3, 600) + rng.normal(0, noise_std, 600)).astype(np.float32)
-        alike += is_alike(heard[:300], heard[300:], noise_std=noise_std)
+        alike += judged(heard[:300], heard[300:], noise_std=noise_std).alike
     assert alike >= least
 
 
@@ -39,14 +39,14 @@ def test_those_that_hear_nobody_are_hardly_ever_taken_for_alike(noise_std: float
     for _ in range(200):
         ours = (rng.poisson(3, 300) + rng.normal(0, noise_std, 300)).astype(np.float32)
         theirs = rng.normal(0, noise_std, 300).astype(np.float32)
-        alike += is_alike(ours, theirs, noise_std=noise_std)
+        alike += judged(ours, theirs, noise_std=noise_std).alike
     assert alike <= 10
 
 
 def test_where_nobody_hears_a_speaker_nothing_is_lacking() -> None:
     rng = np.random.default_rng(0)
     ours, theirs = rng.normal(0, 1, (2, 1000)).astype(np.float32)
-    assert is_alike(ours, theirs, noise_std=1.0)
+    assert judged(ours, theirs, noise_std=1.0).alike
 
 
 def side(

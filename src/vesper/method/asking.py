@@ -18,7 +18,7 @@ from torch import Tensor
 from vesper.errors import VesperError
 from vesper.mechanism.door import Door
 from vesper.method.explained import rest_of
-from vesper.method.poll import is_alike, poll_of
+from vesper.method.poll import Polled, judged, poll_of
 from vesper.method.trial import Found, Lengths, Parts, judge
 from vesper.model.components import Along
 from vesper.model.messages import class_rows
@@ -85,7 +85,7 @@ class Asking:
     def poll(self, door: Door, *, num_nodes: int) -> Answer:
         """Ask who hears speakers, and nothing else."""
         heard = door.release(poll_of(self.speakers, num_nodes), noise_std=self.noise_std)
-        return Answer(speak=self._speak(heard[:, 0], length=1.0))
+        return Answer(speak=self._polled(heard[:, 0], length=1.0).alike)
 
     def trial(
         self,
@@ -116,9 +116,10 @@ class Asking:
                 f"a new run"
             )
         del messages  # as large as what was heard
-        if speak is None:
-            speak = self._speak(heard[:, 0], length=lengths.poll)
-        if not speak:
+        polled = self._polled(heard[:, 0], length=lengths.poll)
+        is_apart = polled.apart if speak is None else not speak
+        speak = polled.alike if speak is None else speak
+        if is_apart:
             return Answer(speak=False)  # classes in it were labels, which nobody will say
         ours = heard[self.speakers].astype(np.float64)
         parts = Parts(
@@ -136,14 +137,14 @@ class Asking:
         )
         said = torch.tensor([lengths.degree] + [lengths.classes] * num_classes)
         sums = torch.from_numpy(heard[:, 1 : 2 + num_classes]) / said
-        return Answer(True, found, Heard(sums, self.noise_std / said))
+        return Answer(speak, found, Heard(sums, self.noise_std / said) if speak else None)
 
-    def _speak(self, heard: NDArray[np.float32], *, length: float) -> bool:
+    def _polled(self, heard: NDArray[np.float32], *, length: float) -> Polled:
         """Judge the poll, said with this length."""
         if not len(self.asked):
-            return True
+            return Polled(alike=True, apart=False)
         ours, theirs = heard[self.speakers] / length, heard[self.asked] / length
-        return is_alike(ours, theirs, noise_std=self.noise_std / length)
+        return judged(ours, theirs, noise_std=self.noise_std / length)
 
 
 def trial_messages(

@@ -2,7 +2,7 @@
 
     heard[v] = number of v's neighbours that speak + N(0, noise_std^2)        one paid release
     lacking  = mean(heard of training nodes) / 2 - mean(heard of asked nodes)
-    alike    where  lacking + 2 errors <= FEW
+    alike    where  lacking + 2 errors <= FEW;    apart  where  lacking > 2 errors
 
 Labels as messages help as long as test nodes hear as many of them as training nodes do. Where test
 nodes come from another window, and know nobody in this one, a model trained on labels is asked
@@ -10,6 +10,8 @@ about posteriors. Means over many nodes stand much noise, so the poll costs a hu
 budget. Where it cannot tell, labels are not said: single nodes hear next to nothing then, so little
 is lost, and a model that was misled by labels loses much (docs/decisions/0018).
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,16 +34,26 @@ def poll_of(speakers: NDArray[np.int64], num_nodes: int) -> Heard:
     return messages
 
 
-def is_alike(ours: Heard, theirs: Heard, *, noise_std: float) -> bool:
-    """Whether asked nodes hear about half as many speakers as training nodes, beyond doubt.
+@dataclass(frozen=True)
+class Polled:
+    """What the poll tells; neither where it cannot tell."""
 
-    >>> is_alike(np.full(100, 4, "f4"), np.full(100, 3, "f4"), noise_std=1.0)
-    True
-    >>> is_alike(np.full(100, 4, "f4"), np.full(100, 1, "f4"), noise_std=1.0)
-    False
-    >>> is_alike(np.full(100, 4, "f4"), np.full(100, 3, "f4"), noise_std=10.0)
-    False
+    alike: bool
+    """Asked nodes hear about half as many speakers as training nodes, or more."""
+    apart: bool
+    """They hear fewer."""
+
+
+def judged(ours: Heard, theirs: Heard, *, noise_std: float) -> Polled:
+    """Judge what training nodes and asked nodes heard.
+
+    >>> four, three, one = (np.full(100, heard, "f4") for heard in (4, 3, 1))
+    >>> judged(four, three, noise_std=1.0), judged(four, one, noise_std=1.0)
+    (Polled(alike=True, apart=False), Polled(alike=False, apart=True))
+    >>> judged(four, three, noise_std=10.0)
+    Polled(alike=False, apart=False)
     """
     lacking = float(ours.mean(dtype=np.float64)) / 2 - float(theirs.mean(dtype=np.float64))
-    error = noise_std * (0.25 / len(ours) + 1 / len(theirs)) ** 0.5
-    return bool(lacking + ERRORS * error <= FEW)
+    doubt = ERRORS * noise_std * (0.25 / len(ours) + 1 / len(theirs)) ** 0.5
+    alike = lacking + doubt <= FEW
+    return Polled(alike=alike, apart=lacking > doubt and not alike)
