@@ -195,3 +195,10 @@ def test_before_the_fit() -> None:
             use([0])
     with pytest.raises(AttributeError, match=r"privacy_ is not known yet; call fit"):
         str(model.privacy_)
+
+
+def test_settings_are_a_mapping() -> None:
+    given: list[Any] = ["epochs=3", ["epochs=3"]]
+    for wrong in given:
+        with pytest.raises(InputError, match="settings: expected a mapping"):
+            Vesper(settings=wrong).fit(np.zeros((2, 0), int))

@@ -63,6 +63,8 @@ def test_bytes_stay_bytes() -> None:
     assert held(features=FEATURES > 0).data.features.dtype == np.uint8
     assert held(features=(FEATURES * 9).astype(int)).data.features.dtype == np.float32
     assert held(features=FEATURES.tolist()).data.features.dtype == np.float32
+    mixed = np.column_stack([FEATURES.astype(object), (FEATURES[:, 0] > 0).astype(object)])
+    assert held(features=mixed).data.features[:, -1].tolist() == (FEATURES[:, 0] > 0).tolist()
 
 
 def spoiled(value: float) -> Any:
@@ -78,6 +80,7 @@ def spoiled(value: float) -> Any:
         ({"features": None, "graph": np.zeros((2, 0), int)}, "expected features beside bare edges"),
         ({"features": FEATURES[:, :0]}, r"got \(40, 0\)"),
         ({"features": np.full((N, 1), "x")}, "features: expected numbers"),
+        ({"features": np.full((N, 1), "1", dtype=object)}, "features: expected numbers, got obj"),
         ({"features": spoiled(np.nan)}, r"2 rows hold NaN .* \(first 2: node 3, node 5\)"),
         ({"features": spoiled(1e300)}, "2 rows hold NaN or infinite"),
         ({"labels": None}, r"labels: expected them beside the graph, got none; give labels="),

@@ -180,6 +180,11 @@ class Vesper(Parameters):
             "encoder": None if callable(self.encoder) else self.encoder,
             "seed": seed,
         }
+        if not isinstance(self.settings, Mapping | None):
+            raise InputError(
+                f"settings: expected a mapping such as {{'epochs': 30}}, got "
+                f"{type(self.settings).__name__}"
+            )
         others = dict(self.settings or {})
         twice = sorted(key for key in others if key.rpartition(".")[2] in given)
         if twice:

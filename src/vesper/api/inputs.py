@@ -4,6 +4,7 @@ The same tables that `vesper simulate` opens from folders, made from arrays: ids
 """
 
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,8 @@ def _features(features: Any, *, num_nodes: int) -> Features:
             f"features: expected shape ({num_nodes}, num_features), one row a node of the graph, "
             f"got {matrix.shape}"
         )
+    if matrix.dtype == object and all(isinstance(x, Real | np.bool_) for x in matrix.flat):
+        matrix = matrix.astype(np.float64)  # a table with columns of several kinds
     if matrix.dtype.kind not in "fiub":
         raise InputError(f"features: expected numbers, got {matrix.dtype}; convert the columns")
     if matrix.dtype in (np.bool_, np.uint8):
