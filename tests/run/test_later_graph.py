@@ -97,7 +97,7 @@ def test_each_window_has_its_own_budget_and_charges(window: Window) -> None:
 @pytest.fixture
 def stage_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Validation chooses the stage that needs edges, whatever it finds on so few nodes."""
-    monkeypatch.setattr("vesper.party.label_party.chosen_stage", lambda *judged: 1)
+    monkeypatch.setattr("vesper.party.label_party.chosen_stage", lambda *judged, **telling: 1)
 
 
 @pytest.mark.usefixtures("stage_one")

@@ -64,7 +64,7 @@ def window(tmp_path: Path, write_folders: Callable[..., Path]) -> Window:
 @pytest.fixture
 def stage_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Validation chooses the stage that needs edges, whatever it finds on so few nodes."""
-    monkeypatch.setattr("vesper.party.label_party.chosen_stage", lambda *judged: 1)
+    monkeypatch.setattr("vesper.party.label_party.chosen_stage", lambda *judged, **telling: 1)
 
 
 def run(

@@ -127,20 +127,10 @@ def refuse_unusable_labels(config: Config, labels: LabelHoldings) -> None:
                 f"{remedy[split]}"
             )
     if config.privacy.label_epsilon is None:
-        refuse_one_label(labels)
         refuse_equal_labels(config, labels, "val")
     else:  # whether the run begins is seen: it follows from responses (`label_responses`)
         task = task_of(config.run.task, labels.classes)
         refuse_other_tasks(task, balanced=config.run.class_weights == "balanced")
-
-
-def refuse_one_label(labels: LabelHoldings) -> None:
-    """Refuse training rows from which nothing can be learned."""
-    if len(np.unique(labels.labels[labels.rows("train")])) < 2:
-        raise InputError(
-            f"{labels.path}, column label: expected at least two different labels among rows with "
-            f"split 'train', found one; nothing can be learned from them"
-        )
 
 
 def refuse_equal_labels(
