@@ -80,7 +80,7 @@ class NodeRelation:
 
     def __str__(self) -> str:
         """Name it in a sentence."""
-        return f"one node of at most {self.max_degree} edges"
+        return f"one node of at most {self.max_degree} edges, rows clipped to {self.row_norm:g}"
 
     @property
     def rows(self) -> float:
