@@ -24,7 +24,7 @@ class Unseen:
 
     edges: Ints  # (num_edges, 2), no loops
     features: Rows  # (num_nodes, num_features)
-    labels: Ints  # (num_nodes,)
+    labels: Ints  # (num_nodes,), below 0 for none
     train: Ints
     test: Ints
 
@@ -35,12 +35,13 @@ def drawn(how: tuple["Kind", int, float], *, share: float = 1.0) -> Unseen:
     rng = np.random.default_rng(7)
     labels, edges, features = kind(rng, int(num_nodes * share))
     order = rng.permutation(len(labels))
-    quarter = len(labels) // 4
+    order = order[labels[order] >= 0]  # the others have no label
+    quarter = len(order) // 4
     return Unseen(
         edges=edges[edges[:, 0] != edges[:, 1]],
         features=features.astype(np.float32),
         labels=labels,
-        train=order[: int(trained * len(labels))],
+        train=order[: int(trained * len(order))],
         test=order[-quarter:],
     )
 

@@ -69,6 +69,7 @@ class ProgressiveRepresentation(Forgetful):
             noise_std=poll_noise_std,
             trial_share=trial_share,
             keeps_share=keeps_share,
+            hops=extractor.hops,
         )
         self._stage = 0
         self._logits: list[Tensor] = []  # a stage: (num_nodes, num_classes), frozen
@@ -144,7 +145,8 @@ class ProgressiveRepresentation(Forgetful):
         columns = columns_of("stage0", logits[0].numpy())
         share = self._saying.degree_share if self._aggregator in TELLS_DEGREES else None
         for hop, z in enumerate(self._released, start=1):
-            columns |= columns_of_sums(hop, z.numpy(), degree_share=share)
+            is_degree = not self._saying.handing_on.before(hop)
+            columns |= columns_of_sums(hop, z.numpy(), degree_share=share if is_degree else None)
             columns |= columns_of(f"stage{hop}", logits[hop].numpy())
         return columns
 

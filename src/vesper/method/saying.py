@@ -1,7 +1,8 @@
 """What nodes of the certified plan say before each hop.
 
     beliefs   = labels of training nodes where lent and worth saying, posteriors elsewhere
-    messages  = of the beliefs, or of votes where features tell more (the trial)
+    messages  = of the beliefs, or of votes where features tell more (the trial), or of what was
+                heard, where neither tells anything (`handing_on`)
 
 No edge is read but through the door, once, by `ask`. What it finds is fitted once: on another graph
 the same is said.
@@ -18,10 +19,12 @@ from torch import Tensor
 from vesper.mechanism.door import Door
 from vesper.method.asking import Asking, Heard, trial_messages
 from vesper.method.fitted import Fitted
+from vesper.method.handing_on import HandingOn
 from vesper.method.trial import NODES_A_COLUMN, Found, Lengths, evidence_of
 from vesper.model.components import Along, components_of
 from vesper.model.messages import (
     above_zero,
+    class_rows,
     damp,
     messages_of,
     vote_rows,
@@ -48,6 +51,7 @@ class Saying:
         noise_std: of the release that asks; None: nothing is asked.
         trial_share: of the budget, for the trial in it; 0: it is a poll alone.
         keeps_share: the degree share was asked for, and stays.
+        hops: how many there will be.
     """
 
     def __init__(
@@ -60,6 +64,7 @@ class Saying:
         noise_std: float | None,
         trial_share: float,
         keeps_share: bool,
+        hops: int = 1,
     ) -> None:
         self._inputs, self._fitted, self._aggregator = inputs, fitted, aggregator
         self._degree_share, self._keeps_share = degree_share, keeps_share
@@ -67,6 +72,7 @@ class Saying:
         self._speakers, self._asked = NOBODY, NOBODY
         self._voices = torch.zeros(0, 0)
         self._heard: Heard | None = None
+        self.handing_on = HandingOn(fitted, hops=hops)
 
     @property
     def degree_share(self) -> float:
@@ -121,6 +127,9 @@ class Saying:
         if self._fitted.find("found") is not None:
             return
         self._fitted.once("found", partial(torch.tensor, True))
+        can_hand_on = self._aggregator == "gin" and 0 < self._degree_share < 1
+        if found.hand_on and can_hand_on and self._fitted.find("speak"):
+            self.handing_on.begin()
         if not self._keeps_share:
             share = torch.tensor(found.degree_share, dtype=torch.float64)
             self._fitted.once("degree_share", lambda: share)
@@ -147,6 +156,14 @@ class Saying:
             centre: (num_classes,) what counts as the mean belief.
             released: of the hops before, (num_nodes, num_classes + 1) each.
         """
+        if stage == 1:
+            self.handing_on.note(class_rows(beliefs[self._speakers], centre=centre))
+        if self.handing_on.before(stage):
+            heard = None if self._heard is None else self._heard.sums
+            share = self.degree_share
+            handed = self.handing_on.messages(heard, released, degree_share=share)
+            if handed is not None:
+                return handed
         votes, again = self._fitted.find("votes"), self._fitted.find("again")
         if votes is not None and (stage == 1 or again):  # the same again: another draw of noise
             messages = with_degree(self._votes(votes), degree_share=self.degree_share)
@@ -168,8 +185,16 @@ class Saying:
         return messages
 
     def joined(self, released: Tensor, *, noise_std: float) -> Tensor:
-        """Add to the first hop what the trial heard of the same messages."""
+        """Add to the first hop what the trial heard of the same messages.
+
+        Of what was handed on, what a node had said itself is taken off.
+        """
         heard, self._heard = self._heard, None
+        read = self.handing_on.read(
+            released, speakers=self._speakers, asked=self._asked, noise_std=noise_std
+        )
+        if read is not None:
+            return read
         if heard is None:
             return released
         return heard.joined(released, degree_share=self.degree_share, noise_std=noise_std)

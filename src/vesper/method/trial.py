@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vesper.method.degree_part import Pair
-from vesper.method.explained import Exact, Explained, explained
+from vesper.method.explained import FAINTEST, Exact, Explained, explained
 from vesper.method.poll import POLL_SHARE
 from vesper.method.telling import telling
 from vesper.model.components import COMPONENTS
@@ -45,6 +45,12 @@ LEAST_NOISE = 1.0
 hardly miss their length, and what they tell is more than a regression sees."""
 AHEAD = 0.5
 """Errors by which features have to be ahead of classes, each beside the degree."""
+TELLING = 0.05
+"""Of labels, that something which tells explains without noise, beside the degree."""
+NOTHING = 0.2
+"""Of that: who explains less tells nothing."""
+HEARD = 5.0
+"""Deviations of chance with which something that tells would be heard, to conclude from silence."""
 
 
 def trial_share(noise_std: float, *, num_train: int, num_classes: int) -> float:
@@ -127,6 +133,8 @@ class Found:
     again: bool
     """Later hops say votes too: classes were not heard to tell anything."""
     degree_share: float
+    hand_on: bool = False
+    """Neither classes nor features of neighbours tell anything: they hand on what they hear."""
 
 
 def judge(
@@ -156,6 +164,9 @@ def judge(
         and with_features.share - with_class.share
         > AHEAD * math.hypot(with_class.error, with_features.error)
     )
+    told = [(by_class, with_class)] + [(by_features, with_features)] * vote
+    if all(told_nothing(part, both, beside=by_degree) for part, both in told):
+        return Found(votes=None, again=False, degree_share=default, hand_on=True)
     pair = Pair(
         degree=by_degree,
         other=by_features if vote else by_class,
@@ -168,3 +179,19 @@ def judge(
         again=vote and by_class.beyond_chance <= BEYOND_CHANCE,
         degree_share=pair.best(default) if next_noise_std >= LEAST_NOISE else default,
     )
+
+
+def told_nothing(part: Explained, both: Explained, *, beside: Explained) -> bool:
+    """Whether a part tells nothing beside the degree, although it would have been heard.
+
+    Args:
+        part: what it explains by itself.
+        both: what degree and part explain together.
+        beside: what the degree explains.
+    """
+    if part.signal <= FAINTEST:
+        return False
+    expected = TELLING / (1 + 1 / part.signal)
+    if expected < HEARD * both.chance:
+        return False
+    return both.share - beside.share <= max(BEYOND_CHANCE * both.chance, NOTHING * expected)
