@@ -90,7 +90,7 @@ def co_authors(rng: Rng, n: int) -> Made:
 
 
 def shared_cards(rng: Rng, n: int) -> Made:
-    """Rings of eight, one account in 30, share six cards; everybody else has one with a relative."""
+    """Rings of eight, one account in 30, share six cards; others have one with a relative."""
     cards = n // 2
     accounts = n - cards
     labels = np.zeros(accounts, dtype=np.int64)

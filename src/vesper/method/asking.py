@@ -7,6 +7,7 @@
 All of it is post-processing of one release, charged as any other.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ from torch import Tensor
 from vesper.errors import VesperError
 from vesper.mechanism.door import Door
 from vesper.method.explained import rest_of
-from vesper.method.poll import Polled, judged, poll_of
+from vesper.method.poll import MIXED, Polled, judged, kept_apart, poll_of
 from vesper.method.trial import Found, Lengths, Parts, judge
 from vesper.model.components import Along
 from vesper.model.messages import class_rows
@@ -134,10 +135,23 @@ class Asking:
             lengths=lengths,
             next_noise_std=self.next_noise_std,
             default=degree_share,
+            kept_apart=self._kept_apart(heard, lengths),
         )
         said = torch.tensor([lengths.degree] + [lengths.classes] * num_classes)
         sums = torch.from_numpy(heard[:, 1 : 2 + num_classes]) / said
         return Answer(speak, found, Heard(sums, self.noise_std / said) if speak else None)
+
+    def _kept_apart(self, heard: NDArray[np.float32], lengths: Lengths) -> bool:
+        """Whether speakers hear degrees of others and hardly a speaker."""
+        poll, degree = (float(x) for x in heard[self.speakers, :2].mean(axis=0, dtype=np.float64))
+        share = len(self.speakers) / len(heard)
+        noise = math.hypot(1 / lengths.poll, MIXED * share / lengths.degree) * self.noise_std
+        return kept_apart(
+            poll / lengths.poll,
+            degree / lengths.degree,
+            share=share,
+            error=noise / len(self.speakers) ** 0.5,
+        )
 
     def _polled(self, heard: NDArray[np.float32], *, length: float) -> Polled:
         """Judge the poll, said with this length."""

@@ -46,6 +46,21 @@ class Explained:
         """The same with a smaller share."""
         return replace(self, share=self.share - charge)
 
+    @property
+    def heard(self) -> float:
+        """The part of what it would explain without noise that is left in this noise."""
+        return 1 / (1 + 1 / self.signal)
+
+    @property
+    def without_noise(self) -> float:
+        """The share that it would explain without noise."""
+        return self.share / self.heard
+
+    def beside(self, other: "Explained", both: "Explained") -> "Explained":
+        """What it explains that another does not, from what both explain together."""
+        share = both.share - other.share
+        return replace(self, share=share, chance=both.chance, error=both.error)
+
     def with_less_noise(self, times: float, *, doubt: float) -> float:
         """What it would explain with a signal this many times as strong.
 

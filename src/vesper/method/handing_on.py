@@ -4,9 +4,8 @@
     hops > 1    the first hop says classes, as always; later ones hand on what was heard in it
 
 Users who pay the same merchants, people who share a device: what a merchant hears of its customers
-tells them of each other, but nothing that it says of itself does. The trial finds out where that is
-so (`method.trial`): neither classes nor features of neighbours tell anything, although they would
-have been heard. Nothing is lost then by saying something else.
+tells them of each other, but what it says of itself does not. The trial finds out where that is so
+(`method.trial`): speakers hear no speakers, or nothing that neighbours say of themselves tells.
 """
 
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ import torch
 from torch import Tensor
 
 from vesper.method.fitted import Fitted
-from vesper.model.handed_on import HandedOn, excess_of, is_lacking, rate_of
+from vesper.model.handed_on import HandedOn, excess_of, is_lacking, rate_of, whole_of
 from vesper.party.representation import Nodes
 
 LENGTH = 0.5
@@ -65,7 +64,10 @@ class HandingOn:
         rate = self._fitted.once("handed_rate", partial(rate_of, heard))
         typical = self._fitted.once("handed_size", partial(_typical, heard, rate))
         length = max(LENGTH * float(typical), 1e-6)
-        self._handed = HandedOn(rate=rate, length=length, degree_share=degree_share)
+        whole = self._fitted.once("handed_whole", partial(whole_of, heard, rate, length))
+        self._handed = HandedOn(
+            rate=rate, length=length, whole=float(whole), degree_share=degree_share
+        )
         return self._handed.messages(heard)
 
     def read(

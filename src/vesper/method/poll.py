@@ -21,6 +21,8 @@ POLL_SHARE = 0.01
 
 ERRORS = 2.0
 """Standard errors within which a mean may lie."""
+MIXED = 0.5
+"""Of the speakers that they would hear if everybody knew anybody: who hears fewer is kept apart."""
 FEW = 0.5
 """Speakers that asked nodes may lack."""
 
@@ -57,3 +59,18 @@ def judged(ours: Heard, theirs: Heard, *, noise_std: float) -> Polled:
     doubt = ERRORS * noise_std * (0.25 / len(ours) + 1 / len(theirs)) ** 0.5
     alike = lacking + doubt <= FEW
     return Polled(alike=alike, apart=lacking > doubt and not alike)
+
+
+def kept_apart(heard: float, degree: float, *, share: float, error: float) -> bool:
+    """Whether speakers know one another through others only, beyond doubt.
+
+    Args:
+        heard: speakers that a speaker hears, on average.
+        degree: its neighbours, on average.
+        share: of all nodes that speak.
+        error: of `heard` less what it is held against.
+
+    >>> [kept_apart(heard, 6.0, share=0.5, error=0.1) for heard in (0.1, 1.4, 3.0)]
+    [True, False, False]
+    """
+    return MIXED * share * degree - heard > ERRORS * error

@@ -145,8 +145,7 @@ class ProgressiveRepresentation(Forgetful):
         columns = columns_of("stage0", logits[0].numpy())
         share = self._saying.degree_share if self._aggregator in TELLS_DEGREES else None
         for hop, z in enumerate(self._released, start=1):
-            is_degree = not self._saying.handing_on.before(hop)
-            columns |= columns_of_sums(hop, z.numpy(), degree_share=share if is_degree else None)
+            columns |= columns_of_sums(hop, z.numpy(), degree_share=share)
             columns |= columns_of(f"stage{hop}", logits[hop].numpy())
         return columns
 

@@ -6,11 +6,12 @@
     votes[u]   = unit(components of u) @ coefficients of that regression
     degree_share  = what lets degree and the other part together explain most in the first hop
 
-Nodes go on saying their class unless features explain more, beyond chance. Then they say what their
-features vote for, one number a class, so that hops stay as wide and as noisy as they were: in the
-first hop, and in all where classes tell nothing. How much of a message is the constant that sums to
-the degree follows too. Where the trial cannot tell,
-all is said as it would be without (`method.choices`), with a little more noise.
+Nodes go on saying their class unless features explain more, beyond chance, or both explain so
+little that what neighbours have heard is worth more (`method.relayed`). Where features do, they say
+what their features vote for, one number a class, so that hops stay as wide and as noisy as they
+were: in the first hop, and in all where classes tell nothing. How much of a message is the constant
+that sums to the degree follows too. Where the trial cannot tell, all is said as it would be without
+(`method.choices`), with a little more noise.
 
 All of it is post-processing of the release, of features, and of labels that were lent.
 """
@@ -21,8 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from vesper.method.degree_part import Pair
-from vesper.method.explained import FAINTEST, Exact, Explained, explained
+from vesper.method.explained import Exact, Explained, explained
 from vesper.method.poll import POLL_SHARE
+from vesper.method.relayed import is_relayed
 from vesper.method.telling import telling
 from vesper.model.components import COMPONENTS
 
@@ -45,12 +47,6 @@ LEAST_NOISE = 1.0
 hardly miss their length, and what they tell is more than a regression sees."""
 AHEAD = 0.5
 """Errors by which features have to be ahead of classes, each beside the degree."""
-TELLING = 0.05
-"""Of labels, that something which tells explains without noise, beside the degree."""
-NOTHING = 0.2
-"""Of that: who explains less tells nothing."""
-HEARD = 5.0
-"""Deviations of chance with which something that tells would be heard, to conclude from silence."""
 
 
 def trial_share(noise_std: float, *, num_train: int, num_classes: int) -> float:
@@ -134,11 +130,17 @@ class Found:
     """Later hops say votes too: classes were not heard to tell anything."""
     degree_share: float
     hand_on: bool = False
-    """Neither classes nor features of neighbours tell anything: they hand on what they hear."""
+    """Nodes know one another through others, who hand on what they hear."""
 
 
 def judge(
-    rest: Exact, heard: Parts, *, lengths: Lengths, next_noise_std: float, default: float
+    rest: Exact,
+    heard: Parts,
+    *,
+    lengths: Lengths,
+    next_noise_std: float,
+    default: float,
+    kept_apart: bool = False,
 ) -> Found:
     """Say what nodes should say.
 
@@ -148,6 +150,7 @@ def judge(
         lengths: of the parts in the trial.
         next_noise_std: of the first hop.
         default: degree share where no other is found to be better.
+        kept_apart: speakers know one another through others only.
     """
     less_noise = (heard.noise_std / next_noise_std) ** 2 if heard.noise_std else 1.0
     chosen = telling(rest, heard.features, noise_std=heard.noise_std)
@@ -164,8 +167,9 @@ def judge(
         and with_features.share - with_class.share
         > AHEAD * math.hypot(with_class.error, with_features.error)
     )
-    told = [(by_class, with_class)] + [(by_features, with_features)] * vote
-    if all(told_nothing(part, both, beside=by_degree) for part, both in told):
+    told = [by_class.beside(by_degree, with_class)]
+    told += [by_features.beside(by_degree, with_features)] * vote
+    if is_relayed(told, degree=by_degree, kept_apart=kept_apart):
         return Found(votes=None, again=False, degree_share=default, hand_on=True)
     pair = Pair(
         degree=by_degree,
@@ -179,19 +183,3 @@ def judge(
         again=vote and by_class.beyond_chance <= BEYOND_CHANCE,
         degree_share=pair.best(default) if next_noise_std >= LEAST_NOISE else default,
     )
-
-
-def told_nothing(part: Explained, both: Explained, *, beside: Explained) -> bool:
-    """Whether a part tells nothing beside the degree, although it would have been heard.
-
-    Args:
-        part: what it explains by itself.
-        both: what degree and part explain together.
-        beside: what the degree explains.
-    """
-    if part.signal <= FAINTEST:
-        return False
-    expected = TELLING / (1 + 1 / part.signal)
-    if expected < HEARD * both.chance:
-        return False
-    return both.share - beside.share <= max(BEYOND_CHANCE * both.chance, NOTHING * expected)

@@ -1,12 +1,12 @@
 """Messages that hand on what was heard, and what they bring back to those who had said it.
 
     excess[u]  = classes heard by u - rate x degree of u
-    message[u] = (c [whole],  sqrt(1 - c^2) excess[u] / max(||excess[u]||, L)),    ||.|| <= L whole
-    heard[v]   = sum over neighbours - number of whole ones / L (own row of v - rate)
+    message[u] = (c,  sqrt(1 - c^2) excess[u] / max(||excess[u]||, L))
+    heard[v]   = sum over neighbours - degree of v x whole / L (own row of v - rate)
 
 What a training node has said comes back to it, and to no node that is asked for: it is taken off.
-The first column tells how much came back: it is c where nothing is cut, for only there what comes
-back is in proportion to what was said.
+Only where nothing is cut does it come back in proportion to what was said; `whole` is the share of
+neighbours that cut nothing.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from vesper.model.messages import vote_rows
+from vesper.model.messages import vote_rows, with_degree
 
 ERRORS = 2.0
 """Standard errors within which a mean may lie."""
@@ -45,11 +45,13 @@ class HandedOn:
     Args:
         rate: (num_classes,) classes heard a neighbour.
         length: L, the longest excess that is not cut.
+        whole: share of neighbours that cut nothing.
         degree_share: c, above 0.
     """
 
     rate: Tensor
     length: float
+    whole: float
     degree_share: float
 
     def messages(self, heard: Tensor) -> Tensor:
@@ -59,32 +61,33 @@ class HandedOn:
         | --- | --- |
         | none | (c, 0, .., 0) |
         """
-        excess = excess_of(heard, self.rate)  # (num_nodes, num_classes)
-        is_whole = torch.linalg.vector_norm(excess, dim=1, keepdim=True) <= self.length
-        rows = vote_rows(excess, length=torch.tensor(self.length))
-        return torch.cat([self.degree_share * is_whole.float(), self._others * rows], dim=1)
+        rows = vote_rows(excess_of(heard, self.rate), length=torch.tensor(self.length))
+        return with_degree(rows, degree_share=self.degree_share)
 
     def without_own(self, released: Tensor, own: Tensor, *, noise_std: float) -> Tensor:
         """Take off what came back to some nodes.
 
-        How much it was is heard through noise, and drawn to its mean by as much as is noise.
+        Their degrees are heard through noise, and drawn to the mean by as much as is noise.
 
         Args:
             released: (B, 1 + num_classes) sums of these messages.
             own: (B, num_classes) what each had said, of length 1.
             noise_std: in the sums.
         """
-        times = released[:, :1] / self.degree_share  # (B, 1) neighbours that cut nothing
-        variance, mean = torch.var_mean(times, correction=0)
+        degrees = released[:, :1] / self.degree_share  # (B, 1)
+        variance, mean = torch.var_mean(degrees, correction=0)
         noise = (noise_std / self.degree_share) ** 2
-        times = mean + (times - mean) * (1 - noise / variance.clamp(min=1e-12)).clamp(min=0)
-        back = self._others / self.length * times * (own - self.rate)  # (B, num_classes)
+        degrees = mean + (degrees - mean) * (1 - noise / variance.clamp(min=1e-12)).clamp(min=0)
+        others = (1 - self.degree_share**2) ** 0.5
+        back = others * self.whole / self.length * degrees * (own - self.rate)  # (B, num_classes)
         return torch.cat([released[:, :1], released[:, 1:] - back], dim=1)
 
-    @property
-    def _others(self) -> float:
-        """The part of a message that is not its first column."""
-        return float((1 - self.degree_share**2) ** 0.5)
+
+def whole_of(heard: Tensor, rate: Tensor, length: float) -> Tensor:
+    """Share of neighbours whose excess is not cut, by how many neighbours each has: a scalar."""
+    is_whole = torch.linalg.vector_norm(excess_of(heard, rate), dim=1) <= length
+    degrees = heard[:, 0].double()
+    return (degrees[is_whole].sum() / degrees.sum().clamp(min=1e-6)).clamp(0, 1).float()
 
 
 def is_lacking(ours: Tensor, theirs: Tensor, *, noise_std: float) -> bool:
