@@ -66,7 +66,7 @@ def test_a_split_without_rows(
     assert f"labels.parquet, column split: expected some rows with '{missing}'" in terminal.err
 
 
-@pytest.mark.parametrize("split", ["val", "test"])
+@pytest.mark.parametrize("split", ["train", "val", "test"])
 def test_a_split_with_one_class(
     terminal: Any, folder: Path, tmp_path: Path, write_folders: Any, split: str
 ) -> None:

@@ -127,6 +127,11 @@ def refuse_unusable_labels(config: Config, labels: LabelHoldings) -> None:
                 f"{remedy[split]}"
             )
     if config.privacy.label_epsilon is None:
+        if len(np.unique(labels.labels[labels.rows("train")])) < 2:
+            raise InputError(
+                f"{labels.path}, column label: expected at least two different labels among rows "
+                f"with split 'train', found one; there is nothing to learn from them"
+            )
         refuse_equal_labels(config, labels, "val")
     else:  # whether the run begins is seen: it follows from responses (`label_responses`)
         task = task_of(config.run.task, labels.classes)

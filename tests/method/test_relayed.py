@@ -1,0 +1,47 @@
+"""Silence is concluded from only where something would have been heard."""
+
+import numpy as np
+import pytest
+
+from vesper.method.explained import Explained
+from vesper.method.poll import kept_apart
+from vesper.method.relayed import is_relayed, told_nothing
+
+
+def told(share: float, *, signal: float = 0.5, error: float = 1e-4) -> Explained:
+    return Explained(
+        share=share, chance=5e-4, error=error, coefficients=np.zeros((1, 1)), signal=signal
+    )
+
+
+NOTHING, SOME, ALL = told(0.0), told(0.01), told(0.2)
+
+
+def test_nothing_is_nothing_where_it_would_have_been_heard() -> None:
+    assert told_nothing(NOTHING)
+    assert not told_nothing(SOME)
+    assert not told_nothing(told(0.0, signal=0.02)), "too much noise to conclude from silence"
+    assert not told_nothing(told(0.0, error=0.01)), "it may be more than it seems"
+
+
+def test_a_degree_that_tells_is_what_tells() -> None:
+    assert is_relayed([NOTHING], degree=NOTHING, kept_apart=False)
+    assert not is_relayed([NOTHING], degree=ALL, kept_apart=False)
+    assert not is_relayed([NOTHING, SOME], degree=NOTHING, kept_apart=False)
+
+
+def test_those_kept_apart_hand_on_unless_neighbours_tell_much() -> None:
+    assert is_relayed([SOME], degree=ALL, kept_apart=True)
+    assert not is_relayed([ALL], degree=NOTHING, kept_apart=True)
+    assert not is_relayed([SOME, ALL], degree=NOTHING, kept_apart=True)
+
+
+@pytest.mark.parametrize(("heard", "apart"), [(0.0, 1.0), (3.0, 0.0)])
+def test_speakers_at_random_are_not_kept_apart(heard: float, apart: float) -> None:
+    """Half of all nodes speak, everybody has six neighbours: three speakers, or none."""
+    rng = np.random.default_rng(0)
+    found = [
+        kept_apart(heard + rng.normal(0, 0.3), 6 + rng.normal(0, 0.3), share=0.5, error=0.3)
+        for _ in range(200)
+    ]
+    assert np.mean(found) == pytest.approx(apart, abs=0.05)
