@@ -34,7 +34,8 @@ def write(folder: Path, pairs: list[tuple[int, int]]) -> Path:
     pq.write_table(pa.table({"id": range(60), **features}), folder / "data" / "nodes.parquet")
     edges = {"src": [a for a, _ in pairs], "dst": [b for _, b in pairs]}
     pq.write_table(pa.table(edges), folder / "data" / "edges.parquet")
-    labels = {"id": range(60), "label": [0, 1, 2] * 20, "split": ["train", "val", "test"] * 20}
+    thirds = [k // 3 % 3 for k in range(60)]
+    labels = {"id": range(60), "label": thirds, "split": ["train", "val", "test"] * 20}
     pq.write_table(pa.table(labels), folder / "label" / "labels.parquet")
     return folder
 

@@ -23,6 +23,8 @@ ERRORS = 2.0
 """Standard errors within which a mean may lie."""
 MIXED = 0.5
 """Of the speakers that they would hear if everybody knew anybody: who hears fewer is kept apart."""
+CLEAR = 1.5
+"""Errors that these are at least."""
 FEW = 0.5
 """Speakers that asked nodes may lack."""
 
@@ -62,7 +64,10 @@ def judged(ours: Heard, theirs: Heard, *, noise_std: float) -> Polled:
 
 
 def kept_apart(heard: float, degree: float, *, share: float, error: float) -> bool:
-    """Whether speakers know one another through others only, beyond doubt.
+    """Whether speakers know one another through others only.
+
+    They hear less than half of the speakers that they would hear if everybody knew anybody, by an
+    error; and that half is large enough for an error not to pass for it.
 
     Args:
         heard: speakers that a speaker hears, on average.
@@ -70,7 +75,10 @@ def kept_apart(heard: float, degree: float, *, share: float, error: float) -> bo
         share: of all nodes that speak.
         error: of `heard` less what it is held against.
 
-    >>> [kept_apart(heard, 6.0, share=0.5, error=0.1) for heard in (0.1, 1.4, 3.0)]
+    >>> [kept_apart(heard, 6.0, share=0.5, error=0.1) for heard in (0.1, 1.45, 3.0)]
     [True, False, False]
+    >>> kept_apart(-2.0, 6.0, share=0.5, error=1.5)
+    False
     """
-    return MIXED * share * degree - heard > ERRORS * error
+    half = MIXED * share * degree
+    return half > CLEAR * error and half - heard > error
