@@ -109,7 +109,9 @@ def test_both_are_averaged_by_how_exact_they_are() -> None:
     lengths, noise_std = np.array([0.6, 0.8, 0.8]), 1.0
     stds = np.array([2.0, 1.0, 1.0])
     first = Heard(
-        torch.from_numpy(truth + stds * rng.normal(size=truth.shape)), torch.from_numpy(stds)
+        torch.from_numpy(truth + stds * rng.normal(size=truth.shape)),
+        torch.from_numpy(stds),
+        torch.zeros(len(truth)),
     )
     released = torch.from_numpy(truth * lengths + noise_std * rng.normal(size=truth.shape))
     assert torch.equal(first.joined(released, degree_share=0.6, noise_std=0.0), released)

@@ -1,6 +1,7 @@
 """Users who know one another through shops: the shops hand on what they hear, on every graph."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import torch
 from tests.model.test_handed_on import NODES, SHOPS, USERS, users_and_shops
 
 from vesper import Graph, Vesper
+from vesper.errors import VesperError
 from vesper.mechanism.door import OpenDoor
 from vesper.method.fitted import Fitted
 from vesper.method.handing_on import HandingOn
@@ -37,14 +39,16 @@ def test_users_are_told_of_each_other(hops: int) -> None:
     assert model.stage_ == hops
 
 
-def saying(features: np.ndarray, fitted: Fitted, *, aggregator: str = "gin") -> Saying:
+def saying(
+    features: np.ndarray, fitted: Fitted, *, aggregator: str = "gin", asks: bool = True
+) -> Saying:
     return Saying(
         Inputs(features, Scaling(features)),
         fitted,
         aggregator=aggregator,
         degree_share=0.6,
-        noise_std=0.0,
-        trial_share=0.1,
+        noise_std=0.0 if asks else None,
+        trial_share=0.1 if asks else 0.0,
         keeps_share=False,
     )
 
@@ -56,7 +60,9 @@ def said(made: Saying, graph: Graph, labels: np.ndarray) -> torch.Tensor:
     logits = torch.randn(NODES, 2, generator=torch.Generator().manual_seed(0))
     made.ask(OpenDoor(graph), logits, next_noise_std=0.0)
     beliefs = made.beliefs(logits)
-    return made.messages(1, beliefs, centre=beliefs.mean(dim=0), released=[])
+    centre = beliefs.mean(dim=0)
+    made.listen(OpenDoor(graph), beliefs, centre=centre, noise_std=0.0)
+    return made.messages(1, beliefs, centre=centre, released=[])
 
 
 def test_shops_hand_on_on_another_graph_too() -> None:
@@ -69,7 +75,7 @@ def test_shops_hand_on_on_another_graph_too() -> None:
     other = Graph.from_edges(NODES, edges)
     kept = Fitted()
     kept.keep_to(fitted.arrays())
-    again = said(saying(features, kept), other, (rows[:, 1] > 0).long().numpy())
+    again = said(saying(features, kept, asks=False), other, (rows[:, 1] > 0).long().numpy())
     assert again[USERS:, 1].std() > 0.1
     assert kept.find("handed_size") == fitted.find("handed_size")
 
@@ -81,24 +87,51 @@ def test_only_plain_sums_are_handed_on() -> None:
     assert fitted.find("hand_on") is None
 
 
-def test_nothing_is_said_of_what_was_not_heard() -> None:
-    handing_on = HandingOn(Fitted(), hops=1)
-    handing_on.begin()
-    assert handing_on.before(1)
-    assert handing_on.messages(None, [], degree_share=0.6) is None
+def test_what_the_only_hop_costs_is_split_where_nothing_was_asked() -> None:
+    graph, features, labels = of_shops()
+    fitted, noise_stds = Fitted(), []
+
+    class Listening(OpenDoor):
+        def release(self, messages: Any, *, noise_std: float, **how: Any) -> Any:
+            noise_stds.append(noise_std)
+            return super().release(messages, noise_std=0.0, **how)
+
+    said(saying(features, fitted), graph, labels)
+    made = saying(features, fitted, asks=False)
+    beliefs = torch.full((NODES, 2), 0.5)
+    rest = made.listen(Listening(graph), beliefs, centre=beliefs.mean(dim=0), noise_std=2.0)
+    assert len(noise_stds) == 1
+    assert 1 / noise_stds[0] ** 2 + 1 / rest**2 <= 1 / 2.0**2
+
+
+def test_nothing_that_was_not_heard_is_handed_on() -> None:
+    graph, features, labels = of_shops()
+    fitted = Fitted()
+    said(saying(features, fitted), graph, labels)
+    made = saying(features, fitted, asks=False)
+    beliefs = torch.full((NODES, 2), 0.5)
+    with pytest.raises(VesperError, match="nothing was heard"):
+        made.messages(1, beliefs, centre=beliefs.mean(dim=0), released=[])
+
+
+def test_sums_of_classes_are_read_as_they_are() -> None:
     nodes = np.arange(2)
+    handing_on = HandingOn(Fitted(), hops=1)
     read = handing_on.read(torch.zeros(3, 3), speakers=nodes, asked=nodes, noise_std=1.0)
     assert read is None
+    assert not handing_on.before(1)
 
 
 def test_what_others_will_not_hear_is_left_out() -> None:
     handing_on = HandingOn(Fitted(), hops=1)
     handing_on.begin()
-    handing_on.note(torch.zeros(40, 2))
+    handing_on.note(torch.zeros(80, 2))
     heard = torch.tensor([[5.0, 4.0, -4.0], [5.0, -4.0, 4.0]]).repeat(40, 1)
-    handing_on.messages(heard, [], degree_share=0.6)
-    released = torch.cat([heard[:40], torch.zeros(40, 3)])
+    handing_on.messages(heard, degree_share=0.6)
+    silent = torch.tensor([[5.0, 0.0, 0.0]]).repeat(40, 1)
+    released = torch.cat([heard[:40], silent])
     speakers, asked = np.arange(40), np.arange(40, 80)
     read = handing_on.read(released, speakers=speakers, asked=asked, noise_std=0.0)
     assert read is not None
-    assert not read.any()
+    assert not read[:, 1:].any()
+    assert (read[:, 0] == 5).all(), "degrees were heard"

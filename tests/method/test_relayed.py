@@ -31,7 +31,10 @@ def test_a_degree_that_tells_is_what_tells() -> None:
 
 
 def test_those_kept_apart_hand_on_unless_neighbours_tell_much() -> None:
-    assert is_relayed([SOME], degree=ALL, kept_apart=True)
+    assert is_relayed([SOME], degree=SOME, kept_apart=True)
+    assert is_relayed([told(0.05, error=0.02)], degree=SOME, kept_apart=True), "it may be little"
+    assert not is_relayed([told(0.2, error=0.1)], degree=SOME, kept_apart=True), "it seems much"
+    assert not is_relayed([SOME], degree=ALL, kept_apart=True)
     assert not is_relayed([ALL], degree=NOTHING, kept_apart=True)
     assert not is_relayed([SOME, ALL], degree=NOTHING, kept_apart=True)
 

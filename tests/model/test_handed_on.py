@@ -6,7 +6,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vesper.model.handed_on import HandedOn, excess_of, is_lacking, rate_of, whole_of
+from vesper.model.handed_on import (
+    HandedOn,
+    change_of,
+    excess_of,
+    is_lacking,
+    rate_of,
+    typical_of,
+)
 
 USERS, SHOPS, SHARE = 900, 60, 0.6
 NODES = USERS + SHOPS
@@ -35,8 +42,8 @@ def summed(edges: NDArray[np.int64], rows: Tensor) -> Tensor:
 
 def handing(heard: Tensor, length: float) -> HandedOn:
     rate = rate_of(heard)
-    whole = float(whole_of(heard, rate, length))
-    return HandedOn(rate=rate, length=length, whole=whole, degree_share=SHARE)
+    change = change_of(heard, rate, length, heard[:, 0].clamp(min=0))
+    return HandedOn(rate=rate, length=length, change=change, degree_share=SHARE)
 
 
 @pytest.mark.parametrize("length", [0.1, 3.0, 1e3])
@@ -54,7 +61,7 @@ def test_classes_that_only_follow_the_degree_are_nothing_to_hand_on() -> None:
 
 
 def test_who_heard_nothing_in_excess_says_its_degree_alone() -> None:
-    handed = HandedOn(rate=torch.zeros(2), length=1.0, whole=1.0, degree_share=SHARE)
+    handed = HandedOn(rate=torch.zeros(2), length=1.0, change=torch.eye(2), degree_share=SHARE)
     expected = torch.tensor([[SHARE, 0.0, 0.0]])
     assert torch.equal(handed.messages(torch.tensor([[3.0, 0.0, 0.0]])), expected)
 
@@ -65,16 +72,45 @@ def test_what_a_node_had_said_is_taken_off_where_nothing_is_cut() -> None:
     said = torch.cat([torch.ones(NODES, 1), rows], dim=1)
     heard = summed(edges, said)
     handed = handing(heard, length=1e3)
-    back = summed(edges, handed.messages(heard))[:USERS]
+    back = summed(edges, handed.messages(heard))
     said[0, 1:] = handed.rate
     without = summed(edges, handed.messages(summed(edges, said)))[0, 1:]
-    cleared = handed.without_own(back, rows[:USERS], noise_std=0.0)[0, 1:]
+    cleared = handed.without_own(back, rows, noise_std=0.0)[0, 1:]
     assert not torch.allclose(back[0, 1:], without, rtol=1e-2)
     assert torch.allclose(cleared, without, rtol=1e-4)
 
 
+@pytest.mark.parametrize("num_classes", [2, 4])
+def test_labels_at_random_do_not_come_back_at_the_usual_length(num_classes: int) -> None:
+    """Nothing that others say tells of a label here: what still does is one's own."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, num_classes, USERS)
+    visits = rng.integers(0, 5 * SHOPS, (USERS, 6))
+    edges = np.column_stack([np.repeat(np.arange(USERS), 6), USERS + visits.ravel()])
+    rows = torch.zeros(USERS + 5 * SHOPS, num_classes)
+    rows[:USERS] = torch.nn.functional.normalize(
+        torch.eye(num_classes)[labels] - 1 / num_classes, dim=1
+    )
+    said = torch.cat([torch.ones(len(rows), 1), rows], dim=1)
+    heard = summed(np.unique(edges, axis=0), said)
+    rate, speakers = rate_of(heard), heard[:, 0].clone()
+    speakers[:USERS] = 0  # shops do not speak
+    length = 0.5 * float(typical_of(heard, rate))
+    change = change_of(heard, rate, length, speakers)
+    handed = HandedOn(rate=rate, length=length, change=change, degree_share=SHARE)
+    back = summed(np.unique(edges, axis=0), handed.messages(heard))
+    cleared = handed.without_own(back, rows, noise_std=0.0)
+
+    def own_in(sums: Tensor) -> float:
+        """How much of its own row a user hears, on average."""
+        return float((sums[:USERS, 1:] * rows[:USERS]).sum(dim=1).mean())
+
+    assert own_in(back) > 0.2
+    assert abs(own_in(cleared)) < 0.5 * own_in(back)
+
+
 def test_noisy_degrees_are_drawn_to_their_mean() -> None:
-    handed = HandedOn(rate=torch.zeros(2), length=1.0, whole=1.0, degree_share=SHARE)
+    handed = HandedOn(rate=torch.zeros(2), length=1.0, change=torch.eye(2), degree_share=SHARE)
     noise = torch.randn(4000, generator=torch.Generator().manual_seed(0))
     released = torch.zeros(4000, 3)
     released[:, 0] = SHARE * 5 + noise
@@ -87,8 +123,15 @@ def test_noisy_degrees_are_drawn_to_their_mean() -> None:
 
 def test_another_window_is_noticed_and_an_equal_one_is_not() -> None:
     generator = torch.Generator().manual_seed(0)
-    noise = torch.randn(3000, 3, generator=generator)
+    noise = torch.randn(3000, 3, generator=generator) + torch.tensor([5.0, 0.0, 0.0])
     speaks = noise + torch.tensor([0.0, 3.0, -3.0]) * torch.randn(3000, 1, generator=generator)
     assert is_lacking(speaks[:1500], noise[1500:], noise_std=1.0)
     assert not is_lacking(speaks[:1500], speaks[1500:], noise_std=1.0)
     assert not is_lacking(noise[:1500], noise[1500:], noise_std=1.0)
+
+
+def test_who_has_fewer_neighbours_is_not_taken_for_another_window() -> None:
+    generator = torch.Generator().manual_seed(0)
+    said = torch.randn(3000, 3, generator=generator)
+    said[:, 0] = 1
+    assert not is_lacking(10 * said[:1500], 4 * said[1500:], noise_std=0.0)

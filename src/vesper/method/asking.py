@@ -27,6 +27,8 @@ from vesper.party.representation import Nodes
 
 ROWS = 1 << 14
 """Nodes at a time."""
+CLEAR = 4.0
+"""Errors above which a sum over all nodes is more than noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,8 @@ class Heard:
 
     sums: Tensor  # (num_nodes, 1 + num_classes)
     noise_stds: Tensor  # (1 + num_classes,)
+    speakers: Tensor  # (num_nodes,)
+    """How many speakers a node hears, or, where noise drowns that, neighbours."""
 
     def joined(self, released: Tensor, *, degree_share: float, noise_std: float) -> Tensor:
         """Average with a release of the same messages, each column by how exact it is; once.
@@ -96,6 +100,7 @@ class Asking:
         share: float,
         degree_share: float,
         speak: bool | None = None,
+        can_hand_on: bool = False,
     ) -> Answer:
         """Ask that, and what is worth saying.
 
@@ -105,6 +110,7 @@ class Asking:
             share: of the budget that the trial takes.
             degree_share: where nothing else is found.
             speak: what was found before about this graph, if it was.
+            can_hand_on: neighbours may say what they hear.
         """
         lengths, num_classes = Lengths.of(share), self.voices.shape[1]
         messages = messages_of_all()
@@ -136,22 +142,31 @@ class Asking:
             next_noise_std=self.next_noise_std,
             default=degree_share,
             kept_apart=self._kept_apart(heard, lengths),
+            can_hand_on=can_hand_on and speak,
         )
         said = torch.tensor([lengths.degree] + [lengths.classes] * num_classes)
         sums = torch.from_numpy(heard[:, 1 : 2 + num_classes]) / said
-        return Answer(speak, found, Heard(sums, self.noise_std / said) if speak else None)
+        if not speak:
+            return Answer(speak, found)
+        speakers = self._heard_speakers(heard, lengths)
+        return Answer(speak, found, Heard(sums, self.noise_std / said, speakers))
 
     def _kept_apart(self, heard: NDArray[np.float32], lengths: Lengths) -> bool:
-        """Whether speakers hear degrees of others and hardly a speaker."""
-        poll, degree = (float(x) for x in heard[self.speakers, :2].mean(axis=0, dtype=np.float64))
-        share = len(self.speakers) / len(heard)
+        """Whether speakers have neighbours, and hardly a speaker among them."""
+        ours = heard[self.speakers, :2].mean(axis=0, dtype=np.float64)
+        poll, degree = float(ours[0]) / lengths.poll, float(ours[1]) / lengths.degree
+        all_degrees = float(heard[:, 1].sum(dtype=np.float64)) / lengths.degree
+        share = min(max(len(self.speakers) * degree / max(all_degrees, 1e-6), 0.0), 1.0)
         noise = math.hypot(1 / lengths.poll, MIXED * share / lengths.degree) * self.noise_std
-        return kept_apart(
-            poll / lengths.poll,
-            degree / lengths.degree,
-            share=share,
-            error=noise / len(self.speakers) ** 0.5,
-        )
+        by_chance = 2 * share * max(degree, 0.0)  # variance of the speakers that a node knows
+        error = math.sqrt((noise**2 + by_chance) / len(self.speakers))
+        return kept_apart(poll, degree, share=share, error=error)
+
+    def _heard_speakers(self, heard: NDArray[np.float32], lengths: Lengths) -> Tensor:
+        speakers = torch.from_numpy(heard[:, 0] / np.float32(lengths.poll))
+        noise = self.noise_std / lengths.poll * len(heard) ** 0.5
+        is_clear = float(speakers.sum(dtype=torch.float64)) > CLEAR * noise
+        return speakers if is_clear else torch.from_numpy(heard[:, 1].copy())
 
     def _polled(self, heard: NDArray[np.float32], *, length: float) -> Polled:
         """Judge the poll, said with this length."""

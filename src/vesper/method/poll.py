@@ -21,7 +21,7 @@ POLL_SHARE = 0.01
 
 ERRORS = 2.0
 """Standard errors within which a mean may lie."""
-MIXED = 0.5
+MIXED = 0.7
 """Of the speakers that they would hear if everybody knew anybody: who hears fewer is kept apart."""
 CLEAR = 1.5
 """Errors that these are at least."""
@@ -66,19 +66,19 @@ def judged(ours: Heard, theirs: Heard, *, noise_std: float) -> Polled:
 def kept_apart(heard: float, degree: float, *, share: float, error: float) -> bool:
     """Whether speakers know one another through others only.
 
-    They hear less than half of the speakers that they would hear if everybody knew anybody, by an
-    error; and that half is large enough for an error not to pass for it.
+    They hear fewer than 0.7 of the speakers that they would hear if everybody knew anybody, by an
+    error; and that many are 1.5 errors at least, so that an error alone hardly passes for it.
 
     Args:
         heard: speakers that a speaker hears, on average.
         degree: its neighbours, on average.
-        share: of all nodes that speak.
+        share: of all ends of edges, that speakers have.
         error: of `heard` less what it is held against.
 
-    >>> [kept_apart(heard, 6.0, share=0.5, error=0.1) for heard in (0.1, 1.45, 3.0)]
+    >>> [kept_apart(heard, 6.0, share=0.5, error=0.1) for heard in (0.1, 2.0, 3.0)]
     [True, False, False]
     >>> kept_apart(-2.0, 6.0, share=0.5, error=1.5)
     False
     """
-    half = MIXED * share * degree
-    return half > CLEAR * error and half - heard > error
+    fair = MIXED * share * degree
+    return fair > CLEAR * error and fair - heard > error

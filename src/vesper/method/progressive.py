@@ -108,6 +108,8 @@ class ProgressiveRepresentation(Forgetful):
             logits=self._logits[-1],
             centre=centre,
         )
+        if stage == 1:
+            noise_std = self._saying.listen(self._door, beliefs, centre=centre, noise_std=noise_std)
         messages = self._saying.messages(stage, beliefs, centre=centre, released=self._released)
         del beliefs  # as large as what is released
         z = self._door.release(messages.numpy(), noise_std=noise_std, aggregation=aggregation)

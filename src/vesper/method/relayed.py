@@ -1,9 +1,9 @@
 """Do nodes know one another through others only? What the trial says of it.
 
-    kept apart    speakers hardly hear a speaker, and what neighbours say of themselves explains
-                  less than MUCH of labels, beyond doubt
-    told nothing  it explains less than LITTLE beyond doubt, though what tells would have been
-                  heard, and so does the degree
+    kept apart    speakers hardly hear a speaker, the degree explains less than MUCH of labels, and
+                  so does, as far as can be told, what neighbours say of themselves
+    told nothing  that explains less than LITTLE beyond doubt, though what tells would have been
+                  heard, and the degree less than TELLING
 
 Then neighbours hand on what they have heard (`method.handing_on`). In the second case nothing is
 known of what they have heard, but nothing is lost by it either.
@@ -33,9 +33,16 @@ def is_relayed(told: Sequence[Explained], *, degree: Explained, kept_apart: bool
         degree: what that explains.
         kept_apart: speakers hardly hear a speaker (`method.poll`).
     """
-    if kept_apart:
-        return all(part.less(DOUBT * part.error).without_noise < MUCH for part in told)
-    return degree.without_noise < TELLING and all(map(told_nothing, told))
+    most = MUCH if kept_apart else TELLING
+    if degree.less(degree.error).without_noise >= most:
+        return False  # it is in every message, and would have to share it with more
+    return all(told_little(part) if kept_apart else told_nothing(part) for part in told)
+
+
+def told_little(part: Explained) -> bool:
+    """Whether a part may explain less than MUCH, and seems to explain less than twice that."""
+    least = part.less(DOUBT * part.error).without_noise
+    return least < MUCH and part.without_noise < 2 * MUCH
 
 
 def told_nothing(part: Explained) -> bool:

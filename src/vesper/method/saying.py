@@ -16,18 +16,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from vesper.errors import VesperError
 from vesper.mechanism.door import Door
 from vesper.method.asking import Asking, Heard, trial_messages
 from vesper.method.fitted import Fitted
-from vesper.method.handing_on import HandingOn
+from vesper.method.handing_on import HandingOn, split, sums_of
 from vesper.method.trial import NODES_A_COLUMN, Found, Lengths, evidence_of
-from vesper.model.components import Along, components_of
+from vesper.method.voting import Voting
+from vesper.model.components import components_of
 from vesper.model.messages import (
     above_zero,
     class_rows,
     damp,
     messages_of,
-    vote_rows,
     with_degree,
 )
 from vesper.model.scaling import Inputs
@@ -36,8 +37,6 @@ from vesper.party.representation import NOBODY, Nodes
 TRUE = torch.tensor(True)
 ROWS = 1 << 14
 """Nodes at a time."""
-VOTE_LENGTH = 0.5
-"""Of the typical vote: those that are longer are cut to length 1, the others are in proportion."""
 
 
 class Saying:
@@ -73,6 +72,7 @@ class Saying:
         self._voices = torch.zeros(0, 0)
         self._heard: Heard | None = None
         self.handing_on = HandingOn(fitted, hops=hops)
+        self._voting = Voting(inputs, fitted)
 
     @property
     def degree_share(self) -> float:
@@ -110,6 +110,7 @@ class Saying:
                 share=self._trial_share,
                 degree_share=self._degree_share,
                 speak=None if known is None else bool(known),
+                can_hand_on=self._aggregator == "gin" and 0 < self._degree_share < 1,
             )
         elif len(self._asked):
             answer = asking.poll(door, num_nodes=self._inputs.num_nodes)
@@ -118,6 +119,8 @@ class Saying:
         self._fitted.once("speak", partial(torch.tensor, answer.speak))
         if answer.found is not None:
             self._keep(answer.found)
+        if answer.heard is not None:
+            self.handing_on.weigh(answer.heard.speakers)
         # Of what this graph was trained with before, if it was: the first hop will say the same.
         said = self._fitted.find("speak") and self._fitted.find("votes") is None
         self._heard = answer.heard if said else None
@@ -127,8 +130,7 @@ class Saying:
         if self._fitted.find("found") is not None:
             return
         self._fitted.once("found", partial(torch.tensor, True))
-        can_hand_on = self._aggregator == "gin" and 0 < self._degree_share < 1
-        if found.hand_on and can_hand_on and self._fitted.find("speak"):
+        if found.hand_on:
             self.handing_on.begin()
         if not self._keeps_share:
             share = torch.tensor(found.degree_share, dtype=torch.float64)
@@ -156,17 +158,16 @@ class Saying:
             centre: (num_classes,) what counts as the mean belief.
             released: of the hops before, (num_nodes, num_classes + 1) each.
         """
-        if stage == 1:
-            self.handing_on.note(class_rows(beliefs[self._speakers], centre=centre))
+        if stage == 1 and self.handing_on.is_found:
+            self.handing_on.note(class_rows(beliefs, centre=centre))
         if self.handing_on.before(stage):
-            heard = None if self._heard is None else self._heard.sums
             share = self.degree_share
-            handed = self.handing_on.messages(heard, released, degree_share=share)
-            if handed is not None:
-                return handed
+            heard = sums_of(released, degree_share=share) if released else self._trial_sums()
+            return self.handing_on.messages(heard, degree_share=share)
         votes, again = self._fitted.find("votes"), self._fitted.find("again")
         if votes is not None and (stage == 1 or again):  # the same again: another draw of noise
-            messages = with_degree(self._votes(votes), degree_share=self.degree_share)
+            said = self._voting.votes(votes)
+            messages = with_degree(said, degree_share=self.degree_share)
         else:
             messages = self._of_classes(beliefs, centre)
         if self._aggregator == "gcn" and released:
@@ -174,6 +175,32 @@ class Saying:
             median = self._fitted.once(f"median{stage}", degrees.median)
             messages = damp(messages, degrees, median=median)
         return above_zero(messages) if self._aggregator == "max" else messages
+
+    def listen(self, door: Door, beliefs: Tensor, *, centre: Tensor, noise_std: float) -> float:
+        """Hear classes before the only hop, where they are handed on and no trial has heard them.
+
+        Args:
+            door: to the edges.
+            beliefs: (num_nodes, num_classes).
+            centre: (num_classes,) what counts as the mean belief.
+            noise_std: that was planned for the hop.
+
+        Returns:
+            The noise that is left for the hop.
+        """
+        if not self.handing_on.before(1) or self._heard is not None:
+            return noise_std
+        first, rest = split(noise_std)
+        messages = self._of_classes(beliefs, centre)
+        released = torch.from_numpy(door.release(messages.numpy(), noise_std=first))
+        sums = sums_of([released], degree_share=self.degree_share)
+        self._heard = Heard(sums, torch.zeros(sums.shape[1]), sums[:, 0])
+        return rest
+
+    def _trial_sums(self) -> Tensor:
+        if self._heard is None:
+            raise VesperError("nothing was heard that could be handed on; begin a new run")
+        return self._heard.sums
 
     def _of_classes(self, beliefs: Tensor, centre: Tensor) -> Tensor:
         messages = torch.empty(len(beliefs), beliefs.shape[1] + 1)
@@ -201,22 +228,8 @@ class Saying:
 
     def _trial_messages(self, logits: Tensor) -> NDArray[np.float32]:
         lengths = Lengths.of(self._trial_share)
-        return trial_messages(self._speakers, self.beliefs(logits), self._along(), lengths=lengths)
-
-    def _votes(self, coefficients: Tensor) -> Tensor:
-        """What features vote for: (num_nodes, num_classes), rows of norm at most 1."""
-        along, votes = self._along(), torch.empty(self._inputs.num_nodes, coefficients.shape[1])
-        for start in range(0, len(votes), ROWS):
-            rows = slice(start, start + ROWS)
-            votes[rows] = along(rows) @ coefficients.float()
-        votes -= self._fitted.once("vote_centre", partial(torch.mean, votes, dim=0))
-        typical = self._fitted.once("vote_size", lambda: votes.square().sum(dim=1).mean().sqrt())
-        return vote_rows(votes, length=VOTE_LENGTH * typical)
-
-    def _along(self) -> Along:
-        """Where nodes lie along the components; a block at a time, for there may be no room."""
-        components = self._fitted.once("components", self._components)
-        return Along(self._inputs, components)
+        along = self._voting.along(self._components)
+        return trial_messages(self._speakers, self.beliefs(logits), along, lengths=lengths)
 
     def _components(self) -> Tensor:
         num_train, num_classes = self._voices.shape

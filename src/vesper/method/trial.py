@@ -141,6 +141,7 @@ def judge(
     next_noise_std: float,
     default: float,
     kept_apart: bool = False,
+    can_hand_on: bool = False,
 ) -> Found:
     """Say what nodes should say.
 
@@ -151,6 +152,7 @@ def judge(
         next_noise_std: of the first hop.
         default: degree share where no other is found to be better.
         kept_apart: speakers know one another through others only.
+        can_hand_on: these others may hand on what they hear.
     """
     less_noise = (heard.noise_std / next_noise_std) ** 2 if heard.noise_std else 1.0
     chosen = telling(rest, heard.features, noise_std=heard.noise_std)
@@ -169,7 +171,7 @@ def judge(
     )
     told = [by_class.beside(by_degree, with_class)]
     told += [by_features.beside(by_degree, with_features)] * vote
-    if is_relayed(told, degree=by_degree, kept_apart=kept_apart):
+    if can_hand_on and is_relayed(told, degree=by_degree, kept_apart=kept_apart):
         return Found(votes=None, again=False, degree_share=default, hand_on=True)
     pair = Pair(
         degree=by_degree,

@@ -2,13 +2,15 @@
 
     excess[u]  = classes heard by u - rate x degree of u
     message[u] = (c,  sqrt(1 - c^2) excess[u] / max(||excess[u]||, L))
-    heard[v]   = sum over neighbours - degree of v x whole / L (own row of v - rate)
+    heard[v]   = sum over neighbours - sqrt(1 - c^2) degree of v / L (own row of v - rate) J
+    J          = mean over those who hear speakers of what a step of the excess e becomes, times L:
+                 I where nothing is cut, L / ||e|| (I - e e^T / ||e||^2) where it is
 
-What a training node has said comes back to it, and to no node that is asked for: it is taken off.
-Only where nothing is cut does it come back in proportion to what was said; `whole` is the share of
-neighbours that cut nothing.
+What a node has said comes back to it: its label to a training node, a guess to any other. It would
+be learned from, and be missing in those that are asked for, so it is taken off everywhere.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -18,6 +20,8 @@ from vesper.model.messages import vote_rows, with_degree
 
 ERRORS = 2.0
 """Standard errors within which a mean may lie."""
+ROWS = 1 << 14
+"""Nodes at a time."""
 
 
 def rate_of(heard: Tensor) -> Tensor:
@@ -29,13 +33,47 @@ def rate_of(heard: Tensor) -> Tensor:
     Returns:
         (num_classes,)
     """
-    means = heard.double().mean(dim=0)
+    means = heard.mean(dim=0, dtype=torch.float64)
     return (means[1:] / means[0].clamp(min=1e-6)).float()
 
 
 def excess_of(heard: Tensor, rate: Tensor) -> Tensor:
     """What was heard beyond what as many neighbours tell anybody: (num_nodes, num_classes)."""
     return heard[:, 1:] - heard[:, :1] * rate
+
+
+def typical_of(heard: Tensor, rate: Tensor) -> Tensor:
+    """Root mean square of what is heard in excess: a scalar."""
+    total = torch.zeros((), dtype=torch.float64)
+    for rows in _blocks(heard):
+        total += excess_of(heard[rows], rate).double().square().sum()
+    return (total / len(heard)).sqrt().float()
+
+
+def change_of(heard: Tensor, rate: Tensor, length: float, weights: Tensor) -> Tensor:
+    """J: what a step of the excess becomes in a message, times L; mean over nodes.
+
+    Args:
+        heard: (num_nodes, 1 + num_classes).
+        rate: (num_classes,).
+        length: L.
+        weights: (num_nodes,) how much each node counts; their sum is not 0.
+
+    Returns:
+        (num_classes, num_classes)
+    """
+    num_classes = len(rate)
+    change = torch.zeros(num_classes, num_classes, dtype=torch.float64)
+    for rows in _blocks(heard):
+        excess = excess_of(heard[rows], rate).double()  # (B, num_classes)
+        sizes = torch.linalg.vector_norm(excess, dim=1).clamp(min=1e-9)  # (B,)
+        # A row that was said is a step of length 1: so much of it, this way or that, is not cut.
+        whole = ((length - sizes + 1) / 2).clamp(0, 1)
+        turned = (1 - whole) * (length / sizes).clamp(max=1)
+        weight = weights[rows].double()
+        change += (weight * (whole + turned)).sum() * torch.eye(num_classes, dtype=torch.float64)
+        change -= (excess * (weight * turned / sizes.square())[:, None]).T @ excess
+    return (change / weights.sum(dtype=torch.float64)).float()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,13 +83,13 @@ class HandedOn:
     Args:
         rate: (num_classes,) classes heard a neighbour.
         length: L, the longest excess that is not cut.
-        whole: share of neighbours that cut nothing.
+        change: (num_classes, num_classes) J.
         degree_share: c, above 0.
     """
 
     rate: Tensor
     length: float
-    whole: float
+    change: Tensor
     degree_share: float
 
     def messages(self, heard: Tensor) -> Tensor:
@@ -61,40 +99,41 @@ class HandedOn:
         | --- | --- |
         | none | (c, 0, .., 0) |
         """
-        rows = vote_rows(excess_of(heard, self.rate), length=torch.tensor(self.length))
-        return with_degree(rows, degree_share=self.degree_share)
+        messages, length = torch.empty_like(heard), torch.tensor(self.length)
+        for rows in _blocks(heard):
+            cut = vote_rows(excess_of(heard[rows], self.rate), length=length)
+            messages[rows] = with_degree(cut, degree_share=self.degree_share)
+        return messages
 
     def without_own(self, released: Tensor, own: Tensor, *, noise_std: float) -> Tensor:
-        """Take off what came back to some nodes.
+        """Take off what came back.
 
-        Their degrees are heard through noise, and drawn to the mean by as much as is noise.
+        Degrees are heard through noise, and drawn to the mean by as much as is noise.
 
         Args:
-            released: (B, 1 + num_classes) sums of these messages.
-            own: (B, num_classes) what each had said, of length 1.
+            released: (num_nodes, 1 + num_classes) sums of these messages.
+            own: (num_nodes, num_classes) what each node had said, of length 1 at most.
             noise_std: in the sums.
         """
-        degrees = released[:, :1] / self.degree_share  # (B, 1)
-        variance, mean = torch.var_mean(degrees, correction=0)
+        variance, mean = torch.var_mean(released[:, 0] / self.degree_share, correction=0)
         noise = (noise_std / self.degree_share) ** 2
-        degrees = mean + (degrees - mean) * (1 - noise / variance.clamp(min=1e-12)).clamp(min=0)
-        others = (1 - self.degree_share**2) ** 0.5
-        back = others * self.whole / self.length * degrees * (own - self.rate)  # (B, num_classes)
-        return torch.cat([released[:, :1], released[:, 1:] - back], dim=1)
-
-
-def whole_of(heard: Tensor, rate: Tensor, length: float) -> Tensor:
-    """Share of neighbours whose excess is not cut, by how many neighbours each has: a scalar."""
-    is_whole = torch.linalg.vector_norm(excess_of(heard, rate), dim=1) <= length
-    degrees = heard[:, 0].double()
-    return (degrees[is_whole].sum() / degrees.sum().clamp(min=1e-6)).clamp(0, 1).float()
+        trust = (1 - noise / variance.clamp(min=1e-12)).clamp(min=0)
+        scale = (1 - self.degree_share**2) ** 0.5 / self.length
+        cleared = torch.empty_like(released)
+        for rows in _blocks(released):
+            degrees = mean + (released[rows, :1] / self.degree_share - mean) * trust  # (B, 1)
+            back = scale * degrees * ((own[rows] - self.rate) @ self.change)  # (B, num_classes)
+            cleared[rows, :1] = released[rows, :1]
+            cleared[rows, 1:] = released[rows, 1:] - back
+        return cleared
 
 
 def is_lacking(ours: Tensor, theirs: Tensor, *, noise_std: float) -> bool:
     """Whether asked nodes hear less than half of what training nodes hear, beyond two errors.
 
     By how much there is in a row besides noise: in another window, where nobody has a label, there
-    is nothing to hand on, and a model that was trained on it would be asked about silence.
+    is nothing to hand on, and a model that was trained on it would be asked about silence. Who has
+    fewer neighbours, and hears less for that, is held against as much less.
 
     Args:
         ours: (B, 1 + num_classes) sums at training nodes.
@@ -103,6 +142,15 @@ def is_lacking(ours: Tensor, theirs: Tensor, *, noise_std: float) -> bool:
     """
     our, their = (rows[:, 1:].double().square().sum(dim=1) for rows in (ours, theirs))
     noise = (ours.shape[1] - 1) * noise_std**2
-    lacking = float(our.mean() - noise) / 2 - float(their.mean() - noise)
-    error = float(our.var() / 4 / len(our) + their.var() / len(their)) ** 0.5
+    degrees = [max(float(rows[:, 0].mean()), 1e-6) for rows in (ours, theirs)]
+    ratio = degrees[1] / degrees[0]
+    fair = min(ratio, ratio**2) / 2  # what is heard grows with the degree, or with its square
+    lacking = fair * float(our.mean() - noise) - float(their.mean() - noise)
+    error = float(fair**2 * our.var() / len(our) + their.var() / len(their)) ** 0.5
     return bool(lacking > ERRORS * error)
+
+
+def _blocks(rows: Tensor) -> Iterator[slice]:
+    """All rows, some at a time: second copies of all of them have no room on a large graph."""
+    for start in range(0, len(rows), ROWS):
+        yield slice(start, start + ROWS)
