@@ -1,8 +1,8 @@
 """Graphs whose labelled nodes know one another through others only.
 
 `RELAYED` was looked at when handing on was made (docs/decisions/0019), and so was "people who share
-devices". `RELAYED_FRESH` was written down before any of it was run, and nothing was chosen by it. Nodes
-without a label have label -1: they neither train nor test.
+devices". `RELAYED_FRESH` was written down before any of it was run, and nothing was chosen by it.
+Nodes without a label have label -1: they neither train nor test.
 """
 
 import numpy as np
