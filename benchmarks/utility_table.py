@@ -148,6 +148,10 @@ def aims(scores: Scores) -> Iterator[str]:
         None if average is None else f"{average:+.1f}",
         None if average is None else average > 0,
     )
+    if known and average is None:
+        so_far = fmean(known)
+        name = f"the same over the {len(known)} sets that have all these cells, above 0"
+        yield _row(name, f"{so_far:+.1f}", so_far > 0)
     for dataset in datasets:
         below = below_mlp(scores, dataset)
         where = ", ".join(f"{epsilon:g}" for epsilon in below or [])

@@ -137,6 +137,9 @@ def test_every_target_has_a_verdict() -> None:
 def test_what_is_missing_is_not_yet_rather_than_no() -> None:
     found = verdicts([one for one in many() if one.epsilon >= 4])
     assert found["the same over all 1 sets, above 0"] == "not yet"
+    half = verdicts([*many("cora"), *(one for one in many() if one.epsilon >= 4)])
+    assert half["the same over all 2 sets, above 0"] == "not yet"
+    assert half["the same over the 1 sets that have all these cells, above 0"] == "yes"
     assert found["yelpchi_reviews: at least 76 at epsilon 4"] == "not yet"
     assert found["fb100_cornell: never below the MLP minus one standard deviation"] == "not yet"
 
