@@ -119,7 +119,7 @@ class Saying:
         self._fitted.once("speak", partial(torch.tensor, answer.speak))
         if answer.found is not None:
             self._keep(answer.found)
-        if answer.heard is not None:
+        if answer.heard is not None and self.handing_on.is_found:
             self.handing_on.weigh(answer.heard.speakers)
         # Of what this graph was trained with before, if it was: the first hop will say the same.
         said = self._fitted.find("speak") and self._fitted.find("votes") is None
