@@ -10,7 +10,7 @@ from vesper.graph.graph import Graph
 from vesper.mechanism.door import OpenDoor
 from vesper.mechanism.grid import to_grid
 from vesper.method import asking
-from vesper.method.asking import Answer, Asking, Heard, trial_messages
+from vesper.method.asking import Answer, Asking, trial_messages
 from vesper.method.poll import Polled
 from vesper.method.trial import Lengths
 from vesper.model.components import Along
@@ -101,24 +101,6 @@ def test_where_classes_tell_what_was_heard_of_them_is_kept() -> None:
     back = answer.heard.sums.numpy() * np.array([0.6, 0.8, 0.8], dtype=np.float32)
     degrees = np.diff(graph.indptr)[:, None]
     assert (np.abs(back - exact) <= degrees * 0.1).all(), "but for what rounding to the grid takes"
-
-
-def test_both_are_averaged_by_how_exact_they_are() -> None:
-    rng = np.random.default_rng(0)
-    truth = rng.normal(size=(20_000, 3)) * 3
-    lengths, noise_std = np.array([0.6, 0.8, 0.8]), 1.0
-    stds = np.array([2.0, 1.0, 1.0])
-    first = Heard(
-        torch.from_numpy(truth + stds * rng.normal(size=truth.shape)),
-        torch.from_numpy(stds),
-        torch.zeros(len(truth)),
-    )
-    released = torch.from_numpy(truth * lengths + noise_std * rng.normal(size=truth.shape))
-    assert torch.equal(first.joined(released, degree_share=0.6, noise_std=0.0), released)
-    joined = first.joined(released, degree_share=0.6, noise_std=noise_std).numpy()
-    left = (joined - truth * lengths).std(axis=0)
-    best = (1 / (1 / noise_std**2 + 1 / (stds * lengths) ** 2)) ** 0.5
-    assert left == pytest.approx(best, rel=0.03)
 
 
 def test_without_anyone_to_be_asked_for_labels_are_said() -> None:

@@ -1,10 +1,8 @@
 """Silence is concluded from only where something would have been heard."""
 
 import numpy as np
-import pytest
 
 from vesper.method.explained import Explained
-from vesper.method.poll import kept_apart
 from vesper.method.relayed import is_relayed, told_nothing
 
 
@@ -37,14 +35,3 @@ def test_those_kept_apart_hand_on_unless_neighbours_tell_much() -> None:
     assert not is_relayed([SOME], degree=ALL, kept_apart=True)
     assert not is_relayed([ALL], degree=NOTHING, kept_apart=True)
     assert not is_relayed([SOME, ALL], degree=NOTHING, kept_apart=True)
-
-
-@pytest.mark.parametrize(("heard", "apart"), [(0.0, 1.0), (3.0, 0.0)])
-def test_speakers_at_random_are_not_kept_apart(heard: float, apart: float) -> None:
-    """Half of all nodes speak, everybody has six neighbours: three speakers, or none."""
-    rng = np.random.default_rng(0)
-    found = [
-        kept_apart(heard + rng.normal(0, 0.3), 6 + rng.normal(0, 0.3), share=0.5, error=0.3)
-        for _ in range(200)
-    ]
-    assert np.mean(found) == pytest.approx(apart, abs=0.05)

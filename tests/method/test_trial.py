@@ -1,6 +1,7 @@
 """The trial finds what tells, and says nothing where there is nothing to be found."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -112,3 +113,27 @@ def test_the_degree_share_is_found_too() -> None:
     assert judged(0.0, 0.0, 0.3)[1] < 0.6, "votes are weighed as classes are"
     assert judged(0.0, 0.0, 0.0)[1] == 0.6
     assert found_of(0.3, 0.0, 0.0, next_noise_std=0.5).degree_share == 0.6, "nothing to gain"
+
+
+def test_where_nothing_can_be_handed_on_the_degree_share_that_was_found_stays() -> None:
+    rng = np.random.default_rng(0)
+    parts = Parts(
+        degree=NOISE * (1.2 * rng.normal(size=(TRAIN, 1)) + 0.2 * SIGN[:, None]),  # tells a little
+        classes=NOISE * 1.5 * rng.normal(size=(TRAIN, 2)),
+        features=NOISE * rng.normal(size=(TRAIN, 8)),
+        noise_std=NOISE,
+    )
+    judged_with = partial(
+        judge,
+        np.column_stack([SIGN, -SIGN]),
+        parts,
+        lengths=Lengths.of(0.1),
+        next_noise_std=NEXT_NOISE,
+        default=0.6,
+    )
+    alone = judged_with(kept_apart=True, can_hand_on=False)
+    assert not alone.hand_on
+    assert alone.degree_share == judged_with().degree_share != 0.6
+    relayed = judged_with(kept_apart=True, can_hand_on=True)
+    assert relayed.hand_on
+    assert relayed.degree_share == 0.6, "what is handed on is not what was weighed against it"

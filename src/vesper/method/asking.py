@@ -7,7 +7,6 @@
 All of it is post-processing of one release, charged as any other.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,8 +17,10 @@ from torch import Tensor
 
 from vesper.errors import VesperError
 from vesper.mechanism.door import Door
+from vesper.method.apart import kept_apart
 from vesper.method.explained import rest_of
-from vesper.method.poll import MIXED, Polled, judged, kept_apart, poll_of
+from vesper.method.hearing import Heard
+from vesper.method.poll import Polled, judged, poll_of
 from vesper.method.trial import Found, Lengths, Parts, judge
 from vesper.model.components import Along
 from vesper.model.messages import class_rows
@@ -29,34 +30,6 @@ ROWS = 1 << 14
 """Nodes at a time."""
 CLEAR = 4.0
 """Errors above which a sum over all nodes is more than noise."""
-
-
-@dataclass(frozen=True, eq=False)
-class Heard:
-    """Sums of degree and classes, of length 1 each, and the noise in both."""
-
-    sums: Tensor  # (num_nodes, 1 + num_classes)
-    noise_stds: Tensor  # (1 + num_classes,)
-    speakers: Tensor  # (num_nodes,)
-    """How many speakers a node hears, or, where noise drowns that, neighbours."""
-
-    def joined(self, released: Tensor, *, degree_share: float, noise_std: float) -> Tensor:
-        """Average with a release of the same messages, each column by how exact it is; once.
-
-        Args:
-            released: (num_nodes, 1 + num_classes).
-            degree_share: c of its messages, (c, sqrt(1 - c^2) class row).
-            noise_std: of it.
-        """
-        if noise_std == 0:
-            return released
-        lengths = torch.full_like(self.noise_stds, (1 - degree_share**2) ** 0.5)
-        lengths[0] = degree_share
-        ours = (lengths * self.noise_stds).square()
-        # In place, for there may be no room for a third copy: these sums are not needed again.
-        self.sums.mul_(lengths)
-        self.sums.lerp_(released, (ours / (noise_std**2 + ours)).expand_as(released))
-        return self.sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +114,12 @@ class Asking:
             lengths=lengths,
             next_noise_std=self.next_noise_std,
             default=degree_share,
-            kept_apart=self._kept_apart(heard, lengths),
+            kept_apart=kept_apart(
+                heard[:, :2],
+                self.speakers,
+                lengths=(lengths.poll, lengths.degree),
+                noise_std=self.noise_std,
+            ),
             can_hand_on=can_hand_on and speak,
         )
         said = torch.tensor([lengths.degree] + [lengths.classes] * num_classes)
@@ -150,17 +128,6 @@ class Asking:
             return Answer(speak, found)
         speakers = self._heard_speakers(heard, lengths)
         return Answer(speak, found, Heard(sums, self.noise_std / said, speakers))
-
-    def _kept_apart(self, heard: NDArray[np.float32], lengths: Lengths) -> bool:
-        """Whether speakers have neighbours, and hardly a speaker among them."""
-        ours = heard[self.speakers, :2].mean(axis=0, dtype=np.float64)
-        poll, degree = float(ours[0]) / lengths.poll, float(ours[1]) / lengths.degree
-        all_degrees = float(heard[:, 1].sum(dtype=np.float64)) / lengths.degree
-        share = min(max(len(self.speakers) * degree / max(all_degrees, 1e-6), 0.0), 1.0)
-        noise = math.hypot(1 / lengths.poll, MIXED * share / lengths.degree) * self.noise_std
-        by_chance = 2 * share * max(degree, 0.0)  # variance of the speakers that a node knows
-        error = math.sqrt((noise**2 + by_chance) / len(self.speakers))
-        return kept_apart(poll, degree, share=share, error=error)
 
     def _heard_speakers(self, heard: NDArray[np.float32], lengths: Lengths) -> Tensor:
         speakers = torch.from_numpy(heard[:, 0] / np.float32(lengths.poll))

@@ -21,10 +21,6 @@ POLL_SHARE = 0.01
 
 ERRORS = 2.0
 """Standard errors within which a mean may lie."""
-MIXED = 0.7
-"""Of the speakers that they would hear if everybody knew anybody: who hears fewer is kept apart."""
-CLEAR = 1.5
-"""Errors that these are at least."""
 FEW = 0.5
 """Speakers that asked nodes may lack."""
 
@@ -61,24 +57,3 @@ def judged(ours: Heard, theirs: Heard, *, noise_std: float) -> Polled:
     doubt = ERRORS * noise_std * (0.25 / len(ours) + 1 / len(theirs)) ** 0.5
     alike = lacking + doubt <= FEW
     return Polled(alike=alike, apart=lacking > doubt and not alike)
-
-
-def kept_apart(heard: float, degree: float, *, share: float, error: float) -> bool:
-    """Whether speakers know one another through others only.
-
-    They hear fewer than 0.7 of the speakers that they would hear if everybody knew anybody, by an
-    error; and that many are 1.5 errors at least, so that an error alone hardly passes for it.
-
-    Args:
-        heard: speakers that a speaker hears, on average.
-        degree: its neighbours, on average.
-        share: of all ends of edges, that speakers have.
-        error: of `heard` less what it is held against.
-
-    >>> [kept_apart(heard, 6.0, share=0.5, error=0.1) for heard in (0.1, 2.0, 3.0)]
-    [True, False, False]
-    >>> kept_apart(-2.0, 6.0, share=0.5, error=1.5)
-    False
-    """
-    fair = MIXED * share * degree
-    return fair > CLEAR * error and fair - heard > error

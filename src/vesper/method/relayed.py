@@ -31,7 +31,7 @@ def is_relayed(told: Sequence[Explained], *, degree: Explained, kept_apart: bool
     Args:
         told: what they say of themselves explains, beside the degree.
         degree: what that explains.
-        kept_apart: speakers hardly hear a speaker (`method.poll`).
+        kept_apart: speakers hardly hear a speaker (`method.apart`).
     """
     most = MUCH if kept_apart else TELLING
     if degree.less(degree.error).without_noise >= most:

@@ -16,13 +16,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vesper.errors import VesperError
 from vesper.mechanism.door import Door
-from vesper.method.asking import Asking, Heard, trial_messages
+from vesper.method.asking import Asking, trial_messages
 from vesper.method.fitted import Fitted
-from vesper.method.handing_on import HandingOn, split, sums_of
+from vesper.method.handing_on import HandingOn, sums_of
+from vesper.method.hearing import Hearing
 from vesper.method.trial import NODES_A_COLUMN, Found, Lengths, evidence_of
 from vesper.method.voting import Voting
+from vesper.model.beliefs import combined
 from vesper.model.components import components_of
 from vesper.model.messages import (
     above_zero,
@@ -34,7 +35,6 @@ from vesper.model.messages import (
 from vesper.model.scaling import Inputs
 from vesper.party.representation import NOBODY, Nodes
 
-TRUE = torch.tensor(True)
 ROWS = 1 << 14
 """Nodes at a time."""
 
@@ -70,7 +70,7 @@ class Saying:
         self._noise_std, self._trial_share = noise_std, trial_share
         self._speakers, self._asked = NOBODY, NOBODY
         self._voices = torch.zeros(0, 0)
-        self._heard: Heard | None = None
+        self._hearing = Hearing()
         self.handing_on = HandingOn(fitted, hops=hops)
         self._voting = Voting(inputs, fitted)
 
@@ -123,7 +123,7 @@ class Saying:
             self.handing_on.weigh(answer.heard.speakers)
         # Of what this graph was trained with before, if it was: the first hop will say the same.
         said = self._fitted.find("speak") and self._fitted.find("votes") is None
-        self._heard = answer.heard if said else None
+        self._hearing.keep(answer.heard if said else None)
 
     def _keep(self, found: Found) -> None:
         """Say from now on what the trial has found; together, as one answer."""
@@ -162,7 +162,7 @@ class Saying:
             self.handing_on.note(class_rows(beliefs, centre=centre))
         if self.handing_on.before(stage):
             share = self.degree_share
-            heard = sums_of(released, degree_share=share) if released else self._trial_sums()
+            heard = sums_of(released, degree_share=share) if released else self._hearing.sums
             return self.handing_on.messages(heard, degree_share=share)
         votes, again = self._fitted.find("votes"), self._fitted.find("again")
         if votes is not None and (stage == 1 or again):  # the same again: another draw of noise
@@ -188,19 +188,11 @@ class Saying:
         Returns:
             The noise that is left for the hop.
         """
-        if not self.handing_on.before(1) or self._heard is not None:
+        if not self.handing_on.before(1) or self._hearing.has_heard:
             return noise_std
-        first, rest = split(noise_std)
         messages = self._of_classes(beliefs, centre)
-        released = torch.from_numpy(door.release(messages.numpy(), noise_std=first))
-        sums = sums_of([released], degree_share=self.degree_share)
-        self._heard = Heard(sums, torch.zeros(sums.shape[1]), sums[:, 0])
-        return rest
-
-    def _trial_sums(self) -> Tensor:
-        if self._heard is None:
-            raise VesperError("nothing was heard that could be handed on; begin a new run")
-        return self._heard.sums
+        share = self.degree_share
+        return self._hearing.listen(door, messages, degree_share=share, noise_std=noise_std)
 
     def _of_classes(self, beliefs: Tensor, centre: Tensor) -> Tensor:
         messages = torch.empty(len(beliefs), beliefs.shape[1] + 1)
@@ -216,15 +208,14 @@ class Saying:
 
         Of what was handed on, what a node had said itself is taken off.
         """
-        heard, self._heard = self._heard, None
+        share = self.degree_share
         read = self.handing_on.read(
             released, speakers=self._speakers, asked=self._asked, noise_std=noise_std
         )
-        if read is not None:
-            return read
-        if heard is None:
-            return released
-        return heard.joined(released, degree_share=self.degree_share, noise_std=noise_std)
+        if read is None:
+            return self._hearing.joined(released, degree_share=share, noise_std=noise_std)
+        self._hearing.keep(None)
+        return read
 
     def _trial_messages(self, logits: Tensor) -> NDArray[np.float32]:
         lengths = Lengths.of(self._trial_share)
@@ -240,18 +231,3 @@ class Saying:
         )
         most = num_train // NODES_A_COLUMN - num_classes
         return components_of(self._inputs, evidence=evidence, most=most)
-
-
-def combined(posteriors: Tensor, voices: Tensor) -> Tensor:
-    """Posterior after a node has spoken, from the one before: all (B, num_classes).
-
-    A voice says how likely each class makes what was said. That of an open label is one-hot, and
-    so is the posterior after it; that of a response leaves some doubt.
-
-    >>> combined(torch.tensor([[0.2, 0.8], [0.5, 0.5]]), torch.tensor([[1.0, 0.0], [0.9, 0.1]]))
-    tensor([[1.0000, 0.0000],
-            [0.9000, 0.1000]])
-    """
-    joint = posteriors * voices
-    total = joint.sum(dim=1, keepdim=True)
-    return torch.where(total > 0, joint / total, voices)  # of a class held impossible: believe it

@@ -33,7 +33,10 @@ def rate_of(heard: Tensor) -> Tensor:
     Returns:
         (num_classes,)
     """
-    means = heard.mean(dim=0, dtype=torch.float64)
+    total = torch.zeros(heard.shape[1], dtype=torch.float64)
+    for rows in _blocks(heard):
+        total += heard[rows].sum(dim=0, dtype=torch.float64)
+    means = total / len(heard)
     return (means[1:] / means[0].clamp(min=1e-6)).float()
 
 
@@ -140,7 +143,7 @@ def is_lacking(ours: Tensor, theirs: Tensor, *, noise_std: float) -> bool:
         theirs: (B, 1 + num_classes) sums at asked nodes.
         noise_std: in both.
     """
-    our, their = (rows[:, 1:].double().square().sum(dim=1) for rows in (ours, theirs))
+    our, their = _squares(ours), _squares(theirs)
     noise = (ours.shape[1] - 1) * noise_std**2
     degrees = [max(float(rows[:, 0].mean()), 1e-6) for rows in (ours, theirs)]
     ratio = degrees[1] / degrees[0]
@@ -148,6 +151,11 @@ def is_lacking(ours: Tensor, theirs: Tensor, *, noise_std: float) -> bool:
     lacking = fair * float(our.mean() - noise) - float(their.mean() - noise)
     error = float(fair**2 * our.var() / len(our) + their.var() / len(their)) ** 0.5
     return bool(lacking > ERRORS * error)
+
+
+def _squares(sums: Tensor) -> Tensor:
+    """How much there is of classes: (B, 1 + num_classes) -> (B,)."""
+    return torch.cat([sums[rows, 1:].double().square().sum(dim=1) for rows in _blocks(sums)])
 
 
 def _blocks(rows: Tensor) -> Iterator[slice]:
