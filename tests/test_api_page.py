@@ -24,7 +24,7 @@ Definition = ast.ClassDef | ast.FunctionDef
 def reference() -> str:
     """Everything below the mark."""
     names = [name for name in vesper.__all__ if name != "__version__"]
-    found = {name: definition_of(getattr(vesper, name)) for name in names}
+    found = {name: whole_definition_of(getattr(vesper, name)) for name in names}
     summaries = {name: summary_of(node) for name, (_, node) in found.items()}
     summaries["__version__"] = "The version, as text."
     rows = (f"| `{name}` | {summaries[name]} |\n" for name in vesper.__all__)
@@ -39,6 +39,20 @@ def definition_of(value: object) -> tuple[ast.Module, Definition]:
     assert file is not None
     tree = ast.parse(Path(file).read_text())
     return tree, named(tree, value.__name__)
+
+
+def whole_definition_of(value: object) -> tuple[ast.Module, Definition]:
+    """Find that, and put what a class has from classes of ours above it into its body."""
+    tree, node = definition_of(value)
+    if inspect.isclass(value) and isinstance(node, ast.ClassDef):
+        for above in value.__mro__[1:]:
+            if above.__module__ == "vesper.api.base":
+                _, common = definition_of(above)
+                names = [getattr(each, "name", "") for each in common.body]
+                after = names.index("fit") + 1
+                first, rest = common.body[1:after], common.body[after:]  # without its docstring
+                node.body = [node.body[0], *first, *node.body[1:], *rest]
+    return tree, node
 
 
 def named(tree: ast.Module, name: str) -> Definition:

@@ -19,6 +19,7 @@ from vesper.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from vesper.api.estimator import Vesper
+    from vesper.api.regressor import VesperRegressor
     from vesper.errors import BudgetError, InputError, PeerError, VesperError
     from vesper.graph.graph import Graph
     from vesper.graph.holdings import DataHoldings, open_data
@@ -41,6 +42,7 @@ __all__ = [
     "Result",
     "Vesper",
     "VesperError",
+    "VesperRegressor",
     "__version__",
     "load_config",
     "open_data",
@@ -60,6 +62,7 @@ _HOMES = {
     "Result": "vesper.run.result",
     "Vesper": "vesper.api.estimator",
     "VesperError": "vesper.errors",
+    "VesperRegressor": "vesper.api.regressor",
     "load_config": "vesper.run.config",
     "open_data": "vesper.graph.holdings",
     "open_labels": "vesper.graph.labels",

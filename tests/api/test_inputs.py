@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from vesper.api.classes import Classes
 from vesper.api.inputs import Holdings, hold
 from vesper.errors import InputError
 
@@ -18,7 +19,7 @@ LABELS = np.where(np.arange(N) < 30, "good", "bad")
 
 def held(**changes: Any) -> Holdings:
     given: dict[str, Any] = {"features": FEATURES, "labels": LABELS, "train": range(N)}
-    given |= {"graph": PAIRS, "validation": None, "seed": 0, **changes}
+    given |= {"graph": PAIRS, "validation": None, "targets": Classes(), "seed": 0, **changes}
     return hold(given.pop("graph"), given.pop("features"), given.pop("labels"), **given)
 
 
@@ -26,7 +27,7 @@ def test_both_parties_get_their_part() -> None:
     found = held(train=np.arange(5, 35), validation=[0, 39])
     assert found.data.graph.num_nodes == N
     assert found.data.features.dtype == np.float32
-    assert found.classes.tolist() == ["bad", "good"]
+    assert found.distinct.tolist() == ["bad", "good"]
     assert found.labels.ids.take(found.labels.rows("val")) == [0, 39]
     assert found.labels.labels[found.labels.rows("val")].tolist() == [1, 0]
     assert len(found.labels.rows("train")) == 30
@@ -54,7 +55,7 @@ def test_a_graph_that_holds_everything() -> None:
     )
     found = held(graph=data, features=None, labels=None, train=None)
     assert found.validation.tolist() == list(range(1, N, 2))
-    assert found.classes.tolist() == [0, 1, 2]
+    assert found.distinct.tolist() == [0, 1, 2]
     chosen = held(graph=data, features=None, labels=None, train=range(20))
     assert set(chosen.validation) <= set(range(20)), "a mask of another split does not slip in"
 

@@ -8,7 +8,8 @@ import pytest
 
 from vesper.method.method import Promise
 from vesper.report.charged import Charge, Charged
-from vesper.report.contents import Contents, Judged
+from vesper.report.contents import Contents
+from vesper.report.judged import JudgedClasses
 from vesper.report.privacy import privacy_of
 from vesper.run.config import load_config
 
@@ -46,7 +47,7 @@ def contents() -> Callable[..., Contents]:
         plan: str = "certified", *, secure: bool = True, num_classes: int = 3, **changes: Any
     ) -> Contents:
         rng = np.random.default_rng(0)
-        judged = Judged(
+        judged = JudgedClasses(
             split="validation",
             classes=tuple(f"<class {k}>" for k in range(num_classes)),
             labels=rng.integers(0, num_classes, size=200),

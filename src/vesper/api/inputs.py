@@ -4,6 +4,7 @@ The same tables that `vesper simulate` opens from folders, made from arrays: ids
 """
 
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vesper.api.nodes import Nodes, distinct_nodes, labels_at, node_numbers
+from vesper.api.targets import Targets
 from vesper.errors import InputError, first_three
 from vesper.graph.features import Features
 from vesper.graph.foreign import as_array, read_foreign
 from vesper.graph.holdings import DataHoldings
 from vesper.graph.ids import Ids
 from vesper.graph.labels import LabelHoldings
-
-VALIDATION_SHARE = 5
-"""One in so many training nodes is kept for validation when none are given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,12 +29,20 @@ class Holdings:
 
     data: DataHoldings
     labels: LabelHoldings
-    classes: NDArray[Any]
+    targets: Targets
+    distinct: NDArray[Any]
     validation: Nodes
 
 
 def hold(
-    graph: Any, features: Any, labels: Any, *, train: Any, validation: Any, seed: int
+    graph: Any,
+    features: Any,
+    labels: Any,
+    *,
+    train: Any,
+    validation: Any,
+    targets: Targets,
+    seed: int,
 ) -> Holdings:
     """Check everything and hand it to the parties.
 
@@ -44,7 +51,8 @@ def hold(
         features: (num_nodes, num_features), or None when the graph holds them.
         labels: one a node, a mapping, or None when the graph holds them.
         train: node numbers, a mask, or None when the graph holds a mask.
-        validation: the same; None for a fifth of `train`, class by class, drawn from the seed.
+        validation: the same; None for a fifth of `train`, drawn from the seed.
+        targets: what labels are.
         seed: of that draw.
     """
     shape = getattr(features, "shape", None)
@@ -55,9 +63,10 @@ def hold(
     chosen = _either(train, foreign.train, "train")
     if validation is None and train is None:
         validation = foreign.validation
+    labels_of = partial(labels_at, labels, read=targets.read, num_nodes=num_nodes)
     training = distinct_nodes(chosen, "train", num_nodes=num_nodes)
     if validation is None:
-        held_back = _set_apart(labels_at(labels, training, num_nodes=num_nodes), seed=seed)
+        held_back = targets.set_apart(labels_of(training), seed=seed)
         training, judging = training[~held_back], training[held_back]
     else:
         judging = distinct_nodes(validation, "validation", num_nodes=num_nodes)
@@ -68,8 +77,8 @@ def hold(
                 f"give each node to one of them"
             )
     nodes = np.concatenate([training, judging])
-    classes, codes = np.unique(labels_at(labels, nodes, num_nodes=num_nodes), return_inverse=True)
-    _refuse_few_classes(classes, codes, num_train=len(training))
+    distinct, codes = np.unique(labels_of(nodes), return_inverse=True)
+    targets.refuse_few(distinct, codes, num_train=len(training))
     return Holdings(
         data=DataHoldings(
             ids=Ids(pa.array(np.arange(num_nodes))),
@@ -80,11 +89,12 @@ def hold(
         labels=LabelHoldings(
             path=Path("labels"),
             ids=Ids(pa.array(nodes)),
-            classes=tuple(str(value) for value in classes.tolist()),
+            classes=targets.names(distinct),
             labels=codes.astype(np.int64),
             splits=np.repeat(np.array([0, 1], dtype=np.int8), [len(training), len(judging)]),
         ),
-        classes=classes,
+        targets=targets,
+        distinct=distinct,
         validation=node_numbers(judging, "validation", num_nodes=num_nodes),
     )
 
@@ -122,29 +132,3 @@ def _features(features: Any, *, num_nodes: int) -> Features:
             f"({first_three(f'node {node}' for node in bad[:3])}); fill them first"
         )
     return values
-
-
-def _set_apart(labels: NDArray[Any], *, seed: int) -> NDArray[np.bool_]:
-    """Pick a fifth of each class, at least one where there are two."""
-    picks = np.random.default_rng([seed, VALIDATION_SHARE])
-    apart = np.zeros(len(labels), dtype=bool)
-    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    for code, count in enumerate(counts):
-        members = np.flatnonzero(codes == code)
-        wanted = max(int(count) // VALIDATION_SHARE, int(count > 1))
-        apart[picks.choice(members, size=wanted, replace=False)] = True
-    return apart
-
-
-def _refuse_few_classes(classes: NDArray[Any], codes: NDArray[np.int64], *, num_train: int) -> None:
-    if len(classes) < 2:
-        raise InputError(
-            f"labels: expected at least two classes among train and validation, got "
-            f"{len(classes)} ({first_three(classes)})"
-        )
-    for what, part in (("train", codes[:num_train]), ("validation", codes[num_train:])):
-        if len(np.unique(part)) < 2:
-            raise InputError(
-                f"{what}: expected nodes of at least two classes, got {len(np.unique(part))}; "
-                f"give validation=... with nodes of every class"
-            )

@@ -1,6 +1,6 @@
 """Nodes as users name them: by number, or by a mask over all nodes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -56,8 +56,21 @@ def distinct_nodes(nodes: Any, what: str, *, num_nodes: int) -> Nodes:
     return numbers
 
 
-def labels_at(labels: Any, nodes: Nodes, *, num_nodes: int) -> NDArray[Any]:
-    """Give the labels of these nodes, from one value a node or a mapping of node to label."""
+def labels_at(
+    labels: Any,
+    nodes: Nodes,
+    read: Callable[[NDArray[Any], Nodes], NDArray[Any]],
+    *,
+    num_nodes: int,
+) -> NDArray[Any]:
+    """Give the labels of these nodes, from one value a node or a mapping of node to label.
+
+    Args:
+        labels: these.
+        nodes: whose labels are wanted.
+        read: brings labels of nodes to one form.
+        num_nodes: of the graph.
+    """
     if isinstance(labels, Mapping):
         missing = [int(node) for node in nodes if int(node) not in labels]
         if missing:
@@ -65,45 +78,13 @@ def labels_at(labels: Any, nodes: Nodes, *, num_nodes: int) -> NDArray[Any]:
                 f"labels: {len(missing)} nodes have none ({first_three(missing)}); "
                 f"give them a label or leave them out of train and validation"
             )
-        values = np.array([labels[int(node)] for node in nodes])
-    else:
-        whole = as_array(labels, "labels")
-        if whole.ndim == 2 and whole.shape[1] == 1:
-            whole = whole[:, 0]
-        if whole.shape != (num_nodes,):
-            raise InputError(
-                f"labels: expected one value a node, shape ({num_nodes},), got {whole.shape}; "
-                f"values of unlabelled nodes are not looked at"
-            )
-        values = whole[nodes]
-    return as_classes(values, nodes)
-
-
-def as_classes(values: NDArray[Any], nodes: Nodes) -> NDArray[Any]:
-    """Bring labels to whole numbers, booleans or text; refuse missing ones and decimals."""
-    if values.dtype.kind == "O":
-        missing = np.array([value is None or value != value for value in values.tolist()])
-    elif values.dtype.kind == "f":
-        missing = ~np.isfinite(values)
-    else:
-        missing = np.zeros(len(values), dtype=bool)
-    if missing.any():
+        return read(np.array([labels[int(node)] for node in nodes]), nodes)
+    whole = as_array(labels, "labels")
+    if whole.ndim == 2 and whole.shape[1] == 1:
+        whole = whole[:, 0]
+    if whole.shape != (num_nodes,):
         raise InputError(
-            f"labels: {int(missing.sum())} labels are missing, NaN or infinite "
-            f"({first_three(f'node {node}' for node in nodes[missing])}); leave these nodes out"
+            f"labels: expected one value a node, shape ({num_nodes},), got {whole.shape}; "
+            f"values of unlabelled nodes are not looked at"
         )
-    if values.dtype.kind == "O":
-        values = np.array(values.tolist())  # whole numbers or text again, without the objects
-    if values.dtype.kind == "f":
-        decimal = values != np.round(values)
-        if decimal.any():
-            raise InputError(
-                f"labels: expected classes, {int(decimal.sum())} labels have decimals "
-                f"({first_three(values[decimal])}); give each node a class"
-            )
-        values = values.astype(np.int64)
-    if values.ndim != 1 or values.dtype.kind not in "iubU":
-        raise InputError(
-            f"labels: expected whole numbers or text, got {values.dtype} of shape {values.shape}"
-        )
-    return values
+    return read(whole[nodes], nodes)

@@ -1,6 +1,7 @@
 """A trained pair, asked about nodes: embed at the data side, decode at the settled stage.
 
     P(class | node) = softmax(decoder(embedding)),   calibrated where classes were weighted
+    number of node  = sum over bins of that times what the bin stands for
 
 Everything that depends on edges was released in training, so asking again costs no budget.
 """
@@ -22,13 +23,13 @@ class Predictor:
         self._stage, self._objective = trained.best_stage, objective
 
     @torch.no_grad()
-    def probabilities(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Of each class: (nodes, num_classes)."""
+    def predict(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Probabilities of classes (nodes, num_classes), or numbers (nodes,)."""
         self._data_side.module.eval()
         self._label_side.module.eval()
-        shares = np.empty((len(nodes), self._objective.outputs))
+        said = [self._objective.predict(np.zeros((0, self._objective.outputs)))]
         for rows in blocks(np.arange(len(nodes))):
             embeddings = self._data_side.embed(nodes[rows], training=False)  # (B, width, depth)
-            scores = self._label_side.decode(embeddings, self._stage)  # (B, num_classes)
-            shares[rows] = self._objective.predict(scores.double().numpy())
-        return shares
+            scores = self._label_side.decode(embeddings, self._stage)  # (B, outputs)
+            said.append(self._objective.predict(scores.double().numpy()))
+        return np.concatenate(said)

@@ -91,7 +91,7 @@ def fit_pair(
             "training nodes": sizes.num_train,
             "validation nodes": len(held.validation),
             "features": sizes.num_features,
-            "classes": sizes.num_classes,
+            **({"classes": sizes.num_classes} if held.targets.has_classes else {}),
         },
         seconds=time.perf_counter() - started,
     )

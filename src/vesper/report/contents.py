@@ -4,49 +4,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from vesper.errors import InputError
 from vesper.method.settings import Config
-from vesper.model.metric import evaluate
 from vesper.report.accounts import AccountLine, account_lines
 from vesper.report.command import command_of
 from vesper.report.evidence import Evidence, read_evidence
 from vesper.report.graphs import GraphLine, graph_lines
+from vesper.report.judged import Judged
 from vesper.report.privacy import Privacy
 from vesper.report.run_folder import another_version, read_run
 from vesper.run.ends.told import EpochFacts
 from vesper.run.journal_reader import read_journal
 from vesper.run.result import simulated_name
 
-METRICS = {"roc_auc": "ROC AUC", "accuracy": "Accuracy"}
+METRICS = {
+    "roc_auc": "ROC AUC",
+    "accuracy": "Accuracy",
+    "r2": "R\u00b2",
+    "spearman": "Spearman's rho",
+}
 
 
 def metric_label(metric: str) -> str:
     """A metric as people call it."""
     return METRICS.get(metric, metric.replace("_", " "))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Judged:
-    """Nodes whose labels are known, and what the model says of them."""
-
-    split: str
-    """`validation` or `test`."""
-    classes: tuple[str, ...]
-    labels: NDArray[np.int64]  # (nodes,)
-    probabilities: NDArray[np.float64]  # (nodes, classes)
-
-    @property
-    def scores(self) -> NDArray[np.float64]:
-        """Log probabilities, none below the smallest number: (nodes, classes)."""
-        return np.log(np.maximum(self.probabilities, np.finfo(np.float64).tiny))
-
-    @property
-    def metric(self) -> float:
-        """Accuracy, or area under the curve for two classes, in percent."""
-        return evaluate(self.scores, self.labels)
 
 
 @dataclass(frozen=True, kw_only=True)

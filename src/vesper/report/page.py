@@ -9,9 +9,11 @@ from pathlib import Path
 from vesper.errors import InputError
 from vesper.report.accounts import accounts_section
 from vesper.report.charts import MOST_CLASSES, confusion_chart, roc_chart, stage_chart
-from vesper.report.contents import Contents, Judged
+from vesper.report.contents import Contents
 from vesper.report.evidence import evidence_sections
 from vesper.report.graphs import graphs_section
+from vesper.report.judged import Judged, JudgedNumbers
+from vesper.report.scatter import numbers_chart, ranks_chart
 from vesper.report.sections import (
     budget_section,
     charts,
@@ -23,6 +25,8 @@ from vesper.report.sections import (
 )
 from vesper.report.style import STYLE
 from vesper.version import VERSION
+
+WHERE = {False: "both numbers are equal", True: "its place in both orders is the same"}
 
 
 def write_report(contents: Contents, path: Path) -> Path:
@@ -133,7 +137,12 @@ def _judged(judged: Judged) -> str:
     where = f"On {len(judged.labels):,} {judged.split} nodes."
     if judged.split == "validation":
         where += " They also chose the model, so expect a little less on new nodes."
-    if len(judged.classes) == 2:
+    if isinstance(judged, JudgedNumbers):
+        is_order = judged.name == "spearman"
+        chart = (ranks_chart if is_order else numbers_chart)(judged.labels, judged.predicted)
+        name = "Predicted order" if is_order else "Predicted numbers"
+        where = f"A point is a node; on the dashed line {WHERE[is_order]}. {where}"
+    elif len(judged.classes) == 2:
         chart, name = roc_chart(judged.scores, judged.labels), "ROC curve"
         where = f"Positive is class {judged.classes[1]}. {where}"
     else:

@@ -56,6 +56,7 @@ svg .grid { stroke: var(--rule); stroke-width: 1; }
 svg .baseline { stroke: var(--soft); stroke-width: 1.4; stroke-dasharray: 5 4; }
 svg .curve { fill: none; stroke-width: 2.2; stroke-linejoin: round; }
 svg .curve.validation { stroke: var(--accent); } svg .point.validation { fill: var(--accent); }
+svg .point.cloud { fill-opacity: .45; }
 svg .curve.test { stroke: var(--second); } svg .point.test { fill: var(--second); }
 svg .ring { fill: none; stroke: var(--accent); stroke-width: 1.6; }
 svg .cell, svg .spent { fill: var(--accent); } svg .track { fill: var(--rule); }

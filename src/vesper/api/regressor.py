@@ -1,0 +1,61 @@
+"""`VesperRegressor`: numbers of nodes."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.api.base import Estimator
+from vesper.api.inputs import Holdings
+from vesper.api.numbers import Numbers
+from vesper.errors import InputError
+from vesper.method.settings import Config
+from vesper.model.number_objective import Ranking, Regression
+
+OBJECTIVES = {"auto": Regression, "regression": Regression, "ranking": Ranking}
+
+
+class VesperRegressor(Estimator):
+    """A predictor of numbers, with the same guarantee as `Vesper` and the same parameters.
+
+    With `settings={"task": "ranking"}` only the order of the numbers counts, and predictions are
+    positions in it.
+
+    Attributes:
+        privacy_: what is guaranteed: `epsilon`, `delta`, `is_private`, `noise`, `verdict`.
+        metric_: `r2`, the share of the variance that is explained; `spearman` of a ranking.
+        validation_: the metric on validation nodes, in percent.
+        stage_: how many releases the chosen stage builds on, where stages are releases.
+        n_features_in_: columns of the features.
+
+    Example:
+        >>> import numpy as np, vesper
+        >>> numbers = np.arange(60) / 10
+        >>> graph = vesper.Graph.from_edges(60, [(k, (k + 1) % 60) for k in range(60)])
+        >>> model = vesper.VesperRegressor(seed=0, settings={"epochs": 2, "width": 8})
+        >>> model = model.fit(graph, numbers[:, None], numbers, train=range(0, 60, 2))
+        >>> model.predict([1, 3]).shape, model.metric_
+        ((2,), 'r2')
+    """
+
+    def predict(self, ids: Any) -> NDArray[np.float64]:
+        """Expected number of each node, or its position in the order; any node, at no cost."""
+        return self._learned().predict(ids)
+
+    def _config(self, seed: int) -> Config:
+        config = super()._config(seed)
+        if config.run.task != "auto":
+            return config
+        run = config.run.model_copy(update={"task": "regression"})
+        return config.model_copy(update={"run": run})
+
+    def _targets(self, config: Config) -> Numbers:
+        if config.run.task not in OBJECTIVES:
+            raise InputError(
+                f"settings: VesperRegressor predicts numbers, expected task 'regression' or "
+                f"'ranking', got '{config.run.task}'; use Vesper for classes"
+            )
+        return Numbers(OBJECTIVES[config.run.task].metric)
+
+    def _learn(self, held: Holdings) -> None:
+        """Nothing: numbers have no classes."""

@@ -1,0 +1,98 @@
+"""`VesperRegressor` from the outside: numbers that neighbours tell, in their own units."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from vesper import InputError, Vesper, VesperRegressor
+
+SMALL = {"epochs": 8, "width": 16, "batch_size": 320, "learning_rate": 0.03, "members": 1}
+NODES, TRAIN, TEST = 600, np.arange(400), np.arange(400, 600)
+
+
+def given() -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Neighbours have alike numbers, far from 0; features tell a little of them."""
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=NODES)
+    pairs = rng.integers(0, NODES, (2, 60_000))
+    close = np.abs(hidden[pairs[0]] - hidden[pairs[1]]) < 0.2
+    features = hidden[:, None] + 2 * rng.normal(size=(NODES, 3))
+    return pairs[:, close], features, 5000 + 100 * hidden + 5 * rng.normal(size=NODES)
+
+
+def fitted(method: str = "vesper", **settings: Any) -> VesperRegressor:
+    edges, features, numbers = given()
+    model = VesperRegressor(epsilon=8.0, seed=0, method=method, settings=SMALL | settings)
+    return model.fit(edges, features, numbers, train=TRAIN)
+
+
+@pytest.fixture(scope="module")
+def model() -> VesperRegressor:
+    return fitted()
+
+
+def test_the_graph_helps(model: VesperRegressor) -> None:
+    _, _, numbers = given()
+    alone = fitted("mlp")
+    assert model.score(TEST, numbers) > alone.score(TEST, numbers[TEST]) + 10
+    assert model.privacy_.epsilon == 8.0
+
+
+def test_numbers_are_in_units_of_labels(model: VesperRegressor) -> None:
+    _, _, numbers = given()
+    predicted = model.predict(TEST)
+    assert predicted.shape == (200,)
+    left, spread = np.square(predicted - numbers[TEST]).sum(), numbers[TEST].var() * len(TEST)
+    assert model.score(TEST, numbers) == pytest.approx(100 * (1 - left / spread))
+    assert model.predict([]).shape == (0,)
+    assert (model.predict([5, 4]) == model.predict([4, 5])[::-1]).all()
+    assert (model.metric_, model.n_features_in_) == ("r2", 3)
+    assert not hasattr(model, "classes_")
+    assert not hasattr(model, "predict_proba")
+
+
+def test_whole_numbers_are_numbers_too() -> None:
+    edges, features, numbers = given()
+    whole = np.round(numbers / 50).astype(np.int64)
+    model = VesperRegressor(epsilon=8.0, seed=0, settings=SMALL)
+    model.fit(edges, features, whole, train=TRAIN[:300], validation=TRAIN[300:])
+    assert model.metric_ == "r2"
+    assert model.score(TRAIN[300:], whole) == pytest.approx(model.validation_, abs=0.1)
+
+
+def test_an_order() -> None:
+    _, _, numbers = given()
+    model = fitted(task="ranking")
+    assert model.metric_ == "spearman"
+    assert model.score(TEST, numbers) > 60
+
+
+def test_a_page(model: VesperRegressor, tmp_path: Path) -> None:
+    _, _, numbers = given()
+    page = model.report(tmp_path / "report.html", ids=TEST, labels=numbers).read_text()
+    assert "Predicted numbers" in page
+    assert "On 200 test nodes" in page
+    assert "R², test" in page
+    assert " classes" not in page.partition("</header>")[0]
+
+
+def test_parameters_make_the_same_again_untrained(model: VesperRegressor) -> None:
+    again = VesperRegressor(**model.get_params())
+    assert again.get_params() == model.get_params()
+    with pytest.raises(InputError, match="not trained yet"):
+        again.predict([0])
+
+
+def test_each_estimator_names_the_other() -> None:
+    edges, features, numbers = given()
+    with pytest.raises(InputError, match="predict numbers with VesperRegressor"):
+        Vesper(settings=SMALL).fit(edges, features, numbers, train=TRAIN)
+    with pytest.raises(InputError, match="use VesperRegressor for numbers"):
+        Vesper(settings={"task": "ranking"}).fit(edges, features, numbers, train=TRAIN)
+    with pytest.raises(InputError, match="use Vesper for classes"):
+        fitted(task="classification")
+    with pytest.raises(InputError, match=r"write VesperRegressor\(epsilon=\.\.\.\)"):
+        fitted(epsilon=1.0)
