@@ -202,3 +202,13 @@ def test_settings_are_a_mapping() -> None:
     for wrong in given:
         with pytest.raises(InputError, match="settings: expected a mapping"):
             Vesper(settings=wrong).fit(np.zeros((2, 0), int))
+
+
+def test_one_class_is_nothing_to_judge_a_curve_by() -> None:
+    labels = np.arange(60) % 2
+    edges = np.stack([np.arange(60), (np.arange(60) + 2) % 60])
+    model = Vesper(seed=0, settings={"epochs": 2, "width": 8})
+    model.fit(edges, np.eye(2)[labels], labels, train=range(40))
+    assert model.score([40, 41], labels) >= 0
+    with pytest.raises(InputError, match="at least two different ones among the 2"):
+        model.score([40, 42], labels)

@@ -70,6 +70,11 @@ def test_an_order() -> None:
     assert model.score(TEST, numbers) > 60
 
 
+def test_equal_labels_are_nothing_to_judge_by(model: VesperRegressor) -> None:
+    with pytest.raises(InputError, match="at least two different ones among the 3 .* got one"):
+        model.score([1, 2, 3], [5.0, 5.0, 5.0])
+
+
 def test_a_page(model: VesperRegressor, tmp_path: Path) -> None:
     _, _, numbers = given()
     page = model.report(tmp_path / "report.html", ids=TEST, labels=numbers).read_text()

@@ -1,5 +1,6 @@
 """What a fit leaves behind: a predictor, and what is known about it."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -36,7 +37,13 @@ class Fitted:
         nodes = node_numbers(ids, "ids", num_nodes=self._num_nodes)
         if len(nodes) == 0:
             raise InputError("ids: expected at least one node, got none")
-        return self._judged("test", nodes, self._labels(labels, nodes))
+        judged = self._judged("test", nodes, self._labels(labels, nodes))
+        if not math.isfinite(judged.metric):
+            raise InputError(
+                f"labels: expected at least two different ones among the {len(nodes)} that are "
+                f"judged by, got one; no metric can be computed on them"
+            )
+        return judged
 
     def _labels(self, labels: Any, nodes: Nodes) -> NDArray[Any]:
         if labels is None:
