@@ -81,6 +81,7 @@ def test_a_page(model: VesperRegressor, tmp_path: Path) -> None:
     assert "Predicted numbers" in page
     assert "On 200 test nodes" in page
     assert "R², test" in page
+    assert "Only labels that are classes can be protected" in page
     assert " classes" not in page.partition("</header>")[0]
 
 

@@ -103,12 +103,16 @@ def labels_of(config: Config) -> str:
             "gradients and the choice of the model are made of these answers; labels of test "
             "nodes never cross. In a simulation answers come from the seed and protect nothing."
         )
+    if config.run.task in ("regression", "ranking"):
+        remedy = "Only labels that are classes can be protected, by <code>label_epsilon</code>."
+    else:
+        remedy = "<code>label_epsilon</code> would protect them."
     if config.run.label_messages:
         return (
             "Not protected: the data party is told the labels of training nodes "
-            "(<code>label_messages</code>). <code>label_epsilon</code> would protect them."
+            f"(<code>label_messages</code>). {remedy}"
         )
     return (
         "Not protected: gradients tell the data party much about the labels of training nodes. "
-        "<code>label_epsilon</code> would protect them."
+        f"{remedy}"
     )
