@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.api.nodes import Nodes
-from vesper.api.targets import VALIDATION_SHARE, refuse_missing
+from vesper.api.targets import VALIDATION_SHARE, refuse_alike, refuse_missing
 from vesper.errors import InputError, first_three
 from vesper.report.judged import JudgedClasses
 
@@ -55,12 +55,12 @@ class Classes:
                 f"labels: expected at least two classes among train and validation, got "
                 f"{len(distinct)} ({first_three(distinct)})"
             )
-        for what, part in (("train", codes[:num_train]), ("validation", codes[num_train:])):
-            if len(np.unique(part)) < 2:
-                raise InputError(
-                    f"{what}: expected nodes of at least two classes, got {len(np.unique(part))}; "
-                    f"give validation=... with nodes of every class"
-                )
+        refuse_alike(
+            codes,
+            num_train=num_train,
+            expected="of at least two classes",
+            remedy="give validation=... with nodes of every class",
+        )
 
     def names(self, distinct: NDArray[Any]) -> tuple[str, ...]:
         """As text."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.api.nodes import Nodes
-from vesper.api.targets import VALIDATION_SHARE, refuse_missing
+from vesper.api.targets import VALIDATION_SHARE, refuse_alike, refuse_missing
 from vesper.errors import InputError
 from vesper.report.judged import JudgedNumbers
 
@@ -38,7 +38,7 @@ class Numbers:
         return values.astype(np.float64)
 
     def set_apart(self, labels: NDArray[Any], *, seed: int) -> NDArray[np.bool_]:
-        """Pick one of any five that follow one another in order, and of a rest of two or more."""
+        """Pick one of any five that follow one another in order; of two to four in all, one."""
         picks = np.random.default_rng([seed, VALIDATION_SHARE])
         order, apart = np.argsort(labels, kind="stable"), np.zeros(len(labels), dtype=bool)
         for start in range(0, len(order), VALIDATION_SHARE):
@@ -51,12 +51,12 @@ class Numbers:
         self, distinct: NDArray[Any], codes: NDArray[np.int64], *, num_train: int
     ) -> None:
         """Refuse numbers that are all the same in training or validation."""
-        for what, part in (("train", codes[:num_train]), ("validation", codes[num_train:])):
-            if len(np.unique(part)) < 2:
-                raise InputError(
-                    f"{what}: expected nodes with at least two different labels, got "
-                    f"{len(np.unique(part))}; nothing can be learned or judged by it"
-                )
+        refuse_alike(
+            codes,
+            num_train=num_train,
+            expected="with at least two different labels",
+            remedy="nothing can be learned or judged by it",
+        )
 
     def names(self, distinct: NDArray[Any]) -> tuple[float, ...]:
         """As they are."""

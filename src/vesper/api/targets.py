@@ -60,3 +60,11 @@ def refuse_missing(values: NDArray[Any], nodes: Nodes) -> NDArray[Any]:
             f"({first_three(f'node {node}' for node in nodes[missing])}); leave these nodes out"
         )
     return np.array(values.tolist()) if values.dtype.kind == "O" else values
+
+
+def refuse_alike(codes: NDArray[np.int64], *, num_train: int, expected: str, remedy: str) -> None:
+    """Refuse labels that are all the same in training or validation; training rows come first."""
+    for what, part in (("train", codes[:num_train]), ("validation", codes[num_train:])):
+        different = len(np.unique(part))
+        if different < 2:
+            raise InputError(f"{what}: expected nodes {expected}, got {different}; {remedy}")
