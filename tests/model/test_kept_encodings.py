@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from vesper.model import kept_encodings
-from vesper.model.kept_encodings import FEW, KeptEncodings
+from vesper.model.kept_encodings import FEW, KeptEncodings, encoded
 from vesper.model.scaling import Inputs, Scaling
 
 NUM_NODES = 50
@@ -90,3 +90,31 @@ def test_few_nodes_and_large_tables_are_not_kept() -> None:
         assert torch.equal(
             cramped.of(np.arange(NUM_NODES)), encoder.linear(inputs.of(np.arange(NUM_NODES)))
         )
+
+
+def test_in_parts_values_and_gradients_are_those_of_the_whole() -> None:
+    inputs = some_inputs()
+    nodes = np.random.default_rng(2).permutation(NUM_NODES)[:25]  # four parts of at most 8 rows
+    whole, parts = Counting(inputs.width), Counting(inputs.width)
+    parts.load_state_dict(whole.state_dict())
+    expected, got = whole(inputs.of(nodes)), encoded(parts, inputs=inputs, nodes=nodes)
+    assert torch.allclose(got, expected, atol=1e-6)
+    weights = torch.linspace(-1, 1, expected.numel()).view_as(expected)
+    (expected * weights).sum().backward()
+    (got * weights).sum().backward()
+    for mine, theirs in zip(parts.parameters(), whole.parameters(), strict=True):
+        assert mine.grad is not None
+        assert theirs.grad is not None
+        assert torch.allclose(mine.grad, theirs.grad, atol=1e-5)
+
+
+def test_no_part_has_a_row_alone_unless_one_node_is_asked_for() -> None:
+    inputs, sizes = some_inputs(), []
+
+    def encode(rows: Tensor) -> Tensor:
+        sizes.append(len(rows))
+        return rows
+
+    assert len(encoded(encode, inputs=inputs, nodes=np.arange(17))) == 17
+    assert sizes == [6, 6, 5]
+    assert len(encoded(encode, inputs=inputs, nodes=np.arange(1))) == 1

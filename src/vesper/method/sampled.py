@@ -26,7 +26,7 @@ from vesper.method.settings import Config
 from vesper.model.decoder import ConcatDecoder, Decoder
 from vesper.model.encoders import make_encoder
 from vesper.model.gru_decoder import GruDecoder
-from vesper.model.kept_encodings import KeptEncodings
+from vesper.model.kept_encodings import KeptEncodings, encoded
 from vesper.model.layers import Layers
 from vesper.model.pmp import PerturbedMessagePassing
 from vesper.model.scaling import Inputs, Scaling
@@ -78,8 +78,8 @@ class SampledRepresentation:
         if not training:
             return self._extractor.passed_on(self._encodings.of(batch.nodes), batch)
         self._encodings.forget()  # weights are about to change, and memory is scarce
-        embeddings: Tensor = self._extractor(self._inputs.of(batch.nodes), batch)
-        return embeddings
+        rows = encoded(self._extractor.encode, inputs=self._inputs, nodes=batch.nodes)
+        return self._extractor.passed_on(rows, batch)
 
     def settle(self, stage: int) -> None:
         """There is one stage."""

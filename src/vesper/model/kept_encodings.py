@@ -1,6 +1,7 @@
 """Encodings of nodes while weights stay: each node is encoded once, however often it is asked for.
 
     block k  =  Encoder(inputs of nodes k ROWS .. (k + 1) ROWS - 1)         made when first needed
+    while weights change:  Encoder(inputs of the nodes asked for), in even parts of at most ROWS
 
 Blocks of evaluation share most of their neighbourhoods. What is made depends on the weights and the
 block alone, not on who asked before: a run that goes on after a crash gives the same numbers.
@@ -74,6 +75,19 @@ class KeptEncodings:
             self._made[block] = True
         assert self._kept is not None  # there is at least one node, hence one block
         return self._kept[torch.from_numpy(nodes)]
+
+
+def encoded(
+    encode: Callable[[Tensor], Tensor], *, inputs: Inputs, nodes: NDArray[np.int64]
+) -> Tensor:
+    """Encodings of the nodes with gradients: (B, width).
+
+    In parts: the sampled neighbourhood of a batch may be most of a graph, whose inputs are then
+    hundreds of megabytes that a step writes, reads and gives back several times over. Parts are
+    even, so that none has a row alone, of which some encoders cannot learn.
+    """
+    parts = np.array_split(nodes, max(-(-len(nodes) // ROWS), 1))
+    return torch.cat([encode(inputs.of(part)) for part in parts])
 
 
 def _digest_of(weights: nn.Module) -> bytes:

@@ -24,9 +24,9 @@ from vesper.version import VERSION
 
 KEEP_FREED_MEMORY = {
     "MALLOC_MMAP_THRESHOLD_": str(1 << 28),
-    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 32),
 }
-"""For the C library of Linux: blocks below 256 MiB stay with the process, up to 1 GiB of them."""
+"""For the C library of Linux: blocks below 256 MiB stay with the process, up to 4 GiB of them."""
 
 KEEPS_MEMORY_FROM = (2, 36)
 """Version of glibc; before 2.35 or so it takes the second alone, which makes everything slower."""
