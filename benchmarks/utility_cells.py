@@ -11,6 +11,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from vesper.method.registry import METHODS
+from vesper.method.sampled import SampledMethod
 from vesper.method.settings import Config
 from vesper.run.config import load_config
 from vesper.study.cell import Cell, needs_no_epsilon
@@ -25,6 +27,13 @@ WITHOUT_NOISE = {
     "lapgraph": "gcn",
 }
 """Which method each of these is at epsilon = inf, bit for bit, and hence is not run again there."""
+
+LARGE_SETS = ("fb100_multi8", "ieee_cis")
+"""Sets of over 100,000 nodes."""
+
+SAMPLED_ON_LARGE: Mapping[str, Any] = {"batch_size": 8192}
+"""Settings there of methods that sample neighbourhoods: with batches of 1,024 a cell of
+fb100_multi8 takes an hour, since each reads nearly all nodes (docs/decisions/0006)."""
 
 
 def datasets_in(folder: Path) -> dict[str, int]:
@@ -56,4 +65,6 @@ def all_cells(
 def config_of(cell: Cell, overrides: Mapping[str, Any]) -> Config:
     """Defaults of the method, with what is asked for; delta is the public one."""
     given = {"method": cell.method, "epsilon": cell.epsilon, "seed": cell.seed}
-    return load_config(None, {**overrides, **given})
+    is_sampled = isinstance(METHODS[cell.method], SampledMethod)
+    large = SAMPLED_ON_LARGE if is_sampled and cell.dataset in LARGE_SETS else {}
+    return load_config(None, {**large, **overrides, **given})

@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from statistics import fmean
 
-from benchmarks.utility_cells import EPSILONS, SEEDS, WITHOUT_NOISE
+from benchmarks.utility_cells import EPSILONS, LARGE_SETS, SAMPLED_ON_LARGE, SEEDS, WITHOUT_NOISE
 
 from vesper.method.registry import METHODS
 from vesper.study.cell import Line, needs_no_epsilon
@@ -191,6 +191,11 @@ def made(lines: Sequence[Line], command: str, datasets: Sequence[str]) -> Iterat
     )
     codes = sorted({f"{line.version} ({line.code})" for line in finished})
     yield f"* VESPER {', '.join(codes)}" + (": cells of different code." if codes[1:] else ".")
+    larger = ", ".join(f"{name} = {value}" for name, value in SAMPLED_ON_LARGE.items())
+    yield (
+        f"* On {' and '.join(LARGE_SETS)} methods that sample neighbourhoods have {larger}, chosen "
+        "on validation nodes (docs/decisions/0006)."
+    )
     stopped = [line for line in lines if line.limit is not None]
     for line in stopped:
         yield f"* Stopped after {line.limit:g} s: {line.cell}."

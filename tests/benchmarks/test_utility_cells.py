@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from benchmarks.utility_cells import all_cells, datasets_in
+from benchmarks.utility_cells import all_cells, config_of, datasets_in
 
+from vesper.study.cell import Cell
 from vesper.study.journal import read_lines
 
 KEPT = Path(__file__).parents[2] / "benchmarks" / "utility.jsonl"
@@ -36,6 +37,16 @@ def test_what_is_another_method_without_noise_is_not_run_twice() -> None:
         ("vesper-paper-gin", 1.0),
         ("lapgraph", 1.0),
     ]
+
+
+def test_methods_that_sample_take_larger_batches_on_large_sets() -> None:
+    def batch_size(dataset: str, method: str, **overrides: int) -> int | None:
+        return config_of(Cell(dataset, method, 1.0, 0), overrides).run.batch_size
+
+    assert batch_size("ieee_cis", "vfgnn") == 8192
+    assert batch_size("ieee_cis", "vfgnn", batch_size=64) == 64
+    assert batch_size("ieee_cis", "vesper") is None
+    assert batch_size("cora", "vfgnn") is None
 
 
 def test_results_that_are_kept_can_be_read() -> None:
