@@ -1,1 +1,1 @@
-"""scikit-learn has no types of its own; what examples use of it is here."""
+"""scikit-learn has no types of its own; what is used of it is here."""

@@ -1,6 +1,7 @@
 """`Vesper` from the outside: fit, predict, what it costs, what it says."""
 
 import math
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,6 +117,32 @@ def test_a_ledger_is_charged_once_and_refuses_a_second_fit(
     rest = (communities.features, communities.labels)
     Vesper(epsilon=8.0, ledger=ledger, settings=fast).fit(other, *rest, train=communities.train)
     assert length_of(ledger) > charged, "another graph has a budget of its own"
+
+
+def test_a_fit_without_a_guarantee_is_in_its_ledger_and_ends_what_can_be_certified(
+    communities: "Communities", tmp_path: Path
+) -> None:
+    ledger, fast = tmp_path / "ledger.sqlite", {"epochs": 1}
+    alone = communities.fit(ledger=ledger, method="mlp", settings=fast)
+    assert "what others have read is in ledger.sqlite" in alone.privacy_.covers
+    before = length_of(ledger)
+    raw = communities.fit(ledger=ledger, method="gin", settings=fast)
+    assert raw.privacy_.covers.startswith("nothing")
+    assert length_of(ledger) == before + 2, "the graph, and what was done with it"
+    with pytest.raises(BudgetError, match="without a guarantee"):
+        communities.fit(ledger=ledger, settings=fast)
+
+
+@pytest.mark.parametrize("method", ["vesper-paper-gin", "vfgnn", "gap"])
+def test_what_is_only_claimed_is_in_the_ledger(
+    communities: "Communities", tmp_path: Path, method: str
+) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    settings = {"epochs": 1} | ({"accounting": "as-published"} if method == "gap" else {})
+    communities.fit(ledger=ledger, method=method, settings=settings)
+    with closing(open_to_read(ledger)) as reader:
+        last = list(reader.entries())[-1]
+    assert (last.facts["kind"], last.facts["plan"], last.cost) == ("unprotected", "paper", 0)
 
 
 def test_no_privacy_is_said(communities: "Communities") -> None:

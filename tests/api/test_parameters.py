@@ -1,8 +1,11 @@
-"""The contract of scikit-learn's estimators, without scikit-learn."""
+"""The contract of scikit-learn's estimators."""
 
 import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
-from vesper import InputError, Vesper
+from vesper import InputError, Vesper, VesperRegressor
 
 
 def test_a_clone_has_the_same_parameters() -> None:
@@ -26,3 +29,12 @@ def test_parameters_are_stored_unchecked_and_set_by_name() -> None:
 def test_repr_shows_what_differs() -> None:
     assert repr(Vesper()) == "Vesper()"
     assert repr(Vesper(epsilon=1.0, method="mlp")) == "Vesper(epsilon=1.0, method='mlp')"
+
+
+def test_scikit_learn_is_told_what_it_asks() -> None:
+    assert is_classifier(Vesper())
+    assert not is_regressor(Vesper())
+    assert is_regressor(VesperRegressor())
+    assert clone(Vesper(epsilon=2.0)).epsilon == 2.0
+    with pytest.raises(NotFittedError):
+        check_is_fitted(Vesper())

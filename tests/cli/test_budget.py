@@ -48,6 +48,19 @@ def test_secretflow_every_charge_is_shown(terminal: "Terminal", ledger: Path) ->
         assert word in terminal.out
 
 
+def test_use_without_a_guarantee_is_shown(terminal: "Terminal", ledger: Path) -> None:
+    opened = Ledger(ledger, clock=lambda: 0.0)
+    open_account(opened, "graph-one", num_nodes=9).note_unprotected(run="raw", plan="none")
+    opened.close()
+    assert terminal.run("budget", "show", ledger, "--json") == 0
+    facts = json.loads(terminal.out)
+    assert facts["graphs"][0]["unprotected_by"] == "raw"
+    assert (facts["graphs"][0]["spent_epsilon"], facts["graphs"][0]["releases_left"]) == ("inf", 0)
+    assert facts["charges"][-1]["what"] == "unprotected, plan none"
+    assert terminal.run("budget", "show", ledger) == 0
+    assert "WITHOUT A GUARANTEE by run raw" in " ".join(terminal.out.split())
+
+
 def test_show_says_honestly_what_is_left(terminal: "Terminal", ledger: Path) -> None:
     assert terminal.run("budget", "show", ledger, "--json") == 0
     row = json.loads(terminal.out)["graphs"][0]

@@ -60,6 +60,17 @@ def test_a_seed_is_marked(terminal: "Terminal", folders: Path) -> None:
     assert "SIMULATED noise, not private" in terminal.out
 
 
+def test_who_learns_from_a_seed_is_told(terminal: "Terminal", folders: Path) -> None:
+    for number, seed in enumerate((("--seed", 1), ())):
+        out = folders.parent / f"{number}.parquet"
+        common = ("--data", folders, "--epsilon", 4, "--set", "epochs=1", "--out", out)
+        assert terminal.run("release", *common, *seed) == 0
+        given = ("--released", out, "--labels", folders / "label", "--set", "epochs=1")
+        assert terminal.run("learn", *given, "--out", folders.parent / f"model{number}") == 0
+        assert "epsilon 4, delta 0.001, as their statement says" in terminal.out
+        assert ("SIMULATED noise, not private" in terminal.out) is bool(seed)
+
+
 def test_another_budget_than_the_graph_has_is_wrong_input(
     terminal: "Terminal", folders: Path
 ) -> None:

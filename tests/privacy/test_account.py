@@ -221,3 +221,27 @@ def test_the_number_of_nodes_is_part_of_the_account(folder: "LedgerFolder") -> N
     with pytest.raises(InputError, match="node numbers"):
         account.charge(FOUR_FIT, np.array([True, False, True, True]), run="r")
     assert account.spent.max() == 0
+
+
+def test_a_graph_used_without_a_guarantee_has_spent_everything(folder: "LedgerFolder") -> None:
+    account = folder.account()
+    account.charge(FOUR_FIT, None, run="first")
+    account.note_unprotected(run="raw", plan="none")
+    account.note_unprotected(run="raw", plan="none")  # going on after a crash
+    for held in (account, folder.account(), accounts(folder.opened())[0]):
+        assert held.unprotected == "raw"
+        assert held.spent_epsilon() == math.inf
+        assert (held.left_epsilon(), held.left_mu_squared, held.fits(FOUR_FIT)) == (0, 0, 0)
+    kinds = [entry.facts["kind"] for entry in folder.opened().entries()]
+    assert kinds.count("unprotected") == 1
+    with pytest.raises(BudgetError, match="without a guarantee by run raw"):
+        folder.account().charge(FOUR_FIT, None, run="second")
+    assert folder.opened().verify() is None
+
+
+def test_no_budget_is_set_for_a_graph_used_without_a_guarantee(folder: "LedgerFolder") -> None:
+    folder.account(budget=None).note_unprotected(run="raw", plan="paper")
+    with pytest.raises(BudgetError, match="without a guarantee by run raw"):
+        folder.account()
+    other = open_account(folder.opened(), "another", num_nodes=4, budget=BUDGET)
+    assert other.fits(FOUR_FIT) == 4

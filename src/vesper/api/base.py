@@ -111,7 +111,8 @@ class Estimator(Parameters, ABC):
 
         Args:
             ids: node numbers or a mask.
-            labels: one for each of `ids`; or one a node of the graph; or a mapping.
+            labels: as many as `ids`, one for each in their order; or one a node of the graph; or a
+                mapping.
         """
         return self._learned().judge(ids, labels).metric
 
@@ -162,6 +163,10 @@ class Estimator(Parameters, ABC):
             )
         chosen = {key: value for key, value in given.items() if value is not None}
         return load_config(None, others | chosen)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """For `sklearn.utils.validation.check_is_fitted`."""
+        return isinstance(vars(self).get("_fitted"), Fitted)
 
     def _learned(self) -> Fitted:
         fitted = vars(self).get("_fitted")

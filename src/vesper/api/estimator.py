@@ -28,7 +28,9 @@ class Vesper(Estimator):
             is refused. None counts this fit alone, in a ledger that is thrown away.
         encoder: of features, which never sees an edge: `mlp`, `gru` or `transformer` (for these two
             `steps` goes into `settings`), or a function (num_inputs, width) that gives a torch
-            module from (B, num_inputs) to (B, width).
+            module from (B, num_inputs) to (B, width). Inputs are views of the features, side by
+            side: all scaled, all ranked, and where they are at most 64 all in 16 bins each. So the
+            first `n_features_in_` columns are the scaled features themselves.
         settings: any other setting, as in `vesper simulate --set`.
         progress: True for a bar, or a callable (task, done, total).
 
@@ -52,6 +54,7 @@ class Vesper(Estimator):
         (4.0, False)
     """
 
+    kind = "classifier"
     classes_: NDArray[Any]
 
     def predict_proba(self, ids: Any) -> NDArray[np.float64]:

@@ -1,7 +1,8 @@
 """Parameters as scikit-learn has them: `__init__` stores, these three read and write.
 
-With them `sklearn.base.clone` works, without a dependency on it. Pipelines and grid searches hand
-over rows of a table, which a graph cannot be cut into; loop over `set_params` instead.
+With them `sklearn.base.clone`, `is_classifier` and `check_is_fitted` work, without a dependency on
+it. Pipelines and grid searches hand over rows of a table, which a graph cannot be cut into; loop
+over `set_params` instead.
 """
 
 import inspect
@@ -12,6 +13,9 @@ from vesper.errors import InputError
 
 class Parameters:
     """Every argument of `__init__` is an attribute of the same name, stored as it was given."""
+
+    kind: str
+    """`classifier` or `regressor`, as scikit-learn calls them."""
 
     @classmethod
     def _names(cls) -> dict[str, Any]:
@@ -33,6 +37,17 @@ class Parameters:
                 )
             setattr(self, name, value)
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn, which alone asks, what kind of estimator this is."""
+        from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=self.kind,
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags() if self.kind == "classifier" else None,
+            regressor_tags=RegressorTags() if self.kind == "regressor" else None,
+        )
 
     def __repr__(self) -> str:
         changed = [

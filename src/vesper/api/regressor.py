@@ -38,6 +38,8 @@ class VesperRegressor(Estimator):
         ((2,), 'r2')
     """
 
+    kind = "regressor"
+
     def predict(self, ids: Any) -> NDArray[np.float64]:
         """Expected number of each node, or its position in the order; any node, at no cost."""
         return self._learned().predict(ids)

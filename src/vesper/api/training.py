@@ -20,7 +20,7 @@ from vesper.privacy.ledger import Ledger
 from vesper.progress import Progress, silent
 from vesper.report.charged import charged_of
 from vesper.report.contents import Contents
-from vesper.report.privacy import ONLY_THIS_FIT, privacy_of
+from vesper.report.privacy import NO_EDGE, NO_GUARANTEE, ONLY_THIS_FIT, privacy_of
 from vesper.run.agreement import agree
 from vesper.run.doors import open_door
 from vesper.run.label_responses import responses_of
@@ -73,7 +73,7 @@ def fit_pair(
         privacy = privacy_of(
             agreement.method.promise(config, sizes),
             has_secure_noise=noise.is_private,
-            covers=ONLY_THIS_FIT if ledger is None else f"everything charged to {ledger.name}",
+            covers=_covers(agreement.method.promise(config, sizes).plan, ledger),
             charged=charged_of(book, run=run, is_kept=ledger is not None),
         )
     best = trained.best_stage
@@ -103,6 +103,17 @@ def fit_pair(
         balanced=config.run.class_weights == "balanced",
     )
     return Fitted(Predictor(trained, objective), held, contents)
+
+
+def _covers(plan: str, ledger: Path | None) -> str:
+    """What the budget counts: without a guarantee there is none, and a ledger may hold more."""
+    if plan == "certified":
+        return ONLY_THIS_FIT if ledger is None else f"everything charged to {ledger.name}"
+    if plan == "edge-free":
+        return (
+            NO_EDGE if ledger is None else f"{NO_EDGE}; what others have read is in {ledger.name}"
+        )
+    return NO_GUARANTEE
 
 
 @contextmanager

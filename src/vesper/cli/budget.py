@@ -47,6 +47,12 @@ def show(
         return
     columns = ["graph", "epsilon", "spent", "left", "delta", "protects", "releases", "more fit"]
     print_table(f"{ledger}: {count} entries", columns, [_cells(row) for row in graphs])
+    for row in graphs:
+        if row["unprotected_by"] is not None:
+            say(
+                f"graph {row['graph'][:8]}: edges were used WITHOUT A GUARANTEE by run "
+                f"{row['unprotected_by']}; no epsilon holds for it"
+            )
     if charges:
         names = ["run", "what", "charges", "nodes", "first_entry"]
         rows = [[str(charge[name]) for name in names] for charge in charges]
@@ -133,6 +139,7 @@ def _standing(
         "spent_pure_epsilon": float(balance.pure),
         "spent_mu_squared": balance.spent_mu_squared,
         "left_mu_squared": balance.left_mu_squared,
+        "unprotected_by": balance.unprotected,
         "releases": balance.releases,
         "noise_std": noise_std,
         "releases_left": balance.fits(event) if event and budget else None,
@@ -140,13 +147,14 @@ def _standing(
 
 
 def _charges(entries: Iterable["Entry"]) -> list[dict[str, Any]]:
-    """Every charge in the ledger; equal ones that follow each other share a line."""
+    """Every charge in the ledger, and every use without a guarantee; equal ones share a line."""
+    from vesper.privacy.events import UNPROTECTED_KIND
     from vesper.privacy.receivers import count
 
     def alike(entry: "Entry") -> tuple[str, str, str, int]:
         return entry.graph, entry.run, _what(entry.facts), count(entry.receivers)
 
-    charged = (entry for entry in entries if entry.cost > 0)
+    charged = (e for e in entries if e.cost > 0 or e.facts["kind"] == UNPROTECTED_KIND)
     lines = []
     for (graph, run, what, nodes), group in groupby(charged, key=alike):
         same = list(group)
@@ -167,6 +175,8 @@ def _charges(entries: Iterable["Entry"]) -> list[dict[str, Any]]:
 
 def _what(facts: dict[str, Any]) -> str:
     """Say what was charged in a few words, all numbers included."""
+    if "plan" in facts:
+        return f"{facts['kind']}, plan {facts['plan']}"
     numbers = ", ".join(
         f"{name} {value:.6g}" for name, value in facts.items() if isinstance(value, int | float)
     )

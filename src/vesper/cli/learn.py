@@ -66,3 +66,5 @@ def learn(
     say(
         f"features: epsilon {facts['epsilon']:g}, delta {facts['delta']:g}, as their statement says"
     )
+    if facts["simulated"]:
+        say("features: SIMULATED noise, not private: for rehearsals only")

@@ -13,7 +13,7 @@ from typing import Any
 from vesper.errors import BudgetError, InputError, VesperError
 from vesper.privacy.balance import Balance
 from vesper.privacy.budget import Budget, finite
-from vesper.privacy.events import Event
+from vesper.privacy.events import UNPROTECTED_KIND, Event
 from vesper.privacy.ledger import Ledger
 from vesper.privacy.ledger_reader import Entry, LedgerReader
 from vesper.privacy.receipt import _SEAL, Receipt
@@ -108,6 +108,17 @@ class Account(Balance):
                     )
             facts = {"kind": KEPT_KIND, "of": receipt.sequence, "digest": digest}
             self._ledger.append(graph=self.graph, run="", facts=facts, cost=0.0, who=b"")
+        self._catch_up()
+
+    def note_unprotected(self, *, run: str, plan: str) -> None:
+        """Write down, once a run, that edges are about to be used without a guarantee."""
+        with self._ledger.transaction():
+            self._catch_up()
+            known = (each for each in self._ledger.entries() if each.graph == self.graph)
+            if not any(e.facts["kind"] == UNPROTECTED_KIND and e.run == run for e in known):
+                facts = {"kind": UNPROTECTED_KIND, "plan": plan}
+                everyone = encode(None, len(self.spent))
+                self._ledger.append(graph=self.graph, run=run, facts=facts, cost=0.0, who=everyone)
         self._catch_up()
 
     def is_kept(self, *, run: str, number: int) -> bool:

@@ -8,6 +8,9 @@
 The first release that is not pure fixes the cap for good; a pure release after it is charged its
 mu^2 (claim PURE-TO-GDP). Sums are whole numbers of a unit of which the cap has 2^61 to 2^62: each
 charge is rounded up by less than 2^-61 of the cap, and sums and comparisons are exact.
+
+A graph that was used once without a guarantee (`unprotected`) has spent everything: no epsilon that
+is charged before or after could speak for all that was sent.
 """
 
 import math
@@ -19,7 +22,7 @@ from numpy.typing import NDArray
 
 from vesper.errors import BudgetError, InputError, VesperError
 from vesper.privacy.budget import Budget
-from vesper.privacy.events import PURE_KIND, Event
+from vesper.privacy.events import PURE_KIND, UNPROTECTED_KIND, Event
 from vesper.privacy.gaussian import epsilon_of
 from vesper.privacy.ledger_reader import Entry
 from vesper.privacy.participation import cap_for, mu_for, noise_std_within
@@ -60,6 +63,8 @@ class Balance:
         self._graph, self.budget, self.relation = graph, budget, relation or EdgeRelation()
         self.pure, self.releases = Fraction(0), 0
         self._only_pure = True
+        self.unprotected: str | None = None
+        """The run that used the graph without a guarantee, if any did."""
         self.spent: NDArray[np.int64] = np.zeros(num_nodes, dtype=np.int64)
         self._cap = self._cap_now()
 
@@ -83,10 +88,14 @@ class Balance:
         """What every node can still be charged; None without a budget."""
         if self.budget is None:
             return None
+        if self.unprotected is not None:
+            return 0.0
         return max(0.0, float_down((self._cap.units - int(self.spent.max())) / self._cap.unit))
 
     def spent_epsilon(self, delta: float | None = None) -> float:
         """Epsilon of everything charged so far, at `delta` or else the budget's."""
+        if self.unprotected is not None:
+            return math.inf
         mu = mu_for(spent=self.spent_mu_squared, rows=self.relation.rows)
         released = epsilon_of(mu=mu, delta=self.delta if delta is None else delta)
         return math.inf if math.isinf(released) else float_up(self.pure + Fraction(released))
@@ -103,6 +112,8 @@ class Balance:
 
     def fits(self, event: Event) -> int:
         """How many more such events fit when every node receives them."""
+        if self.unprotected is not None:
+            return 0
         if self._is_plain(event.facts["kind"]) and self.budget is not None:
             left = Fraction(self.budget.epsilon) - self.pure
             return max(0, left // Fraction(event.facts["epsilon"]))
@@ -127,6 +138,7 @@ class Balance:
             BudgetError: it would cost more than is left.
         """
         facts = event.facts
+        self.refuse_unprotected()
         if not self.relation.admits(facts):
             raise InputError(
                 f"Expected an event whose cost holds for {self.relation}, got {facts['kind']!r}."
@@ -143,6 +155,19 @@ class Balance:
         if self._units(event.cost) > room:
             raise self._refusal("mu^2 a node", event.cost, max(room, 0) / self._cap.unit)
 
+    def refuse_unprotected(self) -> None:
+        """Raise if a run has used the graph without a guarantee.
+
+        Raises:
+            BudgetError: one has; nothing about the graph can be certified after it.
+        """
+        if self.unprotected is not None:
+            raise BudgetError(
+                f"This graph was used without a guarantee by run {self.unprotected}, so no epsilon "
+                "holds for everything that was sent about it. Nothing was released. Use a new "
+                "snapshot; or, if nothing of that run has left this party, a ledger of its own."
+            )
+
     def book(self, entry: Entry) -> None:
         """Count an entry of the ledger in.
 
@@ -150,6 +175,8 @@ class Balance:
             InputError: the entry has no cost that counts here.
             Overdrawn: the entry is more than the budget has.
         """
+        if entry.facts["kind"] == UNPROTECTED_KIND:
+            self.unprotected = self.unprotected or entry.run
         if not entry.cost > 0:
             return
         kind = entry.facts["kind"]

@@ -17,6 +17,9 @@ from vesper.privacy.rounding import float_up
 
 GAUSSIAN_KIND, CLIPPED_KIND, PURE_KIND = "gaussian release", "clipped release", "pure release"
 
+UNPROTECTED_KIND = "unprotected"
+"""Of an entry, not of an event: edges were used by a run that certifies nothing."""
+
 SUM = "sum"
 """Of neighbours' messages: what is released unless an event names another aggregation."""
 

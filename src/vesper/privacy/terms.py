@@ -45,6 +45,7 @@ def refuse_if_spent(
             unlimited.book(entry)
             spent = unlimited.spent_epsilon(budget.delta)
             asked.book(entry)
+        unlimited.refuse_unprotected()
     except Overdrawn:
         raise BudgetError(
             "This graph has spent more already than the budget that is to be set (epsilon at "

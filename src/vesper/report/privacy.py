@@ -9,6 +9,8 @@ from vesper.report.charged import Charged, best_guess
 ONLY_THIS_FIT = (
     "this fit alone: no ledger was kept, so other fits on the same graph are not counted"
 )
+NO_EDGE = "this fit alone, which reads no edge"
+NO_GUARANTEE = "nothing: this fit uses edges without a guarantee, and a ledger says so"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,9 +3,9 @@
 | plan | door |
 | --- | --- |
 | certified | charged; refused before anything is trained when its releases do not all fit |
-| paper | noise as the paper counts, no account |
+| paper | noise as the paper counts; the ledger says that nothing is certified |
 | edge-free | closed |
-| none | open |
+| none | open; the ledger says so |
 
 Counts made before on the same ledger (`vesper degrees`), of whichever graph, are taken from epsilon
 before noise is planned (claim L-FILTER: counts first).
@@ -27,15 +27,17 @@ from vesper.mechanism.door import (
     OpenDoor,
 )
 from vesper.mechanism.drawn_once import nothing
+from vesper.mechanism.fingerprint import fingerprint
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.vault import Vault
 from vesper.method.budgeting import budget_of, relation_for
 from vesper.method.method import Promise
 from vesper.method.settings import Config
-from vesper.privacy.account import Account
+from vesper.privacy.account import Account, open_account
 from vesper.privacy.balance import Balance
 from vesper.privacy.counted import counted
 from vesper.privacy.events import Event, PureRelease
+from vesper.privacy.key import key_of
 from vesper.privacy.ledger import Ledger
 from vesper.privacy.ledger_reader import LedgerReader
 from vesper.privacy.receivers import encode
@@ -64,11 +66,12 @@ def open_door(
     config, sizes = agreement.config, agreement.sizes
     budget = budget_of(config.privacy, sizes)
     promise = agreement.method.promise(config, sizes)
-    if promise.plan == "paper":
-        return ClaimedDoor(graph, noise=noise, vault=vault), agreement
     if promise.plan == "edge-free":
         return ClosedDoor(), agreement
     if promise.plan != "certified" or budget is None:
+        note_unprotected(graph, ledger, run=run, plan=promise.plan)
+        if promise.plan == "paper":
+            return ClaimedDoor(graph, noise=noise, vault=vault), agreement
         return OpenDoor(graph), agreement
     refuse_counted_out(config, ledger, run=run)
     door = ChargedDoor(
@@ -87,6 +90,12 @@ def open_door(
     planned = agreement.method.promise(left, sizes)
     refuse_early(door.account, planned, epsilon=left.privacy.epsilon, paid=paid)
     return door, agreement
+
+
+def note_unprotected(graph: Graph, ledger: Ledger, *, run: str, plan: str) -> None:
+    """Write into the ledger, before anything leaves, that a run certifies nothing."""
+    name = fingerprint(graph, key=key_of(ledger))
+    open_account(ledger, name, num_nodes=graph.num_nodes).note_unprotected(run=run, plan=plan)
 
 
 def refuse_counted_out(config: Config, ledger: LedgerReader, *, run: str | None = None) -> None:

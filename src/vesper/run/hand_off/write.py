@@ -37,10 +37,12 @@ from vesper.run.pair import train
 
 MEANING = {
     "own_*": "principal components of the node's own features; no edge was read",
-    "stage0_*": "logits from the node's own features, classes ascending; no edge was read",
+    "stage0_*": "logits from the node's own features, classes ascending, fitted on the training "
+    "nodes lent; no edge was read",
     "hop*_degree": "noisy number of neighbours; with aggregator gcn, from hop 2 on, a damped one",
     "hop*_*": "what neighbours' messages make, with noise: their sum, unless aggregator says else",
-    "stage*_*": "logits from features and releases so far, classes ascending",
+    "stage*_*": "logits from features and releases so far, classes ascending, fitted on the "
+    "training nodes lent; before the correction that the label party makes in a run",
 }
 """Of columns; the first pattern that fits a name counts."""
 

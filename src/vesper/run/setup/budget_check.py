@@ -40,7 +40,10 @@ def budget_for_run(config: Config, data: DataHoldings, ledger: Path) -> str:
     budget = budget_of(config.privacy, _sizes(data, NUMBERS_OF_CLASSES[0]))
     if promises[0].plan != "certified" or budget is None:
         _refuse_unwritable(ledger)
-        return f"plan '{promises[0].plan}': nothing is charged, and nothing is certified"
+        after = (
+            "" if promises[0].plan == "edge-free" else ", nor for this graph in its ledger after"
+        )
+        return f"plan '{promises[0].plan}': nothing is charged, and nothing is certified{after}"
     stated = f"the run may use epsilon {budget.epsilon:g} at delta {budget.delta:g}"
     if not ledger.exists():
         _refuse_unwritable(ledger)
