@@ -24,12 +24,16 @@ class Predictor:
 
     @torch.no_grad()
     def predict(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Probabilities of classes (nodes, num_classes), or numbers (nodes,)."""
+        """Probabilities of classes (nodes, num_classes), or numbers (nodes,).
+
+        Computed in ascending order: last bits of a product depend on a row's place in it.
+        """
         self._data_side.module.eval()
         self._label_side.module.eval()
         said = [self._objective.predict(np.zeros((0, self._objective.outputs)))]
-        for rows in blocks(np.arange(len(nodes))):
+        order = np.argsort(nodes, kind="stable")  # (nodes,)
+        for rows in blocks(order):
             embeddings = self._data_side.embed(nodes[rows], training=False)  # (B, width, depth)
             scores = self._label_side.decode(embeddings, self._stage)  # (B, outputs)
             said.append(self._objective.predict(scores.double().numpy()))
-        return np.concatenate(said)
+        return np.concatenate(said)[np.argsort(order)]
