@@ -193,8 +193,8 @@ def made(lines: Sequence[Line], command: str, datasets: Sequence[str]) -> Iterat
     yield f"* VESPER {', '.join(codes)}" + (": cells of different code." if codes[1:] else ".")
     larger = ", ".join(f"{name} = {value}" for name, value in SAMPLED_ON_LARGE.items())
     yield (
-        f"* On {' and '.join(LARGE_SETS)} methods that sample neighbourhoods have {larger}, chosen "
-        "on validation nodes (docs/decisions/0006)."
+        f"* On {' and '.join(LARGE_SETS)} methods that sample neighbourhoods have {larger}, for "
+        "the time they take otherwise (docs/decisions/0006)."
     )
     stopped = [line for line in lines if line.limit is not None]
     for line in stopped:
