@@ -52,6 +52,7 @@ def charged_of(ledger: LedgerReader, *, run: str, is_kept: bool = True) -> Charg
     if not entries:
         return None
     balance = next(b for b in accounts(ledger) if b.graph == entries[-1].graph)
+    is_known = balance.unprotected is not None  # edges themselves were sent by another run
     mu = mu_for(spent=balance.spent_mu_squared, rows=balance.relation.rows)
     return Charged(
         charges=tuple(Charge(sequence=e.sequence, what=_what(e), time=e.time) for e in entries),
@@ -59,7 +60,7 @@ def charged_of(ledger: LedgerReader, *, run: str, is_kept: bool = True) -> Charg
         spent_epsilon=balance.spent_epsilon(),
         left_epsilon=balance.left_epsilon(),
         budget_epsilon=None if balance.budget is None else balance.budget.epsilon,
-        best_guess=counted_guess(pure=float_up(balance.pure), mu=mu),
+        best_guess=1.0 if is_known else counted_guess(pure=float_up(balance.pure), mu=mu),
     )
 
 
