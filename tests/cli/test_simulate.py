@@ -1,7 +1,8 @@
 """`vesper simulate` with input that cannot be used: one message, its exit code, nothing left."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,11 @@ def folder(tmp_path: Path, write_folders: Callable[..., Path]) -> Path:
     )
 
 
-def labels_of(splits: list[str], *, only_zero_in: str = "") -> dict[str, object]:
+def labels_of(
+    splits: list[str], *, only_zero_in: str = "", others: Mapping[int, int] = MappingProxyType({})
+) -> dict[str, object]:
     labels = [0 if split == only_zero_in else k % 2 for k, split in enumerate(splits)]
+    labels = [others.get(k, label) for k, label in enumerate(labels)]
     return {"id": range(NUM_NODES), "label": labels, "split": splits}
 
 
@@ -73,6 +77,27 @@ def test_a_split_with_one_class(
     write_folders(folder, labels=labels_of(SPLITS, only_zero_in=split))
     assert terminal.run("simulate", "--data", folder, "--out", tmp_path / "run") == 2
     assert f"two different labels among rows with split '{split}', found one" in terminal.err
+
+
+def test_a_class_that_only_test_rows_have(
+    terminal: Any, folder: Path, tmp_path: Path, write_folders: Any
+) -> None:
+    """Of two classes it would make three, with another metric: test rows decide on nothing."""
+    odd = SPLITS.index("test")
+    write_folders(folder, labels=labels_of(SPLITS, others={odd: 7}))
+    assert terminal.run("simulate", "--data", folder, "--out", tmp_path / "run") == 2
+    assert "column label: expected the two classes of rows with split" in terminal.err
+    assert f"1 rows with split 'test' have another label (first 1: '7' of id {odd})" in terminal.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_of_many_classes_one_may_be_only_in_test_rows(
+    terminal: Any, folder: Path, tmp_path: Path, write_folders: Any
+) -> None:
+    others = {SPLITS.index(split): 7 if split == "test" else 2 for split in set(SPLITS)}
+    write_folders(folder, labels=labels_of(SPLITS, others=others))
+    options = ("--set", "epochs=1", "--set", "width=4")
+    assert terminal.run("simulate", "--data", folder, "--out", tmp_path / "run", *options) == 0
 
 
 def test_no_features(terminal: Any, folder: Path, tmp_path: Path, write_folders: Any) -> None:

@@ -4,9 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from vesper.errors import InputError
 from vesper.graph.holdings import DataHoldings
 from vesper.graph.labels import SPLITS, LabelHoldings
@@ -14,9 +11,9 @@ from vesper.method.aggregators import refuse_aggregator
 from vesper.method.method import Method, Promise, Sizes
 from vesper.method.registry import find_method
 from vesper.method.settings import Config, batch_size_of
-from vesper.model.objectives import num_outputs, task_of
-from vesper.model.responded_objective import refuse_other_tasks
+from vesper.model.objectives import num_outputs
 from vesper.run.itinerary import Itinerary
+from vesper.run.usable_labels import refuse_unusable_labels
 
 
 @dataclass(frozen=True)
@@ -111,58 +108,4 @@ def refuse_no_features(data: DataHoldings) -> None:
         raise InputError(
             "data/nodes: expected at least one feature column beside 'id', found none; a column "
             "that is 1 everywhere will do"
-        )
-
-
-def refuse_unusable_labels(config: Config, labels: LabelHoldings) -> None:
-    """Refuse labels that cannot be trained on or chosen by."""
-    for split in ("train", "val"):
-        if not len(labels.rows(split)):
-            remedy = {
-                "train": "a model learns from these",
-                "val": "a fifth of the training rows will do",
-            }
-            raise InputError(
-                f"{labels.path}, column split: expected some rows with '{split}', found none; "
-                f"{remedy[split]}"
-            )
-    if config.privacy.label_epsilon is None:
-        if len(np.unique(labels.labels[labels.rows("train")])) < 2:
-            raise InputError(
-                f"{labels.path}, column label: expected at least two different labels among rows "
-                f"with split 'train', found one; there is nothing to learn from them"
-            )
-        refuse_equal_labels(config, labels, "val")
-    else:  # whether the run begins is seen: it follows from responses (`label_responses`)
-        task = task_of(config.run.task, labels.classes)
-        refuse_other_tasks(task, balanced=config.run.class_weights == "balanced")
-
-
-def refuse_equal_labels(
-    config: Config,
-    labels: LabelHoldings,
-    split: str,
-    *,
-    seen: NDArray[np.int64] | None = None,
-) -> None:
-    """Refuse a split on which two classes, or numbers, cannot be told apart by any model.
-
-    Args:
-        config: says what labels are.
-        labels: the table.
-        split: of the table.
-        seen: what stands for the labels of the split, where it is not themselves.
-
-    Raises:
-        InputError: all labels of the split are equal, and the metric would not be a number.
-    """
-    has_accuracy = num_outputs(config.run.task, labels.classes) != 2 and (
-        task_of(config.run.task, labels.classes) == "classification"
-    )
-    if seen is None:
-        seen = labels.labels[labels.rows(split)]
-    if len(labels.classes) < 2 or (not has_accuracy and len(np.unique(seen)) < 2):
-        raise InputError(
-            f"{labels.path}, column label: expected at least two different labels among rows with "
-            f"split '{split}', found one; no metric can be computed on them"
         )

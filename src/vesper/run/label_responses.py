@@ -17,7 +17,7 @@ from vesper.mechanism.noise import NoiseSource
 from vesper.method.settings import Config
 from vesper.model.objectives import Responses
 from vesper.privacy.ledger import Ledger
-from vesper.run.agreement import refuse_equal_labels, refuse_unusable_labels
+from vesper.run.usable_labels import refuse_equal_labels, refuse_unusable_labels
 
 STREAM = 1 << 63
 """Added to the seed, which is below: responses do not share bits with the noise of sums."""

@@ -13,7 +13,7 @@ from vesper.errors import InputError
 from vesper.graph.labels import open_labels
 from vesper.method.settings import Config
 from vesper.progress import Progress, silent
-from vesper.run.agreement import least_private, refuse_equal_labels
+from vesper.run.agreement import least_private
 from vesper.run.begun import Begun
 from vesper.run.journal import journal_of
 from vesper.run.label_responses import simulated_responses
@@ -22,6 +22,7 @@ from vesper.run.pair import train_together
 from vesper.run.result import Result, peak_memory, refuse_used, simulated_name, write_run
 from vesper.run.setup.data_parties import ONE, SimulatedParty
 from vesper.run.simulated_parties import doors_of, open_parties
+from vesper.run.usable_labels import refuse_equal_labels
 
 
 def simulate(

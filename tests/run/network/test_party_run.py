@@ -1,8 +1,10 @@
 """One party's run from its file to its result, both in one process here, over loopback."""
 
 import shutil
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +14,11 @@ import pytest
 
 from vesper.engine.in_process import InProcessEngine
 from vesper.errors import BudgetError, InputError, PeerError, VesperError
+from vesper.graph.holdings import open_data
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.vault import Vault
+from vesper.privacy.ledger import Ledger
+from vesper.run.doors import note_unprotected
 from vesper.run.label_responses import STREAM
 from vesper.run.network.data_run import run_data_party
 from vesper.run.network.label_run import run_label_party
@@ -154,6 +159,19 @@ def test_a_budget_that_does_not_suffice_is_refused_before_anybody_is_met(both: "
         run_data_party(again)  # nobody is there to be met
     assert not (again.party.state / "receipts.tsv").exists()
     assert both.charged(data) == 3
+
+
+def test_a_graph_used_without_a_guarantee_is_refused_before_anybody_is_met(both: "Both") -> None:
+    """Nothing that follows could be certified, whatever it costs; the peer is told nothing."""
+    data, _ = both.configs()
+    graph = open_data(data.party.folder).graph
+    assert data.party.ledger is not None
+    with closing(Ledger(data.party.ledger, clock=time.time)) as ledger:
+        note_unprotected(graph, ledger, run="raw", plan="paper")
+    with pytest.raises(BudgetError, match="used without a guarantee by run raw"):
+        run_data_party(data)  # nobody is there to be met
+    assert not (data.party.state / "receipts.tsv").exists()
+    assert both.charged(data) == 0
 
 
 def test_ids_that_are_no_nodes_are_named(both: "Both", write_folders: Callable[..., Path]) -> None:

@@ -14,16 +14,12 @@ from vesper.model.objectives import Responses, make_objective
 from vesper.party.label_party import LabelParty
 from vesper.progress import Progress, silent
 from vesper.protocol.messages import Farewell, Roster
-from vesper.run.agreement import (
-    Agreement,
-    least_private,
-    refuse_other_stages,
-    refuse_unusable_labels,
-)
+from vesper.run.agreement import Agreement, least_private, refuse_other_stages
 from vesper.run.ends.checkpoint import Checkpoints
 from vesper.run.ends.seats import Seat, joined, meet
 from vesper.run.ends.told import UNTOLD, Told
 from vesper.run.session import NOWHERE, answer
+from vesper.run.usable_labels import refuse_unusable_labels
 
 Watch = Callable[[LabelParty, Objective], None]
 """Is given the party once it is there, to show how it does."""

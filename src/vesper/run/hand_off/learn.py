@@ -18,11 +18,11 @@ from vesper.method.settings import Config
 from vesper.partial import partial_folder
 from vesper.privacy.statement import verify_file
 from vesper.progress import Progress, silent
-from vesper.run.agreement import refuse_unusable_labels
 from vesper.run.hand_off.learner import Learner
 from vesper.run.hand_off.ranks import Ranks
 from vesper.run.hand_off.released_rows import ReleasedRows, feature_names, write_rows
 from vesper.run.result import Facts, peak_memory, refuse_used, write_run
+from vesper.run.usable_labels import refuse_unusable_labels
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,14 @@ from vesper.errors import InputError, PeerError, VesperError
 from vesper.graph.holdings import DataHoldings, open_data
 from vesper.graph.labels import open_labels
 from vesper.progress import Progress, silent
-from vesper.run.agreement import refuse_no_features, refuse_unusable_labels
+from vesper.run.agreement import refuse_no_features
 from vesper.run.alignment.aligned_file import only_aligned, read_aligned, refuse_unaligned
 from vesper.run.network.meet import credentials_of
 from vesper.run.setup.budget_check import budget_for_run
 from vesper.run.setup.contract import approved, canonical, differences
 from vesper.run.setup.handshake import Greeting, Met, bound, reach, wait_for_peer
 from vesper.run.setup.party_config import PartyConfig
+from vesper.run.usable_labels import refuse_unusable_labels
 from vesper.version import VERSION
 
 ROOM = 1 << 28
