@@ -36,7 +36,7 @@ from vesper.protocol.messages import (
     Tensor,
     Verdict,
 )
-from vesper.protocol.reader import Reader
+from vesper.protocol.reader import ENDS_EARLY, Reader
 from vesper.protocol.rounding import EXACT, Rounding, Wire
 from vesper.protocol.tensor import read_tensor, write_tensor
 
@@ -133,8 +133,12 @@ def _read_bytes(reader: Reader, limits: Limits) -> bytes:
 
 
 def _read_str(reader: Reader, limits: Limits) -> str:
+    return _text_of(_read_bytes(reader, limits))
+
+
+def _text_of(content: bytes) -> str:
     try:
-        return _read_bytes(reader, limits).decode()
+        return content.decode()
     except UnicodeDecodeError:
         raise RemoteProtocolError("the peer sent text that is not UTF-8") from None
 
@@ -155,12 +159,12 @@ def _read_ids(reader: Reader, limits: Limits) -> IdTexts:
     if count > limits.ids:
         raise RemoteProtocolError(f"the peer sent {count} ids, the limit is {limits.ids}")
     if 4 * count > reader.left:
-        raise RemoteProtocolError("the peer sent a message that ends too early")
-    return tuple(_read_id(reader, limits) for _ in range(count))
+        raise RemoteProtocolError(ENDS_EARLY)
+    return tuple(map(_id_of, reader.pieces(count)))
 
 
-def _read_id(reader: Reader, limits: Limits) -> str:
-    text = _read_str(reader, limits)
+def _id_of(content: bytes) -> str:
+    text = _text_of(content)
     if len(text) > LONGEST_ID:
         raise RemoteProtocolError(
             f"the peer sent an id of {len(text)} characters, the limit is {LONGEST_ID}"

@@ -1,8 +1,12 @@
 """A cursor over the bytes of a peer: it cannot leave the frame, and blames the peer."""
 
 import struct
+from collections.abc import Iterator
 
 from vesper.errors import RemoteProtocolError
+
+ENDS_EARLY = "the peer sent a message that ends too early"
+_LENGTH = struct.Struct("<I")
 
 
 class Reader:
@@ -19,10 +23,23 @@ class Reader:
     def take(self, count: int) -> bytes:
         """Give the next bytes."""
         if count > self.left:
-            raise RemoteProtocolError("the peer sent a message that ends too early")
+            raise RemoteProtocolError(ENDS_EARLY)
         self._at += count
         return self._frame[self._at - count : self._at]
 
     def number(self, form: str) -> int:
         """Read one whole number, in the notation of `struct`."""
         return int(struct.unpack(form, self.take(struct.calcsize(form)))[0])
+
+    def pieces(self, count: int) -> Iterator[bytes]:
+        """Give as many pieces, each after its length; one loop, for there may be millions."""
+        frame, at = self._frame, self._at
+        for _ in range(count):
+            start = at + _LENGTH.size
+            if start > len(frame):
+                raise RemoteProtocolError(ENDS_EARLY)
+            at = start + _LENGTH.unpack_from(frame, at)[0]
+            if at > len(frame):
+                raise RemoteProtocolError(ENDS_EARLY)
+            yield frame[start:at]
+        self._at = at
