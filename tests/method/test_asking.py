@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 
 from vesper.errors import VesperError
 from vesper.graph.graph import Graph
+from vesper.mechanism.aggregation import Aggregation
 from vesper.mechanism.door import OpenDoor
 from vesper.mechanism.grid import to_grid
+from vesper.mechanism.release import NEIGHBOR_SUM
 from vesper.method import asking
 from vesper.method.asking import Answer, Asking, trial_messages
 from vesper.method.poll import Polled
@@ -42,6 +44,17 @@ def asked(labels: NDArray[np.int64], nodes: Nodes = NOBODY) -> Asking:
 
 def beliefs_of(labels: NDArray[np.int64]) -> torch.Tensor:
     return torch.from_numpy(np.eye(2, dtype=np.float32)[labels])
+
+
+class Noisy(OpenDoor):
+    """With noise, always the same."""
+
+    def release(
+        self, messages: Floats, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
+    ) -> Floats:
+        sums = super().release(messages, noise_std=0.0, aggregation=aggregation)
+        noise = np.random.default_rng(5).normal(scale=noise_std, size=sums.shape)
+        return sums + noise.astype(np.float32)
 
 
 class Given(Along):
@@ -83,6 +96,38 @@ def test_features_of_neighbours_are_found() -> None:
     assert answer.found is not None
     assert answer.found.votes is not None
     assert np.abs(answer.found.votes[:, 1]).argmax() == 0
+
+
+def test_numbers_are_explained_as_numbers_and_not_bin_by_bin() -> None:
+    graph, _, along = drawn()
+    sums = OpenDoor(graph).release(along[:, :1].copy(), noise_std=0.0)[:, 0]
+    own = np.random.default_rng(3).normal(size=NODES)
+    bins = np.digitize(sums + own, np.quantile(sums + own, np.arange(1, 8) / 8))
+    voices = np.eye(8, dtype=np.float32)[bins]
+    nobody_knows = torch.from_numpy(np.full((NODES, 8), 1 / 8, dtype=np.float32))
+    nobody_knows[:300] = torch.from_numpy(voices[:300])
+
+    def found(*, ordered: bool) -> NDArray[np.float64] | None:
+        asks = Asking(
+            speakers=np.arange(300),
+            voices=voices[:300],
+            asked=NOBODY,
+            noise_std=3.0,
+            next_noise_std=3.0,
+            ordered=ordered,
+        )
+        lengths = Lengths.of(0.1)
+        said = trial_messages(np.arange(300), nobody_knows, Given(along), lengths=lengths)
+        answer = asks.trial(Noisy(graph), lambda: said, share=0.1, degree_share=0.6)
+        assert answer.found is not None
+        return answer.found.votes
+
+    assert found(ordered=False) is None, "eight bins, each hardly explained"
+    votes = found(ordered=True)
+    assert votes is not None
+    assert votes.shape == (3, 8), "hops stay as wide as they were"
+    assert np.abs(votes[:, 0]).argmax() == 0
+    assert not votes[:, 1:].any()
 
 
 def test_where_classes_tell_what_was_heard_of_them_is_kept() -> None:

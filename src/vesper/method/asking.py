@@ -8,7 +8,7 @@ All of it is post-processing of one release, charged as any other.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -52,6 +52,7 @@ class Asking:
         asked: nodes that predictions are wanted for.
         noise_std: of the release.
         next_noise_std: of the hop after it.
+        ordered: classes are bins of numbers, in their order.
     """
 
     speakers: Nodes
@@ -59,6 +60,7 @@ class Asking:
     asked: Nodes
     noise_std: float
     next_noise_std: float
+    ordered: bool = False
 
     def poll(self, door: Door, *, num_nodes: int) -> Answer:
         """Ask who hears speakers, and nothing else."""
@@ -109,7 +111,7 @@ class Asking:
             noise_std=self.noise_std,
         )
         found = judge(
-            rest_of(self.voices, own),
+            rest_of(self._labels(), own),
             parts,
             lengths=lengths,
             next_noise_std=self.next_noise_std,
@@ -122,12 +124,25 @@ class Asking:
             ),
             can_hand_on=can_hand_on and speak,
         )
+        if found.votes is not None:  # as wide as what is said instead
+            found = replace(found, votes=_widened(found.votes, num_classes))
         said = torch.tensor([lengths.degree] + [lengths.classes] * num_classes)
         sums = torch.from_numpy(heard[:, 1 : 2 + num_classes]) / said
         if not speak:
             return Answer(speak, found)
         speakers = self._heard_speakers(heard, lengths)
         return Answer(speak, found, Heard(sums, self.noise_std / said, speakers))
+
+    def _labels(self) -> NDArray[np.float32]:
+        """What is to be explained: classes, or where numbers lie in their order.
+
+        A number that is a little larger is another bin as much as one that is much larger: of bins
+        taken apart, sums over neighbours explain a twentieth of what they explain of the number.
+        """
+        if not self.ordered:
+            return self.voices
+        positions = np.arange(self.voices.shape[1], dtype=np.float32)
+        return (self.voices @ positions)[:, None]
 
     def _heard_speakers(self, heard: NDArray[np.float32], lengths: Lengths) -> Tensor:
         speakers = torch.from_numpy(heard[:, 0] / np.float32(lengths.poll))
@@ -141,6 +156,11 @@ class Asking:
             return Polled(alike=True, apart=False)
         ours, theirs = heard[self.speakers] / length, heard[self.asked] / length
         return judged(ours, theirs, noise_std=self.noise_std / length)
+
+
+def _widened(votes: NDArray[np.float64], width: int) -> NDArray[np.float64]:
+    """Add columns of zeros."""
+    return np.pad(votes, ((0, 0), (0, width - votes.shape[1])))
 
 
 def trial_messages(

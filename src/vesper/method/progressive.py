@@ -55,6 +55,7 @@ class ProgressiveRepresentation(Forgetful):
         poll_noise_std: float | None = None,
         trial_share: float = 0.0,
         keeps_share: bool = False,
+        ordered: bool = False,
     ) -> None:
         self._extractor, self._num_nodes = extractor, len(features)
         self._inputs = Inputs(features, scaling)
@@ -70,6 +71,7 @@ class ProgressiveRepresentation(Forgetful):
             trial_share=trial_share,
             keeps_share=keeps_share,
             hops=extractor.hops,
+            ordered=ordered,
         )
         self._stage = 0
         self._logits: list[Tensor] = []  # a stage: (num_nodes, num_classes), frozen

@@ -22,7 +22,7 @@ from vesper.method.fitted import Fitted
 from vesper.method.handing_on import HandingOn, sums_of
 from vesper.method.hearing import Hearing
 from vesper.method.trial import NODES_A_COLUMN, Found, Lengths, evidence_of
-from vesper.method.voting import Voting
+from vesper.method.voting import Voting, vote_length
 from vesper.model.beliefs import combined
 from vesper.model.components import components_of
 from vesper.model.messages import (
@@ -51,6 +51,7 @@ class Saying:
         trial_share: of the budget, for the trial in it; 0: it is a poll alone.
         keeps_share: the degree share was asked for, and stays.
         hops: how many there will be.
+        ordered: classes are bins of numbers, in their order.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Saying:
         trial_share: float,
         keeps_share: bool,
         hops: int = 1,
+        ordered: bool = False,
     ) -> None:
         self._inputs, self._fitted, self._aggregator = inputs, fitted, aggregator
         self._degree_share, self._keeps_share = degree_share, keeps_share
@@ -72,7 +74,8 @@ class Saying:
         self._voices = torch.zeros(0, 0)
         self._hearing = Hearing()
         self.handing_on = HandingOn(fitted, hops=hops)
-        self._voting = Voting(inputs, fitted)
+        self._ordered = ordered
+        self._voting = Voting(inputs, fitted, length=vote_length(ordered=ordered))
 
     @property
     def degree_share(self) -> float:
@@ -101,6 +104,7 @@ class Saying:
             asked=self._asked,
             noise_std=self._noise_std,
             next_noise_std=next_noise_std,
+            ordered=self._ordered,
         )
         known = self._fitted.find("speak")
         if self._trial_share:

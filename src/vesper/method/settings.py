@@ -99,7 +99,7 @@ class RunSettings(Settings):
     """What the label party puts on top; `gru` belongs to the paper's methods."""
     task: Literal["auto", "classification", "regression", "ranking"] = "auto"
     """What labels are: classes, numbers to predict, or numbers whose order counts. `auto`:
-    classes, unless labels have decimals."""
+    classes, unless labels have decimals; only a task that is named is known to the data party."""
     class_weights: Literal["none", "balanced"] = "none"
     """`balanced`: rare classes count more in the loss, scores are calibrated back."""
     degree_share: float | None = Field(default=None, ge=0, le=1)

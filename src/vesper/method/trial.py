@@ -1,7 +1,8 @@
 """The trial: is it the degree, classes or features of neighbours that tell? One paid release.
 
     message    = (p [u speaks],  a,  b class row of u,  c unit(components of u's features))
-    rest       = labels of training nodes - what their own components explain of them
+    rest       = labels of training nodes - what their own components explain of them;
+                 of numbers, their places in the order instead of bins
     explained  = adjusted R^2 of the rest by what training nodes heard of a kind
     votes[u]   = unit(components of u) @ coefficients of that regression
     degree_share  = what lets degree and the other part together explain most in the first hop

@@ -94,6 +94,7 @@ class VesperMethod:
             degree_share=degree_share_of(config, sizes),
             aggregator=config.privacy.aggregator,
             min_degree=config.privacy.min_degree,
+            ordered=run.task in ("regression", "ranking"),
         )
 
     def label_side(self, config: Config, sizes: Sizes) -> CorrectingDecoder:

@@ -18,6 +18,8 @@ ROWS = 1 << 14
 """Nodes at a time."""
 VOTE_LENGTH = 0.5
 """Of the typical vote: those that are longer are cut to length 1, the others are in proportion."""
+NUMBER_LENGTH = 1.0
+"""The same for numbers, of which the size tells more."""
 
 
 class Voting:
@@ -26,10 +28,11 @@ class Voting:
     Args:
         inputs: features.
         fitted: where what is fitted stands.
+        length: of the longest vote that is not cut, of the typical one.
     """
 
-    def __init__(self, inputs: Inputs, fitted: Fitted) -> None:
-        self._inputs, self._fitted = inputs, fitted
+    def __init__(self, inputs: Inputs, fitted: Fitted, *, length: float) -> None:
+        self._inputs, self._fitted, self._length = inputs, fitted, length
 
     def along(self, fit: Callable[[], Tensor]) -> Along:
         """Where nodes lie along the components; a block at a time, for there may be no room."""
@@ -46,4 +49,9 @@ class Voting:
             votes[rows] = along(rows) @ coefficients.float()
         votes -= self._fitted.once("vote_centre", partial(torch.mean, votes, dim=0))
         typical = self._fitted.once("vote_size", lambda: votes.square().sum(dim=1).mean().sqrt())
-        return vote_rows(votes, length=VOTE_LENGTH * typical)
+        return vote_rows(votes, length=self._length * typical)
+
+
+def vote_length(*, ordered: bool) -> float:
+    """Of votes for classes, or for where a number lies in its order."""
+    return NUMBER_LENGTH if ordered else VOTE_LENGTH
