@@ -31,9 +31,16 @@ WITHOUT_NOISE = {
 LARGE_SETS = ("fb100_multi8", "ieee_cis")
 """Sets of over 100,000 nodes."""
 
-SAMPLED_ON_LARGE: Mapping[str, Any] = {"batch_size": 8192}
-"""Settings there of methods that sample neighbourhoods: with batches of 1,024 a cell of
-fb100_multi8 takes an hour, since each reads nearly all nodes (docs/decisions/0006)."""
+SAMPLED_ON_LARGE: Mapping[str, Any] = {
+    "batch_size": 8192,
+    "width": 64,
+    "dropout": 0.0,
+    "learning_rate": 0.006,
+    "epochs": 8,
+    "patience": 3,
+}
+"""Settings there of methods that sample neighbourhoods: with the defaults a cell of fb100_multi8
+takes an hour, since each batch reads nearly all nodes (docs/decisions/0006)."""
 
 
 def datasets_in(folder: Path) -> dict[str, int]:
