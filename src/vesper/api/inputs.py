@@ -64,12 +64,13 @@ def hold(
     if validation is None and train is None:
         validation = foreign.validation
     labels_of = partial(labels_at, labels, read=targets.read, num_nodes=num_nodes)
-    training = distinct_nodes(chosen, "train", num_nodes=num_nodes)
+    # In ascending order, as party folders have them: nodes in another order are the same nodes.
+    training = np.sort(distinct_nodes(chosen, "train", num_nodes=num_nodes))
     if validation is None:
         held_back = targets.set_apart(labels_of(training), seed=seed)
         training, judging = training[~held_back], training[held_back]
     else:
-        judging = distinct_nodes(validation, "validation", num_nodes=num_nodes)
+        judging = np.sort(distinct_nodes(validation, "validation", num_nodes=num_nodes))
         both = np.intersect1d(training, judging)
         if len(both):
             raise InputError(
