@@ -71,11 +71,18 @@ class Scaling(nn.Module):
         return scaled
 
     def _ranked(self, features: Tensor) -> Tensor:
-        values = features.T.contiguous()  # (num_features, B)
-        below = torch.searchsorted(self.knots, values)
-        up_to = torch.searchsorted(self.knots, values, right=True)
-        share = (below + up_to).float() / (2 * KNOTS)
-        ranked: Tensor = torch.special.ndtri(share.clamp(1e-3, 1 - 1e-3)).T
+        from vesper.model.ranking_kernel import look_up  # late: Numba takes a while to load
+
+        shares = torch.arange(2 * KNOTS + 1).float() / (2 * KNOTS)  # by twice the rank
+        probits: Tensor = torch.special.ndtri(shares.clamp(1e-3, 1 - 1e-3))
+        ranked = torch.empty(features.shape)
+        look_up(
+            features.contiguous().numpy(),
+            self.knots.numpy(),
+            probits.numpy(),
+            out=ranked.numpy(),
+            num_threads=torch.get_num_threads(),
+        )
         return ranked  # (B, num_features)
 
     def _binned(self, features: Tensor) -> Tensor:

@@ -1,0 +1,71 @@
+"""The loop behind the ranks of `scaling.py`, compiled by Numba on first use and cached on disk.
+
+out[v, k] = table[number of knots of k below x[v, k] + number of knots up to x[v, k]]
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.graph import team
+from vesper.graph.compiled import compiled
+from vesper.graph.team import Work, finish, take
+
+PIECE = 1 << 10
+"""Rows a thread takes at a time."""
+
+Floats = NDArray[np.float32]
+
+
+def look_up(x: Floats, knots: Floats, table: Floats, *, out: Floats, num_threads: int) -> None:
+    """Write what the table says of each value.
+
+    Args:
+        x: (rows, width), finite.
+        knots: (width, number of knots), ascending in each row.
+        table: (2 number of knots + 1,) by twice the rank, ties counting half.
+        out: (rows, width).
+        num_threads: at most.
+    """
+    lowest = (knots == knots[:, :1]).sum(axis=1)  # (width,) knots that are the smallest value
+    num_pieces = -(-len(x) // PIECE)
+    team.run(_look_up, x, knots, lowest, table, out, num_pieces=num_pieces, num_threads=num_threads)
+
+
+@compiled
+def _look_up(
+    work: Work,
+    seat: int,
+    x: Floats,
+    knots: Floats,
+    lowest: NDArray[np.int64],
+    table: Floats,
+    out: Floats,
+) -> None:
+    piece = take(work)
+    while piece >= 0:
+        for row in range(piece * PIECE, min((piece + 1) * PIECE, len(x))):
+            for k in range(x.shape[1]):
+                value = x[row, k]
+                if value <= knots[k, 0]:  # most values of most words: none to search for
+                    rank = lowest[k] if value == knots[k, 0] else 0
+                else:
+                    below = _count(knots[k], value, up_to=False)
+                    rank = 2 * below
+                    if below < knots.shape[1] and knots[k, below] == value:
+                        rank = below + _count(knots[k], value, up_to=True)
+                out[row, k] = table[rank]
+        finish(work)
+        piece = take(work)
+
+
+@compiled
+def _count(knots: Floats, value: np.float32, up_to: bool) -> int:
+    """How many knots are below a value, or up to it."""
+    low, high = 0, len(knots)
+    while low < high:
+        middle = (low + high) // 2
+        if knots[middle] < value or (up_to and knots[middle] == value):
+            low = middle + 1
+        else:
+            high = middle
+    return low
