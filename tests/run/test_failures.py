@@ -14,7 +14,8 @@ import pytest
 if TYPE_CHECKING:
     from tests.run.conftest import Parties
 
-SETTINGS = "hops = 2\n[run]\nepochs = 60\npatience = 60\nbatch_size = 8"
+EPOCHS = 20
+SETTINGS = f"hops = 2\n[run]\nepochs = {EPOCHS}\npatience = {EPOCHS}\nbatch_size = 8"
 PATIENCE = 3.0
 ROLES: tuple[Literal["data"], Literal["label"]] = ("data", "label")
 
@@ -125,7 +126,7 @@ def test_a_cut_network_is_noticed_and_mended(
 ) -> None:
     institutions.change("patience = 30.0", f"patience = {PATIENCE}")
     institutions.change("127.0.0.1:", "192.0.2.1:")
-    settings = SETTINGS.replace("60", str(60 * cuts))
+    settings = SETTINGS.replace(str(EPOCHS), str(EPOCHS * cuts))
     inside = [["ip", "netns", "exec", host] for host in namespaces]
     parties = two_parties(settings, data=inside[0], label=inside[1])
     for role in ROLES:
