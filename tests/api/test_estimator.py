@@ -70,19 +70,6 @@ def test_a_seed_repeats_bit_for_bit_and_is_not_private(
     assert simulated.privacy_.verdict.startswith("Not private")
 
 
-def test_the_order_of_nodes_does_not_matter(communities: "Communities") -> None:
-    given = (communities.edges, communities.features, communities.labels)
-    backwards = communities.train[::-1]
-    for nodes in ({"train": backwards}, {"train": backwards[100:], "validation": backwards[:100]}):
-        ascending = {name: np.sort(which) for name, which in nodes.items()}
-        models = [
-            Vesper(epsilon=8.0, seed=0, settings={"epochs": 2, "width": 8}).fit(*given, **which)
-            for which in (nodes, ascending)
-        ]
-        first, second = (model.predict_proba(communities.test) for model in models)
-        assert np.array_equal(first, second)
-
-
 def test_without_a_seed_noise_is_real(communities: "Communities") -> None:
     fast = {"epochs": 1}
     one, two = communities.fit(settings=fast), communities.fit(settings=fast)

@@ -1,15 +1,19 @@
 """From arrays to what the two parties hold."""
 
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 import torch
 
+from vesper import Vesper
 from vesper.api.classes import Classes
 from vesper.api.inputs import Holdings, hold
 from vesper.errors import InputError
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Communities
 
 N = 40
 PAIRS = np.stack([np.arange(N), (np.arange(N) + 1) % N])
@@ -95,3 +99,16 @@ def spoiled(value: float) -> Any:
 def test_what_cannot_be_used_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         held(**changes)
+
+
+def test_the_order_of_nodes_does_not_matter(communities: "Communities") -> None:
+    given = (communities.edges, communities.features, communities.labels)
+    backwards = communities.train[::-1]
+    for nodes in ({"train": backwards}, {"train": backwards[100:], "validation": backwards[:100]}):
+        ascending = {name: np.sort(which) for name, which in nodes.items()}
+        models = [
+            Vesper(epsilon=8.0, seed=0, settings={"epochs": 2, "width": 8}).fit(*given, **which)
+            for which in (nodes, ascending)
+        ]
+        first, second = (model.predict_proba(communities.test) for model in models)
+        assert np.array_equal(first, second)
