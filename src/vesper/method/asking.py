@@ -137,7 +137,7 @@ class Asking:
         """What is to be explained: classes, or where numbers lie in their order.
 
         A number that is a little larger is another bin as much as one that is much larger: of bins
-        taken apart, sums over neighbours explain a tenth or less of what they explain of the number.
+        taken apart, sums over neighbours explain a tenth, or less, of what they do of the number.
         """
         if not self.ordered:
             return self.voices
