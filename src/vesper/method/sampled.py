@@ -24,12 +24,13 @@ from vesper.method.encoding import encoder_shape_of
 from vesper.method.method import Promise, Sizes
 from vesper.method.settings import Config
 from vesper.model.decoder import ConcatDecoder, Decoder
-from vesper.model.encoders import make_encoder
+from vesper.model.encoders import make_encoder, takes_sparse_rows
 from vesper.model.gru_decoder import GruDecoder
 from vesper.model.kept_encodings import KeptEncodings, encoded
 from vesper.model.layers import Layers
 from vesper.model.pmp import PerturbedMessagePassing
 from vesper.model.scaling import Inputs, Scaling
+from vesper.model.sparse_inputs import SparseInputs, inputs_of
 from vesper.model.standardize import StandardizingDecoder
 from vesper.model.vfgnn import VfgnnExtractor
 from vesper.party.representation import NOBODY, Nodes, Representation
@@ -55,7 +56,9 @@ class SampledRepresentation:
     draws = True
     """Each embedding has a sample of its own."""
 
-    def __init__(self, extractor: Extractor, *, inputs: Inputs, graph: SampledGraph) -> None:
+    def __init__(
+        self, extractor: Extractor, *, inputs: Inputs | SparseInputs, graph: SampledGraph
+    ) -> None:
         self._extractor, self._inputs, self._graph = extractor, inputs, graph
         self._encodings = KeptEncodings(extractor.encode, weights=extractor, inputs=inputs)
         self._step = 0
@@ -144,8 +147,10 @@ class SampledMethod(ABC):
     ) -> Representation:
         """Encoder and layers, on sampled neighbourhoods."""
         run, privacy = config.run, config.privacy
-        inputs = Inputs(features, Scaling(features))
-        shape = encoder_shape_of(config, sizes, num_inputs=inputs.width)
+        scaling = Scaling(features)
+        shape = encoder_shape_of(config, sizes, num_inputs=scaling.width)
+        encoder = make_encoder(run.encoder, shape)
+        inputs = inputs_of(features, scaling, sparse=takes_sparse_rows(encoder))
         layers = Layers(
             width=run.width,
             num_layers=num_layers_of(config),
@@ -153,7 +158,7 @@ class SampledMethod(ABC):
             noise=self.noise(config, sizes),
             seed=run.seed,
         )
-        extractor = self.extractor(config, make_encoder(run.encoder, shape), layers)
+        extractor = self.extractor(config, encoder, layers)
         sampled = SampledGraph(
             self.graph(config, door),
             aggregator=self.aggregator(config),

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from vesper.model.dropout import SeededDropout
 from vesper.model.own_encoder import OwnEncoder
+from vesper.model.sparse_inputs import InputRows, SparseRows
 
 
 class MlpEncoder(nn.Module):
@@ -16,6 +17,8 @@ class MlpEncoder(nn.Module):
     def __init__(self, num_inputs: int, *, width: int, dropout: float, seed: int) -> None:
         super().__init__()
         self.width = width
+        self.takes_sparse_rows = dropout == 0
+        """Masks fall on all entries, those that are as most are too."""
         self.layers = nn.Sequential(
             SeededDropout(dropout, seed=seed),
             nn.Linear(num_inputs, width),
@@ -25,10 +28,17 @@ class MlpEncoder(nn.Module):
             nn.ReLU(),
         )
 
-    def forward(self, inputs: Tensor) -> Tensor:
+    def forward(self, inputs: InputRows) -> Tensor:
         """(B, num_inputs) -> (B, width)."""
-        encodings: Tensor = self.layers(inputs)
-        return encodings
+        if not isinstance(inputs, SparseRows):
+            encodings: Tensor = self.layers(inputs)
+            return encodings
+        _, first, *rest = self.layers  # there is no dropout, or nobody would give sparse rows
+        assert isinstance(first, nn.Linear)
+        rows = inputs.through(first)  # (B, width)
+        for layer in rest:
+            rows = layer(rows)
+        return rows
 
 
 def initialize(module: nn.Module, seed: int) -> None:

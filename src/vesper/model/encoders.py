@@ -71,6 +71,11 @@ def make_encoder(kind: str, shape: EncoderShape) -> nn.Module:
     return SequenceEncoder(sequence, views=views, steps=steps, width=width)
 
 
+def takes_sparse_rows(encoder: nn.Module) -> bool:
+    """Whether `SparseRows` do for inputs."""
+    return isinstance(encoder, MlpEncoder) and encoder.takes_sparse_rows
+
+
 class SequenceEncoder(nn.Module):
     """Rows of features as sequences, for an encoder of sequences."""
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vesper.model.scaling import Inputs
+from vesper.model.sparse_inputs import SparseInputs
 
 ROWS = 1 << 13
 MOST_BYTES = 1 << 31
@@ -35,10 +36,10 @@ class KeptEncodings:
 
     def __init__(
         self,
-        encode: Callable[[Tensor], Tensor],
+        encode: Callable[..., Tensor],
         *,
         weights: nn.Module,
-        inputs: Inputs,
+        inputs: Inputs | SparseInputs,
         most_bytes: int = MOST_BYTES,
     ) -> None:
         self._encode, self._weights, self._inputs = encode, weights, inputs
@@ -78,7 +79,7 @@ class KeptEncodings:
 
 
 def encoded(
-    encode: Callable[[Tensor], Tensor], *, inputs: Inputs, nodes: NDArray[np.int64]
+    encode: Callable[..., Tensor], *, inputs: Inputs | SparseInputs, nodes: NDArray[np.int64]
 ) -> Tensor:
     """Encodings of the nodes with gradients: (B, width).
 

@@ -20,6 +20,7 @@ from vesper.mechanism.sampled.noise import LayerNoise
 from vesper.model.encoder import initialize
 from vesper.model.layers import Layers
 from vesper.model.rows import normalized
+from vesper.model.sparse_inputs import InputRows
 from vesper.model.spectral import UnitWeight
 
 
@@ -68,11 +69,11 @@ class PerturbedMessagePassing(nn.Module):
         )
         initialize(self, layers.seed)
 
-    def forward(self, inputs: Tensor, batch: SampledBatch) -> Tensor:
+    def forward(self, inputs: InputRows, batch: SampledBatch) -> Tensor:
         """(num_nodes, num_inputs) of the batch's nodes -> (B, width, L)."""
         return self.passed_on(self.encode(inputs), batch)
 
-    def encode(self, inputs: Tensor) -> Tensor:
+    def encode(self, inputs: InputRows) -> Tensor:
         """h^(0), edge-free: (num_nodes, num_inputs) -> (num_nodes, width)."""
         return normalized(self.encoder(inputs))
 

@@ -11,6 +11,7 @@ from vesper.mechanism.sampled.layers import SampledBatch
 from vesper.model.encoder import initialize
 from vesper.model.layers import Layers
 from vesper.model.rows import normalized
+from vesper.model.sparse_inputs import InputRows
 
 
 class VfgnnExtractor(nn.Module):
@@ -28,11 +29,11 @@ class VfgnnExtractor(nn.Module):
         self.unit_weights = nn.ModuleList(layers.unit_weights())
         initialize(self, layers.seed)
 
-    def forward(self, inputs: Tensor, batch: SampledBatch) -> Tensor:
+    def forward(self, inputs: InputRows, batch: SampledBatch) -> Tensor:
         """(num_nodes, num_inputs) of the batch's nodes -> (B, width, 1)."""
         return self.passed_on(self.encode(inputs), batch)
 
-    def encode(self, inputs: Tensor) -> Tensor:
+    def encode(self, inputs: InputRows) -> Tensor:
         """h^(0), edge-free: (num_nodes, num_inputs) -> (num_nodes, width)."""
         rows: Tensor = self.encoder(inputs)
         return rows

@@ -1,0 +1,113 @@
+"""Inputs that differ from one row in few columns, as words and categories do, kept as such.
+
+    x[v]       = base + deviations[v]                    base: every feature at its median
+    W x[v] + b = (W base + b) + sum over k of deviations[v, k] W[:, k]
+
+A linear layer then reads the few columns in which a node differs and not all of them. Values are
+those of the dense product but for the order of its sums.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from vesper.graph.features import Features
+from vesper.mechanism.sampled.weighted_sum import Links, weighted_sum
+from vesper.model.scaling import KNOTS, ROWS, Inputs, Scaling
+
+MOST_SHARE = 1 / 16
+"""Of entries that differ from the median; above, the dense product is as fast."""
+LOOKED_AT = 1 << 10
+"""Rows that are looked at to tell; evenly spaced, so that nothing is random."""
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRows:
+    """Inputs of some nodes.
+
+    Args:
+        base: (1, num_inputs), what most entries are.
+        deviations: (B, num_inputs) sparse; a receiver is a node, a sender is a column.
+    """
+
+    base: Tensor
+    deviations: Links
+
+    def __len__(self) -> int:
+        """How many nodes."""
+        return len(self.deviations.indptr) - 1
+
+    def through(self, linear: nn.Linear) -> Tensor:
+        """W x + b, with gradients by W and b: (B, outputs)."""
+        at_base = F.linear(self.base, linear.weight, linear.bias)  # (1, outputs)
+        return at_base + weighted_sum(linear.weight.T.contiguous(), self.deviations)
+
+
+class SparseInputs:
+    """Scaled features of nodes, as `Inputs` has them; nothing is made before it is asked for.
+
+    Args:
+        features: (num_nodes, num_features), raw; few entries of a row differ from the median.
+        scaling: how to scale them.
+    """
+
+    def __init__(self, features: Features, scaling: Scaling) -> None:
+        self.features, self.scaling, self.width = features, scaling, scaling.width
+        self.num_nodes = len(features)
+        self._kept: SparseRows | None = None
+
+    def of(self, nodes: NDArray[np.int64]) -> SparseRows:
+        """Give the rows of the nodes: (B, scaling.width)."""
+        if self._kept is None:
+            self._kept = self._made()
+        whole = self._kept.deviations
+        assert whole.weights is not None
+        lengths = np.diff(whole.indptr)[nodes]
+        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        moved = np.repeat(whole.indptr[nodes] - indptr[:-1], lengths)
+        at = np.arange(indptr[-1]) + moved  # (num_deviations,)
+        chosen = Links(indptr, whole.indices[at], whole.weights[at], self.width)
+        return SparseRows(self._kept.base, chosen)
+
+    def _made(self) -> SparseRows:
+        """Find what differs, a block of rows at a time."""
+        base = self.scaling(median_of(self.scaling)[None])  # (1, width)
+        lengths, columns, values = [], [], []
+        for start in range(0, self.num_nodes, ROWS):
+            block = self.features[start : start + ROWS].astype(np.float32)
+            differing = (self.scaling(torch.from_numpy(block)) - base).numpy()  # (rows, width)
+            row, column = np.nonzero(differing)
+            lengths.append(np.bincount(row, minlength=len(block)))
+            columns.append(column.astype(np.int32))
+            values.append(differing[row, column])
+        indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int32)
+        whole = Links(indptr, np.concatenate(columns), np.concatenate(values), self.width)
+        return SparseRows(base, whole)
+
+
+InputRows = Tensor | SparseRows
+"""(B, num_inputs), one way or the other."""
+
+
+def inputs_of(features: Features, scaling: Scaling, *, sparse: bool) -> Inputs | SparseInputs:
+    """Give the inputs; as sparse rows where they are and whoever reads them takes those."""
+    if sparse and is_sparse(features, scaling):
+        return SparseInputs(features, scaling)
+    return Inputs(features, scaling)
+
+
+def is_sparse(features: Features, scaling: Scaling) -> bool:
+    """Whether few entries differ from the median, and few enough to count in 32 bits."""
+    rows = np.asarray(features[:: max(1, len(features) // LOOKED_AT)], dtype=np.float32)
+    share = float(np.mean(rows != median_of(scaling).numpy()))
+    entries = len(features) * scaling.width * share
+    return share <= MOST_SHARE and entries < np.iinfo(np.int32).max / 4
+
+
+def median_of(scaling: Scaling) -> Tensor:
+    """The value that the middle node has: (num_features,)."""
+    return scaling.knots[:, KNOTS // 2]
