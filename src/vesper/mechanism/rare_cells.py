@@ -5,10 +5,12 @@
 Discrete Laplace noise K with P(K = k) ~ exp(-rate |k|), given K >= 0, has exactly that law with
 1 - chance = exp(-rate). Below `SMALLEST_SKIP` its table would be long: then cells are chosen with a
 larger chance, and each is kept when another draw is at least 1, which happens with probability
-1 / (1 + exp(rate)). Both are drawn exactly, so the chance of a cell is a known number.
+1 / (1 + exp(rate)). Both are drawn exactly, so the chance of a cell is a known number. Only what is
+kept takes memory.
 """
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,9 @@ ROUND_UP = 1 + 2.0**-40
 """More than all rounding in here; chances are rounded up by this much."""
 
 MOST_CELLS = 60_000_000
+"""That are kept: for memory."""
+MOST_DRAWS = 2_000_000_000
+"""For time: about a minute of one core."""
 DRAWS = 1 << 20
 """Draws at a time."""
 
@@ -36,16 +41,18 @@ def rare_cells(num_cells: int, *, chance: float, noise: NoiseSource) -> Cells:
     The chance is at least `chance` and at most (1 + 2^-38) `chance`.
 
     Raises:
-        InputError: more than `MOST_CELLS` cells would be drawn.
+        InputError: more than `MOST_CELLS` cells would be chosen, or too many draws needed.
     """
     if not 0 < chance <= 0.5:
         raise ValueError(f"expected a chance above 0 and at most 1/2, got {chance}")
     refuse_many(num_cells, chance=chance)
     skip_rate, keep_rate = rates_of(chance)
-    chosen = _skip(num_cells, rate=skip_rate, noise=noise)
-    if keep_rate is None:
-        return chosen
-    return chosen[_at_least_one(len(chosen), rate=keep_rate, noise=noise)]
+    chosen = []
+    for cells in _skip(num_cells, rate=skip_rate, noise=noise):
+        if keep_rate is not None:
+            cells = cells[at_least_one(len(cells), rate=keep_rate, noise=noise)]
+        chosen.append(cells)
+    return np.concatenate(chosen)
 
 
 def rates_of(chance: float) -> tuple[float, float | None]:
@@ -59,17 +66,23 @@ def rates_of(chance: float) -> tuple[float, float | None]:
 
 
 def refuse_many(num_cells: int, *, chance: float) -> None:
-    """Refuse to draw more than `MOST_CELLS` cells.
+    """Refuse what would take too much memory or time, in expectation.
 
     Raises:
-        InputError: more would be drawn, in expectation.
+        InputError: more than `MOST_CELLS` cells would be chosen, or more than `MOST_DRAWS` drawn.
     """
-    expected = num_cells * (chance if chance >= SMALLEST_SKIP else FIRST_CHANCE)
-    if expected > MOST_CELLS:
+    if num_cells * chance > MOST_CELLS:
         raise InputError(
             f"a graph of noisy edges: expected at most {MOST_CELLS:,} noisy cells, got about "
-            f"{expected:,.0f} of {num_cells:,} pairs of nodes; use a larger epsilon, or a method "
-            f"that does not perturb every pair of nodes"
+            f"{num_cells * chance:,.0f} of {num_cells:,} pairs of nodes; use a larger epsilon, or "
+            f"a method that does not perturb every pair of nodes"
+        )
+    draws = num_cells * max(chance, FIRST_CHANCE)
+    if chance < SMALLEST_SKIP and draws > MOST_DRAWS:
+        raise InputError(
+            f"a graph of noisy edges: expected nodes whose pairs take at most {MOST_DRAWS:,} "
+            f"draws, got {num_cells:,} pairs, which take about {draws:,.0f}; use a method that "
+            f"does not perturb every pair of nodes"
         )
 
 
@@ -85,20 +98,18 @@ def geometric(count: int, *, rate: float, noise: NoiseSource) -> NDArray[np.int6
     return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
 
 
-def _skip(num_cells: int, *, rate: float, noise: NoiseSource) -> Cells:
+def at_least_one(count: int, *, rate: float, noise: NoiseSource) -> NDArray[np.bool_]:
+    """Say yes `count` times with chance 1 / (1 + exp(rate)), exactly."""
+    draws = np.zeros(count, dtype=np.int32)
+    noise.add_laplace_to(draws, epsilon=rate)
+    return draws >= 1
+
+
+def _skip(num_cells: int, *, rate: float, noise: NoiseSource) -> Iterator[Cells]:
     """Walk through the cells in jumps; each is hit with chance 1 - exp(-rate)."""
-    found: list[Cells] = []
     last = -1
     while last < num_cells:
         ahead = min(int((num_cells - last) * rate) + 8, DRAWS)
         places = last + np.cumsum(geometric(ahead, rate=rate, noise=noise) + 1)  # (ahead,)
-        found.append(places[places < num_cells])
+        yield places[places < num_cells]
         last = int(places[-1])
-    return np.concatenate(found)
-
-
-def _at_least_one(count: int, *, rate: float, noise: NoiseSource) -> NDArray[np.bool_]:
-    """Say yes `count` times with chance 1 / (1 + exp(rate))."""
-    draws = np.zeros(count, dtype=np.int32)
-    noise.add_laplace_to(draws, epsilon=rate)
-    return draws >= 1
