@@ -8,12 +8,12 @@ from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism.aggregation import Aggregation
 from vesper.mechanism.door import ChargedDoor, ClaimedDoor, ClosedDoor, OpenDoor
+from vesper.mechanism.edgerand import EdgeRand
 from vesper.mechanism.grid import to_grid
 from vesper.mechanism.grid_attention import GridAttention
 from vesper.mechanism.grid_gcn import GridGcn
 from vesper.mechanism.grid_max import GridMax
 from vesper.mechanism.noise import NoiseSource
-from vesper.mechanism.perturbed_graph import EdgeRand
 from vesper.privacy.budget import Budget
 from vesper.privacy.ledger import Ledger
 from vesper.privacy.ledger_file import open_to_read

@@ -9,9 +9,9 @@ import pytest
 from vesper.errors import InputError, VesperError
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import ChargedDoor
+from vesper.mechanism.edgerand import EdgeRand
 from vesper.mechanism.kept_door import KeptDoor
 from vesper.mechanism.noise import NoiseSource
-from vesper.mechanism.perturbed_graph import EdgeRand
 from vesper.mechanism.vault import Vault
 from vesper.privacy.budget import Budget
 from vesper.privacy.ledger import Ledger

@@ -35,7 +35,8 @@ def test_an_epsilon_that_cannot_be_drawn_is_refused(method: Method) -> None:
         method.promise(Config(privacy=PrivacySettings(epsilon=0.01)), SIZES)
 
 
-def test_a_large_graph_is_refused_before_anything_is_charged() -> None:
-    large = Sizes(num_nodes=10**6, num_train=300, num_features=8, num_classes=3)
-    with pytest.raises(InputError, match="expected at most 60,000,000 noisy cells"):
-        EdgeRandMethod().promise(Config(privacy=PrivacySettings(epsilon=1.0)), large)
+@both
+def test_a_large_graph_is_refused_before_anything_is_charged(method: Method) -> None:
+    large = Sizes(num_nodes=10**7, num_train=300, num_features=8, num_classes=3)
+    with pytest.raises(InputError, match="nodes whose pairs take at most 2,000,000,000 draws"):
+        method.promise(Config(privacy=PrivacySettings(epsilon=20.0)), large)

@@ -105,6 +105,11 @@ def at_least_one(count: int, *, rate: float, noise: NoiseSource) -> NDArray[np.b
     return draws >= 1
 
 
+def lucky(luck: float | None) -> float:
+    """Chance of `at_least_one` with this rate; 1 where nothing is drawn."""
+    return 1.0 if luck is None else 1 / (1 + math.exp(luck))
+
+
 def _skip(num_cells: int, *, rate: float, noise: NoiseSource) -> Iterator[Cells]:
     """Walk through the cells in jumps; each is hit with chance 1 - exp(-rate)."""
     last = -1

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from vesper.graph.graph import Graph
 from vesper.mechanism.aggregation import Aggregation
 from vesper.mechanism.door import ChargedDoor, Door, Rows
+from vesper.mechanism.edgerand import EdgeRand
 from vesper.mechanism.grid import Messages, to_grid
-from vesper.mechanism.perturbed_graph import EdgeRand, Perturbation
+from vesper.mechanism.perturbed_graph import Perturbation
 from vesper.mechanism.release import NEIGHBOR_SUM
 from vesper.privacy.relation import NodeRelation
 

@@ -1,6 +1,6 @@
 """EdgeRand (Wu et al. 2022): randomised response on every pair of nodes, then a GCN."""
 
-from vesper.mechanism.perturbed_graph import EdgeRand
+from vesper.mechanism.edgerand import EdgeRand
 from vesper.method.noisy_edges import NoisyEdgesMethod
 
 

@@ -1,6 +1,6 @@
 """LapGraph (Wu et al. 2022): as many of the largest noisy cells as there are edges, then a GCN."""
 
-from vesper.mechanism.perturbed_graph import LapGraph
+from vesper.mechanism.lapgraph import LapGraph
 from vesper.method.noisy_edges import NoisyEdgesMethod
 
 

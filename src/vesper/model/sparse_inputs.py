@@ -7,6 +7,7 @@ A linear layer then reads the few columns in which a node differs and not all of
 those of the dense product but for the order of its sums.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from vesper.graph.features import Features
-from vesper.mechanism.sampled.weighted_sum import Links, weighted_sum
+from vesper.mechanism.sampled.weighted_sum import Links, links_of, weighted_sum
 from vesper.model.scaling import KNOTS, ROWS, Inputs, Scaling
 
 MOST_SHARE = 1 / 16
@@ -39,7 +40,7 @@ class SparseRows:
 
     def __len__(self) -> int:
         """How many nodes."""
-        return len(self.deviations.indptr) - 1
+        return self.deviations.num_receivers
 
     def through(self, linear: nn.Linear) -> Tensor:
         """W x + b, with gradients by W and b: (B, outputs)."""
@@ -64,29 +65,18 @@ class SparseInputs:
         """Give the rows of the nodes: (B, scaling.width)."""
         if self._kept is None:
             self._kept = self._made()
-        whole = self._kept.deviations
-        assert whole.weights is not None
-        lengths = np.diff(whole.indptr)[nodes]
-        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-        moved = np.repeat(whole.indptr[nodes] - indptr[:-1], lengths)
-        at = np.arange(indptr[-1]) + moved  # (num_deviations,)
-        chosen = Links(indptr, whole.indices[at], whole.weights[at], self.width)
-        return SparseRows(self._kept.base, chosen)
+        return SparseRows(self._kept.base, self._kept.deviations.into(nodes))
 
     def _made(self) -> SparseRows:
         """Find what differs, a block of rows at a time."""
-        base = self.scaling(median_of(self.scaling)[None])  # (1, width)
-        lengths, columns, values = [], [], []
+        base: Tensor = self.scaling(median_of(self.scaling)[None])  # (1, width)
+        return SparseRows(base, links_of(self._differing(base), self.width))
+
+    def _differing(self, base: Tensor) -> Iterator[NDArray[np.float32]]:
         for start in range(0, self.num_nodes, ROWS):
             block = self.features[start : start + ROWS].astype(np.float32)
-            differing = (self.scaling(torch.from_numpy(block)) - base).numpy()  # (rows, width)
-            row, column = np.nonzero(differing)
-            lengths.append(np.bincount(row, minlength=len(block)))
-            columns.append(column.astype(np.int32))
-            values.append(differing[row, column])
-        indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int32)
-        whole = Links(indptr, np.concatenate(columns), np.concatenate(values), self.width)
-        return SparseRows(base, whole)
+            scaled: Tensor = self.scaling(torch.from_numpy(block))  # (rows, width)
+            yield (scaled - base).numpy()
 
 
 InputRows = Tensor | SparseRows

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vesper.mechanism.sampled.weighted_sum import Links, weighted_sum
+from vesper.mechanism.sampled.weighted_sum import Links, links_of, weighted_sum
 
 
 def random_links(seed: int, *, receivers: int, senders: int, weighted: bool) -> Links:
@@ -52,3 +52,17 @@ def test_gradient_repeats_bit_for_bit() -> None:
     assert gradients[0] is not None
     assert gradients[1] is not None
     assert torch.equal(gradients[0], gradients[1])
+
+
+def test_links_of_a_matrix_and_into_some_receivers_only() -> None:
+    rng = np.random.default_rng(4)
+    matrix = (rng.standard_normal((9, 5)) * (rng.random((9, 5)) < 0.4)).astype(np.float32)
+    matrix[3] = 0
+    links = links_of(iter([matrix[:4], matrix[4:]]), num_senders=5)
+    rows = torch.from_numpy(rng.standard_normal((5, 2)).astype(np.float32))
+    assert links.num_receivers == 9
+    assert torch.allclose(links.apply(rows), torch.from_numpy(matrix) @ rows, atol=1e-6)
+    some = np.array([8, 3, 0, 8])
+    expected = torch.from_numpy(matrix[some]) @ rows
+    assert torch.allclose(links.into(some).apply(rows), expected, atol=1e-6)
+    assert links.into(np.arange(0)).num_receivers == 0

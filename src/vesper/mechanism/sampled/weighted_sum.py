@@ -8,7 +8,7 @@ The gradient is a sum of the same kind over the transposed links. PyTorch's own 
 adds in a fixed order, so that a run repeats bit for bit.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,20 @@ class Links:
     weights: Weights | None
     num_senders: int
 
+    @property
+    def num_receivers(self) -> int:
+        """How many receivers there are."""
+        return len(self.indptr) - 1
+
+    def into(self, receivers: NDArray[np.int64]) -> "Links":
+        """Only the links into these receivers, in their order."""
+        lengths = np.diff(self.indptr)[receivers]
+        indptr = offsets_of(lengths)
+        moved = np.repeat(self.indptr[receivers] - indptr[:-1], lengths)
+        at = np.arange(indptr[-1]) + moved  # (num_links,)
+        weights = None if self.weights is None else self.weights[at]
+        return Links(indptr, self.indices[at], weights, self.num_senders)
+
     def apply(self, rows: Tensor) -> Tensor:
         """A rows, without a gradient: (num_senders, width) to (num_receivers, width)."""
         weights = None if self.weights is None else torch.from_numpy(self.weights).to(rows.dtype)
@@ -65,8 +79,25 @@ class Links:
             indptr=indptr,
             indices=indices,
             weights=None if self.weights is None else weights,
-            num_senders=len(self.indptr) - 1,
+            num_senders=self.num_receivers,
         )
+
+
+def offsets_of(lengths: NDArray[np.int64]) -> Ints:
+    """Where rows of these lengths begin and end."""
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+
+
+def links_of(blocks: Iterable[NDArray[np.float32]], num_senders: int) -> Links:
+    """Links as the entries of a matrix that are not 0, given in blocks of its rows."""
+    lengths, columns, values = [], [], []
+    for block in blocks:  # (rows, num_senders)
+        row, column = np.nonzero(block)
+        lengths.append(np.bincount(row, minlength=len(block)))
+        columns.append(column.astype(np.int32))
+        values.append(block[row, column])
+    indptr = offsets_of(np.concatenate(lengths))
+    return Links(indptr, np.concatenate(columns), np.concatenate(values), num_senders)
 
 
 class _WeightedSum(torch.autograd.Function):
