@@ -10,6 +10,8 @@ from statistics import fmean
 
 from benchmarks.utility_cells import EPSILONS, LARGE_SETS, SAMPLED_ON_LARGE, SEEDS, WITHOUT_NOISE
 
+from vesper.mechanism.edgerand import MOST_EDGES
+from vesper.mechanism.rare_cells import MOST_CELLS
 from vesper.method.registry import METHODS
 from vesper.study.cell import Line, needs_no_epsilon
 from vesper.study.score import Key, Score, scores_of
@@ -181,7 +183,7 @@ def made(lines: Sequence[Line], command: str, datasets: Sequence[str]) -> Iterat
     hours = sum(line.seconds for line in finished) / 3600
     yield (
         f"`make bench-utility` runs the cells through `vesper simulate`'s own code; `{command}` "
-        f"wrote this page from {len(finished)} cells ({hours:.1f} hours of one thread)."
+        f"wrote this page from {len(finished)} cells ({hours:.1f} hours)."
     )
     yield ""
     packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "numpy", "numba"))
@@ -195,6 +197,14 @@ def made(lines: Sequence[Line], command: str, datasets: Sequence[str]) -> Iterat
     yield (
         f"* On {' and '.join(LARGE_SETS)} methods that sample neighbourhoods have {larger}, for "
         "the time they take otherwise (docs/decisions/0006)."
+    )
+    yield (
+        f"* Where more than {MOST_CELLS:,} noisy edges would come out, `edgerand` leaves edges out "
+        f"by chance, so that about {MOST_EDGES:,} are left (docs/claims/R-EDGERAND.md)."
+    )
+    yield (
+        "* Seconds of cells were taken beside other work, and some while they were stopped: they "
+        "say nothing of speed."
     )
     stopped = [line for line in lines if line.limit is not None]
     for line in stopped:
