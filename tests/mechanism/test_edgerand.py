@@ -8,7 +8,8 @@ from tests.mechanism.noisy_laws import EPSILONS, assert_follows, drawn_of, exact
 from vesper.errors import InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism.edgerand import EdgeRand
-from vesper.mechanism.rare_cells import refuse_many
+from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.rare_cells import at_least_one, refuse_many
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -77,6 +78,15 @@ def test_what_edgerand_draws_when_it_thins_has_the_law(monkeypatch: pytest.Monke
         assert_follows(
             counts, np.array([p**k * (1 - p) ** (3 - k) for k in (2, 1, 3, 2, 1, 0, 2, 1)])
         )
+
+
+@pytest.mark.parametrize(("epsilon", "num_nodes"), [(1.0, 21_124), (4.0, 81_682), (8.0, 598_200)])
+def test_just_above_the_limit_draws_can_still_be_made(epsilon: float, num_nodes: int) -> None:
+    mechanism, num_cells = EdgeRand(epsilon=epsilon), num_nodes * (num_nodes - 1) // 2
+    assert 60_000_000 < num_cells * mechanism.chance < 60_003_000
+    luck = mechanism.luck(num_cells)
+    assert luck is not None
+    at_least_one(10, rate=luck, noise=NoiseSource.for_simulation(0))
 
 
 def test_too_many_draws_are_refused_before_anything_is_drawn() -> None:

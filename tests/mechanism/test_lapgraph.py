@@ -7,9 +7,11 @@ import pytest
 from tests.mechanism.noisy_laws import EPSILONS, Law, assert_follows, drawn_of, exact_chance
 
 from vesper.graph.graph import Graph
+from vesper.mechanism import lapgraph
 from vesper.mechanism.cells import cells_of, shuffled_order
-from vesper.mechanism.lapgraph import COUNT_SHARE, LapGraph, wanted
+from vesper.mechanism.lapgraph import COUNT_SHARE, MOST_KEPT, LapGraph, wanted
 from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.rare_cells import refuse_many
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -33,7 +35,12 @@ def test_a_noisy_cell_of_lapgraph_keeps_its_epsilon(
 
 
 def law_of_lapgraph(
-    graph: tuple[int, ...], *, epsilon: float, order: list[int], lucky: float = 1.0
+    graph: tuple[int, ...],
+    *,
+    epsilon: float,
+    order: list[int],
+    lucky: float = 1.0,
+    floor: int = 1,
 ) -> Law:
     """P(output) over all graphs on three nodes, whose cells are 0, 1, 2; ties fall by `order`."""
     mechanism = LapGraph(epsilon=epsilon)
@@ -43,12 +50,12 @@ def law_of_lapgraph(
     of_count = np.exp(-epsilon * COUNT_SHARE * np.abs(counts - sum(graph)))
     of_count /= of_count.sum()
     of_kept = np.bincount(counts.clip(0, 3), weights=of_count, minlength=4)
-    # value 0 stands for all below 1 and the unlucky at 1; then 1, 2, .. levels
+    # value 0 stands for all below the floor and the unlucky at it; then levels from the floor on
     tail = (1 - ratio) * ratio ** np.arange(levels)
     tail[0] *= lucky
     cell_laws = []
     for is_edge in graph:
-        above = (1 if is_edge else ratio) / (1 + ratio)
+        above = ratio ** (floor - is_edge) / (1 + ratio)
         cell_laws.append(np.concatenate([[1 - above * tail.sum()], above * tail]))
     for values in itertools.product(range(levels + 1), repeat=3):
         chance = math.prod(cell_laws[cell][value] for cell, value in enumerate(values))
@@ -103,6 +110,62 @@ def test_what_lapgraph_draws_with_luck_has_the_law(
     assert_follows(counts, law_of_lapgraph((1, 1, 0), epsilon=3.0, order=order, lucky=lucky))
     with pytest.raises(AssertionError):  # everybody lucky
         assert_follows(counts, law_of_lapgraph((1, 1, 0), epsilon=3.0, order=order))
+
+
+@pytest.mark.parametrize(("floor", "luck"), [(2, None), (3, 0.5)])
+def test_what_lapgraph_draws_above_a_floor_has_the_law(
+    floor: int, luck: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LapGraph, "floor", lambda *_: floor)
+    monkeypatch.setattr(LapGraph, "luck", lambda *_: luck)
+    graph, order = Graph.from_edges(3, [(0, 1), (0, 2)]), public_order()  # cells 0 and 1
+    counts = drawn_of(LapGraph(epsilon=1.0), graph, 4000)
+    share = 1.0 if luck is None else 1 / (1 + math.exp(luck))
+    law = law_of_lapgraph((1, 1, 0), epsilon=1.0, order=order, lucky=share, floor=floor)
+    assert_follows(counts, law)
+    lower = law_of_lapgraph((1, 1, 0), epsilon=1.0, order=order, lucky=share, floor=1)
+    with pytest.raises(AssertionError):  # the floor forgotten
+        assert_follows(counts, lower)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_floor_and_luck_and_size_know_the_noisy_count_alone(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ring = Graph.from_edges(900, [(k, (k + 1) % 900) for k in range(900)])
+    mechanism, num_cells = LapGraph(epsilon=0.5), 900 * 899 // 2
+    count = np.array([900], dtype=np.int32)
+    NoiseSource.for_simulation(seed).add_laplace_to(count, epsilon=0.5 * COUNT_SHARE)
+    kept = max(int(count[0]), 0)
+    assert kept != 900
+    asked: list[tuple[int, ...]] = []
+    floor, luck = LapGraph.floor, LapGraph.luck
+
+    def spied_floor(self: LapGraph, *given: int) -> int:
+        asked.append(given)
+        return floor(self, *given)
+
+    def spied_luck(self: LapGraph, *given: int) -> float | None:
+        asked.append(given)
+        return luck(self, *given)
+
+    monkeypatch.setattr(LapGraph, "floor", spied_floor)
+    monkeypatch.setattr(LapGraph, "luck", spied_luck)
+    noisy = mechanism.perturb(ring, NoiseSource.for_simulation(seed))
+    assert asked == [(kept, num_cells), (kept, num_cells, floor(mechanism, kept, num_cells))]
+    assert noisy.num_edges == kept
+
+
+def test_however_large_the_count_what_is_listed_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    for epsilon in (0.05, 0.7, 3.0, 4.0, 8.0, 30.0):
+        for num_nodes in (20_000, 600_000, 2_000_000):
+            mechanism, num_cells = LapGraph(epsilon=epsilon), num_nodes * (num_nodes - 1) // 2
+            floor = mechanism.floor(MOST_KEPT, num_cells)
+            luck = mechanism.luck(MOST_KEPT, num_cells, floor)
+            refuse_many(num_cells, chance=mechanism.chance_of_others(floor, luck))  # never
+    monkeypatch.setattr(lapgraph, "MOST_KEPT", 300)
+    ring = Graph.from_edges(900, [(k, (k + 1) % 900) for k in range(900)])
+    assert LapGraph(epsilon=9.0).perturb(ring, NoiseSource.for_simulation(1)).num_edges == 300
 
 
 @pytest.mark.parametrize("epsilon", [0.25, 1.0, 4.0, 8.0, 16.0])

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vesper.errors import VesperError
+from vesper.errors import BudgetError, VesperError
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import ChargedDoor, ClaimedDoor
 from vesper.mechanism.edgerand import EdgeRand
@@ -99,6 +99,25 @@ def test_noisy_edges_are_kept_too(tmp_path: Path) -> None:
     again = door(tmp_path, epsilon=2.0).perturb(EdgeRand(epsilon=1.0))
     assert np.array_equal(first.indptr, again.indptr)
     assert np.array_equal(first.neighbors, again.neighbors)
+
+
+def test_noisy_edges_that_were_not_kept_are_not_drawn_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether a graph could be kept tells its size: who may draw until it fits has chosen it."""
+
+    def full(*_: object) -> str:
+        raise VesperError("no room")
+
+    monkeypatch.setattr(Vault, "put", full)
+    with pytest.raises(VesperError, match="no room"):
+        door(tmp_path, epsilon=2.0).perturb(EdgeRand(epsilon=1.0))
+    monkeypatch.undo()
+    with pytest.raises(VesperError, match="not drawn twice under one charge. Begin a new run"):
+        door(tmp_path, epsilon=2.0).perturb(EdgeRand(epsilon=1.0))
+    door(tmp_path, run="next", epsilon=2.0).perturb(EdgeRand(epsilon=1.0))  # charged again
+    with pytest.raises(BudgetError):
+        door(tmp_path, run="third", epsilon=2.0).perturb(EdgeRand(epsilon=1.0))
 
 
 def test_a_claimed_door_draws_once_too(tmp_path: Path) -> None:

@@ -150,10 +150,12 @@ class ChargedDoor:
             )
             return {"indptr": noisy.indptr, "neighbors": noisy.neighbors}
 
-        arrays = self._drawn_once(perturbation.event, draw)
+        arrays = self._drawn_once(perturbation.event, draw, may_redraw=False)
         return Graph(arrays["indptr"], arrays["neighbors"])
 
-    def _drawn_once(self, event: Event, draw: Callable[[Receipt], Arrays]) -> Arrays:
+    def _drawn_once(
+        self, event: Event, draw: Callable[[Receipt], Arrays], *, may_redraw: bool = True
+    ) -> Arrays:
         """Draw for each event once; with a vault, once however often the process dies."""
         if self._vault is None:
             return draw(self.account.charge(event, None, run=self._run))
@@ -166,6 +168,7 @@ class ChargedDoor:
             run=self._run,
             number=number,
             before_drawing=self._before_drawing,
+            may_redraw=may_redraw,
         )
 
     def uncertified_graph(self) -> Graph:

@@ -3,7 +3,8 @@
     ledger:  charged --> (noise is drawn) --> kept, with the digest of the file in the vault
 
 A process that dies in between has handed nothing on; it draws again under the same charge (claim
-L-FILTER, drawn again).
+L-FILTER, drawn again). Where the size of what is drawn tells something of it, whether it could be
+kept does too: that is not drawn again.
 """
 
 from collections.abc import Callable
@@ -28,6 +29,7 @@ def drawn_once(
     run: str,
     number: int,
     before_drawing: Callable[[], None] = nothing,
+    may_redraw: bool = True,
 ) -> Arrays:
     """Give release `number` of a run, drawn now or kept before.
 
@@ -39,10 +41,12 @@ def drawn_once(
         run: its name in the ledger; one vault holds releases of one run.
         number: of the release in its run.
         before_drawing: refuses, by raising, what must have been drawn before.
+        may_redraw: whether the size of what is drawn is known beforehand.
 
     Raises:
         BudgetError: it does not fit, or was charged as something else.
-        VesperError: it was drawn before under another ledger, or its file is lost.
+        VesperError: it was drawn before under another ledger, or its file is lost, or it was not
+            kept and may not be drawn again.
     """
     if not account.is_kept(run=run, number=number):
         before_drawing()
@@ -51,6 +55,12 @@ def drawn_once(
                 f"release {number} of this run was drawn before, but this ledger was not "
                 f"charged for it: it is another ledger, or an older copy. Noise is never drawn "
                 f"twice; use the ledger that the run began with, or begin a new run"
+            )
+        if account.is_charged(run, number) and not may_redraw:
+            raise VesperError(
+                f"release {number} of this run was charged, but nothing was kept of it; its size "
+                f"depends on what is drawn, so it is not drawn twice under one charge. Begin a new "
+                f"run, which is charged again"
             )
     charged = account.charge_once(event, None, run=run, number=number)
     if isinstance(charged, Kept):

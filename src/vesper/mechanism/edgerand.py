@@ -18,6 +18,9 @@ from vesper.privacy.events import PureRelease
 MOST_EDGES = 30_000_000
 """To which a graph is thinned that would have more than `MOST_CELLS` noisy edges."""
 
+SMALLEST_LUCK = 1e-3
+"""Draws of smaller rates need long tables."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class EdgeRand:
@@ -53,7 +56,9 @@ class EdgeRand:
     def luck(self, num_cells: int) -> float | None:
         """Rate of the draws that a noisy edge must win to stay; None: all of them stay."""
         expected = num_cells * self.chance
-        return math.log(expected / MOST_EDGES - 1) if expected > MOST_CELLS else None
+        if expected <= MOST_CELLS:
+            return None
+        return max(math.log(expected / MOST_EDGES - 1), SMALLEST_LUCK)
 
     def chance_of_others(self, num_cells: int) -> float:
         """Chance of a non-edge to be an edge in the end."""

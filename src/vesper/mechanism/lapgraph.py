@@ -19,6 +19,9 @@ from vesper.privacy.events import PureRelease
 COUNT_SHARE = 0.01
 """Share of epsilon for the number of edges, as published."""
 
+MOST_KEPT = 15_000_000
+"""Edges of the noisy graph: what is listed for so many fits into memory, whatever is drawn."""
+
 MOST_LUCK = 0.4
 """Chances above it are not worth drawing: twice as many cells are no burden."""
 
@@ -63,15 +66,11 @@ class LapGraph:
         refuse_many(num_cells_of(num_nodes), chance=0.0)
 
     def perturb(self, graph: Graph, noise: NoiseSource) -> Graph:
-        """Count, then pick.
-
-        Raises:
-            InputError: too many cells would be drawn; the count was paid for by then.
-        """
+        """Count, then pick."""
         num_cells, edges = num_cells_of(graph.num_nodes), cells_of(graph)
-        count = np.array([len(edges)], dtype=np.int32)
+        count = np.array([min(len(edges), 2 * MOST_KEPT)], dtype=np.int32)
         noise.add_laplace_to(count, epsilon=self.epsilon * COUNT_SHARE)
-        kept = int(np.clip(count[0], 0, num_cells))  # T, from here on public
+        kept = int(np.clip(count[0], 0, min(num_cells, MOST_KEPT)))  # T, from here on public
 
         floor, rate = self.floor(kept, num_cells), self.cell_epsilon
         luck = self.luck(kept, num_cells, floor)

@@ -30,7 +30,7 @@ ROUND_UP = 1 + 2.0**-40
 MOST_CELLS = 60_000_000
 """That are kept: for memory."""
 MOST_DRAWS = 2_000_000_000
-"""For time: about a minute of one core."""
+"""For time: some minutes of one core."""
 DRAWS = 1 << 20
 """Draws at a time."""
 

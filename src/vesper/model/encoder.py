@@ -33,7 +33,8 @@ class MlpEncoder(nn.Module):
         if not isinstance(inputs, SparseRows):
             encodings: Tensor = self.layers(inputs)
             return encodings
-        _, first, *rest = self.layers  # there is no dropout, or nobody would give sparse rows
+        assert self.takes_sparse_rows
+        _, first, *rest = self.layers
         assert isinstance(first, nn.Linear)
         rows = inputs.through(first)  # (B, width)
         for layer in rest:

@@ -4,7 +4,7 @@
     W x[v] + b = (W base + b) + sum over k of deviations[v, k] W[:, k]
 
 A linear layer then reads the few columns in which a node differs and not all of them. Values are
-those of the dense product but for the order of its sums.
+those of the dense product but for rounding.
 """
 
 from collections.abc import Iterator
@@ -22,6 +22,8 @@ from vesper.model.scaling import KNOTS, ROWS, Inputs, Scaling
 
 MOST_SHARE = 1 / 16
 """Of entries that differ from the median; above, the dense product is as fast."""
+MOST_ENTRIES = 1 << 28
+"""That differ, in all: they take 2 GiB. Above, dense inputs are made anew each time."""
 LOOKED_AT = 1 << 10
 """Rows that are looked at to tell; evenly spaced, so that nothing is random."""
 
@@ -91,11 +93,11 @@ def inputs_of(features: Features, scaling: Scaling, *, sparse: bool) -> Inputs |
 
 
 def is_sparse(features: Features, scaling: Scaling) -> bool:
-    """Whether few entries differ from the median, and few enough to count in 32 bits."""
+    """Whether few entries differ from the median, and few enough to be kept."""
     rows = np.asarray(features[:: max(1, len(features) // LOOKED_AT)], dtype=np.float32)
     share = float(np.mean(rows != median_of(scaling).numpy()))
     entries = len(features) * scaling.width * share
-    return share <= MOST_SHARE and entries < np.iinfo(np.int32).max / 4
+    return share <= MOST_SHARE and entries <= MOST_ENTRIES
 
 
 def median_of(scaling: Scaling) -> Tensor:

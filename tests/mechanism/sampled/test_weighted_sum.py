@@ -6,7 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vesper.mechanism.sampled.weighted_sum import Links, links_of, weighted_sum
+from vesper.errors import InputError
+from vesper.mechanism.sampled.weighted_sum import Links, links_of, offsets_of, weighted_sum
 
 
 def random_links(seed: int, *, receivers: int, senders: int, weighted: bool) -> Links:
@@ -52,6 +53,11 @@ def test_gradient_repeats_bit_for_bit() -> None:
     assert gradients[0] is not None
     assert gradients[1] is not None
     assert torch.equal(gradients[0], gradients[1])
+
+
+def test_more_links_than_can_be_counted_are_refused() -> None:
+    with pytest.raises(InputError, match=r"fewer than 2\^31 links, got 2,147,483,657"):
+        offsets_of(np.array([2**31 - 1, 10]))
 
 
 def test_links_of_a_matrix_and_into_some_receivers_only() -> None:

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from vesper.errors import InputError
 from vesper.graph.compiled import compiled
 
 Ints = NDArray[np.int32]
@@ -84,8 +85,15 @@ class Links:
 
 
 def offsets_of(lengths: NDArray[np.int64]) -> Ints:
-    """Where rows of these lengths begin and end."""
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    """Where rows of these lengths begin and end.
+
+    Raises:
+        InputError: there are more links than 32 bits can count.
+    """
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    if offsets[-1] > np.iinfo(np.int32).max:
+        raise InputError(f"a sparse product: expected fewer than 2^31 links, got {offsets[-1]:,}")
+    return offsets.astype(np.int32)
 
 
 def links_of(blocks: Iterable[NDArray[np.float32]], num_senders: int) -> Links:
