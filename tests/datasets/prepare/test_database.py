@@ -10,7 +10,7 @@ import pytest
 from vesper.datasets.prepare.database import number, scratch_database
 from vesper.errors import VesperError
 
-ENDLESS = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE a.range > b.range"
+ENDLESS = "SELECT count(*) FROM range(1000000000000) t(k) WHERE hash(k) % 3 = 1"
 
 
 class Stopped(BaseException):
