@@ -5,11 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vesper.errors import BudgetError, VesperError
+from vesper.errors import VesperError
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import ChargedDoor, ClaimedDoor
 from vesper.mechanism.edgerand import EdgeRand
+from vesper.mechanism.lapgraph import LapGraph
 from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.perturbed_graph import room_for
 from vesper.mechanism.vault import Vault
 from vesper.privacy.budget import Budget
 from vesper.privacy.ledger import Ledger
@@ -101,23 +103,43 @@ def test_noisy_edges_are_kept_too(tmp_path: Path) -> None:
     assert np.array_equal(first.neighbors, again.neighbors)
 
 
-def test_noisy_edges_that_were_not_kept_are_not_drawn_again(
+def test_room_for_noisy_edges_is_taken_before_they_are_charged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether a graph could be kept tells its size: who may draw until it fits has chosen it."""
+    """Whether a graph can be kept would tell its size: who may draw until it fits has chosen it."""
+    asked = []
 
-    def full(*_: object) -> str:
-        raise VesperError("no room")
+    def full(handle: int, start: int, size: int) -> None:
+        asked.append(size)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(Vault, "put", full)
-    with pytest.raises(VesperError, match="no room"):
-        door(tmp_path, epsilon=2.0).perturb(EdgeRand(epsilon=1.0))
+    opened = door(tmp_path, epsilon=50.0)
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(VesperError, match=r"expected room for .* bytes .* it was not drawn"):
+        opened.perturb(EdgeRand(epsilon=1.0))
+    assert opened.account.releases == 0
+    assert list((tmp_path / "session").iterdir()) == []
+    door(tmp_path, run="sums", epsilon=50.0).release(MESSAGES, noise_std=10.0)
+    assert len(asked) == 1  # the size of sums is known beforehand
     monkeypatch.undo()
-    with pytest.raises(VesperError, match="not drawn twice under one charge. Begin a new run"):
-        door(tmp_path, epsilon=2.0).perturb(EdgeRand(epsilon=1.0))
-    door(tmp_path, run="next", epsilon=2.0).perturb(EdgeRand(epsilon=1.0))  # charged again
-    with pytest.raises(BudgetError):
-        door(tmp_path, run="third", epsilon=2.0).perturb(EdgeRand(epsilon=1.0))
+    noisy = door(tmp_path, epsilon=50.0).perturb(EdgeRand(epsilon=1.0))
+    files = list((tmp_path / "session").iterdir())
+    assert [path.suffix for path in files] == [".npz"]
+    assert files[0].stat().st_size < asked[0]
+    again = door(tmp_path, epsilon=50.0).perturb(EdgeRand(epsilon=1.0))
+    assert np.array_equal(again.neighbors, noisy.neighbors)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 3.0, 20.0])
+@pytest.mark.parametrize("mechanism", [EdgeRand, LapGraph])
+def test_the_room_is_enough(mechanism: type[EdgeRand] | type[LapGraph], epsilon: float) -> None:
+    ring = Graph.from_edges(300, [(k, (k + 1) % 300) for k in range(300)])
+    perturbation = mechanism(epsilon=epsilon)
+    for seed in range(20):
+        noisy = perturbation.perturb(ring, NoiseSource.for_simulation(seed))
+        assert noisy.num_edges <= perturbation.most_edges(ring)
+        taken = noisy.indptr.nbytes + noisy.neighbors.nbytes
+        assert taken <= room_for(perturbation.most_edges(ring), ring)
 
 
 def test_a_claimed_door_draws_once_too(tmp_path: Path) -> None:

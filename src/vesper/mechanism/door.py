@@ -23,7 +23,7 @@ from vesper.mechanism.fingerprint import fingerprint
 from vesper.mechanism.grid import from_grid, to_grid
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.noising import noisy_rows
-from vesper.mechanism.perturbed_graph import Perturbation, release_graph
+from vesper.mechanism.perturbed_graph import Perturbation, release_graph, room_for
 from vesper.mechanism.release import NEIGHBOR_SUM, release
 from vesper.mechanism.undirected import refuse_directed
 from vesper.mechanism.vault import Arrays, Vault
@@ -150,11 +150,12 @@ class ChargedDoor:
             )
             return {"indptr": noisy.indptr, "neighbors": noisy.neighbors}
 
-        arrays = self._drawn_once(perturbation.event, draw, may_redraw=False)
+        room = room_for(perturbation.most_edges(self._graph), self._graph)
+        arrays = self._drawn_once(perturbation.event, draw, room=room)
         return Graph(arrays["indptr"], arrays["neighbors"])
 
     def _drawn_once(
-        self, event: Event, draw: Callable[[Receipt], Arrays], *, may_redraw: bool = True
+        self, event: Event, draw: Callable[[Receipt], Arrays], *, room: int = 0
     ) -> Arrays:
         """Draw for each event once; with a vault, once however often the process dies."""
         if self._vault is None:
@@ -168,7 +169,7 @@ class ChargedDoor:
             run=self._run,
             number=number,
             before_drawing=self._before_drawing,
-            may_redraw=may_redraw,
+            room=room,
         )
 
     def uncertified_graph(self) -> Graph:

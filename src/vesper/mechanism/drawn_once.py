@@ -4,7 +4,7 @@
 
 A process that dies in between has handed nothing on; it draws again under the same charge (claim
 L-FILTER, drawn again). Where the size of what is drawn tells something of it, whether it could be
-kept does too: that is not drawn again.
+kept would too: room for it is taken before it is charged.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def drawn_once(
     run: str,
     number: int,
     before_drawing: Callable[[], None] = nothing,
-    may_redraw: bool = True,
+    room: int = 0,
 ) -> Arrays:
     """Give release `number` of a run, drawn now or kept before.
 
@@ -41,12 +41,12 @@ def drawn_once(
         run: its name in the ledger; one vault holds releases of one run.
         number: of the release in its run.
         before_drawing: refuses, by raising, what must have been drawn before.
-        may_redraw: whether the size of what is drawn is known beforehand.
+        room: bytes to take before drawing, where the size of what is drawn depends on the draw.
 
     Raises:
         BudgetError: it does not fit, or was charged as something else.
-        VesperError: it was drawn before under another ledger, or its file is lost, or it was not
-            kept and may not be drawn again.
+        VesperError: it was drawn before under another ledger, or its file is lost, or there is no
+            room for it.
     """
     if not account.is_kept(run=run, number=number):
         before_drawing()
@@ -56,12 +56,8 @@ def drawn_once(
                 f"charged for it: it is another ledger, or an older copy. Noise is never drawn "
                 f"twice; use the ledger that the run began with, or begin a new run"
             )
-        if account.is_charged(run, number) and not may_redraw:
-            raise VesperError(
-                f"release {number} of this run was charged, but nothing was kept of it; its size "
-                f"depends on what is drawn, so it is not drawn twice under one charge. Begin a new "
-                f"run, which is charged again"
-            )
+        if room:
+            vault.reserve(number, room)
     charged = account.charge_once(event, None, run=run, number=number)
     if isinstance(charged, Kept):
         return vault.get(number, charged.digest)

@@ -69,6 +69,14 @@ class EdgeRand:
         num_cells = num_cells_of(num_nodes)
         refuse_many(num_cells, chance=self.chance_of_others(num_cells))
 
+    def most_edges(self, graph: Graph) -> int:
+        """True ones, and 16 deviations more of false ones than expected: above with 2^-100."""
+        num_cells = num_cells_of(graph.num_nodes)
+        expected = num_cells * self.chance_of_others(num_cells)
+        return min(
+            num_cells, math.ceil(graph.num_edges + expected + 16 * math.sqrt(expected) + 999)
+        )
+
     def perturb(self, graph: Graph, noise: NoiseSource) -> Graph:
         """Flip cells; leave some out."""
         num_cells, edges = num_cells_of(graph.num_nodes), cells_of(graph)

@@ -65,6 +65,10 @@ class LapGraph:
         """Refuse what takes too many draws however few cells the noisy count asks for."""
         refuse_many(num_cells_of(num_nodes), chance=0.0)
 
+    def most_edges(self, graph: Graph) -> int:
+        """As many as are ever kept."""
+        return min(num_cells_of(graph.num_nodes), MOST_KEPT)
+
     def perturb(self, graph: Graph, noise: NoiseSource) -> Graph:
         """Count, then pick."""
         num_cells, edges = num_cells_of(graph.num_nodes), cells_of(graph)

@@ -30,6 +30,9 @@ class Perturbation(Protocol):
     def refuse_many(self, num_nodes: int) -> None:
         """Refuse sizes that are known to be too large."""
 
+    def most_edges(self, graph: Graph) -> int:
+        """How many edges the noisy graph has at most, but for a chance below 2^-100."""
+
     def perturb(self, graph: Graph, noise: NoiseSource) -> Graph:
         """Make the noisy graph."""
 
@@ -46,6 +49,11 @@ def release_graph(
     everyone = encode(None, graph.num_nodes)
     receipt.spend(event=perturbation.event, receivers=everyone, graph=fingerprint)
     return perturbation.perturb(graph, noise)
+
+
+def room_for(num_edges: int, graph: Graph) -> int:
+    """Bytes of a graph with the nodes of this one and so many edges."""
+    return int(graph.indptr.nbytes + 2 * num_edges * graph.neighbors.dtype.itemsize)
 
 
 def expect_epsilon(epsilon: float) -> None:

@@ -3,7 +3,8 @@
     file = number of the release, digest of what is in it
 
 A file is whole and on disk before `put` returns. What the ledger says was kept is what counts;
-other files are leftovers of a process that died before it could say so.
+other files are leftovers of a process that died before it could say so. Room for what has no size
+that is known beforehand is taken before it is drawn, so that no draw is too large to be kept.
 """
 
 import os
@@ -19,6 +20,9 @@ from vesper.errors import VesperError
 
 Arrays = dict[str, NDArray[Any]]
 
+HEADERS = 1 << 16
+"""Bytes of a file beside its arrays, and more."""
+
 
 class Vault:
     """Releases of one run, in a folder of the data party."""
@@ -30,6 +34,23 @@ class Vault:
         except OSError as error:
             raise VesperError(f"{folder}: cannot be made ({error.strerror})") from None
 
+    def reserve(self, number: int, num_bytes: int) -> None:
+        """Take room for a release that is not drawn yet.
+
+        Raises:
+            VesperError: there is not so much.
+        """
+        room = self._room(number)
+        try:
+            with room.open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, num_bytes + HEADERS)
+        except OSError as error:
+            room.unlink(missing_ok=True)
+            raise VesperError(
+                f"{self._folder}: expected room for {num_bytes + HEADERS:,} bytes of a release "
+                f"({error.strerror}); it was not drawn. Make room, then go on with --resume"
+            ) from None
+
     def put(self, number: int, arrays: Arrays) -> str:
         """Keep a release; give its digest.
 
@@ -39,9 +60,13 @@ class Vault:
         digest = _digest_of(arrays)
         path = self._path(number, digest)
         partial = path.with_suffix(f".{os.getpid()}")
+        room = self._room(number)
         try:
-            with partial.open("wb") as file:
+            if room.exists():
+                os.replace(room, partial)
+            with partial.open("r+b" if partial.exists() else "wb") as file:
                 np.savez(file, allow_pickle=False, **arrays)
+                file.truncate(file.seek(0, os.SEEK_CUR))
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(partial, path)
@@ -82,6 +107,9 @@ class Vault:
         for path in sorted(self._folder.glob(f"{number:04d}-*.npz")):
             return self.get(number, path.stem.partition("-")[2])
         return None
+
+    def _room(self, number: int) -> Path:
+        return self._folder / f"{number:04d}.room"
 
     def _path(self, number: int, digest: str) -> Path:
         return self._folder / f"{number:04d}-{digest}.npz"
