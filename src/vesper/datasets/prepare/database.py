@@ -9,9 +9,11 @@
 """
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 import duckdb
 
@@ -33,7 +35,8 @@ def scratch_database(folder: Path) -> Iterator[Connection]:
         connection.execute(f"SET memory_limit = '{MEMORY}'")
         connection.execute("SET temp_directory = ?", [str(folder / "spill")])
         connection.execute("SET TimeZone = 'UTC'")
-        yield connection
+        with _giving_way(connection):
+            yield connection
     except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
         raise VesperError(f"prepare: out of memory or disk: {str(error).splitlines()[0]}") from None
     except RuntimeError as error:
@@ -42,6 +45,25 @@ def scratch_database(folder: Path) -> Iterator[Connection]:
         raise
     finally:
         connection.close()
+
+
+@contextmanager
+def _giving_way(connection: Connection) -> Iterator[None]:
+    """On Ctrl-C tell the query first: DuckDB's own threads else go on to the end of theirs."""
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def give_way(number: int, frame: FrameType | None) -> None:
+        connection.interrupt()
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, give_way)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def part_of(seconds: str, windows: Windows) -> str:
