@@ -12,7 +12,7 @@ from vesper.mechanism.edgerand import EdgeRand
 from vesper.mechanism.lapgraph import LapGraph
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.perturbed_graph import room_for
-from vesper.mechanism.vault import Vault
+from vesper.mechanism.vault import HEADERS, Vault
 from vesper.privacy.budget import Budget
 from vesper.privacy.ledger import Ledger
 
@@ -128,6 +128,17 @@ def test_room_for_noisy_edges_is_taken_before_they_are_charged(
     assert files[0].stat().st_size < asked[0]
     again = door(tmp_path, epsilon=50.0).perturb(EdgeRand(epsilon=1.0))
     assert np.array_equal(again.neighbors, noisy.neighbors)
+
+
+def test_room_can_be_taken_without_a_call_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "posix_fallocate")
+    Vault(tmp_path).reserve(4, 3 << 20)
+    assert (tmp_path / "0004.room").stat().st_size == (3 << 20) + HEADERS
+    digest = Vault(tmp_path).put(4, ARRAYS)
+    assert np.array_equal(Vault(tmp_path).get(4, digest)["sums"], ARRAYS["sums"])
+    assert [path.stat().st_size < HEADERS for path in tmp_path.iterdir()] == [True]
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 3.0, 20.0])

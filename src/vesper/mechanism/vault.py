@@ -10,7 +10,7 @@ that is known beforehand is taken before it is drawn, so that no draw is too lar
 import os
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -20,6 +20,7 @@ from vesper.errors import VesperError
 
 Arrays = dict[str, NDArray[Any]]
 
+BLOCK = 1 << 20
 HEADERS = 1 << 16
 """Bytes of a file beside its arrays, and more."""
 
@@ -43,7 +44,7 @@ class Vault:
         room = self._room(number)
         try:
             with room.open("wb") as file:
-                os.posix_fallocate(file.fileno(), 0, num_bytes + HEADERS)
+                _take(file, num_bytes + HEADERS)
         except OSError as error:
             room.unlink(missing_ok=True)
             raise VesperError(
@@ -121,6 +122,15 @@ def _digest_of(arrays: Arrays) -> str:
         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
+
+
+def _take(file: IO[bytes], num_bytes: int) -> None:
+    """Take so many bytes of the disk; where the system has no call for it, by writing them."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, num_bytes)
+        return
+    for start in range(0, num_bytes, BLOCK):
+        file.write(bytes(min(BLOCK, num_bytes - start)))
 
 
 def _sync(folder: Path) -> None:
