@@ -22,10 +22,10 @@ class MlpEncoder(nn.Module):
         self.layers = nn.Sequential(
             SeededDropout(dropout, seed=seed),
             nn.Linear(num_inputs, width),
-            nn.ReLU(),
+            nn.ReLU(inplace=True),
             SeededDropout(dropout, seed=seed + 1),
             nn.Linear(width, width),
-            nn.ReLU(),
+            nn.ReLU(inplace=True),
         )
 
     def forward(self, inputs: InputRows) -> Tensor:

@@ -75,7 +75,7 @@ class KeptEncodings:
             self._kept[rows] = made
             self._made[block] = True
         assert self._kept is not None  # there is at least one node, hence one block
-        return self._kept[torch.from_numpy(nodes)]
+        return self._kept.index_select(0, torch.from_numpy(nodes))
 
 
 def encoded(

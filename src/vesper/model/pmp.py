@@ -19,7 +19,7 @@ from vesper.mechanism.sampled.layers import SampledBatch, SampledLayer
 from vesper.mechanism.sampled.noise import LayerNoise
 from vesper.model.encoder import initialize
 from vesper.model.layers import Layers
-from vesper.model.rows import normalized
+from vesper.model.rows import normalized, rectified
 from vesper.model.sparse_inputs import InputRows
 from vesper.model.spectral import UnitWeight
 
@@ -41,14 +41,14 @@ class PmpLayer(nn.Module):
         values = F.linear(layer.gather(rows), self.unit_weight())
         if self.branch is None or layer.blocked is None:
             return values
-        return values.index_copy(0, layer.blocked, self.branch(rows[layer.blocked]))
+        return values.index_copy(0, layer.blocked, self.branch(rows.index_select(0, layer.blocked)))
 
     def forward(self, rows: Tensor, layer: SampledLayer, noise: LayerNoise | None) -> Tensor:
         """(num_senders, width) to (num_receivers, width)."""
         values = self.value(rows, layer)
         if noise is not None:
             values = noise.perturb(values)
-        return normalized(F.relu(values))
+        return rectified(values)
 
 
 class PerturbedMessagePassing(nn.Module):

@@ -153,7 +153,7 @@ class Inputs:
             for start in range(0, self.num_nodes, ROWS):
                 block = slice(start, start + ROWS)
                 self._kept[block] = self._scaled(self.features[block])
-        return self._kept[torch.from_numpy(nodes)]
+        return self._kept.index_select(0, torch.from_numpy(nodes))
 
     def forget(self) -> None:
         """Let go of what is kept; it is made anew when it is asked for."""

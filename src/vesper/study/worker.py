@@ -25,8 +25,11 @@ from vesper.version import VERSION
 KEEP_FREED_MEMORY = {
     "MALLOC_MMAP_THRESHOLD_": str(1 << 28),
     "MALLOC_TRIM_THRESHOLD_": str(1 << 32),
+    "MALLOC_ARENA_MAX": "1",
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
 }
-"""For the C library of Linux: blocks below 256 MiB stay with the process, up to 4 GiB of them."""
+"""For the C library of Linux: blocks below 256 MiB stay with the process, up to 4 GiB of them, also
+those of threads, which otherwise have heaps of their own that go back; in large pages."""
 
 KEEPS_MEMORY_FROM = (2, 36)
 """Version of glibc; before 2.35 or so it takes the second alone, which makes everything slower."""
