@@ -96,3 +96,16 @@ def test_names_stand_for_the_claims() -> None:
     truncated = aggregation_of("truncated-gcn", min_degree=4)
     assert isinstance(truncated, TruncatedGcn)
     assert truncated.min_degree == 4
+
+
+@pytest.mark.parametrize("aggregator", ["gcn", "truncated-gcn"])
+def test_weights_are_those_of_the_degrees_of_both_ends(aggregator: Aggregator) -> None:
+    """Looked up by pairs of degrees, they are what the aggregation says, to the bit."""
+    graph = Graph.from_edges(NODES, [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (5, 6)])
+    aggregation = aggregation_of(aggregator, min_degree=2)
+    layer = sampled(graph, aggregator).sample(np.arange(NODES), step=0).layers[0]
+    own, between = aggregation.weigh(graph)
+    expected = np.diag(own)
+    expected[np.repeat(np.arange(NODES), np.diff(graph.indptr)), graph.neighbors] = between
+    gathered = layer.gather(torch.eye(NODES)).numpy()  # a row of weights for each receiver
+    np.testing.assert_array_equal(gathered, expected.astype(np.float32))

@@ -107,29 +107,56 @@ def _links(block: Block, degrees: Degrees, aggregation: DegreeWeights) -> Links:
     """Links of a layer with weights, each receiver's own row among them."""
     indptr = np.add(block.indptr, np.arange(len(block.indptr)), dtype=np.int32)
     indices = np.empty(indptr[-1], dtype=np.int32)
-    receivers = np.empty(indptr[-1], dtype=np.int32)
-    _with_own(block.indptr, block.indices, indices, receivers)
+    _with_own(block.indptr, block.indices, indices)
     if isinstance(aggregation, GinAggregation) and aggregation.own_scale == 1:
         return Links(indptr, indices, None, block.num_senders)
-    weights = aggregation.edge_weight(degrees[indices], degrees[receivers])  # (num_links,)
-    weights[indptr[:-1]] = aggregation.self_weight(degrees[: block.num_receivers])
-    return Links(indptr, indices, weights.astype(np.float32), block.num_senders)
+    own = aggregation.self_weight(degrees[: block.num_receivers]).astype(np.float32)
+    # A weight for each pair of degrees that occur: there are far fewer of them than links.
+    occurs = np.bincount(degrees) > 0
+    distinct = np.flatnonzero(occurs)
+    ranks = (np.cumsum(occurs, dtype=np.int32) - 1)[degrees]  # (num_nodes,), into `distinct`
+    of_pairs = aggregation.edge_weight(distinct, distinct[:, None]).astype(np.float32)
+    weights = np.empty(len(indices), dtype=np.float32)
+    _weigh(indptr, indices, own, ranks, of_pairs, weights)
+    return Links(indptr, indices, weights, block.num_senders)
 
 
 @compiled
 def _with_own(
-    indptr: NDArray[np.int32],
-    neighbors: NDArray[np.int32],
-    indices: NDArray[np.int32],
-    receivers: NDArray[np.int32],
+    indptr: NDArray[np.int32], neighbors: NDArray[np.int32], indices: NDArray[np.int32]
 ) -> None:
     """Copy rows, the receiver itself in front of each."""
     at = 0
     for receiver in range(len(indptr) - 1):
         indices[at] = receiver
-        receivers[at] = receiver
         at += 1
         for link in range(indptr[receiver], indptr[receiver + 1]):
             indices[at] = neighbors[link]
-            receivers[at] = receiver
             at += 1
+
+
+@compiled
+def _weigh(
+    indptr: NDArray[np.int32],
+    indices: NDArray[np.int32],
+    own: NDArray[np.float32],
+    ranks: NDArray[np.int32],
+    of_pairs: NDArray[np.float32],
+    weights: NDArray[np.float32],
+) -> None:
+    """Look the weight of each link up: its own for the first of a row, by degrees for the others.
+
+    Args:
+        indptr: (num_receivers + 1,) rows of the links.
+        indices: (num_links,) senders, each receiver first in its row.
+        own: (num_receivers,) weight of the own row.
+        ranks: (num_nodes,) of degrees, among those that occur.
+        of_pairs: (degrees of receivers, degrees of senders).
+        weights: (num_links,) to be filled.
+    """
+    for receiver in range(len(indptr) - 1):
+        first = indptr[receiver]
+        by_sender = of_pairs[ranks[receiver]]
+        for link in range(first, indptr[receiver + 1]):
+            weights[link] = by_sender[ranks[indices[link]]]
+        weights[first] = own[receiver]
