@@ -191,8 +191,13 @@ def made(lines: Sequence[Line], command: str, datasets: Sequence[str]) -> Iterat
         f"* Machine: {os.cpu_count()} cores, {platform.machine()}, "
         f"Python {platform.python_version()}, {packages}."
     )
-    codes = sorted({f"{line.version} ({line.code})" for line in finished})
-    yield f"* VESPER {', '.join(codes)}" + (": cells of different code." if codes[1:] else ".")
+    versions = ", ".join(sorted({line.version for line in finished}))
+    codes = {line.code for line in finished}
+    yield f"* VESPER {versions}" + (
+        f"; cells are of {len(codes)} states of its code, which utility.jsonl names a line."
+        if len(codes) > 1
+        else f" ({', '.join(codes)})."
+    )
     larger = ", ".join(f"{name} = {value}" for name, value in SAMPLED_ON_LARGE.items())
     yield (
         f"* On {' and '.join(LARGE_SETS)} methods that sample neighbourhoods have {larger}, for "
