@@ -42,6 +42,11 @@ SAMPLED_ON_LARGE: Mapping[str, Any] = {
 """Settings there of methods that sample neighbourhoods: with the defaults a cell of fb100_multi8
 takes an hour, since each batch reads nearly all nodes (docs/decisions/0006)."""
 
+CROWDED_UP_TO = 8.0
+"""Epsilon up to which EdgeRand's graph of ieee_cis has 100 false neighbours a node and more."""
+NEIGHBORS_IN_CROWDS = 10
+"""Of which a layer samples so many there, not 50 (docs/decisions/0006)."""
+
 
 def datasets_in(folder: Path) -> dict[str, int]:
     """Data sets with their number of nodes, small ones first."""
@@ -74,4 +79,12 @@ def config_of(cell: Cell, overrides: Mapping[str, Any]) -> Config:
     given = {"method": cell.method, "epsilon": cell.epsilon, "seed": cell.seed}
     is_sampled = isinstance(METHODS[cell.method], SampledMethod)
     large = SAMPLED_ON_LARGE if is_sampled and cell.dataset in LARGE_SETS else {}
-    return load_config(None, {**large, **overrides, **given})
+    crowded = {"max_degree": NEIGHBORS_IN_CROWDS} if is_crowded(cell) else {}
+    return load_config(None, {**large, **crowded, **overrides, **given})
+
+
+def is_crowded(cell: Cell) -> bool:
+    """Whether nearly all neighbours are false ones, on the largest set."""
+    return (
+        cell.dataset == "ieee_cis" and cell.method == "edgerand" and cell.epsilon <= CROWDED_UP_TO
+    )

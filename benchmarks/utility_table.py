@@ -8,7 +8,15 @@ from dataclasses import replace
 from importlib.metadata import version
 from statistics import fmean
 
-from benchmarks.utility_cells import EPSILONS, LARGE_SETS, SAMPLED_ON_LARGE, SEEDS, WITHOUT_NOISE
+from benchmarks.utility_cells import (
+    CROWDED_UP_TO,
+    EPSILONS,
+    LARGE_SETS,
+    NEIGHBORS_IN_CROWDS,
+    SAMPLED_ON_LARGE,
+    SEEDS,
+    WITHOUT_NOISE,
+)
 
 from vesper.mechanism.edgerand import MOST_EDGES
 from vesper.mechanism.rare_cells import MOST_CELLS
@@ -202,6 +210,10 @@ def made(lines: Sequence[Line], command: str, datasets: Sequence[str]) -> Iterat
     yield (
         f"* On {' and '.join(LARGE_SETS)} methods that sample neighbourhoods have {larger}, for "
         "the time they take otherwise (docs/decisions/0006)."
+    )
+    yield (
+        f"* On ieee_cis `edgerand` up to epsilon {CROWDED_UP_TO:g} samples {NEIGHBORS_IN_CROWDS} "
+        "neighbours a layer, not 50, for its time too (docs/decisions/0006)."
     )
     yield (
         f"* Where more than {MOST_CELLS:,} noisy edges would come out, `edgerand` leaves edges out "

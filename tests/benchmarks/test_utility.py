@@ -49,6 +49,22 @@ def test_settings_have_digests() -> None:
     assert digest != settings_digest(config_of(Cell("tiny", "vesper", 2.0, 4), SMALL))
 
 
+@pytest.mark.parametrize(
+    ("cell", "neighbors"),
+    [
+        (Cell("ieee_cis", "edgerand", 8.0, 0), 10),
+        (Cell("ieee_cis", "edgerand", 16.0, 0), 50),
+        (Cell("ieee_cis", "lapgraph", 8.0, 0), 50),
+        (Cell("fb100_multi8", "edgerand", 8.0, 0), 50),
+    ],
+)
+def test_fewer_neighbours_are_sampled_where_nearly_all_are_false(
+    cell: Cell, neighbors: int
+) -> None:
+    assert config_of(cell, {}).privacy.max_degree == neighbors
+    assert config_of(cell, {"max_degree": 7}).privacy.max_degree == 7
+
+
 def test_the_command_runs_what_is_missing_and_writes_the_page(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
