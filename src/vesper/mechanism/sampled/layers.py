@@ -111,7 +111,7 @@ def _links(block: Block, degrees: Degrees, aggregation: DegreeWeights) -> Links:
     if isinstance(aggregation, GinAggregation) and aggregation.own_scale == 1:
         return Links(indptr, indices, None, block.num_senders)
     own = aggregation.self_weight(degrees[: block.num_receivers]).astype(np.float32)
-    # A weight for each pair of degrees that occur: there are far fewer of them than links.
+    # A weight for each pair of degrees that occur, at most (max_degree + 1)^2 of them.
     occurs = np.bincount(degrees) > 0
     distinct = np.flatnonzero(occurs)
     ranks = (np.cumsum(occurs, dtype=np.int32) - 1)[degrees]  # (num_nodes,), into `distinct`
