@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.page import say
 from benchmarks.utility_cells import EPSILONS, SEEDS, all_cells, config_of, datasets_in
-from benchmarks.utility_plot import drawn
+from benchmarks.utility_plot import CONTENDERS, drawn
 from benchmarks.utility_table import page
 
 from vesper.cli.settings_given import settings_given
@@ -49,7 +49,7 @@ def asked_for(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--limit", type=float, default=3600.0, help="seconds a cell may take")
     parser.add_argument("--workers", type=int, default=1, help="processes, one thread each")
     parser.add_argument("--dry-run", action="store_true", help="say what would be run")
-    parser.add_argument("--table", action="store_true", help="write utility.md and utility.svg")
+    parser.add_argument("--table", action="store_true", help="write utility.md and its plots")
     return parser.parse_args(arguments)
 
 
@@ -145,6 +145,8 @@ def main(arguments: list[str] | None = None) -> None:
         there = list(datasets_in(asked.data))
         asked.results.with_suffix(".md").write_text(page(lines, command=command, datasets=there))
         asked.results.with_suffix(".svg").write_text(drawn(lines))
+        near = asked.results.with_name(f"{asked.results.stem}-contenders.svg")
+        near.write_text(drawn(lines, CONTENDERS))
         return
     if not asked.data.is_dir():
         raise SystemExit(f"{asked.data}: expected the public sets, found no folder; give --data")

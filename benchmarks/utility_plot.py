@@ -1,7 +1,7 @@
 """The same numbers as a picture: metric against epsilon, one small chart a data set."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from benchmarks.utility_cells import EPSILONS
 from benchmarks.utility_table import Scores, score_at
@@ -11,9 +11,13 @@ from vesper.method.registry import METHODS
 from vesper.study.cell import Line, needs_no_epsilon
 from vesper.study.score import scores_of
 
+CONTENDERS = ("vesper", "mlp", "gap", "progap")
+"""Methods so close to one another that on a scale of all methods they lie on one line."""
 
-def drawn(lines: Sequence[Line]) -> str:
-    """Draw every data set that has a score."""
+
+def drawn(lines: Sequence[Line], methods: Iterable[str] = METHODS) -> str:
+    """Draw every data set that has a score; each panel has the scale of what is drawn in it."""
+    asked = set(methods)
     scores = scores_of(lines)
     metrics = {line.dataset: line.metric for line in lines if line.test is not None}
     panels = [
@@ -22,7 +26,7 @@ def drawn(lines: Sequence[Line]) -> str:
             curves=[
                 _curve(scores, dataset, method)
                 for method in METHODS
-                if any(key[:2] == (dataset, method) for key in scores)
+                if method in asked and any(key[:2] == (dataset, method) for key in scores)
             ],
         )
         for dataset, metric in metrics.items()

@@ -67,6 +67,8 @@ def page(lines: Sequence[Line], *, command: str, datasets: Sequence[str] = ()) -
     for dataset in dict.fromkeys(line.dataset for line in lines):
         metric = next((one.metric for one in lines if one.dataset == dataset and one.metric), "-")
         parts += [f"## {dataset} ({metric})", "", *table(scores, dataset, claimed), ""]
+    parts += ["The methods that lie close together, each set on a scale of its own:", ""]
+    parts += ["![metric of contenders](utility-contenders.svg)", "", "All of them:", ""]
     parts += ["![metric against epsilon](utility.svg)", ""]
     parts += ["## What was aimed for", "", *aims(scores), ""]
     if any(score.seeds < len(SEEDS) for score in scores.values()):

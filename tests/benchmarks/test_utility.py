@@ -84,6 +84,7 @@ def test_the_command_runs_what_is_missing_and_writes_the_page(
     bench(data, "--table")
     assert "| vesper |" in results.with_suffix(".md").read_text()
     assert results.with_suffix(".svg").read_text().startswith("<svg")
+    assert results.with_name("u-contenders.svg").read_text().startswith("<svg")
 
 
 @pytest.mark.parametrize(
