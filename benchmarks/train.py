@@ -82,7 +82,8 @@ def our_step(task: Task, *, noise: LayerNoise | None) -> Step:
     )
     objective = Classification(task.labels.numpy(), task.num_classes)
     label_party = LabelParty(objective, decoder, learning_rate=0.001, weight_decay=0.0, patience=1)
-    data_party.meet(np.arange(len(task.labels)), np.zeros((0, task.num_classes), dtype=np.float32))
+    nobody = np.zeros((0, task.num_classes), dtype=np.float32)
+    data_party.meet(np.arange(len(task.labels)), nobody, num_nodes=len(task.labels))
     data_party.begin_stage(0)
     label_party.begin_stage(0)
 

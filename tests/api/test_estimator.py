@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+import torch
 
 from vesper import BudgetError, Graph, InputError, Vesper
 from vesper.privacy.ledger_file import open_to_read
@@ -194,6 +195,57 @@ def test_wrong_tests_are_refused(simulated: Vesper, ids: Any, labels: Any, messa
         simulated.score(ids, labels)
 
 
+class Series:
+    """Values with an index, as a column of pandas: it has keys, and is no mapping."""
+
+    def __init__(self, values: Any) -> None:
+        self._values = np.asarray(values)
+
+    def keys(self) -> range:
+        return range(len(self._values))
+
+    def __getitem__(self, key: int) -> Any:
+        return self._values[key]
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self._values
+
+
+def test_labels_of_a_series_are_in_the_order_of_ids(
+    communities: "Communities", simulated: Vesper
+) -> None:
+    everybody = np.random.default_rng(0).permutation(len(communities.labels))
+    for ids in (communities.test, everybody):
+        labels = communities.labels[ids]
+        expected = simulated.score(ids, labels)
+        assert simulated.score(ids, Series(labels)) == expected
+        assert simulated.score(ids, labels[:, None]) == expected
+
+
+def test_a_report_needs_a_path_and_nodes_for_its_labels(
+    communities: "Communities", simulated: Vesper, tmp_path: Path
+) -> None:
+    nowhere: Any = None
+    with pytest.raises(InputError, match="path: expected where to write the page, got NoneType"):
+        simulated.report(nowhere)
+    with pytest.raises(InputError, match="ids: expected the nodes that labels are of"):
+        simulated.report(tmp_path / "page.html", labels=communities.labels)
+
+
+def test_a_fit_leaves_torch_as_it_was(communities: "Communities") -> None:
+    threads, state = torch.get_num_threads(), torch.get_rng_state()
+    torch.set_num_threads(1)
+    try:
+        communities.fit(seed=0, settings={"epochs": 1})
+        assert torch.get_num_threads() == 1
+        assert torch.equal(torch.get_rng_state(), state)
+    finally:
+        torch.set_num_threads(threads)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -205,6 +257,8 @@ def test_wrong_tests_are_refused(simulated: Vesper, ids: Any, labels: Any, messa
         ({"method": "vespre"}, "expected one of vesper"),
         ({"settings": {"hops": 2}}, r"settings: .* got 'hops'; write Vesper\(hops=...\)"),
         ({"settings": {"run.seed": 2}}, r"write Vesper\(seed=...\)"),
+        ({"settings": {1: 3}}, "settings: expected names of settings as keys, got 1"),
+        ({"ledger": 5}, "ledger: expected a path, got int"),
         ({"settings": {"epoch": 2}}, "unknown setting 'epoch'; did you mean 'run.epochs'"),
     ],
 )

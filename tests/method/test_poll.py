@@ -10,7 +10,7 @@ from vesper.graph.holdings import open_data
 from vesper.mechanism.door import ChargedDoor
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.method import Sizes
-from vesper.method.poll import judged, poll_of
+from vesper.method.poll import judged, judged_by_degree, poll_of
 from vesper.method.progressive import ProgressiveRepresentation
 from vesper.method.registry import find_method
 from vesper.privacy.budget import Budget
@@ -110,3 +110,19 @@ def test_the_poll_is_within_the_budget() -> None:
         whole = sum(noise_std**-2 for noise_std in without.charged_noise_stds)
         assert spent == pytest.approx(whole, rel=1e-9)  # all of it, and no more
         assert promise.noise_stds[0] < 1.07 * without.noise_stds[0]
+
+
+def test_fewer_neighbours_are_no_other_window() -> None:
+    rng, noise_std = np.random.default_rng(0), 3.0
+    alike = {"fewer neighbours": 0, "another window": 0, "no neighbours": 0}
+    for _ in range(100):
+        ours = (rng.poisson(8, 400) + rng.normal(0, noise_std, 400)).astype("f4")
+        for what, theirs in zip(alike, (2.4, 0.4, 0.0), strict=True):
+            heard = (rng.poisson(theirs, 400) + rng.normal(0, noise_std, 400)).astype("f4")
+            ratio = 0.3 if theirs else 0.0
+            assert not judged(ours, heard, noise_std=noise_std).alike
+            found = judged_by_degree(ours, heard, ratio=ratio, noise_std=noise_std)
+            alike[what] += found is not None and found.alike
+    assert alike["fewer neighbours"] == 100
+    assert alike["another window"] <= 5
+    assert alike["no neighbours"] <= 6

@@ -45,7 +45,7 @@ def party(local_updates: int = 1) -> tuple[DataParty, Linear]:
     made = DataParty(
         representation, learning_rate=0.01, weight_decay=0.0, local_updates=local_updates
     )
-    made.meet(np.arange(12), np.zeros((0, 3), dtype=np.float32))
+    made.meet(np.arange(12), np.zeros((0, 3), dtype=np.float32), num_nodes=12)
     made.begin_stage(0)
     return made, representation
 
@@ -54,7 +54,7 @@ def test_roots_are_rows_of_the_roster_and_training_nodes_are_its_first() -> None
     made, representation = party()
     everyone = made.release(np.arange(12), purpose=Purpose.EVALUATE).values
     voices = np.eye(3, dtype=np.float32)[:2]
-    made.meet(np.array([7, 2, 5]), voices)
+    made.meet(np.array([7, 2, 5]), voices, num_nodes=12)
     sent = made.release(np.array([2, 0]), purpose=Purpose.EVALUATE)
     assert np.allclose(sent.values, everyone[[5, 7]], atol=1e-6)
     assert sent.roots_digest == digest_of(np.array([2, 0]))

@@ -3,6 +3,7 @@
 Both parties run in this process, through the same session and protocol as across a network.
 """
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from vesper.api.inputs import Holdings, hold
 from vesper.api.parameters import Parameters
 from vesper.api.targets import Targets
 from vesper.api.training import drawn_seed, fit_pair
+from vesper.api.undisturbed import undisturbed
 from vesper.errors import InputError
 from vesper.method.settings import Config
 from vesper.progress import Progress
@@ -79,6 +81,8 @@ class Estimator(Parameters, ABC):
             InputError: something cannot be used; the message says what to do.
             BudgetError: the ledger has too little left for this graph.
         """
+        if not isinstance(self.ledger, str | os.PathLike | None):
+            raise InputError(f"ledger: expected a path, got {type(self.ledger).__name__}")
         seed = drawn_seed() if self.seed is None else self.seed
         config = self._config(seed)
         held = hold(
@@ -90,7 +94,7 @@ class Estimator(Parameters, ABC):
             targets=self._targets(config),
             seed=seed,
         )
-        with watching(self.progress) as progress:
+        with undisturbed(), watching(self.progress) as progress:
             self._fitted = fit_pair(
                 config,
                 held,
@@ -124,7 +128,11 @@ class Estimator(Parameters, ABC):
             ids: test nodes, to be judged on the page; validation nodes where there are none.
             labels: their labels, as in `score`.
         """
+        if not isinstance(path, str | os.PathLike):
+            raise InputError(f"path: expected where to write the page, got {type(path).__name__}")
         contents = self._learned().contents
+        if ids is None and labels is not None:
+            raise InputError("ids: expected the nodes that labels are of, got none; give ids=...")
         if ids is not None:
             contents = contents.with_test(self._learned().judge(ids, labels))
         return write_report(contents, Path(path))
@@ -155,6 +163,9 @@ class Estimator(Parameters, ABC):
                 f"{type(self.settings).__name__}"
             )
         others = dict(self.settings or {})
+        wrong = [key for key in others if not isinstance(key, str)]
+        if wrong:
+            raise InputError(f"settings: expected names of settings as keys, got {wrong[0]!r}")
         twice = sorted(key for key in others if key.rpartition(".")[2] in given)
         if twice:
             raise InputError(

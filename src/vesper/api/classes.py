@@ -10,6 +10,9 @@ from vesper.api.targets import VALIDATION_SHARE, refuse_alike, refuse_missing
 from vesper.errors import InputError, first_three
 from vesper.report.judged import JudgedClasses
 
+LARGEST = 2.0**53
+"""From here on neighbouring whole numbers are one decimal number."""
+
 
 class Classes:
     """Whole numbers, booleans or text."""
@@ -26,6 +29,12 @@ class Classes:
                     f"labels: expected classes, {int(decimal.sum())} labels have decimals "
                     f"({first_three(values[decimal])}); give each node a class, or predict numbers "
                     f"with VesperRegressor"
+                )
+            huge = np.abs(values) >= LARGEST
+            if huge.any():
+                raise InputError(
+                    f"labels: expected classes, {int(huge.sum())} labels are no whole numbers that "
+                    f"can be told apart ({first_three(values[huge])}); give each class a name"
                 )
             values = values.astype(np.int64)
         if values.ndim != 1 or values.dtype.kind not in "iubU":

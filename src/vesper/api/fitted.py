@@ -1,6 +1,7 @@
 """What a fit leaves behind: a predictor, and what is known about it."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -8,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.api.inputs import Holdings
-from vesper.api.nodes import Nodes, labels_at, node_numbers
+from vesper.api.nodes import Nodes, label_values, labels_at, node_numbers
 from vesper.api.predictor import Predictor
 from vesper.errors import InputError
-from vesper.graph.foreign import as_array
 from vesper.report.contents import Contents
 from vesper.report.judged import Judged
 
@@ -49,9 +49,10 @@ class Fitted:
         if labels is None:
             raise InputError("labels: expected one for each of the ids, got none; give labels=...")
         read = self._targets.read
-        values = None if hasattr(labels, "keys") else as_array(labels, "labels")
-        if values is not None and values.shape == (len(nodes),):
-            return read(values, nodes)
+        if not isinstance(labels, Mapping):
+            values = label_values(labels)
+            if values.shape == (len(nodes),):
+                return read(values, nodes)
         return labels_at(labels, nodes, read, num_nodes=self._num_nodes)
 
     def _judged(self, split: str, nodes: Nodes, labels: NDArray[Any]) -> Judged:

@@ -128,8 +128,11 @@ def _features(features: Any, *, num_nodes: int) -> Features:
         values = np.ascontiguousarray(matrix, dtype=np.float32)
     bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
     if len(bad):
+        are_large = bool(np.isfinite(matrix[bad]).all())
+        what = "values beyond 3.4e38" if are_large else "NaN or infinite values"
+        remedy = "give them in another unit" if are_large else "fill them first"
         raise InputError(
-            f"features: {len(bad)} rows hold NaN or infinite values "
-            f"({first_three(f'node {node}' for node in bad[:3])}); fill them first"
+            f"features: {len(bad)} rows hold {what} "
+            f"({first_three(f'node {node}' for node in bad[:3])}); {remedy}"
         )
     return values

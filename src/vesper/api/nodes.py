@@ -19,8 +19,16 @@ def node_numbers(nodes: Any, what: str, *, num_nodes: int) -> Nodes:
     [0, 2]
     """
     given = as_array(nodes, what)
+    if given.ndim == 0:
+        raise InputError(
+            f"{what}: expected a row of node numbers or a mask, got {type(nodes).__name__}; "
+            f"give a list or an array"
+        )
     if given.ndim != 1:
-        raise InputError(f"{what}: expected a row of node numbers or a mask, got {given.shape}")
+        columns = "; give one of its columns" if given.ndim == 2 else ""
+        raise InputError(
+            f"{what}: expected a row of node numbers or a mask, got shape {given.shape}{columns}"
+        )
     if given.dtype == np.bool_:
         if len(given) != num_nodes:
             raise InputError(
@@ -49,11 +57,25 @@ def distinct_nodes(nodes: Any, what: str, *, num_nodes: int) -> Nodes:
     values, counts = np.unique(numbers, return_counts=True)
     if len(values) < len(numbers):
         repeated = values[counts > 1]
+        is_mask = len(numbers) == num_nodes and values[-1] <= 1
+        remedy = "give a mask as booleans" if is_mask else "name each once"
         raise InputError(
             f"{what}: {len(repeated)} nodes are named more than once ({first_three(repeated)}); "
-            f"name each once"
+            f"{remedy}"
         )
     return numbers
+
+
+def label_values(labels: Any) -> NDArray[Any]:
+    """Give labels as a row; those of a list stay what they are, so that a missing one is seen.
+
+    >>> label_values(["a", float("nan")]).tolist()
+    ['a', nan]
+    """
+    values = as_array(labels, "labels")
+    if isinstance(labels, list | tuple) and values.dtype.kind == "U":
+        values = as_array(np.array(labels, dtype=object), "labels")  # numpy made text of all
+    return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
 
 
 def labels_at(
@@ -78,10 +100,8 @@ def labels_at(
                 f"labels: {len(missing)} nodes have none ({first_three(missing)}); "
                 f"give them a label or leave them out of train and validation"
             )
-        return read(np.array([labels[int(node)] for node in nodes]), nodes)
-    whole = as_array(labels, "labels")
-    if whole.ndim == 2 and whole.shape[1] == 1:
-        whole = whole[:, 0]
+        return read(label_values([labels[int(node)] for node in nodes]), nodes)
+    whole = label_values(labels)
     if whole.shape != (num_nodes,):
         raise InputError(
             f"labels: expected one value a node, shape ({num_nodes},), got {whole.shape}; "

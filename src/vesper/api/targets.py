@@ -49,7 +49,7 @@ class Targets(Protocol):
 def refuse_missing(values: NDArray[Any], nodes: Nodes) -> NDArray[Any]:
     """Refuse missing labels; give the others without objects."""
     if values.dtype.kind == "O":
-        missing = np.array([value is None or value != value for value in values.tolist()])
+        missing = np.array([_is_missing(value) for value in values.tolist()], dtype=bool)
     elif values.dtype.kind == "f":
         missing = ~np.isfinite(values)
     else:
@@ -59,7 +59,28 @@ def refuse_missing(values: NDArray[Any], nodes: Nodes) -> NDArray[Any]:
             f"labels: {int(missing.sum())} labels are missing, NaN or infinite "
             f"({first_three(f'node {node}' for node in nodes[missing])}); leave these nodes out"
         )
-    return np.array(values.tolist()) if values.dtype.kind == "O" else values
+    return _of_one_kind(values) if values.dtype.kind == "O" else values
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, or `pandas.NA`, which is not even unequal to itself."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # neither true nor false: NA, or an array
+        return True
+
+
+def _of_one_kind(values: NDArray[Any]) -> NDArray[Any]:
+    """Refuse text beside numbers, which would become text too."""
+    texts = [isinstance(value, str) for value in values.tolist()]
+    if any(texts) and not all(texts):
+        text, number = values[texts.index(True)], values[texts.index(False)]
+        raise InputError(
+            f"labels: expected text or numbers, got both ({text!r}, {number!r}); write all as text"
+        )
+    return np.array(values.tolist())
 
 
 def refuse_alike(codes: NDArray[np.int64], *, num_train: int, expected: str, remedy: str) -> None:

@@ -119,10 +119,9 @@ def _csr(ends: Pairs, num_nodes: int) -> tuple[Graph, EdgeCounts]:
 
 
 def _from_pyg(data: Any, num_nodes: int | None) -> ForeignGraph:
-    held = _part(data, "num_nodes")
     graph, counts = graph_of_pairs(
         as_array(data.edge_index, "graph.edge_index"),
-        num_nodes=num_nodes if held is None else int(held),
+        num_nodes=_nodes_of_pyg(data, num_nodes),
         what="graph.edge_index",
     )
     return ForeignGraph(
@@ -133,6 +132,21 @@ def _from_pyg(data: Any, num_nodes: int | None) -> ForeignGraph:
         train=_part(data, "train_mask"),
         validation=_part(data, "val_mask"),
     )
+
+
+def _nodes_of_pyg(data: Any, num_nodes: int | None) -> int | None:
+    """As many as it says; where it guesses from its edges, as many as features were given."""
+    held = _part(data, "num_nodes")
+    if held is None or (num_nodes is not None and _guesses(data)):
+        return num_nodes
+    return int(held)
+
+
+def _guesses(data: Any) -> bool:
+    """Whether a PyG `Data` holds nothing but edges, so that its last nodes may be missing."""
+    keys = _part(data, "keys")
+    names = set(keys() if callable(keys) else keys or ())
+    return bool(names) and names <= {"edge_index", "edge_attr", "edge_weight"}
 
 
 def _from_dgl(held: Any) -> ForeignGraph:

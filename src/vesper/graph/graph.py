@@ -65,13 +65,32 @@ class Graph:
         >>> graph.num_edges, graph.neighbors.tolist()
         (1, [1, 0])
         """
-        pairs = np.array(sorted({(min(e), max(e)) for e in edges if e[0] != e[1]}), dtype=np.int64)
-        pairs = pairs.reshape(-1, 2)  # (num_edges, 2)
-        if pairs.size and (pairs.min() < 0 or pairs.max() >= num_nodes):
-            raise InputError(f"expected node numbers from 0 to {num_nodes - 1}, got {pairs.max()}")
+        if num_nodes < 0:
+            raise InputError(f"num_nodes: expected 0 or more, got {num_nodes}")
+        given = _pairs_of(edges)
+        wrong = given[(given < 0) | (given >= num_nodes)]
+        if len(wrong):
+            raise InputError(f"expected node numbers from 0 to {num_nodes - 1}, got {wrong[0]}")
+        ordered = np.sort(given[given[:, 0] != given[:, 1]], axis=1)
+        pairs = np.unique(ordered, axis=0).reshape(-1, 2)  # (num_edges, 2)
         receivers = np.concatenate([pairs[:, 0], pairs[:, 1]])  # (2 * num_edges,)
         senders = np.concatenate([pairs[:, 1], pairs[:, 0]])  # (2 * num_edges,)
         order = np.lexsort((senders, receivers))
         indptr = np.zeros(num_nodes + 1, dtype=np.int64)
         np.cumsum(np.bincount(receivers, minlength=num_nodes), out=indptr[1:])
         return cls(indptr=indptr, neighbors=senders[order].astype(neighbor_dtype(num_nodes)))
+
+
+def _pairs_of(edges: Iterable[tuple[int, int]]) -> NDArray[np.int64]:
+    """Whole numbers, two an edge: (rows, 2)."""
+    rows = list(edges)
+    try:
+        pairs = np.array(rows)
+    except ValueError:  # not as many in each
+        pairs = np.zeros(0)
+    is_whole = pairs.ndim == 2 and pairs.shape[1] == 2 and pairs.dtype.kind in "iu"
+    if rows and not is_whole:
+        raise InputError(
+            f"edges: expected pairs of whole node numbers such as (0, 1), got {rows[0]!r}"
+        )
+    return pairs.astype(np.int64).reshape(-1, 2)

@@ -48,8 +48,9 @@ class DataHoldings:
     counts: EdgeCounts
 
 
-def open_data(folder: Path, *, progress: Progress = silent) -> DataHoldings:
+def open_data(folder: Path | str, *, progress: Progress = silent) -> DataHoldings:
     """Open a data party's folder: `nodes` and `edges`, Parquet or CSV."""
+    folder = Path(folder)
     nodes, edges = open_source(folder, "nodes"), open_source(folder, "edges")
     key = _key(nodes, edges)
     cached = folder / CACHE / key

@@ -42,14 +42,14 @@ class LabelHoldings:
         return np.flatnonzero(self.splits == SPLITS.index(split))
 
 
-def open_labels(folder: Path, *, decimals: bool = False) -> LabelHoldings:
+def open_labels(folder: Path | str, *, decimals: bool = False) -> LabelHoldings:
     """Read `folder/labels.parquet` (or .csv) whole.
 
     Args:
         folder: the label party's.
         decimals: labels may be numbers with decimals; `classes` are then the distinct numbers.
     """
-    source = open_source(folder, "labels")
+    source = open_source(Path(folder), "labels")
     source.require("id", "label", "split")
     ids = read_ids(source)
     if len(ids) == 0:

@@ -20,7 +20,8 @@ from vesper.mechanism.door import Door
 from vesper.method.apart import kept_apart
 from vesper.method.explained import rest_of
 from vesper.method.hearing import Heard
-from vesper.method.poll import Polled, judged, poll_of
+from vesper.method.poll import Polled, judged, judged_by_degree, poll_of
+from vesper.method.thinning import ratio_of
 from vesper.method.trial import Found, Lengths, Parts, judge
 from vesper.model.components import Along
 from vesper.model.messages import class_rows
@@ -99,6 +100,8 @@ class Asking:
             )
         del messages  # as large as what was heard
         polled = self._polled(heard[:, 0], length=lengths.poll)
+        if not polled.alike:
+            polled = self._by_degree(heard[:, :2], lengths) or polled
         is_apart = polled.apart if speak is None else not speak
         speak = polled.alike if speak is None else speak
         if is_apart:
@@ -156,6 +159,23 @@ class Asking:
             return Polled(alike=True, apart=False)
         ours, theirs = heard[self.speakers] / length, heard[self.asked] / length
         return judged(ours, theirs, noise_std=self.noise_std / length)
+
+    def _by_degree(self, heard: NDArray[np.float32], lengths: Lengths) -> Polled | None:
+        """Judge again where asked nodes have fewer neighbours, and therefore hear fewer speakers.
+
+        Args:
+            heard: (num_nodes, 2) speakers, neighbours.
+            lengths: with which either was said.
+        """
+        degrees = torch.from_numpy(heard[:, 1] / np.float32(lengths.degree))
+        noise_std = self.noise_std / lengths.degree
+        ratio = ratio_of(degrees, self.speakers, self.asked, noise_std=noise_std)
+        if ratio == 1:
+            return None
+        speaking = heard[:, 0] / np.float32(lengths.poll)
+        ours, theirs = speaking[self.speakers], speaking[self.asked]
+        noise_std = self.noise_std / lengths.poll
+        return judged_by_degree(ours, theirs, ratio=ratio, noise_std=noise_std)
 
 
 def _widened(votes: NDArray[np.float64], width: int) -> NDArray[np.float64]:

@@ -3,12 +3,15 @@
     heard[v] = number of v's neighbours that speak + N(0, noise_std^2)        one paid release
     lacking  = mean(heard of training nodes) / 2 - mean(heard of asked nodes)
     alike    where  lacking + 2 errors <= FEW;    apart  where  lacking > 2 errors
+    and where asked nodes have clearly fewer neighbours, training nodes count as if they had too
 
 Labels as messages help as long as test nodes hear as many of them as training nodes do. Where test
 nodes come from another window, and know nobody in this one, a model trained on labels is asked
-about posteriors. Means over many nodes stand much noise, so the poll costs a hundredth of the
-budget. Where it cannot tell, labels are not said: single nodes hear next to nothing then, so little
-is lost, and a model that was misled by labels loses much (docs/decisions/0018).
+about posteriors. Who has fewer neighbours hears fewer speakers too, and is not of another window
+for that: the trial, which hears degrees, can tell. Means over many nodes stand much noise, so the
+poll costs a hundredth of the budget. Where it cannot tell, labels are not said: single nodes hear
+next to nothing then, so little is lost, and a model that was misled by labels loses much
+(docs/decisions/0018).
 """
 
 from dataclasses import dataclass
@@ -57,3 +60,27 @@ def judged(ours: Heard, theirs: Heard, *, noise_std: float) -> Polled:
     doubt = ERRORS * noise_std * (0.25 / len(ours) + 1 / len(theirs)) ** 0.5
     alike = lacking + doubt <= FEW
     return Polled(alike=alike, apart=lacking > doubt and not alike)
+
+
+def judged_by_degree(
+    ours: Heard, theirs: Heard, *, ratio: float, noise_std: float
+) -> Polled | None:
+    """Judge as if training nodes had as few neighbours as asked nodes have.
+
+    Args:
+        ours: speakers that training nodes heard.
+        theirs: those that asked nodes heard.
+        ratio: of the degree of asked nodes to that of training nodes, below 1.
+        noise_std: in what was heard.
+
+    Returns:
+        None where asked nodes perhaps hear nobody at all.
+
+    >>> four, one = (np.full(100, heard, "f4") for heard in (4, 1))
+    >>> judged_by_degree(four, one, ratio=0.3, noise_std=1.0)
+    Polled(alike=True, apart=False)
+    >>> judged_by_degree(four, one, ratio=0.3, noise_std=10.0)
+    """
+    if float(theirs.mean(dtype=np.float64)) <= ERRORS * noise_std / len(theirs) ** 0.5:
+        return None
+    return judged(ours * np.float32(ratio), theirs, noise_std=noise_std)

@@ -24,6 +24,7 @@ from vesper.method.aggregators import TELLS_DEGREES, aggregation_of
 from vesper.method.columns import Columns, columns_of, columns_of_sums
 from vesper.method.fitted import Fitted
 from vesper.method.saying import Saying
+from vesper.method.thinning import Thinned
 from vesper.model.edge_free_pass import edge_free_of_all
 from vesper.model.messages import mean_of
 from vesper.model.opinions import consensus_of, deviations_of
@@ -76,6 +77,7 @@ class ProgressiveRepresentation(Forgetful):
         self._stage = 0
         self._logits: list[Tensor] = []  # a stage: (num_nodes, num_classes), frozen
         self._released: list[Tensor] = []  # a hop: (num_nodes, message_width)
+        self._thinned = Thinned(self._num_nodes)
         self._scales: list[Tensor] = []  # a hop, and their sum: (message_width,)
 
     @property
@@ -94,7 +96,9 @@ class ProgressiveRepresentation(Forgetful):
             if stage == 1:
                 self._inputs.forget()  # later heads read the logits of stage 0 instead
                 self._saying.ask(self._door, self._logits[0], next_noise_std=self._noise_stds[0])
-            self._released.append(self._release(stage, noise_std=self._noise_stds[stage - 1]))
+            noise_std = self._noise_stds[stage - 1]
+            self._released.append(self._release(stage, noise_std=noise_std))
+            self._thin(stage, noise_std=noise_std)
             self._scales = [self._size(f"hop{k}", [each]) for k, each in enumerate(self._released)]
             if stage > 1:
                 self._scales.append(self._size(f"sum{stage}", self._released))
@@ -121,6 +125,14 @@ class ProgressiveRepresentation(Forgetful):
             share = self._saying.degree_share
             return mean_of(released, degree_share=share, noise_std=noise_std)
         return released
+
+    def _thin(self, stage: int, *, noise_std: float) -> None:
+        """Let training nodes hear as little as those who will be asked about."""
+        newest = self._released[-1]
+        if stage == 1:
+            ratio = self._saying.ratio_of(newest, noise_std=noise_std)
+            self._thinned.begin(ratio, self._saying.asked)
+        self._thinned.add(newest, noise_std=noise_std)
 
     def fitted(self) -> dict[str, NDArray[Any]]:
         """How features are scaled, what the trial has found, centres of beliefs, sizes of sums."""
@@ -160,9 +172,9 @@ class ProgressiveRepresentation(Forgetful):
         """Newest logits of each member: (B, num_classes, members)."""
         if self._stage == 0:
             return self._extractor.edge_free(self._inputs.of(nodes))
-        rows = torch.from_numpy(nodes)
-        released = [z[rows] for z in self._released]
-        return self._extractor.with_releases(self._logits[0][rows], released, self._scales)
+        released = [self._thinned.rows(hop, z, nodes) for hop, z in enumerate(self._released)]
+        first = self._logits[0][torch.from_numpy(nodes)]
+        return self._extractor.with_releases(first, released, self._scales)
 
     @torch.no_grad()
     def _newest_of_all(self) -> Tensor:

@@ -21,6 +21,7 @@ from vesper.method.asking import Asking, trial_messages
 from vesper.method.fitted import Fitted
 from vesper.method.handing_on import HandingOn, sums_of
 from vesper.method.hearing import Hearing
+from vesper.method.thinning import ratio_of
 from vesper.method.trial import NODES_A_COLUMN, Found, Lengths, evidence_of
 from vesper.method.voting import Voting, vote_length
 from vesper.model.beliefs import combined
@@ -82,6 +83,11 @@ class Saying:
         """The part of a message that is its constant."""
         found = self._fitted.find("degree_share")
         return self._degree_share if found is None else float(found)
+
+    @property
+    def asked(self) -> Nodes:
+        """Who will be asked about."""
+        return self._asked
 
     def hear(self, speakers: Nodes, voices: NDArray[np.float32], asked: Nodes) -> None:
         """Take the beliefs of training nodes, and who will be asked for."""
@@ -220,6 +226,32 @@ class Saying:
             return self._hearing.joined(released, degree_share=share, noise_std=noise_std)
         self._hearing.keep(None)
         return read
+
+    def ratio_of(self, released: Tensor, *, noise_std: float) -> float:
+        """Of degrees of those who will be asked about to those of training nodes, where small.
+
+        Args:
+            released: (num_nodes, 1 + num_classes) of the first hop.
+            noise_std: in it.
+        """
+        share = self.degree_share
+        if self._aggregator != "gin" or share == 0 or self.handing_on.is_found:
+            return 1.0
+        if not len(self._asked):  # another graph: its nodes hear what they hear
+            return 1.0
+        ratio = self._fitted.once(
+            "thinned",
+            lambda: torch.tensor(
+                ratio_of(
+                    released[:, 0] / share,
+                    self._speakers,
+                    self._asked,
+                    noise_std=noise_std / share,
+                ),
+                dtype=torch.float64,
+            ),
+        )
+        return float(ratio)
 
     def _trial_messages(self, logits: Tensor) -> NDArray[np.float32]:
         lengths = Lengths.of(self._trial_share)

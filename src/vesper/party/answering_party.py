@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from vesper.errors import VesperError
 from vesper.graph.ids import Ids
+from vesper.party.asked import asked_of
 from vesper.party.data_party import DIVERGED
 from vesper.party.memory import Arrays, below, put_back, weights_of
 from vesper.party.representation import NOBODY, Representation
@@ -60,13 +61,19 @@ class AnsweringParty:
         representation.keep_to(below("fitted", trained))
         put_back(representation.module, weights_of(below("weights", trained)))
         speakers = ids.find_texts(roster.train[: len(roster.voices)])  # -1: no longer there
-        asked = NOBODY if is_new else ids.find_texts(roster.test)
+        asked = NOBODY if is_new else self._asked(roster)
         voices = roster.voices[speakers >= 0]
         representation.hear(speakers[speakers >= 0], voices, asked)
         for each in range(stage + 1):
             representation.begin_stage(each)
         representation.recall(below("representation", trained))
         representation.module.eval()
+
+    def _asked(self, roster: Roster) -> NDArray[np.int64]:
+        """Give those who were to be asked about when this graph was trained on."""
+        parts = [self._ids.find_texts(part) for part in (roster.train, roster.val, roster.test)]
+        nodes = np.concatenate(parts)
+        return asked_of(nodes, num_test=len(roster.test), num_nodes=len(self._ids))
 
     @torch.no_grad()
     def embed(self, ids: IdTexts) -> tuple[IdTexts, Tensor]:

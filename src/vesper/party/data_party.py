@@ -19,6 +19,7 @@ from torch import Tensor
 
 from vesper.errors import RemoteProtocolError, VesperError
 from vesper.party import memory
+from vesper.party.asked import asked_of
 from vesper.party.representation import Nodes, Representation
 from vesper.protocol.digest import digest_of
 from vesper.protocol.messages import Embeddings, Gradients, Purpose
@@ -53,16 +54,19 @@ class DataParty:
         self._sent: Tensor | None = None
         self._roots: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
-    def meet(self, roster: Nodes, voices: NDArray[np.float32], *, num_test: int = 0) -> None:
+    def meet(
+        self, roster: Nodes, voices: NDArray[np.float32], *, num_nodes: int, num_test: int = 0
+    ) -> None:
         """Take the label party's roster: roots are rows of it, `roster[row]` is the node.
 
         Args:
             roster: the labelled nodes: training, validation, test.
             voices: what the training nodes say, (num_train, num_classes); no rows if labels stay.
+            num_nodes: of the graph, labelled or not.
             num_test: how many of the roster, at its end, are test nodes.
         """
         self._roster = roster
-        asked = roster[len(roster) - num_test :]
+        asked = asked_of(roster, num_test=num_test, num_nodes=num_nodes)
         self._representation.hear(roster[: len(voices)], voices, asked)
 
     def begin_stage(self, stage: int) -> None:

@@ -11,6 +11,7 @@ So a run without noise exists only where somebody wrote `NonPrivate`.
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
 from vesper.privacy.expect import expect, expect_delta
 
@@ -30,6 +31,10 @@ class Budget:
     delta: float
 
     def __post_init__(self) -> None:
+        for name, value in (("epsilon", self.epsilon), ("delta", self.delta)):
+            expect(
+                isinstance(value, Real), name=name, wanted="a number", got=value, remedy="give one"
+            )
         expect(
             self.epsilon > 0,
             name="epsilon",

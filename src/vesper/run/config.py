@@ -15,14 +15,15 @@ KEYS = keys_of(privacy=PrivacySettings, run=RunSettings)
 
 
 def load_config(
-    path: Path | None, overrides: Mapping[str, Any], *, preset: str | None = None
+    path: Path | str | None, overrides: Mapping[str, Any], *, preset: str | None = None
 ) -> Config:
     """Defaults of the method, a preset, a TOML file, `table.key` or bare key overrides; checked.
 
     >>> load_config(None, {"epsilon": 1.0, "run.seed": 7}).run.seed
     7
     """
-    config, parties = config_and_parties(path, overrides, preset=preset)
+    file = None if path is None else Path(path)
+    config, parties = config_and_parties(file, overrides, preset=preset)
     if parties:
         raise InputError(
             f"{path}: [[data_party]] is for `vesper simulate` and `vesper party label`; here there "

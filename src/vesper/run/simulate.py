@@ -26,9 +26,9 @@ from vesper.run.usable_labels import refuse_equal_labels
 
 
 def simulate(
-    folder: Path,
+    folder: Path | str,
     config: Config,
-    out: Path,
+    out: Path | str,
     *,
     ledger: Path | None = None,
     snapshots: Sequence[Path] = (),
@@ -51,6 +51,7 @@ def simulate(
         progress: is told how far the run is.
     """
     started = time.perf_counter()
+    folder, out = Path(folder), Path(out)
     refuse_used(out)
     if ledger is not None and (len(parties) > 1 or parties[0].ledger is not None):
         raise InputError(

@@ -83,7 +83,7 @@ def data_end(
         weight_decay=run.weight_decay,
         local_updates=run.local_updates,
     )
-    party.meet(nodes, roster.voices, num_test=len(roster.test))
+    party.meet(nodes, roster.voices, num_nodes=data.graph.num_nodes, num_test=len(roster.test))
 
     def said() -> str:
         return "  ".join(part for part in (note(), door.spent()) if part)
