@@ -28,6 +28,12 @@ WITHOUT_NOISE = {
 }
 """Which method each of these is at epsilon = inf, bit for bit, and hence is not run again there."""
 
+
+def is_control(dataset: str, method: str, epsilon: float) -> bool:
+    """Whether it is measured only to see that it equals the method that stands in its place."""
+    return method in WITHOUT_NOISE and math.isinf(epsilon)
+
+
 LARGE_SETS = ("fb100_multi8", "ieee_cis")
 """Sets of over 100,000 nodes."""
 

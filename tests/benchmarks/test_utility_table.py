@@ -164,6 +164,8 @@ def test_the_page_tells_how_it_was_made_and_what_is_missing() -> None:
     assert "cores" in text
     assert "not final" not in text
     assert "verdicts are not final" in page([*many()][:50], command="c")
+    control = line("lapgraph", math.inf, 60.0)  # one seed tells that it is the same
+    assert "not final" not in page([*many(), control], command="c")
     assert "torch " in text
 
 
