@@ -10,12 +10,12 @@ graph is slightly smaller than asked for. Edges are generated twice from one see
 from collections.abc import Iterator
 
 import numpy as np
-from numba import get_num_threads
 from numpy.typing import NDArray
 
 from vesper.graph import csr_kernels
 from vesper.graph.graph import Graph, neighbor_dtype
 from vesper.graph.team import run
+from vesper.graph.threads import threads_allowed
 
 CHUNK = 1 << 20
 TICKETS_A_NODE = 8
@@ -39,7 +39,7 @@ def synthetic_graph(num_nodes: int, num_edges: int, *, seed: int = 0) -> Graph:
         neighbors,
         lengths,
         num_pieces=-(-num_nodes // csr_kernels.ROWS),
-        num_threads=get_num_threads(),
+        num_threads=threads_allowed(),
     )
     csr_kernels.move_together(indptr, neighbors, lengths)
     np.cumsum(lengths, out=indptr[1:])

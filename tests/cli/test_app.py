@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from vesper.cli import app as app_module
 from vesper.version import VERSION
 
 if TYPE_CHECKING:
@@ -120,3 +121,28 @@ def test_ctrl_c_ends_without_a_traceback_and_leaves_nothing_half_written(tmp_pat
     assert "stopped by the user" in rest
     assert "Traceback" not in rest
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried")]
+)
+def test_too_little_memory_is_said_in_words(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run_out() -> None:
+        raise error
+
+    monkeypatch.setattr(app_module, "app", run_out)
+    with pytest.raises(SystemExit) as ended:
+        app_module.main()
+    assert ended.value.code == 1
+    assert "there is not so much memory; lower width" in capsys.readouterr().err
+
+
+def test_other_failures_keep_their_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise RuntimeError("a mistake of ours")
+
+    monkeypatch.setattr(app_module, "app", fail)
+    with pytest.raises(RuntimeError, match="a mistake of ours"):
+        app_module.main()

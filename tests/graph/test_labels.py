@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from vesper.errors import InputError
+
 if TYPE_CHECKING:
     from tests.graph.conftest import Columns, Party
 
@@ -63,3 +65,18 @@ def test_bad_labels_name_their_file(
 def test_columns_that_are_no_words(party: "Party", column: str) -> None:
     party.write(labels={**party.labels, column: [[1], [2]]})
     assert re.search(rf"column {column}: expected .*, got list", party.refused())
+
+
+@pytest.mark.parametrize("stray", ["nan", "NA", "inf", "None"])
+@pytest.mark.parametrize("number", ["1", "2.5"])
+def test_what_is_no_number_among_numbers_is_no_class(
+    party: "Party", number: str, stray: str
+) -> None:
+    party.write(kind="csv", labels={**party.labels, "label": [number, stray]})
+    with pytest.raises(InputError, match="column label: 1 rows are no number; leave .* id "):
+        party.open_labels()
+
+
+def test_text_may_be_called_none(party: "Party") -> None:
+    party.write(kind="csv", labels={**party.labels, "label": ["some", "none"]})
+    assert party.open_labels().classes == ("none", "some")

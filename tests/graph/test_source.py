@@ -90,3 +90,12 @@ def test_a_text_may_hold_a_newline_wherever_a_block_ends(tmp_path: Path) -> None
     batches = list(open_source(tmp_path, "nodes").batches(["id"]))
     assert len(batches) > 1
     assert [text for batch in batches for text in batch.column("id").to_pylist()] == texts
+
+
+def test_a_folder_that_may_not_be_entered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+    with pytest.raises(InputError, match="a folder that can be read, got 'Permission denied'"):
+        open_source(tmp_path, "nodes")

@@ -1,7 +1,7 @@
 """A fit leaves torch as it found it.
 
-The threads that compiled loops start set the number of threads of torch in the whole process, and
-weights begin from torch's own generator: neither is the caller's business.
+Numba's pool, where something starts it, sets the number of threads of torch in the whole process,
+and weights begin from torch's own generator: neither is the caller's business.
 """
 
 from collections.abc import Iterator

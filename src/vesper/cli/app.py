@@ -43,6 +43,11 @@ EXIT_CODES = (
     "4 the peer failed, 130 stopped by Ctrl-C."
 )
 
+SHORT_OF_MEMORY = (
+    "expected room for what the settings ask for, there is not so much memory; lower width, "
+    "message_width or batch_size, or take fewer nodes"
+)
+
 # Threads of torch that wait must not spin: both parties of a simulation share the cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what went wrong is said by us, in one line
@@ -104,6 +109,11 @@ class Stopped(BaseException):
     """Ctrl-C, or a service manager's stop. Of a KeyboardInterrupt Typer makes exit code 1."""
 
 
+def is_short_of_memory(error: Exception) -> bool:
+    """Whether it says that there was no room; torch says so in a RuntimeError."""
+    return isinstance(error, MemoryError) or "allocate memory" in str(error)
+
+
 def _stop(signum: int, frame: FrameType | None) -> None:
     raise Stopped
 
@@ -116,6 +126,11 @@ def main() -> None:
     except VesperError as error:
         typer.echo(f"vesper: {error}", err=True)
         sys.exit(error.exit_code)
+    except (MemoryError, RuntimeError) as error:
+        if not is_short_of_memory(error):
+            raise
+        typer.echo(f"vesper: {SHORT_OF_MEMORY}", err=True)
+        sys.exit(1)
     except Stopped:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
         typer.echo("vesper: stopped by the user; what was not finished is not there", err=True)

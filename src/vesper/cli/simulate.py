@@ -1,5 +1,6 @@
 """`vesper simulate`: train any method on party folders, both parties in this process."""
 
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ from vesper.cli.show import print_json, print_table, shown_progress
 from vesper.engine.choice import EngineName, working_on
 
 if TYPE_CHECKING:
-    from vesper.run.result import SnapshotCost, SnapshotResult
+    from vesper.run.result import PrivacyFacts, SnapshotCost, SnapshotResult
 
 
 def simulate(
@@ -24,7 +25,7 @@ def simulate(
     delta: Annotated[
         float | None, typer.Option(help="Default: a power of ten below 1 / (10 nodes).")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Repeats a run bit for bit.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Repeats a run bit for bit, on as many threads.")] = None,
     preset: Annotated[
         str | None, typer.Option(help="The paper's sizes: products, reddit or finance.")
     ] = None,
@@ -79,7 +80,7 @@ def simulate(
             [
                 result.method,
                 result.privacy.plan,
-                shown_epsilon(result.privacy.certified_epsilon),
+                shown_epsilon(result.privacy),
                 f"{result.privacy.noise_std:.3f}" if result.privacy.noise_std else "-",
                 f"{result.test:.2f}",
                 f"{result.validation:.2f}",
@@ -95,7 +96,7 @@ def simulate(
                 [
                     f"{each.name} (the label party's own graph)" if each.own else each.name,
                     each.privacy.plan,
-                    shown_epsilon(each.privacy.certified_epsilon),
+                    shown_epsilon(each.privacy),
                     "-" if each.privacy.delta is None else f"{each.privacy.delta:g}",
                     f"{each.privacy.releases}",
                     f"{each.privacy.noise_std:.3f}" if each.privacy.noise_std else "-",
@@ -124,9 +125,12 @@ def simulate(
     typer.echo(f"noise: {result.privacy.noise}")
 
 
-def shown_epsilon(epsilon: float | None) -> str:
-    """A certified epsilon, or that there is none."""
-    return "-" if epsilon is None else f"{epsilon:g}"
+def shown_epsilon(privacy: "PrivacyFacts") -> str:
+    """What is certified; what is only claimed, with that word; or that there is nothing."""
+    if privacy.certified_epsilon is not None:
+        return f"{privacy.certified_epsilon:g}"
+    claimed = privacy.claimed_epsilon
+    return f"claimed {claimed:g}" if claimed is not None and isfinite(claimed) else "-"
 
 
 def costs_of(snapshot: "SnapshotResult") -> list[tuple[str, "SnapshotCost"]]:

@@ -66,10 +66,9 @@ def build_csr(
     source: Source, ids: Ids, *, progress: Progress = silent
 ) -> tuple[NDArray[np.int64], Neighbors, EdgeCounts]:
     """Read an edge table into (indptr, neighbors, counts)."""
-    from numba import get_num_threads
-
     from vesper.graph import csr_kernels as kernels
     from vesper.graph import team
+    from vesper.graph.threads import threads_allowed
 
     num_nodes = len(ids)
     indptr = np.zeros(num_nodes + 1, dtype=np.int64)
@@ -95,7 +94,7 @@ def build_csr(
         neighbors,
         lengths,
         num_pieces=-(-num_nodes // kernels.ROWS),
-        num_threads=get_num_threads(),
+        num_threads=threads_allowed(),
     )
     kernels.move_together(indptr, neighbors, lengths)
     directed = int(lengths.sum())

@@ -150,7 +150,9 @@ def _refuse_not_finite(
         finite = np.isfinite(block.astype(np.float32))
     bad = np.flatnonzero(~finite.all(axis=1))
     if len(bad):
-        raise _offence(source, column, "are missing, NaN or infinite", ids, row + bad)
+        are_large = bool(np.isfinite(block[bad]).all())
+        what = "are beyond 3.4e38" if are_large else "are missing, NaN or infinite"
+        raise _offence(source, column, what, ids, row + bad)
 
 
 def _offence(

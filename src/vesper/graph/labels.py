@@ -17,6 +17,9 @@ from vesper.graph.ids import Ids, is_text, read_ids
 from vesper.graph.source import Column, Source, open_source
 
 SPLITS = ("train", "val", "test")
+NUMBER = r"^-?[0-9]+([.][0-9]+)?([eE][-+]?[0-9]+)?$"
+NO_NUMBER = r"^[-+]?(nan|na|n/a|null|none|inf|infinity)$"
+"""How tables say that a number is missing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +58,8 @@ def open_labels(folder: Path | str, *, decimals: bool = False) -> LabelHoldings:
     if len(ids) == 0:
         raise InputError(f"{source.path}: expected at least one row, found none")
     values = _column(source, "label")
+    if source.is_csv:
+        _refuse_strays(values, source, ids)
     if decimals:
         values = _with_decimals(values, source)
     classes, labels = _labels(values, source, ids, decimals=decimals)
@@ -101,12 +106,20 @@ def _labels(
     return classes, np.asarray(codes.to_numpy(), dtype=np.int64)
 
 
+def _refuse_strays(values: Column, source: Source, ids: Ids) -> None:
+    """Refuse a `nan` among numbers: it would be a class, and all numbers would be classes too."""
+    is_number = pc.match_substring_regex(values, NUMBER)
+    is_stray = pc.match_substring_regex(values, NO_NUMBER, ignore_case=True)
+    if pc.any(is_number).as_py() and pc.all(pc.or_(is_number, is_stray)).as_py():
+        _refuse(is_stray, source, "label", "are no number; leave these rows out", ids)
+
+
 def _with_decimals(values: Column, source: Source) -> Column:
     """Make numbers of decimals; whole numbers and text stay what they are."""
     if pa.types.is_floating(values.type):
         values = values.cast(pa.float64())
     elif source.is_csv:
-        is_number = pc.match_substring_regex(values, r"^-?[0-9]+([.][0-9]+)?([eE][-+]?[0-9]+)?$")
+        is_number = pc.match_substring_regex(values, NUMBER)
         is_whole = pc.match_substring_regex(values, r"^-?[0-9]+$")
         if pc.all(is_number).as_py() and not pc.all(is_whole).as_py():
             values = values.cast(pa.float64())

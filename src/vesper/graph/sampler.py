@@ -12,7 +12,6 @@ from collections.abc import Callable
 from threading import Lock
 
 import numpy as np
-from numba import get_num_threads
 from numpy.typing import NDArray
 
 from vesper.errors import InputError, first_three
@@ -30,6 +29,7 @@ from vesper.graph.relabel import (
 )
 from vesper.graph.subgraph import Block, Subgraph
 from vesper.graph.team import run
+from vesper.graph.threads import threads_allowed
 
 EDGES_A_THREAD = 1 << 14
 """Hops with fewer edges than this for each thread are not worth waking another thread."""
@@ -66,7 +66,7 @@ class Sampler:
         num_threads: int | None = None,
         draw: Draw | None = None,
     ) -> None:
-        threads = get_num_threads() if num_threads is None else num_threads
+        threads = threads_allowed() if num_threads is None else num_threads
         for name, value in (
             ("num_layers", num_layers),
             ("max_degree", max_degree),

@@ -72,6 +72,15 @@ class Source:
 
 def open_source(folder: Path, name: str) -> Source:
     """Open `folder/name.parquet` or `folder/name.csv`."""
+    try:
+        return open_table(_found_in(folder, name))
+    except OSError as error:
+        raise InputError(
+            f"{folder}: expected a folder that can be read, got '{error.strerror}'; see whose it is"
+        ) from None
+
+
+def _found_in(folder: Path, name: str) -> Path:
     if not folder.is_dir():
         raise InputError(
             f"{folder}: expected a folder with {name}.parquet or {name}.csv, found none"
@@ -86,7 +95,7 @@ def open_source(folder: Path, name: str) -> Source:
         )
     if len(found) == 2:
         raise InputError(f"{folder}: found both {name}.parquet and {name}.csv; keep one of them")
-    return open_table(found[0])
+    return found[0]
 
 
 def open_table(path: Path) -> Source:

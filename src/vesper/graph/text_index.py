@@ -6,13 +6,13 @@ Arrow has the same join, but builds its table anew for every batch.
 
 import numpy as np
 import pyarrow as pa
-from numba import get_num_threads
 from numpy.typing import NDArray
 
 from vesper.graph import team
 from vesper.graph.compiled import compiled
 from vesper.graph.source import Column
 from vesper.graph.team import Work, finish, take
+from vesper.graph.threads import threads_allowed
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -44,7 +44,7 @@ class TextIndex:
             self._slots,
             out,
             num_pieces=-(-len(out) // ROWS),
-            num_threads=get_num_threads(),
+            num_threads=threads_allowed(),
         )
         return out
 

@@ -41,10 +41,9 @@ def pairs_of(cells: Cells) -> tuple[Cells, Cells]:
 
 def graph_of(cells: Cells, *, num_nodes: int) -> Graph:
     """The graph whose edges are these cells."""
-    from numba import get_num_threads
-
     from vesper.graph import csr_kernels as kernels
     from vesper.graph import team
+    from vesper.graph.threads import threads_allowed
 
     smaller, larger = pairs_of(cells)  # (num_edges,) each
     indptr = np.zeros(num_nodes + 1, dtype=np.int64)
@@ -58,7 +57,7 @@ def graph_of(cells: Cells, *, num_nodes: int) -> Graph:
         neighbors,
         np.zeros(num_nodes, dtype=np.int64),
         num_pieces=-(-num_nodes // kernels.ROWS),
-        num_threads=get_num_threads(),
+        num_threads=threads_allowed(),
     )
     return Graph(indptr=indptr, neighbors=neighbors)
 

@@ -56,14 +56,14 @@ class NoiseSpan:
 
     def add(self, values: NDArray[np.int32], law: Law, *, first: int = 0) -> None:
         """Add a draw from the law to entries first, first + 1, .. of the release, in place."""
-        from numba import get_num_threads
+        from vesper.graph.threads import threads_allowed
 
         if not values.flags.c_contiguous:
             raise InputError("Expected a contiguous array to add noise to.")
         flat = values.reshape(-1)
         self._refuse_beyond(first, len(flat))
         table_of(law)  # made once, before several threads ask for it
-        stretch = BLOCK * -(-len(flat) // (BLOCK * get_num_threads()))
+        stretch = BLOCK * -(-len(flat) // (BLOCK * threads_allowed()))
         starts = range(0, len(flat), max(stretch, BLOCK))
 
         def add_stretch(start: int) -> None:

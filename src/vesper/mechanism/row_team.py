@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import get_num_threads
 from numpy.typing import NDArray
 
 from vesper.graph import team
 from vesper.graph.graph import Neighbors
+from vesper.graph.threads import threads_allowed
 
 ROWS = 1024
 """Receivers a piece: large enough to be worth taking, small enough to share evenly."""
@@ -46,7 +46,7 @@ def run_rows(
         out,
         *(_as_sent(each) for each in read),
         num_pieces=-(-len(starts) // ROWS) if width else 0,
-        num_threads=get_num_threads(),
+        num_threads=threads_allowed(),
     )
     return out
 
