@@ -2,13 +2,13 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-import numba
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
 from vesper.errors import InputError
+from vesper.graph import threads as threads_module
 from vesper.mechanism.law import table_of
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.noise_kernels import add_draws
@@ -108,10 +108,11 @@ def test_ties_of_later_blocks_and_stretches_are_decided_too(
 
 
 def test_the_number_of_threads_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = []
-    for threads in (1, 2, 3, 100):
-        monkeypatch.setattr(numba, "get_num_threads", lambda threads=threads: threads)
-        drawn.append(draws(10.0, 3 * BLOCK + 5))
+    counts = [1, 2, 3, 100]
+    given = iter(counts)
+    monkeypatch.setattr(threads_module, "threads_allowed", lambda: next(given))
+    drawn = [draws(10.0, 3 * BLOCK + 5) for _ in counts]
+    assert next(given, None) is None  # each draw has asked once
     assert all(np.array_equal(each, drawn[0]) for each in drawn)
 
 
@@ -123,7 +124,7 @@ def test_what_goes_wrong_in_a_thread_is_raised(monkeypatch: pytest.MonkeyPatch) 
     words = np.full(3 * BLOCK, table.high[table.offset], dtype=np.uint64)
     span = with_words(monkeypatch, words, {})
     monkeypatch.setattr(NoiseSpan, "_further_words", broken)
-    monkeypatch.setattr(numba, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(threads_module, "threads_allowed", lambda: 2)
     with pytest.raises(RuntimeError, match="no bits left"):
         span.add_gaussian_to(np.zeros(3 * BLOCK, dtype=np.int32), scale=5.0)
 

@@ -63,9 +63,9 @@ def test_threads_change_nothing(
 ) -> None:
     messages = np.random.default_rng(0).integers(-9, 10, (graph.num_nodes, 47)).astype(np.int8)
     arrays = graph.indptr[:-1], graph.indptr[1:], np.asarray(graph.neighbors)
-    monkeypatch.setattr(row_team, "get_num_threads", lambda: 1)
+    monkeypatch.setattr(row_team, "threads_allowed", lambda: 1)
     alone = sums_of_rows(*arrays, 47, messages)
-    monkeypatch.setattr(row_team, "get_num_threads", lambda: threads)
+    monkeypatch.setattr(row_team, "threads_allowed", lambda: threads)
     assert (alone == sums_of_rows(*arrays, 47, messages)).all()
 
 
