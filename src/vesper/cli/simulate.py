@@ -25,7 +25,9 @@ def simulate(
     delta: Annotated[
         float | None, typer.Option(help="Default: a power of ten below 1 / (10 nodes).")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Repeats a run bit for bit, on as many threads.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Repeats a run bit for bit, on as many threads.")
+    ] = None,
     preset: Annotated[
         str | None, typer.Option(help="The paper's sizes: products, reddit or finance.")
     ] = None,
