@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # Threads that wait give their core away: several processes of several threads share the cores here.
 export OMP_WAIT_POLICY ?= PASSIVE
-WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 .PHONY: demo test check lint types nightly bench-aggregators bench-choices bench-exchange bench-graph bench-graph-peers bench-growth bench-noise bench-paper-sizes bench-ray bench-release bench-train bench-unseen bench-utility bench-wire api-page attack-page audit-page study-page proof-read clean help
 
@@ -34,7 +34,7 @@ test: $(READY)  ## run all tests
 	@$(BIN)/python -m pytest $(WORKERS) -m "not nightly"
 
 nightly: $(READY)  ## run everything, the slow proofs too
-	@$(BIN)/python -m pytest $(WORKERS)
+	@$(BIN)/python -m pytest $(WORKERS) -o faulthandler_timeout=7200
 
 lint: $(READY)  ## style
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -18,7 +18,7 @@ ROWS: list[set[str]] = [  # top to bottom; neighbours in one row never import ea
     {"model"},
     {"mechanism"},
     {"graph", "privacy", "protocol", "transport", "datasets", "drawing", "engine"},
-    {"errors", "partial", "progress", "version", "whole_file"},
+    {"errors", "partial", "progress", "stored_arrays", "version", "whole_file"},
 ]
 LEVEL = {package: depth for depth, row in enumerate(ROWS) for package in row}
 

@@ -17,6 +17,7 @@ from vesper.errors import InputError, first_three
 from vesper.graph.ids import Ids
 from vesper.graph.source import Column, Source
 from vesper.progress import Progress, silent
+from vesper.stored_arrays import map_array
 
 Features = NDArray[np.float32] | NDArray[np.uint8]
 
@@ -60,7 +61,7 @@ def write_features(source: Source, ids: Ids, path: Path, *, progress: Progress =
 
 def reorder(path: Path, order: NDArray[np.int64]) -> None:
     """Bring the rows of the .npy file `path` into this order, a block at a time."""
-    matrix = np.load(path, mmap_mode="r")  # (num_nodes, num_features)
+    matrix = map_array(path)  # (num_nodes, num_features)
     target = path.with_suffix(".ordered")
     with target.open("wb") as file:
         header = np.lib.format.header_data_from_array_1_0(matrix)

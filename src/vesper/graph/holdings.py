@@ -33,6 +33,7 @@ from vesper.graph.ids import Ids, read_ids
 from vesper.graph.source import Source, open_source
 from vesper.partial import partial_folder
 from vesper.progress import Progress, silent
+from vesper.stored_arrays import map_array
 
 CACHE = ".vesper-cache"
 FORMAT = 3
@@ -124,9 +125,9 @@ def _map(folder: Path) -> DataHoldings | None:
     try:
         with pa.memory_map(str(folder / "ids.arrow")) as source:
             ids = pa.ipc.open_file(source).read_all().column("id").combine_chunks()
-        indptr = np.load(folder / "indptr.npy", mmap_mode="r")
-        neighbors = np.load(folder / "neighbors.npy", mmap_mode="r")
-        features = np.load(folder / "features.npy", mmap_mode="r")
+        indptr = map_array(folder / "indptr.npy")
+        neighbors = map_array(folder / "neighbors.npy")
+        features = map_array(folder / "features.npy")
         counts = EdgeCounts(**json.loads((folder / "counts.json").read_text()))
     except (OSError, ValueError, TypeError, KeyError, EOFError, pa.ArrowInvalid):
         return None

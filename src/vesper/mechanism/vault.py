@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.errors import VesperError
+from vesper.stored_arrays import read_arrays
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -88,8 +89,7 @@ class Vault:
         """
         path = self._path(number, digest)
         try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
+            arrays = read_arrays(path)
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             arrays = {}
         if _digest_of(arrays) != digest:

@@ -20,6 +20,7 @@ import numpy as np
 from vesper.party.memory import Arrays, below, with_prefix
 from vesper.run.agreement import Agreement
 from vesper.run.ends.checkpoint import Position
+from vesper.stored_arrays import read_arrays
 
 ONLY_LATER = ("epsilon", "delta", "first_share", "accounting", "aggregator", "min_degree")
 """Settings of [privacy] that tell how edges are asked, or how that is counted."""
@@ -114,8 +115,7 @@ def _name(folder: Path, agreement: Agreement) -> str:
 
 def _read(path: Path) -> tuple[Position, Arrays] | None:
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+        arrays = read_arrays(path)
     except FileNotFoundError:
         return None
     stage, epoch, step = (int(n) for n in arrays.pop("position"))

@@ -16,6 +16,7 @@ import numpy as np
 
 from vesper.errors import VesperError
 from vesper.party.memory import Arrays
+from vesper.stored_arrays import read_arrays
 from vesper.transport.lasting import LastingChannel
 
 
@@ -71,8 +72,7 @@ class FileCheckpoints:
                 )
             return None
         try:
-            with self._path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
+            arrays = read_arrays(self._path)
             stage, epoch, step, *counts = (int(n) for n in arrays.pop("position"))
             pairs = list(zip(counts[::2], counts[1::2], strict=True))
             if len(pairs) != len(self._channels):

@@ -29,6 +29,7 @@ from vesper.protocol.messages import Roster
 from vesper.run.ends.data_end import DataOutcome
 from vesper.run.setup.contract import approved, canonical
 from vesper.run.setup.party_config import PartyConfig
+from vesper.stored_arrays import read_arrays
 
 ANSWERING, ASKING = "answering.npz", "asking.json"
 ROWS = 1 << 16
@@ -106,7 +107,7 @@ def read_answering(config: PartyConfig) -> AnsweringRun:
     """
     result, folder = _result_of(config)
     with _readable(folder / ANSWERING):
-        arrays = _arrays_in(folder / ANSWERING)
+        arrays = read_arrays(folder / ANSWERING)
         facts = json.loads(arrays.pop("facts").tobytes())
         ids = {split: tuple(map(str, facts[split])) for split in ("train", "val", "test")}
         roster = Roster(**ids, voices=arrays.pop("voices"))
@@ -127,7 +128,7 @@ def read_asking(config: PartyConfig) -> AskingRun:
     """Read what the label party kept; raises as `read_answering` does."""
     result, folder = _result_of(config)
     with _readable(folder / "label_party.npz"):
-        weights = _arrays_in(folder / "label_party.npz")
+        weights = read_arrays(folder / "label_party.npz")
     with _readable(folder / ASKING):
         facts = json.loads((folder / ASKING).read_text(encoding="utf-8"))
         calibration = {name: tuple(values) for name, values in facts["calibration"].items()}
@@ -158,11 +159,6 @@ def digest_of_nodes(data: DataHoldings) -> str:
         digest.update(json.dumps(texts).encode())
         digest.update(np.ascontiguousarray(data.features[start : start + ROWS]).data)
     return digest.hexdigest()
-
-
-def _arrays_in(path: Path) -> Arrays:
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-        return {name: stored[name] for name in stored.files}
 
 
 def with_hops(config: Config, *, hops: int | None) -> Config:
