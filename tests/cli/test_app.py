@@ -96,6 +96,9 @@ def test_simulate_writes_a_run_and_prints_json(terminal: "Terminal", folders: Pa
         (("--set", "epochs"), "--set: expected key=value, got 'epochs'"),
         (("--set", "epochs=many"), "setting 'run.epochs'"),
         (("--epsilon", "0"), "setting 'privacy.epsilon'"),
+        (("--epsilon", "4", "--set", "privacy.epsilon=1"), "got it twice: --epsilon 4.0 and --set"),
+        (("--set", "epochs=1", "--set", "run.epochs=2"), "epochs=1 and --set run.epochs=2; take"),
+        (("--set", "weight_decay=Infinity"), "setting 'run.weight_decay'"),
         (("--method", "magic"), "method: expected one of"),
     ],
 )
@@ -121,6 +124,26 @@ def test_ctrl_c_ends_without_a_traceback_and_leaves_nothing_half_written(tmp_pat
     assert "stopped by the user" in rest
     assert "Traceback" not in rest
     assert list(tmp_path.iterdir()) == []
+
+
+CTRL_C_WHILE_LOADING = """
+import os, signal, sys
+from vesper.__main__ import main
+
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == "vesper.cli.app":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+main()
+"""
+
+
+def test_ctrl_c_while_the_program_loads_ends_it_without_a_word() -> None:
+    ended = subprocess.run([sys.executable, "-c", CTRL_C_WHILE_LOADING], capture_output=True)
+    assert ended.returncode == -signal.SIGINT  # 130 in a shell
+    assert ended.stderr == b""
 
 
 @pytest.mark.parametrize(

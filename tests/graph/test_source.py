@@ -23,6 +23,13 @@ def test_a_misnamed_column_names_the_nearest(party: "Party", kind: str, near: st
     assert f"rename '{near}' to 'src'" in message
 
 
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_columns_that_are_not_apart(party: "Party", mark: str) -> None:
+    party.write(kind="csv")
+    (party.data / "edges.csv").write_text(f"src{mark}dst\n10{mark}20\n")
+    assert f"separate its columns by ',', not by {mark!r}" in party.refused()
+
+
 def test_files_that_are_not_what_they_say(party: "Party") -> None:
     party.write()
     (party.data / "edges.parquet").write_text("src,dst\n10,20\n")

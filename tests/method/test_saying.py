@@ -6,8 +6,7 @@ import torch
 from numpy.typing import NDArray
 
 from vesper.graph.graph import Graph
-from vesper.mechanism.door import ClaimedDoor, OpenDoor
-from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.door import OpenDoor
 from vesper.method.fitted import Fitted
 from vesper.method.saying import Saying
 from vesper.model.scaling import Inputs, Scaling
@@ -33,7 +32,6 @@ def saying(
     fitted: Fitted,
     *,
     noise_std: float | None = 0.0,
-    keeps_share: bool = False,
     aggregator: str = "gin",
 ) -> Saying:
     return Saying(
@@ -43,7 +41,7 @@ def saying(
         degree_share=0.6,
         noise_std=noise_std,
         trial_share=0.1,
-        keeps_share=keeps_share,
+        keeps_share=False,
     )
 
 
@@ -100,34 +98,3 @@ def test_votes_are_shortened_by_released_degrees_as_classes_are() -> None:
     second = made.messages(2, made.beliefs(logits), centre=torch.zeros(2), released=[released])
     many = degrees > 2 * degrees.median()
     assert (second.norm(dim=1) < 0.9 * first.norm(dim=1))[many].all()
-
-
-def test_a_share_that_was_asked_for_is_kept() -> None:
-    rng = np.random.default_rng(2)
-    degrees = rng.integers(1, 30, NODES)
-    ends = np.repeat(np.arange(NODES), degrees)
-    edges = np.column_stack([ends, rng.integers(0, NODES, len(ends))])
-    graph = Graph.from_edges(NODES, edges[edges[:, 0] != edges[:, 1]])
-    labels = (np.diff(graph.indptr) > 30).astype(np.int64)
-    features = rng.normal(size=(NODES, 3)).astype(np.float32)
-    found = {}
-    for keeps in (True, False):
-        made = saying(features, Fitted(), noise_std=20.0, keeps_share=keeps)
-        made.hear(np.arange(TRAIN), np.eye(2, dtype=np.float32)[labels[:TRAIN]], NOBODY)
-        noise = NoiseSource.for_simulation(0)
-        door = ClaimedDoor(graph, noise=noise)
-        made.ask(door, torch.zeros(NODES, 2), next_noise_std=6.0)
-        found[keeps] = made.degree_share
-    assert found[True] == 0.6
-    assert found[False] > 0.6, "the label is the degree"
-
-
-@pytest.mark.parametrize("noise_std", [None, 0.0])
-def test_nothing_is_asked_without_labels_or_without_a_budget(noise_std: float | None) -> None:
-    graph, features, labels = graph_and_features(0)
-    made = saying(features, fitted := Fitted(), noise_std=noise_std)
-    speakers = TRAIN if noise_std is None else 0
-    voices = np.eye(2, dtype=np.float32)[labels[:speakers]]
-    made.hear(np.arange(speakers), voices, np.arange(TRAIN, NODES))
-    made.ask(OpenDoor(graph), torch.zeros(NODES, 2), next_noise_std=0.0)
-    assert fitted.arrays() == {}

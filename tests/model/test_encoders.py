@@ -56,9 +56,9 @@ def test_heads_divide_any_width() -> None:
     assert made("transformer", width=7)(torch.zeros(2, 30)).shape == (2, 7)
 
 
-@pytest.mark.parametrize("steps", [None, 4])
-def test_steps_must_divide_the_features(steps: int | None) -> None:
-    with pytest.raises(InputError, match=f"steps: expected a divisor of the 15 .* got {steps}"):
+@pytest.mark.parametrize(("steps", "got"), [(None, "none"), (4, "4")])
+def test_steps_must_divide_the_features(steps: int | None, got: str) -> None:
+    with pytest.raises(InputError, match=f"steps: expected a divisor of the 15 .* got {got}; say"):
         made("gru", steps=steps)
 
 

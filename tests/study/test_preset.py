@@ -49,5 +49,5 @@ def test_what_the_paper_runs_is_run_with_its_settings() -> None:
 def test_an_unknown_name_gets_the_nearest() -> None:
     with pytest.raises(InputError, match="unknown study 'tabel-1'; did you mean 'table-1'"):
         find_grid("tabel-1")
-    with pytest.raises(InputError, match="not a readable TOML file"):
+    with pytest.raises(InputError, match="expected a TOML file, got 'No such file"):
         find_grid("missing.toml")

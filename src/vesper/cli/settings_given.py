@@ -8,13 +8,24 @@ from vesper.errors import InputError
 
 
 def settings_given(set_: Sequence[str] | None, **options: object) -> dict[str, Any]:
-    """Options that were given win over `--set`.
+    """Options that were given, and what `--set` says; nothing may be given twice.
 
     >>> settings_given(["epochs=3", "encoder=gru"], epsilon=2.0, delta=None)
-    {'epochs': 3, 'encoder': 'gru', 'epsilon': 2.0}
+    {'epsilon': 2.0, 'epochs': 3, 'encoder': 'gru'}
     """
-    given: dict[str, Any] = dict(_pair(text) for text in set_ or [])
-    return given | {key: value for key, value in options.items() if value is not None}
+    given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
+    places = {key: f"--{key} {value}" for key, value in given.items()}
+    for text in set_ or []:
+        key, value = _pair(text)
+        name = key.rpartition(".")[2]  # of privacy.epsilon
+        if name in places:
+            raise InputError(
+                f"{name}: expected it once, got it twice: {places[name]} and --set {text}; "
+                f"take one away"
+            )
+        places[name] = f"--set {text}"
+        given[key] = value
+    return given
 
 
 def _pair(text: str) -> tuple[str, Any]:

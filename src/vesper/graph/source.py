@@ -64,10 +64,16 @@ class Source:
                 written = {column.strip().lower(): column for column in self.columns}
                 near = difflib.get_close_matches(name, written, n=1, cutoff=0.5)
                 fix = f"rename '{written[near[0]]}' to" if near else "add a column"
+                fix = _with_commas(self.columns) or f"{fix} '{name}'"
                 raise InputError(
-                    f"{self.path}: expected a column '{name}', found {_listed(self.columns)}; "
-                    f"{fix} '{name}'"
+                    f"{self.path}: expected a column '{name}', found {_listed(self.columns)}; {fix}"
                 )
+
+
+def _with_commas(columns: Sequence[str]) -> str:
+    """What to do about a CSV whose columns are not apart."""
+    separators = [mark for mark in ";\t|" if len(columns) == 1 and mark in columns[0]]
+    return f"separate its columns by ',', not by {separators[0]!r}" if separators else ""
 
 
 def open_source(folder: Path, name: str) -> Source:

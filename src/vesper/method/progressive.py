@@ -24,7 +24,7 @@ from vesper.method.aggregators import TELLS_DEGREES, aggregation_of
 from vesper.method.columns import Columns, columns_of, columns_of_sums
 from vesper.method.fitted import Fitted
 from vesper.method.saying import Saying
-from vesper.method.thinning import Thinned
+from vesper.method.thinning import Thinned, ratio_of
 from vesper.model.edge_free_pass import edge_free_of_all
 from vesper.model.messages import mean_of
 from vesper.model.opinions import consensus_of, deviations_of
@@ -130,9 +130,22 @@ class ProgressiveRepresentation(Forgetful):
         """Let training nodes hear as little as those who will be asked about."""
         newest = self._released[-1]
         if stage == 1:
-            ratio = self._saying.ratio_of(newest, noise_std=noise_std)
-            self._thinned.begin(ratio, self._saying.asked)
+            asked = self._saying.audience.asked
+            self._thinned.begin(self._ratio_of(newest, noise_std=noise_std), asked)
         self._thinned.add(newest, noise_std=noise_std)
+
+    def _ratio_of(self, released: Tensor, *, noise_std: float) -> float:
+        """Of degrees of those who will be asked about to those of training nodes, where small."""
+        share, audience = self._saying.degree_share, self._saying.audience
+        if self._aggregator != "gin" or share == 0 or self._saying.handing_on.is_found:
+            return 1.0  # sums tell no degrees
+        if not len(audience.asked):
+            return 1.0  # another graph: its nodes hear what they hear
+        degrees, noise_std = released[:, 0] / share, noise_std / share
+        ratio = partial(ratio_of, degrees, audience.speakers, audience.asked, noise_std=noise_std)
+        return float(
+            self._fitted.once("thinned", lambda: torch.tensor(ratio(), dtype=torch.float64))
+        )
 
     def fitted(self) -> dict[str, NDArray[Any]]:
         """How features are scaled, what the trial has found, centres of beliefs, sizes of sums."""

@@ -55,7 +55,7 @@ class PrivacySettings(Settings):
     label_epsilon: float | None = Field(default=None, ge=1e-3, le=100)
     """Budget of each label of training and validation nodes against the data party, spent by
     randomised response; None: the data party learns what labels and gradients tell it."""
-    clip: float = Field(default=1.0, gt=0)
+    clip: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     """C of VFGNN: norm to which aggregated embeddings are clipped."""
     aggregator: Literal["gin", "gcn", "gcn-clamped", "mean", "gat", "max"] = "gin"
     """How neighbours weigh: `gin` all alike; `gcn` less the more neighbours they have, as released;
@@ -82,9 +82,9 @@ class RunSettings(Settings):
     """Epochs without a better validation metric before a stage ends."""
     batch_size: int | None = Field(default=None, ge=1)
     """None: an eighth of the training nodes, within 256 and 1024."""
-    learning_rate: float = Field(default=0.003, gt=0)
+    learning_rate: float = Field(default=0.003, gt=0, allow_inf_nan=False)
     """Of Adam, at both parties."""
-    weight_decay: float = Field(default=1e-5, ge=0)
+    weight_decay: float = Field(default=1e-5, ge=0, allow_inf_nan=False)
     """Pull of weights towards zero."""
     dropout: float = Field(default=0.2, ge=0, lt=1)
     """Share of hidden units left out in a training step."""

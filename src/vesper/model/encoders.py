@@ -62,7 +62,8 @@ def make_encoder(kind: str, shape: EncoderShape) -> nn.Module:
     if steps is None or shape.num_features % steps:
         raise InputError(
             f"steps: expected a divisor of the {shape.num_features} features for encoder '{kind}' "
-            f"(they are steps x step width, step after step), got {steps}"
+            f"(they are steps x step width, step after step), got {steps or 'none'}; "
+            f"say how many there are by the setting 'steps'"
         )
     sequence = makers[kind](
         shape.num_inputs // steps, steps=steps, width=width, dropout=dropout, seed=seed

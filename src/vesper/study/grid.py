@@ -16,7 +16,6 @@ Methods that add no noise are run once a seed, at epsilon inf.
 
 import itertools
 import math
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from vesper.errors import InputError
 from vesper.method.settings import Config, PrivacySettings
 from vesper.run.config import load_config
-from vesper.run.setup.settings_file import explain
+from vesper.run.setup.settings_file import explain, read_toml
 from vesper.study.cell import Cell, needs_no_epsilon, settings_digest
 from vesper.study.sets import Source
 
@@ -110,9 +109,7 @@ def read_grid(path: Path) -> Grid:
         InputError: it cannot be read, or something in it is wrong.
     """
     try:
-        return Grid.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{path}: not a readable TOML file ({error})") from None
+        return Grid.model_validate(read_toml(path))
     except ValidationError as error:
         raise InputError(explain(path, error, [*Grid.model_fields])) from None
 

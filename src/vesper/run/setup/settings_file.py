@@ -27,6 +27,22 @@ def read_tables(path: Path, known: Sequence[str]) -> Tables:
     return tables
 
 
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file as it stands.
+
+    Raises:
+        InputError: there is none, or it is something else.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"{path}: expected a TOML file, got '{error.strerror}'; see whether the path is right"
+        ) from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path}: not a readable TOML file ({error})") from None
+
+
 def read_listed(
     path: Path, known: Sequence[str], listed: str | None
 ) -> tuple[Tables, list[dict[str, Any]]]:
@@ -35,10 +51,7 @@ def read_listed(
     Raises:
         InputError: as `read_tables`.
     """
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{path}: not a readable TOML file ({error})") from None
+    tables = read_toml(path)
     named = [f"[{name}]" for name in known] + ([f"[[{listed}]]"] if listed else [])
     expected = f"{path}: expected tables {', '.join(named[:-1])} and {named[-1]}"
     rows = tables.pop(listed, []) if listed else []
