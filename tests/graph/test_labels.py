@@ -80,3 +80,13 @@ def test_what_is_no_number_among_numbers_is_no_class(
 def test_text_may_be_called_none(party: "Party") -> None:
     party.write(kind="csv", labels={**party.labels, "label": ["some", "none"]})
     assert party.open_labels().classes == ("none", "some")
+
+
+@pytest.mark.parametrize(("label", "is_class"), [("0.5", False), ("1.0", True), ("one", True)])
+def test_decimals_in_a_csv_are_no_classes(party: "Party", label: str, is_class: bool) -> None:
+    party.write(kind="csv", labels={**party.labels, "label": ["2", label]})
+    if is_class:
+        assert len(party.open_labels().classes) == 2
+        return
+    with pytest.raises(InputError, match="1 rows have decimals, not a class; task 'regression'"):
+        party.open_labels()

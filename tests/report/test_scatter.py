@@ -40,3 +40,18 @@ def test_the_metric_is_that_of_the_name() -> None:
         for name in ("r2", "spearman")
     }
     assert judged == pytest.approx({"r2": 100 * (1 - 36 / 2), "spearman": 100.0})
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-3, 1e7, 1e9, 1e16, 1e200])
+def test_numbers_of_any_size_fill_the_chart(scale: float) -> None:
+    labels, predicted = np.random.default_rng(0).normal(size=(2, 50))
+    chart, usual = (numbers_chart(size * labels, size * predicted) for size in (scale, 1.0))
+    places, expected = (np.array(re.findall(POINT, each), dtype=float) for each in (chart, usual))
+    assert np.ptp(places, axis=0) == pytest.approx(np.ptp(expected, axis=0), rel=0.5)
+    assert len(chart) < 1.2 * len(usual)
+
+
+def test_one_number_is_in_the_middle_of_something() -> None:
+    places = re.findall(POINT, numbers_chart(np.full(3, 1e9), np.full(3, 1e9)))
+    assert len(set(places)) == 1
+    assert "nan" not in numbers_chart(np.zeros(3), np.zeros(3))

@@ -1,6 +1,7 @@
 """Train on one window, predict on the next: each graph has its own fingerprint and budget."""
 
 import json
+import math
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from vesper.errors import BudgetError, InputError
 from vesper.graph.holdings import open_data
 from vesper.mechanism.fingerprint import fingerprint
+from vesper.method.registry import METHODS
 from vesper.privacy.account import accounts
 from vesper.privacy.balance import Balance
 from vesper.privacy.key import key_of
@@ -192,3 +194,18 @@ def test_other_feature_columns(window: Window, write_folders: Callable[..., Path
     write_folders(second, nodes={"id": range(NODES), "f0": np.zeros(NODES)})
     with pytest.raises(InputError, match=r"3 feature columns of training .* 2 are missing"):
         run(first, second)
+
+
+ALL_WITH_EDGES = [name for name in METHODS if name != "mlp"]
+
+
+@pytest.mark.parametrize("hops", [None, 2])
+@pytest.mark.parametrize("epsilon", [8.0, math.inf])
+@pytest.mark.parametrize("method", ALL_WITH_EDGES)
+def test_every_method_knows_its_layers_again(
+    window: Window, method: str, epsilon: float, hops: int | None
+) -> None:
+    first, second = window("w0", seed=0), window("w1", seed=1)
+    settings = {"method": method, "epsilon": epsilon, "hops": hops, "epochs": 1}
+    found = run(first, second, settings=settings)
+    assert 0 <= found.snapshots[0].test <= 100

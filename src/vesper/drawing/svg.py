@@ -116,16 +116,22 @@ def round_ticks(low: float, high: float, *, least: float = 1.0) -> list[float]:
     [69.5, 70.0, 70.5]
     >>> round_ticks(0.31, 0.52, least=0.1)
     [0.3, 0.35, 0.4, 0.45, 0.5, 0.55]
+    >>> round_ticks(-3e16, 9.1e16)
+    [-5e+16, 0.0, 5e+16, 1e+17]
     """
-    spread = max(high - low, least)
-    steps = [s for s in _STEPS if s >= least / 2]
-    step = next((s for s in steps if spread / s <= 5), steps[-1])
+    step = _round_step(max((high - low) / 5, least / 2))
     first, last = math.floor(low / step + _ALMOST), math.ceil(high / step - _ALMOST)
     while last - first < 2:
         touches = math.isclose(step * first, low)
         first, last = (first - 1, last) if touches else (first, last + 1)
-    return [round(step * k, 6) for k in range(first, last + 1)]
+    return [float(f"{step * k:.12g}") for k in range(first, last + 1)]
+
+
+def _round_step(least: float) -> float:
+    """The smallest of .., 1, 2, 5, 10, 20, 50, .. that is not below."""
+    power = math.floor(math.log10(least))
+    steps = [float(f"{digit}e{power}") for digit in (1, 2, 5, 10)]
+    return next((step for step in steps if step >= least * (1 - _ALMOST)), steps[-1])
 
 
 _ALMOST = 1e-9
-_STEPS = [digit * 10.0**power for power in range(-3, 6) for digit in (1, 2, 5)]

@@ -62,6 +62,8 @@ def open_labels(folder: Path | str, *, decimals: bool = False) -> LabelHoldings:
         _refuse_strays(values, source, ids)
     if decimals:
         values = _with_decimals(values, source)
+    elif source.is_csv:
+        _refuse_decimals(values, source, ids)
     classes, labels = _labels(values, source, ids, decimals=decimals)
     splits = _splits(_column(source, "split"), source, ids)
     order = ids.order()
@@ -112,6 +114,15 @@ def _refuse_strays(values: Column, source: Source, ids: Ids) -> None:
     is_stray = pc.match_substring_regex(values, NO_NUMBER, ignore_case=True)
     if pc.any(is_number).as_py() and pc.all(pc.or_(is_number, is_stray)).as_py():
         _refuse(is_stray, source, "label", "are no number; leave these rows out", ids)
+
+
+def _refuse_decimals(values: Column, source: Source, ids: Ids) -> None:
+    """Refuse numbers that are no classes; `1.0` is one."""
+    is_number = pc.match_substring_regex(values, NUMBER)
+    if pc.all(is_number).as_py():
+        is_class = pc.match_substring_regex(values, r"^-?[0-9]+(\.0*)?$")
+        what = "have decimals, not a class; task 'regression' or 'ranking' is for these"
+        _refuse(pc.invert(is_class), source, "label", what, ids)
 
 
 def _with_decimals(values: Column, source: Source) -> Column:

@@ -38,6 +38,8 @@ class Promise:
     """Of the budget, for that release."""
     releases: int | None = None
     """How many, where they have no noise_std each."""
+    layers: int | None = None
+    """How many, where they have no noise_std each."""
     width: int = 0
     """Of the messages of releases, where they are clipped and rounded by it."""
     unit: str = "edge"
@@ -50,6 +52,11 @@ class Promise:
         """Of everything that is released, the poll too, in order."""
         polled = () if self.poll_noise_std is None else (self.poll_noise_std,)
         return polled + self.noise_stds
+
+    @property
+    def hops(self) -> int | None:
+        """Layers, or hops: one a noise_std where nothing else is said; None: there are none."""
+        return self.layers or len(self.noise_stds) or None
 
 
 class Method(Protocol):

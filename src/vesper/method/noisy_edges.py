@@ -5,6 +5,7 @@ door.perturb(..)  once;   then the non-private network of `gcn` on what came out
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 from vesper.errors import InputError
 from vesper.graph.graph import Graph
@@ -13,7 +14,7 @@ from vesper.mechanism.perturbed_graph import Perturbation
 from vesper.mechanism.sampled.layers import Aggregator
 from vesper.method.budgeting import unprotected
 from vesper.method.method import Promise, Sizes
-from vesper.method.sampled import SampledMethod
+from vesper.method.sampled import SampledMethod, num_layers_of
 from vesper.method.settings import Config
 
 
@@ -41,7 +42,7 @@ class NoisyEdgesMethod(SampledMethod):
             )
         epsilon = config.privacy.epsilon
         if math.isinf(epsilon):
-            return unprotected(releases=1)
+            return replace(unprotected(0), releases=1, layers=num_layers_of(config))
         self._perturbation(epsilon).refuse_many(sizes.num_nodes)
         return Promise(
             plan="certified",
@@ -50,6 +51,7 @@ class NoisyEdgesMethod(SampledMethod):
             delta=0.0,
             noise_stds=(),
             releases=1,
+            layers=num_layers_of(config),
         )
 
     def aggregator(self, config: Config) -> Aggregator:

@@ -13,6 +13,7 @@ What `exact` counts right is the forward pass with fixed weights on graphs that 
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from torch import nn
 
@@ -39,6 +40,9 @@ class VfgnnMethod(SampledMethod):
 
     def promise(self, config: Config, sizes: Sizes) -> Promise:
         """Claim by the accounting asked for."""
+        return replace(self._promise(config, sizes), layers=num_layers_of(config))
+
+    def _promise(self, config: Config, sizes: Sizes) -> Promise:
         budget = budget_of(config.privacy, sizes)
         if budget is None:
             return unprotected(1)

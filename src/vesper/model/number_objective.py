@@ -14,6 +14,7 @@ metrics are in percent. Spearman's rho needs neither a cut-off nor gains, as NDC
 both ends of the order alike.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -161,11 +162,16 @@ def r2(predicted: Numbers, truth: Numbers) -> float:
 
     >>> r2(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 4.0]))
     0.7857142857142857
+    >>> round(r2(np.array([1e-200, 2e-200, 3e-200]), np.array([1e-200, 2e-200, 4e-200])), 12)
+    0.785714285714
     """
-    spread = float(np.square(truth - truth.mean()).sum())
-    if spread == 0:
+    deviations = truth - truth.mean()
+    if not deviations.any():
         return float("nan")
-    return 1 - float(np.square(predicted - truth).sum()) / spread
+    # Squares of very large numbers, or small ones, are none: all by one power of two is exact.
+    _, power = math.frexp(float(np.abs(deviations).max()))
+    errors, deviations = np.ldexp(predicted - truth, -power), np.ldexp(deviations, -power)
+    return 1 - float(np.square(errors).sum()) / float(np.square(deviations).sum())
 
 
 def spearman(predicted: Numbers, truth: Numbers) -> float:

@@ -8,6 +8,8 @@ from vesper.model.number_objective import mean_ranks
 
 MOST_NODES = 600
 """Points of a chart; of more nodes, so many in equal steps of their labels."""
+SMALLEST_RANGE = 1e-6
+"""Of an axis, of its largest number: what is nearer together is drawn as one."""
 Numbers = NDArray[np.float64]
 
 
@@ -24,9 +26,8 @@ def ranks_chart(labels: Numbers, predicted: Numbers) -> str:
 
 def _chart(labels: Numbers, predicted: Numbers, *, across: str, up: str) -> str:
     """Both axes have one scale, so that what is predicted too near to the mean is seen."""
-    ticks = round_ticks(
-        float(min(labels.min(), predicted.min())), float(max(labels.max(), predicted.max()))
-    )
+    low, high = (float(end([end(labels), end(predicted)])) for end in (np.min, np.max))
+    ticks = round_ticks(low, high, least=SMALLEST_RANGE * max(abs(low), abs(high)) or 1.0)
     ends = (ticks[0], ticks[-1])
     frame = Frame(x_range=ends, y_range=ends, top=28, left=56, right=26)
     shapes = rows_of(frame, ticks, form="g")

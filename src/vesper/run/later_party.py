@@ -135,8 +135,7 @@ class Successors:
         refuse_unknown_labels(later.ids, labels)
         agreed = self.holder.agreement
         promise = agreed.method.promise(agreed.config, agreed.sizes)
-        hops = len(promise.noise_stds) or self.config.privacy.hops
-        settings = without_poll(with_hops(self.config, hops=hops))
+        settings = without_poll(with_hops(self.config, hops=promise.hops))
         sizes = replace(agreed.sizes, num_nodes=later.graph.num_nodes)
         if promise.plan == "certified":
             self._refuse_known(folder, later.graph)

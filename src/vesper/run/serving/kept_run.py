@@ -77,7 +77,7 @@ def keep_for_answers(
     promise = agreed.method.promise(agreed.config, agreed.sizes)
     facts = {
         "sizes": asdict(agreed.sizes),
-        "hops": len(promise.noise_stds) or agreed.config.privacy.hops,
+        "hops": promise.hops,
         "columns": columns,
         "nodes": digest_of_nodes(data),
         "train": outcome.roster.train,
