@@ -99,6 +99,8 @@ def test_simulate_writes_a_run_and_prints_json(terminal: "Terminal", folders: Pa
         (("--epsilon", "4", "--set", "privacy.epsilon=1"), "got it twice: --epsilon 4.0 and --set"),
         (("--set", "epochs=1", "--set", "run.epochs=2"), "epochs=1 and --set run.epochs=2; take"),
         (("--set", "weight_decay=Infinity"), "setting 'run.weight_decay'"),
+        (("--set", "accounting=theorem-1"), "accounting: expected 'exact', got 'theorem-1', which"),
+        (("--method", "gcn", "--set", "aggregator=gcn"), "no choice, for method 'gcn', got 'gcn'"),
         (("--method", "magic"), "method: expected one of"),
     ],
 )
@@ -109,6 +111,15 @@ def test_wrong_settings(
     assert terminal.run("simulate", "--data", folders, "--out", out, *arguments) == 2
     assert message in terminal.err
     assert not out.exists()
+
+
+def test_settings_that_a_method_does_not_read_are_told(terminal: "Terminal", folders: Path) -> None:
+    common = ("simulate", "--data", folders, "--set", "epochs=1", "--method", "gcn")
+    given = ("--set", "steps=3", "--set", "degree_share=0.4")
+    assert terminal.run(*common, "--out", folders.parent / "one", *given) == 0
+    assert "note: gcn does not read steps, degree_share: nothing changes" in terminal.err
+    assert terminal.run(*common, "--out", folders.parent / "two") == 0
+    assert "note:" not in terminal.err
 
 
 def test_ctrl_c_ends_without_a_traceback_and_leaves_nothing_half_written(tmp_path: Path) -> None:

@@ -97,7 +97,8 @@ def test_methods_with_their_own_aggregator_refuse_others(method: str, aggregator
     if aggregator in OF_METHOD.get(method, ("gin",)):
         refuse_aggregator(config)
         return
-    with pytest.raises(InputError, match=f"aggregator: expected 'gin'.* got '{aggregator}'"):
+    expected = "'gin' or 'gcn'" if method == "vfgnn" else "none, there is no choice,"
+    with pytest.raises(InputError, match=f"expected {expected} for .* got '{aggregator}'; leave"):
         refuse_aggregator(config)
 
 

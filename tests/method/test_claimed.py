@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from vesper.errors import InputError
 from vesper.method.claimed import noise_of_sums
 from vesper.method.method import Promise, Sizes
 from vesper.method.settings import Config, PrivacySettings
@@ -51,3 +52,8 @@ def test_without_privacy_there_is_no_noise(accounting: str) -> None:
 @pytest.mark.parametrize("releases", [1, 2, 3])
 def test_as_much_noise_as_releases(releases: int) -> None:
     assert len(promise("as-published", releases=releases).noise_stds) == releases
+
+
+def test_noise_that_cannot_be_drawn_is_refused_in_words_of_the_settings() -> None:
+    with pytest.raises(InputError, match=r"epsilon: 1e-05 .* at most 16384; use a larger epsilon"):
+        promise("theorem-1", epsilon=1e-5)

@@ -58,7 +58,12 @@ class Vesper(Estimator):
     classes_: NDArray[Any]
 
     def predict_proba(self, ids: Any) -> NDArray[np.float64]:
-        """Probability of each class, (len(ids), len(classes_)); any node, at no further cost."""
+        """Probability of each class, (len(ids), len(classes_)); any node, at no further cost.
+
+        Methods that sample neighbours (`gin`, `gcn`, `vfgnn`, `edgerand`, `lapgraph` and the
+        paper's) sample anew in every call; `vfgnn` and the paper's also draw noise anew, which
+        their claimed epsilon does not count. The others give the same answer again.
+        """
         return self._learned().predict(ids)
 
     def predict(self, ids: Any) -> NDArray[Any]:

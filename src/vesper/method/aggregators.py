@@ -47,10 +47,10 @@ def refuse_aggregator(config: Config) -> None:
     method, aggregator = config.run.method, config.privacy.aggregator
     possible = OF_METHOD.get(method, ("gin",))
     if aggregator not in possible:
-        own = "" if method in OF_METHOD else f", as method '{method}' has its own"
+        expected = _listed(possible) if method in OF_METHOD else "none, there is no choice,"
         raise InputError(
-            f"aggregator: expected {_listed(possible)} for {method}{own}, got '{aggregator}'; "
-            f"method 'vesper' takes all"
+            f"aggregator: expected {expected} for method '{method}', got '{aggregator}'; leave it "
+            f"out, or take method 'vesper', which has all"
         )
     if config.privacy.privacy_unit == "node" and aggregator not in RELEASES_SUMS:
         raise InputError(

@@ -77,7 +77,10 @@ def certified(
             release would use it up.
     """
     if privacy.accounting != "exact":
-        raise InputError("accounting: expected 'exact' for a certified method")
+        raise InputError(
+            f"accounting: expected 'exact', got '{privacy.accounting}', which is for methods that "
+            f"were published with it: 'gap', 'progap' and 'vfgnn'"
+        )
     budget = budget_of(privacy, sizes)
     if budget is None:
         share = asking(0.0)
@@ -94,7 +97,7 @@ def certified(
     noise_stds = tuple(
         rest / math.sqrt(share) * ROUND_UP for share in shares(privacy, releases=releases)
     )
-    _refuse_what_is_not_drawn(budget, noise_stds)
+    refuse_what_is_not_drawn(budget, noise_stds)
     return Promise(
         plan="certified",
         certified_epsilon=budget.epsilon,
@@ -108,12 +111,14 @@ def certified(
     )
 
 
-def _refuse_what_is_not_drawn(budget: Budget, noise_stds: tuple[float, ...]) -> None:
+def refuse_what_is_not_drawn(
+    budget: Budget, noise_stds: tuple[float, ...], *, most: float = LARGEST_NOISE
+) -> None:
     """Refuse in the words of the settings what the ledger would refuse in its own."""
     stated = f"epsilon: {budget.epsilon:g} at delta {budget.delta:g} needs a noise of"
-    if max(noise_stds) > LARGEST_NOISE:
+    if max(noise_stds) > most:
         raise InputError(
-            f"{stated} {max(noise_stds):.4g} a unit message, expected at most {LARGEST_NOISE:g}; "
+            f"{stated} {max(noise_stds):.4g} a unit message, expected at most {most:g}; "
             f"use a larger epsilon or fewer hops, or method 'mlp', which reads no edge"
         )
     if min(noise_stds) < SMALLEST_NOISE:

@@ -9,7 +9,7 @@
 What the noise of the last two is really worth is in the promise too.
 """
 
-from vesper.method.budgeting import budget_of, certified, unprotected
+from vesper.method.budgeting import budget_of, certified, refuse_what_is_not_drawn, unprotected
 from vesper.method.method import Promise, Sizes
 from vesper.method.settings import Config
 from vesper.privacy import theorem_1
@@ -18,6 +18,10 @@ from vesper.privacy.published import published_noise_std, worth_of
 
 PAPER_EPOCHS, PAPER_BATCH_SIZE = 5, 256
 """With which the paper trains this baseline; its analysis charges each batch."""
+
+
+LARGEST_DRAWN = 16_384.0
+"""No ledger is charged for what is only claimed: the noise may be as large as can be drawn."""
 
 
 def noise_of_sums(config: Config, sizes: Sizes, *, releases: int) -> Promise:
@@ -34,6 +38,7 @@ def noise_of_sums(config: Config, sizes: Sizes, *, releases: int) -> Promise:
     else:
         noise_std = _theorem_1_noise_std(config, sizes, budget, releases=releases)
     noise_stds = (noise_std,) * releases
+    refuse_what_is_not_drawn(budget, noise_stds, most=LARGEST_DRAWN)
     return Promise(
         plan="paper",
         certified_epsilon=None,

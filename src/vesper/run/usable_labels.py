@@ -79,10 +79,14 @@ def refuse_equal_labels(
     has_accuracy = num_outputs(config.run.task, labels.classes) != 2 and (
         task_of(config.run.task, labels.classes) == "classification"
     )
+    what, remedy = "labels", "no metric can be computed on them"
     if seen is None:
         seen = labels.labels[labels.rows(split)]
+    else:
+        what = "responses under label_epsilon"
+        remedy += ": take more such rows, or a larger label_epsilon"
     if len(labels.classes) < 2 or (not has_accuracy and len(np.unique(seen)) < 2):
         raise InputError(
-            f"{labels.path}, column label: expected at least two different labels among rows with "
-            f"split '{split}', found one; no metric can be computed on them"
+            f"{labels.path}, column label: expected at least two different {what} among the "
+            f"{len(seen)} rows with split '{split}', found one; {remedy}"
         )

@@ -1,0 +1,54 @@
+"""Settings that were given and that the method does not read: nothing changes by them.
+
+They are told, not refused: one file of settings is good for several methods.
+"""
+
+from collections.abc import Callable
+
+from vesper.method.method import Method
+from vesper.method.settings import Config, PrivacySettings, RunSettings
+
+SUMMING = {"gap", "progap"}
+CERTIFIED = {"vesper", *SUMMING}
+
+
+def _by(*methods: str) -> Callable[[Config], bool]:
+    return lambda config: config.run.method in methods
+
+
+READ: dict[str, Callable[[Config], bool]] = {
+    "hops": lambda config: config.run.method != "mlp",
+    "first_share": _by(*CERTIFIED),
+    "accounting": _by(*CERTIFIED, "vfgnn", "edgerand", "lapgraph"),
+    "privacy_unit": lambda config: config.run.method not in {"mlp", "gin", "gcn"},  # or refused
+    "max_degree": lambda config: (
+        config.run.method not in {"mlp", *CERTIFIED}
+        or config.privacy.privacy_unit == "node"
+        or config.privacy.accounting == "theorem-1"
+    ),
+    "min_degree": lambda config: (
+        config.run.method == "vesper-paper-gcn" or config.privacy.aggregator == "gcn-clamped"
+    ),
+    "clip": _by("vfgnn"),
+    "spectral_norm": lambda config: config.run.method not in {"mlp", *CERTIFIED},
+    "message_width": _by(*SUMMING),
+    "members": _by("vesper", "mlp"),
+    "steps": lambda config: config.run.encoder != "mlp",
+    "degree_share": _by("vesper"),
+    "label_messages": _by("vesper"),
+}
+"""By which settings a setting is read; all that are not in here always are."""
+
+
+def unread(config: Config, method: Method) -> list[str]:
+    """Name settings that differ from the default of the method, which does not read them.
+
+    >>> from vesper.method.mlp import MlpMethod
+    >>> unread(Config(run=RunSettings(method="mlp", steps=3, members=2)), MlpMethod())
+    ['steps']
+    """
+    given = dict(config.privacy) | dict(config.run)
+    usual = dict(PrivacySettings()) | dict(RunSettings()) | dict(method.defaults)
+    return [
+        name for name, is_read in READ.items() if given[name] != usual[name] and not is_read(config)
+    ]
