@@ -72,7 +72,7 @@ def is_equal(first: dict[str, Any], second: dict[str, Any]) -> bool:
 @pytest.mark.parametrize("method", METHODS)
 def test_what_is_not_read_changes_nothing(train: Train, method: str) -> None:
     said = unread(load_config(None, {"method": method, **OTHER}), METHODS[method])
-    usual = METHODS[method].defaults
+    usual = METHODS[method].defaults  # that of `label_messages` is off, where nobody listens
     assert set(said) == {
         name
         for name, is_read in READ.items()

@@ -41,14 +41,16 @@ READ: dict[str, Callable[[Config], bool]] = {
 
 
 def unread(config: Config, method: Method) -> list[str]:
-    """Name settings that differ from the default of the method, which does not read them.
+    """Name settings that are no default, and that the method does not read.
 
     >>> from vesper.method.mlp import MlpMethod
     >>> unread(Config(run=RunSettings(method="mlp", steps=3, members=2)), MlpMethod())
     ['steps']
     """
     given = dict(config.privacy) | dict(config.run)
-    usual = dict(PrivacySettings()) | dict(RunSettings()) | dict(method.defaults)
+    usual = dict(PrivacySettings()) | dict(RunSettings())
     return [
-        name for name, is_read in READ.items() if given[name] != usual[name] and not is_read(config)
+        name
+        for name, is_read in READ.items()
+        if given[name] not in (usual[name], method.defaults.get(name)) and not is_read(config)
     ]
