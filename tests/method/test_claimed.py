@@ -5,7 +5,9 @@ import math
 import pytest
 
 from vesper.errors import InputError
-from vesper.method.claimed import noise_of_sums
+from vesper.mechanism.grid import STEPS
+from vesper.mechanism.rounded_gaussian import LARGEST_SCALE
+from vesper.method.claimed import LARGEST_DRAWN, noise_of_sums
 from vesper.method.method import Promise, Sizes
 from vesper.method.settings import Config, PrivacySettings
 
@@ -52,6 +54,10 @@ def test_without_privacy_there_is_no_noise(accounting: str) -> None:
 @pytest.mark.parametrize("releases", [1, 2, 3])
 def test_as_much_noise_as_releases(releases: int) -> None:
     assert len(promise("as-published", releases=releases).noise_stds) == releases
+
+
+def test_all_that_can_be_drawn_may_be_claimed() -> None:
+    assert LARGEST_DRAWN == LARGEST_SCALE / STEPS
 
 
 def test_noise_that_cannot_be_drawn_is_refused_in_words_of_the_settings() -> None:

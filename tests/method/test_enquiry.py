@@ -11,7 +11,7 @@ from vesper.graph.graph import Graph
 from vesper.mechanism.door import ClaimedDoor, Door
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.asking import Answer
-from vesper.method.enquiry import Audience, Enquiry
+from vesper.method.enquiry import Audience, Enquiry, Terms
 from vesper.method.fitted import Fitted
 from vesper.method.handing_on import HandingOn
 from vesper.method.voting import Voting, vote_length
@@ -48,11 +48,12 @@ def asked(
         fitted,
         Voting(inputs, fitted, length=vote_length(ordered=False)),
         HandingOn(fitted, hops=1),
-        noise_std=noise_std,
-        trial_share=trial_share,
-        degree_share=SHARE,
-        keeps_share=keeps_share,
-        ordered=False,
+        Terms(
+            noise_std=noise_std,
+            trial_share=trial_share,
+            degree_share=SHARE,
+            keeps_share=keeps_share,
+        ),
     )
     voices = torch.nn.functional.one_hot(torch.from_numpy(labels), 2).float()
     audience = Audience(np.arange(len(labels)), voices, listeners)

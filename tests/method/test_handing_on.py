@@ -11,6 +11,7 @@ from tests.model.test_handed_on import NODES, SHOPS, USERS, users_and_shops
 from vesper import Graph, Vesper
 from vesper.errors import VesperError
 from vesper.mechanism.door import OpenDoor
+from vesper.method.enquiry import Terms
 from vesper.method.fitted import Fitted
 from vesper.method.handing_on import HandingOn
 from vesper.method.saying import Saying
@@ -46,10 +47,9 @@ def saying(
         Inputs(features, Scaling(features)),
         fitted,
         aggregator=aggregator,
-        degree_share=0.6,
-        noise_std=0.0 if asks else None,
-        trial_share=0.1 if asks else 0.0,
-        keeps_share=False,
+        terms=Terms(
+            noise_std=0.0 if asks else None, trial_share=0.1 if asks else 0.0, degree_share=0.6
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import OpenDoor
+from vesper.method.enquiry import Terms
 from vesper.method.fitted import Fitted
 from vesper.method.saying import Saying
 from vesper.model.scaling import Inputs, Scaling
@@ -38,10 +39,7 @@ def saying(
         Inputs(features, Scaling(features)),
         fitted,
         aggregator=aggregator,
-        degree_share=0.6,
-        noise_std=noise_std,
-        trial_share=0.1,
-        keeps_share=False,
+        terms=Terms(noise_std=noise_std, trial_share=0.1, degree_share=0.6),
     )
 
 

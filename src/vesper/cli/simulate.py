@@ -54,14 +54,13 @@ def simulate(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Train a method on party folders and write a run folder."""
-    from vesper.method.registry import find_method
     from vesper.method.unread import unread
     from vesper.run.setup.data_parties import load_simulation
     from vesper.run.simulate import simulate as run
 
     given = settings_given(set_, method=method, epsilon=epsilon, delta=delta, seed=seed)
     settings, parties = load_simulation(config, given, preset=preset)
-    ignored = unread(settings, find_method(settings.run.method))
+    ignored = unread(settings)
     if ignored:
         method = settings.run.method
         typer.echo(f"note: {method} does not read {', '.join(ignored)}: nothing changes", err=True)

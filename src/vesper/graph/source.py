@@ -64,7 +64,9 @@ class Source:
                 written = {column.strip().lower(): column for column in self.columns}
                 near = difflib.get_close_matches(name, written, n=1, cutoff=0.5)
                 fix = f"rename '{written[near[0]]}' to" if near else "add a column"
-                fix = _with_commas(self.columns) or f"{fix} '{name}'"
+                fix = f"{fix} '{name}'"
+                if self.is_csv:
+                    fix = _with_commas(self.columns) or fix
                 raise InputError(
                     f"{self.path}: expected a column '{name}', found {_listed(self.columns)}; {fix}"
                 )

@@ -39,6 +39,22 @@ class Audience:
     """Who will be asked about."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What may be asked, and what is known before."""
+
+    noise_std: float | None
+    """Of the release; None: nothing is asked."""
+    trial_share: float
+    """Of the budget, for the trial in it; 0: it is a poll alone."""
+    degree_share: float
+    """The part of a message that is its constant, unless the trial finds another."""
+    keeps_share: bool = False
+    """It was asked for, and stays."""
+    ordered: bool = False
+    """Classes are bins of numbers, in their order."""
+
+
 class Enquiry:
     """One release, or none, and what was learned from it.
 
@@ -47,11 +63,7 @@ class Enquiry:
         fitted: where what is fitted stands.
         voting: by features.
         handing_on: of what is heard.
-        noise_std: of the release; None: nothing is asked.
-        trial_share: of the budget, for the trial in it; 0: it is a poll alone.
-        degree_share: of messages, where nothing else is found.
-        keeps_share: it was asked for, and stays.
-        ordered: classes are bins of numbers, in their order.
+        terms: what may be asked.
     """
 
     def __init__(
@@ -60,17 +72,10 @@ class Enquiry:
         fitted: Fitted,
         voting: Voting,
         handing_on: HandingOn,
-        *,
-        noise_std: float | None,
-        trial_share: float,
-        degree_share: float,
-        keeps_share: bool,
-        ordered: bool,
+        terms: Terms,
     ) -> None:
         self._inputs, self._fitted, self._voting = inputs, fitted, voting
-        self._handing_on, self._ordered = handing_on, ordered
-        self._noise_std, self._trial_share = noise_std, trial_share
-        self._degree_share, self._keeps_share = degree_share, keeps_share
+        self._handing_on, self._terms = handing_on, terms
 
     def ask(
         self,
@@ -90,25 +95,26 @@ class Enquiry:
             next_noise_std: of the first hop.
             can_hand_on: the aggregator is one whose sums can be said again.
         """
-        if self._noise_std is None or not len(audience.speakers):
+        terms = self._terms
+        if terms.noise_std is None or not len(audience.speakers):
             return None
         asking = Asking(
             speakers=audience.speakers,
             voices=audience.voices.numpy(),
             asked=audience.asked,
-            noise_std=self._noise_std,
+            noise_std=terms.noise_std,
             next_noise_std=next_noise_std,
-            ordered=self._ordered,
+            ordered=terms.ordered,
         )
         known = self._fitted.find("speak")
-        if self._trial_share:
+        if terms.trial_share:
             answer = asking.trial(
                 door,
                 partial(self._messages, audience, beliefs),
-                share=self._trial_share,
-                degree_share=self._degree_share,
+                share=terms.trial_share,
+                degree_share=terms.degree_share,
                 speak=None if known is None else bool(known),
-                can_hand_on=can_hand_on and 0 < self._degree_share < 1,
+                can_hand_on=can_hand_on and 0 < terms.degree_share < 1,
             )
         elif len(audience.asked):
             answer = asking.poll(door, num_nodes=self._inputs.num_nodes)
@@ -126,7 +132,7 @@ class Enquiry:
         self._fitted.once("found", partial(torch.tensor, True))
         if found.hand_on:
             self._handing_on.begin()
-        if not self._keeps_share:
+        if not self._terms.keeps_share:
             share = torch.tensor(found.degree_share, dtype=torch.float64)
             self._fitted.once("degree_share", lambda: share)
         if found.votes is not None:
@@ -134,7 +140,7 @@ class Enquiry:
             self._fitted.once("again", partial(torch.tensor, found.again))
 
     def _messages(self, audience: Audience, beliefs: Callable[[], Tensor]) -> NDArray[np.float32]:
-        lengths = Lengths.of(self._trial_share)
+        lengths = Lengths.of(self._terms.trial_share)
         along = self._voting.along(partial(self._components, audience.voices))
         return trial_messages(audience.speakers, beliefs(), along, lengths=lengths)
 
@@ -142,8 +148,8 @@ class Enquiry:
         num_train, num_classes = voices.shape
         evidence = evidence_of(
             num_train,
-            lengths=Lengths.of(self._trial_share),
-            noise_std=self._noise_std or 0.0,
+            lengths=Lengths.of(self._terms.trial_share),
+            noise_std=self._terms.noise_std or 0.0,
         )
         most = num_train // NODES_A_COLUMN - num_classes
         return components_of(self._inputs, evidence=evidence, most=most)

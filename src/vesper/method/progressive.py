@@ -22,6 +22,7 @@ from vesper.graph.features import Features
 from vesper.mechanism.door import Door
 from vesper.method.aggregators import TELLS_DEGREES, aggregation_of
 from vesper.method.columns import Columns, columns_of, columns_of_sums
+from vesper.method.enquiry import Terms
 from vesper.method.fitted import Fitted
 from vesper.method.saying import Saying
 from vesper.method.thinning import Thinned, ratio_of
@@ -50,13 +51,9 @@ class ProgressiveRepresentation(Forgetful):
         features: Features,
         door: Door,
         noise_stds: Sequence[float],
-        degree_share: float,
-        aggregator: str = "gin",
-        min_degree: int = 5,
-        poll_noise_std: float | None = None,
-        trial_share: float = 0.0,
-        keeps_share: bool = False,
-        ordered: bool = False,
+        terms: Terms,
+        aggregator: str,
+        min_degree: int,
     ) -> None:
         self._extractor, self._num_nodes = extractor, len(features)
         self._inputs = Inputs(features, scaling)
@@ -67,12 +64,8 @@ class ProgressiveRepresentation(Forgetful):
             self._inputs,
             self._fitted,
             aggregator=aggregator,
-            degree_share=degree_share,
-            noise_std=poll_noise_std,
-            trial_share=trial_share,
-            keeps_share=keeps_share,
+            terms=terms,
             hops=extractor.hops,
-            ordered=ordered,
         )
         self._stage = 0
         self._logits: list[Tensor] = []  # a stage: (num_nodes, num_classes), frozen
@@ -141,11 +134,14 @@ class ProgressiveRepresentation(Forgetful):
             return 1.0  # sums tell no degrees
         if not len(audience.asked):
             return 1.0  # another graph: its nodes hear what they hear
-        degrees, noise_std = released[:, 0] / share, noise_std / share
-        ratio = partial(ratio_of, degrees, audience.speakers, audience.asked, noise_std=noise_std)
-        return float(
-            self._fitted.once("thinned", lambda: torch.tensor(ratio(), dtype=torch.float64))
-        )
+
+        def fit() -> Tensor:
+            degrees, both = released[:, 0] / share, (audience.speakers, audience.asked)
+            return torch.tensor(
+                ratio_of(degrees, *both, noise_std=noise_std / share), dtype=torch.float64
+            )
+
+        return float(self._fitted.once("thinned", fit))
 
     def fitted(self) -> dict[str, NDArray[Any]]:
         """How features are scaled, what the trial has found, centres of beliefs, sizes of sums."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vesper.mechanism.door import Door
-from vesper.method.enquiry import Audience, Enquiry
+from vesper.method.enquiry import Audience, Enquiry, Terms
 from vesper.method.fitted import Fitted
 from vesper.method.handing_on import HandingOn, sums_of
 from vesper.method.hearing import Hearing
@@ -44,12 +44,8 @@ class Saying:
         inputs: features.
         fitted: where what is fitted stands.
         aggregator: by name.
-        degree_share: the part of a message that is its constant, unless the trial finds another.
-        noise_std: of the release that asks; None: nothing is asked.
-        trial_share: of the budget, for the trial in it; 0: it is a poll alone.
-        keeps_share: the degree share was asked for, and stays.
+        terms: what may be asked before.
         hops: how many there will be.
-        ordered: classes are bins of numbers, in their order.
     """
 
     def __init__(
@@ -58,36 +54,22 @@ class Saying:
         fitted: Fitted,
         *,
         aggregator: str,
-        degree_share: float,
-        noise_std: float | None,
-        trial_share: float,
-        keeps_share: bool,
+        terms: Terms,
         hops: int = 1,
-        ordered: bool = False,
     ) -> None:
         self._fitted, self._aggregator = fitted, aggregator
-        self._degree_share = degree_share
+        self._terms = terms
         self._audience = Audience(NOBODY, torch.zeros(0, 0), NOBODY)
         self._hearing = Hearing()
         self.handing_on = HandingOn(fitted, hops=hops)
-        self._voting = Voting(inputs, fitted, length=vote_length(ordered=ordered))
-        self._enquiry = Enquiry(
-            inputs,
-            fitted,
-            self._voting,
-            self.handing_on,
-            noise_std=noise_std,
-            trial_share=trial_share,
-            degree_share=degree_share,
-            keeps_share=keeps_share,
-            ordered=ordered,
-        )
+        self._voting = Voting(inputs, fitted, length=vote_length(ordered=terms.ordered))
+        self._enquiry = Enquiry(inputs, fitted, self._voting, self.handing_on, terms)
 
     @property
     def degree_share(self) -> float:
         """The part of a message that is its constant."""
         found = self._fitted.find("degree_share")
-        return self._degree_share if found is None else float(found)
+        return self._terms.degree_share if found is None else float(found)
 
     @property
     def audience(self) -> Audience:

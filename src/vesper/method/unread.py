@@ -5,7 +5,7 @@ They are told, not refused: one file of settings is good for several methods.
 
 from collections.abc import Callable
 
-from vesper.method.method import Method
+from vesper.method.registry import find_method
 from vesper.method.settings import Config, PrivacySettings, RunSettings
 
 SUMMING = {"gap", "progap"}
@@ -40,17 +40,17 @@ READ: dict[str, Callable[[Config], bool]] = {
 """By which settings a setting is read; all that are not in here always are."""
 
 
-def unread(config: Config, method: Method) -> list[str]:
+def unread(config: Config) -> list[str]:
     """Name settings that are no default, and that the method does not read.
 
-    >>> from vesper.method.mlp import MlpMethod
-    >>> unread(Config(run=RunSettings(method="mlp", steps=3, members=2)), MlpMethod())
+    >>> unread(Config(run=RunSettings(method="mlp", steps=3, members=2)))
     ['steps']
     """
     given = dict(config.privacy) | dict(config.run)
     usual = dict(PrivacySettings()) | dict(RunSettings())
+    own = find_method(config.run.method).defaults
     return [
         name
         for name, is_read in READ.items()
-        if given[name] not in (usual[name], method.defaults.get(name)) and not is_read(config)
+        if given[name] not in (usual[name], own.get(name)) and not is_read(config)
     ]

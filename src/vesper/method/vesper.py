@@ -13,6 +13,7 @@ from vesper.method.budgeting import certified
 from vesper.method.choices import degree_share_of, hops_for, members_of
 from vesper.method.decoding import refuse_other_decoder
 from vesper.method.encoding import encoder_shape_of
+from vesper.method.enquiry import Terms
 from vesper.method.method import Promise, Sizes
 from vesper.method.poll import POLL_SHARE
 from vesper.method.progressive import ProgressiveRepresentation
@@ -88,13 +89,15 @@ class VesperMethod:
             features=features,
             door=door,
             noise_stds=promise.noise_stds,
-            poll_noise_std=promise.poll_noise_std,
-            trial_share=max(promise.asking_share - POLL_SHARE, 0.0),
-            keeps_share=run.degree_share is not None,
-            degree_share=degree_share_of(config, sizes),
+            terms=Terms(
+                noise_std=promise.poll_noise_std,
+                trial_share=max(promise.asking_share - POLL_SHARE, 0.0),
+                degree_share=degree_share_of(config, sizes),
+                keeps_share=run.degree_share is not None,
+                ordered=run.task in ("regression", "ranking"),
+            ),
             aggregator=config.privacy.aggregator,
             min_degree=config.privacy.min_degree,
-            ordered=run.task in ("regression", "ranking"),
         )
 
     def label_side(self, config: Config, sizes: Sizes) -> CorrectingDecoder:
