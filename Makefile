@@ -94,7 +94,7 @@ bench-utility: $(READY)  ## every method at every epsilon on the public sets; AR
 	@touch $@
 
 api-page: $(READY)  ## write the reference in docs/api.md from signatures and docstrings
-	@$(BIN)/python tests/test_api_page.py
+	@$(BIN)/python tests/docs/test_api_page.py
 
 study-page: $(READY)  ## run every study of the paper with --small and write docs/study-small.md; ARGS="--out DIR"
 	@$(BIN)/python -m benchmarks.study_page $(ARGS)
@@ -106,7 +106,7 @@ attack-page: $(READY)  ## node membership under each protection: the table in do
 	@$(BIN)/python -m benchmarks.membership $(ARGS)
 
 proof-read: $(READY)  ## note that the proof of CLAIM was read against the code as it is
-	@$(BIN)/python tests/test_proofs_are_current.py $(CLAIM)
+	@$(BIN)/python tests/docs/test_proofs_are_current.py $(CLAIM)
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache demo

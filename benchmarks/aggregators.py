@@ -25,9 +25,9 @@ from benchmarks.kept_lines import keep, lines_in
 from benchmarks.page import command, machine, options, publish, say, spread
 
 from vesper.method.settings import Config
-from vesper.run.begun import Begun
-from vesper.run.config import load_config
-from vesper.run.simulate import simulate
+from vesper.session.config import load_config
+from vesper.simulation.simulate import simulate
+from vesper.simulation.stage0_cache import Begun
 
 HERE = Path(__file__).parent
 DATASETS = ("fb100_cornell", "facebook_pages", "yelpchi_reviews")

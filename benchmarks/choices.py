@@ -29,12 +29,12 @@ from benchmarks.page import command, options, publish, say
 from benchmarks.utility_cells import datasets_in
 
 from vesper.datasets.loaders.convert import convert
-from vesper.method.degree_part import Pair
-from vesper.party.stages import Finished, chosen_stage, error_of_difference
-from vesper.run.begun import Begun
-from vesper.run.config import load_config
-from vesper.run.simulate import simulate
-from vesper.study.source_digest import code_digest
+from vesper.method.certified.probe_decision import Pair
+from vesper.party.stage_selection import Finished, chosen_stage, error_of_difference
+from vesper.session.config import load_config
+from vesper.simulation.simulate import simulate
+from vesper.simulation.stage0_cache import Begun
+from vesper.study.worker import code_digest
 
 HERE = Path(__file__).parent
 SETS = (

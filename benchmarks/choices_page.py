@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.page import machine
 
-from vesper.party.stages import MARGIN
+from vesper.party.stage_selection import MARGIN
 
 MARGINS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 AS_BUILT = "as built"

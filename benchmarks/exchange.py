@@ -22,8 +22,8 @@ from benchmarks.page import command, machine, options, publish, say, spread
 from vesper.datasets.finance import simulate_finance
 from vesper.datasets.loaders.convert import convert
 from vesper.method.settings import Config
-from vesper.run.config import load_config
-from vesper.run.simulate import simulate
+from vesper.session.config import load_config
+from vesper.simulation.simulate import simulate
 
 HERE = Path(__file__).parent
 DATA = HERE.parents[1] / "shared" / "data"

@@ -21,7 +21,7 @@ from benchmarks.synthetic import synthetic_graph
 from benchmarks.timing import Timed
 
 from vesper.graph.graph import Graph
-from vesper.graph.sampler import Sampler
+from vesper.graph.sampling.sampler import Sampler
 from vesper.graph.schedule import IndependentDraws
 
 BATCH_SIZE, FAN_OUT, NUM_LAYERS = 512, 20, 2

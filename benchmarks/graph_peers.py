@@ -17,8 +17,8 @@ import torch
 from numba import njit
 from numpy.typing import NDArray
 
-from vesper.graph.draws import below
 from vesper.graph.graph import Graph, Neighbors
+from vesper.graph.sampling.expand import below
 
 Sample = Callable[[NDArray[np.int64], int], int]
 """Roots and threads in, number of sampled edges out."""

@@ -28,10 +28,10 @@ from benchmarks.timing import Timed
 
 from vesper.drawing.sheet import Curve, Panel, draw_sheet
 from vesper.graph.holdings import DataHoldings, open_data
-from vesper.graph.sampler import Sampler
+from vesper.graph.sampling.sampler import Sampler
 from vesper.graph.schedule import IndependentDraws
-from vesper.mechanism.noise import NoiseSource
-from vesper.mechanism.noising import noisy_rows
+from vesper.mechanism.aggregations.partition import noisy_rows
+from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.mechanism.release import NEIGHBOR_SUM
 
 SIZES = (1_000_000, 4_000_000, 16_000_000, 62_000_000, 124_000_000)

@@ -8,9 +8,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from vesper.graph.graph import Graph, Neighbors
-from vesper.graph.intrinsics import prefetch
-from vesper.graph.subgraph import Subgraph
-from vesper.graph.team import Work, finish, run, take
+from vesper.graph.sampling.subgraph import Subgraph
+from vesper.parallel.intrinsics import prefetch
+from vesper.parallel.pool import Work, finish, run, take
 
 LINE = 64
 """Bytes of a cache line."""

@@ -19,7 +19,7 @@ from benchmarks.page import say, spread
 from vesper.attack.node_membership import attack_settings
 from vesper.datasets.loaders.convert import convert
 from vesper.method.settings import Config
-from vesper.run.config import load_config
+from vesper.session.config import load_config
 
 HERE = Path(__file__).parent
 DATA = HERE.parents[1] / "shared" / "data"

@@ -21,11 +21,11 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
-from vesper.mechanism.grid import STEPS
-from vesper.mechanism.law import table_of
-from vesper.mechanism.noise import NoiseSource
-from vesper.mechanism.noise_span import BLOCK
-from vesper.mechanism.rounded_gaussian import RoundedGaussian
+from vesper.mechanism.aggregations.grid import STEPS
+from vesper.mechanism.noise.exact_law import table_of
+from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.mechanism.noise.rounded_gaussian import RoundedGaussian
+from vesper.mechanism.noise.span import BLOCK
 
 SCALES = (16.0, 64.0, 160.0, 640.0)
 """Grid steps a standard deviation: noise_std 0.25, 1, 2.5, 10."""

@@ -28,14 +28,13 @@ from benchmarks.timing import Timed
 from vesper.engine.engine import Call, Engine, using
 from vesper.engine.ray_engine import RayEngine
 from vesper.graph.graph import Graph
-from vesper.mechanism.cache_lines import stride_of
-from vesper.mechanism.grid import Messages
-from vesper.mechanism.noise import NoiseSource
-from vesper.mechanism.noising import noisy_rows
+from vesper.mechanism.aggregations.grid import Messages, stride_of
+from vesper.mechanism.aggregations.partition import noisy_rows
+from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.mechanism.release import NEIGHBOR_SUM
-from vesper.model.edge_free_pass import ROWS, edge_free_of_all, edge_free_rows
+from vesper.model.edge_free_inference import ROWS, edge_free_of_all, edge_free_rows
+from vesper.model.feature_scaling import Inputs, Scaling
 from vesper.model.pre import PrivateRepresentationExtractor
-from vesper.model.scaling import Inputs, Scaling
 
 DEGREE = 50
 """Directed edges a node, as in products."""

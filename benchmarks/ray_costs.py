@@ -15,13 +15,13 @@ import numpy as np
 import torch
 from benchmarks.page import say
 
-from vesper.mechanism.cache_lines import whole_rows
-from vesper.mechanism.noise import NoiseSource
-from vesper.mechanism.sum_kernels import sums_of_rows
-from vesper.model.edge_free_pass import edge_free_rows
+from vesper.mechanism.aggregations.grid import whole_rows
+from vesper.mechanism.aggregations.sum_kernels import sums_of_rows
+from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.model.edge_free_inference import edge_free_rows
 from vesper.model.encoders import EncoderShape, make_encoder
+from vesper.model.feature_scaling import Scaling
 from vesper.model.pre import PrivateRepresentationExtractor
-from vesper.model.scaling import Scaling
 
 WIDTH, NARROW = 47, 3
 TABLES = (1_000_000, 5_000_000, 20_000_000)

@@ -38,8 +38,8 @@ from benchmarks.synthetic import synthetic_graph
 from benchmarks.timing import Timed
 
 from vesper.graph.graph import Graph
-from vesper.mechanism.cache_lines import whole_rows
-from vesper.privacy.ledger import Ledger
+from vesper.mechanism.aggregations.grid import whole_rows
+from vesper.privacy.ledger.store import Ledger
 
 NUM_NODES, NUM_EDGES = 2_449_029, 61_859_140  # products: 124 M directed edges
 WIDTHS = (16, 47)

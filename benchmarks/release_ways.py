@@ -6,11 +6,11 @@ import numpy as np
 from benchmarks.release_peers import Messages, Sum, Sums, embedding_bag, plain_numba
 
 from vesper.graph.graph import Graph
+from vesper.mechanism.aggregations.grid import STEPS, from_grid, to_grid
+from vesper.mechanism.aggregations.neighbor_sum import NeighborSum
 from vesper.mechanism.door import ChargedDoor
-from vesper.mechanism.grid import STEPS, from_grid, to_grid
-from vesper.mechanism.neighbor_sum import NeighborSum
-from vesper.mechanism.noise import NoiseSource
-from vesper.privacy.ledger import Ledger
+from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.privacy.ledger.store import Ledger
 
 NOISE_STD = 2.5
 OURS, SUM_ONLY, DOOR = "vesper, sum + noise", "vesper, sum alone", "vesper, whole door"

@@ -15,7 +15,7 @@ from benchmarks.page import machine, say
 
 from vesper.study.figures import write_figures
 from vesper.study.findings import Findings, findings_in
-from vesper.study.preset import NAMES
+from vesper.study.presets import NAMES
 from vesper.study.table import as_markdown
 
 DOCS = Path(__file__).parents[1] / "docs"

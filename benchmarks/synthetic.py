@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from vesper.graph import csr_kernels
 from vesper.graph.graph import Graph, neighbor_dtype
-from vesper.graph.team import run
-from vesper.graph.threads import threads_allowed
+from vesper.parallel.pool import run, threads_allowed
 
 CHUNK = 1 << 20
 TICKETS_A_NODE = 8

@@ -26,20 +26,18 @@ from benchmarks.train_peers import PEERS, Step, Task
 from numpy.typing import NDArray
 
 from vesper.graph.schedule import IndependentDraws
-from vesper.mechanism.sampled.layers import SampledGraph
-from vesper.mechanism.sampled.noise import LayerNoise
-from vesper.method.sampled import SampledRepresentation
-from vesper.model.decoder import ConcatDecoder
-from vesper.model.encoder import MlpEncoder
-from vesper.model.layers import Layers
+from vesper.mechanism.sampled.layers import LayerNoise, SampledGraph
+from vesper.method.baselines.sampled import SampledRepresentation
+from vesper.model.decoders import ConcatDecoder
+from vesper.model.encoders import MlpEncoder
+from vesper.model.feature_scaling import Inputs, Scaling
+from vesper.model.message_passing import Layers, PerturbedMessagePassing
 from vesper.model.objective import Classification
-from vesper.model.pmp import PerturbedMessagePassing
-from vesper.model.scaling import Inputs, Scaling
 from vesper.party.data_party import DataParty
 from vesper.party.label_party import LabelParty
 from vesper.protocol.messages import Purpose
-from vesper.run.config import load_config
-from vesper.run.simulate import simulate
+from vesper.session.config import load_config
+from vesper.simulation.simulate import simulate
 
 BATCH_SIZE, MAX_DEGREE, NUM_LAYERS, WIDTH = 256, 20, 2, 128
 NUM_INPUTS, NUM_CLASSES = 200, 47  # products: 100 features, two views of each

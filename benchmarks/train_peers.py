@@ -21,10 +21,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from vesper.graph.graph import Graph
-from vesper.graph.sampler import Sampler
-from vesper.graph.subgraph import Block
-from vesper.model.decoder import ConcatDecoder
-from vesper.model.encoder import MlpEncoder
+from vesper.graph.sampling.sampler import Sampler
+from vesper.graph.sampling.subgraph import Block
+from vesper.model.decoders import ConcatDecoder
+from vesper.model.encoders import MlpEncoder
 
 Step = Callable[[NDArray[np.int64]], None]
 """Roots in; one step of training done."""

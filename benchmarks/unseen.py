@@ -25,8 +25,8 @@ from benchmarks.relayed_graphs import RELAYED, RELAYED_FRESH
 from benchmarks.unseen_graphs import KINDS, Unseen, drawn
 
 from vesper import Graph, Vesper
-from vesper.model.metric import evaluate
-from vesper.study.source_digest import code_digest
+from vesper.model.evaluation import evaluate
+from vesper.study.worker import code_digest
 
 HERE = Path(__file__).parent
 SHARED = "people who share devices"

@@ -18,15 +18,14 @@ from benchmarks.utility_cells import EPSILONS, SEEDS, all_cells, config_of, data
 from benchmarks.utility_plot import CONTENDERS, drawn
 from benchmarks.utility_table import page
 
-from vesper.cli.settings_given import settings_given
+from vesper.cli.setting_options import settings_given
 from vesper.datasets.loaders.convert import convert
 from vesper.method.registry import METHODS
 from vesper.study.cell import Cell, datasets_of, settings_digest, unfinished
-from vesper.study.engine import run_jobs
-from vesper.study.journal import append_line, read_lines
 from vesper.study.measure import training
+from vesper.study.runner import Expected, clock, run_jobs
 from vesper.study.study import outcome
-from vesper.study.time_left import Expected, clock
+from vesper.study.study_results import append_line, read_lines
 from vesper.study.worker import Job
 
 HERE = Path(__file__).parent

@@ -11,10 +11,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from vesper.method.baselines.sampled import SampledMethod
 from vesper.method.registry import METHODS
-from vesper.method.sampled import SampledMethod
 from vesper.method.settings import Config
-from vesper.run.config import load_config
+from vesper.session.config import load_config
 from vesper.study.cell import Cell, needs_no_epsilon
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, math.inf)

@@ -8,8 +8,7 @@ from benchmarks.utility_table import Scores, score_at
 
 from vesper.drawing.sheet import Curve, Panel, draw_sheet
 from vesper.method.registry import METHODS
-from vesper.study.cell import Line, needs_no_epsilon
-from vesper.study.score import scores_of
+from vesper.study.cell import Line, needs_no_epsilon, scores_of
 
 CONTENDERS = ("vesper", "mlp", "gap", "progap")
 """Methods so close to one another that on a scale of all methods they lie on one line."""

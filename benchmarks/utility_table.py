@@ -19,11 +19,10 @@ from benchmarks.utility_cells import (
     is_control,
 )
 
-from vesper.mechanism.edgerand import MOST_EDGES
-from vesper.mechanism.rare_cells import MOST_CELLS
+from vesper.mechanism.noisy_graph.edgerand import MOST_EDGES
+from vesper.mechanism.noisy_graph.rare_pairs import MOST_CELLS
 from vesper.method.registry import METHODS
-from vesper.study.cell import Line, needs_no_epsilon
-from vesper.study.score import Key, Score, scores_of
+from vesper.study.cell import Key, Line, Score, needs_no_epsilon, scores_of
 
 LEADS_OVER = ("gap", "progap")
 LEAD_AT = (0.5, 1.0, 2.0, 4.0)

@@ -23,14 +23,13 @@ from benchmarks.page import command, machine, options, publish, say
 from benchmarks.timing import Timed
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from vesper.run.identity.authority import make_authority, sign
-from vesper.run.identity.credentials import read_credentials
-from vesper.run.identity.request import make_request
+from vesper.deployment.identity.authority import make_authority, sign
+from vesper.deployment.identity.credentials import read_credentials
+from vesper.deployment.identity.request import make_request
 from vesper.transport.channel import Channel
-from vesper.transport.grpc_channel import Listener, connect
-from vesper.transport.lasting import LastingChannel
-from vesper.transport.parting import Parting
-from vesper.transport.tls import Identity
+from vesper.transport.close_reason import Parting
+from vesper.transport.durable_channel import LastingChannel
+from vesper.transport.grpc_channel import Identity, Listener, connect
 
 SIZES = {"512 KiB": 1 << 19, "2 MiB": 1 << 21}
 TARGETS = {"512 KiB": 1.3, "2 MiB": 2.0}

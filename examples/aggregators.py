@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 
 import vesper
-from vesper.datasets.block_model.published import REDDIT_LIKE
-from vesper.datasets.block_model.simulate import simulate as simulate_communities
+from vesper.datasets.block_model.published_graphs import REDDIT_LIKE
+from vesper.datasets.block_model.simulate_graph import simulate as simulate_communities
 
 AGGREGATORS = ("gin", "gcn", "gcn-clamped", "mean", "gat", "max")
 

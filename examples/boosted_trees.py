@@ -15,8 +15,8 @@ from sklearn.metrics import roc_auc_score
 
 import vesper
 from vesper.datasets.finance import simulate_finance
-from vesper.privacy.statement import verify_file
-from vesper.run.hand_off.write import hand_off
+from vesper.export.writer import hand_off
+from vesper.privacy.ledger.statement import verify_file
 
 
 def release_at_the_data_party(folder: Path) -> Path:

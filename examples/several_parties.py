@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from vesper.report.contents import contents_of_run
 from vesper.report.page import write_report
-from vesper.run.setup.data_parties import load_simulation
-from vesper.run.simulate import simulate
+from vesper.session.data_parties import load_simulation
+from vesper.simulation.simulate import simulate
 
 PEOPLE, CLASSES = 1_200, 4
 PARTIES = {

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import vesper
 from vesper.datasets.finance import simulate_finance
-from vesper.datasets.finance.simulate import TEST_WINDOW, TRAIN_WINDOW
+from vesper.datasets.finance.simulate_finance import TEST_WINDOW, TRAIN_WINDOW
 from vesper.datasets.prepare.job import prepare
-from vesper.privacy.account import accounts
-from vesper.privacy.ledger_file import open_to_read
+from vesper.privacy.ledger.account import accounts
+from vesper.privacy.ledger.ledger_file import open_to_read
 
 USERS, EPSILON = 8_000, 4.0
 

@@ -17,6 +17,8 @@ settings.load_profile(os.environ.get("VESPER_HYPOTHESIS", "fast"))
 LONGEST = ("test_documents.py", "test_examples.py", "test_audit.py", "test_ray_engine.py")
 """Files that take longest, with few tests: begun last, they would keep one worker busy alone."""
 
+pytest_plugins = ["tests.fixtures.processes", "tests.fixtures.finished_run"]
+
 PUBLIC_GRAPHS = Path(__file__).parents[1].parent / "shared" / "data"
 
 
@@ -89,9 +91,9 @@ def institutions(tmp_path: Path) -> Institutions:
     import pyarrow.parquet as pq
     from cryptography.hazmat.primitives.serialization import Encoding
 
-    from vesper.run.identity.authority import make_authority, sign
-    from vesper.run.identity.request import make_request
-    from vesper.run.setup.init_file import write_init_file
+    from vesper.deployment.config.template import write_init_file
+    from vesper.deployment.identity.authority import make_authority, sign
+    from vesper.deployment.identity.request import make_request
 
     both = Institutions(tmp_path / "institutions")
     (both.data / "data").mkdir(parents=True)

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from vesper.graph.holdings import DataHoldings, open_data
     from vesper.graph.labels import LabelHoldings, open_labels
     from vesper.method.settings import Config
-    from vesper.privacy.budget import Budget
-    from vesper.run.config import load_config
-    from vesper.run.result import Result
-    from vesper.run.simulate import simulate
+    from vesper.privacy.accounting.budget import Budget
+    from vesper.session.config import load_config
+    from vesper.session.result import Result
+    from vesper.simulation.simulate import simulate
 
 __all__ = [
     "Budget",
@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Budget": "vesper.privacy.budget",
+    "Budget": "vesper.privacy.accounting.budget",
     "BudgetError": "vesper.errors",
     "Config": "vesper.method.settings",
     "DataHoldings": "vesper.graph.holdings",
@@ -59,14 +59,14 @@ _HOMES = {
     "InputError": "vesper.errors",
     "LabelHoldings": "vesper.graph.labels",
     "PeerError": "vesper.errors",
-    "Result": "vesper.run.result",
+    "Result": "vesper.session.result",
     "Vesper": "vesper.api.estimator",
     "VesperError": "vesper.errors",
     "VesperRegressor": "vesper.api.regressor",
-    "load_config": "vesper.run.config",
+    "load_config": "vesper.session.config",
     "open_data": "vesper.graph.holdings",
     "open_labels": "vesper.graph.labels",
-    "simulate": "vesper.run.simulate",
+    "simulate": "vesper.simulation.simulate",
 }
 
 

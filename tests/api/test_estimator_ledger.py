@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vesper import BudgetError, Graph, InputError, Vesper
-from vesper.privacy.ledger_file import open_to_read
+from vesper.privacy.ledger.ledger_file import open_to_read
 
 if TYPE_CHECKING:
     from tests.api.conftest import Communities

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from vesper import Vesper
-from vesper.api.classes import Classes
 from vesper.api.inputs import Holdings, hold
+from vesper.api.targets import Classes
 from vesper.errors import InputError
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vesper.run.config import load_config
-from vesper.run.simulate import simulate
+from vesper.session.config import load_config
+from vesper.simulation.simulate import simulate
 
 NODES, CLASSES = 240, 3
 

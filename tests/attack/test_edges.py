@@ -9,10 +9,10 @@ from statistics import NormalDist
 
 import pytest
 
+from vesper.attack.attack_result import Attacked
 from vesper.attack.edges import attack_edges
-from vesper.attack.result import Attacked
 from vesper.errors import InputError
-from vesper.privacy.gaussian import mu_of
+from vesper.privacy.accounting.gaussian import mu_of
 
 MakeRun = Callable[..., Path]
 

@@ -8,7 +8,7 @@ import pytest
 
 from vesper.attack.label_inference import KNOWS_GRADIENTS, KNOWS_VOICES, attack_labels
 from vesper.errors import InputError
-from vesper.privacy.randomized_response import flip_probability, keep_probability
+from vesper.privacy.accounting.randomized_response import flip_probability, keep_probability
 
 if TYPE_CHECKING:
     from tests.attack.conftest import MakeRun

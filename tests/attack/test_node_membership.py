@@ -11,9 +11,9 @@ import pytest
 
 from vesper.attack.node_membership import attack_membership, attack_settings
 from vesper.errors import InputError
-from vesper.method.progressive import ProgressiveRepresentation
-from vesper.run.config import load_config
-from vesper.run.simulate import simulate
+from vesper.method.certified.staged_representation import ProgressiveRepresentation
+from vesper.session.config import load_config
+from vesper.simulation.simulate import simulate
 
 MakeRun = Callable[..., Path]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vesper.audit.audit import Audited, verdict_of
 from vesper.audit.command import run_audit
 from vesper.errors import InputError
-from vesper.mechanism.noise_span import NoiseSpan
+from vesper.mechanism.noise.span import NoiseSpan
 
 PAPER = "vesper-paper-gin"
 

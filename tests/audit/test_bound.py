@@ -9,7 +9,7 @@ from scipy import stats
 
 from vesper.audit.bound import Guesses, guesses, lower_bounds
 from vesper.errors import InputError
-from vesper.privacy.gaussian import epsilon_of
+from vesper.privacy.accounting.gaussian import epsilon_of
 
 DELTA = 1e-5
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from vesper.audit.canaries import coins_of, place_edges
-from vesper.audit.drawn import draw_pairs
 from vesper.audit.small_graphs import ring
+from vesper.audit.trial import draw_pairs
 from vesper.errors import InputError
-from vesper.graph.pairs import are_edges, degrees_of
-from vesper.graph.relation import differing_edge
+from vesper.graph.edges.edge_relation import differing_edge
+from vesper.graph.edges.pairs import are_edges, degrees_of
 
 CANARIES = ring(split="train", count=4)
 PAIRS = np.concatenate(CANARIES.edges)

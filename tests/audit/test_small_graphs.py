@@ -3,12 +3,12 @@
 import numpy as np
 
 from vesper.audit.small_graphs import canaries_for, ring, settings_for, two_kinds
-from vesper.graph.labelled import labelled_nodes
-from vesper.graph.pairs import degrees_of
-from vesper.graph.relation import edges_of
+from vesper.graph.edges.edge_relation import edges_of
+from vesper.graph.edges.pairs import degrees_of
+from vesper.graph.labels import labelled_nodes
 from vesper.method.registry import find_method
-from vesper.run.agreement import agree
-from vesper.run.config import load_config
+from vesper.session.config import load_config
+from vesper.session.run_spec import agree
 
 PAPER = find_method("vesper-paper-gin")
 

@@ -14,9 +14,9 @@ from vesper.audit.twin import TwinMethod
 from vesper.mechanism.door import OpenDoor
 from vesper.method.registry import find_method
 from vesper.method.settings import Config
-from vesper.run.agreement import agree
-from vesper.run.config import load_config
-from vesper.run.pair import train
+from vesper.session.config import load_config
+from vesper.session.run_spec import agree
+from vesper.simulation.in_process import train
 
 PAPER = "vesper-paper-gin"
 WEIGHTS = load_config(

@@ -2,7 +2,7 @@
 
 from benchmarks.aggregators import WAYS, Line, config_of, table
 
-from vesper.method.aggregators import OF_METHOD
+from vesper.method.options import OF_METHOD
 
 
 def line(

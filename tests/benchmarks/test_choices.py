@@ -5,8 +5,8 @@ import pyarrow as pa
 from benchmarks.choices import RULES, Line, Seen, halved
 from benchmarks.choices_page import by_rule, held_out, table
 
-from vesper.method.degree_part import Pair
-from vesper.method.explained import Explained
+from vesper.method.certified.evidence import Explained
+from vesper.method.certified.probe_decision import Pair
 
 
 def labels(val: int = 10) -> pa.Table:

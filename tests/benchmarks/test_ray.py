@@ -8,7 +8,7 @@ from benchmarks.ray_costs import DEGREES, TABLES, cost_rows
 from benchmarks.release_ways import unit_messages
 from benchmarks.synthetic import synthetic_graph
 
-from vesper.engine.in_process import InProcessEngine
+from vesper.engine.engine import InProcessEngine
 
 
 def test_costs_have_a_row_for_every_table_and_degree() -> None:

@@ -7,7 +7,7 @@ from benchmarks.release_peers import embedding_bag, plain_numba, torch_csr
 from benchmarks.release_ways import DOOR, OURS, sum_alone, sum_and_noise, unit_messages
 from benchmarks.synthetic import synthetic_graph
 
-from vesper.mechanism.grid import STEPS
+from vesper.mechanism.aggregations.grid import STEPS
 
 GRAPH = synthetic_graph(300, 2000)
 

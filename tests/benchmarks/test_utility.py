@@ -9,9 +9,9 @@ import pytest
 from benchmarks.utility import main
 from benchmarks.utility_cells import config_of
 
-from vesper.run.simulate import simulate
+from vesper.simulation.simulate import simulate
 from vesper.study.cell import Cell, settings_digest
-from vesper.study.journal import read_lines
+from vesper.study.study_results import read_lines
 
 SMALL = {"epochs": 1, "width": 8}
 CELL = Cell("tiny", "vesper", 2.0, 3)

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 from benchmarks.utility_cells import all_cells, config_of, datasets_in
 
 from vesper.study.cell import Cell
-from vesper.study.journal import read_lines
+from vesper.study.study_results import read_lines
 
 KEPT = Path(__file__).parents[2] / "benchmarks" / "utility.jsonl"
 

@@ -9,8 +9,7 @@ from benchmarks.utility_cells import EPSILONS
 from benchmarks.utility_plot import drawn
 from benchmarks.utility_table import aims, below_mlp, lead, page, shown, table
 
-from vesper.study.cell import Line
-from vesper.study.score import Score, scores_of
+from vesper.study.cell import Line, Score, scores_of
 
 MEANS = {"vesper": 80.0, "gap": 70.0, "progap": 75.0}
 

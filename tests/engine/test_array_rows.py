@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vesper.engine.array_rows import MappedRows, opened, rows_for
-from vesper.engine.in_process import InProcessEngine
+from vesper.engine.engine import InProcessEngine
 from vesper.errors import VesperError
 
 ROWS = np.arange(60, dtype=np.int32).reshape(20, 3)

@@ -3,8 +3,7 @@ from typing import Any
 import pytest
 
 from vesper.engine.choice import EngineName, working_on
-from vesper.engine.engine import in_use
-from vesper.engine.in_process import InProcessEngine
+from vesper.engine.engine import InProcessEngine, in_use
 from vesper.errors import InputError
 
 

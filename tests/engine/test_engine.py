@@ -1,7 +1,6 @@
 import pytest
 
-from vesper.engine.engine import in_use, using
-from vesper.engine.in_process import InProcessEngine
+from vesper.engine.engine import InProcessEngine, in_use, using
 
 
 def test_work_stays_here_unless_an_engine_is_used() -> None:

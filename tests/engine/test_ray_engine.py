@@ -20,18 +20,18 @@ from vesper.engine.engine import Call, Engine, using
 from vesper.engine.ray_engine import REPEATS, RayEngine
 from vesper.errors import InputError, VesperError
 from vesper.graph.graph import Graph
-from vesper.mechanism import partition
-from vesper.mechanism.aggregation import Aggregation
+from vesper.mechanism.aggregations import partition
+from vesper.mechanism.aggregations.aggregation import Aggregation
+from vesper.mechanism.aggregations.attention import GridAttention
+from vesper.mechanism.aggregations.clamped_gcn import GridGcn
 from vesper.mechanism.door import ChargedDoor
-from vesper.mechanism.grid_attention import GridAttention
-from vesper.mechanism.grid_gcn import GridGcn
-from vesper.mechanism.noise import NoiseSource
-from vesper.mechanism.vault import Vault
-from vesper.model.edge_free_pass import edge_free_of_all
+from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.mechanism.release_store import Vault
+from vesper.model.edge_free_inference import edge_free_of_all
+from vesper.model.feature_scaling import Inputs, Scaling
 from vesper.model.pre import PrivateRepresentationExtractor
-from vesper.model.scaling import Inputs, Scaling
-from vesper.privacy.budget import Budget
-from vesper.privacy.ledger import Ledger
+from vesper.privacy.accounting.budget import Budget
+from vesper.privacy.ledger.store import Ledger
 
 NUM_NODES, WIDTH = 500, 3
 

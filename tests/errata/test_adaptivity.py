@@ -22,10 +22,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from vesper.privacy import theorem_1
-from vesper.privacy.budget import Budget
-from vesper.privacy.comparison import PAPER_DATASETS
-from vesper.privacy.gaussian import epsilon_of
+from vesper.privacy.accounting import theorem_1
+from vesper.privacy.accounting.budget import Budget
+from vesper.privacy.accounting.gaussian import epsilon_of
+from vesper.privacy.planning.paper_plan import PAPER_DATASETS
 
 Floats = NDArray[np.float64]
 

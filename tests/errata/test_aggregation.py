@@ -11,17 +11,16 @@ import numpy as np
 import pytest
 
 from vesper.errors import InputError
+from vesper.graph.edges.edge_relation import toggle_edge
 from vesper.graph.graph import Graph
-from vesper.graph.relation import toggle_edge
-from vesper.graph.sampler import Sampler
-from vesper.mechanism.gcn import GcnAggregation, eta
-from vesper.mechanism.gcn_truncated import TruncatedGcn
-from vesper.mechanism.normalize import normalize_rows
-from vesper.mechanism.weights import degrees_of
-from vesper.privacy import theorem_1
-from vesper.privacy.budget import Budget
-from vesper.privacy.comparison import PAPER_DATASETS
-from vesper.privacy.gaussian import epsilon_of
+from vesper.graph.sampling.sampler import Sampler
+from vesper.mechanism.reference.gcn import GcnAggregation, eta
+from vesper.mechanism.reference.gcn_truncated import TruncatedGcn
+from vesper.mechanism.reference.linear import degrees_of, normalize_rows
+from vesper.privacy.accounting import theorem_1
+from vesper.privacy.accounting.budget import Budget
+from vesper.privacy.accounting.gaussian import epsilon_of
+from vesper.privacy.planning.paper_plan import PAPER_DATASETS
 
 FINANCE = PAPER_DATASETS[2]
 

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from vesper.graph.edges.edge_relation import all_pairs
 from vesper.graph.graph import Graph
-from vesper.graph.relation import all_pairs
-from vesper.mechanism.weights import degrees_of
-from vesper.privacy.bisection import bracket, safe_side
-from vesper.privacy.comparison import PAPER_DATASETS, PaperDataset, compare
-from vesper.privacy.gaussian import epsilon_of, mu_of
-from vesper.privacy.laplace import (
+from vesper.mechanism.reference.linear import degrees_of
+from vesper.privacy.accounting.bisection import bracket, safe_side
+from vesper.privacy.accounting.gaussian import epsilon_of, mu_of
+from vesper.privacy.accounting.pure import (
     CUMULATIVE_DEGREES_L1,
     DEGREE_HISTOGRAM_L1,
     laplace_epsilon_for,
 )
-from vesper.privacy.renyi import epsilon_of_rdp, gaussian_rdp, order_grid
+from vesper.privacy.accounting.renyi import epsilon_of_rdp, gaussian_rdp, order_grid
+from vesper.privacy.planning.paper_plan import PAPER_DATASETS, PaperDataset, compare
 
 every_dataset = pytest.mark.parametrize("dataset", PAPER_DATASETS, ids=lambda d: str(d.name))
 

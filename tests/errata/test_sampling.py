@@ -10,15 +10,15 @@ import pytest
 from scipy import stats
 from scipy.special import ndtr
 
+from vesper.graph.edges.edge_relation import all_graphs, edges_of, has_edge, toggle_edge
 from vesper.graph.graph import Graph
-from vesper.graph.relation import all_graphs, edges_of, has_edge, toggle_edge
-from vesper.graph.sampler import Sampler
-from vesper.mechanism.certify import certified_move
-from vesper.mechanism.gin import GinAggregation
-from vesper.privacy.bisection import safe_side
-from vesper.privacy.comparison import PAPER_DATASETS, PaperDataset, compare
-from vesper.privacy.gaussian import delta_of, epsilon_of
-from vesper.privacy.theorem_1 import max_roots_touched
+from vesper.graph.sampling.sampler import Sampler
+from vesper.mechanism.reference.certify import certified_move
+from vesper.mechanism.reference.gin import GinAggregation
+from vesper.privacy.accounting.bisection import safe_side
+from vesper.privacy.accounting.gaussian import delta_of, epsilon_of
+from vesper.privacy.accounting.theorem_1 import max_roots_touched
+from vesper.privacy.planning.paper_plan import PAPER_DATASETS, PaperDataset, compare
 
 pld: Any = importlib.import_module("dp_accounting.pld.privacy_loss_distribution")
 

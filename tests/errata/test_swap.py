@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 
 from vesper.audit.bound import guesses
 from vesper.graph.graph import Graph
-from vesper.mechanism.sampled.layers import SampledGraph
-from vesper.mechanism.sampled.noise import LayerNoise
-from vesper.model.pmp import PmpLayer
-from vesper.model.spectral import UnitWeight
-from vesper.privacy.comparison import PAPER_DATASETS, compare
+from vesper.mechanism.sampled.layers import LayerNoise, SampledGraph
+from vesper.model.message_passing import PmpLayer, UnitWeight
+from vesper.privacy.planning.paper_plan import PAPER_DATASETS, compare
 
 PRODUCTS = PAPER_DATASETS[0]
 MAX_DEGREE = PRODUCTS.max_degree

@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from vesper.graph.edges.edge_relation import toggle_edge
 from vesper.graph.graph import Graph
-from vesper.graph.relation import toggle_edge
-from vesper.mechanism.gin import GinAggregation
+from vesper.mechanism.reference.gin import GinAggregation
 
 WIDTH, LEARNING_RATE = 8, 1e-3
 ROOTS = [0, 1]  # party B knows them; 5 is the node whose edge to 0 it wants to know

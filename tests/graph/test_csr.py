@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vesper.errors import InputError
-from vesper.graph import source as source_module
+from vesper.graph import table_source as source_module
 from vesper.graph.csr import build_csr
+from vesper.graph.edges.edge_relation import edges_of
 from vesper.graph.graph import Graph
 from vesper.graph.ids import Ids
-from vesper.graph.relation import edges_of
-from vesper.graph.source import open_source
+from vesper.graph.table_source import open_source
 
 
 def ids(num_nodes: int) -> Ids:

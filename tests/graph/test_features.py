@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from vesper.graph.relation import edges_of
+from vesper.graph.edges.edge_relation import edges_of
 
 if TYPE_CHECKING:
     from tests.graph.conftest import Party

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from vesper.errors import VesperError
+from vesper.graph.edges.edge_relation import edges_of
 from vesper.graph.holdings import CACHE, open_data
-from vesper.graph.relation import edges_of
 from vesper.mechanism.fingerprint import fingerprint
 
 if TYPE_CHECKING:

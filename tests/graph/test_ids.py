@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from vesper.graph.edges.edge_relation import edges_of
 from vesper.graph.ids import Ids, numbers_of
-from vesper.graph.relation import edges_of
 
 if TYPE_CHECKING:
     from tests.graph.conftest import Columns, Party

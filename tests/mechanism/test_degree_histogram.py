@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vesper.errors import BudgetError, InputError
+from vesper.graph.edges.edge_relation import all_pairs
 from vesper.graph.graph import Graph
-from vesper.graph.relation import all_pairs
 from vesper.mechanism.degree_histogram import (
     CUMULATIVE_SENSITIVITY,
     LAST,
@@ -17,9 +17,9 @@ from vesper.mechanism.degree_histogram import (
     fit_falling,
     release_histogram,
 )
-from vesper.mechanism.noise import NoiseSource
-from vesper.privacy.account import open_account
-from vesper.privacy.ledger import Ledger
+from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.privacy.ledger.account import open_account
+from vesper.privacy.ledger.store import Ledger
 
 STAR = Graph.from_edges(101, [(0, k) for k in range(1, 100)])
 

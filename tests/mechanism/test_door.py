@@ -6,17 +6,17 @@ import pytest
 
 from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregation import Aggregation
+from vesper.mechanism.aggregations.aggregation import Aggregation
+from vesper.mechanism.aggregations.attention import GridAttention
+from vesper.mechanism.aggregations.clamped_gcn import GridGcn
+from vesper.mechanism.aggregations.grid import to_grid
+from vesper.mechanism.aggregations.maximum import GridMax
 from vesper.mechanism.door import ChargedDoor, ClaimedDoor, ClosedDoor, OpenDoor
-from vesper.mechanism.edgerand import EdgeRand
-from vesper.mechanism.grid import to_grid
-from vesper.mechanism.grid_attention import GridAttention
-from vesper.mechanism.grid_gcn import GridGcn
-from vesper.mechanism.grid_max import GridMax
-from vesper.mechanism.noise import NoiseSource
-from vesper.privacy.budget import Budget
-from vesper.privacy.ledger import Ledger
-from vesper.privacy.ledger_file import open_to_read
+from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.mechanism.noisy_graph.edgerand import EdgeRand
+from vesper.privacy.accounting.budget import Budget
+from vesper.privacy.ledger.ledger_file import open_to_read
+from vesper.privacy.ledger.store import Ledger
 from vesper.privacy.relation import NodeRelation
 
 PATH = Graph.from_edges(3, [(0, 1), (1, 2)])
@@ -101,7 +101,7 @@ def test_too_many_noisy_edges_are_refused_before_they_are_paid_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     door = charged(tmp_path)
-    monkeypatch.setattr("vesper.mechanism.rare_cells.MOST_CELLS", 0)
+    monkeypatch.setattr("vesper.mechanism.noisy_graph.rare_pairs.MOST_CELLS", 0)
     with pytest.raises(InputError, match="noisy cells"):
         door.perturb(EdgeRand(epsilon=1.0))
     assert door.account.spent_epsilon() == 0

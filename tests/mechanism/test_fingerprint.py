@@ -5,9 +5,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from vesper.graph.edges.edge_relation import toggle_edge
 from vesper.graph.graph import Graph
 from vesper.graph.ids import Ids
-from vesper.graph.relation import toggle_edge
 from vesper.mechanism import fingerprint as module
 from vesper.mechanism.fingerprint import fingerprint
 

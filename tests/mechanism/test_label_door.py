@@ -11,12 +11,11 @@ import pytest
 from scipy import stats
 
 from vesper.errors import BudgetError, InputError
-from vesper.mechanism.label_door import LabelDoor, OwnWords, fingerprint_of
-from vesper.mechanism.label_response import respond
-from vesper.mechanism.noise import NoiseSource
-from vesper.privacy.account import accounts
-from vesper.privacy.ledger import Ledger
-from vesper.privacy.randomized_response import transition
+from vesper.mechanism.label_door import LabelDoor, OwnWords, fingerprint_of, respond
+from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.privacy.accounting.randomized_response import transition
+from vesper.privacy.ledger.account import accounts
+from vesper.privacy.ledger.store import Ledger
 from vesper.privacy.relation import LabelRelation
 
 IDS = [f"n{k}" for k in range(400)]

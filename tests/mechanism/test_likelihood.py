@@ -5,17 +5,17 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from vesper.graph.edges.edge_relation import toggle_edge
 from vesper.graph.graph import Graph
-from vesper.graph.relation import toggle_edge
-from vesper.mechanism.aggregation import Aggregation
+from vesper.mechanism.aggregations.aggregation import Aggregation
+from vesper.mechanism.aggregations.attention import GridAttention
+from vesper.mechanism.aggregations.clamped_gcn import GridGcn
+from vesper.mechanism.aggregations.maximum import GridMax
 from vesper.mechanism.door import ClaimedDoor, OpenDoor
-from vesper.mechanism.grid_attention import GridAttention
-from vesper.mechanism.grid_gcn import GridGcn
-from vesper.mechanism.grid_max import GridMax
 from vesper.mechanism.likelihood import distances, log_ratios
-from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.mechanism.recording_door import Release, WatchedDoor
 from vesper.mechanism.release import NEIGHBOR_SUM
-from vesper.mechanism.watched_door import Release, WatchedDoor
 
 GRAPH = Graph.from_edges(6, [(0, 1), (1, 2), (2, 3), (0, 4)])
 PAIRS = np.array([[0, 1], [2, 3], [0, 5], [3, 4]])

@@ -4,22 +4,22 @@ import numpy as np
 import pytest
 
 from vesper.errors import BudgetError, InputError
+from vesper.graph.edges.edge_relation import toggle_edge
 from vesper.graph.graph import Graph
-from vesper.graph.relation import toggle_edge
-from vesper.mechanism.aggregation import Aggregation
+from vesper.mechanism.aggregations.aggregation import Aggregation
+from vesper.mechanism.aggregations.clamped_gcn import GridGcn
+from vesper.mechanism.aggregations.grid import STEPS
+from vesper.mechanism.aggregations.maximum import GridMax
+from vesper.mechanism.aggregations.neighbor_sum import NeighborSum
 from vesper.mechanism.fingerprint import fingerprint
-from vesper.mechanism.grid import STEPS
-from vesper.mechanism.grid_gcn import GridGcn
-from vesper.mechanism.grid_max import GridMax
-from vesper.mechanism.neighbor_sum import NeighborSum
-from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.mechanism.release import PROVED, release
-from vesper.privacy.account import Account, open_account
-from vesper.privacy.budget import Budget
+from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.events import ClippedRelease, GaussianRelease
-from vesper.privacy.ledger import Ledger
-from vesper.privacy.receivers import Receivers
-from vesper.privacy.statement import CLAIMS
+from vesper.privacy.ledger.account import Account, open_account
+from vesper.privacy.ledger.receipt import Receivers
+from vesper.privacy.ledger.statement import CLAIMS
+from vesper.privacy.ledger.store import Ledger
 
 STAR = Graph.from_edges(4, [(0, 1), (0, 2), (0, 3)])
 MESSAGES = np.full((4, 1), STEPS, dtype=np.int8)

@@ -7,9 +7,9 @@ import torch
 from vesper.errors import InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import OpenDoor
-from vesper.method.method import Method, Sizes
+from vesper.method.base import Method, Sizes
 from vesper.method.registry import METHODS, find_method
-from vesper.run.config import load_config
+from vesper.session.config import load_config
 
 SIZES = Sizes(num_nodes=40, num_train=20, num_features=5, num_classes=3)
 GRAPH = Graph.from_edges(40, [(k, (k + step) % 40) for k in range(40) for step in (1, 7)])

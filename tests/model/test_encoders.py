@@ -5,8 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from vesper.errors import InputError
-from vesper.model.encoder import initialize
-from vesper.model.encoders import EncoderShape, SequenceEncoder, make_encoder
+from vesper.model.encoders import EncoderShape, SequenceEncoder, initialize, make_encoder
 
 KINDS = ["mlp", "gru", "transformer"]
 

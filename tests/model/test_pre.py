@@ -1,7 +1,7 @@
 import torch
 
-from vesper.model.encoder import MlpEncoder, initialize
-from vesper.model.opinions import consensus_of
+from vesper.model.encoders import MlpEncoder, initialize
+from vesper.model.ensemble import consensus_of
 from vesper.model.pre import PrivateRepresentationExtractor
 
 

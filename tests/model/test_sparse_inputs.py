@@ -6,10 +6,15 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from vesper.model import sparse_inputs
-from vesper.model.encoder import MlpEncoder, initialize
-from vesper.model.encoders import EncoderShape, make_encoder, takes_sparse_rows
-from vesper.model.kept_encodings import encoded
-from vesper.model.scaling import Inputs, Scaling
+from vesper.model.encoders import (
+    EncoderShape,
+    MlpEncoder,
+    initialize,
+    make_encoder,
+    takes_sparse_rows,
+)
+from vesper.model.encoding_cache import encoded
+from vesper.model.feature_scaling import Inputs, Scaling
 from vesper.model.sparse_inputs import SparseInputs, SparseRows, inputs_of, is_sparse
 
 NUM_NODES, NUM_FEATURES = 400, 60

@@ -2,7 +2,7 @@
 
 import torch
 
-from vesper.model.decoder import ConcatDecoder
+from vesper.model.decoders import ConcatDecoder
 from vesper.model.standardize import StandardizingDecoder
 
 

@@ -5,12 +5,12 @@ import pytest
 import torch
 
 from vesper.errors import RemoteProtocolError, VesperError
-from vesper.model.decoder import CorrectingDecoder
+from vesper.model.decoders import CorrectingDecoder
+from vesper.model.ensemble import consensus_of, deviations_of
 from vesper.model.objective import Classification
-from vesper.model.opinions import consensus_of, deviations_of
 from vesper.party.label_party import LabelParty
-from vesper.protocol.digest import digest_of
 from vesper.protocol.messages import Embeddings, Purpose, Verdict
+from vesper.protocol.tensor import digest_of
 
 LABELS = np.array([0, 1, 2, 0, 1, 2])
 ROOTS = np.array([4, 0, 2])

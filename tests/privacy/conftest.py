@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from vesper.privacy.account import Account, open_account
-from vesper.privacy.balance import Balance
-from vesper.privacy.budget import Budget
+from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.events import Event
-from vesper.privacy.ledger import Ledger
-from vesper.privacy.ledger_file import open_to_read
-from vesper.privacy.ledger_reader import Entry, LedgerReader
-from vesper.privacy.receivers import encode
+from vesper.privacy.ledger.account import Account, open_account
+from vesper.privacy.ledger.balance import Balance
+from vesper.privacy.ledger.ledger_file import open_to_read
+from vesper.privacy.ledger.reader import Entry, LedgerReader
+from vesper.privacy.ledger.receipt import encode
+from vesper.privacy.ledger.store import Ledger
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vesper.errors import InputError
+from vesper.privacy.accounting.pure import mu_of_pure
 from vesper.privacy.events import ClippedRelease, GaussianRelease, PureRelease
-from vesper.privacy.pure import mu_of_pure
-from vesper.privacy.receivers import add_cost, count, encode, largest
+from vesper.privacy.ledger.receipt import add_cost, count, encode, largest
 
 
 @pytest.mark.parametrize("noise_std", [0.0, -1.0, float("inf"), float("nan")])

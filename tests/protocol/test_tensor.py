@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vesper.errors import RemoteProtocolError
-from vesper.protocol.reader import Reader
+from vesper.protocol.frame_reader import Reader
 from vesper.protocol.rounding import Rounding, Wire
 from vesper.protocol.tensor import MOST_ENTRIES, read_tensor, write_tensor
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from vesper.errors import LocalProtocolError, RemoteProtocolError
-from vesper.protocol.asking_turns import ASKING
 from vesper.protocol.codec import KINDS
+from vesper.protocol.inference_turns import ASKING
 from vesper.protocol.messages import (
     Answer,
     AnswererHello,

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vesper.method.method import Promise
-from vesper.report.charged import Charge, Charged
-from vesper.report.contents import Contents
-from vesper.report.judged import JudgedClasses
+from vesper.method.base import Promise
+from vesper.report.budget_section import Charge, Charged
+from vesper.report.contents import Contents, JudgedClasses
 from vesper.report.privacy import privacy_of
-from vesper.run.config import load_config
+from vesper.session.config import load_config
 
 PROMISES = {
     "certified": Promise(

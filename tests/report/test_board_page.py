@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from vesper.report.board_page import board_main, board_page
-from vesper.report.charged import Charged
+from vesper.report.budget_section import Charged
 from vesper.report.contents import Contents
-from vesper.report.watched import State, Watched
-from vesper.run.config import load_config
-from vesper.run.ends.told import EpochFacts
-from vesper.run.journal_reader import Doing, JournalRead
+from vesper.report.live_run import State, Watched
+from vesper.session.config import load_config
+from vesper.session.journal import Doing, JournalRead
+from vesper.session.observer import EpochFacts
 
 CONFIG = load_config(None, {})
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vesper.drawing.svg import Frame, round_ticks
-from vesper.model.metric import roc_auc
+from vesper.model.evaluation import roc_auc
 from vesper.report.charts import MOST_POINTS, confusion_chart, roc_points, stage_chart
 
 

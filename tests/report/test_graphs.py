@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from vesper.report.command import command_of
+from vesper.report.contents import command_of
 from vesper.report.graphs import GraphLine, graph_lines, graphs_section
-from vesper.run.config import load_config
+from vesper.session.config import load_config
 
 LATER = {
     "name": "february",

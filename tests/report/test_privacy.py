@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from scipy.stats import norm
 
-from vesper.privacy.gaussian import delta_of
-from vesper.report.charged import best_guess, counted_guess, gaussian_guess
+from vesper.privacy.accounting.gaussian import delta_of
+from vesper.report.budget_section import best_guess, counted_guess, gaussian_guess
 from vesper.report.contents import Contents
-from vesper.report.registry import Publisher, registry_record
+from vesper.report.registry_record import Publisher, registry_record
 from vesper.report.sections import privacy_figures
 from vesper.report.words import labels_of, meaning_of, not_covered
-from vesper.run.config import load_config
+from vesper.session.config import load_config
 
 Make = Callable[..., Contents]
 

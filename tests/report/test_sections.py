@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from vesper.method.aggregators import OF_METHOD
-from vesper.report.charged import Charge, Charged
+from vesper.method.options import OF_METHOD
+from vesper.report.budget_section import Charge, Charged
 from vesper.report.contents import Contents
 from vesper.report.sections import (
     budget_section,
@@ -17,8 +17,8 @@ from vesper.report.sections import (
     settings_section,
     table,
 )
-from vesper.run.config import load_config
-from vesper.run.ends.told import EpochFacts
+from vesper.session.config import load_config
+from vesper.session.observer import EpochFacts
 
 CHARGED = Charged(
     charges=(Charge(sequence=3, what="gaussian <release>", time=0.0),),

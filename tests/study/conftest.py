@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from vesper.run.config import load_config
+from vesper.session.config import load_config
 from vesper.study.cell import Cell, Line
-from vesper.study.journal import line_of
+from vesper.study.study_results import line_of
 from vesper.study.worker import Job
 
 MEASURES = """

@@ -10,9 +10,8 @@ from vesper.study.cell import Cell, Line
 from vesper.study.figures import write_figures
 from vesper.study.findings import findings_in
 from vesper.study.folder import Study, open_folder
-from vesper.study.journal import append_line
-from vesper.study.preset import NAMES, find_grid
-from vesper.study.results import JOURNAL
+from vesper.study.presets import NAMES, find_grid
+from vesper.study.study_results import JOURNAL, append_line
 
 TEXT = "{http://www.w3.org/2000/svg}text"
 

@@ -8,7 +8,7 @@ import pytest
 
 from vesper.errors import InputError
 from vesper.study.folder import FACTS, Study, open_folder, read_study
-from vesper.study.preset import find_grid
+from vesper.study.presets import find_grid
 
 STUDY = Study(
     name="trade-off",

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vesper.run.config import load_config
-from vesper.run.simulate import simulate
+from vesper.session.config import load_config
+from vesper.simulation.simulate import simulate
 from vesper.study.measure import MEASURES
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from vesper.errors import InputError
 from vesper.study.measure import Measure
-from vesper.study.results import JOURNAL, read_results
 from vesper.study.study import Asked, outcome, run_study
+from vesper.study.study_results import JOURNAL, read_results
 from vesper.study.worker import Job
 
 MakeJob = Callable[[str, int], Job]

@@ -8,9 +8,8 @@ import pytest
 from vesper.study.cell import Cell, Line
 from vesper.study.findings import findings_in
 from vesper.study.folder import Study, open_folder
-from vesper.study.journal import append_line
-from vesper.study.preset import find_grid
-from vesper.study.results import JOURNAL
+from vesper.study.presets import find_grid
+from vesper.study.study_results import JOURNAL, append_line
 from vesper.study.table import as_markdown, tables_of
 
 Fill = Callable[[str, Sequence[Line]], Path]

@@ -13,10 +13,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from vesper.errors import InputError, PeerError, PeerLostError, PeerStoppedError
-from vesper.transport.grpc_channel import Listener, connect
-from vesper.transport.parting import Parting
+from vesper.transport.close_reason import Parting
+from vesper.transport.grpc_channel import Identity, Listener, connect
 from vesper.transport.stream import StreamChannel
-from vesper.transport.tls import Identity
 
 NOW = datetime.now(UTC)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from vesper.errors import PeerError, PeerLostError, PeerStoppedError, RemoteProtocolError
 from vesper.transport import stream
-from vesper.transport.parting import Parting, error_of
+from vesper.transport.close_reason import Parting, error_of
 from vesper.transport.stream import CHUNK, StreamChannel
 
 FAREWELLS = [stream.FAREWELL + bytes([why]) for why in Parting]

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from vesper.errors import InputError
-from vesper.method.method import Method
-from vesper.method.vesper import VesperMethod
+from vesper.method.base import Method
+from vesper.method.certified.method import VesperMethod
+from vesper.model.custom_encoder import OwnEncoder
 from vesper.model.encoders import EncoderShape
-from vesper.model.own_encoder import OwnEncoder
 
 MakeEncoder = Callable[[int, int], nn.Module]
 """(num_inputs, width) -> module."""

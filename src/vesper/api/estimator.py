@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.api.base import Estimator
-from vesper.api.classes import Classes
+from vesper.api.base_estimator import Estimator
 from vesper.api.inputs import Holdings
+from vesper.api.targets import Classes
 from vesper.errors import InputError
 from vesper.method.settings import Config
 

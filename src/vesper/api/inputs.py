@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vesper.api.nodes import Nodes, distinct_nodes, labels_at, node_numbers
+from vesper.api.node_ids import Nodes, distinct_nodes, labels_at, node_numbers
 from vesper.api.targets import Targets
 from vesper.errors import InputError, first_three
 from vesper.graph.features import Features

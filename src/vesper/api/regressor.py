@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.api.base import Estimator
+from vesper.api.base_estimator import Estimator
 from vesper.api.inputs import Holdings
-from vesper.api.numbers import Numbers
+from vesper.api.targets import Numbers
 from vesper.errors import InputError
 from vesper.method.settings import Config
-from vesper.model.number_objective import Ranking, Regression
+from vesper.model.regression import Ranking, Regression
 
 OBJECTIVES = {"auto": Regression, "regression": Regression, "ranking": Ranking}
 

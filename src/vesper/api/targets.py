@@ -1,14 +1,20 @@
-"""What labels are, as a user gives them: classes, or numbers."""
+"""What labels are, as a user gives them: classes, or numbers.
 
+Labels that are classes.
+
+Labels that are numbers: to be predicted, or to be put in order.
+"""
+
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.api.nodes import Nodes
+from vesper.api.node_ids import Nodes
 from vesper.errors import InputError, first_three
 from vesper.model.objective import Label
-from vesper.report.judged import Judged
+from vesper.report.contents import Judged, JudgedClasses, JudgedNumbers
 
 VALIDATION_SHARE = 5
 """One in so many training nodes is kept for validation when none are given."""
@@ -89,3 +95,155 @@ def refuse_alike(codes: NDArray[np.int64], *, num_train: int, expected: str, rem
         different = len(np.unique(part))
         if different < 2:
             raise InputError(f"{what}: expected nodes {expected}, got {different}; {remedy}")
+
+
+LARGEST = 2.0**53
+"""From here on neighbouring whole numbers are one decimal number."""
+
+
+class Classes:
+    """Whole numbers, booleans or text."""
+
+    has_classes = True
+
+    def read(self, values: NDArray[Any], nodes: Nodes) -> NDArray[Any]:
+        """Refuse missing ones and decimals."""
+        values = refuse_missing(values, nodes)
+        if values.dtype.kind == "f":
+            decimal = values != np.round(values)
+            if decimal.any():
+                raise InputError(
+                    f"labels: expected classes, {int(decimal.sum())} labels have decimals "
+                    f"({first_three(values[decimal])}); give each node a class, or predict numbers "
+                    f"with VesperRegressor"
+                )
+            huge = np.abs(values) >= LARGEST
+            if huge.any():
+                raise InputError(
+                    f"labels: expected classes, {int(huge.sum())} labels are no whole numbers that "
+                    f"can be told apart ({first_three(values[huge])}); give each class a name"
+                )
+            values = values.astype(np.int64)
+        if values.ndim != 1 or values.dtype.kind not in "iubU":
+            raise InputError(
+                f"labels: expected whole numbers or text, got {values.dtype} of shape "
+                f"{values.shape}"
+            )
+        return values
+
+    def set_apart(self, labels: NDArray[Any], *, seed: int) -> NDArray[np.bool_]:
+        """Pick a fifth of each class, at least one where there are two."""
+        picks = np.random.default_rng([seed, VALIDATION_SHARE])
+        apart = np.zeros(len(labels), dtype=bool)
+        _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        for code, count in enumerate(counts):
+            members = np.flatnonzero(codes == code)
+            wanted = max(int(count) // VALIDATION_SHARE, int(count > 1))
+            apart[picks.choice(members, size=wanted, replace=False)] = True
+        return apart
+
+    def refuse_few(
+        self, distinct: NDArray[Any], codes: NDArray[np.int64], *, num_train: int
+    ) -> None:
+        """Refuse fewer than two classes in training or validation."""
+        if len(distinct) < 2:
+            raise InputError(
+                f"labels: expected at least two classes among train and validation, got "
+                f"{len(distinct)} ({first_three(distinct)})"
+            )
+        refuse_alike(
+            codes,
+            num_train=num_train,
+            expected="of at least two classes",
+            remedy="give validation=... with nodes of every class",
+        )
+
+    def names(self, distinct: NDArray[Any]) -> tuple[str, ...]:
+        """As text."""
+        return tuple(str(value) for value in distinct.tolist())
+
+    def judged(
+        self,
+        split: str,
+        nodes: Nodes,
+        labels: NDArray[Any],
+        predicted: NDArray[np.float64],
+        distinct: NDArray[Any],
+    ) -> JudgedClasses:
+        """Hold probabilities against classes; refuse classes that training did not see."""
+        known = np.isin(labels, distinct)
+        if not known.all():
+            strange = zip(labels[~known].tolist(), nodes[~known].tolist(), strict=True)
+            raise InputError(
+                f"labels: {int((~known).sum())} labels are of classes that training did not see "
+                f"({first_three(f'{value} of node {node}' for value, node in strange)}); "
+                f"leave these nodes out"
+            )
+        return JudgedClasses(
+            split=split,
+            classes=self.names(distinct),
+            labels=np.searchsorted(distinct, labels).astype(np.int64),
+            probabilities=predicted,
+        )
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Whole or not.
+
+    Args:
+        metric: by which they are judged.
+    """
+
+    metric: str
+
+    @property
+    def has_classes(self) -> bool:
+        """They are none."""
+        return False
+
+    def read(self, values: NDArray[Any], nodes: Nodes) -> NDArray[np.float64]:
+        """Refuse missing ones and text."""
+        values = refuse_missing(values, nodes)
+        if values.ndim != 1 or values.dtype.kind not in "iubf":
+            raise InputError(
+                f"labels: expected numbers, got {values.dtype} of shape {values.shape}; classes "
+                f"are learned by Vesper"
+            )
+        return values.astype(np.float64)
+
+    def set_apart(self, labels: NDArray[Any], *, seed: int) -> NDArray[np.bool_]:
+        """Pick one of any five that follow one another in order; of two to four in all, one."""
+        picks = np.random.default_rng([seed, VALIDATION_SHARE])
+        order, apart = np.argsort(labels, kind="stable"), np.zeros(len(labels), dtype=bool)
+        for start in range(0, len(order), VALIDATION_SHARE):
+            few = order[start : start + VALIDATION_SHARE]
+            if len(few) == VALIDATION_SHARE or (start == 0 and len(few) > 1):
+                apart[picks.choice(few)] = True
+        return apart
+
+    def refuse_few(
+        self, distinct: NDArray[Any], codes: NDArray[np.int64], *, num_train: int
+    ) -> None:
+        """Refuse numbers that are all the same in training or validation."""
+        refuse_alike(
+            codes,
+            num_train=num_train,
+            expected="with at least two different labels",
+            remedy="nothing can be learned or judged by it",
+        )
+
+    def names(self, distinct: NDArray[Any]) -> tuple[float, ...]:
+        """As they are."""
+        return tuple(distinct.tolist())
+
+    def judged(
+        self,
+        split: str,
+        nodes: Nodes,
+        labels: NDArray[Any],
+        predicted: NDArray[np.float64],
+        distinct: NDArray[Any],
+    ) -> JudgedNumbers:
+        """Hold numbers against numbers."""
+        return JudgedNumbers(split=split, labels=labels, predicted=predicted, name=self.metric)

@@ -1,4 +1,12 @@
-"""One fit: both parties train in this process, every release charged to a ledger."""
+"""One fit: both parties train in this process, every release charged to a ledger.
+
+Progress for people who asked for it: a bar on standard error, in a terminal or a notebook.
+
+A fit leaves torch as it found it.
+
+Numba's pool, where something starts it, sets the number of threads of torch in the whole process,
+and weights begin from torch's own generator: neither is the caller's business.
+"""
 
 import secrets
 import tempfile
@@ -7,25 +15,51 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import torch
 
 from vesper.api.encoder import MakeEncoder, with_encoder
-from vesper.api.fitted import Fitted
+from vesper.api.fitted import Fitted, Predictor
 from vesper.api.inputs import Holdings
-from vesper.api.predictor import Predictor
 from vesper.errors import InputError
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.settings import Config
-from vesper.model.objectives import make_objective
-from vesper.privacy.ledger import Ledger
+from vesper.model.objective_factory import make_objective
+from vesper.privacy.ledger.store import Ledger
 from vesper.progress import Progress, silent
-from vesper.report.charged import charged_of
+from vesper.report.budget_section import charged_of
 from vesper.report.contents import Contents
 from vesper.report.privacy import NO_EDGE, NO_GUARANTEE, ONLY_THIS_FIT, privacy_of
-from vesper.run.agreement import agree
-from vesper.run.doors import open_door
-from vesper.run.label_responses import responses_of
-from vesper.run.pair import train
-from vesper.run.result import simulated_name
+from vesper.session.doors import open_door
+from vesper.session.label_responses import responses_of
+from vesper.session.result import simulated_name
+from vesper.session.run_spec import agree
+from vesper.simulation.in_process import train
+
+
+@contextmanager
+def watching(wanted: bool | Progress) -> Iterator[Progress]:
+    """Give something to report to: nobody, a bar, or what the user gave."""
+    if callable(wanted):
+        yield wanted
+    elif not wanted:
+        yield silent
+    else:
+        from rich.console import Console
+        from rich.progress import Progress as Bars
+
+        with Bars(console=Console(stderr=True)) as bars:
+            tasks: dict[str, Any] = {}
+
+            def progress(task: str, done: int, total: int, note: str = "") -> None:
+                if task not in tasks:
+                    tasks[task] = bars.add_task(task)
+                described = f"{task}  {note}".rstrip()
+                bars.update(tasks[task], completed=done, total=total or None, description=described)
+
+            yield progress
+
 
 SEEDS = 1 << 31
 
@@ -134,3 +168,14 @@ def _refuse_other_labels(count: int) -> None:
         f"ledger: {count} rows have another label than when this ledger was first charged for "
         f"labels; for another data set, or other labels, give ledger= a file of its own"
     )
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Put the number of threads and the state of the generator back, whatever happens."""
+    threads, state = torch.get_num_threads(), torch.get_rng_state()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_rng_state(state)

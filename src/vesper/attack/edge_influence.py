@@ -12,12 +12,11 @@ import torch
 from numpy.typing import NDArray
 
 from vesper.attack.rerun import Rerun
-from vesper.graph.pairs import Pairs
-from vesper.mechanism.sampled.layers import SampledGraph
-from vesper.mechanism.sampled.noise import LayerNoise
-from vesper.method.sampled import SampledMethod, SampledRepresentation, num_layers_of
-from vesper.model.scaling import Inputs, Scaling
-from vesper.run.watched_method import put_row_noise, row_noise_of
+from vesper.graph.edges import Pairs
+from vesper.mechanism.sampled import LayerNoise, SampledGraph
+from vesper.method.baselines.sampled import SampledMethod, SampledRepresentation, num_layers_of
+from vesper.model.feature_scaling import Inputs, Scaling
+from vesper.simulation.recording import put_row_noise, row_noise_of
 
 KNOWS = "predictions for any features"
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.attack.rerun import Rerun
-from vesper.attack.row_ratios import RowRatios
+from vesper.attack.roc import RowRatios
 from vesper.errors import InputError
-from vesper.graph.pairs import Pairs, are_edges
+from vesper.graph.edges import Pairs, are_edges
 from vesper.mechanism.likelihood import log_ratios
 
 KNOWS = "features, batches, weights and all other edges"

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from vesper.attack.rerun import Rerun
-from vesper.graph.pairs import Pairs
+from vesper.graph.edges import Pairs
 
 KNOWS = "the embeddings it received"
 

@@ -7,18 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.attack import edge_influence, edge_likelihood, edge_similarity
+from vesper.attack.attack_result import Attacked, by_degree
 from vesper.attack.rerun import Rerun, open_parties, read_config, refuse_other, repeat
-from vesper.attack.result import Attacked, by_degree
-from vesper.attack.roc import roc_of
-from vesper.attack.row_ratios import RowRatios
+from vesper.attack.roc import RowRatios, roc_of
 from vesper.errors import InputError
+from vesper.graph.edges import Pairs, degrees_of, draw_edges, draw_non_edges, induced
 from vesper.graph.holdings import DataHoldings
-from vesper.graph.induced import induced
-from vesper.graph.labelled import labelled_nodes
-from vesper.graph.labels import LabelHoldings
-from vesper.graph.pairs import Pairs, degrees_of, draw_edges, draw_non_edges
+from vesper.graph.labels import LabelHoldings, labelled_nodes
+from vesper.method.baselines.sampled import SampledMethod
 from vesper.method.registry import find_method
-from vesper.method.sampled import SampledMethod
 from vesper.progress import Progress, silent
 
 Score = Callable[[Rerun, Pairs, RowRatios], NDArray[np.float64]]

@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from vesper.attack.attack_result import Attacked
 from vesper.attack.rerun import open_parties, read_config, refuse_other, train_again
-from vesper.attack.result import Attacked
 from vesper.attack.roc import roc_of
 from vesper.errors import InputError
-from vesper.graph.labelled import labelled_nodes
-from vesper.model.objectives import task_of
+from vesper.graph.labels import labelled_nodes
+from vesper.model.objective_factory import task_of
 from vesper.progress import Progress, silent
-from vesper.run.returned import ReturnedMethod, ReturnedRepresentation
+from vesper.simulation.recording import ReturnedMethod, ReturnedRepresentation
 
 Scores = NDArray[np.float64]
 

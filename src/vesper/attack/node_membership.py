@@ -7,6 +7,13 @@
 
 A guarantee about edges does not cover this; the paper measures it all the same. One about nodes
 covers what the edges of a member tell, not what its features and label do.
+
+Who was in training? From posteriors alone.
+
+| classes | score of a node | learned from |
+| --- | --- | --- |
+| two | -entropy of its posterior (Song and Mittal 2021) | nothing |
+| more | three-layer perceptron on the sorted posterior (Olatunji et al. 2021) | a shadow model |
 """
 
 from dataclasses import dataclass, replace
@@ -15,23 +22,85 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
+from torch.nn import functional as F
 
-from vesper.attack.membership_classifier import MembershipClassifier, Posteriors, certainty
+from vesper.attack.attack_result import Attacked, by_degree
 from vesper.attack.rerun import Rerun, open_parties, read_config, repeat, simulated_door
-from vesper.attack.result import Attacked, by_degree
 from vesper.attack.roc import roc_of
 from vesper.errors import InputError
+from vesper.graph.edges import degrees_of, induced
 from vesper.graph.holdings import DataHoldings
 from vesper.graph.ids import Ids
-from vesper.graph.induced import induced
-from vesper.graph.labelled import labelled_nodes
-from vesper.graph.labels import LabelHoldings
-from vesper.graph.pairs import degrees_of
+from vesper.graph.labels import LabelHoldings, labelled_nodes
 from vesper.method.settings import Config
-from vesper.model.objectives import task_of
+from vesper.model.encoders import initialize
+from vesper.model.objective_factory import task_of
 from vesper.progress import Progress, silent
-from vesper.run.ends.label_end import objective_of
-from vesper.run.label_responses import simulated_responses
+from vesper.session.label_responses import simulated_responses
+from vesper.session.label_side import objective_of
+
+Posteriors = NDArray[np.float64]
+"""(nodes, num_classes)."""
+
+WIDTHS = (64, 32)
+EPOCHS, LEARNING_RATE, WEIGHT_DECAY = 200, 0.01, 1e-4
+SMALLEST = 1e-12
+
+
+def certainty(posteriors: Posteriors) -> NDArray[np.float64]:
+    """Minus the entropy: (nodes,).
+
+    >>> certainty(np.array([[1.0, 0.0]])).round(6).tolist()
+    [-0.0]
+    """
+    clipped = np.clip(posteriors, SMALLEST, 1.0)
+    return np.asarray((clipped * np.log(clipped)).sum(axis=1))
+
+
+class MembershipClassifier:
+    """Learns to tell members of a shadow model from others; used on the target's posteriors."""
+
+    def __init__(self, num_classes: int, *, seed: int) -> None:
+        first, second = WIDTHS
+        self._network = nn.Sequential(
+            nn.Linear(num_classes, first),
+            nn.ReLU(),
+            nn.Linear(first, second),
+            nn.ReLU(),
+            nn.Linear(second, 1),
+        )
+        initialize(self._network, seed)
+
+    def learn(self, members: Posteriors, others: Posteriors) -> None:
+        """Both kinds weigh the same, however many there are."""
+        rows = torch.cat([_inputs(members), _inputs(others)])
+        wanted = torch.cat([torch.ones(len(members)), torch.zeros(len(others))])
+        weights = torch.where(wanted > 0, 1 / len(members), 1 / len(others))
+        optimizer = torch.optim.Adam(
+            self._network.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY
+        )
+        for _ in range(EPOCHS):
+            optimizer.zero_grad()
+            scores = self._network(rows)[:, 0]
+            loss = F.binary_cross_entropy_with_logits(
+                scores, wanted, weight=weights, reduction="sum"
+            )
+            torch.autograd.backward([loss])
+            optimizer.step()
+
+    @torch.no_grad()
+    def score(self, posteriors: Posteriors) -> NDArray[np.float64]:
+        """(nodes,)."""
+        scores: NDArray[np.float64] = self._network(_inputs(posteriors))[:, 0].double().numpy()
+        return scores
+
+
+def _inputs(posteriors: Posteriors) -> torch.Tensor:
+    """Logs of the posterior, largest first: the class itself says nothing about membership."""
+    ordered = -np.sort(-posteriors, axis=1)
+    return torch.from_numpy(np.log(np.clip(ordered, 1e-6, 1.0)).astype(np.float32))
+
 
 SHADOW_NODES_A_CLASS = 1000
 VALIDATION_SHARE = 5

@@ -21,17 +21,16 @@ from vesper.graph.labels import LabelHoldings, open_labels
 from vesper.graph.summary import refuse_unknown_labels
 from vesper.mechanism.door import Door
 from vesper.mechanism.noise import NoiseSource
-from vesper.mechanism.watched_door import WatchedDoor
-from vesper.method.method import Method, Promise
+from vesper.mechanism.recording_door import WatchedDoor
+from vesper.method.base import Method, Promise
 from vesper.method.settings import Config
-from vesper.privacy.ledger import Ledger
+from vesper.privacy.ledger.store import Ledger
 from vesper.progress import Progress, silent
-from vesper.run.agreement import Agreement, agree
-from vesper.run.doors import open_door
-from vesper.run.label_responses import simulated_responses
-from vesper.run.pair import Trained, train
-from vesper.run.shown import ShownMethod, ShownRepresentation, Watch
-from vesper.run.watched_method import WatchedMethod
+from vesper.session.doors import open_door
+from vesper.session.label_responses import simulated_responses
+from vesper.session.run_spec import Agreement, agree
+from vesper.simulation.in_process import Trained, train
+from vesper.simulation.recording import ShownMethod, ShownRepresentation, Watch, WatchedMethod
 
 M = TypeVar("M", bound=WatchedMethod)
 

@@ -19,13 +19,12 @@ import numpy as np
 
 from vesper.audit.bound import LowerBounds, epsilon_at_least, lower_bounds
 from vesper.audit.canaries import Canaries, Coins, coins_of
-from vesper.audit.learned import learn
-from vesper.audit.trial import Kind, Seen, kind_of, observe, share_nothing
+from vesper.audit.trial import Kind, Seen, kind_of, learn, observe, share_nothing
 from vesper.errors import InputError
-from vesper.method.budgeting import public_delta
+from vesper.method.noise_plan import public_delta
 from vesper.method.settings import Config
 from vesper.progress import Progress, silent
-from vesper.run.agreement import agree
+from vesper.session.run_spec import agree
 
 PUBLIC_SEEDS = 8
 """Tried, where the small graphs are used: weights are public too, and some show more."""

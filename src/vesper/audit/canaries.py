@@ -15,12 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.errors import InputError
+from vesper.graph.edges import Pairs, are_edges, degrees_of, edges_at, toggle_edge
 from vesper.graph.graph import Graph
 from vesper.graph.holdings import DataHoldings
-from vesper.graph.labelled import labelled_nodes
-from vesper.graph.labels import LabelHoldings
-from vesper.graph.pairs import Pairs, are_edges, degrees_of, edges_at
-from vesper.graph.relation import toggle_edge
+from vesper.graph.labels import LabelHoldings, labelled_nodes
 
 Coins = NDArray[np.bool_]
 """(num_canaries,) which of them are there."""

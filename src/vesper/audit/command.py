@@ -6,8 +6,8 @@ from typing import Any
 
 from vesper.audit.audit import Audited, audit
 from vesper.audit.canaries import UNITS, Canaries, Unit, place_edges, place_nodes
-from vesper.audit.drawn import draw_nodes, draw_pairs
 from vesper.audit.small_graphs import PROBES, Probe, canaries_for, settings_for
+from vesper.audit.trial import draw_nodes, draw_pairs
 from vesper.errors import InputError
 from vesper.graph.holdings import open_data
 from vesper.graph.labels import open_labels
@@ -15,7 +15,7 @@ from vesper.graph.summary import refuse_unknown_labels
 from vesper.method.registry import find_method
 from vesper.method.settings import Config, RunSettings
 from vesper.progress import Progress, silent
-from vesper.run.config import load_config
+from vesper.session.config import load_config
 
 
 def run_audit(

@@ -20,15 +20,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from vesper.audit.canaries import Canaries, Unit, place_edges, place_nodes
-from vesper.audit.drawn import draw_pairs
+from vesper.audit.trial import draw_pairs
 from vesper.errors import InputError
 from vesper.graph.foreign import graph_of_pairs
 from vesper.graph.holdings import DataHoldings
 from vesper.graph.ids import Ids
 from vesper.graph.labels import LabelHoldings
-from vesper.method.method import Method
+from vesper.method.base import Method
 from vesper.method.settings import Config
-from vesper.run.agreement import agree
+from vesper.session.run_spec import agree
 
 Probe = Literal["rows", "held-out", "weights"]
 PROBES: tuple[Probe, ...] = ("rows", "held-out", "weights")

@@ -2,13 +2,22 @@
 
 | what was watched | score of a canary |
 | --- | --- |
-| releases through the door | exact log likelihood ratio (`mechanism.world_ratios`) |
+| releases through the door | exact log likelihood ratio (`mechanism.likelihood`) |
 | a graph of noisy edges | share of its edges that are in it |
 | rows of the paper's plan | exact log likelihood ratio of two worlds (`twin`), where it exists |
 | anything else | none yet: what was shown of its ends, to learn a score from |
 
 Doors, parties, session and protocol are those of a real run; noise comes from a seed of its own for
 each run, everything public from the seed of the config.
+
+Which edges and nodes of party folders become canaries.
+
+A score learned from runs whose answer is known: Fisher's linear discriminant.
+
+score(x) = <w, x>,   w = (covariance + ridge)^-1 (mean with the edge - mean without)
+
+For Gaussian noise of one size in all directions this is the likelihood ratio, but for what is not
+known of the means. Learned on the first half of the runs, used on the second.
 """
 
 import tempfile
@@ -23,23 +32,103 @@ from numpy.typing import NDArray
 
 from vesper.audit.canaries import Canaries, Coins
 from vesper.audit.twin import TwinMethod
+from vesper.errors import InputError
+from vesper.graph.edges import Pairs, degrees_of, edges_at
 from vesper.graph.features import Features
 from vesper.graph.holdings import DataHoldings
+from vesper.graph.labels import LabelHoldings, labelled_nodes
 from vesper.mechanism.door import Door
+from vesper.mechanism.likelihood import world_ratios
 from vesper.mechanism.noise import NoiseSource
-from vesper.mechanism.watched_door import WatchedDoor
-from vesper.mechanism.world_ratios import world_ratios
-from vesper.method.method import Sizes
-from vesper.method.sampled import SampledMethod
+from vesper.mechanism.recording_door import WatchedDoor
+from vesper.method.base import Sizes
+from vesper.method.baselines.sampled import SampledMethod
 from vesper.method.settings import Config
 from vesper.party.representation import Representation
-from vesper.privacy.ledger import Ledger
-from vesper.run.agreement import Agreement, agree
-from vesper.run.doors import open_door
-from vesper.run.label_responses import simulated_responses
-from vesper.run.pair import train
-from vesper.run.shown import ShownMethod
-from vesper.run.watched_method import WatchedMethod, row_noise_of
+from vesper.privacy.ledger.store import Ledger
+from vesper.session.doors import open_door
+from vesper.session.label_responses import simulated_responses
+from vesper.session.run_spec import Agreement, agree
+from vesper.simulation.in_process import train
+from vesper.simulation.recording import ShownMethod, WatchedMethod, row_noise_of
+
+
+def draw_pairs(
+    data: DataHoldings, labels: LabelHoldings, *, split: str, count: int, seed: int
+) -> Pairs:
+    """Draw pairs of nodes of one split, no node twice.
+
+    Raises:
+        InputError: the split has too few nodes.
+    """
+    nodes = labelled_nodes(data, labels)[labels.rows(split)]
+    if len(nodes) < 2 * count:
+        raise InputError(
+            f"{labels.path}, column split: expected at least {2 * count} rows with '{split}' for "
+            f"{count} canary edges, found {len(nodes)}; ask for fewer with --canaries"
+        )
+    drawn = np.random.default_rng(seed).permutation(nodes)[: 2 * count]
+    return np.sort(drawn.reshape(-1, 2), axis=1)
+
+
+def draw_nodes(
+    data: DataHoldings, labels: LabelHoldings, *, split: str, count: int, seed: int
+) -> NDArray[np.int64]:
+    """Take nodes of one split that have most neighbours, none of which another one has.
+
+    Those with many neighbours show most. Fewer than `count` where there are no more.
+
+    Raises:
+        InputError: no node of the split has an edge.
+    """
+    nodes = np.random.default_rng(seed).permutation(
+        labelled_nodes(data, labels)[labels.rows(split)]
+    )
+    nodes = nodes[np.argsort(-degrees_of(data.graph)[nodes], kind="stable")]
+    taken, drawn = np.zeros(data.graph.num_nodes, dtype=bool), list[int]()
+    for node in nodes.tolist():
+        around = edges_at(data.graph, node)
+        if len(drawn) == count or not len(around):
+            break
+        if not taken[around].any():
+            taken[around] = True
+            drawn.append(node)
+    if not drawn:
+        raise InputError(
+            f"{labels.path}, column split: expected a row with '{split}' whose node has an edge, "
+            f"found none; there is no canary node to be had"
+        )
+    return np.array(drawn, dtype=np.int64)
+
+
+Rows = NDArray[np.float64]
+
+RIDGE = 0.05
+"""Share of the mean variance that is added to every variance."""
+
+
+@dataclass(frozen=True, eq=False)
+class Discriminant:
+    """A direction, and the point between the two means on it."""
+
+    direction: Rows
+    middle: float
+
+    def score(self, rows: Rows) -> Rows:
+        """(runs, width) to (runs,)."""
+        return np.asarray(rows @ self.direction)
+
+
+def learn(with_edge: Rows, without_edge: Rows) -> Discriminant:
+    """Learn from (runs, width) each."""
+    first, second = with_edge.mean(axis=0), without_edge.mean(axis=0)
+    apart = np.concatenate([with_edge - first, without_edge - second])  # (runs, width)
+    covariance = apart.T @ apart / max(len(apart) - 2, 1)
+    variance = float(np.trace(covariance)) / len(covariance)
+    covariance += (RIDGE * variance + 1e-12) * np.eye(len(covariance))
+    direction = np.linalg.solve(covariance, first - second)
+    return Discriminant(direction, float((first + second) @ direction / 2))
+
 
 Kind = Literal["release", "flipped edges", "noisy edges", "two worlds", "learned"]
 

@@ -23,12 +23,11 @@ from torch import Tensor, nn
 from vesper.graph.features import Features
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import Door, OpenDoor
-from vesper.mechanism.sampled.noise import LayerNoise
-from vesper.method.method import Method, Sizes
+from vesper.mechanism.sampled import LayerNoise
+from vesper.method.base import Method, Sizes
 from vesper.method.settings import Config
 from vesper.party.representation import NOBODY, Forgetful, Nodes, Representation
-from vesper.run.shown import KeptNoise
-from vesper.run.watched_method import WatchedMethod, put_row_noise
+from vesper.simulation.recording import KeptNoise, WatchedMethod, put_row_noise
 
 
 class FollowingNoise(LayerNoise):

@@ -12,28 +12,28 @@ from typing import Annotated
 import typer
 
 from vesper.cli import (
-    align,
-    attack,
-    audit,
-    board,
-    budget,
-    cert,
-    contract,
-    data,
-    degrees,
-    demo,
-    init,
-    learn,
-    party,
-    plan,
-    predict,
-    preflight,
-    prepare,
-    release,
-    report,
-    serve,
-    simulate,
-    study,
+    align_command,
+    attack_command,
+    audit_command,
+    board_command,
+    budget_command,
+    cert_command,
+    contract_command,
+    data_command,
+    degrees_command,
+    demo_command,
+    init_command,
+    learn_command,
+    party_command,
+    plan_command,
+    predict_command,
+    preflight_command,
+    prepare_command,
+    release_command,
+    report_command,
+    serve_command,
+    simulate_command,
+    study_command,
 )
 from vesper.errors import VesperError
 from vesper.version import VERSION
@@ -61,30 +61,30 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(data.app, name="data")
-app.command("prepare")(prepare.prepare)
-app.command("degrees")(degrees.degrees)
-app.command("plan")(plan.plan)
-app.add_typer(budget.app, name="budget")
-app.command("simulate")(simulate.simulate)
-app.command("release")(release.release)
-app.command("verify")(release.verify)
-app.command("learn")(learn.learn)
-app.command("report")(report.report)
-app.command("board")(board.board)
-app.command("audit")(audit.audit)
-app.add_typer(attack.app, name="attack")
-app.add_typer(study.app, name="study")
-app.command("demo")(demo.demo)
-app.command("init")(init.init)
-app.add_typer(cert.app, name="cert")
-app.command("contract")(contract.contract)
-app.command("preflight")(preflight.preflight)
-app.command("align")(align.align)
-app.add_typer(party.app, name="party")
-app.add_typer(party.receipts_app, name="receipts")
-app.command("predict")(predict.predict)
-app.command("serve")(serve.serve)
+app.add_typer(data_command.app, name="data")
+app.command("prepare")(prepare_command.prepare)
+app.command("degrees")(degrees_command.degrees)
+app.command("plan")(plan_command.plan)
+app.add_typer(budget_command.app, name="budget")
+app.command("simulate")(simulate_command.simulate)
+app.command("release")(release_command.release)
+app.command("verify")(release_command.verify)
+app.command("learn")(learn_command.learn)
+app.command("report")(report_command.report)
+app.command("board")(board_command.board)
+app.command("audit")(audit_command.audit)
+app.add_typer(attack_command.app, name="attack")
+app.add_typer(study_command.app, name="study")
+app.command("demo")(demo_command.demo)
+app.command("init")(init_command.init)
+app.add_typer(cert_command.app, name="cert")
+app.command("contract")(contract_command.contract)
+app.command("preflight")(preflight_command.preflight)
+app.command("align")(align_command.align)
+app.add_typer(party_command.app, name="party")
+app.add_typer(party_command.receipts_app, name="receipts")
+app.command("predict")(predict_command.predict)
+app.command("serve")(serve_command.serve)
 
 
 def _print_version(wanted: bool) -> None:

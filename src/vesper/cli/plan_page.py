@@ -6,10 +6,10 @@ import textwrap
 
 import typer
 
-from vesper.cli.show import print_table
-from vesper.privacy.node_plan import NodePlan
-from vesper.privacy.plan import Plan
-from vesper.privacy.wire import Traffic
+from vesper.cli.console import print_table
+from vesper.privacy.planning.node_plan import NodePlan
+from vesper.privacy.planning.plan import Plan
+from vesper.privacy.planning.traffic import Traffic
 
 WIDEST = 100
 
@@ -94,8 +94,8 @@ def _show_phases(made: Plan) -> None:
 
 def _more_asked() -> float:
     """How much more noise is left to the hops where as much is asked as there ever is."""
-    from vesper.method.poll import POLL_SHARE
-    from vesper.method.trial import MOST_SHARE
+    from vesper.method.certified.label_reach import POLL_SHARE
+    from vesper.method.certified.probe_decision import MOST_SHARE
 
     return math.sqrt((1 - POLL_SHARE) / (1 - POLL_SHARE - MOST_SHARE)) - 1
 

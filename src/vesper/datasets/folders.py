@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from vesper.errors import InputError, VesperError
-from vesper.partial import partial_folder, remove_abandoned
+from vesper.files import partial_folder, remove_abandoned
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from vesper.errors import InputError, first_three
 from vesper.graph.graph import Neighbors, neighbor_dtype
 from vesper.graph.ids import Ids, match_ids
-from vesper.graph.source import Source
+from vesper.graph.table_source import Source
 from vesper.progress import Progress, silent
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -67,8 +67,8 @@ def build_csr(
 ) -> tuple[NDArray[np.int64], Neighbors, EdgeCounts]:
     """Read an edge table into (indptr, neighbors, counts)."""
     from vesper.graph import csr_kernels as kernels
-    from vesper.graph import team
-    from vesper.graph.threads import threads_allowed
+    from vesper.parallel import pool
+    from vesper.parallel.pool import threads_allowed
 
     num_nodes = len(ids)
     indptr = np.zeros(num_nodes + 1, dtype=np.int64)
@@ -88,7 +88,7 @@ def build_csr(
         progress("placing edges", done, rows)
 
     lengths = np.zeros(num_nodes, dtype=np.int64)
-    team.run(
+    pool.run(
         kernels.sort_rows,
         indptr,
         neighbors,

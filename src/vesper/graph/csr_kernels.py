@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.graph.compiled import compiled
 from vesper.graph.graph import Neighbors
-from vesper.graph.team import Work, finish, take
+from vesper.parallel.compile_cache import compiled
+from vesper.parallel.pool import Work, finish, take
 
 ROWS = 4096
 """Rows a piece."""

@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vesper.errors import InputError, first_three
+from vesper.files import map_array
 from vesper.graph.ids import Ids
-from vesper.graph.source import Column, Source
+from vesper.graph.table_source import Column, Source
 from vesper.progress import Progress, silent
-from vesper.stored_arrays import map_array
 
 Features = NDArray[np.float32] | NDArray[np.uint8]
 

@@ -26,14 +26,13 @@ import numpy as np
 import pyarrow as pa
 
 from vesper.errors import InputError, VesperError
+from vesper.files import map_array, partial_folder
 from vesper.graph.csr import EdgeCounts, build_csr
 from vesper.graph.features import Features, reorder, write_features
 from vesper.graph.graph import Graph
 from vesper.graph.ids import Ids, read_ids
-from vesper.graph.source import Source, open_source
-from vesper.partial import partial_folder
+from vesper.graph.table_source import Source, open_source
 from vesper.progress import Progress, silent
-from vesper.stored_arrays import map_array
 
 CACHE = ".vesper-cache"
 FORMAT = 3

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vesper.errors import InputError, first_three
-from vesper.graph.source import Column, Source
+from vesper.graph.table_source import Column, Source
 
 if TYPE_CHECKING:
     from vesper.graph.text_index import TextIndex

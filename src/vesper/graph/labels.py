@@ -2,6 +2,8 @@
 
 Rows are held by ascending id, whatever their order in the file: ids cross in the order of rows, and
 a table that was written by label would tell every label with it.
+
+Which nodes the rows of a label table are about. No edge is read.
 """
 
 from dataclasses import dataclass
@@ -13,8 +15,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from vesper.errors import InputError, first_three
+from vesper.graph.holdings import DataHoldings
 from vesper.graph.ids import Ids, is_text, read_ids
-from vesper.graph.source import Column, Source, open_source
+from vesper.graph.table_source import Column, Source, open_source
 
 SPLITS = ("train", "val", "test")
 NUMBER = r"^-?[0-9]+([.][0-9]+)?([eE][-+]?[0-9]+)?$"
@@ -154,3 +157,9 @@ def _refuse(offending: Column, source: Source, column: str, what: str, ids: Ids)
     if len(rows):
         named = first_three(f"id {value}" for value in ids.take(rows[:3]))
         raise InputError(f"{source.path}, column {column}: {len(rows)} rows {what} ({named})")
+
+
+def labelled_nodes(data: DataHoldings, labels: LabelHoldings) -> NDArray[np.int64]:
+    """(num_labels,) node of each row; ids meet as text, as they do in a run."""
+    texts = tuple(map(str, labels.ids.values.to_pylist()))
+    return data.ids.find_texts(texts)

@@ -8,11 +8,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vesper.graph import team
-from vesper.graph.compiled import compiled
-from vesper.graph.source import Column
-from vesper.graph.team import Work, finish, take
-from vesper.graph.threads import threads_allowed
+from vesper.graph.table_source import Column
+from vesper.parallel import pool
+from vesper.parallel.compile_cache import compiled
+from vesper.parallel.pool import Work, finish, take, threads_allowed
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -35,7 +34,7 @@ class TextIndex:
         """Give the position of each wanted text, -1 where it is not known."""
         offsets, texts = _buffers(wanted)
         out = np.empty(len(wanted), dtype=np.int64)
-        team.run(
+        pool.run(
             _find,
             offsets,
             texts,

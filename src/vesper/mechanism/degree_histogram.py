@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from vesper.errors import InputError
 from vesper.graph.graph import Graph
-from vesper.mechanism.noise import NoiseSource
-from vesper.privacy.counted import DEGREES
+from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.privacy.events import PureRelease
-from vesper.privacy.receipt import Receipt
-from vesper.privacy.receivers import encode
+from vesper.privacy.ledger.receipt import Receipt, encode
+from vesper.privacy.ledger.run_balance import DEGREES
 
 LAST = 50
 """Degrees from here on share the last bin."""

@@ -16,23 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregation import Aggregation
-from vesper.mechanism.clipped_grid import refuse_high_degrees, rounding_of
-from vesper.mechanism.drawn_once import drawn_once, nothing
-from vesper.mechanism.fingerprint import fingerprint
-from vesper.mechanism.grid import from_grid, to_grid
-from vesper.mechanism.noise import NoiseSource
-from vesper.mechanism.noising import noisy_rows
-from vesper.mechanism.perturbed_graph import Perturbation, release_graph, room_for
+from vesper.mechanism.aggregations.aggregation import Aggregation
+from vesper.mechanism.aggregations.clipped_sum import refuse_high_degrees, rounding_of
+from vesper.mechanism.aggregations.grid import from_grid, to_grid
+from vesper.mechanism.aggregations.partition import noisy_rows
+from vesper.mechanism.fingerprint import fingerprint, refuse_directed
+from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.mechanism.noisy_graph.perturbed_graph import Perturbation, release_graph, room_for
 from vesper.mechanism.release import NEIGHBOR_SUM, release
-from vesper.mechanism.undirected import refuse_directed
-from vesper.mechanism.vault import Arrays, Vault
-from vesper.privacy.account import Account, open_account
-from vesper.privacy.budget import Budget
+from vesper.mechanism.release_store import Arrays, Vault, drawn_once, nothing
+from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.events import Event
-from vesper.privacy.key import key_of
-from vesper.privacy.ledger import Ledger
-from vesper.privacy.receipt import Receipt
+from vesper.privacy.ledger.account import Account, open_account
+from vesper.privacy.ledger.receipt import Receipt
+from vesper.privacy.ledger.store import Ledger, key_of
 from vesper.privacy.relation import EdgeRelation, GraphRelation, NodeRelation
 
 Rows = NDArray[np.float32]

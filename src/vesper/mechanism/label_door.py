@@ -7,24 +7,69 @@ The key is made from the ledger's secret, so an id has one response for good, in
 stands, with or without other ids, and whoever asks: a second run, a second data party, an alignment
 that lost a node, a label that has changed since. It is charged once. Another number of classes is
 another question, for which the ledger has no budget.
+
+Labels as they may be shown: randomised response (claim LABEL-RR).
+
+    seen = true        where U < keep,   U a uniform word of 64 bits, keep rounded down to 2^-64
+         = one of the k - 1 others, each with the same chance, elsewhere
+
+The others are drawn by throwing away words beyond the last multiple of k - 1: the same chance for
+each, exactly.
 """
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vesper.errors import BudgetError, InputError, first_three
-from vesper.mechanism.label_response import Labels, Rows, respond
-from vesper.mechanism.noise import NoiseSource
-from vesper.privacy.account import Account, Kept, open_account
-from vesper.privacy.budget import Budget
+from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.privacy.accounting.budget import Budget
+from vesper.privacy.accounting.randomized_response import keep_probability
 from vesper.privacy.events import PureRelease
-from vesper.privacy.key import key_of
-from vesper.privacy.ledger import Ledger
-from vesper.privacy.receivers import encode
+from vesper.privacy.ledger.account import Account, Kept, open_account
+from vesper.privacy.ledger.receipt import encode
+from vesper.privacy.ledger.store import Ledger, key_of
 from vesper.privacy.relation import LABELS, LabelRelation
+
+Labels = NDArray[np.int64]
+Rows = NDArray[np.int64]
+
+Words = Callable[[Rows], NDArray[np.uint64]]
+"""Rows -> a uniform word of 64 bits for each, independent of all that were given before."""
+
+
+def respond(labels: Labels, *, epsilon: float, num_classes: int, words: Words) -> Labels:
+    """Draw what is shown of each label; (num_labels,).
+
+    Raises:
+        InputError: a label that is no class.
+    """
+    if labels.size and not 0 <= labels.min() <= labels.max() < num_classes:
+        raise InputError(
+            f"labels: expected classes from 0 to {num_classes - 1}, got {labels.min()} to "
+            f"{labels.max()}; leave out nodes without a label"
+        )
+    keep = Fraction(keep_probability(epsilon=epsilon, num_classes=num_classes))
+    everyone = np.arange(len(labels))
+    flipped = np.flatnonzero(words(everyone) >= np.uint64(math.floor(keep * 2**64)))
+    others = _below(num_classes - 1, flipped, words)  # (num_flipped,)
+    seen = labels.copy()
+    seen[flipped] = others + (others >= labels[flipped])
+    return seen
+
+
+def _below(bound: int, rows: Rows, words: Words) -> Labels:
+    """Draw a whole number from 0 to bound - 1 for each row, each with the same chance."""
+    last = np.uint64(2**64 - 1 - 2**64 % bound)
+    drawn = words(rows)
+    while (beyond := drawn > last).any():
+        drawn[beyond] = words(rows[beyond])
+    return (drawn % np.uint64(bound)).astype(np.int64)
+
 
 RUN = "labels"
 """Name of the charge in the ledger: it belongs to labels, not to runs."""

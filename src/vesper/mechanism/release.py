@@ -13,19 +13,17 @@ from numpy.typing import NDArray
 
 from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregation import Aggregation
-from vesper.mechanism.cache_lines import line_up
-from vesper.mechanism.clipped_grid import rounding_of
-from vesper.mechanism.grid import Messages, refuse_long
-from vesper.mechanism.grid_attention import GridAttention
-from vesper.mechanism.grid_gcn import GridGcn
-from vesper.mechanism.grid_max import GridMax
-from vesper.mechanism.neighbor_sum import NeighborSum
-from vesper.mechanism.noise import NoiseSource
-from vesper.mechanism.noising import noisy_rows
+from vesper.mechanism.aggregations.aggregation import Aggregation
+from vesper.mechanism.aggregations.attention import GridAttention
+from vesper.mechanism.aggregations.clamped_gcn import GridGcn
+from vesper.mechanism.aggregations.clipped_sum import rounding_of
+from vesper.mechanism.aggregations.grid import Messages, line_up, refuse_long
+from vesper.mechanism.aggregations.maximum import GridMax
+from vesper.mechanism.aggregations.neighbor_sum import NeighborSum
+from vesper.mechanism.aggregations.partition import noisy_rows
+from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.privacy.events import SUM, ClippedRelease, GaussianRelease
-from vesper.privacy.receipt import Receipt
-from vesper.privacy.receivers import Receivers, encode, is_everyone
+from vesper.privacy.ledger.receipt import Receipt, Receivers, encode, is_everyone
 
 NEIGHBOR_SUM = NeighborSum()
 PROVED = (NeighborSum, GridAttention, GridMax, GridGcn)

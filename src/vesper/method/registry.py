@@ -1,17 +1,22 @@
-"""Methods by name."""
+"""Methods by name.
+
+Settings that were given and that the method does not read: nothing changes by them.
+
+They are told, not refused: one file of settings is good for several methods.
+"""
+
+from collections.abc import Callable
 
 from vesper.errors import InputError
-from vesper.method.edgerand import EdgeRandMethod
-from vesper.method.gap import GapMethod
-from vesper.method.gcn import GcnMethod
-from vesper.method.gin import GinMethod
-from vesper.method.lapgraph import LapGraphMethod
-from vesper.method.method import Method
-from vesper.method.mlp import MlpMethod
-from vesper.method.paper import PaperMethod
-from vesper.method.progap import ProgapMethod
-from vesper.method.vesper import VesperMethod
-from vesper.method.vfgnn import VfgnnMethod
+from vesper.method.base import Method
+from vesper.method.baselines.gnn import GcnMethod, GinMethod
+from vesper.method.baselines.hop_releases import GapMethod, ProgapMethod
+from vesper.method.baselines.mlp import MlpMethod
+from vesper.method.baselines.noisy_graph import EdgeRandMethod, LapGraphMethod
+from vesper.method.baselines.paper import PaperMethod
+from vesper.method.baselines.vfgnn import VfgnnMethod
+from vesper.method.certified.method import VesperMethod
+from vesper.method.settings import Config, PrivacySettings, RunSettings
 
 _ALL: tuple[Method, ...] = (
     VesperMethod(),
@@ -34,3 +39,51 @@ def find_method(name: str) -> Method:
     if name not in METHODS:
         raise InputError(f"method: expected one of {', '.join(METHODS)}, got '{name}'")
     return METHODS[name]
+
+
+SUMMING = {"gap", "progap"}
+CERTIFIED = {"vesper", *SUMMING}
+
+
+def _by(*methods: str) -> Callable[[Config], bool]:
+    return lambda config: config.run.method in methods
+
+
+READ: dict[str, Callable[[Config], bool]] = {
+    "hops": lambda config: config.run.method != "mlp",
+    "first_share": _by(*CERTIFIED),
+    "accounting": _by(*CERTIFIED, "vfgnn", "edgerand", "lapgraph"),
+    "privacy_unit": lambda config: config.run.method not in {"mlp", "gin", "gcn"},  # or refused
+    "max_degree": lambda config: (
+        config.run.method not in {"mlp", *CERTIFIED}
+        or config.privacy.privacy_unit == "node"
+        or config.privacy.accounting == "theorem-1"
+    ),
+    "min_degree": lambda config: (
+        config.run.method == "vesper-paper-gcn" or config.privacy.aggregator == "gcn-clamped"
+    ),
+    "clip": _by("vfgnn"),
+    "spectral_norm": lambda config: config.run.method not in {"mlp", *CERTIFIED},
+    "message_width": _by(*SUMMING),
+    "members": _by("vesper", "mlp"),
+    "steps": lambda config: config.run.encoder != "mlp",
+    "degree_share": _by("vesper"),
+    "label_messages": _by("vesper"),
+}
+"""By which settings a setting is read; all that are not in here always are."""
+
+
+def unread(config: Config) -> list[str]:
+    """Name settings that are no default, and that the method does not read.
+
+    >>> unread(Config(run=RunSettings(method="mlp", steps=3, members=2)))
+    ['steps']
+    """
+    given = dict(config.privacy) | dict(config.run)
+    usual = dict(PrivacySettings()) | dict(RunSettings())
+    own = find_method(config.run.method).defaults
+    return [
+        name
+        for name, is_read in READ.items()
+        if given[name] not in (usual[name], own.get(name)) and not is_read(config)
+    ]

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.graph import team
-from vesper.graph.compiled import compiled
-from vesper.graph.team import Work, finish, take
+from vesper.parallel import pool
+from vesper.parallel.compile_cache import compiled
+from vesper.parallel.pool import Work, finish, take
 
 PIECE = 1 << 17
 """Entries a thread takes at a time."""
@@ -17,7 +17,7 @@ def keep(
     x: Floats, levels: NDArray[np.int16], *, least: int, scale: float, out: Floats, num_threads: int
 ) -> None:
     """Write x scale into `out` where the level is at least `least`, and 0 elsewhere."""
-    team.run(
+    pool.run(
         _keep,
         x,
         levels,

@@ -4,18 +4,124 @@
 
 `Scaling` gives every feature in several views, so a step has them all. An encoder of one's own is
 any module from (B, num_inputs) to (B, width) that sees no edge.
+
+The plain encoder at the data party: edge-free features to encodings.
+
+encoding = ReLU(W_2 ReLU(W_1 x + b_1) + b_2)
+
+The encoder of the certified plan: edge-free features to encodings, normalised a layer.
+
+    encoding = ReLU(Norm(W_2 Drop(ReLU(Norm(W_1 drop(x) + b_1))) + b_2)),   Norm: LayerNorm
+
+    drop leaves out p / 2 of the inputs, Drop 1 - (1 - p)^2 of the hidden units, p: `dropout`
+
+Rows are normalised by themselves, so an encoding depends on no other node. With hidden units that
+have one size whatever the features, more of them can be left out; of inputs fewer should be, for a
+feature is there once. It is for features that are not too many, as bins are: with hundreds of words
+heads of later stages did worse on its guesses (docs/decisions/0017).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
 from vesper.errors import InputError
-from vesper.model.encoder import MlpEncoder
-from vesper.model.gru_encoder import GruEncoder
-from vesper.model.normalized_encoder import NormalizedEncoder
-from vesper.model.transformer_encoder import TransformerEncoder
+from vesper.model.custom_encoder import OwnEncoder
+from vesper.model.dropout import SeededDropout
+from vesper.model.norms import RowNorm
+from vesper.model.sequence_encoders import GruEncoder, TransformerEncoder
+from vesper.model.sparse_inputs import InputRows, SparseRows
+
+
+class MlpEncoder(nn.Module):
+    """Two-layer perceptron."""
+
+    def __init__(self, num_inputs: int, *, width: int, dropout: float, seed: int) -> None:
+        super().__init__()
+        self.width = width
+        self.takes_sparse_rows = dropout == 0
+        """Masks fall on all entries, those that are as most are too."""
+        self.layers = nn.Sequential(
+            SeededDropout(dropout, seed=seed),
+            nn.Linear(num_inputs, width),
+            nn.ReLU(inplace=True),
+            SeededDropout(dropout, seed=seed + 1),
+            nn.Linear(width, width),
+            nn.ReLU(inplace=True),
+        )
+
+    def forward(self, inputs: InputRows) -> Tensor:
+        """(B, num_inputs) -> (B, width)."""
+        if not isinstance(inputs, SparseRows):
+            encodings: Tensor = self.layers(inputs)
+            return encodings
+        assert self.takes_sparse_rows
+        _, first, *rest = self.layers
+        assert isinstance(first, nn.Linear)
+        rows = inputs.through(first)  # (B, width)
+        for layer in rest:
+            rows = layer(rows)
+        return rows
+
+
+def initialize(module: nn.Module, seed: int) -> None:
+    """Draw every weight from one seeded generator: uniform within 1 / sqrt(inputs).
+
+    Normalisations start as they are made, with weight 1 and bias 0, and an encoder that somebody
+    else made with the weights that it came with.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    parts = list(module.modules())
+    own = [part for part in parts if isinstance(part, OwnEncoder)]
+    kept = {weight for part in own for weight in part.parameters()}
+    with torch.no_grad():
+        for weight in module.parameters():
+            if weight in kept:
+                continue
+            bound = weight.shape[-1] ** -0.5
+            weight.uniform_(-bound, bound, generator=generator)
+    theirs = {inner for part in own for inner in part.modules()}
+    for part in parts:
+        if isinstance(part, nn.BatchNorm1d | nn.LayerNorm) and part not in theirs:
+            part.reset_parameters()
+
+
+NORMALIZED_UP_TO = 256
+"""Features."""
+
+
+class NormalizedEncoder(nn.Module):
+    """Two-layer perceptron with layer normalisation."""
+
+    def __init__(self, num_inputs: int, *, width: int, dropout: float, seed: int) -> None:
+        super().__init__()
+        self.width = width
+        self.layers = nn.Sequential(
+            SeededDropout(dropout / 2, seed=seed),
+            nn.Linear(num_inputs, width),
+            RowNorm(width),
+            nn.ReLU(),
+            SeededDropout(1 - (1 - dropout) ** 2, seed=seed + 1),
+            nn.Linear(width, width),
+            RowNorm(width),
+            nn.ReLU(),
+        )
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """(B, num_inputs) -> (B, width)."""
+        encodings: Tensor = self.layers(inputs)
+        return encodings
+
+
+def normalized_for(num_features: int) -> bool:
+    """Whether the certified plan normalises, by how many features there are.
+
+    >>> normalized_for(128), normalized_for(313)
+    (True, False)
+    """
+    return num_features <= NORMALIZED_UP_TO
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,8 +17,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from vesper.model.calibration import Calibration, calibration_of_classes, probabilities_of
-from vesper.model.metric import evaluate, metric_name
+from vesper.model.evaluation import (
+    Calibration,
+    calibration_of_classes,
+    evaluate,
+    metric_name,
+    probabilities_of,
+)
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]

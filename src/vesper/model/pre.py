@@ -21,8 +21,8 @@ import torch
 from torch import Tensor, nn
 
 from vesper.model.dropout import SeededDropout
-from vesper.model.encoder import initialize
-from vesper.model.messages import describe
+from vesper.model.encoders import initialize
+from vesper.model.message_rows import describe
 
 LOWEST_LOG = -8.0
 HEAD_WIDTH = 64

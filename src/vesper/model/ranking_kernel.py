@@ -6,9 +6,9 @@ out[v, k] = table[number of knots of k below x[v, k] + number of knots up to x[v
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.graph import team
-from vesper.graph.compiled import compiled
-from vesper.graph.team import Work, finish, take
+from vesper.parallel import pool
+from vesper.parallel.compile_cache import compiled
+from vesper.parallel.pool import Work, finish, take
 
 PIECE = 1 << 10
 """Rows a thread takes at a time."""
@@ -28,7 +28,7 @@ def look_up(x: Floats, knots: Floats, table: Floats, *, out: Floats, num_threads
     """
     lowest = (knots == knots[:, :1]).sum(axis=1)  # (width,) knots that are the smallest value
     num_pieces = -(-len(x) // PIECE)
-    team.run(_look_up, x, knots, lowest, table, out, num_pieces=num_pieces, num_threads=num_threads)
+    pool.run(_look_up, x, knots, lowest, table, out, num_pieces=num_pieces, num_threads=num_threads)
 
 
 @compiled

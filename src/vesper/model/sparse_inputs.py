@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from vesper.graph.features import Features
-from vesper.mechanism.sampled.weighted_sum import Links, links_of, weighted_sum
-from vesper.model.scaling import KNOTS, ROWS, Inputs, Scaling
+from vesper.mechanism.sampled import Links, links_of, weighted_sum
+from vesper.model.feature_scaling import KNOTS, ROWS, Inputs, Scaling
 
 MOST_SHARE = 1 / 16
 """Of entries that differ from the median; above, the dense product is as fast."""

@@ -10,7 +10,7 @@ small part of them. This works at the label party on what it has received, so it
 import torch
 from torch import Tensor, nn
 
-from vesper.model.decoder import Decoder
+from vesper.model.decoders import Decoder
 
 FADING = 0.5
 """What a batch leaves of the weight of those before."""

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vesper.errors import RemoteProtocolError, VesperError
-from vesper.party import memory
-from vesper.party.asked import asked_of
-from vesper.party.representation import Nodes, Representation
-from vesper.protocol.digest import digest_of
+from vesper.party import state
+from vesper.party.representation import Nodes, Representation, asked_of
 from vesper.protocol.messages import Embeddings, Gradients, Purpose
+from vesper.protocol.tensor import digest_of
 
 DIVERGED = (
     "training diverged: expected finite embeddings, got NaN or infinite ones; lower learning_rate"
@@ -80,32 +79,32 @@ class DataParty:
         )
         self.keep()
 
-    def remember(self) -> memory.Arrays:
+    def remember(self) -> state.Arrays:
         """Everything that `recall` needs, between two steps; released values are kept elsewhere."""
         return {
-            **memory.remember(self._representation.module, self._optimizer),
-            **memory.with_prefix("kept", memory.arrays_of(self._kept)),
-            **memory.with_prefix("representation", self._representation.remember()),
-            **memory.with_prefix("fitted", self._representation.fitted()),
+            **state.remember(self._representation.module, self._optimizer),
+            **state.with_prefix("kept", state.arrays_of(self._kept)),
+            **state.with_prefix("representation", self._representation.remember()),
+            **state.with_prefix("fitted", self._representation.fitted()),
             "step": np.array(self._step),
         }
 
-    def recall(self, arrays: memory.Arrays, *, stage: int) -> None:
+    def recall(self, arrays: state.Arrays, *, stage: int) -> None:
         """Go on as if nothing had happened since `remember` in this stage.
 
         Stages before have their final weights in the memory, so beginning them anew, with releases
         that were kept, makes the same inputs again. What was fitted, and found out by asking, is
         kept to: judged on another processor it might fall to the other side of a threshold.
         """
-        if fitted := memory.below("fitted", arrays):  # none in checkpoints of earlier versions
+        if fitted := state.below("fitted", arrays):  # none in checkpoints of earlier versions
             self._representation.keep_to(fitted)
         module = self._representation.module
-        memory.put_back(module, memory.weights_of(memory.below("weights", arrays)))
+        state.put_back(module, state.weights_of(state.below("weights", arrays)))
         for each in range(stage + 1):
             self.begin_stage(each)
-        memory.recall(module, self._optimizer, arrays)
-        self._representation.recall(memory.below("representation", arrays))
-        self._kept = memory.weights_of(memory.below("kept", arrays))
+        state.recall(module, self._optimizer, arrays)
+        self._representation.recall(state.below("representation", arrays))
+        self._kept = state.weights_of(state.below("kept", arrays))
         self._step = int(arrays["step"])
 
     def keep(self) -> None:

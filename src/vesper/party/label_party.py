@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vesper.errors import RemoteProtocolError, VesperError
-from vesper.model.decoder import Decoder
+from vesper.model.decoders import Decoder
 from vesper.model.objective import Objective
-from vesper.party import memory
-from vesper.party.stages import Finished, chosen_stage
-from vesper.protocol.digest import digest_of
+from vesper.party import state
+from vesper.party.stage_selection import Finished, chosen_stage
 from vesper.protocol.messages import Embeddings, Gradients, Verdict
+from vesper.protocol.tensor import digest_of
 
 DIVERGED = "training diverged: expected a finite loss and finite scores; lower learning_rate"
 
@@ -74,36 +74,36 @@ class LabelParty:
         self._kept = copy.deepcopy(self._decoder.module.state_dict())
         self._kept_scores = np.zeros((0, 0), dtype=np.float32)
 
-    def remember(self) -> memory.Arrays:
+    def remember(self) -> state.Arrays:
         """Everything that `recall` needs, between two steps."""
         arrays = {
-            **memory.remember(self._decoder.module, self._optimizer),
-            **memory.with_prefix("kept", memory.arrays_of(self._kept)),
+            **state.remember(self._decoder.module, self._optimizer),
+            **state.with_prefix("kept", state.arrays_of(self._kept)),
             "kept_scores": self._kept_scores,
             "judged": self._judged,
             "best": np.array(self.best),
             "waited": np.array(self._waited),
         }
         for stage, finished in enumerate(self._finished):
-            arrays |= memory.with_prefix(f"finished/{stage}", memory.arrays_of(finished.weights))
+            arrays |= state.with_prefix(f"finished/{stage}", state.arrays_of(finished.weights))
             arrays[f"metric/{stage}"] = np.array(finished.metric)
             arrays[f"scores/{stage}"] = finished.scores
         return arrays
 
-    def recall(self, arrays: memory.Arrays, *, stage: int) -> None:
+    def recall(self, arrays: state.Arrays, *, stage: int) -> None:
         """Go on as if nothing had happened since `remember` in this stage."""
         self.begin_stage(stage)
-        memory.recall(self._decoder.module, self._optimizer, arrays)
-        self._kept = memory.weights_of(memory.below("kept", arrays))
+        state.recall(self._decoder.module, self._optimizer, arrays)
+        self._kept = state.weights_of(state.below("kept", arrays))
         self._kept_scores, self._judged = arrays["kept_scores"], arrays["judged"]
         self.best, self._waited = float(arrays["best"]), int(arrays["waited"])
         self._finished = [
             Finished(
                 metric=float(arrays[f"metric/{each}"]),
-                weights=memory.weights_of(memory.below(f"finished/{each}", arrays)),
+                weights=state.weights_of(state.below(f"finished/{each}", arrays)),
                 scores=arrays[f"scores/{each}"],
             )
-            for each in range(len(memory.below("metric", arrays)))
+            for each in range(len(state.below("metric", arrays)))
         ]
 
     def judge(self, scores: NDArray[np.float64], roots: NDArray[np.int64]) -> Verdict:

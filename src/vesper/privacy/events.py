@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import Protocol
 
 from vesper.errors import InputError
-from vesper.privacy.pure import charge_of_pure
-from vesper.privacy.rounding import float_up
+from vesper.privacy.accounting.checks import float_up
+from vesper.privacy.accounting.pure import charge_of_pure
 
 GAUSSIAN_KIND, CLIPPED_KIND, PURE_KIND = "gaussian release", "clipped release", "pure release"
 

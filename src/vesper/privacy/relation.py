@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from vesper.errors import InputError
+from vesper.privacy.accounting.checks import expect, expect_count
+from vesper.privacy.accounting.participation import EDGE_ROWS, node_rows
 from vesper.privacy.events import CLIPPED_KIND, PURE_KIND, SUM, ClippedRelease, GaussianRelease
-from vesper.privacy.expect import expect, expect_count
-from vesper.privacy.participation import EDGE_ROWS, node_rows
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from enum import IntEnum
 from typing import Any
 
 from vesper.errors import RemoteProtocolError
+from vesper.protocol.frame_reader import ENDS_EARLY, Reader
 from vesper.protocol.messages import (
     Answer,
     AnswererHello,
@@ -36,7 +37,6 @@ from vesper.protocol.messages import (
     Tensor,
     Verdict,
 )
-from vesper.protocol.reader import ENDS_EARLY, Reader
 from vesper.protocol.rounding import EXACT, Rounding, Wire
 from vesper.protocol.tensor import read_tensor, write_tensor
 

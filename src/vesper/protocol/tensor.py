@@ -2,17 +2,36 @@
 
 tensor = u8 wire, u8 dimensions, u32 each, scales, entries
 scales = float32 a column for int8, none otherwise
+
+Digests of the nodes of a batch, so that rows can never silently shift.
 """
 
+import hashlib
 import math
 import struct
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vesper.errors import RemoteProtocolError
-from vesper.protocol.messages import Tensor
-from vesper.protocol.reader import Reader
+from vesper.protocol.frame_reader import Reader
+from vesper.protocol.messages import IdTexts, Tensor
 from vesper.protocol.rounding import Rounding, Wire, to_float16, to_int8
+
+
+def digest_of(roots: NDArray[np.int64]) -> bytes:
+    """Digest positions in the roster order both sides share."""
+    return hashlib.blake2b(roots.astype("<i8").tobytes(), digest_size=16).digest()
+
+
+def digest_of_ids(ids: IdTexts) -> bytes:
+    """Digest ids, in this order."""
+    digest = hashlib.blake2b(digest_size=16)
+    for text in ids:
+        encoded = text.encode()
+        digest.update(len(encoded).to_bytes(4, "little") + encoded)
+    return digest.digest()
+
 
 MOST_DIMENSIONS = 3
 MOST_ENTRIES = 1 << 28

@@ -4,6 +4,8 @@ from html import escape
 
 from vesper.report.contents import metric_label
 from vesper.report.graphs import graphs_section
+from vesper.report.html import STYLE
+from vesper.report.live_run import Watched
 from vesper.report.page import document, main_of
 from vesper.report.sections import (
     budget_section,
@@ -15,9 +17,7 @@ from vesper.report.sections import (
     privacy_section,
     settings_section,
 )
-from vesper.report.style import STYLE
-from vesper.report.watched import Watched
-from vesper.run.journal_reader import JournalRead
+from vesper.session.journal import JournalRead
 
 SECONDS = 2
 """Between two looks."""

@@ -1,21 +1,96 @@
-"""What a page shows, whoever trained: a fitted `Vesper` or a run folder."""
+"""What a page shows, whoever trained: a fitted `Vesper` or a run folder.
 
+The command that repeats a simulation: everything that is not as the method has it by itself.
+
+Nodes whose labels are known, and what the model says of them.
+"""
+
+import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vesper.errors import InputError
 from vesper.method.settings import Config
-from vesper.report.accounts import AccountLine, account_lines
-from vesper.report.command import command_of
-from vesper.report.evidence import Evidence, read_evidence
+from vesper.model.evaluation import evaluate
+from vesper.model.regression import r2, spearman
+from vesper.report.budget_section import AccountLine, account_lines
+from vesper.report.evidence_section import Evidence, read_evidence
 from vesper.report.graphs import GraphLine, graph_lines
-from vesper.report.judged import Judged
 from vesper.report.privacy import Privacy
 from vesper.report.run_folder import another_version, read_run
-from vesper.run.ends.told import EpochFacts
-from vesper.run.journal_reader import read_journal
-from vesper.run.result import simulated_name
+from vesper.session.config import load_config
+from vesper.session.journal import read_journal
+from vesper.session.observer import EpochFacts
+from vesper.session.result import simulated_name
+
+
+def command_of(config: Config, *, snapshots: Sequence[str] = ()) -> str:
+    """Write the command; folders are the reader's, and so are those of `snapshots`.
+
+    >>> command_of(load_config(None, {"epsilon": 1.0, "epochs": 5}))
+    'vesper simulate --data DATA --out OUT --method vesper --set epsilon=1.0 --set epochs=5'
+    """
+    usual = load_config(None, {"method": config.run.method}).model_dump()
+    settings = [
+        f"{key}={value if isinstance(value, str) else json.dumps(value)}"
+        for table, values in config.model_dump().items()
+        for key, value in values.items()
+        if value != usual[table][key]
+    ]
+    options = [word for setting in settings for word in ("--set", setting)]
+    start = ["vesper", "simulate", "--data", "DATA", "--out", "OUT", "--method", config.run.method]
+    later = [word for name in snapshots for word in ("--snapshot", name)]
+    return shlex.join([*start, *later, *options])
+
+
+MEASURES = {"r2": r2, "spearman": spearman}
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedClasses:
+    """Labels are classes."""
+
+    split: str
+    """`validation` or `test`."""
+    classes: tuple[str, ...]
+    labels: NDArray[np.int64]  # (nodes,)
+    probabilities: NDArray[np.float64]  # (nodes, classes)
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """Log probabilities, none below the smallest number: (nodes, classes)."""
+        return np.log(np.maximum(self.probabilities, np.finfo(np.float64).tiny))
+
+    @property
+    def metric(self) -> float:
+        """Accuracy, or area under the curve for two classes, in percent."""
+        return evaluate(self.scores, self.labels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedNumbers:
+    """Labels are numbers."""
+
+    split: str
+    """`validation` or `test`."""
+    labels: NDArray[np.float64]  # (nodes,)
+    predicted: NDArray[np.float64]  # (nodes,)
+    name: str
+    """Of the metric."""
+
+    @property
+    def metric(self) -> float:
+        """Share of the variance that is explained, or correlation of ranks, in percent."""
+        return 100 * MEASURES[self.name](self.predicted, self.labels)
+
+
+Judged = JudgedClasses | JudgedNumbers
+
 
 METRICS = {
     "roc_auc": "ROC AUC",

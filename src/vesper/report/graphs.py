@@ -14,12 +14,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from vesper.privacy.account import accounts
-from vesper.privacy.ledger_file import open_to_read
-from vesper.report.charged import Charged
-from vesper.report.lines import lines_table, number
-from vesper.run.serving.answer_cache import heard_graphs
-from vesper.run.serving.snapshots import known_snapshots
+from vesper.privacy.ledger.account import accounts
+from vesper.privacy.ledger.ledger_file import open_to_read
+from vesper.report.budget_section import Charged
+from vesper.report.html import lines_table, number
+from vesper.serving.embedding_cache import heard_graphs
+from vesper.serving.snapshots import known_snapshots
 
 TRAINING = "training"
 

@@ -7,13 +7,19 @@ from html import escape
 from pathlib import Path
 
 from vesper.errors import InputError
-from vesper.report.accounts import accounts_section
-from vesper.report.charts import MOST_CLASSES, confusion_chart, roc_chart, stage_chart
-from vesper.report.contents import Contents
-from vesper.report.evidence import evidence_sections
+from vesper.report.budget_section import accounts_section
+from vesper.report.charts import (
+    MOST_CLASSES,
+    confusion_chart,
+    numbers_chart,
+    ranks_chart,
+    roc_chart,
+    stage_chart,
+)
+from vesper.report.contents import Contents, Judged, JudgedNumbers
+from vesper.report.evidence_section import evidence_sections
 from vesper.report.graphs import graphs_section
-from vesper.report.judged import Judged, JudgedNumbers
-from vesper.report.scatter import numbers_chart, ranks_chart
+from vesper.report.html import STYLE
 from vesper.report.sections import (
     budget_section,
     charts,
@@ -23,7 +29,6 @@ from vesper.report.sections import (
     privacy_section,
     settings_section,
 )
-from vesper.report.style import STYLE
 from vesper.version import VERSION
 
 WHERE = {False: "both numbers are equal", True: "its place in both orders is the same"}

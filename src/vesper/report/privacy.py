@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from vesper.method.method import Promise
-from vesper.report.charged import Charged, best_guess
+from vesper.method.base import Promise
+from vesper.report.budget_section import Charged, best_guess
 
 ONLY_THIS_FIT = (
     "this fit alone: no ledger was kept, so other fits on the same graph are not counted"

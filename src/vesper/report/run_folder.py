@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vesper.deployment.state_folder import run_name
 from vesper.errors import InputError
 from vesper.method.settings import Config
-from vesper.report.charged import Charged, read_charged
+from vesper.report.budget_section import Charged, read_charged
 from vesper.report.privacy import Privacy
-from vesper.run.network.own_state import run_name
-from vesper.run.result import simulated_name
+from vesper.session.result import simulated_name
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,11 +7,11 @@ from html import escape
 
 from vesper.drawing.svg import gauge
 from vesper.method.settings import Config
-from vesper.report.charged import Charged
-from vesper.report.curves import loss_chart, validation_chart
+from vesper.report.budget_section import Charged
+from vesper.report.learning_curves import loss_chart, validation_chart
 from vesper.report.privacy import Privacy
 from vesper.report.words import labels_of, meaning_of, not_covered, released_by
-from vesper.run.ends.told import EpochFacts
+from vesper.session.observer import EpochFacts
 
 
 def figures(shown: Sequence[tuple[str, str]]) -> str:

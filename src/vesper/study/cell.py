@@ -1,11 +1,16 @@
 """Cells of a study: what is to be measured, and the line that says what was.
 
 A line is written when a cell is finished, so that a stopped study goes on where it was.
+
+Scores: a metric over seeds, as mean and standard deviation.
 """
 
+import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from statistics import fmean, stdev
 
 from vesper.method.settings import Config
 
@@ -95,9 +100,9 @@ def newest(lines: Iterable[Line]) -> list[Line]:
 @cache
 def needs_no_epsilon(method: str) -> bool:
     """Whether a method adds no noise, whatever epsilon is: it is run once a seed, at inf."""
-    from vesper.method.method import Sizes  # load torch, which a worker loads with its first cell
+    from vesper.method.base import Sizes  # load torch, which a worker loads with its first cell
     from vesper.method.registry import METHODS
-    from vesper.run.config import load_config
+    from vesper.session.config import load_config
 
     config = load_config(None, {"method": method, "epsilon": 4.0})
     sizes = Sizes(num_nodes=10_000, num_train=5_000, num_features=10, num_classes=3)
@@ -107,3 +112,39 @@ def needs_no_epsilon(method: str) -> bool:
 def datasets_of(cells: Sequence[Cell]) -> list[str]:
     """Names of data sets, in order, each once."""
     return list(dict.fromkeys(cell.dataset for cell in cells))
+
+
+Key = tuple[str, str, float]
+"""Set, series (or method, where it has none) and epsilon."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A metric over seeds, in percent."""
+
+    mean: float
+    deviation: float
+    """NaN where it is not known, such as of one seed."""
+    seeds: int
+
+    def text(self, *, seeds: int) -> str:
+        """Mean and deviation, and of how many seeds if fewer than `seeds`.
+
+        >>> Score(80.04, 0.96, 3).text(seeds=3), Score(80.0, math.nan, 1).text(seeds=3)
+        ('80.0 ± 1.0', '80.0 (1)')
+        """
+        few = f" ({self.seeds})" if self.seeds < seeds else ""
+        spread = "" if math.isnan(self.deviation) else f" ± {self.deviation:.1f}"
+        return f"{self.mean:.1f}{spread}{few}"
+
+
+def scores_of(lines: Iterable[Line]) -> dict[Key, Score]:
+    """Summarise finished cells."""
+    values: dict[Key, list[float]] = defaultdict(list)
+    for line in lines:
+        if line.test is not None:
+            values[line.dataset, line.series or line.method, line.epsilon].append(line.test)
+    return {
+        key: Score(fmean(found), stdev(found) if len(found) > 1 else math.nan, len(found))
+        for key, found in values.items()
+    }

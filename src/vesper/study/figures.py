@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vesper.drawing.sheet import Curve, Panel, draw_sheet
-from vesper.study.comparison import published_histograms
+from vesper.study.cell import Score
 from vesper.study.findings import Findings, title_of
-from vesper.study.score import Score
+from vesper.study.presets import published_histograms
 
 CERTIFIED = "vesper (certified)"
 

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vesper.study.cell import Line
-from vesper.study.comparison import published_histograms, published_scores
+from vesper.study.cell import Key, Line, Score, scores_of
 from vesper.study.folder import Study, read_study
-from vesper.study.grid import names_of
-from vesper.study.results import read_results
-from vesper.study.score import Key, Score, scores_of
+from vesper.study.parameter_grid import names_of
+from vesper.study.presets import published_histograms, published_scores
 from vesper.study.sets import KNOWN
+from vesper.study.study_results import read_results
 
 GUARANTEES = {
     "certified": "certified",

@@ -21,7 +21,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from vesper.errors import InputError
-from vesper.study.grid import Grid
+from vesper.study.parameter_grid import Grid
 
 FACTS = "study.json"
 

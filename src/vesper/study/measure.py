@@ -32,8 +32,8 @@ cells of one study may leave what others can use."""
 
 def training(config: Config, folder: Path, out: Path) -> Measured:
     """Train, through the very code of `vesper simulate`; what cells have in common, once."""
-    from vesper.run.begun import Begun
-    from vesper.run.simulate import simulate
+    from vesper.simulation.simulate import simulate
+    from vesper.simulation.stage0_cache import Begun
 
     result = simulate(folder, config, out, begun=Begun(out.parent / "begun"))
     return Measured(
@@ -60,9 +60,8 @@ def _degrees(config: Config, folder: Path, out: Path, *, as_paper: bool) -> Meas
     from vesper.mechanism.degree_histogram import cost_of, release_histogram
     from vesper.mechanism.fingerprint import fingerprint
     from vesper.mechanism.noise import NoiseSource
-    from vesper.privacy.account import open_account
-    from vesper.privacy.key import key_of
-    from vesper.privacy.ledger import Ledger
+    from vesper.privacy.ledger.account import open_account
+    from vesper.privacy.ledger.store import Ledger, key_of
 
     event = cost_of(config.privacy.epsilon, as_paper=as_paper)
     graph = open_data(folder / "data").graph

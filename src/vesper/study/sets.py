@@ -15,14 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vesper.datasets.block_model.published import PRODUCTS_LIKE, REDDIT_LIKE
-from vesper.datasets.block_model.simulate import BlockModel, simulate
-from vesper.datasets.finance.simulate import NUM_NODES, simulate_finance
+from vesper.datasets.block_model.published_graphs import PRODUCTS_LIKE, REDDIT_LIKE
+from vesper.datasets.block_model.simulate_graph import BlockModel, simulate
+from vesper.datasets.finance.simulate_finance import NUM_NODES, simulate_finance
 from vesper.datasets.loaders.convert import convert
 from vesper.errors import InputError
 from vesper.progress import Progress, silent
-from vesper.run.preset import PRESETS
-from vesper.run.setup.settings_file import nearest
+from vesper.session.config import PRESETS, nearest
 
 PAPER_BATCH_SIZE = 32
 """The paper gives none for its tables, but on products and Reddit each number of the full table is

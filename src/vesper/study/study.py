@@ -8,17 +8,15 @@ from time import monotonic
 
 from vesper.errors import InputError
 from vesper.progress import Progress, silent
-from vesper.run.setup.settings_file import nearest
+from vesper.session.config import nearest
 from vesper.study.cell import Line, datasets_of, settings_digest, unfinished
-from vesper.study.engine import run_jobs
 from vesper.study.folder import Study, open_folder
-from vesper.study.grid import Planned, plan_cells
-from vesper.study.journal import append_line
 from vesper.study.measure import MEASURES, Measure
-from vesper.study.preset import find_grid
-from vesper.study.results import JOURNAL, fold, read_results
+from vesper.study.parameter_grid import Planned, plan_cells
+from vesper.study.presets import find_grid
+from vesper.study.runner import Expected, clock, run_jobs
 from vesper.study.sets import Source, find_sources, make_folders
-from vesper.study.time_left import Expected, clock
+from vesper.study.study_results import JOURNAL, append_line, fold, read_results
 from vesper.study.worker import Job
 
 FOLD_EVERY = 50

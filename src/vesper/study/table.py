@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from vesper.study.comparison import published_histograms
 from vesper.study.findings import Findings, notes_of, title_of
+from vesper.study.presets import published_histograms
 
 PUBLISHED = "published"
 DEGREES = (*range(10), 10, 15, 20, 30, 40)

@@ -1,8 +1,11 @@
 """One worker: a process with one thread that measures a cell after the other.
 
 It ignores Ctrl-C, for its parent ends it, and ends by itself when its parent is gone, even killed.
+
+Which source made a result.
 """
 
+import hashlib
 import multiprocessing
 import os
 import platform
@@ -11,16 +14,31 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from time import monotonic, perf_counter
 from typing import Any
 
+import vesper
 from vesper.method.settings import Config
 from vesper.study.cell import Cell, Line, settings_digest
 from vesper.study.measure import Measure
-from vesper.study.source_digest import code_digest
 from vesper.version import VERSION
+
+PACKAGE = Path(vesper.__file__).parent
+MAKES_RESULTS = ("graph", "mechanism", "method", "model", "party", "privacy", "run")
+
+
+@cache
+def code_digest() -> str:
+    """Digest of the source that results come from."""
+    digest = hashlib.sha256()
+    for package in MAKES_RESULTS:
+        for path in sorted((PACKAGE / package).rglob("[!.]*.py")):
+            digest.update(path.relative_to(PACKAGE).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
+
 
 KEEP_FREED_MEMORY = {
     "MALLOC_MMAP_THRESHOLD_": str(1 << 28),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
-from vesper.transport.parting import Parting, parting_of
+from vesper.transport.close_reason import Parting, parting_of
 
 
 class Channel(Protocol):

@@ -3,12 +3,15 @@
 The listening end takes one peer, whose certificate must carry the expected name; a new connection
 of that peer replaces an old one, which the network may have cut without telling. The connecting end
 checks the name of the listener the same way. Nothing is compressed.
+
+Who this side is and whom it trusts, for mutual TLS.
 """
 
 import queue
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
@@ -16,7 +19,16 @@ import grpc
 
 from vesper.errors import InputError, PeerError, PeerLostError
 from vesper.transport.stream import CHUNK, StreamChannel, Waiting, unheard
-from vesper.transport.tls import Identity
+
+
+@dataclass(frozen=True)
+class Identity:
+    """PEM texts: own certificate and key, and the authority that both sides trust."""
+
+    certificate: bytes
+    key: bytes = field(repr=False)
+    authority: bytes
+
 
 SERVICE, METHOD = "vesper.Exchange", "Frames"
 OPTIONS = [

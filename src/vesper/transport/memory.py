@@ -4,7 +4,7 @@ import queue
 import threading
 
 from vesper.errors import PeerLostError
-from vesper.transport.parting import Parting, error_of
+from vesper.transport.close_reason import Parting, error_of
 
 Word = bytes | Parting
 """A frame, or why there are no more."""

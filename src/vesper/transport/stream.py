@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 
 from vesper.errors import PeerLostError, RemoteProtocolError
-from vesper.transport.parting import Parting, error_of
+from vesper.transport.close_reason import Parting, error_of
 
 CHUNK = 1 << 18
 LARGEST_FRAME = 1 << 30

@@ -2,13 +2,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vesper.datasets.finance.activity import (
-    CHANNELS,
-    NUM_HABITS,
-    TYPES,
-    Activity,
-    draw_activity,
-)
+from vesper.datasets.finance.activity import CHANNELS, NUM_HABITS, TYPES, Activity, draw_activity
 
 DAYS, DAY, HOUR = 28, 86_400, 3_600
 

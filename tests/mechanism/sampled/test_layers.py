@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vesper.graph.graph import Graph
-from vesper.mechanism.gcn import GcnAggregation
-from vesper.mechanism.gcn_truncated import TruncatedGcn
-from vesper.mechanism.gin import GinAggregation
+from vesper.mechanism.reference.gcn import GcnAggregation
+from vesper.mechanism.reference.gcn_truncated import TruncatedGcn
+from vesper.mechanism.reference.gin import GinAggregation
+from vesper.mechanism.reference.linear import LinearAggregation
 from vesper.mechanism.sampled.layers import Aggregator, SampledGraph, aggregation_of
-from vesper.mechanism.weights import LinearAggregation
 
 NODES = 7
 

@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from vesper.engine.engine import using
-from vesper.engine.in_process import InProcessEngine
+from vesper.engine.engine import InProcessEngine, using
 from vesper.graph.graph import Graph
-from vesper.graph.sampler import Sampler
+from vesper.graph.sampling.sampler import Sampler
 from vesper.mechanism.sampled.layers import SampledGraph
 from vesper.mechanism.sampled.shared_draw import draw_for
 

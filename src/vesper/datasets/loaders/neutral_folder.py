@@ -4,22 +4,148 @@
   either numbers `f0..fk`, or one fixed-size list `x` of float32 or uint8. Other columns, such as
   `time` or where a node comes from, are no features and are left out.
 * `edges.parquet`: `src`, `dst`, perhaps `time` and `amount`.
+
+Which columns of a neutral node table are features, and whether their values can be used.
+
+Labels and splits out of a neutral node table: only the nodes that have both.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from vesper.datasets.loaders.feature_columns import FeatureColumns
-from vesper.datasets.loaders.neutral_labels import read_labels
-from vesper.datasets.loaders.offenders import Offenders
-from vesper.datasets.loaders.parquet_rows import ParquetRows
-from vesper.datasets.party_tables import EDGES, EDGES_AT_ONCE, NODES, write_labels, write_table
+from vesper.datasets.loaders.row_readers import Offenders, ParquetRows
+from vesper.datasets.party_tables import (
+    EDGES,
+    EDGES_AT_ONCE,
+    LARGEST_LABEL,
+    NODES,
+    SPLITS,
+    write_labels,
+    write_table,
+)
 from vesper.errors import InputError, first_three
 from vesper.progress import Progress
+
+_NUMBERED = re.compile(r"f\d+")
+
+
+class FeatureColumns:
+    """The numbers `f0..fk`, or the one list `x`; nothing else is a feature."""
+
+    def __init__(self, nodes: ParquetRows) -> None:
+        numbered = [name for name in nodes.schema.names if _NUMBERED.fullmatch(name)]
+        if ("x" in nodes.schema.names) == bool(numbered):
+            raise InputError(
+                f"{nodes.path}: expected features either in f0..fk or in x, found "
+                f"{'both' if numbered else 'neither'}; keep one of them"
+            )
+        self.names = sorted(numbered, key=lambda name: int(name[1:])) or ["x"]
+        self.fields = [pa.field(name, _stored_type(nodes, name)) for name in self.names]
+        self._odd = {
+            name: Offenders(
+                f"{nodes.path}, column {name}",
+                "finite numbers in every row",
+                "fill or drop these rows",
+            )
+            for name in self.names
+        }
+
+    def arrays(self, batch: pa.RecordBatch, ids: NDArray[np.int64]) -> list["pa.Array[Any]"]:
+        """The feature columns of one batch; rows that are not finite are remembered."""
+        arrays = []
+        for field in self.fields:
+            values = batch.column(field.name).cast(field.type)
+            bad = np.flatnonzero(_is_bad(values))
+            self._odd[field.name].add((f"id {ids[row]}" for row in bad), count=len(bad))
+            arrays.append(values)
+        return arrays
+
+    def refuse(self) -> None:
+        """Raise for the first column in which a row was not finite."""
+        for odd in self._odd.values():
+            odd.refuse()
+
+
+def _is_bad(values: "pa.Array[Any]") -> NDArray[np.bool_]:
+    """One entry a row: whether it holds a null, a NaN or an infinity."""
+    bad = np.array(values.is_null().to_numpy(zero_copy_only=False), bool)  # (rows,)
+    present = values.drop_null()
+    flat = present.flatten() if isinstance(present, pa.FixedSizeListArray) else present
+    numbers = flat.to_numpy(zero_copy_only=False)  # a null inside a list becomes NaN
+    if len(present):
+        bad[~bad] = ~np.isfinite(numbers.reshape(len(present), -1)).all(axis=1)
+    return bad
+
+
+def _stored_type(nodes: ParquetRows, name: str) -> pa.DataType:
+    """float32, or for lists also uint8, which holds bags of words in a quarter of the space."""
+    kind = nodes.schema.field(name).type
+    stored: pa.DataType
+    if name != "x" and (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+        return pa.float32()
+    if name == "x" and pa.types.is_fixed_size_list(kind):
+        if pa.types.is_uint8(kind.value_type):
+            stored = pa.list_(pa.uint8(), kind.list_size)
+            return stored
+        if pa.types.is_floating(kind.value_type):
+            stored = pa.list_(pa.float32(), kind.list_size)
+            return stored
+    expected = "a fixed-size list of float32 or uint8" if name == "x" else "numbers"
+    raise InputError(
+        f"{nodes.path}, column {name}: expected {expected}, found {kind}; change its type"
+    )
+
+
+_NODES_AT_ONCE = 1 << 16
+_NO_SPLIT, _UNKNOWN = len(SPLITS), len(SPLITS) + 1
+_POSITION = {"train": 0, "val": 1, "test": 2, "none": _NO_SPLIT, None: _NO_SPLIT}
+
+Labels = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int8]]
+
+
+def read_labels(nodes: ParquetRows, ids: NDArray[np.int64]) -> Labels:
+    """Give ids, labels and splits (positions in `SPLITS`) of the labelled nodes.
+
+    Raises:
+        InputError: A split has another name, or a label is no class number.
+    """
+    wrong_split = Offenders(
+        f"{nodes.path}, column split", f"{', '.join(SPLITS)} or none", "rename these splits"
+    )
+    wrong_label = Offenders(
+        f"{nodes.path}, column label",
+        f"classes from 0 to {LARGEST_LABEL}",
+        "number the classes from 0",
+    )
+    kept: list[Labels] = []
+    done = 0
+    for batch in nodes.batches(["label", "split"], _NODES_AT_ONCE):
+        rows = ids[done : done + batch.num_rows]
+        done += batch.num_rows
+        names = batch.column("split").to_pylist()
+        splits = np.array([_POSITION.get(name, _UNKNOWN) for name in names])  # (rows,)
+        unknown = np.flatnonzero(splits == _UNKNOWN)
+        wrong_split.add((f"id {rows[k]}: {names[k]}" for k in unknown), count=len(unknown))
+        is_labelled = batch.column("label").is_valid().to_numpy(zero_copy_only=False)
+        keep = np.flatnonzero(is_labelled & (splits < _NO_SPLIT))
+        labels = nodes.whole_numbers(batch.take(keep), "label", first=0)
+        bad = np.flatnonzero((labels < 0) | (labels > LARGEST_LABEL))
+        wrong_label.add((f"id {rows[keep[k]]}: {labels[k]}" for k in bad), count=len(bad))
+        kept.append((rows[keep], labels.astype(np.int32), splits[keep].astype(np.int8)))
+    wrong_split.refuse()
+    wrong_label.refuse()
+    return (
+        np.concatenate([part[0] for part in kept]),
+        np.concatenate([part[1] for part in kept]),
+        np.concatenate([part[2] for part in kept]),
+    )
+
 
 LAYOUT = "a folder with nodes.parquet (id, label, split, features) and edges.parquet (src, dst)"
 

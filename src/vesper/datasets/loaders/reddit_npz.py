@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.datasets.loaders.npz_rows import NpzRows
-from vesper.datasets.loaders.offenders import Offenders
+from vesper.datasets.loaders.row_readers import NpzRows, Offenders
 from vesper.datasets.party_tables import (
     LARGEST_LABEL,
     edges_of_keys,

@@ -19,14 +19,22 @@ from pathlib import Path
 import numpy as np
 
 from vesper.datasets.folders import new_folder
-from vesper.datasets.prepare.activity_features import NUM_CHANNELS, NUM_FEATURES, NUM_TYPES
-from vesper.datasets.prepare.activity_vocabulary import choose_slots
-from vesper.datasets.prepare.apart import part_windows
+from vesper.datasets.prepare.activity_features import (
+    NUM_CHANNELS,
+    NUM_FEATURES,
+    NUM_TYPES,
+    choose_slots,
+)
 from vesper.datasets.prepare.database import number, scratch_database
-from vesper.datasets.prepare.edges import load_edges
-from vesper.datasets.prepare.files import write_edges, write_labels, write_nodes
-from vesper.datasets.prepare.nodes import count_words, load_activity, load_labels, make_nodes
-from vesper.datasets.prepare.windows import parse_windows
+from vesper.datasets.prepare.nodes import (
+    count_words,
+    load_activity,
+    load_edges,
+    load_labels,
+    make_nodes,
+)
+from vesper.datasets.prepare.output_tables import write_edges, write_labels, write_nodes
+from vesper.datasets.prepare.windows import parse_windows, part_windows
 from vesper.errors import InputError
 from vesper.progress import Progress, silent
 

@@ -1,1 +1,25 @@
 """Layers of the paper's plan: sampled, with gradients through edges; nothing is certified."""
+
+from vesper.mechanism.sampled.layers import (
+    Aggregator,
+    LayerNoise,
+    SampledBatch,
+    SampledGraph,
+    SampledLayer,
+    layer_sensitivity,
+    vfgnn_sensitivity,
+)
+from vesper.mechanism.sampled.link_sums import Links, links_of, weighted_sum
+
+__all__ = [
+    "Aggregator",
+    "LayerNoise",
+    "Links",
+    "SampledBatch",
+    "SampledGraph",
+    "SampledLayer",
+    "layer_sensitivity",
+    "links_of",
+    "vfgnn_sensitivity",
+    "weighted_sum",
+]

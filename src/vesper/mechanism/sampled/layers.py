@@ -4,6 +4,19 @@
 
 N(v) is the sampled neighbourhood and d_v = min(degree in the graph, max_degree) its size, as the
 paper has it ("overload the notation N(v)"). Rows and gradients go in and out; links stay in here.
+
+The numbers that the paper's plans are calibrated with: *claimed* unless said otherwise.
+
+| number | what it is |
+| --- | --- |
+| `layer_sensitivity` | the paper's bound of one layer, operator norm 1: sqrt 2, or eta(D_min) |
+| `vfgnn_sensitivity` | of L layers with noise on the output alone, proved or as the paper has it |
+
+Noise of plans that certify nothing: float Gaussians from a seed, for simulation.
+
+    perturbed = rows + N(0, noise_std^2 I)
+
+What a certified plan releases is noised elsewhere, exactly (`mechanism.noise.noise_source`).
 """
 
 from typing import Literal
@@ -13,16 +26,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vesper.graph.compiled import compiled
+from vesper.errors import InputError
 from vesper.graph.graph import Graph
-from vesper.graph.sampler import Sampler
-from vesper.graph.subgraph import Block, graph_degrees
-from vesper.mechanism.gcn import GcnAggregation
-from vesper.mechanism.gcn_truncated import TruncatedGcn
-from vesper.mechanism.gin import GinAggregation
+from vesper.graph.sampling.sampler import Sampler
+from vesper.graph.sampling.subgraph import Block, graph_degrees
+from vesper.mechanism.reference.gcn import GcnAggregation
+from vesper.mechanism.reference.gcn_truncated import TruncatedGcn
+from vesper.mechanism.reference.gin import GinAggregation
+from vesper.mechanism.reference.linear import Degrees, DegreeWeights
+from vesper.mechanism.reference.vfgnn_bound import VfgnnOutput
+from vesper.mechanism.sampled.link_sums import Links, weighted_sum
 from vesper.mechanism.sampled.shared_draw import draw_for
-from vesper.mechanism.sampled.weighted_sum import Links, weighted_sum
-from vesper.mechanism.weights import Degrees, DegreeWeights
+from vesper.parallel.compile_cache import compiled
+from vesper.privacy.accounting.checks import expect_positive
 
 Nodes = NDArray[np.int64]
 Aggregator = Literal["gin", "gcn", "truncated-gcn"]
@@ -160,3 +176,53 @@ def _weigh(
         for link in range(first, indptr[receiver + 1]):
             weights[link] = by_sender[ranks[indices[link]]]
         weights[first] = own[receiver]
+
+
+def layer_sensitivity(aggregator: Aggregator, *, min_degree: int, max_degree: int) -> float:
+    """How far the paper says that one edge moves one layer.
+
+    Raises:
+        InputError: the aggregator has no finite claim, or no node could ever be heard.
+    """
+    if aggregator == "gin":
+        return GinAggregation().claimed_edge_sensitivity()
+    if aggregator == "gcn":
+        raise InputError("aggregator: the paper bounds GCN only when it is truncated")
+    if min_degree > max_degree:
+        raise InputError(
+            f"min_degree: expected at most max_degree={max_degree}, got {min_degree}; "
+            "all nodes would be too low in degree to hear a neighbour"
+        )
+    return TruncatedGcn(min_degree=min_degree).claimed_edge_sensitivity()
+
+
+def vfgnn_sensitivity(
+    aggregator: Aggregator, *, max_degree: int, num_layers: int, norm: float, as_published: bool
+) -> float:
+    """How far one edge moves the output: claim S-VFGNN, or as the paper has it."""
+    output = VfgnnOutput(
+        aggregation_of(aggregator, min_degree=1),
+        max_degree=max_degree,
+        num_layers=num_layers,
+        norm=norm,
+    )
+    return output.claimed_edge_sensitivity() if as_published else output.edge_sensitivity()
+
+
+class LayerNoise:
+    """Gaussian noise; there is none of size 0, whoever wants no noise has no `LayerNoise`.
+
+    Args:
+        noise_std: above 0 and finite.
+        seed: of the noise.
+    """
+
+    def __init__(self, *, noise_std: float, seed: int) -> None:
+        expect_positive("noise_std", noise_std)
+        self.noise_std = noise_std
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def perturb(self, rows: Tensor) -> Tensor:
+        """Add fresh noise to every entry; gradients pass unchanged."""
+        noise = torch.empty_like(rows, requires_grad=False)
+        return rows + noise.normal_(0.0, self.noise_std, generator=self.generator)

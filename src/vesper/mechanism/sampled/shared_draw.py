@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from vesper.engine.array_rows import Array, MappedRows, opened
 from vesper.engine.engine import Call, Engine, in_use
-from vesper.graph.drawn_rows import drawn_rows
 from vesper.graph.graph import Graph, Neighbors
-from vesper.graph.sampler import Draw
-from vesper.mechanism.partition import shards_of
+from vesper.graph.sampling.sampler import Draw
+from vesper.graph.sampling.subgraph import drawn_rows
+from vesper.mechanism.aggregations.partition import shards_of
 
 Nodes = NDArray[np.int64]
 

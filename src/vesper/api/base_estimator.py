@@ -1,0 +1,243 @@
+"""What estimators have in common: parameters, fit, score, report.
+
+Both parties run in this process, through the same session and protocol as across a network.
+
+Parameters as scikit-learn has them: `__init__` stores, these three read and write.
+
+With them `sklearn.base.clone`, `is_classifier` and `check_is_fitted` work, without a dependency on
+it. Pipelines and grid searches hand over rows of a table, which a graph cannot be cut into; loop
+over `set_params` instead.
+"""
+
+import inspect
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn, Self
+
+from vesper.api.encoder import MakeEncoder
+from vesper.api.fitted import Fitted
+from vesper.api.inputs import Holdings, hold
+from vesper.api.targets import Targets
+from vesper.api.training import drawn_seed, fit_pair, undisturbed, watching
+from vesper.errors import InputError
+from vesper.method.settings import Config
+from vesper.progress import Progress
+from vesper.report.page import write_report
+from vesper.report.privacy import Privacy
+from vesper.session.config import load_config
+
+
+class Parameters:
+    """Every argument of `__init__` is an attribute of the same name, stored as it was given."""
+
+    kind: str
+    """`classifier` or `regressor`, as scikit-learn calls them."""
+
+    @classmethod
+    def _names(cls) -> dict[str, Any]:
+        """Names and defaults, in the order of `__init__`."""
+        known = inspect.signature(cls).parameters
+        return {name: parameter.default for name, parameter in known.items()}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Give all parameters; `deep` is there for scikit-learn and changes nothing."""
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set some parameters; they count at the next fit."""
+        for name, value in parameters.items():
+            if name not in self._names():
+                raise InputError(
+                    f"{type(self).__name__}: unknown parameter '{name}', known are "
+                    f"{', '.join(self._names())}; other settings go into settings={{...}}"
+                )
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn, which alone asks, what kind of estimator this is."""
+        from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=self.kind,
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags() if self.kind == "classifier" else None,
+            regressor_tags=RegressorTags() if self.kind == "regressor" else None,
+        )
+
+    def __repr__(self) -> str:
+        changed = [
+            f"{name}={getattr(self, name)!r}"
+            for name, default in self._names().items()
+            if getattr(self, name) != default
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
+UNFITTED = "call fit(graph, features, labels, train=...) first"
+
+
+class Estimator(Parameters, ABC):
+    """Fits on a private graph, predicts for its nodes, says what was promised."""
+
+    privacy_: Privacy
+    metric_: str
+    validation_: float
+    stage_: int
+    n_features_in_: int
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 4.0,
+        delta: float | None = None,
+        method: str = "vesper",
+        aggregator: str = "gin",
+        hops: int | None = None,
+        seed: int | None = None,
+        ledger: Path | str | None = None,
+        encoder: str | MakeEncoder | None = None,
+        settings: Mapping[str, Any] | None = None,
+        progress: bool | Progress = False,
+    ) -> None:
+        self.epsilon, self.delta = epsilon, delta
+        self.method, self.aggregator, self.hops = method, aggregator, hops
+        self.seed, self.ledger, self.encoder = seed, ledger, encoder
+        self.settings, self.progress = settings, progress
+
+    def fit(
+        self,
+        graph: Any,
+        features: Any = None,
+        labels: Any = None,
+        *,
+        train: Any = None,
+        validation: Any = None,
+    ) -> Self:
+        """Train on the labels of some nodes.
+
+        Args:
+            graph: a `vesper.Graph`, a PyG `Data`, a DGL graph, a scipy sparse matrix, or edges of
+                shape (2, E). Directions, repeats and self-loops are dropped.
+            features: (num_nodes, num_features), not computed from edges; may be left out when a PyG
+                or DGL graph holds them (`x`, `feat`), and so may the rest (`y`, `train_mask`,
+                `val_mask`).
+            labels: one a node, or a mapping of node number to label. Only those of `train` and
+                `validation` are looked at.
+            train: node numbers or a mask.
+            validation: node numbers or a mask; None sets a fifth of `train` apart.
+
+        Raises:
+            InputError: something cannot be used; the message says what to do.
+            BudgetError: the ledger has too little left for this graph.
+        """
+        if not isinstance(self.ledger, str | os.PathLike | None):
+            raise InputError(f"ledger: expected a path, got {type(self.ledger).__name__}")
+        seed = drawn_seed() if self.seed is None else self.seed
+        config = self._config(seed)
+        held = hold(
+            graph,
+            features,
+            labels,
+            train=train,
+            validation=validation,
+            targets=self._targets(config),
+            seed=seed,
+        )
+        with undisturbed(), watching(self.progress) as progress:
+            self._fitted = fit_pair(
+                config,
+                held,
+                is_simulated=self.seed is not None,
+                ledger=None if self.ledger is None else Path(self.ledger),
+                encoder=self.encoder if callable(self.encoder) else None,
+                progress=progress,
+            )
+        contents = self._fitted.contents
+        self.privacy_, self.metric_ = contents.privacy, contents.metric
+        self.validation_, self.stage_ = contents.validation, contents.chosen_stage
+        self.n_features_in_ = held.data.features.shape[1]
+        self._learn(held)
+        return self
+
+    def score(self, ids: Any, labels: Any) -> float:
+        """The metric on some nodes, in percent as `validation_`.
+
+        Args:
+            ids: node numbers or a mask.
+            labels: as many as `ids`, one for each in their order; or one a node of the graph; or a
+                mapping.
+        """
+        return self._learned().judge(ids, labels).metric
+
+    def report(self, path: Path | str, *, ids: Any = None, labels: Any = None) -> Path:
+        """Write one HTML page for people: what was trained, how good it is, what it promises.
+
+        Args:
+            path: the file; an old one is replaced, whole or not at all.
+            ids: test nodes, to be judged on the page; validation nodes where there are none.
+            labels: their labels, as in `score`.
+        """
+        if not isinstance(path, str | os.PathLike):
+            raise InputError(f"path: expected where to write the page, got {type(path).__name__}")
+        contents = self._learned().contents
+        if ids is None and labels is not None:
+            raise InputError("ids: expected the nodes that labels are of, got none; give ids=...")
+        if ids is not None:
+            contents = contents.with_test(self._learned().judge(ids, labels))
+        return write_report(contents, Path(path))
+
+    @abstractmethod
+    def _targets(self, config: Config) -> Targets:
+        """What labels are; refuses settings that ask for something else."""
+
+    @abstractmethod
+    def _learn(self, held: Holdings) -> None:
+        """Keep what labels tell."""
+
+    def _config(self, seed: int) -> Config:
+        if self.epsilon is None:
+            raise InputError("epsilon: expected a number, or math.inf for no privacy, got None")
+        given = {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "method": self.method,
+            "aggregator": self.aggregator,
+            "hops": self.hops,
+            "encoder": None if callable(self.encoder) else self.encoder,
+            "seed": seed,
+        }
+        if not isinstance(self.settings, Mapping | None):
+            raise InputError(
+                f"settings: expected a mapping such as {{'epochs': 30}}, got "
+                f"{type(self.settings).__name__}"
+            )
+        others = dict(self.settings or {})
+        wrong = [key for key in others if not isinstance(key, str)]
+        if wrong:
+            raise InputError(f"settings: expected names of settings as keys, got {wrong[0]!r}")
+        twice = sorted(key for key in others if key.rpartition(".")[2] in given)
+        if twice:
+            raise InputError(
+                f"settings: expected other settings than parameters, got '{twice[0]}'; write "
+                f"{type(self).__name__}({twice[0].rpartition('.')[2]}=...)"
+            )
+        chosen = {key: value for key, value in given.items() if value is not None}
+        return load_config(None, others | chosen)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """For `sklearn.utils.validation.check_is_fitted`."""
+        return isinstance(vars(self).get("_fitted"), Fitted)
+
+    def _learned(self) -> Fitted:
+        fitted = vars(self).get("_fitted")
+        if not isinstance(fitted, Fitted):
+            raise InputError(f"this model is not trained yet; {UNFITTED}")
+        return fitted
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.endswith("_") and not name.startswith("_"):
+            raise AttributeError(f"{name} is not known yet; {UNFITTED}")
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")

@@ -1,0 +1,60 @@
+"""`vesper align`: both parties prove to each other that they hold the same labelled ids."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vesper.cli.console import print_json, say, shown_progress
+
+
+def align(
+    config: Annotated[Path, typer.Option(help="This party's TOML file.")],
+    private: Annotated[
+        bool,
+        typer.Option(
+            "--private", help="Private set intersection: neither learns the other's other ids."
+        ),
+    ] = False,
+    peer: Annotated[
+        str | None,
+        typer.Option("--with", help="Of several data parties in the file: with which one."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Prove that both parties hold the same labelled ids; start it on both sides."""
+    from vesper.deployment.alignment.align import align_data, align_labels
+    from vesper.deployment.alignment.aligned_file import write_aligned
+    from vesper.deployment.alignment.private_intersection import refuse_without_library
+    from vesper.deployment.config.multi_party_config import pair_with
+    from vesper.deployment.connect import meeting
+    from vesper.graph.holdings import open_data
+    from vesper.graph.labels import open_labels
+
+    settings = pair_with(config, peer)
+    party = settings.party
+    if private:
+        refuse_without_library()
+    with shown_progress() as progress:
+        if party.role == "data":
+            ids, path = open_data(party.folder, progress=progress).ids, party.folder
+        else:
+            decimals = settings.shared.run.task != "classification"
+            labels = open_labels(party.folder, decimals=decimals)
+            ids, path = labels.ids, labels.path
+
+        def waiting(seconds: float) -> None:
+            progress(f"waiting for {party.peer}, seconds", int(seconds), 0)
+
+        with meeting(settings, waiting=waiting) as channel:
+            if party.role == "data":
+                found = align_data(channel, ids, private=private, progress=progress)
+            else:
+                found = align_labels(channel, ids, path=path, private=private, progress=progress)
+    file = write_aligned(party.state, found)
+    facts = {"common": len(found.ids), "ids": len(ids), "private": found.private}
+    if as_json:
+        print_json({"file": str(file), **facts, "proof": found.proof})
+        return
+    say(f"{file}: {len(found.ids)} labelled ids in common, in one order")
+    say(f"proof {found.proof}, the same at {party.peer}")

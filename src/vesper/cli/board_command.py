@@ -1,0 +1,38 @@
+"""`vesper board`: the report of a run in the browser, while it is made and after."""
+
+import traceback
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vesper.cli.console import say
+from vesper.cli.interrupt import until_stopped
+
+
+def board(
+    run: Annotated[
+        Path, typer.Argument(help="Run folder of 'vesper simulate', or state folder of a party.")
+    ],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8081,
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; the default is this machine alone.")
+    ] = "127.0.0.1",
+) -> None:
+    """Show a run in the browser, live while it trains, until Ctrl-C; it is only read."""
+    from vesper.report.live_board import Board
+    from vesper.report.live_run import watch
+    from vesper.serving.http.server import ServingServer
+
+    def failed(error: Exception) -> None:
+        typer.echo("".join(traceback.format_exception(error)), err=True)
+
+    watch(run)  # refuses what is no run
+    with (
+        until_stopped(),
+        ServingServer(host, port, Board(run, failed=failed), said=lambda line: None) as server,
+    ):
+        shown = f"[{host}]" if ":" in host else host
+        say(f"{run}: http://{shown}:{server.server_port}/ ; stop with Ctrl-C")
+        server.serve_forever()
+    say("stopped")

@@ -1,0 +1,195 @@
+"""`vesper budget`: what a ledger says, and whether it was tampered with. Only reads."""
+
+from collections.abc import Iterable
+from contextlib import closing
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vesper.cli.console import print_json, print_table, say
+from vesper.errors import InputError, VesperError
+
+if TYPE_CHECKING:
+    from vesper.privacy.ledger.balance import Balance
+    from vesper.privacy.ledger.reader import Entry
+
+app = typer.Typer(help="Read and verify a privacy ledger.", no_args_is_help=True)
+
+LedgerPath = Annotated[Path, typer.Argument(metavar="LEDGER", help="The data party's ledger file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+SHORT_HEAD = 16
+
+
+@app.command()
+def show(
+    ledger: LedgerPath,
+    noise_std: Annotated[
+        float | None, typer.Option(help="How many releases of this noise fit; default: the last.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print spent, left, and how many more releases fit, for each graph, and every charge."""
+    from vesper.privacy.ledger.account import accounts
+    from vesper.privacy.ledger.ledger_file import open_to_read
+    from vesper.privacy.ledger.reader import shown_head
+
+    with closing(open_to_read(ledger)) as opened:
+        entries = list(opened.entries())
+        graphs = [_standing(balance, entries, noise_std) for balance in accounts(opened)]
+        count, digest = opened.head()
+    charges = _charges(entries)
+    if as_json:
+        head = shown_head((count, digest))
+        print_json({"entries": count, "head": head, "graphs": graphs, "charges": charges})
+        return
+    columns = ["graph", "epsilon", "spent", "left", "delta", "protects", "releases", "more fit"]
+    print_table(f"{ledger}: {count} entries", columns, [_cells(row) for row in graphs])
+    for row in graphs:
+        if row["unprotected_by"] is not None:
+            say(
+                f"graph {row['graph'][:8]}: edges were used WITHOUT A GUARANTEE by run "
+                f"{row['unprotected_by']}; no epsilon holds for it"
+            )
+    if charges:
+        names = ["run", "what", "charges", "nodes", "first_entry"]
+        rows = [[str(charge[name]) for name in names] for charge in charges]
+        print_table("charged", ["run", "what", "charges", "nodes each", "first entry"], rows)
+    say(f"head {count}:{digest.hex()[:SHORT_HEAD]} (keep a note of it elsewhere)")
+
+
+@app.command()
+def verify(
+    ledger: LedgerPath,
+    head: Annotated[
+        str | None,
+        typer.Option(metavar="SEQUENCE:DIGEST", help="A head noted earlier, which must be in it."),
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option(help="The ledger's key; default: LEDGER.key beside it.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Recompute the chain with the ledger's key; tampering ends with exit code 1."""
+    from vesper.privacy.ledger.keys import key_path
+    from vesper.privacy.ledger.ledger_file import open_to_read
+    from vesper.privacy.ledger.reader import parsed_head, shown_head
+
+    noted = None if head is None else parsed_head(head)
+    with closing(open_to_read(ledger, key=key)) as opened:
+        if not (key or key_path(ledger)).is_file():
+            raise InputError(
+                f"{ledger}: expected its key at {key or key_path(ledger)}, found no file; without "
+                f"it nobody can tell whether an entry was changed (say where it is with --key)"
+            )
+        broken = opened.verify()
+        contained = noted is None or opened.contains(*noted)
+        behind = opened.behind_its_note()
+        count, digest = opened.head()
+    if as_json:
+        print_json(
+            {
+                "valid": broken is None and contained and not behind,
+                "entries": count,
+                "head": shown_head((count, digest)),
+                "first_bad_entry": broken,
+                "contains_given_head": None if noted is None else contained,
+                "behind_its_note": behind is not None,
+            }
+        )
+    if broken is not None:
+        other_key = ", or this is not its key" if broken == 1 else ""
+        raise VesperError(
+            f"{ledger}: entry {broken} does not fit the chain; the ledger was changed from there "
+            f"on{other_key}"
+        )
+    if behind:
+        raise VesperError(behind)
+    if not contained:
+        raise VesperError(
+            f"{ledger}: the chain holds, but the given head is not in it: this is an older copy, "
+            f"or another ledger"
+        )
+    if not as_json:
+        say(f"{ledger}: {count} entries, the chain holds; head {shown_head((count, digest))}")
+
+
+def _standing(
+    balance: "Balance", entries: Iterable["Entry"], noise_std: float | None
+) -> dict[str, Any]:
+    """Where one graph stands."""
+    from vesper.privacy.events import GaussianRelease
+
+    if noise_std is None:
+        for entry in entries:
+            if entry.graph == balance.graph:
+                noise_std = entry.facts.get("noise_std", noise_std)
+    event = None if noise_std is None else GaussianRelease(noise_std=noise_std)
+    budget = balance.budget
+    return {
+        "graph": balance.graph,
+        "nodes": len(balance.spent),
+        **balance.relation.facts,
+        "epsilon": budget.epsilon if budget else None,
+        "delta": balance.delta,
+        "spent_epsilon": balance.spent_epsilon(),
+        "left_epsilon": balance.left_epsilon(),
+        "spent_pure_epsilon": float(balance.pure),
+        "spent_mu_squared": balance.spent_mu_squared,
+        "left_mu_squared": balance.left_mu_squared,
+        "unprotected_by": balance.unprotected,
+        "releases": balance.releases,
+        "noise_std": noise_std,
+        "releases_left": balance.fits(event) if event and budget else None,
+    }
+
+
+def _charges(entries: Iterable["Entry"]) -> list[dict[str, Any]]:
+    """Every charge in the ledger, and every use without a guarantee; equal ones share a line."""
+    from vesper.privacy.events import UNPROTECTED_KIND
+    from vesper.privacy.ledger.receipt import count
+
+    def alike(entry: "Entry") -> tuple[str, str, str, int]:
+        return entry.graph, entry.run, _what(entry.facts), count(entry.receivers)
+
+    charged = (e for e in entries if e.cost > 0 or e.facts["kind"] == UNPROTECTED_KIND)
+    lines = []
+    for (graph, run, what, nodes), group in groupby(charged, key=alike):
+        same = list(group)
+        lines.append(
+            {
+                "graph": graph,
+                "run": run,
+                "what": what,
+                "nodes": nodes,
+                "charges": len(same),
+                "first_entry": same[0].sequence,
+                "cost": same[0].cost,
+                "facts": same[0].facts,
+            }
+        )
+    return lines
+
+
+def _what(facts: dict[str, Any]) -> str:
+    """Say what was charged in a few words, all numbers included."""
+    if "plan" in facts:
+        return f"{facts['kind']}, plan {facts['plan']}"
+    numbers = ", ".join(
+        f"{name} {value:.6g}" for name, value in facts.items() if isinstance(value, int | float)
+    )
+    made = f" of {facts['aggregation']}" if "aggregation" in facts else ""
+    return f"{facts.get('what', facts['kind'])}{made}, {numbers}"
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    numbers = [row[name] for name in ("epsilon", "spent_epsilon", "left_epsilon", "delta")]
+    return [
+        row["graph"][:8],
+        *("-" if value is None else f"{value:.4g}" for value in numbers),
+        f"one {row['relation']}",
+        str(row["releases"]),
+        "-" if row["releases_left"] is None else f"{row['releases_left']:,}",
+    ]

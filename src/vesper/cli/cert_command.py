@@ -1,0 +1,96 @@
+"""`vesper cert`: a private authority, requests, and their approval. Private keys never travel."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vesper.cli.console import print_json, say
+
+app = typer.Typer(help="Make and sign certificates for two parties.", no_args_is_help=True)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+def init(
+    out: Annotated[Path, typer.Option(help="Folder for authority.pem and authority.key.")],
+    name: Annotated[str, typer.Option(help="Name of the authority.")] = "vesper authority",
+    as_json: AsJson = False,
+) -> None:
+    """Make a private authority; authority.pem goes to both parties, the key stays."""
+    from vesper.deployment.identity.authority import CERTIFICATE, KEY, make_authority
+
+    authority = make_authority(out, name=name, now=_now())
+    until = authority.certificate.not_valid_after_utc
+    if as_json:
+        files = {"certificate": str(out / CERTIFICATE), "key": str(out / KEY)}
+        print_json({**files, "valid_until": until.isoformat()})
+        return
+    say(f"{out / CERTIFICATE}: valid until {until:%Y-%m-%d}; give it to both parties")
+    say(f"{out / KEY}: signs for both parties; it never leaves this machine")
+
+
+@app.command()
+def request(
+    name: Annotated[str, typer.Option(help="This party's name, one word, as in its settings.")],
+    out: Annotated[Path, typer.Option(help="Folder for NAME.key and NAME.csr.")],
+    host: Annotated[
+        list[str] | None, typer.Option(help="Host name or IP address of it too; repeatable.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a private key, which stays here, and a request for the authority to sign."""
+    from vesper.deployment.identity.request import make_request
+
+    key, file, made = make_request(name, host or [], out)
+    if as_json:
+        files = {"key": str(key), "request": str(file)}
+        print_json({**files, "name": name, "fingerprint": made.fingerprint})
+        return
+    say(f"{file}: send it to whoever runs the authority")
+    say(f"{key}: never leaves this machine")
+    say(f"fingerprint {made.fingerprint} (tell it by another way, to be compared)")
+
+
+@app.command()
+def approve(
+    authority: Annotated[Path, typer.Option(help="Folder that `vesper cert init` made.")],
+    request: Annotated[Path, typer.Option(help="The party's .csr file.")],
+    out: Annotated[Path, typer.Option(help="New file for the certificate.")],
+    days: Annotated[int, typer.Option(help="How long it is valid.")] = 365,
+    fingerprint: Annotated[
+        str | None, typer.Option(help="As the party told it; another one is refused.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show whose request it is and sign it, for the name in it."""
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    from vesper.deployment.identity.authority import read_authority, sign
+    from vesper.deployment.identity.request import read_request, write_new
+    from vesper.errors import InputError
+
+    asked = read_request(request)
+    if fingerprint is not None and fingerprint.replace(":", "").lower() != asked.fingerprint:
+        raise InputError(
+            f"{request}: expected fingerprint {fingerprint}, found {asked.fingerprint}; this is "
+            f"not the request that was made there"
+        )
+    signed = sign(read_authority(authority, now=_now()), asked, days=days, now=_now())
+    write_new(out, signed.public_bytes(Encoding.PEM))
+    until = signed.not_valid_after_utc
+    if as_json:
+        facts = {"certificate": str(out), "name": asked.name, "hosts": list(asked.hosts)}
+        print_json({**facts, "fingerprint": asked.fingerprint, "valid_until": until.isoformat()})
+        return
+    also = f" and hosts {', '.join(asked.hosts)}" if asked.hosts else ""
+    say(f"{out}: for '{asked.name}'{also}, valid until {until:%Y-%m-%d}; send it back")
+    say(f"fingerprint {asked.fingerprint}")
+    if fingerprint is None:
+        say("compare it with what the party says by another way before you send the certificate")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

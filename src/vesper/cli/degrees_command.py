@@ -1,0 +1,120 @@
+"""`vesper degrees`: the private degree histogram, charged to the ledger."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vesper.cli.console import print_json, say, shown_progress
+
+if TYPE_CHECKING:
+    from vesper.mechanism.degree_histogram import DegreeHistogram
+
+
+def degrees(
+    folder: Annotated[Path, typer.Argument(help="Folder with data/, or the data party's own.")],
+    epsilon: Annotated[float, typer.Option(help="What the histogram may cost.")] = 0.1,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Ledger to charge; default: ledger.sqlite beside the data.")
+    ] = None,
+    as_paper: Annotated[
+        bool, typer.Option(help="Noise of the paper, which costs twice the epsilon it names.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Release how many nodes have which degree, privately, and say what follows from it."""
+    from vesper.graph.holdings import open_data
+    from vesper.mechanism.degree_histogram import cost_of, release_histogram
+    from vesper.mechanism.fingerprint import fingerprint
+    from vesper.mechanism.noise import NoiseSource
+    from vesper.privacy.ledger.account import open_account
+    from vesper.privacy.ledger.store import Ledger, key_of
+
+    event = cost_of(epsilon, as_paper=as_paper)  # refuses numbers before a ledger is made
+    inner = folder / "data" if (folder / "data").is_dir() else folder
+    with shown_progress() as progress:
+        graph = open_data(inner, progress=progress).graph
+    opened = Ledger(ledger or inner / "ledger.sqlite", clock=time.time)
+    name = fingerprint(graph, key=key_of(opened))
+    account = open_account(opened, name, num_nodes=graph.num_nodes)
+    histogram = release_histogram(
+        graph,
+        event=event,
+        receipt=account.charge(event, None, run="degrees"),
+        fingerprint=name,
+        noise=NoiseSource.from_os(),
+        as_paper=as_paper,
+    )
+    opened.close()
+    advice = advise(histogram)
+    if as_json:
+        print_json(
+            {
+                "counts": list(histogram.counts),
+                "epsilon": epsilon,
+                "spent_epsilon": histogram.epsilon,
+                "total_spent_epsilon": account.spent_epsilon(),
+                "mean_degree_at_least": histogram.mean_degree_at_least,
+                "isolated_share": histogram.isolated_share,
+                "as_paper": as_paper,
+                "ledger": str(opened.path),
+                "advice": advice,
+            }
+        )
+        return
+    say("\n".join(bars(histogram.counts)))
+    if as_paper:
+        say(
+            f"As in the paper: scale 2 / {epsilon:g} a bin. One edge moves four bins by one, not "
+            f"two, so this cost epsilon {histogram.epsilon:g}."
+        )
+    say(advice)
+    say(f"charged epsilon {histogram.epsilon:g} to {opened.path}")
+
+
+def advise(histogram: "DegreeHistogram") -> str:
+    """Say in a line whether the graph is dense, and what to try."""
+    import math
+
+    mean = histogram.mean_degree_at_least
+    nodes = max(sum(histogram.counts), 2.0)
+    above = sum(histogram.counts[6:]) / nodes
+    if mean > math.log(nodes):
+        kind, hint = "dense", "sums carry far above the noise: two hops, little degree channel"
+    elif mean > 5:
+        kind, hint = "medium", "try one and two hops, with some degree channel"
+    else:
+        kind, hint = "sparse", "try one hop with a strong degree channel; more hops add noise"
+    minimum = 10 if mean > math.log(nodes) else 5 if mean > 5 else 3
+    return (
+        f"{kind}: mean degree at least {mean:.1f}, {histogram.isolated_share:.0%} isolated, "
+        f"{above:.0%} above 5. {hint}. For a clamped GCN try a minimum degree of {minimum}; "
+        f"the sum is best at every degree."
+    )
+
+
+STARTS = (*range(10), 10, 15, 20, 30, 40)
+"""Where the lines of the drawing start: every degree up to 9, then wider; --json has all."""
+
+
+def bars(counts: Sequence[float]) -> list[str]:
+    """Draw the histogram: degrees, how many nodes, a bar as long as nodes *a degree* there are."""
+    from rich.console import Console
+
+    console = Console()
+    last = len(counts) - 1
+    width = max(20, console.width - 24)
+    block = "█" if "utf" in console.encoding else "#"
+    stops = [*STARTS[1:], last]
+    groups = [(a, b, sum(counts[a:b])) for a, b in zip(STARTS, stops, strict=True)]
+    groups.append((last, last + 1, counts[last]))
+    longest = max(*(count / (b - a) for a, b, count in groups), 1.0)
+    lines = []
+    for start, stop, count in groups:
+        single = str(start) if stop == start + 1 else f"{start}-{stop - 1}"
+        label = f">= {last}" if start == last else single
+        bar = block * round(width * max(count, 0.0) / (stop - start) / longest)
+        lines.append(f"{label:>6} {count:>12,.0f} {bar}".rstrip())
+    return lines

@@ -1,0 +1,135 @@
+"""`vesper demo`: two institutions on this machine, trained with and without the graph, compared."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vesper.cli.console import print_table, shown_progress
+from vesper.cli.side_by_side import watched
+from vesper.errors import InputError
+
+if TYPE_CHECKING:
+    from vesper.deployment.local_pair import Stage
+
+MARK = ".made-by-vesper-demo"
+METHODS = {
+    "mlp": "without the graph",
+    "vesper": "with the graph, certified: two processes",
+    "vesper-paper-gin": "the paper's plan, claimed",
+    "gin": "with the graph, no privacy",
+}
+COLUMNS = ["method", "what", "epsilon", "spent", "noise", "ROC-AUC"]
+
+
+def demo(
+    nodes: Annotated[int, typer.Option(help="Size of the simulated graph.")] = 20_000,
+    epsilon: Annotated[float, typer.Option(help="Privacy budget.")] = 4.0,
+    out: Annotated[
+        Path, typer.Option(help="Folder for data and runs; an old demo is replaced.")
+    ] = (Path("demo")),
+) -> None:
+    """Simulate payments, let a platform and a bank train on them, compare with three others."""
+    from vesper.datasets.finance import simulate_finance
+
+    _make_room(out)
+    _say(f"1/6 simulating a payment platform with {nodes:,} users")
+    with shown_progress() as progress:
+        simulate_finance(out / "finance", num_nodes=nodes, seed=0, progress=progress)
+    rows = [
+        _row(method, _trained(step, method, epsilon, out))
+        for step, method in enumerate(METHODS, start=2)
+    ]
+    page = _page(out)
+    print_table(f"Who is risky? Simulated payments, {nodes:,} users", COLUMNS, rows)
+    typer.echo("epsilon: certified, or claimed by the paper where it says so; spent: charged to ")
+    typer.echo(f"the platform's ledger, {out / 'two-parties' / 'platform' / 'ledger.sqlite'}")
+    typer.echo(f"What crossed: vesper receipts compare {' '.join(_states(out))}")
+    typer.echo(f"The page about it: {page}")
+
+
+def _trained(step: int, method: str, epsilon: float, out: Path) -> dict[str, Any]:
+    """Train one method; give its result as JSON."""
+    from vesper.session.config import load_config
+    from vesper.simulation.simulate import simulate
+
+    _say(f"{step}/6 training {METHODS[method]}")
+    if method == "vesper":
+        return _two_parties(epsilon, out)
+    config = load_config(None, {"method": method, "epsilon": epsilon})
+    with shown_progress() as progress:
+        return simulate(out / "finance", config, out / f"run-{method}", progress=progress).as_json()
+
+
+def _two_parties(epsilon: float, out: Path) -> dict[str, Any]:
+    """The certified plan, as two processes that know each other by certificate."""
+    import json
+
+    from vesper.deployment.local_pair import DATA, LABEL, both_running, set_up
+
+    stage = set_up(out / "two-parties", out / "finance", {"privacy": {"epsilon": epsilon}})
+    with both_running(stage) as said:
+        watched([DATA, LABEL], said)
+    result: dict[str, Any] = json.loads((stage.state(LABEL) / "result/result.json").read_text())
+    return result | {"spent": _spent(stage)}
+
+
+def _spent(stage: "Stage") -> float:
+    from contextlib import closing
+
+    from vesper.privacy.ledger.account import accounts
+    from vesper.privacy.ledger.ledger_file import open_to_read
+
+    with closing(open_to_read(stage.ledger)) as ledger:
+        return max(balance.spent_epsilon() for balance in accounts(ledger))
+
+
+def _row(method: str, result: dict[str, Any]) -> list[str]:
+    privacy = result["privacy"]
+    certified, claimed = privacy["certified_epsilon"], privacy["claimed_epsilon"]
+    epsilon = "no edge is read" if privacy["plan"] == "edge-free" else "inf"
+    if certified is not None and privacy["plan"] == "certified":
+        epsilon = f"{certified:g}"
+    elif claimed is not None:
+        epsilon = f"{claimed:g}, claimed"
+    return [
+        method,
+        METHODS[method],
+        epsilon,
+        f"{result['spent']:.2f}" if "spent" in result else "-",
+        f"{privacy['noise_std']:.2f}" if privacy["noise_std"] else "-",
+        f"{result['test']:.1f}",
+    ]
+
+
+def _page(out: Path) -> Path:
+    from vesper.deployment.local_pair import LABEL, Stage
+    from vesper.report.contents import contents_of_run
+    from vesper.report.page import write_report
+
+    _say("6/6 writing the report")
+    stage = Stage(out / "two-parties")
+    contents = contents_of_run(stage.state(LABEL), ledger=stage.ledger)
+    return write_report(contents, out / "report.html")
+
+
+def _states(out: Path) -> Iterator[str]:
+    return (str(out / "two-parties" / name / "state") for name in ("platform", "bank"))
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)
+
+
+def _make_room(out: Path) -> None:
+    """Remove an old demo; refuse to touch anything else."""
+    if out.exists() and any(out.iterdir()):
+        if not (out / MARK).is_file():
+            raise InputError(
+                f"{out}: expected a new folder or an old demo; name another with --out"
+            )
+        shutil.rmtree(out)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / MARK).touch()

@@ -1,0 +1,45 @@
+"""`vesper preflight`: what would go wrong in a run, found before it."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vesper.cli.console import print_json, say, shown_progress
+
+WRONG_INPUT = 2
+
+
+def preflight(
+    config: Annotated[Path, typer.Option(help="This party's TOML file.")],
+    wait: Annotated[
+        float,
+        typer.Option(min=0, help="Seconds to wait for the peer, who runs the same meanwhile."),
+    ] = 0.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Check files, budget, certificate, contract and the way to the peer; nothing is spent."""
+    from vesper.deployment.config.multi_party_config import load_table
+    from vesper.deployment.preflight import Preflight
+
+    table = load_table(config)
+    checks = []
+    with shown_progress() as progress:
+        for settings in table.everyone:
+            if table.parties and not as_json:
+                is_own = settings is table.graph
+                say("# the own graph" if is_own else f"# with {settings.party.peer}")
+            for check in Preflight(settings, wait=wait, progress=progress):
+                checks.append(check)
+                if not as_json:
+                    say(f"{check.outcome:<8}{check.name:<12}{check.text}")
+    failed = [check.name for check in checks if check.outcome == "FAILED"]
+    if as_json:
+        print_json({"passed": not failed, "checks": [asdict(check) for check in checks]})
+    elif failed:
+        say(f"FAILED: {', '.join(failed)}")
+    else:
+        say("PASSED")
+    if failed:
+        raise typer.Exit(WRONG_INPUT)

@@ -1,0 +1,57 @@
+"""`vesper prepare`: from transactions to party folders."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vesper.cli.console import print_json, print_table, shown_progress
+
+
+def prepare(
+    transfers: Annotated[Path, typer.Option(help="Table: time, src, dst, amount.")],
+    activity: Annotated[Path, typer.Option(help="Table: time, user, type, amount, channel.")],
+    labels: Annotated[Path, typer.Option(help="Table: id, label, optional time.")],
+    train_window: Annotated[str, typer.Option(help="FROM..TO, TO not included.")],
+    test_window: Annotated[str, typer.Option(help="FROM..TO, without overlap.")],
+    out: Annotated[Path, typer.Option(help="New folder; gets data/ and label/.")],
+    apart: Annotated[
+        bool,
+        typer.Option(
+            "--apart", help="A graph a window, in train/ and test/ of --out, with a budget each."
+        ),
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Chooses the validation nodes.")] = 0,
+    from_transfers: Annotated[
+        list[str] | None,
+        typer.Option(help="A column or activity type that comes from transfers; repeatable."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+) -> None:
+    """Turn transfers and activity into party folders for two time windows.
+
+    Features are computed from activity alone: a feature made from transfers, such as the number of
+    counterparties, would carry edges past the guarantee.
+    """
+    from vesper.datasets.prepare.job import prepare as run
+
+    with shown_progress() as progress:
+        prepared = run(
+            transfers=transfers,
+            activity=activity,
+            labels=labels,
+            train_window=train_window,
+            test_window=test_window,
+            out=out,
+            seed=seed,
+            transfer_columns=from_transfers or (),
+            apart=apart,
+            progress=progress,
+        )
+    counts = asdict(prepared)
+    if as_json:
+        print_json(counts)
+        return
+    rows = [[name.replace("_", " "), f"{value:,}"] for name, value in counts.items()]
+    print_table(str(out), ["what", "how many"], rows)

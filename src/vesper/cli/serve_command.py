@@ -1,0 +1,41 @@
+"""`vesper serve`: predictions over HTTP, at the label party."""
+
+import traceback
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vesper.cli.console import say
+from vesper.cli.interrupt import until_stopped
+
+
+def serve(
+    config: Annotated[Path, typer.Option(help="The label party's TOML file.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8080,
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; the default is this machine alone.")
+    ] = "127.0.0.1",
+) -> None:
+    """Serve predictions as JSON over HTTP until Ctrl-C; the page at / says how."""
+    from vesper.cli.party_command import table_of
+    from vesper.serving.http.server import ServingServer
+    from vesper.serving.http.service import Service
+    from vesper.serving.multi_party_predictor import open_predictors
+
+    table = table_of(config)
+
+    def said(line: str) -> None:
+        typer.echo(line, err=True)
+
+    def failed(error: Exception) -> None:
+        typer.echo("".join(traceback.format_exception(error)), err=True)
+
+    with until_stopped(), open_predictors(table) as predictor:
+        peers = " and ".join(pair.party.peer for pair in table.pairs)
+        service = Service(predictor, peer=peers, failed=failed)
+        with ServingServer(host, port, service, said=said) as server:
+            shown = f"[{host}]" if ":" in host else host
+            say(f"serving at http://{shown}:{server.server_port}/ ; stop with Ctrl-C")
+            server.serve_forever()
+    say("stopped")

@@ -1,0 +1,150 @@
+"""`vesper simulate`: train any method on party folders, both parties in this process."""
+
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vesper.cli.console import print_json, print_table, shown_progress
+from vesper.cli.setting_options import (
+    EngineOption,
+    RayAddressOption,
+    RayWorkersOption,
+    settings_given,
+)
+from vesper.engine.choice import EngineName, working_on
+
+if TYPE_CHECKING:
+    from vesper.session.result import PrivacyFacts, SnapshotCost, SnapshotResult
+
+
+def simulate(
+    data: Annotated[Path, typer.Option(help="Folder with data/ and label/.")],
+    out: Annotated[Path, typer.Option(help="New folder for the run.")],
+    method: Annotated[
+        str | None, typer.Option(help="How to learn, default vesper; any other name lists all.")
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Privacy budget; default 4.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Default: a power of ten below 1 / (10 nodes).")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Repeats a run bit for bit, on as many threads.")
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="The paper's sizes: products, reddit or finance.")
+    ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Ledger to charge; default: a fresh one in the run folder.")
+    ] = None,
+    snapshot: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Folder like --data with a graph that came later: its test nodes are predicted "
+            "by the trained model, with a budget of its own; repeatable."
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="TOML with [privacy] and [run]; [[data_party]] for several of them."),
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Any setting, as key=value; repeatable.")
+    ] = None,
+    engine: EngineOption = EngineName.LOCAL,
+    ray_address: RayAddressOption = None,
+    ray_workers: RayWorkersOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Train a method on party folders and write a run folder."""
+    from vesper.method.registry import unread
+    from vesper.session.data_parties import load_simulation
+    from vesper.simulation.simulate import simulate as run
+
+    given = settings_given(set_, method=method, epsilon=epsilon, delta=delta, seed=seed)
+    settings, parties = load_simulation(config, given, preset=preset)
+    ignored = unread(settings)
+    if ignored:
+        method = settings.run.method
+        typer.echo(f"note: {method} does not read {', '.join(ignored)}: nothing changes", err=True)
+    with (
+        shown_progress() as progress,
+        working_on(engine, address=ray_address, num_workers=ray_workers, progress=progress),
+    ):
+        result = run(
+            data,
+            settings,
+            out,
+            ledger=ledger,
+            snapshots=snapshot or (),
+            parties=parties,
+            progress=progress,
+        )
+    if as_json:
+        print_json(result.as_json())
+        return
+    print_table(
+        f"{out}",
+        ["method", "plan", "epsilon", "noise", result.metric, "validation", "seconds"],
+        [
+            [
+                result.method,
+                result.privacy.plan,
+                shown_epsilon(result.privacy),
+                f"{result.privacy.noise_std:.3f}" if result.privacy.noise_std else "-",
+                f"{result.test:.2f}",
+                f"{result.validation:.2f}",
+                f"{result.seconds:.1f}",
+            ]
+        ],
+    )
+    if result.parties:
+        print_table(
+            "data parties, each with a budget of its own",
+            ["party", "plan", "epsilon", "delta", "releases", "noise"],
+            [
+                [
+                    f"{each.name} (the label party's own graph)" if each.own else each.name,
+                    each.privacy.plan,
+                    shown_epsilon(each.privacy),
+                    "-" if each.privacy.delta is None else f"{each.privacy.delta:g}",
+                    f"{each.privacy.releases}",
+                    f"{each.privacy.noise_std:.3f}" if each.privacy.noise_std else "-",
+                ]
+                for each in result.parties
+            ],
+        )
+    if result.snapshots:
+        print_table(
+            "graphs that came later, each with a budget of its own",
+            ["snapshot", "nodes", "epsilon", "spent", "delta", "releases", result.metric],
+            [
+                [
+                    name,
+                    f"{cost.num_nodes}",
+                    "-" if cost.epsilon is None else f"{cost.epsilon:g}",
+                    "-" if cost.spent_epsilon is None else f"{cost.spent_epsilon:.3g}",
+                    "-" if cost.delta is None else f"{cost.delta:g}",
+                    f"{cost.releases}",
+                    f"{each.test:.2f}",
+                ]
+                for each in result.snapshots
+                for name, cost in costs_of(each)
+            ],
+        )
+    typer.echo(f"noise: {result.privacy.noise}")
+
+
+def shown_epsilon(privacy: "PrivacyFacts") -> str:
+    """What is certified; what is only claimed, with that word; or that there is nothing."""
+    if privacy.certified_epsilon is not None:
+        return f"{privacy.certified_epsilon:g}"
+    claimed = privacy.claimed_epsilon
+    return f"claimed {claimed:g}" if claimed is not None and isfinite(claimed) else "-"
+
+
+def costs_of(snapshot: "SnapshotResult") -> list[tuple[str, "SnapshotCost"]]:
+    """A line a graph: one, or that of each data party."""
+    named = [(f"{snapshot.name}, {each.name}", each) for each in snapshot.parties]
+    return named or [(snapshot.name, snapshot)]

@@ -1,0 +1,267 @@
+"""Alignment: both sides hold the same labelled ids, in the same order, and have proved it.
+
+    key      = HMAC(nonce of data || nonce of label, "vesper align")
+    digest_i = BLAKE2b(key, id_i)                    label -> data, ids ascending
+    unknown  = positions of digests that are no node     data -> label
+    proof    = HMAC(key, role || ids, ascending)     both ways, each checks the other's
+
+The ids that the label party is asked to show are those of its roster, which a run tells the data
+party anyway; of ids that are unknown there it shows a keyed digest only, and the data party says
+which those are. With `private`, set intersection comes first (`private_intersection`): the rest is
+then about common ids alone, and neither side learns what else the other has.
+
+Nonces are new each time, so that digests of two alignments cannot be compared.
+
+The frames of an alignment: fixed sizes, a limit on each, no trust in the peer.
+
+opening   = MAGIC, private (u8), count (u64), nonce
+digests   = count (u64); then blocks of whole digests until all are there
+positions = u64 each, ascending
+proof     = 32 bytes
+"""
+
+import hashlib
+import hmac
+import secrets
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from vesper.deployment.alignment.private_intersection import intersect_as_data, intersect_as_label
+from vesper.errors import InputError, RemoteProtocolError, first_three
+from vesper.graph.ids import Ids
+from vesper.graph.table_source import Column
+from vesper.progress import Progress, silent
+from vesper.transport.channel import Channel
+
+MAGIC = b"VSPA1"
+NONCE = 32
+PROOF = 32
+BLOCK = 1 << 16
+"""Digests in a frame."""
+MOST_IDS = 1 << 31
+
+_OPENING = struct.Struct(f"<5sBQ{NONCE}s")
+_COUNT = struct.Struct("<Q")
+
+
+@dataclass(frozen=True)
+class Opening:
+    """First word of each side."""
+
+    nonce: bytes
+    count: int
+    private: bool
+
+    def packed(self) -> bytes:
+        """As it crosses."""
+        return _OPENING.pack(MAGIC, self.private, self.count, self.nonce)
+
+
+def receive_opening(channel: Channel) -> Opening:
+    """Wait for the peer's first word."""
+    frame = channel.receive()
+    if len(frame) != _OPENING.size or not frame.startswith(MAGIC):
+        raise RemoteProtocolError(
+            "the peer does not align ids; start `vesper align`, of the same version, on both sides"
+        )
+    _, private, count, nonce = _OPENING.unpack(frame)
+    if private > 1 or not 0 < count <= MOST_IDS:
+        raise RemoteProtocolError(f"the peer announced {count} ids, expected 1 to {MOST_IDS}")
+    return Opening(nonce=nonce, count=count, private=bool(private))
+
+
+def send_digests(channel: Channel, digests: Column, width: int) -> None:
+    """Send all, a block at a time."""
+    channel.send(_COUNT.pack(len(digests)))
+    content = b"".join(digest for digest in digests.to_pylist() if digest is not None)
+    for start in range(0, len(content), BLOCK * width):
+        channel.send(content[start : start + BLOCK * width])
+
+
+def receive_digests(channel: Channel, width: int, *, most: int) -> Column:
+    """Wait for all; refuse more than were announced, and any twice."""
+    frame = channel.receive()
+    count = _COUNT.unpack(frame)[0] if len(frame) == _COUNT.size else most + 1
+    if count > most:
+        raise RemoteProtocolError(f"the peer sent no count of ids up to {most}")
+    parts: list[bytes] = []
+    left = count * width
+    while left:
+        part = channel.receive()
+        if len(part) != min(left, BLOCK * width):
+            raise RemoteProtocolError("the peer sent a block of ids of another size")
+        parts.append(part)
+        left -= len(part)
+    content: Any = pa.py_buffer(b"".join(parts))
+    digests = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), count, [None, content])
+    if len(digests.unique()) != count:
+        raise RemoteProtocolError("the peer sent an id twice")
+    return digests
+
+
+def send_positions(channel: Channel, positions: NDArray[np.int64]) -> None:
+    """Send ascending positions."""
+    channel.send(positions.astype("<u8").tobytes())
+
+
+def receive_positions(channel: Channel, *, below: int) -> NDArray[np.int64]:
+    """Wait for ascending positions below a limit."""
+    frame = channel.receive()
+    if len(frame) % 8 or len(frame) > 8 * below:
+        raise RemoteProtocolError("the peer sent positions that cannot be")
+    positions = np.frombuffer(frame, dtype="<u8")
+    if len(positions) and (positions[-1] >= below or (positions[1:] <= positions[:-1]).any()):
+        raise RemoteProtocolError("the peer sent positions that cannot be")
+    return positions.astype(np.int64)
+
+
+def receive_proof(channel: Channel) -> bytes:
+    """Wait for a proof."""
+    frame = channel.receive()
+    if len(frame) != PROOF:
+        raise RemoteProtocolError(f"the peer sent a proof of {len(frame)} bytes, expected {PROOF}")
+    return frame
+
+
+DIGEST = 16
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """What both sides have agreed on: common labelled ids as text, ascending by their bytes."""
+
+    ids: Column
+    proof: str
+    """The same at both sides; to be read out to each other."""
+    private: bool
+
+
+def align_data(
+    channel: Channel, ids: Ids, *, private: bool = False, progress: Progress = silent
+) -> Alignment:
+    """Run the data party's side.
+
+    Raises:
+        InputError: the label party has ids that are no nodes here, or none in common.
+        RemoteProtocolError: the peer did not keep to the protocol.
+    """
+    texts = _texts(ids)
+    key, num_labels = _open(channel, "data", len(texts), private=private)
+    if private:
+        intersect_as_data(channel, _listed(texts), num_labels=num_labels, progress=progress)
+    theirs = receive_digests(channel, DIGEST, most=num_labels)
+    if not private and len(theirs) != num_labels:
+        raise RemoteProtocolError(f"the peer sent {len(theirs)} ids, announced {num_labels}")
+    mine = _digests(key, texts, progress)
+    positions = pc.index_in(theirs, value_set=mine)  # null: no node
+    unknown = np.flatnonzero(positions.is_null().to_numpy(zero_copy_only=False))
+    send_positions(channel, unknown)
+    if len(unknown):
+        raise InputError(
+            f"{len(unknown)} of {len(theirs)} ids of the label party are no nodes here; `vesper "
+            f"align` at the label party names them: it can drop these rows, or you can add the "
+            f"nodes, or both use --private to go on with the common ones"
+        )
+    common = texts.take(positions)
+    return _proved(channel, key, common, "data", private=private)
+
+
+def align_labels(
+    channel: Channel,
+    ids: Ids,
+    *,
+    path: Path,
+    private: bool = False,
+    progress: Progress = silent,
+) -> Alignment:
+    """Run the label party's side; `path` is its table, for messages.
+
+    Raises:
+        InputError: ids are unknown to the data party, or none are in common.
+        RemoteProtocolError: the peer did not keep to the protocol.
+    """
+    texts = _texts(ids)
+    key, _ = _open(channel, "label", len(texts), private=private)
+    if private:
+        found = intersect_as_label(channel, _listed(texts), progress=progress)
+        texts = texts.take(pa.array(found, type=pa.int64()))
+    send_digests(channel, _digests(key, texts, progress), DIGEST)
+    unknown = receive_positions(channel, below=len(texts))
+    if len(unknown):
+        named = first_three(texts[int(position)].as_py() for position in unknown[:3])
+        raise InputError(
+            f"{path}, column id: {len(unknown)} of {len(texts)} ids are unknown to the data party "
+            f"({named}); drop these rows, ask the data party to add the nodes, or both use "
+            f"--private to go on with the common ones"
+        )
+    return _proved(channel, key, texts, "label", private=private)
+
+
+def _texts(ids: Ids) -> Column:
+    """Ids as they cross, ascending by their bytes."""
+    texts = ids.values.cast(pa.large_string())
+    return texts.take(pc.sort_indices(texts))
+
+
+def _listed(texts: Column) -> list[str]:
+    return [text for text in texts.to_pylist() if text is not None]  # ids are never null
+
+
+def _open(channel: Channel, role: str, count: int, *, private: bool) -> tuple[bytes, int]:
+    """Exchange nonces, sizes and whether the intersection is private."""
+    own = Opening(nonce=secrets.token_bytes(NONCE), count=count, private=private)
+    channel.send(own.packed())
+    other = receive_opening(channel)
+    if other.private != private:
+        with_it, without = ("this side", "the peer") if private else ("the peer", "this side")
+        raise InputError(
+            f"{with_it} aligns with --private and {without} without; start both the same way"
+        )
+    if other.nonce == own.nonce:
+        raise RemoteProtocolError("the peer sent back our own words")
+    data, label = (own, other) if role == "data" else (other, own)
+    key = hmac.digest(data.nonce + label.nonce, b"vesper align", "sha256")
+    return key, other.count
+
+
+def _digests(key: bytes, texts: Column, progress: Progress) -> Column:
+    digests = [
+        hashlib.blake2b(text.encode(), key=key, digest_size=DIGEST).digest()
+        for text in _listed(texts)
+    ]
+    progress("digesting ids", len(digests), len(digests))
+    return pa.array(digests, type=pa.binary(DIGEST))
+
+
+def _proved(channel: Channel, key: bytes, common: Column, role: str, *, private: bool) -> Alignment:
+    """Exchange proofs that both hold the same ids in the same order."""
+    if len(common) == 0:
+        raise InputError(
+            "the two parties have no id in common; are ids written the same way at both, as "
+            "'7' and not '007' or '7.0'?"
+        )
+    own, expected = (_proof(key, word, common) for word in _words(role))
+    channel.send(own)
+    if not hmac.compare_digest(receive_proof(channel), expected):
+        raise RemoteProtocolError("the peer's proof does not fit: it holds other ids, or an order")
+    both = hashlib.sha256(b"".join(sorted((own, expected)))).hexdigest()
+    return Alignment(ids=common, proof=both[:16], private=private)
+
+
+def _words(role: str) -> tuple[bytes, bytes]:
+    return (b"data", b"label") if role == "data" else (b"label", b"data")
+
+
+def _proof(key: bytes, role: bytes, ids: Column) -> bytes:
+    digest = hmac.new(key, role, "sha256")
+    for text in _listed(ids):
+        content = text.encode()
+        digest.update(len(content).to_bytes(4, "little") + content)
+    return digest.digest()

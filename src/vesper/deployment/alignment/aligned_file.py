@@ -1,0 +1,109 @@
+"""`<state>/aligned.parquet`: what an alignment found, for the run that comes after it.
+
+One column `id`, text, ascending; how it was found is in the metadata of the file. A run keeps to
+it: labels of ids that are not in it are left out, and tables that have changed since are refused.
+"""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from vesper.deployment.alignment.align import Alignment
+from vesper.errors import InputError, VesperError, first_three
+from vesper.graph.ids import Ids
+from vesper.graph.labels import LabelHoldings
+
+PROOF, PRIVATE = b"vesper_proof", b"vesper_private"
+
+
+def aligned_path(state: Path) -> Path:
+    """Where the alignment of a run lies."""
+    return state / "aligned.parquet"
+
+
+def write_aligned(state: Path, alignment: Alignment) -> Path:
+    """Write it, whole or not at all, in place of an older one.
+
+    Raises:
+        VesperError: the folder cannot be written.
+    """
+    path, partial = aligned_path(state), aligned_path(state).with_suffix(".partial")
+    facts = {PROOF: alignment.proof.encode(), PRIVATE: str(alignment.private).encode()}
+    table = pa.table({"id": alignment.ids}).replace_schema_metadata(facts)
+    try:
+        state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with partial.open("wb") as file:
+            pq.write_table(table, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except OSError as error:
+        raise VesperError(f"{path}: cannot be written ({error.strerror})") from None
+    return path
+
+
+def read_aligned(state: Path) -> Alignment | None:
+    """Read it; None where nothing was aligned.
+
+    Raises:
+        InputError: the file is something else.
+    """
+    path = aligned_path(state)
+    if not path.exists():
+        return None
+    try:
+        table = pq.read_table(path)
+        facts = table.schema.metadata or {}
+        ids = table.column("id").cast(pa.large_string()).combine_chunks()
+        proof, private = facts[PROOF].decode(), facts[PRIVATE] == b"True"
+    except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError):
+        raise InputError(
+            f"{path}: expected what `vesper align` writes, found something else; align again"
+        ) from None
+    return Alignment(ids=ids, proof=proof, private=private)
+
+
+def only_aligned(labels: LabelHoldings, alignment: Alignment) -> LabelHoldings:
+    """Leave out labels of ids that are not common.
+
+    Raises:
+        InputError: the labels are not those that were aligned.
+    """
+    texts = labels.ids.values.cast(pa.large_string())
+    missing = pc.invert(pc.is_in(alignment.ids, value_set=texts))
+    _refuse_changed(f"{labels.path}", alignment.ids.filter(missing).to_pylist(), "are gone")
+    kept = pc.is_in(texts, value_set=alignment.ids).to_numpy(zero_copy_only=False)
+    if not alignment.private:
+        new = texts.filter(pa.array(~kept)).to_pylist()
+        _refuse_changed(f"{labels.path}", new, "have come")
+    rows = np.flatnonzero(kept)
+    return replace(
+        labels,
+        ids=Ids(labels.ids.values.take(pa.array(rows, type=pa.int64()))),
+        labels=labels.labels[rows],
+        splits=labels.splits[rows],
+    )
+
+
+def refuse_unaligned(nodes: Ids, alignment: Alignment, folder: Path) -> None:
+    """Refuse a data party's folder that is not the one that was aligned.
+
+    Raises:
+        InputError: an aligned id is no node there.
+    """
+    positions = nodes.positions_of_texts(alignment.ids)
+    gone = alignment.ids.filter(pa.array(positions < 0)).to_pylist()
+    _refuse_changed(f"{folder}", gone, "are gone")
+
+
+def _refuse_changed(where: str, ids: list[str | None], what: str) -> None:
+    if ids:
+        raise InputError(
+            f"{where}: {len(ids)} ids {what} since the alignment ({first_three(ids)}); align again "
+            f"with `vesper align`"
+        )

@@ -1,0 +1,191 @@
+"""The label party's file where it sits down with several data parties: one pair of settings each.
+
+    [[data_party]]            [[data_party]]            [[data_party]]
+    name = "platform"         name = "telecom"          name = "bank-transfers"
+    connect = "host:7101"     connect = "host:7102"     own = true, folder, ledger
+    epsilon = 4.0             when_lost = "go-on"
+
+Each pair is as if the two were alone: a contract, a session and a folder `state/with/<name>`. The
+label party's own graph, if it has one, is a data party as any other that runs in the same process,
+with `state/own`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from vesper.deployment.config.party_config import (
+    TABLES,
+    AddressSetting,
+    PartyConfig,
+    PartySettings,
+    checked_party_config,
+    load_party_config,
+    refuse_missing,
+)
+from vesper.errors import InputError
+from vesper.method.settings import Config
+from vesper.session.config import Tables, checked_config, read_listed
+from vesper.session.data_parties import LISTED, DataPartySettings, checked_parties, config_for
+
+PLACEHOLDER = "localhost:1"
+"""An address that is never used: a party in the same process has none."""
+
+
+class SeatedParty(DataPartySettings):
+    """One of several data parties, as the label party's file has it."""
+
+    listen: AddressSetting | None = None
+    """Wait for it at this address."""
+    connect: AddressSetting | None = None
+    """Go to it at this address."""
+    patience: float | None = Field(default=None, gt=0, le=86_400, allow_inf_nan=False)
+    """Seconds of silence after which it counts as gone; with when_lost = "go-on" also the seconds
+    that it may take for what is due. None: as in [party]."""
+    when_lost: Literal["wait", "stop", "go-on"] | None = None
+    """What to do then: wait for it, stop, or go on without it from what it has sent. None: as in
+    [party]."""
+    folder: Path | None = None
+    """Own graph only: holds nodes and edges."""
+    ledger: Path | None = None
+    """Own graph only: where releases of it are charged."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "SeatedParty":
+        addresses = (self.listen is not None) + (self.connect is not None)
+        files = (self.folder is not None) + (self.ledger is not None)
+        if self.own and (addresses or files < 2):
+            raise ValueError("expected folder and ledger, and no address, with own = true")
+        if not self.own and (files or addresses != 1):
+            raise ValueError("expected exactly one of listen and connect, and no folder or ledger")
+        if self.own and self.when_lost == "go-on":
+            raise ValueError("expected 'wait' or 'stop' as when_lost with own = true")
+        return self
+
+
+@dataclass(frozen=True)
+class LabelTable:
+    """The label party and everybody it trains with."""
+
+    own: PartyConfig
+    """Its own files and settings, those of the pair where there is one pair alone."""
+    pairs: tuple[PartyConfig, ...]
+    """One a data party, as if the two were alone."""
+    parties: tuple[SeatedParty, ...] = ()
+    """As in the file; none where there is one pair alone."""
+    graph: PartyConfig | None = None
+    """The data party that it is itself."""
+
+    @property
+    def everyone(self) -> tuple[PartyConfig, ...]:
+        """All settings that need this party's approval."""
+        return self.pairs if self.graph is None else (*self.pairs, self.graph)
+
+    @property
+    def pair_with_own(self) -> PartyConfig:
+        """Its settings with the data party that it is itself."""
+        number = [party.own for party in self.parties].index(True)
+        return self.pairs[number]
+
+
+def table_of(config: PartyConfig) -> LabelTable:
+    """One data party, with whom the whole file deals."""
+    return LabelTable(own=config, pairs=(config,))
+
+
+def load_table(path: Path) -> LabelTable:
+    """Read and check a party's file, that of a label party with one data party or several.
+
+    Raises:
+        InputError: a key is unknown, missing or wrong; the message names it.
+    """
+    tables, rows = read_listed(path, TABLES, LISTED)
+    if not rows:
+        return table_of(load_party_config(path))
+    refuse_missing(path, tables)
+    if tables["party"].get("role") != "label":
+        raise InputError(f"{path}: expected [[{LISTED}]] in the label party's file only")
+    for key in ("peer", "listen", "connect"):
+        if key in tables["party"]:
+            raise InputError(
+                f"{path}: expected '{key}' in each [[{LISTED}]], where 'peer' is its name, not in "
+                f"[party]"
+            )
+    parties = checked_parties(path, rows, SeatedParty)
+    shared = checked_config({k: v for k, v in tables.items() if k in ("privacy", "run")}, path=path)
+    pairs = tuple(_pair(path, tables, shared, party) for party in parties)
+    state = pairs[0].party.state.parent.parent
+    alone = {"state": state, "peer": "all", "listen": None, "connect": None}
+    usual = {name: PartySettings.model_fields[name].default for name in ("patience", "when_lost")}
+    usual |= {name: tables["party"][name] for name in usual if name in tables["party"]}
+    own = pairs[0].model_copy(
+        update={
+            "shared": shared,
+            "party": pairs[0].party.model_copy(update=alone | usual),
+        }
+    )
+    graph = [_graph(path, tables, shared, party) for party in parties if party.own]
+    return LabelTable(own=own, pairs=pairs, parties=parties, graph=graph[0] if graph else None)
+
+
+def pair_with(path: Path, peer: str | None) -> PartyConfig:
+    """Settings with one of the data parties of a file, or with the only one.
+
+    Raises:
+        InputError: there are several and none, or an unknown one, is named.
+    """
+    table = load_table(path)
+    remote = {pair.party.peer: pair for pair in table.pairs if _has_way(pair)}
+    if peer is None and len(table.pairs) == 1:
+        return table.pairs[0]
+    if peer not in remote:
+        raise InputError(
+            f"{path}: expected one of {', '.join(remote)} with --with, got {peer or 'nothing'}"
+        )
+    return remote[peer]
+
+
+def _has_way(config: PartyConfig) -> bool:
+    return config.party.listen is not None or config.party.connect is not None
+
+
+def _pair(path: Path, tables: Tables, shared: Config, party: SeatedParty) -> PartyConfig:
+    own = dict(tables["party"])
+    own["state"] = str(Path(str(own.get("state", "state"))) / "with" / party.name)
+    own["peer"] = party.name
+    own |= {
+        key: value
+        for key, value in {
+            "listen": party.listen,
+            "connect": PLACEHOLDER if party.own else party.connect,
+            "patience": party.patience,
+            "when_lost": "stop" if party.own or party.when_lost == "go-on" else party.when_lost,
+        }.items()
+        if value is not None
+    }
+    return _unplaced(checked_party_config(path, own, tables, config_for(shared, party)), party)
+
+
+def _graph(path: Path, tables: Tables, shared: Config, party: SeatedParty) -> PartyConfig:
+    """Settings of the data party that the label party is itself."""
+    settings: dict[str, Any] = dict(tables["party"])
+    settings |= {
+        "role": "data",
+        "name": party.name,
+        "peer": tables["party"].get("name"),
+        "folder": party.folder,
+        "ledger": party.ledger,
+        "state": str(Path(str(settings.get("state", "state"))) / "own"),
+        "connect": PLACEHOLDER,
+        "when_lost": "stop",
+    }
+    return _unplaced(checked_party_config(path, settings, tables, config_for(shared, party)), party)
+
+
+def _unplaced(config: PartyConfig, party: SeatedParty) -> PartyConfig:
+    if not party.own:
+        return config
+    nowhere = config.party.model_copy(update={"connect": None})
+    return config.model_copy(update={"party": nowhere})

@@ -1,0 +1,119 @@
+"""The TOML file that a party starts from: every setting with the line that explains it.
+
+Explanations are those of the settings themselves. What a person must think about stands there as a
+setting; all else as `#name = default`, so that the defaults of the method chosen hold.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic.fields import FieldInfo
+
+from vesper.deployment.config.party_config import PartySettings, TlsSettings
+from vesper.deployment.identity.request import write_new
+from vesper.method.settings import PrivacySettings, RunSettings, Settings
+
+Role = Literal["data", "label"]
+
+HEADING = """\
+# Settings of the {role} party of a run of vesper. Paths are relative to this file.
+# Fill in [party] and [tls], agree with the other party on [privacy] and [run], then:
+#
+#   vesper contract --config {file} --approve
+#   vesper preflight --config {file}
+#   vesper party {role} --config {file}
+#
+# A line like '#width = 128', without a space behind '#', is a setting left to its default.
+"""
+
+ABOVE = {
+    "party": "# This party: who it is, where its files are, how the two meet.",
+    "tls": "# Proofs of who this party is. Make them with `vesper cert`.",
+    "privacy": "# Shared with the peer: what changes epsilon. Equal at both parties.",
+    "run": "# Shared with the peer: what cannot change epsilon. Equal at both parties.",
+}
+
+SEVERAL = """\
+# With several data parties: no peer, listen or connect in [party], but a table each, as in
+#
+#   [[data_party]]
+#   name = "platform"
+#   connect = "platform.example:7101"
+#   epsilon = 2.0             # left out: as in [privacy]
+#   when_lost = "go-on"       # left out: as in [party]; "go-on" goes on without it
+#
+#   [[data_party]]
+#   name = "own-graph"        # this party's own graph
+#   own = true
+#   folder = "own"
+#   ledger = "own.sqlite"
+"""
+
+TO_THINK_ABOUT = {"party.patience", "party.when_lost", "privacy.epsilon", "run.method"}
+"""Settings that have a default and still stand there."""
+
+TABLES: dict[str, type[Settings]] = {
+    "party": PartySettings,
+    "tls": TlsSettings,
+    "privacy": PrivacySettings,
+    "run": RunSettings,
+}
+
+
+def write_init_file(path: Path, role: Role) -> None:
+    """Write the file.
+
+    Raises:
+        InputError: something is there already, or the folder cannot be written.
+    """
+    write_new(path, init_text(role, path.name).encode())
+
+
+def init_text(role: Role, file: str) -> str:
+    """Everything a party can set, with examples where there is no default."""
+    lines = [HEADING.format(role=role, file=file)]
+    examples = _examples(role)
+    for table, model in TABLES.items():
+        lines += [ABOVE[table], f"[{table}]"]
+        for name, field in model.model_fields.items():
+            lines += _lines(name, field, examples.get(f"{table}.{name}"))
+            if f"{table}.{name}" in examples.keys() | TO_THINK_ABOUT:
+                lines[-1] = lines[-1].removeprefix("#")
+        lines.append("")
+    return "\n".join([*lines, SEVERAL] if role == "label" else lines)
+
+
+def _examples(role: Role) -> dict[str, str]:
+    """What stands where a person has to fill in something."""
+    name, peer = ("platform", "bank") if role == "data" else ("bank", "platform")
+    own: dict[str, str] = {
+        "party.role": role,
+        "party.name": name,
+        "party.peer": peer,
+        "party.folder": role,
+        "party.state": "state",
+        "tls.certificate": f"tls/{name}.pem",
+        "tls.key": f"tls/{name}.key",
+        "tls.authority": "tls/authority.pem",
+    }
+    if role == "data":
+        return own | {"party.ledger": "data/ledger.sqlite", "party.listen": "0.0.0.0:7101"}
+    return own | {"party.connect": "platform.example:7101"}
+
+
+def _lines(name: str, field: FieldInfo, example: str | None) -> list[str]:
+    text = re.sub(r"\bNone\b", "left out", field.description or "")
+    value: Any = field.default if example is None else example
+    setting = f"#{name} =" if value is None else f"#{name} = {_toml(value)}"
+    return [*(f"# {line}" for line in text.splitlines()), setting]
+
+
+def _toml(value: Any) -> str:
+    """Write one value.
+
+    >>> _toml(True), _toml("a b"), _toml(1e-05), _toml(float("inf"))
+    ('true', '"a b"', '1e-05', 'inf')
+    """
+    return json.dumps(value) if isinstance(value, bool | str) else repr(value)

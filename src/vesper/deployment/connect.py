@@ -1,0 +1,149 @@
+"""Two parties meet: one listens, the other connects, each knows the other by its certificate.
+
+The channel of a party to its peer: what crosses is kept in its state folder.
+
+The journal of one party, for people who watch.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
+from typing import Protocol
+
+from vesper.deployment.config.party_config import PartyConfig
+from vesper.deployment.identity.credentials import Credentials, read_credentials
+from vesper.progress import Progress
+from vesper.session.journal import Journal, journal_of
+from vesper.transport.channel import Channel, closing_in_words
+from vesper.transport.durable_channel import LastingChannel
+from vesper.transport.grpc_channel import Listener, connect
+from vesper.transport.reconnect import Connect
+from vesper.transport.stream import Waiting, unheard
+
+
+class Place(Protocol):
+    """Where two parties meet."""
+
+    def __call__(
+        self, config: PartyConfig, *, waiting: Waiting = unheard
+    ) -> AbstractContextManager[Connect]:
+        """Give a way to connect to the peer, again and again."""
+
+
+UNNOTICED = 2.0
+"""Seconds of waiting that nobody needs to be told of."""
+
+
+def credentials_of(config: PartyConfig, *, now: datetime | None = None) -> Credentials:
+    """Read and check this party's certificate, key and authority.
+
+    Raises:
+        InputError: they cannot be used; the message says why.
+    """
+    return read_credentials(
+        certificate=config.tls.certificate,
+        key=config.tls.key,
+        authority=config.tls.authority,
+        name=config.party.name,
+        now=now or datetime.now(UTC),
+    )
+
+
+def waiting_shown(config: PartyConfig, progress: Progress) -> Waiting:
+    """Show for whom this side waits, where, and for how long."""
+    own = config.party
+    where = f" at {own.connect}" if own.connect else f", listening at {own.listen}"
+
+    def waiting(seconds: float) -> None:
+        if seconds > UNNOTICED:
+            progress(f"waiting for {own.peer}{where}: seconds", int(seconds), 0)
+
+    return waiting
+
+
+@contextmanager
+def meeting_place(config: PartyConfig, *, waiting: Waiting = unheard) -> Iterator[Connect]:
+    """Give a way to connect to the peer, again and again; listen as long as this lasts.
+
+    Args:
+        config: this party's.
+        waiting: is told for how many seconds nobody has come, or nothing has.
+
+    Raises:
+        InputError: the certificate or the address cannot be used.
+    """
+    own, identity = config.party, credentials_of(config).identity
+    if own.listen is not None:
+        listener = Listener(
+            str(own.listen),
+            identity=identity,
+            peer=own.peer,
+            patience=own.patience,
+            waiting=waiting,
+        )
+        try:
+            yield listener.accept
+        finally:
+            listener.close()
+        return
+
+    def dial(limit: float | None) -> Channel:
+        return connect(
+            str(own.connect),
+            identity=identity,
+            peer=own.peer,
+            patience=own.patience,
+            waiting=waiting,
+            limit=limit,
+        )
+
+    yield dial
+
+
+@contextmanager
+def meeting(config: PartyConfig, *, waiting: Waiting = unheard) -> Iterator[Channel]:
+    """Give one connection to the peer; wait for it as `when_lost` says.
+
+    Raises:
+        PeerError: the peer is not who it should be, or did not come.
+    """
+    limit = None if config.party.when_lost == "wait" else config.party.patience
+    with (
+        meeting_place(config, waiting=waiting) as connect_to_peer,
+        closing_in_words(connect_to_peer(limit)) as channel,
+    ):
+        yield channel
+
+
+Lost = Callable[[str], None]
+"""Is told why this side waits for another connection, each time it does."""
+
+
+def party_channel(config: PartyConfig, connect: Connect, lost: Lost) -> LastingChannel:
+    """Open it; it connects when it is first used, and again whenever it must."""
+    is_data = config.party.role == "data"
+    directions = ("data>label", "label>data")
+    return LastingChannel(
+        connect,
+        config.party.state,
+        begins=is_data,
+        directions=directions if is_data else directions[::-1],
+        waits=config.party.when_lost == "wait",
+        lost=lost,
+    )
+
+
+def party_journal(
+    config: PartyConfig, *, resume: bool, source: str, progress: Progress
+) -> AbstractContextManager[Journal]:
+    """Write it into the state folder until the block ends."""
+    own = config.party
+    return journal_of(
+        own.state,
+        side=own.role,
+        config=config.shared,
+        ledger=own.ledger,
+        resumed=resume,
+        source=source,
+        progress=progress,
+    )

@@ -1,0 +1,228 @@
+"""Can the two reach and recognise each other? A TLS handshake, and a few words if both ask at once.
+
+The connecting side shakes hands with whatever listens: a run that is going on is not disturbed, as
+no stream is opened. Where the other side waits with `vesper preflight --wait`, both also tell each
+other version, time and contract.
+"""
+
+import json
+import socket
+import ssl
+import struct
+import time
+from dataclasses import dataclass
+
+from cryptography import x509
+
+from vesper.deployment.config.party_config import Address, PartyConfig
+from vesper.deployment.identity.credentials import party_of
+from vesper.errors import InputError, PeerError, PeerLostError, RemoteProtocolError
+
+PROTOCOL = "vesper-preflight"
+LARGEST_GREETING = 1 << 17
+RETRY = 0.5
+"""Seconds between two attempts."""
+_LENGTH = struct.Struct("<I")
+
+
+@dataclass(frozen=True)
+class Greeting:
+    """What the two sides of a preflight tell each other."""
+
+    version: str
+    contract: str
+    time: float
+    received: float = 0.0
+    """When it came, by this side's clock."""
+
+
+@dataclass(frozen=True)
+class Met:
+    """The peer, as its certificate shows it; its greeting if it waited for one."""
+
+    certificate: x509.Certificate
+    greeting: Greeting | None
+
+
+def reach(config: PartyConfig, own: Greeting, *, seconds: float = 0.0) -> Met:
+    """Connect to the listening peer and shake hands; try again for so many seconds.
+
+    Raises:
+        InputError: the address leads nowhere.
+        PeerError: nobody listens, or it is not the peer, or it refuses us.
+    """
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            return _reach_once(config, own)
+        except PeerLostError:
+            if time.monotonic() + RETRY > until:
+                raise
+            time.sleep(RETRY)
+
+
+def wait_for_peer(config: PartyConfig, own: Greeting, *, seconds: float) -> Met:
+    """Listen until the peer's preflight has come.
+
+    Raises:
+        InputError: the address cannot be listened at.
+        PeerError: it has not come; who else did is in the message.
+    """
+    party = config.party
+    context = _context(config, ssl.PROTOCOL_TLS_SERVER)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.set_alpn_protocols([PROTOCOL])
+    refused, until = "", time.monotonic() + seconds
+    with bound(party.listen) as listener:
+        listener.listen()
+        while (left := until - time.monotonic()) > 0:
+            listener.settimeout(left)
+            try:
+                plain, _ = listener.accept()
+                plain.settimeout(min(left, party.patience))
+                with plain, context.wrap_socket(plain, server_side=True) as secure:
+                    return _met(secure, own, party.peer)
+            except TimeoutError:
+                continue
+            except ssl.SSLError as error:
+                refused = f"somebody came, but {_why(error, party.peer)}"
+            except (OSError, PeerError) as error:
+                refused = f"somebody came: {error}"
+    raise PeerError(
+        f"{party.listen}: {party.peer} has not come within {seconds:g} s; {refused or 'nobody has'}"
+        f"; run `vesper preflight` there meanwhile, and check host, port and firewalls"
+    )
+
+
+def bound(address: Address | None) -> socket.socket:
+    """Give a socket bound to an address of this machine.
+
+    Raises:
+        InputError: it is taken, or not of this machine.
+    """
+    assert address is not None
+    try:
+        family, kind, *_, place = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(place)
+        except OSError:
+            listener.close()
+            raise
+    except OSError as error:
+        raise InputError(
+            f"party.listen: cannot listen at {address} ({error.strerror}); name a free port, and "
+            f"an address of this machine or 0.0.0.0"
+        ) from None
+    return listener
+
+
+def _reach_once(config: PartyConfig, own: Greeting) -> Met:
+    party, address = config.party, config.party.connect
+    assert address is not None
+    context = _context(config, ssl.PROTOCOL_TLS_CLIENT)
+    context.set_alpn_protocols([PROTOCOL, "h2"])
+    try:
+        with (
+            socket.create_connection(address, timeout=party.patience) as plain,
+            context.wrap_socket(plain, server_hostname=party.peer) as secure,
+        ):
+            return _met(secure, own, party.peer)
+    except socket.gaierror:
+        raise InputError(
+            f"party.connect: the host '{address.host}' is not known here; mend the name, or use an "
+            f"IP address"
+        ) from None
+    except ssl.SSLError as error:
+        raise PeerError(f"{address}: {_why(error, party.peer)}") from None
+    except OSError as error:
+        why = "no answer" if isinstance(error, TimeoutError) else error.strerror or str(error)
+        raise PeerLostError(
+            f"{address}: {party.peer} cannot be reached ({why}); start `vesper preflight --wait "
+            f"60` there, and check host, port and firewalls"
+        ) from None
+
+
+def _context(config: PartyConfig, protocol: int) -> ssl.SSLContext:
+    """Both sides show a certificate and check the other's against the one authority."""
+    context = ssl.SSLContext(protocol)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_verify_locations(cafile=config.tls.authority)
+    context.load_cert_chain(config.tls.certificate, config.tls.key)
+    return context
+
+
+def _met(secure: ssl.SSLSocket, own: Greeting, peer: str) -> Met:
+    certificate = x509.load_der_x509_certificate(secure.getpeercert(binary_form=True) or b"")
+    if party_of(certificate) != peer:  # before a word is said
+        raise PeerError(f"expected the certificate of '{peer}', got '{party_of(certificate)}'")
+    if secure.selected_alpn_protocol() != PROTOCOL:
+        secure.recv(1)  # a refusal of our certificate comes with the first bytes
+        return Met(certificate, None)
+    if secure.server_side:
+        _greet(secure, own)
+        return Met(certificate, _greeting(secure))
+    greeting = _greeting(secure)  # first, as a refusal would come instead of it
+    _greet(secure, own)
+    return Met(certificate, greeting)
+
+
+def _greet(secure: ssl.SSLSocket, own: Greeting) -> None:
+    words = {"version": own.version, "contract": own.contract, "time": time.time()}
+    content = json.dumps(words).encode()
+    secure.sendall(_LENGTH.pack(len(content)) + content)
+
+
+def _greeting(secure: ssl.SSLSocket) -> Greeting:
+    """Read the peer's words; the certificate says who it is, not that it means well."""
+    (length,) = _LENGTH.unpack(_exactly(secure, _LENGTH.size))
+    if length > LARGEST_GREETING:
+        raise RemoteProtocolError(f"the peer greets with {length} bytes, which are too many")
+    content = _exactly(secure, length)
+    received = time.time()
+    try:
+        match json.loads(content):
+            case {"version": str(version), "contract": str(contract), "time": float(when)}:
+                return Greeting(version[:40], contract, when, received)
+    except (ValueError, RecursionError):
+        pass
+    raise RemoteProtocolError("the peer greets with words of another version")
+
+
+def _exactly(secure: ssl.SSLSocket, count: int) -> bytes:
+    content = b""
+    while len(content) < count:
+        part = secure.recv(count - len(content))
+        if not part:
+            raise RemoteProtocolError("the peer hung up in the middle of its greeting")
+        content += part
+    return content
+
+
+def _why(error: ssl.SSLError, peer: str) -> str:
+    """Say in words what a failed handshake means."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return _VERIFIED.get(error.verify_code, error.verify_message).format(peer=peer)
+    if isinstance(error, ssl.SSLEOFError):
+        return "the other side hung up in the middle of the handshake"
+    reason = error.reason or str(error)
+    if "ALERT" in reason:
+        return (
+            f"{peer} refuses our certificate ({reason.lower().replace('_', ' ')}); are both "
+            f"signed by the same authority, and are the names right?"
+        )
+    if reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
+        return "what listens there speaks no TLS; mend host or port"
+    return f"the handshake failed ({reason.lower().replace('_', ' ')})"
+
+
+_VERIFIED = {
+    9: "the certificate of {peer} is not valid yet by this machine's clock; compare the clocks",
+    10: "the certificate of {peer} has expired by this machine's clock; it needs a new one",
+    18: "the certificate there was not signed by tls.authority; both sides need the same one",
+    19: "the certificate there was not signed by tls.authority; both sides need the same one",
+    20: "the certificate there was not signed by tls.authority; both sides need the same one",
+    62: "the certificate there is not for '{peer}'; mend party.peer or the address",
+}
+"""By OpenSSL's code."""

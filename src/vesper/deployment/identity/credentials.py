@@ -1,0 +1,139 @@
+"""What a party shows in TLS, checked before it is used: certificate, key, authority.
+
+    in date      not_before <= now < not_after, of certificate and authority
+    key          the private key belongs to the certificate
+    signed       by the authority, which is one
+    name         the certificate is for this party's name
+
+What would else be a failed handshake without a reason is found here, and said.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.x509.oid import NameOID
+
+from vesper.deployment.identity.request import LARGEST_FILE, read_key, read_key_bytes
+from vesper.errors import InputError
+from vesper.transport.grpc_channel import Identity
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """What TLS is given, and from when to when it holds."""
+
+    identity: Identity = field(repr=False)  # a key never gets into a log
+    since: datetime
+    until: datetime
+
+
+def read_credentials(
+    *, certificate: Path, key: Path, authority: Path, name: str, now: datetime
+) -> Credentials:
+    """Read the three files and check that they fit together, and fit this party now.
+
+    Raises:
+        InputError: one of them cannot be used; the message says why and what to do.
+    """
+    own, issuer = read_certificate(certificate), read_certificate(authority)
+    if own.public_key() != read_key(key).public_key():
+        raise InputError(
+            f"{key}: is not the private key of {certificate}; take the two that were made together"
+        )
+    _refuse_unsigned(own, issuer, certificate, authority)
+    for path, read in ((certificate, own), (authority, issuer)):
+        refuse_out_of_date(read, path, now)
+    shown = party_of(own)
+    if shown != name:
+        raise InputError(
+            f"{certificate}: expected a certificate for '{name}', found one for '{shown}'; ask for "
+            f"the right one with `vesper cert request --name {name}`, or mend party.name"
+        )
+    return Credentials(
+        identity=Identity(
+            certificate=_content(certificate),
+            key=read_key_bytes(key),
+            authority=_content(authority),
+        ),
+        since=max(own.not_valid_before_utc, issuer.not_valid_before_utc),
+        until=min(own.not_valid_after_utc, issuer.not_valid_after_utc),
+    )
+
+
+def read_certificate(path: Path) -> x509.Certificate:
+    """Read one certificate.
+
+    Raises:
+        InputError: the file is something else.
+    """
+    try:
+        return x509.load_pem_x509_certificate(_content(path))
+    except ValueError:
+        raise InputError(
+            f"{path}: expected a certificate (PEM), found something else; `vesper cert approve` "
+            f"writes one"
+        ) from None
+
+
+def party_of(certificate: x509.Certificate) -> str:
+    """Give the party that a certificate is for; nobody ('') when TLS would see another name."""
+    common = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    try:
+        extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+        names = extension.value.get_values_for_type(x509.DNSName)
+    except (x509.ExtensionNotFound, ValueError):
+        names = []
+    party = str(common[0].value) if len(common) == 1 else ""
+    return party if party in names else ""
+
+
+def refuse_out_of_date(certificate: x509.Certificate, path: Path, now: datetime) -> None:
+    """Refuse a certificate that has expired, or is not valid yet.
+
+    Raises:
+        InputError: it is one.
+    """
+    first, last = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    if now < first:
+        raise InputError(
+            f"{path}: is valid from {first:%Y-%m-%d %H:%M} UTC, and the clock of this machine says "
+            f"{now:%Y-%m-%d %H:%M} UTC; set the clock, or wait"
+        )
+    if now >= last:
+        raise InputError(
+            f"{path}: has expired at {last:%Y-%m-%d %H:%M} UTC, and the clock of this machine says "
+            f"{now:%Y-%m-%d %H:%M} UTC; have the request signed again (`vesper cert approve`)"
+        )
+
+
+def _refuse_unsigned(
+    own: x509.Certificate, issuer: x509.Certificate, path: Path, authority: Path
+) -> None:
+    try:
+        constraints = issuer.extensions.get_extension_for_class(x509.BasicConstraints).value
+        is_authority = constraints.ca
+    except (x509.ExtensionNotFound, ValueError):
+        is_authority = False
+    if not is_authority:
+        raise InputError(
+            f"{authority}: expected the certificate of an authority, found a party's; take the "
+            f"authority.pem that `vesper cert init` wrote"
+        )
+    try:
+        own.verify_directly_issued_by(issuer)
+    except (ValueError, TypeError, InvalidSignature):
+        raise InputError(
+            f"{path}: was not signed by {authority}; both parties need the authority.pem of the "
+            f"one that signed"
+        ) from None
+
+
+def _content(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(LARGEST_FILE)
+    except OSError as error:
+        raise InputError(f"{path}: the certificate cannot be read ({error.strerror})") from None

@@ -1,0 +1,224 @@
+"""A party asks for a certificate: its name, its hosts, its public key. The private key stays.
+
+The file may travel by mail: who signs it compares the fingerprint, which both sides' commands
+print, with the one told by another way.
+
+Private keys on disk: ECDSA on P-256, for this user's eyes only, never overwritten.
+
+A key that others can read proves nothing any more, so it is refused when it is read.
+"""
+
+import hashlib
+import ipaddress
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
+from cryptography.x509.oid import NameOID
+
+from vesper.errors import InputError
+from vesper.session.party_names import host_name, is_ip, party_name
+
+PrivateKey = ec.EllipticCurvePrivateKey
+
+LARGEST_FILE = 1 << 16
+"""No key, request or certificate of ours comes near it."""
+
+
+def make_key(path: Path) -> PrivateKey:
+    """Make a key and write it to a new file that only this user can read.
+
+    Raises:
+        InputError: the file is there already, or cannot be written.
+    """
+    key = ec.generate_private_key(ec.SECP256R1())
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    write_new(path, pem, mode=0o600)
+    return key
+
+
+def read_key_bytes(path: Path) -> bytes:
+    """Read the file of a key, as it is handed to TLS.
+
+    Raises:
+        InputError: it cannot be read, or others than its owner could.
+    """
+    try:
+        with path.open("rb") as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            content = file.read(LARGEST_FILE)
+    except OSError as error:
+        raise InputError(
+            f"{path}: the private key cannot be read ({error.strerror}); `vesper cert request` "
+            f"makes one"
+        ) from None
+    if mode & 0o077:
+        raise InputError(
+            f"{path}: a private key that others can read (mode {mode:04o}) proves nothing; if "
+            f"nobody has read it `chmod 600` it, else make a new one with `vesper cert request`"
+        )
+    return content
+
+
+def read_key(path: Path) -> PrivateKey:
+    """Read a key.
+
+    Raises:
+        InputError: as `read_key_bytes`, or it is no key of the kind we make.
+    """
+    content = read_key_bytes(path)
+    try:
+        key = load_pem_private_key(content, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise InputError(
+            f"{path}: expected a private key (PEM, without a password), found something else"
+        ) from None
+    if not (isinstance(key, PrivateKey) and isinstance(key.curve, ec.SECP256R1)):
+        raise InputError(
+            f"{path}: expected an ECDSA key on P-256, found another kind; `vesper cert request` "
+            f"makes one"
+        )
+    return key
+
+
+def write_new(path: Path, content: bytes, *, mode: int = 0o644) -> None:
+    """Write a file that is not there yet, on disk when this returns.
+
+    Raises:
+        InputError: something is there, or the folder cannot be written.
+    """
+    if os.path.lexists(path):
+        raise InputError(f"{path}: is there already and is not overwritten; name another")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}); name another") from None
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise InputError(f"{path}: cannot be written ({error.strerror}); make room") from None
+
+
+PublicKey = ec.EllipticCurvePublicKey
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a party asks to be signed, checked."""
+
+    name: str
+    hosts: tuple[str, ...]
+    public_key: PublicKey
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the public key, to compare by telephone."""
+        return fingerprint_of(self.public_key)
+
+
+def make_request(name: str, hosts: Sequence[str], folder: Path) -> tuple[Path, Path, Request]:
+    """Make `NAME.key`, which stays here, and `NAME.csr`, which goes to the authority.
+
+    Raises:
+        InputError: a name cannot be used, or a file is there already.
+    """
+    try:
+        party_name(name)
+    except ValueError as error:
+        raise InputError(f"--name: {error}, got '{name}'") from None
+    for host in hosts:
+        try:
+            host_name(host)
+        except ValueError as error:
+            raise InputError(f"--host: {error}, got '{host}'") from None
+    key_path, request_path = folder / f"{name}.key", folder / f"{name}.csr"
+    if request_path.exists():
+        raise InputError(f"{request_path}: is there already and is not overwritten; name another")
+    key = make_key(key_path)
+    builder = x509.CertificateSigningRequestBuilder().subject_name(common_name(name))
+    builder = builder.add_extension(alternative_names(name, hosts), critical=False)
+    signed = builder.sign(key, SHA256())
+    write_new(request_path, signed.public_bytes(Encoding.PEM))
+    return key_path, request_path, Request(name, tuple(hosts), key.public_key())
+
+
+def read_request(path: Path) -> Request:
+    """Read a request and check that who made it has the private key.
+
+    Raises:
+        InputError: the file is no request, or asks for something that is not signed.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    if b"PRIVATE KEY" in content:
+        raise InputError(
+            f"{path}: expected a request, found a private key, which should never leave its "
+            f"machine; make a new one with `vesper cert request` and send the .csr file"
+        )
+    try:
+        signed = x509.load_pem_x509_csr(content)
+        public_key = signed.public_key()
+        if not signed.is_signature_valid:
+            raise InvalidSignature
+        names = [str(part.value) for part in signed.subject]
+        asked = _asked(signed)
+    except (ValueError, TypeError, UnsupportedAlgorithm, InvalidSignature, x509.ExtensionNotFound):
+        raise InputError(
+            f"{path}: expected a certificate request (the .csr file that `vesper cert request` "
+            f"wrote), found something else"
+        ) from None
+    if not (isinstance(public_key, PublicKey) and isinstance(public_key.curve, ec.SECP256R1)):
+        raise InputError(f"{path}: expected a request for an ECDSA key on P-256, found another")
+    try:
+        (name,) = [party_name(text) for text in names]
+        hosts = tuple(host_name(text) for text in asked if text != name)
+    except ValueError:
+        raise InputError(
+            f"{path}: expected a request for one party name and its hosts, found other names "
+            f"({', '.join(map(repr, [*names, *asked]))})"
+        ) from None
+    return Request(name, hosts, public_key)
+
+
+def fingerprint_of(public_key: PublicKey) -> str:
+    """SHA-256 of the public key, in pairs of hex digits."""
+    der = public_key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(der).hexdigest()
+
+
+def common_name(name: str) -> x509.Name:
+    """A subject that is nothing but a name."""
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def alternative_names(name: str, hosts: Sequence[str]) -> x509.SubjectAlternativeName:
+    """The names that TLS looks at."""
+    addresses = [x509.IPAddress(ipaddress.ip_address(host)) for host in hosts if is_ip(host)]
+    names = [x509.DNSName(text) for text in (name, *hosts) if not is_ip(text)]
+    return x509.SubjectAlternativeName([*names, *addresses])
+
+
+def _asked(signed: x509.CertificateSigningRequest) -> list[str]:
+    extension = signed.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return [str(general.value) for general in extension]

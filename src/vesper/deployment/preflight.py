@@ -1,0 +1,318 @@
+"""Everything that can be found wrong before a run, each with its fix; nothing leaves, no charge.
+
+Checks go from this machine outwards: files, state, budget, certificate, contract, then the way to
+the peer. One that cannot be made, because an earlier one failed, is skipped and says so.
+
+Will the releases of a run fit what is left of the graph's budget? Looks, and charges nothing.
+
+How many classes there are only the label party knows; where a method's releases depend on it, the
+dearer case must fit.
+"""
+
+import os
+import platform
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from vesper.deployment.alignment.aligned_file import only_aligned, read_aligned, refuse_unaligned
+from vesper.deployment.config.party_config import PartyConfig
+from vesper.deployment.connect import credentials_of
+from vesper.deployment.handshake import Greeting, Met, bound, reach, wait_for_peer
+from vesper.errors import InputError, PeerError, VesperError
+from vesper.graph.holdings import DataHoldings, open_data
+from vesper.graph.labels import open_labels
+from vesper.mechanism.fingerprint import fingerprint
+from vesper.method.base import Promise, Sizes
+from vesper.method.noise_plan import budget_of, relation_for
+from vesper.method.options import refuse_aggregator
+from vesper.method.registry import find_method
+from vesper.method.settings import Config
+from vesper.privacy.accounting.budget import Budget
+from vesper.privacy.ledger.account import Account, accounts
+from vesper.privacy.ledger.store import Ledger, key_of
+from vesper.privacy.relation import GraphRelation
+from vesper.progress import Progress, silent
+from vesper.session.contract import approved, canonical, differences
+from vesper.session.doors import refuse_counted_out, refuse_early, within
+from vesper.session.run_spec import refuse_no_features, refuse_unusable_labels
+from vesper.version import VERSION
+
+NUMBERS_OF_CLASSES = (2, 3)
+"""Two, and more than two: what plans differ by."""
+
+
+def budget_for_run(config: Config, data: DataHoldings, ledger: Path) -> str:
+    """Say what the run will cost and what is left.
+
+    Raises:
+        InputError: the ledger cannot be used, or the graph has another budget in it.
+        BudgetError: the run would cost more than is left.
+        VesperError: the ledger was changed or cannot be written.
+    """
+    promises = _promises(config, data)
+    budget = budget_of(config.privacy, _sizes(data, NUMBERS_OF_CLASSES[0]))
+    if promises[0].plan != "certified" or budget is None:
+        _refuse_unwritable(ledger)
+        after = (
+            "" if promises[0].plan == "edge-free" else ", nor for this graph in its ledger after"
+        )
+        return f"plan '{promises[0].plan}': nothing is charged, and nothing is certified{after}"
+    stated = f"the run may use epsilon {budget.epsilon:g} at delta {budget.delta:g}"
+    if not ledger.exists():
+        _refuse_unwritable(ledger)
+        return f"{stated}; {ledger} will be made"
+    with closing(Ledger(ledger, clock=time.time)) as book:
+        with book.transaction():
+            pass  # the right to write, without writing
+        broken = book.verify()
+        if broken is not None:
+            raise VesperError(f"{ledger}: entry {broken} was changed; nothing is charged to it")
+        refuse_counted_out(config, book)
+        account = _account(book, data, budget, relation_for(config.privacy))
+        left = within(config, account, book)
+        for promise in _promises(left, data):
+            refuse_early(account, promise, epsilon=left.privacy.epsilon)
+        return f"{stated}, and spent is {account.spent_epsilon():.4g}"
+
+
+def _account(book: Ledger, data: DataHoldings, budget: Budget, relation: GraphRelation) -> Account:
+    """The account as the run will open it, without an entry for it."""
+    graph = fingerprint(data.graph, key=key_of(book))
+    for balance in accounts(book):
+        if balance.graph == graph and (balance.budget, balance.relation) not in (
+            (None, balance.relation),
+            (budget, relation),
+        ):
+            held = balance.budget
+            assert held is not None
+            raise InputError(
+                f"{book.path}: this graph has a budget of epsilon {held.epsilon:g}, delta "
+                f"{held.delta:g} for {balance.relation} already, the contract asks for epsilon "
+                f"{budget.epsilon:g}, delta {budget.delta:g} for {relation}; a budget is "
+                f"not set twice: mend [privacy], or use a new snapshot"
+            )
+    for entry in book.entries():
+        if entry.graph == graph and entry.cost > 0 and not relation.admits(entry.facts):
+            raise InputError(
+                f"{book.path}: this graph was charged for a {entry.facts['kind']}, which has no "
+                f"known cost for {relation}; use a ledger of its own, and count both"
+            )
+    num_nodes = data.graph.num_nodes
+    return Account(book, graph, num_nodes=num_nodes, budget=budget, relation=relation)
+
+
+def _promises(config: Config, data: DataHoldings) -> list[Promise]:
+    method = find_method(config.run.method)
+    refuse_aggregator(config)
+    return [method.promise(config, _sizes(data, classes)) for classes in NUMBERS_OF_CLASSES]
+
+
+def _sizes(data: DataHoldings, num_classes: int) -> Sizes:
+    return Sizes(
+        num_nodes=data.graph.num_nodes,
+        num_train=data.graph.num_nodes,
+        num_features=data.features.shape[1],
+        num_classes=num_classes,
+    )
+
+
+def _refuse_unwritable(ledger: Path) -> None:
+    if not ledger.parent.is_dir() or not os.access(ledger.parent, os.W_OK | os.X_OK):
+        raise InputError(
+            f"{ledger}: cannot be made, its folder is not there or cannot be written; mend "
+            f"party.ledger or the rights"
+        )
+
+
+ROOM = 1 << 28
+"""Bytes that should be free where a run keeps its state."""
+CLOCKS_APART = 120.0
+"""Seconds that two clocks may differ."""
+SOON = 14
+"""Days before the end of a certificate from which on it is worth a word."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line: what was looked at, how it went, and the problem with its fix."""
+
+    name: str
+    outcome: str
+    """`PASSED`, `FAILED` or `SKIPPED`."""
+    text: str
+
+
+class _Skipped(Exception):
+    """Cannot be looked at now."""
+
+
+class Preflight:
+    """The checks of one party; iterate to run them one after the other.
+
+    Args:
+        config: this party's.
+        wait: seconds to wait for the peer's preflight.
+        progress: is told how far reading is.
+    """
+
+    def __init__(
+        self, config: PartyConfig, *, wait: float = 0.0, progress: Progress = silent
+    ) -> None:
+        self._config, self._wait, self._progress = config, wait, progress
+        self._data: DataHoldings | None = None
+        self._has_credentials = False
+        self._met: Met | None = None
+
+    def __iter__(self) -> Iterator[Check]:
+        checks: dict[str, Callable[[], str]] = {
+            "versions": self._versions,
+            "files": self._files,
+            "state": self._state,
+            "budget": self._budget,
+            "certificate": self._certificate,
+            "contract": self._contract,
+            "peer": self._peer,
+            "agreement": self._agreement,
+            "clock": self._clock,
+        }
+        for name, check in checks.items():
+            if name == "budget" and self._config.party.role == "label":
+                continue  # edges and their budget are the data party's
+            if name in ("certificate", "peer", "agreement", "clock") and self._has_no_way:
+                continue  # both are this process
+            yield _checked(name, check)
+
+    def _versions(self) -> str:
+        others = ", ".join(f"{name} {version(name)}" for name in ("torch", "grpcio"))
+        return f"vesper {VERSION}, python {platform.python_version()}, {others}"
+
+    def _files(self) -> str:
+        party, shared = self._config.party, self._config.shared
+        aligned = read_aligned(party.state)
+        if party.role == "data":
+            data = open_data(party.folder, progress=self._progress)
+            refuse_no_features(data)
+            if aligned is not None:
+                refuse_unaligned(data.ids, aligned, party.folder)
+            self._data = data
+            return f"{len(data.ids)} nodes with {data.features.shape[1]} features"
+        labels = open_labels(party.folder, decimals=shared.run.task != "classification")
+        labels = labels if aligned is None else only_aligned(labels, aligned)
+        refuse_unusable_labels(shared, labels)
+        return f"{len(labels.ids)} labels of {len(labels.classes)} kinds"
+
+    def _state(self) -> str:
+        state = self._config.party.state
+        try:
+            state.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with tempfile.NamedTemporaryFile(dir=state, prefix=".preflight-") as file:
+                file.write(b"x" * 4096)
+                file.flush()
+                os.fsync(file.fileno())
+            free = shutil.disk_usage(state).free
+        except OSError as error:
+            raise InputError(
+                f"{state}: cannot be written ({error.strerror}); mend party.state or the rights"
+            ) from None
+        if free < ROOM:
+            raise InputError(
+                f"{state}: {free >> 20} MiB are free, expected {ROOM >> 20}; make room, or name a "
+                f"folder elsewhere as party.state"
+            )
+        if (state / "result").exists():
+            raise InputError(f"{state}: a run has finished here; name a new folder as party.state")
+        begun = "; a run has begun here, `--resume` goes on" if self._has_begun() else ""
+        return f"{state} can be written, {free >> 20} MiB are free{begun}"
+
+    def _budget(self) -> str:
+        ledger = self._config.party.ledger
+        assert ledger is not None
+        if self._data is None:
+            raise _Skipped("the files of this party must be readable first")
+        if self._has_begun():
+            raise _Skipped("a run has begun here; what it has charged is not charged again")
+        return budget_for_run(self._config.shared, self._data, ledger)
+
+    def _certificate(self) -> str:
+        now = datetime.now(UTC)
+        credentials = credentials_of(self._config, now=now)
+        self._has_credentials = True
+        days = (credentials.until - now).days
+        renew = "; have it renewed soon" if days < SOON else ""
+        return f"for '{self._config.party.name}', {days} days left{renew}"
+
+    def _contract(self) -> str:
+        approved(self._config.party.state, self._config.shared)
+        return f"{self._config.shared.contract[:16]} is approved here"
+
+    def _peer(self) -> str:
+        party = self._config.party
+        own = Greeting(VERSION, canonical(self._config.shared), time.time())
+        if party.listen is not None and not self._wait:
+            with bound(party.listen):
+                return f"{party.listen} is free to listen at; --wait lets {party.peer} try it"
+        if not self._has_credentials:
+            raise _Skipped("the certificate must be right first")
+        if party.listen is not None:
+            self._met = wait_for_peer(self._config, own, seconds=self._wait)
+        else:
+            self._met = reach(self._config, own, seconds=self._wait)
+        return f"{party.peer} at {party.listen or party.connect} is who it says"
+
+    def _agreement(self) -> str:
+        greeting = self._greeting()
+        if greeting.version != VERSION:
+            raise PeerError(
+                f"{self._config.party.peer} has vesper {greeting.version!r}, this side {VERSION}; "
+                f"install the same on both sides"
+            )
+        different = differences(canonical(self._config.shared), greeting.contract)
+        if different:
+            raise InputError(
+                f"{len(different)} settings differ ({'; '.join(different[:5])}); agree on one, "
+                f"then approve it on both sides with `vesper contract --config FILE --approve`"
+            )
+        return "both sides have the same version and the same contract"
+
+    def _clock(self) -> str:
+        now = datetime.now(UTC)
+        if self._met is not None and self._met.certificate.not_valid_before_utc > now:
+            raise InputError("this machine's clock is before the peer's certificate; set it")
+        greeting = self._greeting()
+        apart = abs(greeting.time - greeting.received)
+        if not apart <= CLOCKS_APART:
+            raise InputError(
+                f"the clocks of the two sides are {apart:.0f} s apart, expected at most "
+                f"{CLOCKS_APART:.0f}; set both by a time server"
+            )
+        return f"the clocks of the two sides are {apart:.0f} s apart"
+
+    @property
+    def _has_no_way(self) -> bool:
+        return self._config.party.listen is None and self._config.party.connect is None
+
+    def _has_begun(self) -> bool:
+        return (self._config.party.state / "session").exists()
+
+    def _greeting(self) -> Greeting:
+        if self._met is None or self._met.greeting is None:
+            raise _Skipped(
+                "is compared when both sides run `vesper preflight --wait 60` at the same time"
+            )
+        return self._met.greeting
+
+
+def _checked(name: str, check: Callable[[], str]) -> Check:
+    try:
+        return Check(name, "PASSED", check())
+    except _Skipped as reason:
+        return Check(name, "SKIPPED", str(reason))
+    except VesperError as error:
+        return Check(name, "FAILED", " ".join(str(error).split()))

@@ -1,0 +1,200 @@
+"""What a finished run leaves behind at each party, so that it can be asked later.
+
+result/answering.npz   data party: weights, what was fitted, roster, digest of nodes and features
+result/asking.json     label party: public sizes and calibration (weights are in label_party.npz)
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import pyarrow as pa
+
+from vesper.deployment.config.party_config import PartyConfig
+from vesper.errors import InputError
+from vesper.files import read_arrays
+from vesper.graph.features import feature_width
+from vesper.graph.holdings import DataHoldings
+from vesper.graph.table_source import open_source
+from vesper.method.base import Sizes
+from vesper.method.settings import Config
+from vesper.model.evaluation import Calibration
+from vesper.party.inference import arrays_of_trained
+from vesper.party.state import Arrays
+from vesper.protocol.messages import Roster
+from vesper.session.contract import approved, canonical
+from vesper.session.data_side import DataOutcome
+
+ANSWERING, ASKING = "answering.npz", "asking.json"
+ROWS = 1 << 16
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """What both parties know of a finished run."""
+
+    session: str
+    plan: str
+    config: Config
+    """As trained; at the data party with the hops that were released."""
+    sizes: Sizes
+    contract: str
+    """As approved, for the hello."""
+
+
+@dataclass(frozen=True)
+class AnsweringRun(KeptRun):
+    """What the data party keeps."""
+
+    roster: Roster
+    arrays: Arrays
+    nodes: str
+    """Digest of ids and features."""
+    columns: list[list[Any]]
+    """Name and width of each feature column."""
+
+
+@dataclass(frozen=True)
+class AskingRun(KeptRun):
+    """What the label party keeps."""
+
+    stage: int
+    calibration: Calibration
+    weights: Arrays
+
+
+def keep_for_answers(
+    out: Path, outcome: DataOutcome, data: DataHoldings, columns: list[list[Any]]
+) -> None:
+    """Write what the data party needs to answer; `columns` are its `feature_columns`."""
+    agreed = outcome.agreement
+    promise = agreed.method.promise(agreed.config, agreed.sizes)
+    facts = {
+        "sizes": asdict(agreed.sizes),
+        "hops": promise.hops,
+        "columns": columns,
+        "nodes": digest_of_nodes(data),
+        "train": outcome.roster.train,
+        "val": outcome.roster.val,
+        "test": outcome.roster.test,
+    }
+    np.savez(
+        out / ANSWERING,
+        allow_pickle=False,
+        facts=np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8),
+        voices=outcome.roster.voices,
+        **arrays_of_trained(outcome.data_side),
+    )
+
+
+def keep_for_questions(out: Path, sizes: Sizes, calibration: Calibration) -> None:
+    """Write what the label party needs to ask, and to make sense of answers."""
+    facts = {"sizes": asdict(sizes), "calibration": asdict(calibration)}
+    (out / ASKING).write_text(json.dumps(facts), encoding="utf-8")
+
+
+def read_answering(config: PartyConfig) -> AnsweringRun:
+    """Read what the data party kept.
+
+    Raises:
+        InputError: there is no finished run, or its settings are not those approved.
+    """
+    result, folder = _result_of(config)
+    with _readable(folder / ANSWERING):
+        arrays = read_arrays(folder / ANSWERING)
+        facts = json.loads(arrays.pop("facts").tobytes())
+        ids = {split: tuple(map(str, facts[split])) for split in ("train", "val", "test")}
+        roster = Roster(**ids, voices=arrays.pop("voices"))
+        return AnsweringRun(
+            session=result["session"],
+            plan=result["privacy"]["plan"],
+            config=with_hops(config.shared, hops=facts["hops"]),
+            sizes=Sizes(**facts["sizes"]),
+            contract=canonical(config.shared),
+            roster=roster,
+            arrays=arrays,
+            nodes=facts["nodes"],
+            columns=facts["columns"],
+        )
+
+
+def read_asking(config: PartyConfig) -> AskingRun:
+    """Read what the label party kept; raises as `read_answering` does."""
+    result, folder = _result_of(config)
+    with _readable(folder / "label_party.npz"):
+        weights = read_arrays(folder / "label_party.npz")
+    with _readable(folder / ASKING):
+        facts = json.loads((folder / ASKING).read_text(encoding="utf-8"))
+        calibration = {name: tuple(values) for name, values in facts["calibration"].items()}
+        return AskingRun(
+            session=result["session"],
+            plan=result["privacy"]["plan"],
+            config=config.shared,
+            sizes=Sizes(**facts["sizes"]),
+            contract=canonical(config.shared),
+            stage=int(result["chosen_stage"]),
+            calibration=Calibration(**calibration),
+            weights=weights,
+        )
+
+
+def feature_columns(folder: Path) -> list[list[Any]]:
+    """Name and width of each feature column of a data party's folder."""
+    source = open_source(folder, "nodes")
+    return [[name, feature_width(source, name)] for name in source.columns if name != "id"]
+
+
+def digest_of_nodes(data: DataHoldings) -> str:
+    """Digest ids and features; no edge is read."""
+    digest = blake2b(digest_size=16)
+    digest.update(f"{len(data.ids)} {data.features.shape} {data.features.dtype.str}".encode())
+    for start in range(0, len(data.ids), ROWS):
+        texts = data.ids.values.slice(start, ROWS).cast(pa.large_string()).to_pylist()
+        digest.update(json.dumps(texts).encode())
+        digest.update(np.ascontiguousarray(data.features[start : start + ROWS]).data)
+    return digest.hexdigest()
+
+
+def with_hops(config: Config, *, hops: int | None) -> Config:
+    """The settings with as many hops as were released in training."""
+    return config.model_copy(update={"privacy": config.privacy.model_copy(update={"hops": hops})})
+
+
+def _result_of(config: PartyConfig) -> tuple[dict[str, Any], Path]:
+    state = config.party.state
+    approved(state, config.shared)
+    folder = state / "result"
+    if not folder.is_dir():
+        raise InputError(
+            f"{state}: expected a finished run, found none; train first with "
+            f"`vesper party {config.party.role}`"
+        )
+    with _readable(folder / "result.json"):
+        result: dict[str, Any] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        trained = Config.model_validate_json((folder / "config.json").read_bytes())
+    if canonical(trained) != canonical(config.shared):
+        raise InputError(
+            f"{config.path}: [privacy] or [run] have changed since training; set them back as in "
+            f"{folder / 'config.json'}, and approve them again"
+        )
+    return result, folder
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Whatever is wrong with a file of the run is said with its name."""
+    if not path.is_file():
+        raise InputError(
+            f"{path}: expected it beside the other files of the run, found none; a run of an older "
+            f"version keeps nothing to be asked for: train again"
+        )
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
+        raise InputError(f"{path}: cannot be read ({error}); restore it, or train again") from None

@@ -1,0 +1,247 @@
+"""The state folder of a party: held by one process; a run begins in it, or goes on, or is over.
+
+What a run began with, written down in its state folder: `--resume` goes on with the same.
+
+    state/ledger   a digest that names the ledger        state/labels   the table that was answered
+
+Another ledger, or a changed table of labels, would be another account: what one session shows
+would be charged here and there, and shown twice.
+
+A run that is finished here, and may not be at the peer's.
+"""
+
+import fcntl
+import hashlib
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from vesper.deployment.config.party_config import PartyConfig
+from vesper.deployment.connect import Lost, Place, meeting_place, party_channel, waiting_shown
+from vesper.errors import (
+    BudgetError,
+    InputError,
+    PeerError,
+    PeerLostError,
+    RemoteProtocolError,
+    VesperError,
+)
+from vesper.files import write_whole
+from vesper.privacy.ledger.ledger_file import open_to_read
+from vesper.privacy.ledger.store import Ledger, key_of
+from vesper.progress import Progress, silent
+from vesper.session.contract import approved
+from vesper.transport.channel import closing_in_words
+from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
+
+
+def refuse_lost_ledger(state: Path, ledger: Path, *, resume: bool) -> None:
+    """Refuse to go on with a ledger that is not there; opening it would make a new one.
+
+    Raises:
+        InputError: the run has a ledger, and this is none.
+    """
+    if resume and (state / "ledger").exists() and not ledger.exists():
+        raise InputError(
+            f"{ledger}: expected the ledger that this run began with, found none; restore it, or "
+            f"begin a new run with a new state folder"
+        )
+
+
+def hold_to_ledger(state: Path, ledger: Ledger, *, resume: bool) -> None:
+    """Note which ledger a run begins with; refuse to go on with another.
+
+    Raises:
+        InputError: it is another one.
+    """
+    name = hashlib.blake2b(key_of(ledger), digest_size=16, person=b"ledger name").hexdigest()
+    hold_to(
+        state / "ledger",
+        name,
+        resume=resume,
+        refusal=f"{ledger.path}: this run began with another ledger; use that one, or begin a new "
+        f"run with a new state folder. Nothing was charged",
+    )
+
+
+def hold_to_labels(state: Path, table: str, *, resume: bool) -> None:
+    """Note which table of labels is answered; refuse to go on with another.
+
+    Raises:
+        InputError: labels have changed since the run began.
+    """
+    hold_to(
+        state / "labels",
+        table,
+        resume=resume,
+        refusal="labels: expected those that this run began with, got others, of which nothing may "
+        "be shown in it; put them back, or begin a new run with a new state folder. Nothing was "
+        "charged",
+    )
+
+
+def hold_to_parties(state: Path, names: Sequence[str], *, resume: bool) -> None:
+    """Note which data parties there are, in which order; refuse to go on with others.
+
+    Raises:
+        InputError: some have come, gone or changed places since the run began.
+    """
+    if names:
+        hold_to(
+            state / "parties",
+            "\n".join(names),
+            resume=resume,
+            refusal="[[data_party]]: expected the data parties that this run began with, in the "
+            "same order, got others; put them back, or begin a new run with a new state folder",
+        )
+
+
+def hold_to(path: Path, value: str, *, resume: bool, refusal: str) -> None:
+    """Write a value when a run begins, whole or not at all; refuse another when it goes on."""
+    try:
+        if resume and path.exists():
+            if path.read_text() != value:
+                raise InputError(refusal)
+            return
+        write_whole(path, value.encode())
+    except (OSError, UnicodeDecodeError) as error:
+        raise VesperError(f"{path}: cannot be used ({error}); mend or restore it") from None
+
+
+@contextmanager
+def own_state(
+    config: PartyConfig, *, resume: bool, is_one_of_several: bool = False
+) -> Iterator[Path]:
+    """Hold the state folder alone; refuse to begin over a run, or to go on without one."""
+    state = config.party.state
+    approved(state, config.shared)
+    with held(state):
+        if (state / "result").exists():
+            raise InputError(f"{state}: this run is finished; its result is in {state / 'result'}")
+        begun = (state / "session").exists()
+        if begun and not resume:
+            raise InputError(
+                f"{state}: a run has begun here; go on with --resume, or name a new state folder"
+            )
+        if resume and not begun:
+            raise InputError(f"{state}: there is no run to go on with; start without --resume")
+        with _forgotten_unless_begun(config, is_one_of_several=is_one_of_several):
+            yield state
+
+
+@contextmanager
+def held(state: Path) -> Iterator[None]:
+    """Be the only process that runs this party."""
+    try:
+        lock = (state / "lock").open("w")
+    except OSError as error:
+        raise InputError(f"{state}: cannot be written ({error.strerror})") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"{state}: another process is running this party already") from None
+        yield
+
+
+@contextmanager
+def _forgotten_unless_begun(config: PartyConfig, *, is_one_of_several: bool) -> Iterator[None]:
+    """Leave no session behind that ended before anything was trained, released or charged.
+
+    Contracts that differ, a roster with strangers, a budget that does not suffice: once that is
+    set right both sides begin anew. A lost peer is another matter, it may come back; so is one of
+    several that was not the reason.
+    """
+    try:
+        yield
+    except PeerLostError:
+        raise
+    except (InputError, BudgetError, PeerError) as error:
+        is_kept = is_one_of_several and is_anothers(error, config, sent=_sent(config))
+        if not (is_kept or _may_have_trained(config, error) or is_charged(config)):
+            _forget(config.party.state)
+        raise
+
+
+def is_anothers(error: BaseException, config: PartyConfig, *, sent: int) -> bool:
+    """Whether a data party, one of several, may have trained and is not what the error is about.
+
+    It had the label party's hello and roster; it can go on when what was wrong is set right.
+    """
+    return sent > 1 and isinstance(error, VesperError) and error.whose != config.party.peer
+
+
+def forget_unless_begun(config: PartyConfig) -> None:
+    """Forget a session that a data party was stopped in before it had sent more than a hello."""
+    if not (config.party.state / "session").exists():
+        return
+    with held(config.party.state):
+        if not (_sent(config) > 1 or is_charged(config)):
+            _forget(config.party.state)
+
+
+def _sent(config: PartyConfig) -> int:
+    with closing(FrameLog(config.party.state / "frames")) as log:
+        return log.count(SENT)
+
+
+def _forget(state: Path) -> None:
+    shutil.rmtree(state / "frames", ignore_errors=True)
+    for name in ("session", "receipts.tsv", "checkpoint.npz"):
+        (state / name).unlink(missing_ok=True)
+
+
+def _may_have_trained(config: PartyConfig, error: VesperError) -> bool:
+    """Whether the data party has sent more than a hello, or the label party received more.
+
+    What the label party refuses is not in its log; after its roster it can only be embeddings.
+    """
+    with closing(FrameLog(config.party.state / "frames")) as log:
+        if config.party.role == "data":
+            return log.count(SENT) > 1
+        refuses_embeddings = log.count(SENT) > 1 and isinstance(error, RemoteProtocolError)
+        return log.count(RECEIVED) > 1 or refuses_embeddings
+
+
+def is_charged(config: PartyConfig) -> bool:
+    """Whether the ledger was charged for this session."""
+    path, name = config.party.ledger, config.party.state / "session"
+    if path is None or not path.exists() or not name.exists():
+        return False
+    run = run_name(name.read_bytes().hex())
+    with closing(open_to_read(path)) as ledger:
+        return any(entry.run == run and entry.cost > 0 for entry in ledger.entries())
+
+
+def run_name(session: str) -> str:
+    """What the ledger calls the run of a session."""
+    return f"session {session}"
+
+
+def is_finished(config: PartyConfig) -> bool:
+    """Whether this side of the run is complete."""
+    return (config.party.state / "result").exists()
+
+
+def stay_for_peer(
+    config: PartyConfig,
+    *,
+    progress: Progress = silent,
+    lost: Lost = lambda why: None,
+    place: Place = meeting_place,
+) -> bool:
+    """Give a peer that was cut off at the very end what it has not got; False if none has come."""
+    with (
+        held(config.party.state),
+        place(config, waiting=waiting_shown(config, progress)) as connect,
+        closing_in_words(party_channel(config, connect, lost)) as channel,
+    ):
+        channel.finish(patience=config.party.patience)
+        try:
+            channel.meet()
+        except PeerLostError:
+            return False  # it is most likely finished, too
+        if not channel.is_level:
+            channel.linger(is_word_due=config.party.role == "data")  # the farewell
+    return True

@@ -1,0 +1,272 @@
+"""A two-layer network on released rows, trained by one process or by several together.
+
+scores = W_2 ReLU(W_1 x + b_1) + b_2        x: released features of a node, scaled
+
+The label party learns from a released file, whose rows need not fit memory.
+
+Everything here is post-processing of the file (claim POST): the statement beside it covers the
+model, its predictions, and every further attempt. One process or several (`ranks`) make the same
+model, up to the order in which floats are added.
+"""
+
+import copy
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from vesper.datasets.folders import new_folder
+from vesper.errors import InputError, VesperError
+from vesper.export.learner_ranks import Ranks
+from vesper.export.released_rows import ReleasedRows, Scale, feature_names, write_rows
+from vesper.files import partial_folder
+from vesper.graph.labels import SPLITS, LabelHoldings, open_labels
+from vesper.graph.schedule import ShuffledEpochs
+from vesper.method.settings import Config
+from vesper.model.encoders import initialize
+from vesper.model.objective import Objective
+from vesper.model.objective_factory import make_objective
+from vesper.privacy.ledger.statement import verify_file
+from vesper.progress import Progress, silent
+from vesper.session.loop import blocks
+from vesper.session.result import Facts, peak_memory, refuse_used, write_run
+from vesper.session.run_spec import refuse_unusable_labels
+
+
+@dataclass(frozen=True)
+class Learned:
+    """How good the weights are that validation chose."""
+
+    metric: str
+    validation: float
+    test: float | None
+    epochs: int
+
+
+class Scaling(nn.Module):
+    """Keeps the scale beside the weights."""
+
+    def __init__(self, scale: Scale) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.from_numpy(scale.mean))
+        self.register_buffer("deviation", torch.from_numpy(scale.deviation))
+
+
+class Learner:
+    """Labels, rows and the network on top of them."""
+
+    def __init__(
+        self, config: Config, holdings: LabelHoldings, rows: ReleasedRows, ranks: Ranks
+    ) -> None:
+        run = config.run
+        self._run, self._ranks, self._rows = run, ranks, rows
+        self._split = {split: holdings.rows(split) for split in SPLITS}
+        order = np.concatenate([self._split[split] for split in SPLITS])
+        self._place = np.empty(len(order), dtype=np.int64)
+        self._place[order] = np.arange(len(order))  # of a label in the objective
+        self._objective: Objective = make_objective(
+            run.task,
+            holdings.classes,
+            holdings.labels[order],
+            num_train=len(self._split["train"]),
+            balanced=False,
+        )
+        self._scale = rows.scale_of(self._split["train"])
+        self.scaling = Scaling(self._scale)
+        self.network = nn.Sequential(
+            nn.Linear(rows.width, run.width),
+            nn.ReLU(),
+            nn.Linear(run.width, self._objective.outputs),
+        )
+        initialize(self.network, run.seed)
+
+    def run(self, progress: Progress) -> Learned:
+        """Train until validation has not become better for `patience` epochs."""
+        run, train = self._run, self._split["train"]
+        network = self._ranks.joined(self.network)
+        optimizer = torch.optim.Adam(
+            network.parameters(), lr=run.learning_rate, weight_decay=run.weight_decay
+        )
+        best, waited, epochs = -np.inf, 0, 0
+        kept = copy.deepcopy(self.network.state_dict())
+        size = run.batch_size or 1024
+        refuse_small_batches(min(size, len(train)), world=self._ranks.world)
+        while epochs < run.epochs and waited < run.patience:
+            batches = ShuffledEpochs(
+                train, batch_size=_even(size, len(train)), num_epochs=1, seed=run.seed + epochs
+            )
+            for batch in batches:
+                self._step(network, optimizer, batch)
+            epochs += 1
+            metric = self._metric("val")
+            if metric > best:
+                best, waited, kept = metric, 0, copy.deepcopy(self.network.state_dict())
+            else:
+                waited += 1
+            progress("learning", epochs, run.epochs, f"validation {metric:.2f}")
+        self.network.load_state_dict(kept)
+        progress("learning", run.epochs, run.epochs, f"validation {best:.2f}")
+        return Learned(
+            metric=self._objective.metric,
+            validation=best,
+            test=self._metric("test") if len(self._split["test"]) else None,
+            epochs=epochs,
+        )
+
+    def _step(
+        self, network: nn.Module, optimizer: torch.optim.Optimizer, batch: NDArray[np.int64]
+    ) -> None:
+        """One step on a batch, of which this process has its share.
+
+        DistributedDataParallel averages over processes; shares may differ by one row, so each loss
+        counts as its share does.
+        """
+        own = self._ranks.share_of(batch)
+        inputs = torch.from_numpy(self._rows.of(own, self._scale))  # (own, width)
+        loss = self._objective.loss(network(inputs), self._place[own])
+        if not bool(torch.isfinite(loss)):
+            raise VesperError("training diverged: expected a finite loss; lower learning_rate")
+        optimizer.zero_grad()
+        torch.autograd.backward([loss * (len(own) * self._ranks.world / len(batch))])
+        optimizer.step()
+
+    @torch.no_grad()
+    def _metric(self, split: str) -> float:
+        rows = self._split[split]
+        own = self._ranks.share_of(rows)
+        scores = [
+            self.network(torch.from_numpy(self._rows.of(block, self._scale))).double().numpy()
+            for block in blocks(own)
+        ]
+        outputs = self._objective.outputs
+        mine = np.concatenate(scores) if scores else np.zeros((0, outputs))
+        together = np.empty((len(rows), outputs))
+        for rank, theirs in enumerate(self._ranks.gathered(mine)):
+            together[rank :: self._ranks.world] = theirs
+        return self._objective.evaluate(together, self._place[rows])
+
+
+def _even(size: int, count: int) -> int:
+    """Batches of about this size, the last one not much smaller."""
+    return -(-count // -(-count // size))
+
+
+def refuse_small_batches(size: int, *, world: int) -> None:
+    """Refuse batches in which a process would have nothing to do.
+
+    Raises:
+        InputError: there are more processes than half of a batch.
+    """
+    if size < 2 * world:
+        raise InputError(
+            f"batch_size: expected at least {2 * world} rows a batch for {world} processes, got "
+            f"{size}; use fewer processes"
+        )
+
+
+@dataclass(frozen=True)
+class LearnResult(Facts):
+    """What was reached with a released file, and what that file's statement says."""
+
+    metric: str
+    validation: float
+    test: float | None
+    epochs: int
+    rows: int
+    columns: int
+    processes: int
+    seconds: float
+    peak_memory_bytes: int
+    statement: dict[str, Any]
+
+
+def learn(
+    released: Path,
+    labels: Path,
+    config: Config,
+    out: Path,
+    *,
+    ranks: Ranks,
+    public_key: str | None = None,
+    progress: Progress = silent,
+) -> LearnResult:
+    """Train on a released file and write a run folder.
+
+    Args:
+        released: as `vesper release` wrote it, its statement beside it.
+        labels: the label party's folder.
+        config: `run` says how to train: width, epochs, patience, batch_size, learning_rate, seed.
+        out: a new or empty folder.
+        ranks: which of several processes this is.
+        public_key: the data party's, as it was told by another way.
+        progress: is told how far it is.
+
+    Raises:
+        InputError: files or settings cannot be used.
+        VesperError: the file is not what its statement speaks of, or training diverged.
+    """
+    started = time.perf_counter()
+    refuse_used(out)
+    statement = verify_file(released, public_key=public_key)
+    holdings = open_labels(labels, decimals=config.run.task != "classification")
+    refuse_unusable_labels(config, holdings)
+    names = feature_names(released)
+    with ExitStack() as stack:
+        store = _store(stack, released, holdings, out, ranks, progress)
+        rows = ReleasedRows(store, num_rows=len(holdings.ids), width=len(names))
+        learner = Learner(config, holdings, rows, ranks)
+        found = learner.run(progress)
+        result = LearnResult(
+            metric=found.metric,
+            validation=found.validation,
+            test=found.test,
+            epochs=found.epochs,
+            rows=len(holdings.ids),
+            columns=len(names),
+            processes=ranks.world,
+            seconds=time.perf_counter() - started,
+            peak_memory_bytes=peak_memory(),
+            statement=statement,
+        )
+        if ranks.is_first:
+            with new_folder(out) as new:
+                write_run(new, config, result, model=learner.network, scale=learner.scaling)
+        ranks.wait()
+    return result
+
+
+def _store(
+    stack: ExitStack,
+    released: Path,
+    holdings: LabelHoldings,
+    out: Path,
+    ranks: Ranks,
+    progress: Progress,
+) -> Path:
+    """Make the store once a machine; it goes away in the end."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    made: str | None = None
+    error: Exception | None = None
+    if ranks.is_first_here:
+        try:
+            folder = stack.enter_context(partial_folder(out.parent, f".{out.name}.rows-"))
+            write_rows(released, holdings, folder / "rows.f32", progress=progress)
+            made = str(folder / "rows.f32")
+        except (OSError, VesperError) as failure:
+            error = failure
+    said = ranks.gathered((made, None if error is None else str(error)))
+    if error is not None:
+        raise error
+    failures = [why for _, why in said if why is not None]
+    if failures:
+        raise VesperError(f"another process failed: {failures[0]}")
+    here = ranks.rank - ranks.local_rank
+    path = said[here][0]
+    assert path is not None
+    return Path(path)

@@ -1,0 +1,123 @@
+"""A released file and its statement on disk: both whole, or not there; nothing is overwritten.
+
+Written aside, synced, then linked into place, the statement last: a file that has a statement is
+whole. What a killed process leaves is a hidden folder that the next writer removes.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from vesper.errors import InputError, VesperError
+from vesper.files import partial_folder
+from vesper.graph.ids import Ids
+from vesper.graph.table_source import Column
+from vesper.method.export_columns import Columns
+from vesper.privacy.ledger.statement import sha256_of, statement_path
+from vesper.progress import Progress, silent
+
+ROWS = 1 << 16
+
+
+class ReleaseFile:
+    """A place for one released file; `new_release_file` makes it before anything is charged."""
+
+    def __init__(self, out: Path, partial: Path) -> None:
+        self.out, self.partial = out, partial
+
+    def write(
+        self,
+        ids: Ids,
+        columns: Columns,
+        *,
+        statement_for: Callable[[str], str],
+        progress: Progress = silent,
+    ) -> None:
+        """Write table and statement.
+
+        Args:
+            ids: of the rows.
+            columns: by name, in the order of the ids.
+            statement_for: makes the statement of a file with this SHA-256.
+            progress: is told how far writing is.
+
+        Raises:
+            VesperError: the disk is full, say; neither file is there.
+        """
+        statement = statement_path(self.out)
+        try:
+            table, text = self.partial / self.out.name, self.partial / statement.name
+            _write_table(table, ids, columns, progress)
+            text.write_text(statement_for(sha256_of(table)), encoding="utf-8")
+            _put(table, self.out)
+            try:
+                _put(text, statement)
+            except OSError:
+                self.out.unlink()
+                raise
+        except OSError as error:
+            raise VesperError(
+                f"{self.out}: cannot be written ({error.strerror or error}); what was charged "
+                f"stays charged"
+            ) from None
+
+
+@contextmanager
+def new_release_file(out: Path) -> Iterator[ReleaseFile]:
+    """Give a place to write to, checked before anything is charged.
+
+    Raises:
+        InputError: the file or its statement is there already, or the folder cannot be written.
+    """
+    if out.suffix != ".parquet":
+        raise InputError(f"--out: expected a name that ends in .parquet, got '{out.name}'")
+    for path in (out, statement_path(out)):
+        if os.path.lexists(path):
+            raise InputError(f"{path}: is there already and is not overwritten; name another")
+    with ExitStack() as stack:
+        try:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            folder = stack.enter_context(partial_folder(out.parent, f".{out.stem}.partial-"))
+        except OSError as error:
+            raise InputError(f"{out}: cannot be written ({error.strerror}); name another") from None
+        yield ReleaseFile(out, folder)
+
+
+def _write_table(path: Path, ids: Ids, columns: Columns, progress: Progress) -> None:
+    """Without compression: the size of the file follows from public sizes alone."""
+    kind = pa.int64() if ids.are_integers else pa.string()  # what other tables join with
+    fields = [("id", kind), *((name, pa.float32()) for name in columns)]
+    schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in fields])
+    with pq.ParquetWriter(path, schema, compression="none", use_dictionary=False) as writer:
+        for start in range(0, len(ids), ROWS):
+            end = min(start + ROWS, len(ids))
+            block: list[Column] = [ids.values.slice(start, end - start).cast(kind)]
+            block += [pa.array(values[start:end]) for values in columns.values()]
+            writer.write_table(pa.Table.from_arrays(block, schema=schema))
+            progress("writing released features", end, len(ids))
+
+
+def _put(source: Path, target: Path) -> None:
+    """Bring a file to its place, on disk, without overwriting anything."""
+    _sync(source)
+    try:
+        os.link(source, target)  # unlike a rename it fails where something is
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        if os.path.lexists(target):
+            raise
+        os.rename(source, target)
+    _sync(target.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

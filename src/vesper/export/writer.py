@@ -1,0 +1,188 @@
+"""Hand-off: the data party's released features as a file, so that others can train anything on it.
+
+    labels lent     train stage by stage, as `simulate` does; stage logits and released sums
+    no labels       released sums of a projection of the features
+
+Everything in the file is released through the door or computed from edge-free data and releases,
+so the statement beside it covers every use of it (claim POST).
+"""
+
+import math
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from vesper.errors import InputError
+from vesper.export.release_file import new_release_file
+from vesper.graph.holdings import DataHoldings, open_data
+from vesper.graph.labels import LabelHoldings, open_labels
+from vesper.graph.summary import refuse_unknown_labels
+from vesper.mechanism.door import ChargedDoor
+from vesper.mechanism.noise import NoiseSource
+from vesper.method.base import Sizes
+from vesper.method.certified.staged_representation import ProgressiveRepresentation
+from vesper.method.export_columns import Columns, label_free_columns
+from vesper.method.noise_plan import budget_of, certified
+from vesper.method.settings import Config
+from vesper.privacy.ledger.statement import make_statement, statement_path, verify_file
+from vesper.privacy.ledger.store import Ledger
+from vesper.progress import Progress, silent
+from vesper.session.doors import refuse_counted_out, refuse_early, within
+from vesper.session.run_spec import agree
+from vesper.simulation.in_process import train
+
+MEANING = {
+    "own_*": "principal components of the node's own features; no edge was read",
+    "stage0_*": "logits from the node's own features, classes ascending, fitted on the training "
+    "nodes lent; no edge was read",
+    "hop*_degree": "noisy number of neighbours; with aggregator gcn, from hop 2 on, a damped one",
+    "hop*_*": "what neighbours' messages make, with noise: their sum, unless aggregator says else",
+    "stage*_*": "logits from features and releases so far, classes ascending, fitted on the "
+    "training nodes lent; before the correction that the label party makes in a run",
+}
+"""Of columns; the first pattern that fits a name counts."""
+
+
+@dataclass(frozen=True)
+class HandOff:
+    """What was written, and what the statement beside it says."""
+
+    file: Path
+    statement: Path
+    columns: tuple[str, ...]
+    facts: dict[str, Any]
+
+
+def hand_off(
+    folder: Path,
+    config: Config,
+    out: Path,
+    *,
+    ledger: Path | None = None,
+    simulated: bool = False,
+    progress: Progress = silent,
+) -> HandOff:
+    """Write released features and their statement.
+
+    Args:
+        folder: holds `data/`, and `label/` where labels are lent; or is the data party's own.
+        config: checked settings; its epsilon is the budget of the graph, all of it is used.
+        out: a new file, `.parquet`.
+        ledger: the data party's; by default `ledger.sqlite` beside its tables, and for simulated
+            noise a fresh one that is thrown away.
+        simulated: noise from the seed of the config: repeatable, not private, and said so.
+        progress: is told how far it is.
+
+    Raises:
+        InputError: settings, folder or file cannot be used; nothing was charged.
+        BudgetError: the budget of the graph does not allow it; nothing was charged.
+    """
+    _refuse_settings(config)
+    data_folder = folder / "data" if (folder / "data").is_dir() else folder
+    with new_release_file(out) as target:
+        data = open_data(data_folder, progress=progress)
+        labels = None
+        if (folder / "label").is_dir():
+            decimals = config.run.task != "classification"
+            labels = open_labels(folder / "label", decimals=decimals)
+            refuse_unknown_labels(data.ids, labels)
+        default = (target.partial if simulated else data_folder) / "ledger.sqlite"
+        with closing(Ledger(ledger or default, clock=time.time)) as book:
+            refuse_counted_out(config, book)
+            door = _open_door(config, data, book, simulated)
+            first = book.head()[0]
+            planned = within(config, door.account, book)
+            columns = _columns(planned, data, labels, door, progress)
+            entries = [entry for entry in book.entries(after=first) if entry.cost > 0]
+            charged = [entry for entry in entries if entry.graph == door.account.graph]
+
+            def statement_for(sha256: str) -> str:
+                return make_statement(
+                    balance=door.account,
+                    charged=charged,
+                    ledger=book,
+                    simulated=simulated,
+                    run=config.contract,
+                    file=out.name,
+                    sha256=sha256,
+                    columns=_meaning(columns),
+                    now=time.time(),
+                )
+
+            target.write(data.ids, columns, statement_for=statement_for, progress=progress)
+    return HandOff(out, statement_path(out), ("id", *columns), verify_file(out))
+
+
+def _refuse_settings(config: Config) -> None:
+    if math.isinf(config.privacy.epsilon):
+        raise InputError("--epsilon: expected a finite number; without noise nothing is certified")
+    if config.run.method != "vesper":
+        raise InputError(
+            f"method: expected 'vesper', whose releases are certified, got '{config.run.method}'"
+        )
+    if config.privacy.privacy_unit != "edge":
+        raise InputError("privacy_unit: expected 'edge' for a hand-off; `node` is for runs")
+    if config.privacy.label_epsilon is not None:
+        raise InputError(
+            "label_epsilon: expected none for a hand-off, where the data party holds labels that "
+            "were lent to it openly; leave it out"
+        )
+
+
+def _sizes(data: DataHoldings) -> Sizes:
+    return Sizes(
+        num_nodes=data.graph.num_nodes,
+        num_train=0,
+        num_features=data.features.shape[1],
+        num_classes=0,
+    )
+
+
+def _open_door(config: Config, data: DataHoldings, book: Ledger, simulated: bool) -> ChargedDoor:
+    seeded = NoiseSource.for_simulation
+    return ChargedDoor(
+        data.graph,
+        ledger=book,
+        budget=budget_of(config.privacy, _sizes(data)),
+        noise=seeded(config.run.seed) if simulated else NoiseSource.from_os(),
+        run=f"hand-off {config.contract[:12]}",
+    )
+
+
+def _columns(
+    config: Config,
+    data: DataHoldings,
+    labels: LabelHoldings | None,
+    door: ChargedDoor,
+    progress: Progress,
+) -> Columns:
+    if labels is None:
+        if config.privacy.aggregator != "gin":
+            raise InputError(
+                f"aggregator: expected 'gin' where no labels are lent, as principal components are "
+                f"summed, got '{config.privacy.aggregator}'; nothing was charged"
+            )
+        hops = config.privacy.hops or 1
+        promise = certified(config.privacy, _sizes(data), releases=hops, width=1)
+        refuse_early(door.account, promise, epsilon=config.privacy.epsilon)
+        return label_free_columns(
+            data.features,
+            door,
+            noise_stds=promise.noise_stds,
+            degree_share=config.run.degree_share,
+        )
+    agreement = agree(config, data, labels)
+    promise = agreement.method.promise(config, agreement.sizes)
+    refuse_early(door.account, promise, epsilon=config.privacy.epsilon)
+    data_side = train(agreement, data, labels, door, progress=progress).data_side
+    assert isinstance(data_side, ProgressiveRepresentation)
+    return data_side.columns()
+
+
+def _meaning(columns: Columns) -> dict[str, str]:
+    """What is to be said of the columns that are there."""
+    found = {next(p for p in MEANING if fnmatchcase(name, p)) for name in columns}
+    return {pattern: meaning for pattern, meaning in MEANING.items() if pattern in found}

@@ -1,0 +1,131 @@
+"""From global node numbers to places in the subgraph, in an order that no thread can change.
+
+    nodes = roots as given, then the nodes first reached by hop 1, ascending, then by hop 2, ...
+
+Every thread sets bits of drawn nodes in a bitmap of its own; the union of the bitmaps less the
+nodes known before is the set of new nodes, whoever set which bit. Reading the bits in order numbers
+them. Ascending numbers also make the caller's gather of feature rows run forward through memory.
+
+Measured alternatives, best ms for the second hop of a batch, one thread on a shared machine,
+Reddit-size / products-size:
+
+| | ms |
+| --- | --- |
+| hash table of the drawn, in order of appearance | 2.6 / 2.1 |
+| a stamp for each node, in order of appearance | 1.6 / 2.8 |
+| bitmap, place = bits set before (rank) | 0.6 / 1.0 |
+| bitmap, places written to a table for each node | 0.3 / 1.1 |
+
+The first two were tried on one thread only: who comes first depends on who runs first. The last is
+what is here: as fast as the rank on one size, faster on the other, and simpler.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.graph.graph import Neighbors
+from vesper.graph.sampling.expand import LAST_BIT, ONE, SIX
+from vesper.parallel.compile_cache import compiled
+from vesper.parallel.intrinsics import count_ones, trailing_zeros
+from vesper.parallel.pool import Work, finish, take
+
+WORDS_A_PIECE = 1 << 11
+EDGES_A_PIECE = 1 << 14
+"""What a thread takes at a time: some tens of microseconds of work."""
+
+
+@compiled
+def place_roots(
+    roots: NDArray[np.int64], seen: NDArray[np.uint64], places: NDArray[np.int32]
+) -> int:
+    """Mark and number the roots; return how many of them repeat an earlier one."""
+    repeats = 0
+    for k in range(len(roots)):
+        root = np.uint64(roots[k])
+        bit = ONE << (root & LAST_BIT)
+        if seen[root >> SIX] & bit:
+            repeats += 1
+        seen[root >> SIX] |= bit
+        places[root] = k
+    return repeats
+
+
+@compiled
+def mark(drawn: Neighbors, marks: NDArray[np.uint64]) -> None:
+    """Set the bits of drawn nodes, for draws that were made elsewhere."""
+    for at in range(len(drawn)):
+        node = np.uint64(drawn[at])
+        marks[node >> SIX] |= ONE << (node & LAST_BIT)
+
+
+@compiled
+def find_new(
+    marks: NDArray[np.uint64], seen: NDArray[np.uint64], counts: NDArray[np.int64]
+) -> None:
+    """Leave in marks[0] the bits of new nodes, add them to seen, and clear the other marks.
+
+    Args:
+        marks: (num_threads, num_words) bits set by `draw_rows`.
+        seen: (num_words,) nodes that have a place already.
+        counts: (num_pieces + 1,) gets how many new nodes lie before each piece of the words.
+    """
+    counts[0] = 0
+    for piece in range(len(counts) - 1):
+        first = piece * WORDS_A_PIECE
+        last = min(first + WORDS_A_PIECE, len(seen))
+        for other in range(1, len(marks)):
+            for word in range(first, last):
+                marks[0, word] |= marks[other, word]
+                marks[other, word] = 0
+        count = np.uint64(0)
+        for word in range(first, last):
+            marks[0, word] &= ~seen[word]
+            seen[word] |= marks[0, word]
+            count += count_ones(marks[0, word])
+        counts[piece + 1] = counts[piece] + np.int64(count)
+
+
+@compiled
+def place_new(
+    work: Work,
+    seat: int,
+    new: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    num_placed: int,
+    nodes: NDArray[np.int64],
+    places: NDArray[np.int32],
+) -> None:
+    """Number the set bits from num_placed on, ascending, and clear them; for `team.run`."""
+    piece = take(work)
+    while piece >= 0:
+        first = piece * WORDS_A_PIECE
+        at = np.uint64(num_placed + counts[piece])
+        for word in range(np.uint64(first), np.uint64(min(first + WORDS_A_PIECE, len(new)))):
+            bits = new[word]
+            new[word] = 0
+            while bits:
+                node = (word << SIX) + trailing_zeros(bits)
+                nodes[at] = node
+                places[node] = at
+                at += ONE
+                bits &= bits - ONE
+        finish(work)
+        piece = take(work)
+
+
+@compiled
+def look_up(
+    work: Work,
+    seat: int,
+    drawn: Neighbors,
+    places: NDArray[np.int32],
+    indices: NDArray[np.int32],
+) -> None:
+    """indices[k] = places[drawn[k]]; for `team.run`."""
+    piece = take(work)
+    while piece >= 0:
+        first = piece * EDGES_A_PIECE
+        for at in range(np.uint64(first), np.uint64(min(first + EDGES_A_PIECE, len(drawn)))):
+            indices[at] = places[np.uint64(drawn[at])]
+        finish(work)
+        piece = take(work)

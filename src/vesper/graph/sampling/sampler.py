@@ -1,0 +1,221 @@
+"""Neighbour sampling (the paper's Algorithm 1, lines 1 to 3): L hops, at most D neighbours each.
+
+    S_0 = roots;   for hop = 1 .. L:
+        N_hop(v) = all neighbours of v if there are at most D, else a uniform D-subset;  v in S
+        S = S + union of N_hop(v)
+
+A node reached by several roots is sampled once a hop, as in DGL's message-flow blocks. The result
+depends on graph, roots, seed and step only: not on the number of threads, not on earlier calls.
+"""
+
+from collections.abc import Callable
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.errors import InputError, first_three
+from vesper.graph.graph import Graph, Neighbors
+from vesper.graph.sampling.expand import ROWS_A_PIECE, draw_rows, hop_key, measure_rows
+from vesper.graph.sampling.relabel import (
+    EDGES_A_PIECE,
+    WORDS_A_PIECE,
+    find_new,
+    look_up,
+    mark,
+    place_new,
+    place_roots,
+)
+from vesper.graph.sampling.subgraph import Block, Subgraph
+from vesper.parallel.pool import run, threads_allowed
+
+EDGES_A_THREAD = 1 << 14
+"""Hops with fewer edges than this for each thread are not worth waking another thread."""
+
+Draw = Callable[[NDArray[np.int64], np.uint64], tuple[NDArray[np.int64], Neighbors]]
+"""(receivers, key of the hop) -> (indptr of the sample, drawn node numbers)."""
+
+MOST_PLACES = int(np.iinfo(np.int32).max)
+"""Blocks have int32 indices."""
+
+
+class Sampler:
+    """Samples batch after batch from one graph.
+
+    Keeps scratch of 4 bytes a node and a bit a node for each thread. One call at a time uses it;
+    calls from other threads wait.
+
+    Args:
+        graph: what to sample from; fewer than 2^32 nodes.
+        num_layers: L, hops from the roots, at least 1.
+        max_degree: D, neighbours of a node a hop, at least 1; `graph.num_nodes` takes all.
+        seed: from 0 to 2^64 - 1.
+        num_threads: most threads to use; all that Numba has when None. Changes no result.
+        draw: draws rows elsewhere, the same ones (`graph.sampling.subgraph`); here when None.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        num_layers: int,
+        max_degree: int,
+        seed: int,
+        num_threads: int | None = None,
+        draw: Draw | None = None,
+    ) -> None:
+        threads = threads_allowed() if num_threads is None else num_threads
+        for name, value in (
+            ("num_layers", num_layers),
+            ("max_degree", max_degree),
+            ("num_threads", threads),
+        ):
+            if value < 1:
+                raise InputError(f"{name}: expected at least 1, got {value}")
+        if graph.num_nodes >= 1 << 32:
+            raise InputError(f"graph: expected fewer than 2^32 nodes, got {graph.num_nodes}")
+        self._graph, self._num_layers, self._num_threads = graph, num_layers, threads
+        self._max_degree = min(max_degree, graph.num_nodes)
+        _check_word("seed", seed)
+        self._seed = seed
+        # Plain arrays: Numba takes its slow path for memory maps, at each call.
+        self._indptr, self._neighbors = np.asarray(graph.indptr), np.asarray(graph.neighbors)
+        num_words = (graph.num_nodes + 63) // 64
+        self._seen = np.zeros(num_words, dtype=np.uint64)
+        self._marks = np.zeros((threads, num_words), dtype=np.uint64)
+        self._taken = np.zeros((threads, 1), dtype=np.uint64)
+        self._places = np.zeros(graph.num_nodes, dtype=np.int32)
+        self._draw, self._lock = draw, Lock()
+
+    def sample(self, roots: NDArray[np.int64], *, step: int) -> Subgraph:
+        """Sample the batch of one step.
+
+        Args:
+            roots: (num_roots,) distinct node numbers; may be empty.
+            step: number of the batch, from 0 to 2^64 - 1; another step draws afresh.
+
+        Returns:
+            The subgraph, its nodes in a fixed order, roots first.
+        """
+        roots = self._checked(roots)
+        _check_word("step", step)
+        with self._lock:
+            self._seen.fill(0)
+            self._marks.fill(0)  # an interrupted call may have left some
+            if place_roots(roots, self._seen, self._places):
+                values, counts = np.unique(roots, return_counts=True)
+                repeated = values[counts > 1]
+                raise InputError(
+                    f"roots: expected distinct nodes, got {len(repeated)} of them repeatedly "
+                    f"({first_three(repeated)}); pass each root once"
+                )
+            nodes, layers = roots, []
+            for hop in range(1, self._num_layers + 1):
+                nodes, block = self._expand(nodes, hop_key(self._seed, step, hop))
+                layers.append(block)
+        return Subgraph(nodes=nodes, layers=tuple(reversed(layers)))
+
+    def _expand(
+        self, receivers: NDArray[np.int64], key: np.uint64
+    ) -> tuple[NDArray[np.int64], Block]:
+        """Sample a row of each receiver; return all nodes known now, and the rows."""
+        if self._draw is None:
+            indptr, drawn, threads = self._draw_here(receivers, key)
+        else:
+            indptr, drawn = self._draw(receivers, key)
+            threads = self._threads_for(receivers, indptr)
+            mark(drawn, self._marks[0])
+        num_edges = len(drawn)
+        marks = self._marks[:threads]  # (threads, num_words)
+        counts = np.empty(-(-marks.shape[1] // WORDS_A_PIECE) + 1, dtype=np.int64)
+        find_new(marks, self._seen, counts)
+        nodes = np.empty(len(receivers) + int(counts[-1]), dtype=np.int64)
+        nodes[: len(receivers)] = receivers
+        run(
+            place_new,
+            marks[0],
+            counts,
+            len(receivers),
+            nodes,
+            self._places,
+            num_pieces=len(counts) - 1,
+            num_threads=threads,
+        )
+        indices = np.empty(num_edges, dtype=np.int32)
+        run(
+            look_up,
+            drawn,
+            self._places,
+            indices,
+            num_pieces=-(-num_edges // EDGES_A_PIECE),
+            num_threads=threads,
+        )
+        return nodes, Block(indptr.astype(np.int32), indices, num_senders=len(nodes))
+
+    def _draw_here(
+        self, receivers: NDArray[np.int64], key: np.uint64
+    ) -> tuple[NDArray[np.int64], Neighbors, int]:
+        """Draw rows and mark the drawn; say how many threads it was worth."""
+        starts, degrees = np.empty_like(receivers), np.empty_like(receivers)  # (num_receivers,)
+        indptr = np.empty(len(receivers) + 1, dtype=np.int64)
+        longest = measure_rows(self._indptr, receivers, self._max_degree, starts, degrees, indptr)
+        threads = self._threads_for(receivers, indptr)
+        if self._taken.shape[1] * 64 < longest:
+            self._taken = np.zeros((self._num_threads, longest // 64 + 1), dtype=np.uint64)
+        drawn = np.empty(int(indptr[-1]), dtype=self._neighbors.dtype)
+        rows = (self._neighbors, receivers, starts, degrees, indptr, key)
+        run(
+            draw_rows,
+            *rows,
+            drawn,
+            self._taken,
+            self._marks[:threads],
+            num_pieces=-(-len(receivers) // ROWS_A_PIECE),
+            num_threads=threads,
+        )
+        return indptr, drawn, threads
+
+    def _threads_for(self, receivers: NDArray[np.int64], indptr: NDArray[np.int64]) -> int:
+        """Threads for a hop; refuses one that is too large."""
+        num_edges = int(indptr[-1])
+        if num_edges + len(receivers) > MOST_PLACES:
+            raise InputError(
+                f"a hop would sample {num_edges} edges for {len(receivers)} nodes, more than "
+                f"{MOST_PLACES} together; take smaller batches, fewer layers or a lower max_degree"
+            )
+        return min(self._num_threads, max(1, num_edges // EDGES_A_THREAD))
+
+    def _checked(self, roots: NDArray[np.int64]) -> NDArray[np.int64]:
+        if roots.ndim != 1 or not np.issubdtype(roots.dtype, np.integer):
+            raise InputError(
+                f"roots: expected one row of integers, got {roots.dtype} of shape {roots.shape}"
+            )
+        outside = roots[(roots < 0) | (roots >= self._graph.num_nodes)]
+        if len(outside):
+            raise InputError(
+                f"roots: expected node numbers from 0 to {self._graph.num_nodes - 1}, got "
+                f"{len(outside)} others ({first_three(outside)})"
+            )
+        return np.array(roots, dtype=np.int64)  # a copy: the subgraph keeps it
+
+
+def sample(
+    graph: Graph,
+    roots: NDArray[np.int64],
+    *,
+    num_layers: int,
+    max_degree: int,
+    seed: int,
+    step: int,
+    num_threads: int | None = None,
+) -> Subgraph:
+    """Sample one batch; for more than one make a `Sampler`, which keeps its scratch."""
+    sampler = Sampler(
+        graph, num_layers=num_layers, max_degree=max_degree, seed=seed, num_threads=num_threads
+    )
+    return sampler.sample(roots, step=step)
+
+
+def _check_word(name: str, value: int) -> None:
+    if not 0 <= value < 1 << 64:
+        raise InputError(f"{name}: expected a number from 0 to 2^64 - 1, got {value}")

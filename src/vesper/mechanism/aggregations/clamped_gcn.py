@@ -1,0 +1,163 @@
+"""GCN with clamped degrees in whole numbers (claim S-GCN-CLAMP, on the grid).
+
+    weight(d)     = floor(2^15 sqrt((m + 1) / (c(d) + 1))),    c(d) = d within m and M
+    exact[v]      = weight(d_v) sum over u in N(v) of weight(d_u) message[u]
+    aggregated[v] = round(exact[v] / divisor)                  FINE_STEPS a unit
+
+The own message is left out: it is edge-free and handed on without noise. One edge moves rows of
+others too, and each of them may be rounded the other way, so that a neighbourhood of any size could
+move by whole steps: that is why degrees above M count as M, and why `divisor`, which is public,
+is chosen such that everything together, rounding included, moves by at most sqrt 2 units.
+"""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.errors import InputError
+from vesper.graph.graph import Graph
+from vesper.mechanism.aggregations.aggregation import RowByRow, RowMaker
+from vesper.mechanism.aggregations.grid import STEPS, Messages
+from vesper.mechanism.reference.linear import Floats, degrees_of
+from vesper.privacy.accounting.checks import expect
+
+FINE_STEPS = 256
+WHOLE = 1 << 15
+"""The weight of a node with at most `min_degree` neighbours."""
+
+MOST_DEGREE = 1024
+ROWS_BY_WIDTH = 1 << 14
+"""Most rows times width that may be rounded around one endpoint: an eighth of what is allowed."""
+
+ROUND_DOWN, ROUND_UP = 1 - 2.0**-30, 1 + 2.0**-40
+"""A formula of twenty operations errs by less than either."""
+
+
+class GridGcn(RowByRow):
+    """GCN in which a degree counts as at least `min_degree` and at most `max_counted`.
+
+    Claim: S-GCN-CLAMP (on the grid). One edge moves all rows together by at most
+        sqrt 2 FINE_STEPS.
+    Relation: differ by one edge; any graphs.
+    Assumes (caller verifies): messages are functions of edge-free data and of earlier releases;
+        every node is charged for the release.
+    Moves: the endpoints, and all other neighbours of an endpoint with more than `min_degree` and
+        at most `max_counted` neighbours.
+    Tight: 0.93 and more of it is attained, by two joined stars with `min_degree` leaves each.
+    Proof: docs/claims/S-GCN-CLAMP.md.
+
+    Args:
+        min_degree: m, public.
+
+    Raises:
+        InputError: `min_degree` is out of range.
+    """
+
+    name, steps, moves_others = "clamped gcn", FINE_STEPS, True
+    endpoint_shift = 1.0
+
+    def __init__(self, *, min_degree: int) -> None:
+        expect(
+            1 <= min_degree < MOST_DEGREE // 2,
+            name="min_degree",
+            wanted=f"1 <= min_degree < {MOST_DEGREE // 2}",
+            got=min_degree,
+            remedy="give about the number of neighbours that is usual",
+        )
+        self.min_degree = min_degree
+
+    def refuse(self, messages: Messages) -> None:
+        """Refuse messages so wide that rounding alone would move too much."""
+        self.refuse_width(messages.shape[1])
+
+    def refuse_width(self, width: int) -> None:
+        """The same, before there are messages."""
+        divisor_for(min_degree=self.min_degree, width=width)
+
+    def row_maker(self, graph: Graph, messages: Messages) -> RowMaker:
+        """Weigh and sum exactly, in 64 bits; round once."""
+        from vesper.mechanism.aggregations.weighted_kernels import weighed_rows
+
+        width = messages.shape[1]
+        table = weights_up_to(max_counted(width), min_degree=self.min_degree)
+        weights = table[np.minimum(degrees_of(graph), len(table) - 1)]  # (num_nodes,)
+        divisor = divisor_for(min_degree=self.min_degree, width=width)
+        return RowMaker(weighed_rows, tables=(weights,), own=(weights,), numbers=(divisor,))
+
+
+def max_counted(width: int) -> int:
+    """M: from here on degrees count alike.
+
+    >>> max_counted(7), max_counted(48)
+    (1024, 341)
+    """
+    return min(MOST_DEGREE, ROWS_BY_WIDTH // width)
+
+
+@lru_cache(maxsize=64)
+def weights_up_to(degree: int, *, min_degree: int) -> NDArray[np.int64]:
+    """Weight of each degree from 0 to `degree`: falling, and `WHOLE` up to `min_degree`.
+
+    >>> weights_up_to(4, min_degree=2).tolist()
+    [32768, 32768, 32768, 28377, 25381]
+    """
+    counted = (max(each, min_degree) + 1 for each in range(degree + 1))
+    weights = [math.isqrt(WHOLE**2 * (min_degree + 1) // each) for each in counted]
+    table = np.array(weights, dtype=np.int64)
+    table.setflags(write=False)
+    return table
+
+
+@lru_cache(maxsize=64)
+def divisor_for(*, min_degree: int, width: int) -> int:
+    """The smallest divisor, but for rounding, with which an edge moves at most sqrt 2 units.
+
+    Raises:
+        InputError: no divisor is large enough: the messages are too wide.
+    """
+    whole = STEPS * WHOLE**2  # what a message of norm 1 adds between two nodes of low degree
+    first, second, third = _quadratic(min_degree=min_degree, width=width)
+    room = 2 * FINE_STEPS**2 - third  # (degrees, degrees)
+    expect(
+        max_counted(width) > min_degree and bool((room > 0).all()),
+        name="width",
+        wanted=f"messages that aggregator 'gcn-clamped' can round at min_degree={min_degree}",
+        got=width,
+        remedy="use fewer classes, a smaller min_degree, or another aggregator",
+    )
+    scale = float(((np.sqrt(second**2 + first * room) - second) / first).min()) * ROUND_DOWN
+    divisor = math.ceil(whole / scale)
+    if move_squared(divisor, min_degree=min_degree, width=width) > 2 * FINE_STEPS**2:
+        raise InputError(f"min_degree={min_degree}, width={width}: no divisor was found.")
+    return divisor
+
+
+def move_squared(divisor: int, *, min_degree: int, width: int) -> float:
+    """Bound on the squared move of all rows together, in steps, rounded up."""
+    scale = STEPS * WHOLE**2 / divisor
+    first, second, third = _quadratic(min_degree=min_degree, width=width)
+    return float((first * scale**2 + 2 * second * scale + third).max()) * ROUND_UP
+
+
+def _quadratic(*, min_degree: int, width: int) -> tuple[Floats, Floats, Floats]:
+    """Coefficients of the bound, a quadratic in the scale, for the degrees of both endpoints.
+
+        (scale (w_p w_q + (p - 1) drop_p) + r)^2 + 2 (p - 1) (scale drop_p + r)^2 [drop_p > 0]
+        and the same with p and q exchanged;     r = sqrt(width),  drop_p = w_(p - 1) - w_p
+
+    Degrees from `min_degree`, which stands for all below, to M + 1, for all above.
+    """
+    degrees = np.arange(min_degree, max_counted(width) + 2)
+    table = weights_up_to(max_counted(width), min_degree=min_degree) / WHOLE  # exact: 15 bits
+    weights = table[np.minimum(degrees, len(table) - 1)]
+    drops = table[np.minimum(degrees - 1, len(table) - 1)] - weights
+    others = degrees - 1.0
+    heard = weights[:, None] * weights + (others * drops)[:, None]  # (degrees, degrees)
+    around = 2 * others * (drops > 0)
+    first = heard**2 + (around * drops**2)[:, None]
+    second = heard + (around * drops)[:, None]
+    third = 1 + np.broadcast_to(around[:, None], heard.shape)
+    root = math.sqrt(width)
+    return first + first.T, root * (second + second.T), width * (third + third.T)

@@ -1,0 +1,32 @@
+"""The coordinate-wise maximum in whole numbers (claim S-MAX, on the grid).
+
+aggregated[v]_i = max(0, max over u in N(v) of message[u]_i)
+"""
+
+from vesper.graph.graph import Graph
+from vesper.mechanism.aggregations.aggregation import RowByRow, RowMaker
+from vesper.mechanism.aggregations.grid import STEPS, Messages
+
+
+class GridMax(RowByRow):
+    """The largest of each coordinate among neighbours, 0 where none is above it.
+
+    Claim: S-MAX (floor 0, on the grid). One edge moves each endpoint's row by at most STEPS.
+    Relation: differ by one edge; any graphs.
+    Assumes (caller verifies): messages are functions of edge-free data and of earlier releases.
+    Moves: at most two rows, those of the endpoints.
+    Tight: yes, two nodes, messages that are not negative and of norm 1.
+    Proof: docs/claims/S-MAX.md.
+    """
+
+    name, steps, moves_others = "maximum", STEPS, False
+    endpoint_shift = 1.0
+
+    def refuse(self, messages: Messages) -> None:
+        """Messages on the grid can all be compared."""
+
+    def row_maker(self, graph: Graph, messages: Messages) -> RowMaker:
+        """Compare whole numbers."""
+        from vesper.mechanism.aggregations.weighted_kernels import largest_of_rows
+
+        return RowMaker(largest_of_rows)

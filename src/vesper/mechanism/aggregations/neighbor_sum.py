@@ -1,0 +1,40 @@
+"""The sum over neighbours and its bound (claim R-SUM).
+
+aggregated[v] = sum over u in N(v) of message[u]        for v in receivers
+"""
+
+import math
+
+from vesper.graph.graph import Graph
+from vesper.mechanism.aggregations.aggregation import RowByRow, RowMaker
+from vesper.mechanism.aggregations.grid import STEPS, Messages
+from vesper.privacy.events import SUM
+
+
+class NeighborSum(RowByRow):
+    """Sum of the neighbours' messages; the own message is not in it.
+
+    Claim: R-SUM.
+    Relation: differ by one edge.
+    Assumes (caller verifies): messages and receivers do not depend on edges; rows of norm <= 1.
+    Moves: two rows, those of the two endpoints, where they are receivers.
+    Tight: yes, two nodes, unit messages.
+    Proof: docs/claims/R-SUM.md.
+    """
+
+    name, steps, moves_others = SUM, STEPS, False
+    endpoint_shift = 1.0
+    """l2 move of one endpoint's row."""
+
+    def edge_sensitivity(self) -> float:
+        """l2 move of the whole output when one edge changes: sqrt 2."""
+        return math.sqrt(2) * self.endpoint_shift
+
+    def refuse(self, messages: Messages) -> None:
+        """Messages on the grid can all be summed."""
+
+    def row_maker(self, graph: Graph, messages: Messages) -> RowMaker:
+        """Sum int8 messages exactly, in int32."""
+        from vesper.mechanism.aggregations.sum_kernels import sums_of_rows
+
+        return RowMaker(sums_of_rows)

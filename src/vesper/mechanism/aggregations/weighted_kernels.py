@@ -1,0 +1,138 @@
+"""The loops behind `grid_attention.py`, `grid_max.py` and `grid_gcn.py`: whole numbers throughout.
+
+Compiled by Numba on first use.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.graph.graph import Neighbors
+from vesper.mechanism.aggregations.aggregation import ROWS, Ints, run_rows
+from vesper.parallel.compile_cache import compiled
+from vesper.parallel.pool import Work, finish, take
+
+SCORE_BITS = 12
+"""Scores are whole numbers of 2^-12: key and query of 64 steps agree by 64^2 at most."""
+
+LARGEST = 1 << 30
+"""Beyond this a weighed sum is cut off, so that noise on top fits 32 bits."""
+
+Rows = NDArray[np.int8]
+
+
+def attention_of_rows(
+    starts: Ints,
+    stops: Ints,
+    neighbors: Neighbors,
+    width: int,
+    messages: Rows,
+    keys: Rows,
+    queries: Rows,
+) -> NDArray[np.int32]:
+    """Sum messages as keys agree with the queries, one a receiver."""
+    return run_rows(_attend, starts, stops, neighbors, width, messages, keys, queries)
+
+
+def largest_of_rows(
+    starts: Ints, stops: Ints, neighbors: Neighbors, width: int, messages: Rows
+) -> NDArray[np.int32]:
+    """Find the largest of each coordinate, and of 0."""
+    return run_rows(_find_largest, starts, stops, neighbors, width, messages)
+
+
+def weighed_rows(
+    starts: Ints,
+    stops: Ints,
+    neighbors: Neighbors,
+    width: int,
+    messages: Rows,
+    weights: Ints,
+    own_weights: Ints,
+    divisor: int,
+) -> NDArray[np.int32]:
+    """Sum messages by weights, those of the receivers included."""
+    return run_rows(
+        _weigh, starts, stops, neighbors, width, messages, weights, own_weights, divisor
+    )
+
+
+@compiled
+def _attend(
+    work: Work,
+    seat: int,
+    starts: Ints,
+    stops: Ints,
+    neighbors: Neighbors,
+    out: NDArray[np.int32],
+    messages: Rows,
+    keys: Rows,
+    queries: Rows,
+) -> None:
+    """Add each message, shortened as key and query agree; each entry rounded towards zero."""
+    piece = take(work)
+    while piece >= 0:
+        for k in range(piece * ROWS, min((piece + 1) * ROWS, len(starts))):
+            for at in range(starts[k], stops[k]):
+                u = neighbors[at]
+                score = np.int64(0)
+                for i in range(keys.shape[1]):
+                    score += np.int64(keys[u, i]) * np.int64(queries[k, i])
+                if score > 0:
+                    for c in range(out.shape[1]):
+                        said = np.int64(messages[u, c])
+                        heard = (score * abs(said)) >> SCORE_BITS
+                        out[k, c] += heard if said > 0 else -heard
+        finish(work)
+        piece = take(work)
+
+
+@compiled
+def _find_largest(
+    work: Work,
+    seat: int,
+    starts: Ints,
+    stops: Ints,
+    neighbors: Neighbors,
+    out: NDArray[np.int32],
+    messages: Rows,
+) -> None:
+    """Write the largest of each coordinate; `out` starts from 0."""
+    piece = take(work)
+    while piece >= 0:
+        for k in range(piece * ROWS, min((piece + 1) * ROWS, len(starts))):
+            for at in range(starts[k], stops[k]):
+                u = neighbors[at]
+                for c in range(out.shape[1]):
+                    out[k, c] = max(out[k, c], np.int32(messages[u, c]))
+        finish(work)
+        piece = take(work)
+
+
+@compiled
+def _weigh(
+    work: Work,
+    seat: int,
+    starts: Ints,
+    stops: Ints,
+    neighbors: Neighbors,
+    out: NDArray[np.int32],
+    messages: Rows,
+    weights: Ints,
+    own_weights: Ints,
+    divisor: int,
+) -> None:
+    """Write round(weight_v sum of weight_u message_u / divisor), cut off at `LARGEST`."""
+    total = np.zeros(out.shape[1], dtype=np.int64)
+    piece = take(work)
+    while piece >= 0:
+        for k in range(piece * ROWS, min((piece + 1) * ROWS, len(starts))):
+            total[:] = 0
+            for at in range(starts[k], stops[k]):
+                u = neighbors[at]
+                for c in range(out.shape[1]):
+                    total[c] += weights[u] * np.int64(messages[u, c])
+            for c in range(out.shape[1]):
+                nearest = (2 * own_weights[k] * total[c] + divisor) // (2 * divisor)
+                out[k, c] = min(max(nearest, -LARGEST), LARGEST)
+        finish(work)
+        piece = take(work)

@@ -1,0 +1,130 @@
+"""The bits of one release: whoever draws entry k, and however often, draws the same.
+
+    entry k:   word start + k of AES-CTR(key);   64 bits decide but for one draw in about 2^50
+    a tie:     further words from a place of the key's stream that is the entry's own
+
+So the noise of a row does not depend on who adds it: rows may be shared out over threads, or over
+workers of an engine, and a worker that died may be asked again. A span is good for one release:
+added to two different sums, it would show their difference.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CTR
+from numpy.typing import NDArray
+
+from vesper.errors import InputError
+from vesper.mechanism.noise.exact_law import Law, decide, table_of
+from vesper.mechanism.noise.rounded_gaussian import RoundedGaussian
+
+BLOCK = 1 << 16
+"""Draws made at a time: half a MiB of bits, which stay in the cache."""
+
+WORD, WORDS_A_COUNT = 8, 2
+"""Bytes of a word; words that one count of the cipher gives."""
+
+ZEROS = bytes(WORD * BLOCK)
+
+TIES = 1 << 127
+"""Where words for ties begin: no entry is counted so far."""
+
+COUNTS_A_TIE = 1 << 32
+
+
+@dataclass(frozen=True)
+class NoiseSpan:
+    """Words of one stream for one release.
+
+    Args:
+        key: of the cipher; who knows it can take the noise off.
+        start: words of the stream before the first.
+        count: how many entries there are.
+    """
+
+    key: bytes = field(repr=False)
+    start: int
+    count: int
+
+    def add_gaussian_to(self, values: NDArray[np.int32], *, scale: float, first: int = 0) -> None:
+        """Add round(scale * N(0, 1)) to entries first, first + 1, .. of the release, in place."""
+        self.add(values, RoundedGaussian(scale), first=first)
+
+    def add(self, values: NDArray[np.int32], law: Law, *, first: int = 0) -> None:
+        """Add a draw from the law to entries first, first + 1, .. of the release, in place."""
+        from vesper.parallel.pool import threads_allowed
+
+        if not values.flags.c_contiguous:
+            raise InputError("Expected a contiguous array to add noise to.")
+        flat = values.reshape(-1)
+        self._refuse_beyond(first, len(flat))
+        table_of(law)  # made once, before several threads ask for it
+        stretch = BLOCK * -(-len(flat) // (BLOCK * threads_allowed()))
+        starts = range(0, len(flat), max(stretch, BLOCK))
+
+        def add_stretch(start: int) -> None:
+            self._add_in_turn(flat[start : start + stretch], law, first=first + start)
+
+        if len(starts) < 2:
+            self._add_in_turn(flat, law, first=first)
+            return
+        with ThreadPoolExecutor(len(starts)) as threads:
+            list(threads.map(add_stretch, starts))
+
+    def _add_in_turn(self, flat: NDArray[np.int32], law: Law, *, first: int) -> None:
+        """Add to one entry after the other; bits and loops leave Python to other threads."""
+        from vesper.mechanism.noise.noise_kernels import add_draws
+
+        table, next_words = table_of(law), self._words(first, len(flat))
+        ties = np.empty(min(BLOCK, len(flat)), dtype=np.int64)
+        for start in range(0, len(flat), BLOCK):
+            block = flat[start : start + BLOCK]
+            bits = next_words(len(block))  # (draws,)
+            num_ties = add_draws(
+                bits, table.high, table.guide, table.shift, table.offset, block, ties
+            )
+            for k in ties[:num_ties]:
+                further = self._further_words(first + start + int(k))
+                block[k] += decide(law, int(bits[k]), further)
+
+    def words(self) -> NDArray[np.uint64]:
+        """All words of the span, as they are: uniform."""
+        drawn = np.empty(self.count, dtype=np.uint64)
+        next_words = self._words(0, self.count)
+        for start in range(0, self.count, BLOCK):
+            block = drawn[start : start + BLOCK]
+            block[:] = next_words(len(block))
+        return drawn
+
+    def _words(self, first: int, count: int) -> Callable[[int], NDArray[np.uint64]]:
+        """Give entries first .. first + count - 1, so many at a call; good until the next call."""
+        self._refuse_beyond(first, count)
+        counts, odd = divmod(self.start + first, WORDS_A_COUNT)
+        stream = self._stream(counts)
+        stream.update(ZEROS[: WORD * odd])
+        # The cipher asks for a block of room behind.
+        buffer = bytearray(WORD * min(count, BLOCK) + 15)
+
+        def next_words(count: int) -> NDArray[np.uint64]:
+            stream.update_into(memoryview(ZEROS)[: WORD * count], buffer)
+            return np.frombuffer(buffer, dtype="<u8", count=count)
+
+        return next_words
+
+    def _refuse_beyond(self, first: int, count: int) -> None:
+        if not 0 <= first <= first + count <= self.count:
+            raise InputError(
+                f"Expected entries of a release with {self.count}, got {first} to {first + count}."
+            )
+
+    def _further_words(self, entry: int) -> Callable[[], int]:
+        """Give 64 further bits of an entry at a call."""
+        stream = self._stream(TIES + COUNTS_A_TIE * (self.start + entry))
+        return lambda: int.from_bytes(stream.update(bytes(WORD)), "little")
+
+    def _stream(self, counts: int) -> CipherContext:
+        return Cipher(AES(self.key), CTR(counts.to_bytes(16, "big"))).encryptor()

@@ -1,0 +1,94 @@
+"""The door of a graph whose releases were all made before: they are read, nothing is ever charged.
+
+The ledger says which files of the vault count; it is only read. A graph that the run was not
+charged for has no such door.
+"""
+
+from vesper.errors import InputError, VesperError
+from vesper.graph.graph import Graph
+from vesper.mechanism.aggregations.aggregation import Aggregation
+from vesper.mechanism.door import Rows
+from vesper.mechanism.fingerprint import fingerprint
+from vesper.mechanism.noisy_graph.perturbed_graph import Perturbation
+from vesper.mechanism.release import NEIGHBOR_SUM
+from vesper.mechanism.release_store import Arrays, Vault
+from vesper.privacy.ledger.account import KEPT_KIND
+from vesper.privacy.ledger.balance import Balance
+from vesper.privacy.ledger.reader import LedgerReader
+from vesper.privacy.ledger.run_balance import balance_of_run
+
+
+class KeptDoor:
+    """What a run released of a graph, in the same order.
+
+    Args:
+        graph: must be the one that was charged.
+        ledger: says what was charged and kept.
+        run: the name of the run in the ledger.
+        vault: where its releases are.
+
+    Raises:
+        InputError: the ledger knows no release of this graph by this run.
+        VesperError: the ledger was changed.
+    """
+
+    def __init__(self, graph: Graph, *, ledger: LedgerReader, run: str, vault: Vault) -> None:
+        self._ledger, self._vault, self._number, self._run = ledger, vault, 0, run
+        self._name = fingerprint(graph, key=ledger.keys.fingerprint)
+        broken = ledger.verify()
+        if broken is not None:
+            raise VesperError(f"{ledger.path}: entry {broken} was changed; see `vesper budget`")
+        self._digests = self._kept_by(run)
+        if not self._digests:
+            raise InputError(
+                f"{ledger.path}: knows no release of this graph by {run}; the edges, or the "
+                f"ledger, are not those of the run"
+            )
+
+    def balance(self) -> Balance:
+        """What the run has spent of the graph's budget."""
+        return balance_of_run(self._ledger, self._name, self._run)
+
+    def release(
+        self, messages: Rows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
+    ) -> Rows:
+        """Read the next release; messages and noise are those of its time."""
+        sums: Rows = self._next()["sums"]
+        if sums.shape != messages.shape:
+            raise VesperError(
+                f"a release of shape {sums.shape} was kept, expected {messages.shape}: the model "
+                f"is not the one that was trained"
+            )
+        return sums
+
+    def perturb(self, perturbation: Perturbation | None) -> Graph:
+        """Read the graph of noisy edges."""
+        arrays = self._next()
+        return Graph(arrays["indptr"], arrays["neighbors"])
+
+    def spent(self) -> str:
+        """Nothing is spent here."""
+        return ""
+
+    def uncertified_graph(self) -> Graph:
+        """Refuse, as a charged door does."""
+        raise ValueError("a door to kept releases gives these only, not the graph")
+
+    def _next(self) -> Arrays:
+        number, self._number = self._number, self._number + 1
+        if number not in self._digests:
+            raise VesperError(f"release {number} was never made; nothing is released anew here")
+        return self._vault.get(number, self._digests[number])
+
+    def _kept_by(self, run: str) -> dict[int, str]:
+        """Digests of the releases of a run, by number."""
+        numbers: dict[int, int] = {}  # of the entry that charged
+        digests: dict[int, str] = {}
+        for entry in self._ledger.entries():
+            if entry.graph != self._name:
+                continue
+            if entry.run == run and "number" in entry.facts:
+                numbers[entry.sequence] = int(entry.facts["number"])
+            if entry.facts["kind"] == KEPT_KIND and entry.facts["of"] in numbers:
+                digests[numbers[entry.facts["of"]]] = str(entry.facts["digest"])
+        return digests

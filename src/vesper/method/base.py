@@ -1,0 +1,113 @@
+"""The interface of all methods: settings and public sizes in, the parts of both sides out.
+
+What is fitted once, on the graph of training, and kept to on every other.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vesper.graph.features import Features
+from vesper.mechanism.door import Door
+from vesper.method.settings import Config
+from vesper.model.decoders import Decoder
+from vesper.party.representation import Representation
+
+
+class Fitted:
+    """Named values: the model is one function, whatever graph it is asked about."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Tensor] = {}
+
+    def once(self, name: str, fit: Callable[[], Tensor]) -> Tensor:
+        """Fit on the graph of training; later, and on every other graph, the same."""
+        if name not in self._values:
+            self._values[name] = fit()
+        return self._values[name]
+
+    def find(self, name: str) -> Tensor | None:
+        """Give what was fitted under this name, if it was."""
+        return self._values.get(name)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything."""
+        return {name: value.numpy() for name, value in self._values.items()}
+
+    def keep_to(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Take it over."""
+        self._values = {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """Public sizes a method may depend on; anything computed from edges may not be in here."""
+
+    num_nodes: int
+    num_train: int
+    num_features: int
+    num_classes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """What a method will do with edges and what that is worth, known before any data is read."""
+
+    plan: str
+    """`certified`, `paper` (claimed only), `edge-free` (no edge is read) or `none`."""
+    certified_epsilon: float | None
+    claimed_epsilon: float | None
+    delta: float | None
+    noise_stds: tuple[float, ...]
+    """Of each release or layer, in order."""
+    poll_noise_std: float | None = None
+    """Of the poll before them (`method.certified.label_reach`); None: there is none."""
+    asking_share: float = 0.0
+    """Of the budget, for that release."""
+    releases: int | None = None
+    """How many, where they have no noise_std each."""
+    layers: int | None = None
+    """How many, where they have no noise_std each."""
+    width: int = 0
+    """Of the messages of releases, where they are clipped and rounded by it."""
+    unit: str = "edge"
+    """Of what is protected: one `edge`, or all edges of one `node`."""
+    worth_epsilon: float | None = None
+    """What noise that is claimed for really certifies, where that is known."""
+
+    @property
+    def charged_noise_stds(self) -> tuple[float, ...]:
+        """Of everything that is released, the poll too, in order."""
+        polled = () if self.poll_noise_std is None else (self.poll_noise_std,)
+        return polled + self.noise_stds
+
+    @property
+    def hops(self) -> int | None:
+        """Layers, or hops: one a noise_std where nothing else is said; None: there are none."""
+        return self.layers or len(self.noise_stds) or None
+
+
+class Method(Protocol):
+    """One way to learn."""
+
+    name: str
+    defaults: Mapping[str, object]
+    """Settings it starts from, where they differ from those of `Config`."""
+
+    def promise(self, config: Config, sizes: Sizes) -> Promise:
+        """Fix noise from the budget."""
+
+    def stages(self, config: Config, sizes: Sizes) -> int:
+        """How many times training starts anew on top of what came before."""
+
+    def data_side(
+        self, config: Config, sizes: Sizes, *, features: Features, door: Door
+    ) -> Representation:
+        """Make the data party's part."""
+
+    def label_side(self, config: Config, sizes: Sizes) -> Decoder:
+        """Make the label party's part."""

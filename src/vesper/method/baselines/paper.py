@@ -1,0 +1,71 @@
+"""The paper's plan: noise on every layer, calibrated by its Theorem 1. Claimed, never certified.
+
+    noise_std = smallest for which Theorem 1 claims (epsilon, delta) over epochs x batches steps
+
+Steps are counted as if nothing stopped training early. What the theorem assumes is not true
+(`docs/errata.md`): the label party knows the roots, gradients carry raw edges, validation and test
+releases are not counted. So `certified_epsilon` is None at every epsilon.
+"""
+
+import math
+from typing import Literal
+
+from vesper.mechanism.sampled import Aggregator, layer_sensitivity
+from vesper.method.base import Promise, Sizes
+from vesper.method.baselines.gnn import GnnMethod
+from vesper.method.baselines.sampled import num_layers_of
+from vesper.method.noise_plan import budget_of
+from vesper.method.settings import Config, batch_size_of
+from vesper.privacy.accounting.budget import Budget
+from vesper.privacy.accounting.theorem_1 import PaperTraining, claimed_epsilon, noise_std_for
+
+
+class PaperMethod(GnnMethod):
+    """PMP-GIN, or PMP-GCN with truncated message passing; without noise the plain GIN or GCN."""
+
+    def __init__(self, aggregator: Literal["gin", "gcn"]) -> None:
+        super().__init__(f"vesper-paper-{aggregator}", aggregator=aggregator)
+
+    def aggregator(self, config: Config) -> Aggregator:
+        """Truncation is there to need less noise; without noise there is none."""
+        if self.base == "gcn" and math.isfinite(config.privacy.epsilon):
+            return "truncated-gcn"
+        return self.base
+
+    def promise(self, config: Config, sizes: Sizes) -> Promise:
+        """Claim what the paper claims."""
+        budget = budget_of(config.privacy, sizes)
+        if budget is None:
+            return super().promise(config, sizes)
+        sensitivity = layer_sensitivity(
+            self.aggregator(config),
+            min_degree=config.privacy.min_degree,
+            max_degree=config.privacy.max_degree,
+        )
+        training = training_of(config, sizes, edge_sensitivity=sensitivity)
+        return claimed(training, budget, noises=training.num_layers)
+
+
+def training_of(config: Config, sizes: Sizes, *, edge_sensitivity: float) -> PaperTraining:
+    """Give the run as the paper's accountant sees it, never stopped early."""
+    batch_size = batch_size_of(config.run, num_train=sizes.num_train)
+    return PaperTraining(
+        num_train_nodes=sizes.num_train,
+        batch_size=min(batch_size, sizes.num_train),
+        max_degree=config.privacy.max_degree,
+        num_layers=num_layers_of(config),
+        num_epochs=config.run.epochs,
+        edge_sensitivity=edge_sensitivity,
+    )
+
+
+def claimed(training: PaperTraining, budget: Budget, *, noises: int) -> Promise:
+    """Promise what Theorem 1 claims for the smallest noise within the budget."""
+    noise_std = noise_std_for(training=training, budget=budget)
+    return Promise(
+        plan="paper",
+        certified_epsilon=None,
+        claimed_epsilon=claimed_epsilon(training=training, noise_std=noise_std, delta=budget.delta),
+        delta=budget.delta,
+        noise_stds=(noise_std,) * noises,
+    )

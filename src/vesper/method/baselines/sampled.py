@@ -1,0 +1,184 @@
+"""Methods on sampled neighbourhoods: Algorithm 3 of the paper, with gradients through the edges.
+
+    embed(nodes):  sample the nodes' neighbourhoods; extractor(encodings of all sampled nodes)
+
+Nothing here is certified: a method says which graph it samples from, and what that is worth.
+Validation and test nodes take the same way as training nodes, with noise and sampling of their own,
+which the paper does not count.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from vesper.graph.features import Features
+from vesper.graph.graph import Graph
+from vesper.mechanism.door import Door
+from vesper.mechanism.sampled import Aggregator, LayerNoise, SampledGraph
+from vesper.method.base import Promise, Sizes
+from vesper.method.options import encoder_shape_of
+from vesper.method.settings import Config
+from vesper.model.decoders import ConcatDecoder, Decoder, GruDecoder
+from vesper.model.encoders import make_encoder, takes_sparse_rows
+from vesper.model.encoding_cache import KeptEncodings, encoded
+from vesper.model.feature_scaling import Inputs, Scaling
+from vesper.model.message_passing import Layers, PerturbedMessagePassing, VfgnnExtractor
+from vesper.model.sparse_inputs import SparseInputs, inputs_of
+from vesper.model.standardize import StandardizingDecoder
+from vesper.party.representation import NOBODY, Nodes, Representation
+
+Extractor = PerturbedMessagePassing | VfgnnExtractor
+
+SEEDS_A_PART = 1 << 40
+"""Seeds of noise and sampling are this far from those of weights and masks."""
+
+SAMPLED_DEFAULTS: Mapping[str, object] = {
+    "hops": 2,
+    "max_degree": 50,
+    "epochs": 15,
+    "patience": 5,
+    "learning_rate": 0.003,
+    "label_messages": False,  # nobody sends a label here
+}
+
+
+class SampledRepresentation:
+    """An extractor on sampled neighbourhoods, in one stage."""
+
+    draws = True
+    """Each embedding has a sample of its own."""
+
+    def __init__(
+        self, extractor: Extractor, *, inputs: Inputs | SparseInputs, graph: SampledGraph
+    ) -> None:
+        self._extractor, self._inputs, self._graph = extractor, inputs, graph
+        self._encodings = KeptEncodings(extractor.encode, weights=extractor, inputs=inputs)
+        self._step = 0
+
+    @property
+    def module(self) -> Extractor:
+        """Encoder and layers."""
+        return self._extractor
+
+    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
+        """Nobody speaks in this plan."""
+
+    def begin_stage(self, stage: int) -> None:
+        """Nothing comes before the only stage."""
+
+    def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
+        """Embeddings of the nodes from a fresh sample: (B, width, depth)."""
+        batch = self._graph.sample(nodes, step=self._step)
+        self._step += 1
+        if not training:
+            return self._extractor.passed_on(self._encodings.of(batch.nodes), batch)
+        self._encodings.forget()  # weights are about to change, and memory is scarce
+        rows = encoded(self._extractor.encode, inputs=self._inputs, nodes=batch.nodes)
+        return self._extractor.passed_on(rows, batch)
+
+    def settle(self, stage: int) -> None:
+        """There is one stage."""
+
+    def remember(self) -> dict[str, NDArray[Any]]:
+        """How many samples were drawn: each has a seed of its own."""
+        return {"step": np.array(self._step)}
+
+    def recall(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Go on with the next sample."""
+        self._step = int(arrays["step"])
+
+    def fitted(self) -> dict[str, NDArray[Any]]:
+        """How features are scaled."""
+        return {**self._inputs.scaling.fitted()}
+
+    def keep_to(self, fitted: dict[str, NDArray[Any]]) -> None:
+        """Take it over."""
+        self._inputs.scaling.keep_to(fitted)
+
+
+class SampledMethod(ABC):
+    """Encoder and layers, trained together; methods say on which graph, and with what noise."""
+
+    name: str
+    defaults: Mapping[str, object] = SAMPLED_DEFAULTS
+
+    @abstractmethod
+    def promise(self, config: Config, sizes: Sizes) -> Promise:
+        """Fix noise from the budget."""
+
+    @abstractmethod
+    def aggregator(self, config: Config) -> Aggregator:
+        """How neighbours are weighed."""
+
+    @abstractmethod
+    def graph(self, config: Config, door: Door) -> Graph:
+        """The graph to sample from."""
+
+    def noise(self, config: Config, sizes: Sizes) -> LayerNoise | None:
+        """The promised noise; none only where the promise is without."""
+        promise = self.promise(config, sizes)
+        if promise.plan == "none":
+            return None
+        return LayerNoise(noise_std=promise.noise_stds[0], seed=config.run.seed + SEEDS_A_PART)
+
+    def extractor(self, config: Config, encoder: nn.Module, layers: Layers) -> Extractor:
+        """Message passing with noise on every layer."""
+        truncated = self.aggregator(config) == "truncated-gcn"
+        return PerturbedMessagePassing(encoder, layers, truncated=truncated)
+
+    def depth(self, config: Config) -> int:
+        """How many embeddings of a node cross: one a layer."""
+        return num_layers_of(config)
+
+    def stages(self, config: Config, sizes: Sizes) -> int:
+        """All layers are trained together."""
+        return 1
+
+    def data_side(
+        self, config: Config, sizes: Sizes, *, features: Features, door: Door
+    ) -> Representation:
+        """Encoder and layers, on sampled neighbourhoods."""
+        run, privacy = config.run, config.privacy
+        scaling = Scaling(features)
+        shape = encoder_shape_of(config, sizes, num_inputs=scaling.width)
+        encoder = make_encoder(run.encoder, shape)
+        inputs = inputs_of(features, scaling, sparse=takes_sparse_rows(encoder))
+        layers = Layers(
+            width=run.width,
+            num_layers=num_layers_of(config),
+            exact=privacy.spectral_norm == "exact",
+            noise=self.noise(config, sizes),
+            seed=run.seed,
+        )
+        extractor = self.extractor(config, encoder, layers)
+        sampled = SampledGraph(
+            self.graph(config, door),
+            aggregator=self.aggregator(config),
+            num_layers=layers.num_layers,
+            max_degree=privacy.max_degree,
+            min_degree=privacy.min_degree,
+            seed=run.seed + 2 * SEEDS_A_PART,
+        )
+        return SampledRepresentation(extractor, inputs=inputs, graph=sampled)
+
+    def label_side(self, config: Config, sizes: Sizes) -> Decoder:
+        """CONCAT or GRU over what crosses, standardised."""
+        run, depth = config.run, self.depth(config)
+        make = GruDecoder if run.decoder == "gru" else ConcatDecoder
+        decoder: Decoder = make(
+            embedding_width=run.width,
+            depth=depth,
+            width=run.width,
+            outputs=sizes.num_classes,
+            seed=run.seed + 1,
+        )
+        return StandardizingDecoder(decoder, embedding_width=run.width, depth=depth)
+
+
+def num_layers_of(config: Config) -> int:
+    """L: as asked for, or 2, which the paper found best."""
+    return config.privacy.hops or 2

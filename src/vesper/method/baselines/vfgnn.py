@@ -1,0 +1,90 @@
+"""VFGNN: noise on the normalised output of all layers, nothing inside.
+
+| accounting | sensitivity | steps | claimed epsilon |
+| --- | --- | --- | --- |
+| `exact` | claim S-VFGNN | every root once an epoch, validation once more | Gaussian, exact |
+| `as-published`, `theorem-1` | the paper's, which GCN violates | epochs x batches | Theorem 1 |
+
+Neither is certified. S-VFGNN asks for weights that do not depend on edges, but here the data party
+steps along gradients through raw edges, and later outputs carry those weights; it also asks for
+degrees of at most `max_degree`, which sampling does not give (a hub is drawn by many receivers).
+What `exact` counts right is the forward pass with fixed weights on graphs that keep the promise.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from torch import nn
+
+from vesper.graph.graph import Graph
+from vesper.mechanism.door import Door
+from vesper.mechanism.sampled import Aggregator, vfgnn_sensitivity
+from vesper.method.base import Promise, Sizes
+from vesper.method.baselines.paper import claimed, training_of
+from vesper.method.baselines.sampled import SAMPLED_DEFAULTS, SampledMethod, num_layers_of
+from vesper.method.noise_plan import budget_of, unprotected
+from vesper.method.settings import Config
+from vesper.model.message_passing import Layers, VfgnnExtractor
+from vesper.privacy.accounting.budget import Budget
+from vesper.privacy.accounting.participation import EDGE_ROWS, epsilon_for, noise_std_for
+
+
+class VfgnnMethod(SampledMethod):
+    """The paper's baseline; one layer by default, which the paper found best for it."""
+
+    name = "vfgnn"
+    defaults: Mapping[str, object] = {**SAMPLED_DEFAULTS, "hops": 1}
+
+    def promise(self, config: Config, sizes: Sizes) -> Promise:
+        """Claim by the accounting asked for."""
+        return replace(self._promise(config, sizes), layers=num_layers_of(config))
+
+    def _promise(self, config: Config, sizes: Sizes) -> Promise:
+        budget = budget_of(config.privacy, sizes)
+        if budget is None:
+            return unprotected(1)
+        privacy, num_layers = config.privacy, num_layers_of(config)
+        sensitivity = vfgnn_sensitivity(
+            self.aggregator(config),
+            max_degree=privacy.max_degree,
+            num_layers=num_layers,
+            norm=privacy.clip,
+            as_published=privacy.accounting != "exact",
+        )
+        if privacy.accounting == "exact":
+            return _every_release(budget, sensitivity=sensitivity, releases=config.run.epochs + 1)
+        # Theorem 1 adds up equal layers; here all layers together move the output this far.
+        a_layer = sensitivity / math.sqrt(num_layers)
+        return claimed(training_of(config, sizes, edge_sensitivity=a_layer), budget, noises=1)
+
+    def aggregator(self, config: Config) -> Aggregator:
+        """As asked for."""
+        return "gcn" if config.privacy.aggregator == "gcn" else "gin"
+
+    def graph(self, config: Config, door: Door) -> Graph:
+        """The graph itself."""
+        return door.uncertified_graph()
+
+    def extractor(self, config: Config, encoder: nn.Module, layers: Layers) -> VfgnnExtractor:
+        """Message passing with noise on the output alone."""
+        return VfgnnExtractor(encoder, layers, norm=config.privacy.clip)
+
+    def depth(self, config: Config) -> int:
+        """One output crosses."""
+        return 1
+
+
+def _every_release(budget: Budget, *, sensitivity: float, releases: int) -> Promise:
+    """Count each output of a node: a validation node is sent every epoch and once at the end."""
+    shift = sensitivity / math.sqrt(EDGE_ROWS)
+    noise_std = noise_std_for(budget=budget, releases=releases, endpoint_shift=shift)
+    return Promise(
+        plan="paper",
+        certified_epsilon=None,
+        claimed_epsilon=epsilon_for(
+            noise_std=noise_std, releases=releases, delta=budget.delta, endpoint_shift=shift
+        ),
+        delta=budget.delta,
+        noise_stds=(noise_std,),
+    )

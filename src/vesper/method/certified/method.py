@@ -1,0 +1,172 @@
+"""The certified plan: progressive stages, class-aligned messages, one release a hop.
+
+What the certified plan chooses when it is not told: from epsilon and public sizes alone.
+
+| | two classes | more |
+| --- | --- | --- |
+| hops | 1 below epsilon 8, else 2 | 2 |
+| degree share, unless a trial finds another | 0.6 | 0.3 |
+
+Members: 4, fewer where that would be more than 200,000 training rows an epoch for all of them.
+
+Rare-class problems are sparse more often than not, and there the degree itself says much, while a
+second hop halves the budget of the first for little (docs/decisions/0005).
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+from vesper.errors import InputError
+from vesper.graph.features import Features
+from vesper.mechanism.aggregations import GridGcn
+from vesper.mechanism.door import Door
+from vesper.method.base import Promise, Sizes
+from vesper.method.certified.label_reach import POLL_SHARE
+from vesper.method.certified.probe import Terms
+from vesper.method.certified.probe_decision import asking_share
+from vesper.method.certified.staged_representation import ProgressiveRepresentation
+from vesper.method.noise_plan import certified
+from vesper.method.options import (
+    NEEDS_DEGREES,
+    RELEASES_SUMS,
+    encoder_shape_of,
+    refuse_other_decoder,
+)
+from vesper.method.settings import Config, PrivacySettings, RunSettings
+from vesper.model.decoders import CorrectingDecoder
+from vesper.model.encoders import EncoderFactory, make_encoder, normalized_for
+from vesper.model.feature_scaling import Scaling, bins_for
+from vesper.model.pre import MEMBERS_APART, PrivateRepresentationExtractor
+from vesper.party.representation import Representation
+
+TWO_HOPS_FROM = 8.0
+MOST_MEMBERS = 4
+MOST_ROWS = 200_000
+
+
+def hops_for(privacy: PrivacySettings, sizes: Sizes) -> int:
+    """As many hops as asked for, or by the table.
+
+    >>> sizes = Sizes(num_nodes=9, num_train=5, num_features=3, num_classes=2)
+    >>> hops_for(PrivacySettings(epsilon=4.0), sizes), hops_for(PrivacySettings(hops=3), sizes)
+    (1, 3)
+    """
+    if privacy.hops is not None:
+        return privacy.hops
+    return 1 if sizes.num_classes == 2 and privacy.epsilon < TWO_HOPS_FROM else 2
+
+
+def degree_share_of(config: Config, sizes: Sizes) -> float:
+    """The share asked for, or by the table; none where a maximum would not tell a degree."""
+    if config.run.degree_share is not None:
+        return config.run.degree_share
+    if config.privacy.aggregator == "max":
+        return 0.0
+    return 0.6 if sizes.num_classes == 2 else 0.3
+
+
+def members_of(run: RunSettings, sizes: Sizes) -> int:
+    """As many networks as asked for, or by the number of training nodes."""
+    return members_for(sizes.num_train) if run.members is None else run.members
+
+
+def members_for(num_train: int) -> int:
+    """Networks to average: as many as take little time.
+
+    >>> [members_for(num_train) for num_train in (1_000, 83_000, 196_000, 10**6)]
+    [4, 2, 1, 1]
+    """
+    return max(1, min(MOST_MEMBERS, MOST_ROWS // max(num_train, 1)))
+
+
+class VesperMethod:
+    """Edges only through `Door.release`.
+
+    Args:
+        encoders: makes the encoder; any module that sees no edge will do.
+    """
+
+    name = "vesper"
+    defaults: Mapping[str, object] = {}
+
+    def __init__(self, encoders: EncoderFactory = make_encoder) -> None:
+        self._encoders = encoders
+
+    def hops(self, config: Config, sizes: Sizes) -> int:
+        """As asked for, or from epsilon and public sizes."""
+        return hops_for(config.privacy, sizes)
+
+    def promise(self, config: Config, sizes: Sizes) -> Promise:
+        """Split the budget over the hops."""
+        aggregator = config.privacy.aggregator
+        if aggregator in NEEDS_DEGREES and degree_share_of(config, sizes) == 0:
+            raise InputError(f"aggregator: '{aggregator}' needs degree_share > 0, got 0")
+        width = sizes.num_classes + 1
+        if aggregator == "gcn-clamped":
+            GridGcn(min_degree=config.privacy.min_degree).refuse_width(width)
+        refuse_other_decoder(config)
+        hops, asking = self.hops(config, sizes), partial(asking_share_of, config, sizes)
+        return certified(config.privacy, sizes, releases=hops, width=width, asking=asking)
+
+    def stages(self, config: Config, sizes: Sizes) -> int:
+        """One more than releases."""
+        return self.hops(config, sizes) + 1
+
+    def data_side(
+        self, config: Config, sizes: Sizes, *, features: Features, door: Door
+    ) -> Representation:
+        """Encoder and heads, on releases."""
+        run, hops = config.run, self.hops(config, sizes)
+        promise = self.promise(config, sizes)
+        scaling = Scaling(features, bins=bins_for(sizes.num_features))
+        shape = encoder_shape_of(
+            config,
+            sizes,
+            num_inputs=scaling.width,
+            normalized=normalized_for(sizes.num_features),
+        )
+        seeds = [shape.seed + MEMBERS_APART * k for k in range(members_of(run, sizes))]
+        extractor = PrivateRepresentationExtractor(
+            [self._encoders(run.encoder, replace(shape, seed=seed)) for seed in seeds],
+            encoding_width=run.width,
+            num_classes=sizes.num_classes,
+            message_width=sizes.num_classes + 1,
+            hops=hops,
+            dropout=run.dropout,
+            seed=run.seed,
+        )
+        return ProgressiveRepresentation(
+            extractor,
+            scaling=scaling,
+            features=features,
+            door=door,
+            noise_stds=promise.noise_stds,
+            terms=Terms(
+                noise_std=promise.poll_noise_std,
+                trial_share=max(promise.asking_share - POLL_SHARE, 0.0),
+                degree_share=degree_share_of(config, sizes),
+                keeps_share=run.degree_share is not None,
+                ordered=run.task in ("regression", "ranking"),
+            ),
+            aggregator=config.privacy.aggregator,
+            min_degree=config.privacy.min_degree,
+        )
+
+    def label_side(self, config: Config, sizes: Sizes) -> CorrectingDecoder:
+        """A correction of the received logits."""
+        return CorrectingDecoder(
+            num_classes=sizes.num_classes,
+            stages=self.stages(config, sizes),
+            members=members_of(config.run, sizes),
+        )
+
+
+def asking_share_of(config: Config, sizes: Sizes, noise_std: float) -> float:
+    """Share of the budget for poll and trial, before the hops."""
+    if not config.run.label_messages:
+        return 0.0
+    privacy = config.privacy
+    if privacy.aggregator not in RELEASES_SUMS or privacy.privacy_unit != "edge":
+        return POLL_SHARE
+    return asking_share(noise_std, num_train=sizes.num_train, num_classes=sizes.num_classes)

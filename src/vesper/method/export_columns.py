@@ -1,0 +1,76 @@
+"""Released features without any label: what neighbours' features look like, hop by hop.
+
+    own   = leading principal components of the edge-free features
+    hop 1 = door.release((c, sqrt(1 - c^2) unit(own - mean)))
+    hop k = door.release((c, sqrt(1 - c^2) unit(s - mean)))       s: the sums of hop k - 1
+
+Messages depend on edge-free data and earlier releases only.
+
+Released sums and logits as named columns, for a table that leaves the data party.
+
+hop1_degree = first coordinate of the sum / degree_share      a noisy degree (share on the grid)
+hop1_0, ..  = the other coordinates
+stage1_0, .. = logits, classes in ascending order
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vesper.graph.features import Features
+from vesper.mechanism.aggregations import STEPS
+from vesper.mechanism.door import Door
+from vesper.model.message_rows import messages_of
+from vesper.model.principal_components import project
+
+Columns = dict[str, NDArray[np.float32]]
+"""(num_nodes,) each."""
+
+
+def columns_of(name: str, values: NDArray[np.float32]) -> Columns:
+    """Name the columns of (num_nodes, width) values by position."""
+    return {f"{name}_{k}": values[:, k] for k in range(values.shape[1])}
+
+
+def columns_of_sums(
+    hop: int, released: NDArray[np.float32], *, degree_share: float | None
+) -> Columns:
+    """Name the columns of a release, (num_nodes, message_width), whose first is the constant's.
+
+    | degree_share | degree column |
+    | --- | --- |
+    | 0: the constant was 0, its sum is noise only | left out |
+    | None: what came of the constant is no degree | one column as the others |
+    """
+    if degree_share is None:
+        return columns_of(f"hop{hop}", released)
+    named = columns_of(f"hop{hop}", released[:, 1:])
+    if degree_share == 0:
+        return named
+    said = math.floor(degree_share * STEPS) / STEPS  # what is left of the constant on the grid
+    return {f"hop{hop}_degree": released[:, 0] / np.float32(said), **named}
+
+
+MESSAGE_WIDTH = 15
+"""Components; with the constant a message has 16 coordinates."""
+
+DEGREE_SHARE = 0.7
+"""When none is given: degree and components get half of a message's squared norm each."""
+
+
+def label_free_columns(
+    features: Features, door: Door, *, noise_stds: Sequence[float], degree_share: float | None
+) -> Columns:
+    """Release one hop a noise; give own components and sums of all nodes."""
+    degree_share = DEGREE_SHARE if degree_share is None else degree_share
+    said: NDArray[np.float32] = project(features, width=MESSAGE_WIDTH)  # (num_nodes, <= 15)
+    columns = columns_of("own", said)
+    for hop, noise_std in enumerate(noise_stds, start=1):
+        messages = messages_of(torch.from_numpy(said), degree_share=degree_share).numpy()
+        released = door.release(messages, noise_std=noise_std)  # (num_nodes, <= 16)
+        columns |= columns_of_sums(hop, released, degree_share=degree_share)
+        said = released[:, 1:]
+    return columns

@@ -1,0 +1,139 @@
+"""From a budget to the noise of each release.
+
+    share_i of the mu^2 a node may receive:   noise_std_i = noise_std(1 release) / sqrt(share_i)
+
+Rounded up, so that the ledger never refuses the last release for a rounding.
+"""
+
+import math
+from dataclasses import replace
+
+from vesper.errors import InputError
+from vesper.mechanism.aggregations import rounding_of
+from vesper.method.base import Promise, Sizes
+from vesper.method.settings import PrivacySettings
+from vesper.privacy.accounting.budget import Budget
+from vesper.privacy.accounting.participation import noise_std_for
+from vesper.privacy.events import LARGEST_NOISE, SMALLEST_NOISE
+from vesper.privacy.planning.probe_share import ROUND_UP, Share, nothing_asked, split_off
+from vesper.privacy.relation import EdgeRelation, GraphRelation, NodeRelation
+
+
+def public_delta(num_nodes: int) -> float:
+    """Give the delta used when none is given: a power of ten at most 1 / (10 num_nodes).
+
+    It depends on the number of nodes, which is public, and not on the number of edges.
+
+    >>> public_delta(15_374)
+    1e-06
+    """
+    return float(f"1e-{math.ceil(math.log10(max(num_nodes, 1))) + 1}")
+
+
+def budget_of(privacy: PrivacySettings, sizes: Sizes) -> Budget | None:
+    """The budget that the settings ask for; None for no privacy."""
+    if math.isinf(privacy.epsilon):
+        return None
+    delta = privacy.delta or public_delta(sizes.num_nodes)
+    return Budget(epsilon=privacy.epsilon, delta=delta)
+
+
+def shares(privacy: PrivacySettings, *, releases: int) -> list[float]:
+    """Share of the budget of each release.
+
+    >>> shares(PrivacySettings(first_share=0.4), releases=3)
+    [0.4, 0.3, 0.3]
+    """
+    if privacy.first_share is None or releases == 1:
+        return [1 / releases] * releases
+    rest = (1 - privacy.first_share) / (releases - 1)
+    return [privacy.first_share] + [rest] * (releases - 1)
+
+
+def relation_for(privacy: PrivacySettings) -> GraphRelation:
+    """What two graphs differ by that the label party must not tell apart."""
+    if privacy.privacy_unit == "edge":
+        return EdgeRelation()
+    degree = privacy.max_degree
+    return NodeRelation(max_degree=degree, row_norm=math.sqrt(degree))
+
+
+def certified(
+    privacy: PrivacySettings,
+    sizes: Sizes,
+    *,
+    releases: int,
+    width: int,
+    asking: Share = nothing_asked,
+) -> Promise:
+    """Promise `releases` Gaussian releases of unit messages to all nodes within the budget.
+
+    Args:
+        privacy: holds the budget.
+        sizes: public.
+        releases: how many.
+        width: of messages; clipped ones are rounded by as many coordinates.
+        asking: share of the budget for one more release before them, by the noise with which one
+            release would use it up.
+    """
+    if privacy.accounting != "exact":
+        raise InputError(
+            f"accounting: expected 'exact', got '{privacy.accounting}', which is for methods that "
+            f"were published with it: 'gap', 'progap' and 'vfgnn'"
+        )
+    budget = budget_of(privacy, sizes)
+    if budget is None:
+        share = asking(0.0)
+        poll = 0.0 if share else None
+        return replace(unprotected(releases), poll_noise_std=poll, asking_share=share)
+    relation = relation_for(privacy)
+    whole = noise_std_for(
+        budget=budget,
+        releases=1,
+        rows=relation.rows,
+        endpoint_shift=relation.shift(rounding=rounding_of(width)),
+    )
+    poll, rest = split_off(whole, share=asking(whole))
+    noise_stds = tuple(
+        rest / math.sqrt(share) * ROUND_UP for share in shares(privacy, releases=releases)
+    )
+    refuse_what_is_not_drawn(budget, noise_stds)
+    return Promise(
+        plan="certified",
+        certified_epsilon=budget.epsilon,
+        claimed_epsilon=None,
+        delta=budget.delta,
+        noise_stds=noise_stds,
+        poll_noise_std=poll,
+        asking_share=asking(whole),
+        width=width,
+        unit=privacy.privacy_unit,
+    )
+
+
+def refuse_what_is_not_drawn(
+    budget: Budget, noise_stds: tuple[float, ...], *, most: float = LARGEST_NOISE
+) -> None:
+    """Refuse in the words of the settings what the ledger would refuse in its own."""
+    stated = f"epsilon: {budget.epsilon:g} at delta {budget.delta:g} needs a noise of"
+    if max(noise_stds) > most:
+        raise InputError(
+            f"{stated} {max(noise_stds):.4g} a unit message, expected at most {most:g}; "
+            f"use a larger epsilon or fewer hops, or method 'mlp', which reads no edge"
+        )
+    if min(noise_stds) < SMALLEST_NOISE:
+        raise InputError(
+            f"{stated} {min(noise_stds):.4g} a unit message, expected at least "
+            f"{SMALLEST_NOISE:g}; that is no privacy: use a smaller epsilon, or say inf"
+        )
+
+
+def unprotected(releases: int) -> Promise:
+    """Promise nothing: no noise."""
+    return Promise(
+        plan="none",
+        certified_epsilon=None,
+        claimed_epsilon=None,
+        delta=None,
+        noise_stds=(0.0,) * releases,
+    )

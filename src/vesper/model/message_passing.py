@@ -1,0 +1,193 @@
+"""Perturbed message passing (PMP): the extractor of the paper's plan, Algorithms 1 and 2.
+
+    h^(0) = normalize(Encoder(x))
+    for l = 1 .. L:
+        value^(l)_v = W^(l) (self_weight h^(l-1)_v + sum over u in N(v) of edge_weight h^(l-1)_u)
+                      or, where truncated and d_v < D_min,   W_tr^(l) h^(l-1)_v + b_tr^(l)
+        h^(l)_v     = normalize(ReLU(value^(l)_v + noise)),  normalize(0) = 0
+
+W_1 = W_2 = W has operator norm 1 (`spectral`). As W is linear it is applied after the sum, which
+has fewer rows. Algorithm 2 is printed with noise on the un-truncated symbol; it is the branch value
+that must be perturbed, and here it is. Gradients pass through edges: nothing is certified.
+
+Weights of operator norm 1.
+
+    estimated:  v = normalize(W^T u),  u = normalize(W v);  W / (u^T W v)     one step a batch
+    exact:      W / ||W||_2
+
+One power iteration is what the paper prints (Miyato et al.). It estimates the norm from below, so
+the weight is longer than 1 until u has settled: no bound, hence nothing certified rests on it.
+
+What extractors on sampled layers have in common: L weights of operator norm 1, and noise.
+
+VFGNN as the paper analyses it: L layers of message passing, noise on the output alone.
+
+h^(0)  = Encoder(x);    h^(l) = ReLU(W^(l) gather(h^(l-1))),  l < L
+output = norm normalize(W^(L) gather(h^(L-1))) + noise
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from vesper.mechanism.sampled import LayerNoise, SampledBatch, SampledLayer
+from vesper.model.encoders import initialize
+from vesper.model.sparse_inputs import InputRows
+from vesper.model.unit_rows import normalized, rectified
+
+
+class UnitWeight(nn.Module):
+    """An (outputs, inputs) weight, divided by its operator norm where it is used.
+
+    Args:
+        inputs: columns.
+        outputs: rows.
+        exact: by singular values, or by one power iteration a training step.
+        seed: of the first u.
+    """
+
+    u: Tensor
+
+    def __init__(self, inputs: int, outputs: int, *, exact: bool, seed: int) -> None:
+        super().__init__()
+        self.exact = exact
+        self.weight = nn.Parameter(torch.empty(outputs, inputs))
+        first = torch.randn(outputs, generator=torch.Generator().manual_seed(seed))
+        self.register_buffer("u", F.normalize(first, dim=0))  # (outputs,)
+
+    def forward(self) -> Tensor:
+        """The weight, (outputs, inputs)."""
+        if self.exact:
+            norm: Tensor = torch.linalg.matrix_norm(self.weight, ord=2)
+            return self.weight / norm
+        with torch.no_grad():
+            v = F.normalize(self.weight.T @ self.u, dim=0)  # (inputs,)
+            u = F.normalize(self.weight @ v, dim=0)  # (outputs,)
+            if self.training:
+                self.u = u
+        return self.weight / torch.dot(u, self.weight @ v)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layers:
+    """What the layers of an extractor are made from."""
+
+    width: int
+    """Of rows, in and out."""
+    num_layers: int
+    """L."""
+    exact: bool
+    """Operator norms by singular values instead of one power iteration."""
+    noise: LayerNoise | None
+    """None for no noise and no privacy."""
+    seed: int
+    """Of all weights of the extractor, and of the first power iterations."""
+
+    def unit_weights(self) -> Iterator[UnitWeight]:
+        """One weight a layer, not yet drawn."""
+        for layer in range(self.num_layers):
+            yield UnitWeight(self.width, self.width, exact=self.exact, seed=self.seed + layer)
+
+
+class PmpLayer(nn.Module):
+    """One layer: gather, map, perturb, ReLU, normalise.
+
+    Args:
+        unit_weight: W.
+        branch: W_tr, b_tr, where receivers of low degree have a branch of their own (Algorithm 2).
+    """
+
+    def __init__(self, unit_weight: UnitWeight, branch: nn.Linear | None) -> None:
+        super().__init__()
+        self.unit_weight, self.branch = unit_weight, branch
+
+    def value(self, rows: Tensor, layer: SampledLayer) -> Tensor:
+        """What is perturbed: (num_senders, width) to (num_receivers, width)."""
+        values = F.linear(layer.gather(rows), self.unit_weight())
+        if self.branch is None or layer.blocked is None:
+            return values
+        return values.index_copy(0, layer.blocked, self.branch(rows.index_select(0, layer.blocked)))
+
+    def forward(self, rows: Tensor, layer: SampledLayer, noise: LayerNoise | None) -> Tensor:
+        """(num_senders, width) to (num_receivers, width)."""
+        values = self.value(rows, layer)
+        if noise is not None:
+            values = noise.perturb(values)
+        return rectified(values)
+
+
+class PerturbedMessagePassing(nn.Module):
+    """Encoder and L layers; gives the roots' embeddings of all layers.
+
+    Args:
+        encoder: edge-free inputs to encodings.
+        layers: how many, how wide; noise is added to every one.
+        truncated: whether receivers of low degree have a branch of their own.
+    """
+
+    def __init__(self, encoder: nn.Module, layers: Layers, *, truncated: bool) -> None:
+        super().__init__()
+        self.encoder, self.noise = encoder, layers.noise
+        self.layers = nn.ModuleList(
+            PmpLayer(unit_weight, nn.Linear(layers.width, layers.width) if truncated else None)
+            for unit_weight in layers.unit_weights()
+        )
+        initialize(self, layers.seed)
+
+    def forward(self, inputs: InputRows, batch: SampledBatch) -> Tensor:
+        """(num_nodes, num_inputs) of the batch's nodes -> (B, width, L)."""
+        return self.passed_on(self.encode(inputs), batch)
+
+    def encode(self, inputs: InputRows) -> Tensor:
+        """h^(0), edge-free: (num_nodes, num_inputs) -> (num_nodes, width)."""
+        return normalized(self.encoder(inputs))
+
+    def passed_on(self, rows: Tensor, batch: SampledBatch) -> Tensor:
+        """(num_nodes, width) encodings of the batch's nodes -> (B, width, L)."""
+        roots = []
+        for module, layer in zip(self.layers, batch.layers, strict=True):
+            rows = module(rows, layer, self.noise)  # h^(l)
+            roots.append(rows[: batch.num_roots])
+        return torch.stack(roots, dim=2)
+
+
+class VfgnnExtractor(nn.Module):
+    """Encoder and L layers; gives the roots' noisy output.
+
+    Args:
+        encoder: edge-free inputs to encodings.
+        layers: how many, how wide; noise is added to the output alone.
+        norm: C, length of every output row before the noise.
+    """
+
+    def __init__(self, encoder: nn.Module, layers: Layers, *, norm: float) -> None:
+        super().__init__()
+        self.encoder, self._norm, self.noise = encoder, norm, layers.noise
+        self.unit_weights = nn.ModuleList(layers.unit_weights())
+        initialize(self, layers.seed)
+
+    def forward(self, inputs: InputRows, batch: SampledBatch) -> Tensor:
+        """(num_nodes, num_inputs) of the batch's nodes -> (B, width, 1)."""
+        return self.passed_on(self.encode(inputs), batch)
+
+    def encode(self, inputs: InputRows) -> Tensor:
+        """h^(0), edge-free: (num_nodes, num_inputs) -> (num_nodes, width)."""
+        rows: Tensor = self.encoder(inputs)
+        return rows
+
+    def passed_on(self, rows: Tensor, batch: SampledBatch) -> Tensor:
+        """(num_nodes, width) encodings of the batch's nodes -> (B, width, 1)."""
+        *inner, last = [
+            (unit_weight, layer)
+            for unit_weight, layer in zip(self.unit_weights, batch.layers, strict=True)
+        ]
+        for unit_weight, layer in inner:
+            rows = F.relu(F.linear(layer.gather(rows), unit_weight()))
+        unit_weight, layer = last
+        output = self._norm * normalized(F.linear(layer.gather(rows), unit_weight()))
+        if self.noise is not None:
+            output = self.noise.perturb(output)
+        return output.unsqueeze(2)

@@ -1,0 +1,134 @@
+"""Labels that the data party must not learn: everything that crosses is made of responses to them.
+
+    T[true, seen]  chances of a response                  (privacy.randomized_response)
+    loss       = -log (softmax(scores) T)[seen]           least where softmax is the true posterior
+    voice      = T[., seen]                               how likely each class makes the response
+    accuracy   = mean of (1[argmax = seen] - flip) / (keep - flip)                 unbiased
+    roc_auc    = 1/2 + (area with responses - 1/2) / (1 - a - b)       a, b: how often a response
+                                                          is wrong among those seen as 1, as 0
+
+Training and validation rows are known by their responses alone, so gradients, verdicts and the
+chosen stage are post-processing of them (claim LABEL-RR). Test labels decide nothing, and are used
+as they are to say how good the model is.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vesper.errors import InputError
+from vesper.model.evaluation import (
+    Calibration,
+    calibration_of_classes,
+    evaluate,
+    metric_name,
+    probabilities_of,
+)
+from vesper.model.objective import Label, Rows, Scores, telling_among
+from vesper.privacy.accounting.randomized_response import (
+    flip_probability,
+    keep_probability,
+    transition,
+)
+
+
+class RespondedClassification:
+    """Classes, seen through randomised response.
+
+    Args:
+        labels: (num_labels,) class numbers; only those without a response are ever read.
+        responses: (num_responses,) what may be shown of the first rows: training and validation.
+        num_classes: how many classes there are.
+        num_train: how many rows are for training.
+        epsilon: of the responses.
+    """
+
+    def __init__(
+        self,
+        labels: NDArray[np.int64],
+        responses: NDArray[np.int64],
+        num_classes: int,
+        *,
+        num_train: int,
+        epsilon: float,
+    ) -> None:
+        known = len(responses)
+        self._seen = np.concatenate([responses, labels[known:]])
+        self._num_responses = known
+        self.outputs, self.metric = num_classes, metric_name(num_classes)
+        self._keep = keep_probability(epsilon=epsilon, num_classes=num_classes)
+        self._flip = flip_probability(epsilon=epsilon, num_classes=num_classes)
+        self._transition = transition(epsilon=epsilon, num_classes=num_classes).astype(np.float32)
+        self._share_of_ones = self._true_share(responses[:num_train])
+
+    def loss(self, scores: Tensor, rows: Rows) -> Tensor:
+        """Forward-corrected cross-entropy."""
+        self._refuse_truth(rows)
+        seen = torch.from_numpy(self._seen[rows])
+        shown = scores.softmax(dim=1) @ torch.from_numpy(self._transition)  # (B, num_classes)
+        return -shown.gather(1, seen[:, None]).log().mean()
+
+    def evaluate(self, scores: Scores, rows: Rows) -> float:
+        """Metric on the truth, estimated from responses; of test rows, the metric itself."""
+        measured = evaluate(scores, self._seen[rows])
+        if len(rows) and rows.min() >= self._num_responses:
+            return measured
+        self._refuse_truth(rows)
+        if self.metric == "accuracy":
+            estimate = 100 * (measured / 100 - self._flip) / (self._keep - self._flip)
+        else:
+            estimate = 50 + (measured - 50) / self._sharpness()
+        return min(max(estimate, 0.0), 100.0)  # few responses can be estimated beyond
+
+    def telling(self, rows: Rows) -> int:
+        """As of labels, among what was seen."""
+        return telling_among(self._seen[rows], self.outputs)
+
+    def predict(self, scores: Scores) -> Scores:
+        """Probabilities of the true classes: (B, num_classes)."""
+        return probabilities_of(scores, np.zeros(self.outputs))
+
+    def calibration(self, classes: Sequence[Label]) -> Calibration:
+        """What `predict` needs, with the names of the classes."""
+        return calibration_of_classes(classes, np.zeros(self.outputs))
+
+    def voices(self, rows: Rows) -> NDArray[np.float32]:
+        """How likely each class makes what was seen; each row a distribution, as T is symmetric."""
+        self._refuse_truth(rows)
+        said: NDArray[np.float32] = self._transition[self._seen[rows]]
+        return said
+
+    def _true_share(self, responses: NDArray[np.int64]) -> float:
+        """Share of class 1 in the truth, estimated, for two classes."""
+        seen = float((responses == 1).mean())
+        return float(np.clip((seen - self._flip) / (self._keep - self._flip), 0.01, 0.99))
+
+    def _sharpness(self) -> float:
+        """1 - a - b: by how much responses blur the area under the curve."""
+        ones, zeros = self._share_of_ones, 1 - self._share_of_ones
+        seen_ones = ones * self._keep + zeros * self._flip
+        wrong_ones = zeros * self._flip / seen_ones
+        wrong_zeros = ones * self._flip / (1 - seen_ones)
+        return 1 - wrong_ones - wrong_zeros
+
+    def _refuse_truth(self, rows: Rows) -> None:
+        if len(rows) and rows.max() >= self._num_responses:
+            raise ValueError("rows without a response may not be mixed with, or used as, others")
+
+
+def refuse_other_tasks(task: str, *, balanced: bool) -> None:
+    """Refuse what responses cannot be used for.
+
+    Raises:
+        InputError: labels are numbers, or rare classes are to count more.
+    """
+    if task != "classification":
+        raise InputError(f"label_epsilon: expected labels that are classes, got task '{task}'")
+    if balanced:
+        raise InputError(
+            "label_epsilon: expected class_weights 'none', got 'balanced'; most responses of a "
+            "rare class are wrong, and weights would make them count more"
+        )

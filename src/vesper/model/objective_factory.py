@@ -1,0 +1,79 @@
+"""Which objective: from the task that was asked for and what the labels are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vesper.errors import InputError, first_three
+from vesper.model.noisy_labels import RespondedClassification, refuse_other_tasks
+from vesper.model.objective import Classification, Label, Objective, Rows
+from vesper.model.regression import BINS, Ranking, Regression
+
+
+def task_of(task: str, classes: Sequence[Label]) -> str:
+    """Settle `auto`: numbers with decimals are to be predicted, all else is a class.
+
+    >>> task_of("auto", (0.5, 1.25)), task_of("auto", (0, 1)), task_of("ranking", (1, 2))
+    ('regression', 'classification', 'ranking')
+
+    Raises:
+        InputError: numbers are asked for and labels are text, or classes and labels have decimals.
+    """
+    has_decimals = any(isinstance(label, float) for label in classes)
+    if task == "auto":
+        return "regression" if has_decimals else "classification"
+    if task == "classification" and has_decimals:
+        raise InputError(
+            f"task: expected 'regression' or 'ranking' for labels with decimals "
+            f"({first_three(classes[:3])}), got 'classification'"
+        )
+    texts = [label for label in classes if isinstance(label, str)]
+    if task != "classification" and texts:
+        raise InputError(
+            f"task: expected 'classification' for labels that are text, got '{task}' and "
+            f"{len(texts)} such labels ({first_three(texts[:3])})"
+        )
+    return task
+
+
+def num_outputs(task: str, classes: Sequence[Label]) -> int:
+    """Scores a node: one a class, or one a bin."""
+    return len(classes) if task_of(task, classes) == "classification" else BINS
+
+
+@dataclass(frozen=True)
+class Responses:
+    """What may be shown of the labels of training and validation rows, in this order."""
+
+    seen: Rows
+    epsilon: float
+
+
+def make_objective(
+    task: str,
+    classes: Sequence[Label],
+    labels: Rows,
+    *,
+    num_train: int,
+    balanced: bool,
+    responses: Responses | None = None,
+) -> Objective:
+    """Make the objective of labels that are positions in `classes`, training rows first."""
+    settled = task_of(task, classes)
+    if responses is not None:
+        refuse_other_tasks(settled, balanced=balanced)
+        return RespondedClassification(
+            labels,
+            responses.seen,
+            len(classes),
+            num_train=num_train,
+            epsilon=responses.epsilon,
+        )
+    if settled == "classification":
+        return Classification(labels, len(classes), num_train=num_train, balanced=balanced)
+    if balanced:
+        raise InputError(f"class_weights: expected 'none' for {settled}, got 'balanced'")
+    numbers = np.array(classes, dtype=np.float64)[labels]
+    makers = {"regression": Regression, "ranking": Ranking}
+    return makers[settled](numbers, num_train=num_train)

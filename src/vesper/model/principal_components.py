@@ -1,0 +1,154 @@
+"""Where nodes lie along the directions in which features differ most.
+
+    along[v] = unit(standardised x[v] @ Q)       Q: as in `projection`, COMPONENTS columns
+    more columns, for at most MOST_FEATURES features, where that is expected to tell more:
+        told(K)  = E_K r / (r + K)               E_K: share of all variance along the first K
+        r        = evidence sum of e_k^2 / E_K   e_k: along one of them
+
+Few directions are said loudly and found easily, many hold more of what features may tell. Unlike a
+projection it can be kept to on another graph: Q is all there is to know. Where nearly all
+directions are said they are the features themselves. No edge is read.
+
+Many edge-free features as a few: their leading principal components.
+
+    projected[v] = (scaled x[v] - mean) Q,     Q = the `width` directions of largest variance
+
+Q comes from subspace iteration, Q <- orth(X^T X Q), on evenly spaced rows X from a fixed start: it
+repeats bit for bit, reads features only, and costs little for any number of features.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from vesper.graph.features import Features
+from vesper.model.feature_scaling import Inputs, Scaling
+
+SAMPLE = 1 << 14
+"""Rows from which directions are learned."""
+ITERATIONS, SPARE = 12, 8
+"""Directions beyond those wanted make the iteration converge sooner."""
+ROWS = 1 << 14
+
+
+def project(features: Features, *, width: int) -> NDArray[np.float32]:
+    """Give at most `width` components of all nodes; (num_nodes, min(width, 2 num_features)).
+
+    | features | result |
+    | --- | --- |
+    | none, or all constant | no columns, or zeros |
+    """
+    if features.shape[1] == 0:
+        return np.zeros((len(features), 0), dtype=np.float32)
+    scaling = Scaling(features)
+    sample = _scaled(features[:: max(1, len(features) // SAMPLE)], scaling)
+    mean = sample.mean(axis=0)  # (2 num_features,)
+    directions = leading(sample - mean, width)  # (2 num_features, width)
+    out = np.empty((len(features), directions.shape[1]), dtype=np.float32)
+    for start in range(0, len(features), ROWS):
+        out[start : start + ROWS] = (
+            _scaled(features[start : start + ROWS], scaling) - mean
+        ) @ directions
+    return out
+
+
+def _scaled(rows: Features, scaling: Scaling) -> NDArray[np.float32]:
+    values: NDArray[np.float32] = scaling(torch.from_numpy(rows.astype(np.float32))).numpy()
+    return values
+
+
+def leading(rows: NDArray[np.float32], width: int) -> NDArray[np.float32]:
+    """Find Q of the rows, largest variance first: (num_features, at most width)."""
+    generator = np.random.default_rng(0)
+    num_features = rows.shape[1]
+    basis = generator.normal(size=(num_features, min(width + SPARE, num_features)))
+    basis = np.linalg.qr(basis)[0].astype(np.float32)
+    for _ in range(ITERATIONS):
+        basis = np.linalg.qr(rows.T @ (rows @ basis))[0]
+    _, _, turned = np.linalg.svd(rows @ basis, full_matrices=False)  # largest variance first
+    found: NDArray[np.float32] = (basis @ turned.T)[:, :width]
+    return found
+
+
+COMPONENTS = 16
+MOST_FEATURES = 64
+NEARLY_ALL = 0.9
+"""Of the directions: then features are said as they are."""
+SURE = 1.5
+"""Deviations of chance above which what is said has to be expected, if it is said in more columns
+than `COMPONENTS`."""
+
+
+def components_of(inputs: Inputs, *, evidence: float = 0.0, most: int = COMPONENTS) -> Tensor:
+    """Find Q: (num_features, columns).
+
+    Args:
+        inputs: features.
+        evidence: squared deviations of chance that one column which tells all would be heard with.
+        most: columns.
+    """
+    num_features = inputs.features.shape[1]
+    if num_features <= COMPONENTS:
+        return torch.eye(num_features)
+    sample = inputs.features[:: max(1, inputs.num_nodes // SAMPLE)]
+    rows = _standard(inputs, sample).numpy()
+    if num_features > MOST_FEATURES or most <= COMPONENTS:
+        return torch.from_numpy(leading(rows, COMPONENTS))
+    directions = leading(rows, num_features)
+    variances = np.square(rows @ directions).sum(axis=0, dtype=np.float64)
+    width = min(width_for(variances, evidence=evidence), most)
+    if NEARLY_ALL * num_features <= width and num_features <= most:
+        return torch.eye(num_features)  # one of them may tell by itself
+    return torch.from_numpy(np.ascontiguousarray(directions[:, :width]))
+
+
+def width_for(variances: NDArray[np.float64], *, evidence: float) -> int:
+    """Choose how many directions to say, from the variance along each, the largest first.
+
+    >>> alike, few = np.ones(40), np.r_[np.ones(20), np.zeros(20)]
+    >>> [width_for(alike, evidence=e) for e in (0.0, 200.0, 5000.0, np.inf)]
+    [16, 16, 40, 40]
+    >>> width_for(few, evidence=5000.0)
+    20
+    """
+    total = variances.sum()
+    shares = variances / total if total > 0 else variances
+    held = np.maximum(np.cumsum(shares), 1e-12)  # E_K
+    width = np.arange(1, len(shares) + 1)
+    if np.isinf(evidence):
+        told = held
+    else:
+        heard = evidence * np.cumsum(np.square(shares)) / held  # r
+        told = np.where(heard >= SURE * np.sqrt(2 * width), held * heard / (heard + width), 0.0)
+    least = COMPONENTS - 1
+    # The first of those that are nearly as good: columns of no variance tell nothing.
+    best = told[least:].max()
+    return least + 1 + int(np.argmax(told[least:] >= best * (1 - 1e-3)))
+
+
+class Along:
+    """Where nodes lie along Q, some at a time.
+
+    Args:
+        inputs: features.
+        components: Q, (num_features, columns).
+    """
+
+    def __init__(self, inputs: Inputs, components: Tensor) -> None:
+        self._inputs, self._components = inputs, components
+
+    @property
+    def width(self) -> int:
+        """Columns."""
+        return int(self._components.shape[1])
+
+    def __call__(self, rows: slice) -> Tensor:
+        """(B, columns), rows of norm 1; 0 where a node is like the mean of all."""
+        block = _standard(self._inputs, self._inputs.features[rows])
+        return F.normalize(block @ self._components, dim=1, eps=1e-12)
+
+
+def _standard(inputs: Inputs, features: Features) -> Tensor:
+    return inputs.scaling.standard(torch.from_numpy(features.astype(np.float32)))

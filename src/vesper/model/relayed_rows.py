@@ -1,0 +1,164 @@
+"""Messages that hand on what was heard, and what they bring back to those who had said it.
+
+    excess[u]  = classes heard by u - rate x degree of u
+    message[u] = (c,  sqrt(1 - c^2) excess[u] / max(||excess[u]||, L))
+    heard[v]   = sum over neighbours - sqrt(1 - c^2) degree of v / L (own row of v - rate) J
+    J          = mean over those who hear speakers of what a step of the excess e becomes, times L:
+                 I where nothing is cut, L / ||e|| (I - e e^T / ||e||^2) where it is
+
+What a node has said comes back to it: its label to a training node, a guess to any other. It would
+be learned from, and be missing in those that are asked for, so it is taken off everywhere.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from vesper.model.message_rows import vote_rows, with_degree
+
+ERRORS = 2.0
+"""Standard errors within which a mean may lie."""
+ROWS = 1 << 14
+"""Nodes at a time."""
+
+
+def rate_of(heard: Tensor) -> Tensor:
+    """Mean of classes over mean degree: noise in either has mean 0.
+
+    Args:
+        heard: (num_nodes, 1 + num_classes) sums of degree and classes, of rows of length 1.
+
+    Returns:
+        (num_classes,)
+    """
+    total = torch.zeros(heard.shape[1], dtype=torch.float64)
+    for rows in _blocks(heard):
+        total += heard[rows].sum(dim=0, dtype=torch.float64)
+    means = total / len(heard)
+    return (means[1:] / means[0].clamp(min=1e-6)).float()
+
+
+def excess_of(heard: Tensor, rate: Tensor) -> Tensor:
+    """What was heard beyond what as many neighbours tell anybody: (num_nodes, num_classes)."""
+    return heard[:, 1:] - heard[:, :1] * rate
+
+
+def typical_of(heard: Tensor, rate: Tensor) -> Tensor:
+    """Root mean square of what is heard in excess: a scalar."""
+    total = torch.zeros((), dtype=torch.float64)
+    for rows in _blocks(heard):
+        total += excess_of(heard[rows], rate).double().square().sum()
+    return (total / len(heard)).sqrt().float()
+
+
+def change_of(heard: Tensor, rate: Tensor, length: float, weights: Tensor) -> Tensor:
+    """J: what a step of the excess becomes in a message, times L; mean over nodes.
+
+    Args:
+        heard: (num_nodes, 1 + num_classes).
+        rate: (num_classes,).
+        length: L.
+        weights: (num_nodes,) how much each node counts; their sum is not 0.
+
+    Returns:
+        (num_classes, num_classes)
+    """
+    num_classes = len(rate)
+    change = torch.zeros(num_classes, num_classes, dtype=torch.float64)
+    for rows in _blocks(heard):
+        excess = excess_of(heard[rows], rate).double()  # (B, num_classes)
+        sizes = torch.linalg.vector_norm(excess, dim=1).clamp(min=1e-9)  # (B,)
+        # A row that was said is a step of length 1: so much of it, this way or that, is not cut.
+        whole = ((length - sizes + 1) / 2).clamp(0, 1)
+        turned = (1 - whole) * (length / sizes).clamp(max=1)
+        weight = weights[rows].double()
+        change += (weight * (whole + turned)).sum() * torch.eye(num_classes, dtype=torch.float64)
+        change -= (excess * (weight * turned / sizes.square())[:, None]).T @ excess
+    return (change / weights.sum(dtype=torch.float64)).float()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HandedOn:
+    """How what was heard is handed on.
+
+    Args:
+        rate: (num_classes,) classes heard a neighbour.
+        length: L, the longest excess that is not cut.
+        change: (num_classes, num_classes) J.
+        degree_share: c, above 0.
+    """
+
+    rate: Tensor
+    length: float
+    change: Tensor
+    degree_share: float
+
+    def messages(self, heard: Tensor) -> Tensor:
+        """(num_nodes, 1 + num_classes) -> the same, rows of norm 1 at most.
+
+        | excess | result |
+        | --- | --- |
+        | none | (c, 0, .., 0) |
+        """
+        messages, length = torch.empty_like(heard), torch.tensor(self.length)
+        for rows in _blocks(heard):
+            cut = vote_rows(excess_of(heard[rows], self.rate), length=length)
+            messages[rows] = with_degree(cut, degree_share=self.degree_share)
+        return messages
+
+    def without_own(self, released: Tensor, own: Tensor, *, noise_std: float) -> Tensor:
+        """Take off what came back.
+
+        Degrees are heard through noise, and drawn to the mean by as much as is noise.
+
+        Args:
+            released: (num_nodes, 1 + num_classes) sums of these messages.
+            own: (num_nodes, num_classes) what each node had said, of length 1 at most.
+            noise_std: in the sums.
+        """
+        variance, mean = torch.var_mean(released[:, 0] / self.degree_share, correction=0)
+        noise = (noise_std / self.degree_share) ** 2
+        trust = (1 - noise / variance.clamp(min=1e-12)).clamp(min=0)
+        scale = (1 - self.degree_share**2) ** 0.5 / self.length
+        cleared = torch.empty_like(released)
+        for rows in _blocks(released):
+            degrees = mean + (released[rows, :1] / self.degree_share - mean) * trust  # (B, 1)
+            back = scale * degrees * ((own[rows] - self.rate) @ self.change)  # (B, num_classes)
+            cleared[rows, :1] = released[rows, :1]
+            cleared[rows, 1:] = released[rows, 1:] - back
+        return cleared
+
+
+def is_lacking(ours: Tensor, theirs: Tensor, *, noise_std: float) -> bool:
+    """Whether asked nodes hear less than half of what training nodes hear, beyond two errors.
+
+    By how much there is in a row besides noise: in another window, where nobody has a label, there
+    is nothing to hand on, and a model that was trained on it would be asked about silence. Who has
+    fewer neighbours, and hears less for that, is held against as much less.
+
+    Args:
+        ours: (B, 1 + num_classes) sums at training nodes.
+        theirs: (B, 1 + num_classes) sums at asked nodes.
+        noise_std: in both.
+    """
+    our, their = _squares(ours), _squares(theirs)
+    noise = (ours.shape[1] - 1) * noise_std**2
+    degrees = [max(float(rows[:, 0].mean()), 1e-6) for rows in (ours, theirs)]
+    ratio = degrees[1] / degrees[0]
+    fair = min(ratio, ratio**2) / 2  # what is heard grows with the degree, or with its square
+    lacking = fair * float(our.mean() - noise) - float(their.mean() - noise)
+    error = float(fair**2 * our.var() / len(our) + their.var() / len(their)) ** 0.5
+    return bool(lacking > ERRORS * error)
+
+
+def _squares(sums: Tensor) -> Tensor:
+    """How much there is of classes: (B, 1 + num_classes) -> (B,)."""
+    return torch.cat([sums[rows, 1:].double().square().sum(dim=1) for rows in _blocks(sums)])
+
+
+def _blocks(rows: Tensor) -> Iterator[slice]:
+    """All rows, some at a time: second copies of all of them have no room on a large graph."""
+    for start in range(0, len(rows), ROWS):
+        yield slice(start, start + ROWS)

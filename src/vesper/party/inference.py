@@ -1,0 +1,105 @@
+"""The data party after training: nodes of a graph as the trained model sees them.
+
+    recall:  scales, weights and voices of training; then its stages, on releases of this graph
+    embed:   representations of the nodes asked for, each computed among the nodes of its block
+
+The graph may be that of training, whose releases were kept, or one that came later. What is said
+about a node is the same to the bit whoever is asked for beside it: on many processors the last bits
+of a row of a matrix product depend on how many rows there are, so they are the same always.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vesper.errors import VesperError
+from vesper.graph.ids import Ids
+from vesper.party.data_party import DIVERGED
+from vesper.party.representation import NOBODY, Representation, asked_of
+from vesper.party.state import Arrays, below, put_back, weights_of
+from vesper.protocol.messages import IdTexts, Roster, Tensor
+
+NOTHING: Tensor = np.zeros((0, 1, 1), dtype=np.float32)
+BLOCK = 64
+"""Nodes that are embedded together: those with the same number but for its last six bits."""
+
+
+def arrays_of_trained(representation: Representation) -> Arrays:
+    """Everything that `AnsweringParty` needs beside the roster and the releases."""
+    return {
+        **{f"weights/{k}": v.numpy().copy() for k, v in representation.module.state_dict().items()},
+        **{f"fitted/{k}": v for k, v in representation.fitted().items()},
+        **{f"representation/{k}": v for k, v in representation.remember().items()},
+    }
+
+
+class AnsweringParty:
+    """A trained model on a graph, up to the stage that validation chose.
+
+    Args:
+        representation: fresh, of this graph; its releases are made, or read, here.
+        ids: of the nodes of this graph.
+        trained: what `arrays_of_trained` gave after training.
+        roster: of training; training nodes that are still there keep their voices.
+        stage: the last one to go through.
+        is_new: the graph is not that of training. Then what training found out with releases of
+            its own is not asked again.
+    """
+
+    def __init__(
+        self,
+        representation: Representation,
+        ids: Ids,
+        *,
+        trained: Arrays,
+        roster: Roster,
+        stage: int,
+        is_new: bool,
+    ) -> None:
+        self._representation, self._ids = representation, ids
+        representation.keep_to(below("fitted", trained))
+        put_back(representation.module, weights_of(below("weights", trained)))
+        speakers = ids.find_texts(roster.train[: len(roster.voices)])  # -1: no longer there
+        asked = NOBODY if is_new else self._asked(roster)
+        voices = roster.voices[speakers >= 0]
+        representation.hear(speakers[speakers >= 0], voices, asked)
+        for each in range(stage + 1):
+            representation.begin_stage(each)
+        representation.recall(below("representation", trained))
+        representation.module.eval()
+
+    def _asked(self, roster: Roster) -> NDArray[np.int64]:
+        """Give those who were to be asked about when this graph was trained on."""
+        parts = [self._ids.find_texts(part) for part in (roster.train, roster.val, roster.test)]
+        nodes = np.concatenate(parts)
+        return asked_of(nodes, num_test=len(roster.test), num_nodes=len(self._ids))
+
+    @torch.no_grad()
+    def embed(self, ids: IdTexts) -> tuple[IdTexts, Tensor]:
+        """Give the ids that are no node, and (other ids, width, depth) in the order given."""
+        nodes: NDArray[np.int64] = self._ids.find_texts(ids)
+        unknown = tuple(text for text, node in zip(ids, nodes, strict=True) if node < 0)
+        if len(unknown) == len(ids):
+            return unknown, NOTHING
+        values = self._embedded(nodes[nodes >= 0])
+        if not np.isfinite(values).all():
+            raise VesperError(DIVERGED)
+        return unknown, values
+
+    def _embedded(self, nodes: NDArray[np.int64]) -> Tensor:
+        """(nodes, width, depth)."""
+        if self._representation.draws:
+            return self._representation.embed(nodes, training=False).numpy()
+        blocks, of_node = np.unique(nodes // BLOCK, return_inverse=True)
+        values: Tensor | None = None
+        order = np.argsort(of_node, kind="stable")  # nodes of a block side by side
+        ends = np.cumsum(np.bincount(of_node))
+        for block, first, end in zip(blocks, [0, *ends], ends, strict=False):
+            start, asked = block * BLOCK, order[first:end]
+            rows = np.arange(start, min(start + BLOCK, len(self._ids)))
+            embedded = self._representation.embed(rows, training=False).numpy()
+            if values is None:
+                values = np.empty((len(nodes), *embedded.shape[1:]), dtype=np.float32)
+            values[asked] = embedded[nodes[asked] - start]
+        assert values is not None
+        return values

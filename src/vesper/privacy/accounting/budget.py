@@ -1,0 +1,71 @@
+"""What may be spent on one graph: (epsilon, delta), or openly nothing at all.
+
+| value | noise it leads to |
+| --- | --- |
+| `Budget` with finite epsilon | above 0, always |
+| `Budget` with epsilon = inf | refused wherever noise is computed: ask for `NonPrivate` by name |
+| `NonPrivate()` | exactly 0 |
+
+So a run without noise exists only where somebody wrote `NonPrivate`.
+"""
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+
+from vesper.privacy.accounting.checks import expect, expect_delta
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """At most (epsilon, delta) for graphs that differ by one edge, over everything ever sent.
+
+    Raises:
+        InputError: epsilon is not above 0, or delta is not inside (0, 1).
+
+    >>> Budget(epsilon=1.0, delta=1e-6).is_finite
+    True
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        for name, value in (("epsilon", self.epsilon), ("delta", self.delta)):
+            expect(
+                isinstance(value, Real), name=name, wanted="a number", got=value, remedy="give one"
+            )
+        expect(
+            self.epsilon > 0,
+            name="epsilon",
+            wanted="epsilon > 0",
+            got=self.epsilon,
+            remedy="give a number such as 1 or 4; for no privacy at all use NonPrivate",
+        )
+        expect_delta(self.delta)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the budget promises anything."""
+        return math.isfinite(self.epsilon)
+
+
+@dataclass(frozen=True)
+class NonPrivate:
+    """No promise: the only value for which a planned noise is 0."""
+
+
+def finite(budget: Budget) -> Budget:
+    """Hand the budget back if its epsilon is finite.
+
+    Raises:
+        InputError: epsilon is infinite.
+    """
+    expect(
+        budget.is_finite,
+        name="epsilon",
+        wanted="a finite epsilon",
+        got=budget.epsilon,
+        remedy="pass NonPrivate() where a run without noise is meant",
+    )
+    return budget

@@ -1,0 +1,248 @@
+"""The account of one graph: a balance, and the ledger in which every charge is written first.
+
+    charge:  lock -> book what others wrote -> does it fit?
+             no: refuse, write nothing       yes: write, sync to disk, hand out a receipt
+
+Budgets belong to graphs, not to runs: a second run starts from what the first has left, and nothing
+in here can give budget back.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from vesper.errors import BudgetError, InputError, VesperError
+from vesper.privacy.accounting.budget import Budget, finite
+from vesper.privacy.events import UNPROTECTED_KIND, Event
+from vesper.privacy.ledger.balance import Balance, book, refuse_if_spent, terms_of
+from vesper.privacy.ledger.reader import Entry, LedgerReader
+from vesper.privacy.ledger.receipt import _SEAL, Receipt, Receivers, encode
+from vesper.privacy.ledger.store import Ledger
+from vesper.privacy.relation import EdgeRelation, Relation
+
+KEPT_KIND = "kept"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A release that was charged, drawn and kept before; it is read, not drawn."""
+
+    digest: str
+
+
+class Account(Balance):
+    """The account of one graph; `open_account` makes it."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        graph: str,
+        *,
+        num_nodes: int,
+        budget: Budget | None,
+        relation: Relation | None,
+    ) -> None:
+        super().__init__(graph, num_nodes=num_nodes, budget=budget, relation=relation)
+        self._ledger, self._seen = ledger, 0
+        self._catch_up()
+
+    def charge(self, event: Event, receivers: Receivers, *, run: str) -> Receipt:
+        """Charge an event to its receivers, on disk, or refuse and write nothing."""
+        who = encode(receivers, len(self.spent))
+        with self._ledger.transaction():
+            self._catch_up()
+            self.refuse_what_does_not_fit(event, who)
+            sequence = self._ledger.append(
+                graph=self.graph, run=run, facts=dict(event.facts), cost=event.cost, who=who
+            )
+        self._catch_up()
+        return Receipt(event=event, receivers=who, graph=self.graph, sequence=sequence, seal=_SEAL)
+
+    def charge_once(
+        self, event: Event, receivers: Receivers, *, run: str, number: int
+    ) -> Receipt | Kept:
+        """Charge release `number` of a run, or find that it was charged before.
+
+        A release that was charged and kept is never drawn again: the digest of what was kept is
+        given. One that was charged and never kept has not left the process that charged it: its
+        receipt is given again, at no further cost (claim L-FILTER, drawn again).
+
+        Raises:
+            BudgetError: it does not fit, or was charged as something else.
+        """
+        who = encode(receivers, len(self.spent))
+        facts = {**event.facts, "number": number}
+        with self._ledger.transaction():
+            self._catch_up()
+            charged, kept = self._find(run, number)
+            if charged is None:
+                self.refuse_what_does_not_fit(event, who)
+                sequence = self._ledger.append(
+                    graph=self.graph, run=run, facts=facts, cost=event.cost, who=who
+                )
+            elif (charged.facts, charged.receivers) != (facts, who):
+                raise BudgetError(
+                    f"Release {number} of run {run} was charged as {charged.facts}, expected the "
+                    f"same again, got {facts}. Settings have changed; begin a new run."
+                )
+            else:
+                sequence = charged.sequence
+        self._catch_up()
+        if kept is not None:
+            return Kept(digest=str(kept.facts["digest"]))
+        return Receipt(event=event, receivers=who, graph=self.graph, sequence=sequence, seal=_SEAL)
+
+    def keep(self, receipt: Receipt, *, digest: str) -> None:
+        """Write down what was drawn under a receipt; from now on it may leave, and nothing else.
+
+        Raises:
+            BudgetError: something was kept under this charge already.
+        """
+        with self._ledger.transaction():
+            for entry in self._ledger.entries(after=receipt.sequence):
+                if entry.facts["kind"] == KEPT_KIND and entry.facts["of"] == receipt.sequence:
+                    raise BudgetError(
+                        f"Release {receipt.sequence} was drawn by another process at the same "
+                        f"time; what this one drew is thrown away. Is the run going on elsewhere?"
+                    )
+            facts = {"kind": KEPT_KIND, "of": receipt.sequence, "digest": digest}
+            self._ledger.append(graph=self.graph, run="", facts=facts, cost=0.0, who=b"")
+        self._catch_up()
+
+    def note_unprotected(self, *, run: str, plan: str) -> None:
+        """Write down, once a run, that edges are about to be used without a guarantee."""
+        with self._ledger.transaction():
+            self._catch_up()
+            known = (each for each in self._ledger.entries() if each.graph == self.graph)
+            if not any(e.facts["kind"] == UNPROTECTED_KIND and e.run == run for e in known):
+                facts = {"kind": UNPROTECTED_KIND, "plan": plan}
+                everyone = encode(None, len(self.spent))
+                self._ledger.append(graph=self.graph, run=run, facts=facts, cost=0.0, who=everyone)
+        self._catch_up()
+
+    def is_kept(self, *, run: str, number: int) -> bool:
+        """Whether release `number` of a run was charged and kept."""
+        return self._find(run, number)[1] is not None
+
+    def is_charged(self, run: str, number: int) -> bool:
+        """Whether release `number` of a run was charged."""
+        return self._find(run, number)[0] is not None
+
+    def charges_of(self, run: str) -> int:
+        """How many releases of a run were charged."""
+        mine = (entry for entry in self._ledger.entries() if entry.graph == self.graph)
+        return sum(entry.run == run and entry.cost > 0 for entry in mine)
+
+    def _find(self, run: str, number: int) -> tuple[Entry | None, Entry | None]:
+        """The entry that charged a release, and the one that kept it."""
+        charged = kept = None
+        for entry in self._ledger.entries():
+            if entry.graph == self.graph:
+                if entry.run == run and entry.facts.get("number") == number:
+                    charged = entry
+                if charged and entry.facts.get("of") == charged.sequence:
+                    kept = entry
+        return charged, kept
+
+    def _catch_up(self) -> None:
+        """Book what this and other processes have written since the last look."""
+        for entry in self._ledger.entries(after=self._seen):
+            if entry.graph == self.graph:
+                if entry.facts["kind"] == "budget" and self.budget is None:
+                    self._start_over(entry)
+                book(self, entry, self._ledger)
+            self._seen = entry.sequence
+
+    def _start_over(self, terms: Entry) -> None:
+        """Keep to a budget that was set elsewhere after this account was opened."""
+        budget, relation = terms_of({"budget": terms.facts})
+        super().__init__(self.graph, num_nodes=len(self.spent), budget=budget, relation=relation)
+        for entry in self._ledger.entries():
+            if entry.sequence < terms.sequence and entry.graph == self.graph:
+                book(self, entry, self._ledger)
+
+
+def open_account(
+    ledger: Ledger,
+    graph: str,
+    *,
+    num_nodes: int,
+    budget: Budget | None = None,
+    relation: Relation | None = None,
+) -> Account:
+    """Open the account of a graph.
+
+    The first budget given is the budget of the graph, for the relation given with it (one edge
+    unless said otherwise); later ones must agree with it. Without any, charges are written down and
+    count against the budget once it is set.
+
+    Raises:
+        InputError: the graph is known with another number of nodes, budget or relation.
+        BudgetError: more was spent already than the budget allows.
+        VesperError: the ledger was changed.
+    """
+    if num_nodes < 1:
+        raise InputError(f"Expected a graph of at least one node, got {num_nodes}.")
+    broken = ledger.verify()
+    if broken is not None:
+        raise VesperError(f"{ledger.path}: entry {broken} was changed; nothing is charged to it")
+    with ledger.transaction():
+        entries = [entry for entry in ledger.entries() if entry.graph == graph]
+        known = {entry.facts["kind"]: entry.facts for entry in entries}
+        if "graph" not in known:
+            facts: dict[str, Any] = {"kind": "graph", "num_nodes": num_nodes}
+            ledger.append(graph=graph, run="", facts=facts, cost=0.0, who=b"")
+        elif known["graph"]["num_nodes"] != num_nodes:
+            raise InputError(
+                f"{ledger.path}: this graph has {known['graph']['num_nodes']} nodes, "
+                f"got {num_nodes}"
+            )
+        held, held_relation = terms_of(known)
+        if budget is not None:
+            relation = relation or EdgeRelation()
+            if held is None:
+                refuse_if_spent(entries, num_nodes, finite(budget), relation)
+                facts = {"kind": "budget", **relation.facts}
+                facts |= {"epsilon": float(budget.epsilon), "delta": float(budget.delta)}
+                ledger.append(graph=graph, run="", facts=facts, cost=0.0, who=b"")
+                held, held_relation = budget, relation
+            elif (held, held_relation) != (budget, relation):
+                raise InputError(
+                    f"{ledger.path}: this graph has a budget of epsilon {held.epsilon:g}, delta "
+                    f"{held.delta:g} for {held_relation} already, got epsilon {budget.epsilon:g}, "
+                    f"delta {budget.delta:g} for {relation}; a budget belongs to the graph and is "
+                    f"not set twice"
+                )
+    return Account(ledger, graph, num_nodes=num_nodes, budget=held, relation=held_relation)
+
+
+def accounts(ledger: LedgerReader) -> list[Balance]:
+    """Give the balance of every graph in the ledger, oldest first.
+
+    Raises:
+        InputError: an entry is not what a ledger would have written.
+    """
+    graphs: dict[str, list[Entry]] = {}
+    for entry in ledger.entries():
+        if entry.graph:
+            graphs.setdefault(entry.graph, []).append(entry)
+    return [balance_from(ledger, graph, entries) for graph, entries in graphs.items()]
+
+
+def balance_from(ledger: LedgerReader, graph: str, entries: list[Entry]) -> Balance:
+    """Count the entries of one graph in.
+
+    Raises:
+        InputError: an entry is not what a ledger would have written.
+    """
+    known = {entry.facts["kind"]: entry.facts for entry in entries}
+    num_nodes = known.get("graph", {}).get("num_nodes")
+    if not (isinstance(num_nodes, int) and num_nodes > 0):
+        raise InputError(
+            f"{ledger.path}: entry {entries[0].sequence} is about graph {graph[:12]}, which "
+            f"no entry introduces; run `vesper budget verify`"
+        )
+    budget, relation = terms_of(known)
+    balance = Balance(graph, num_nodes=num_nodes, budget=budget, relation=relation)
+    for entry in entries:
+        book(balance, entry, ledger)
+    return balance

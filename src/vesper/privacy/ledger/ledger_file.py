@@ -1,0 +1,112 @@
+"""The file of a ledger: what marks it as ours, and opening it without the right to write."""
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+from vesper.errors import InputError
+from vesper.privacy.ledger.reader import LedgerReader
+
+APPLICATION = 0x56535052
+"""What marks an SQLite file as ours."""
+
+FORMAT = 3
+"""2: keyed chain, costs as mu^2. 3: graphs by ids as text, labels that were shown."""
+
+_MAGIC = b"SQLite format 3\0"
+
+
+def open_to_read(path: Path, *, key: Path | None = None) -> LedgerReader:
+    """Open a ledger to look at it: no right to write is needed or used.
+
+    Args:
+        path: the ledger.
+        key: where its key is, if not beside it; only `verify` asks for it.
+
+    Raises:
+        InputError: there is no such file, or it is something else.
+    """
+    refuse_what_is_no_ledger(path)
+    try:
+        database = _connected(path)
+    except sqlite3.Error:
+        # A folder we may not write in. No -shm file lies there, or SQLite would have used it, so
+        # nobody has the ledger open; a copy with its -wal file is as good as the ledger itself.
+        database = _connected_to_copy(path)
+    refuse_foreign(database, path)
+    return LedgerReader(path, database, key=key)
+
+
+def make_private(path: Path) -> None:
+    """Make an empty file for a new ledger that only this user can read; leave one that is there.
+
+    What SQLite puts beside it has the same rights.
+
+    Raises:
+        InputError: it cannot be made.
+    """
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise InputError(f"{path}: cannot be used as a ledger ({error.strerror})") from None
+
+
+def refuse_what_is_no_ledger(path: Path) -> None:
+    """Refuse a file that is missing, empty, or no database."""
+    if not path.is_file():
+        raise InputError(f"{path}: expected a ledger, found no file")
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(_MAGIC))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    if not start:
+        raise InputError(f"{path}: expected a ledger, found an empty file")
+    if start != _MAGIC:
+        raise InputError(f"{path}: cannot be used as a ledger (it is something else)")
+
+
+def refuse_foreign(database: sqlite3.Connection, path: Path) -> None:
+    """Refuse a database that is no ledger, or a ledger of another format."""
+    try:
+        application, version = (
+            database.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("application_id", "user_version")
+        )
+    except sqlite3.Error as error:
+        raise InputError(f"{path}: cannot be used as a ledger ({error})") from None
+    if application != APPLICATION:
+        raise InputError(f"{path}: cannot be used as a ledger (it is something else)")
+    if version != FORMAT:
+        raise InputError(
+            f"{path}: expected a ledger of format {FORMAT}, found format {version}; read it with "
+            f"the version of vesper that wrote it"
+        )
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    database = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=60)
+    database.execute("SELECT 1 FROM sqlite_master").fetchone()
+    return database
+
+
+def _connected_to_copy(path: Path) -> sqlite3.Connection:
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "ledger.sqlite"
+        try:
+            shutil.copyfile(path, copy)
+            log = path.with_name(path.name + "-wal")
+            if log.exists():
+                shutil.copyfile(log, copy.with_name(copy.name + "-wal"))
+            with closing(sqlite3.connect(copy)) as on_disk:
+                database = sqlite3.connect(":memory:", isolation_level=None)
+                on_disk.backup(database)
+        except (OSError, sqlite3.Error) as error:
+            raise InputError(f"{path}: cannot be read as a ledger ({error})") from None
+    return database

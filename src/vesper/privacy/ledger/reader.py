@@ -1,0 +1,182 @@
+"""Reading a ledger, and finding out whether it was tampered with. Nothing in here can write.
+
+    digest_k = HMAC-SHA-256(chain key, digest_{k-1}, entry_k),    head = (number of entries, digest)
+
+Who has no key cannot make an entry that fits, whatever else can be written: the file, its head and
+the note of the head beside it. What the chain cannot show is an older copy of the whole folder: for
+that a head must have been noted elsewhere (`contains`).
+"""
+
+import hashlib
+import hmac
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vesper.errors import InputError
+from vesper.privacy.ledger.keys import Keys, key_path, read_keys
+
+COLUMNS = "sequence, time, graph, run, facts, cost, receivers"
+
+FEWEST_HEAD_DIGITS = 16
+"""A noted head shorter than this would be found by chance, or by trying."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the ledger; `cost` is the mu^2 that each receiver pays."""
+
+    sequence: int
+    time: float
+    graph: str
+    run: str
+    facts: dict[str, Any]
+    cost: float
+    receivers: bytes
+
+
+class LedgerReader:
+    """A ledger to look at; `open_to_read` opens one without the right to write."""
+
+    def __init__(self, path: Path, database: sqlite3.Connection, *, key: Path | None = None):
+        self.path, self._db = path, database
+        self._key = key or key_path(path)
+
+    @property
+    def keys(self) -> Keys:
+        """The keys of the ledger; reading entries needs none."""
+        return read_keys(self._key)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def head(self) -> tuple[int, bytes]:
+        """How many entries there are, and the digest of them all."""
+        with self._readable():
+            row = self._db.execute("SELECT sequence, digest FROM head").fetchone()
+        return (int(row[0]), bytes(row[1])) if row else (0, b"")
+
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """Read the entries after a sequence number, oldest first."""
+        query = f"SELECT {COLUMNS} FROM entries WHERE sequence > ? ORDER BY sequence"
+        with self._readable():
+            for sequence, time, graph, run, facts, cost, who in self._db.execute(query, (after,)):
+                yield Entry(sequence, time, graph, run, self._facts(sequence, facts), cost, who)
+
+    def verify(self) -> int | None:
+        """Recompute the chain; give the first sequence number that does not fit, or None.
+
+        Raises:
+            InputError: without the key nothing can be said about what the entries say.
+        """
+        key, previous, expected = self.keys.chain, b"", 1
+        query = f"SELECT {COLUMNS}, digest FROM entries ORDER BY sequence"
+        with self._readable(), self._one_moment():
+            for *line, digest in self._db.execute(query):
+                if line[0] != expected or chained(key, previous, tuple(line)) != digest:
+                    return expected
+                previous, expected = digest, expected + 1
+            return None if self.head() == (expected - 1, previous) else expected
+
+    def contains(self, sequence: int, digest: str) -> bool:
+        """Whether the chain, after so many entries, ended with a digest that starts so (hex)."""
+        with self._readable():
+            query = "SELECT digest FROM entries WHERE sequence = ?"
+            row = self._db.execute(query, (sequence,)).fetchone()
+        return (
+            row is not None
+            and len(digest) >= FEWEST_HEAD_DIGITS
+            and bytes(row[0]).hex().startswith(digest.lower())
+        )
+
+    def behind_its_note(self) -> str | None:
+        """Say what is wrong when the note beside the ledger knows of entries it does not have."""
+        note = self.path.with_name(f"{self.path.name}.head")
+        if not note.is_file():
+            return None
+        try:
+            sequence, _, digest = note.read_text(errors="replace").strip().partition(":")
+        except OSError as error:
+            raise InputError(f"{note}: cannot be read ({error.strerror})") from None
+        if sequence.isdigit() and len(sequence) < 19 and self.contains(int(sequence), digest):
+            return None
+        return (
+            f"{self.path}: the ledger is older than what was charged, {note.name} knows of "
+            f"{sequence[:19]} entries; put the newest ledger back (with its -wal file)"
+        )
+
+    def _facts(self, sequence: int, text: str) -> dict[str, Any]:
+        try:
+            facts = json.loads(text)
+        except (ValueError, TypeError):
+            facts = None
+        if not (isinstance(facts, dict) and isinstance(facts.get("kind"), str)):
+            raise InputError(
+                f"{self.path}: entry {sequence}: expected facts of a known kind as JSON, found "
+                f"{str(text)[:40]!r}; it was tampered with or damaged, see `vesper budget verify`"
+            )
+        return facts
+
+    @contextmanager
+    def _one_moment(self) -> Iterator[None]:
+        """Read entries and head as they were at one moment, whatever others write meanwhile."""
+        if self._db.in_transaction:
+            yield
+            return
+        self._db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._db.execute("ROLLBACK")
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise InputError(f"{self.path}: cannot be read as a ledger ({error})") from None
+
+
+def chained(key: bytes, previous: bytes, line: tuple[Any, ...]) -> bytes:
+    """Digest one entry together with everything before it, under the key."""
+    digest = hmac.new(key, previous, hashlib.sha256)
+    for value in line:
+        part = value if isinstance(value, bytes) else repr(value).encode()
+        digest.update(type(value).__name__.encode() + len(part).to_bytes(8, "little") + part)
+    return digest.digest()
+
+
+def shown_head(head: tuple[int, bytes]) -> str:
+    """Write a head as people note it down: SEQUENCE:DIGEST.
+
+    >>> shown_head((3, bytes.fromhex("00ff")))
+    '3:00ff'
+    """
+    return f"{head[0]}:{head[1].hex()}"
+
+
+def parsed_head(text: str) -> tuple[int, str]:
+    """Read SEQUENCE:DIGEST; the digest may be cut, but not below 16 digits.
+
+    >>> parsed_head("3:00112233445566778899")
+    (3, '00112233445566778899')
+    """
+    sequence, _, digest = text.partition(":")
+    hexadecimal = set(digest.lower()) <= set("0123456789abcdef")
+    if not (
+        sequence.isascii()
+        and sequence.isdigit()
+        and len(sequence) < 19
+        and hexadecimal
+        and len(digest) >= FEWEST_HEAD_DIGITS
+    ):
+        raise InputError(
+            f"--head: expected SEQUENCE:DIGEST as `vesper budget show` prints it, with at least "
+            f"{FEWEST_HEAD_DIGITS} hexadecimal digits, got {text!r}"
+        )
+    return int(sequence), digest

@@ -1,0 +1,175 @@
+"""The ledger file: append-only, chained under a key, on disk before anything leaves.
+
+One SQLite file a data party, write-ahead log, full sync: an entry that `append` has returned is
+there after a crash. Triggers refuse changes by mistake; the chain (`ledger_reader`) shows changes
+made around them; a note of the head beside the file (`LEDGER.head`) shows a ledger that was lost,
+or put back from an older copy. `docs/ledger.md` says what to back up and what to note down.
+"""
+
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from vesper.errors import InputError, VesperError
+from vesper.privacy.ledger.keys import Keys, key_path, make_keys, read_keys
+from vesper.privacy.ledger.ledger_file import APPLICATION, FORMAT, make_private, refuse_foreign
+from vesper.privacy.ledger.reader import COLUMNS, LedgerReader, chained, shown_head
+
+_SCHEMA = (
+    """CREATE TABLE IF NOT EXISTS entries (
+        sequence INTEGER PRIMARY KEY,
+        time REAL NOT NULL,
+        graph TEXT NOT NULL,
+        run TEXT NOT NULL,
+        facts TEXT NOT NULL,
+        cost REAL NOT NULL CHECK (cost >= 0),
+        receivers BLOB NOT NULL,
+        digest BLOB NOT NULL
+    ) STRICT""",
+    """CREATE TABLE IF NOT EXISTS head (
+        only INTEGER PRIMARY KEY CHECK (only = 1), sequence INTEGER NOT NULL, digest BLOB NOT NULL
+    ) STRICT""",
+    """CREATE TABLE IF NOT EXISTS shown (
+        name BLOB PRIMARY KEY, record BLOB NOT NULL
+    ) STRICT, WITHOUT ROWID""",
+    """CREATE TRIGGER IF NOT EXISTS entries_stay BEFORE UPDATE ON entries
+        BEGIN SELECT RAISE(ABORT, 'ledger entries are never changed'); END""",
+    """CREATE TRIGGER IF NOT EXISTS entries_last BEFORE DELETE ON entries
+        BEGIN SELECT RAISE(ABORT, 'ledger entries are never removed'); END""",
+)
+
+_SETTINGS = ("journal_mode = WAL", "synchronous = FULL", "recursive_triggers = ON")
+"""The last one lets the triggers see INSERT OR REPLACE too, at least on this connection."""
+
+
+class Ledger(LedgerReader):
+    """Opens, or makes, the ledger at `path`; `clock` gives seconds for the time column.
+
+    Raises:
+        InputError: the file is something else, or its key is lost or another's.
+        VesperError: the ledger is older than what was charged.
+    """
+
+    def __init__(self, path: Path, *, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        make_private(path)
+        try:
+            database = sqlite3.connect(
+                path, isolation_level=None, check_same_thread=False, timeout=60
+            )
+            self._make(database, path)
+        except sqlite3.Error as error:
+            raise InputError(f"{path}: cannot be used as a ledger ({error})") from None
+        super().__init__(path, database)
+        behind = self.behind_its_note()
+        if behind:
+            raise VesperError(behind)
+        self._held = self._hold_keys()
+
+    @property
+    def keys(self) -> Keys:
+        """The keys of the ledger, as they were when it was opened."""
+        return self._held
+
+    @staticmethod
+    def _make(database: sqlite3.Connection, path: Path) -> None:
+        """Turn an empty file into a ledger; leave everything else as it is."""
+        if database.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
+            if database.execute("SELECT 1 FROM sqlite_master").fetchone():
+                raise InputError(f"{path}: cannot be used as a ledger (it is something else)")
+            database.execute(f"PRAGMA user_version = {FORMAT}")
+            database.execute(f"PRAGMA application_id = {APPLICATION}")
+        refuse_foreign(database, path)
+        for setting in _SETTINGS:
+            database.execute(f"PRAGMA {setting}")
+        for statement in _SCHEMA:
+            database.execute(statement)
+
+    def _hold_keys(self) -> Keys:
+        """Read the keys; a new ledger gets them, and a first entry that knows their check."""
+        path = key_path(self.path)
+        if self.head()[0] == 0:
+            with self.transaction():
+                if self.head()[0] == 0:  # or another process was faster
+                    self._held = make_keys(path)
+                    facts = {"kind": "key", "check": self._held.check}
+                    self.append(graph="", run="", facts=facts, cost=0.0, who=b"")
+        keys = read_keys(path)
+        first = next(self.entries(), None)
+        if first is None or first.facts.get("check") != keys.check:
+            raise InputError(
+                f"{path}: this is not the key that {self.path.name} was started with; restore that "
+                f"one, another would give every graph a fresh budget"
+            )
+        return keys
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Hold the only right to write; everything inside is on disk at the end, or none of it."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            before = self.head()
+            try:
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
+            raise VesperError(
+                f"{self.path}: the ledger cannot be written ({error}); nothing was released"
+            ) from None
+        if self.head() != before:
+            self._note_head()
+
+    def append(
+        self, *, graph: str, run: str, facts: dict[str, Any], cost: float, who: bytes
+    ) -> int:
+        """Write one entry inside a transaction; return its sequence number."""
+        sequence, previous = self.head()
+        sequence += 1
+        text = json.dumps(facts, sort_keys=True)
+        line = (sequence, float(self._clock()), graph, run, text, float(cost), who)
+        digest = chained(self._held.chain, previous, line)
+        self._db.execute(
+            f"INSERT INTO entries ({COLUMNS}, digest) VALUES (?,?,?,?,?,?,?,?)", (*line, digest)
+        )
+        self._db.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?)", (sequence, digest))
+        return sequence
+
+    def labels_shown(self, names: Iterable[bytes]) -> dict[bytes, bytes]:
+        """Find what was answered about, of these digests of ids: digests of id and label."""
+        found = {}
+        for name in names:
+            row = self._db.execute("SELECT record FROM shown WHERE name = ?", (name,)).fetchone()
+            if row is not None:
+                found[name] = row[0]
+        return found
+
+    def show_labels(self, records: Iterable[tuple[bytes, bytes]]) -> None:
+        """Write down what will be answered about, inside a transaction; it stays as it is."""
+        self._db.executemany("INSERT OR IGNORE INTO shown VALUES (?, ?)", records)
+
+    def _note_head(self) -> None:
+        """Write the head beside the ledger, whole and on disk, after the entry itself."""
+        note = self.path.with_name(f"{self.path.name}.head")
+        partial = note.with_name(f"{note.name}.{os.getpid()}.{threading.get_ident()}")
+        try:
+            with partial.open("w") as file:
+                file.write(f"{shown_head(self.head())}\n")
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, note)
+        except OSError as error:
+            raise VesperError(f"{note}: cannot be written ({error.strerror})") from None
+
+
+def key_of(ledger: Ledger) -> bytes:
+    """Give the key under which the graphs of a ledger are named."""
+    return ledger.keys.fingerprint

@@ -1,0 +1,234 @@
+"""A plan before there is data: noise, what each phase costs, what one more release would tell.
+
+    releases  = hops * refreshes                       each to every node, each at noise_std
+    spent     = releases / noise_std^2 + 1 / poll_noise_std^2
+    epsilon   = that of the degree histogram, which comes first, plus that of
+                sqrt(2 spent)                          (R-SUM, L-FILTER: counts first)
+    mu^2      = 2 spent + mu^2 of the histogram        (PURE-TO-GDP)
+    accuracy  = Phi(mu / 2)                            of the best guess whether one edge exists
+    found     = Phi(mu + Phi^-1(1 %))                  of the edges, at 1 % false alarms
+
+The last two lines are the most a label party can do who knows everything but the edge.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+
+from vesper.errors import InputError
+from vesper.privacy.accounting.budget import Budget, finite
+from vesper.privacy.accounting.checks import float_down, float_up
+from vesper.privacy.accounting.participation import charge_of, mu_for, noise_std_for, spent_epsilon
+from vesper.privacy.accounting.pure import charge_of_pure
+from vesper.privacy.events import LARGEST_NOISE, SMALLEST_NOISE
+from vesper.privacy.planning.paper_plan import Claimed, PaperSizes, claimed_beside
+from vesper.privacy.planning.probe_share import (
+    ROUND_UP,
+    Share,
+    nothing_asked,
+    share_beside,
+    small_beside,
+    split_off,
+)
+from vesper.privacy.planning.traffic import Sizes, Traffic, Wire, wire_of
+
+FALSE_ALARMS = 0.01
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """What holds after a degree histogram and a poll, if any, and `releases` releases.
+
+    `epsilon` is what the ledger will show. `mu` says what an attack can do at best.
+    """
+
+    releases: int
+    noise_std: float
+    poll_noise_std: float | None
+    mu: float
+    epsilon: float
+    delta: float
+    attack_accuracy: float
+    found_at_one_percent: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    """One thing a user does; `epsilon` is its own, `epsilon_so_far` with the phases before it.
+
+    A phase without releases works on values that were released before: it costs nothing.
+    """
+
+    name: str
+    releases: int
+    epsilon: float
+    epsilon_so_far: float
+    traffic: Traffic | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """All of it; what is None could not be said, and `claimed_omitted` says why."""
+
+    certified: Guarantee
+    phases: tuple[Phase, ...]
+    one_more_release: Guarantee
+    claimed: Claimed | None
+    claimed_omitted: str | None
+    wire: Wire | None
+
+
+def guarantee(
+    *,
+    noise_std: float,
+    releases: int,
+    delta: float,
+    poll_noise_std: float | None = None,
+    degrees_epsilon: float = 0.0,
+) -> Guarantee:
+    """Account for releases of equal noise to the same nodes, a poll, and a degree histogram."""
+    spent = releases * charge_of(noise_std=noise_std)
+    if poll_noise_std is not None:
+        spent += charge_of(noise_std=poll_noise_std)
+    mu = mu_for(spent=spent + charge_of_pure(epsilon=degrees_epsilon))
+    epsilon = spent_epsilon(spent=spent, delta=delta) if spent else 0.0
+    normal = NormalDist()
+    return Guarantee(
+        releases=releases,
+        noise_std=noise_std,
+        poll_noise_std=poll_noise_std,
+        mu=mu,
+        epsilon=float_up(Fraction(epsilon) + Fraction(degrees_epsilon)),
+        delta=delta,
+        attack_accuracy=normal.cdf(mu / 2),
+        found_at_one_percent=normal.cdf(mu + normal.inv_cdf(FALSE_ALARMS)),
+    )
+
+
+def make_plan(
+    *,
+    delta: float,
+    hops: int,
+    refreshes: int = 1,
+    epsilon: float | None = None,
+    noise_std: float | None = None,
+    asking: Share = nothing_asked,
+    degrees_epsilon: float = 0.0,
+    sizes: Sizes | None = None,
+) -> Plan:
+    """Plan from a budget to the noise, or from the noise to epsilon.
+
+    Args:
+        delta: a public constant.
+        hops: of message passing, each released `refreshes` times.
+        refreshes: see hops.
+        epsilon: the budget, for everything; gives the noise.
+        noise_std: the noise of each release; gives the epsilon.
+        asking: what a release before the others, a poll or a trial, takes of their budget.
+        degrees_epsilon: what a degree histogram may cost, 0 for none.
+        sizes: public sizes, for what travels and for what the paper would claim.
+    """
+    releases, sizes = hops * refreshes, sizes or Sizes()
+    if noise_std is None:
+        if epsilon is None:
+            raise TypeError("expected epsilon or noise_std")
+        budget = Budget(epsilon=epsilon, delta=delta)
+        noise_std, share = _noise_std(budget, releases, asking, degrees_epsilon)
+    else:
+        share = share_beside(noise_std / math.sqrt(releases), asking)
+    if not SMALLEST_NOISE <= noise_std <= LARGEST_NOISE:
+        raise InputError(
+            f"noise_std: expected a noise between {SMALLEST_NOISE:g} and {LARGEST_NOISE:g} a unit "
+            f"message, got {noise_std:g}"
+        )
+
+    poll_noise_std = small_beside(noise_std / math.sqrt(releases), share=share)
+
+    def after(count: int) -> Guarantee:
+        return guarantee(
+            noise_std=noise_std,
+            releases=count,
+            delta=delta,
+            poll_noise_std=poll_noise_std,
+            degrees_epsilon=degrees_epsilon,
+        )
+
+    whole = after(releases)
+    wire = wire_of(sizes, hops=hops, releases=releases)
+    claimed = claimed_beside(
+        epsilon=whole.epsilon,
+        noise_std=noise_std,
+        delta=delta,
+        num_layers=hops,
+        sizes=PaperSizes(
+            num_train_nodes=sizes.num_train_nodes,
+            batch_size=sizes.batch_size,
+            max_degree=sizes.max_degree,
+            num_epochs=sizes.epochs,
+        ),
+    )
+    return Plan(
+        certified=whole,
+        phases=_phases(whole, wire, degrees_epsilon),
+        one_more_release=after(releases + 1),
+        claimed=claimed if isinstance(claimed, Claimed) else None,
+        claimed_omitted=claimed if isinstance(claimed, str) else None,
+        wire=wire,
+    )
+
+
+def _phases(whole: Guarantee, wire: Wire | None, degrees_epsilon: float) -> tuple[Phase, ...]:
+    """What a user does, in order: look at degrees, train, validate, predict."""
+    training = guarantee(
+        noise_std=whole.noise_std,
+        releases=whole.releases,
+        delta=whole.delta,
+        poll_noise_std=whole.poll_noise_std,
+    )
+    polls = 0 if whole.poll_noise_std is None else 1
+    histogram = guarantee(
+        noise_std=whole.noise_std, releases=0, delta=whole.delta, degrees_epsilon=degrees_epsilon
+    )
+    rows = [
+        ("degree histogram", 1 if degrees_epsilon else 0, degrees_epsilon, histogram.epsilon),
+        ("training", whole.releases + polls, training.epsilon, whole.epsilon),
+        ("validation", 0, 0.0, whole.epsilon),
+        ("inference", 0, 0.0, whole.epsilon),
+    ]
+    traffic = wire.by_phase if wire else {}
+    return tuple(
+        Phase(
+            name=name,
+            releases=releases,
+            epsilon=epsilon,
+            epsilon_so_far=so_far,
+            traffic=traffic.get(name),
+        )
+        for name, releases, epsilon, so_far in rows
+    )
+
+
+def _noise_std(
+    budget: Budget, releases: int, asking: Share, degrees_epsilon: float
+) -> tuple[float, float]:
+    """Smallest noise for what histogram and poll leave of the budget, and the share of the poll."""
+    left = float_down(Fraction(finite(budget).epsilon) - Fraction(degrees_epsilon))
+    if left <= 0:
+        raise InputError(
+            f"degree histogram: expected an epsilon that leaves something of epsilon "
+            f"{budget.epsilon:g} at delta {budget.delta:g} for training, got {degrees_epsilon:g}; "
+            f"give it less"
+        )
+    room = Budget(epsilon=left, delta=budget.delta)
+    alone = noise_std_for(budget=room, releases=1)
+    share = asking(alone)
+    _, rest = split_off(alone, share=share)
+    noise_std = rest * math.sqrt(releases) * ROUND_UP
+    if noise_std > LARGEST_NOISE:
+        raise InputError(
+            f"epsilon: this budget needs a noise of {noise_std:.3g} a unit message for {releases} "
+            f"releases, the most that is drawn is {LARGEST_NOISE:g}; use a larger epsilon or fewer "
+            f"releases (hops times refreshes)"
+        )
+    return max(noise_std, SMALLEST_NOISE), share

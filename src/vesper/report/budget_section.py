@@ -1,0 +1,203 @@
+"""What a run was charged, read from the ledger that charged it.
+
+What is protected from whom, where there are several data parties: an account each.
+
+| account | protected from |
+| --- | --- |
+| edges of a data party | the label party and all other data parties together |
+| edges of the label party's own graph | all data parties together |
+| labels, where they are protected | all data parties together |
+"""
+
+import math
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from vesper.privacy.accounting.checks import float_up
+from vesper.privacy.accounting.participation import mu_for
+from vesper.privacy.ledger.account import accounts
+from vesper.privacy.ledger.ledger_file import open_to_read
+from vesper.privacy.ledger.reader import Entry, LedgerReader, shown_head
+from vesper.report.html import lines_table, number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Charge:
+    """One charge of the run."""
+
+    sequence: int
+    what: str
+    time: float | None = None
+    """When it was charged, by the data party's clock."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Charged:
+    """The charges of one run, and how its graph stands with all runs together."""
+
+    charges: tuple[Charge, ...]
+    head: str | None
+    """SEQUENCE:DIGEST of the whole ledger; None for one that was thrown away."""
+    spent_epsilon: float
+    left_epsilon: float | None
+    budget_epsilon: float | None
+    """What may be spent on this graph at most; None without a budget."""
+    best_guess: float
+    """Largest probability with which a guess about one edge, with even odds before, can be right
+    after everything this graph was charged for."""
+
+
+def read_charged(path: Path, *, run: str) -> Charged | None:
+    """Read what a run was charged from a ledger file; None where it holds nothing of this run."""
+    if not path.is_file():
+        return None
+    with closing(open_to_read(path)) as ledger:
+        return charged_of(ledger, run=run)
+
+
+def charged_of(ledger: LedgerReader, *, run: str, is_kept: bool = True) -> Charged | None:
+    """Find the charges of a run and the account they belong to."""
+    entries = [entry for entry in ledger.entries() if entry.run == run and entry.cost > 0]
+    if not entries:
+        return None
+    balance = next(b for b in accounts(ledger) if b.graph == entries[-1].graph)
+    is_known = balance.unprotected is not None  # edges themselves were sent by another run
+    mu = mu_for(spent=balance.spent_mu_squared, rows=balance.relation.rows)
+    return Charged(
+        charges=tuple(Charge(sequence=e.sequence, what=_what(e), time=e.time) for e in entries),
+        head=shown_head(ledger.head()) if is_kept else None,
+        spent_epsilon=balance.spent_epsilon(),
+        left_epsilon=balance.left_epsilon(),
+        budget_epsilon=None if balance.budget is None else balance.budget.epsilon,
+        best_guess=1.0 if is_known else counted_guess(pure=float_up(balance.pure), mu=mu),
+    )
+
+
+def gaussian_guess(*, mu: float) -> float:
+    """Phi(mu / 2): the best test of N(0, 1) against N(mu, 1) with even odds is right so often.
+
+    >>> round(gaussian_guess(mu=1.0), 4)
+    0.6915
+    """
+    return 0.5 * math.erfc(-mu / math.sqrt(8))
+
+
+def counted_guess(*, pure: float, mu: float) -> float:
+    """1 - (1 - tanh(pure / 2)) (1 - Phi(mu / 2)): the same after counts of epsilon `pure` in all.
+
+    A guess with even odds is right with probability (1 + t) / 2, t the total variation between
+    both worlds. Counts have t <= tanh(pure / 2), and the releases after them t <= 2 Phi(mu/2) - 1,
+    whatever the counts were. Both together show the same in both worlds with probability at least
+    (1 - t_1) (1 - t_2), as can be seen by coupling first the counts and then the releases.
+
+    >>> round(counted_guess(pure=0.1, mu=1.0), 4), round(counted_guess(pure=1.0, mu=0.0), 4)
+    (0.7069, 0.7311)
+    """
+    return 1 - (1 - math.tanh(pure / 2)) * (1 - gaussian_guess(mu=mu))
+
+
+def best_guess(*, epsilon: float, delta: float) -> float:
+    """(e^epsilon + delta) / (e^epsilon + 1): what (epsilon, delta) alone says of the same guess.
+
+    >>> round(best_guess(epsilon=1.0, delta=0.0), 4)
+    0.7311
+    """
+    odds_against = math.exp(-epsilon)
+    return (1 + delta * odds_against) / (1 + odds_against)
+
+
+def _what(entry: Entry) -> str:
+    facts = {key: value for key, value in entry.facts.items() if key not in ("kind", "number")}
+    numbers = ", ".join(
+        f"{key.replace('_', ' ')} {value:.4g}"
+        for key, value in facts.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    )
+    kind = str(entry.facts["kind"])
+    if "aggregation" in facts:
+        kind += f" of {facts['aggregation']}"
+    return f"{kind}: {numbers}" if numbers else kind
+
+
+NOTE = (
+    "Each account is of its own: none is spent by another, and each guarantee holds even if all "
+    "other parties put together what they see. An edge that two parties both know of is a record "
+    "of both: what can be learned about it is the sum."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountLine:
+    """One account; None is what this side does not know."""
+
+    protected: str
+    against: str
+    epsilon: float | None
+    delta: float | None
+    releases: int | None = None
+    spent_epsilon: float | None = None
+    remark: str = ""
+
+
+def account_lines(folder: Path, result: Mapping[str, Any], *, run: str) -> tuple[AccountLine, ...]:
+    """Find the accounts of a run; none where there is one data party.
+
+    Args:
+        folder: with `result.json`, and with the ledgers where it is a simulation's.
+        result: what `result.json` says.
+        run: what those ledgers call the run.
+    """
+    parties = result.get("parties") or ()
+    lines = [_edges_of(party, folder, run=run) for party in parties]
+    label_epsilon = result["privacy"]["label_epsilon"]
+    if parties and label_epsilon is not None:
+        lines.append(
+            AccountLine(
+                protected="labels of training and validation nodes",
+                against="all data parties together",
+                epsilon=label_epsilon,
+                delta=0.0,
+            )
+        )
+    return tuple(lines)
+
+
+def accounts_section(lines: tuple[AccountLine, ...]) -> str:
+    """A table with a line an account, as HTML; nothing where there is but one data party."""
+    if not lines:
+        return ""
+    columns = {
+        "account": [line.protected for line in lines],
+        "protected from": [line.against for line in lines],
+        "epsilon": [number(line.epsilon, "g") for line in lines],
+        "delta": [number(line.delta, "g") for line in lines],
+        "spent": [number(line.spent_epsilon, ".3g") for line in lines],
+        "releases": [number(line.releases, "d") for line in lines],
+        "": [line.remark for line in lines],
+    }
+    return (
+        f"<section><h2>What is protected from whom</h2>{lines_table(columns)}"
+        f'<p class="note">{escape(NOTE)}</p></section>'
+    )
+
+
+def _edges_of(party: Mapping[str, Any], folder: Path, *, run: str) -> AccountLine:
+    facts, name = party["privacy"], party["name"]
+    charged = read_charged(folder / f"ledger-{name}.sqlite", run=run)
+    return AccountLine(
+        protected=f"edges of {name}, the label party's own graph"
+        if party["own"]
+        else f"edges of {name}",
+        against="all data parties together"
+        if party["own"]
+        else "the label party and all other data parties together",
+        epsilon=facts["certified_epsilon"],
+        delta=facts["delta"],
+        releases=facts["releases"],
+        spent_epsilon=party.get("spent_epsilon") if charged is None else charged.spent_epsilon,
+        remark="left before the end" if party["left"] else "",
+    )

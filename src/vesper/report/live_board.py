@@ -1,0 +1,52 @@
+"""What `vesper board` answers. It reads the run again for each answer, and writes nothing.
+
+| request | answer |
+| --- | --- |
+| GET / | the page, which asks for its main part again and again |
+| GET /main | the main part of the page, as the run is now |
+"""
+
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+
+from vesper.errors import VesperError
+from vesper.report.board_page import BOARD_STYLE, SCRIPT, board_main, board_page
+from vesper.report.live_run import watch
+from vesper.serving.http.server import Response, error_response, page_response, policy_of
+
+POLICY = policy_of(script=SCRIPT, style=BOARD_STYLE)
+
+
+class Board:
+    """Answers requests about one run, from any thread.
+
+    Args:
+        run: folder of a simulation, or state folder of a party.
+        failed: is told of a failure of ours, which clients are not.
+    """
+
+    def __init__(self, run: Path, *, failed: Callable[[Exception], None]) -> None:
+        self._run, self._failed = run, failed
+
+    def respond(self, method: str, path: str, kind: str, body: bytes) -> Response:
+        """Answer one request; never raises."""
+        path = path.partition("?")[0]
+        if path not in ("/", "/main"):
+            return error_response(404, "no such page", "there is /")
+        if method not in ("GET", "HEAD"):
+            response = error_response(405, "expected GET", f"use GET {path}")
+            return Response(405, response.content, headers={"Allow": "GET"})
+        try:
+            main = self._main()
+        except Exception as error:  # a bug of ours: for our eyes, not for clients
+            self._failed(error)
+            return error_response(500, "internal error", "see the terminal of `vesper board`")
+        return page_response(board_page(main) if path == "/" else main, policy=POLICY)
+
+    def _main(self) -> str:
+        try:
+            return board_main(watch(self._run))
+        except VesperError as error:  # the run was there when the board was started
+            words = f"The run cannot be read: it was stopped and removed, or is damaged. {error}"
+            return f'<p class="verdict warn" role="status">{escape(words)}</p>'

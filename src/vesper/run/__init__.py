@@ -1,1 +1,0 @@
-"""Config, session, evaluation: what makes two parties and a channel into a run."""

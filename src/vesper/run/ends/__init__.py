@@ -1,1 +1,0 @@
-"""The two ends of a session: what each says, hears, checks and keeps."""

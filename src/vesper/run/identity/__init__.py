@@ -1,1 +1,0 @@
-"""Who a party is: names, private keys, requests, the authority that signs them, credentials."""

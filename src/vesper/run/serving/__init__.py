@@ -1,1 +1,0 @@
-"""After training: the data party answers about nodes, the label party predicts and serves."""

@@ -1,1 +1,0 @@
-"""What two institutions do before a run: settings, contract, checks."""

@@ -1,0 +1,179 @@
+"""The interface of `vesper serve` as OpenAPI 3.1.
+
+The page at `/` of `vesper serve`: what it does, and a form to try it. Nothing is loaded.
+"""
+
+from html import escape
+from typing import Any
+
+from vesper.serving.http.server import LONGEST_ID, MOST_IDS, policy_of
+from vesper.serving.predictor import NodePredictor
+from vesper.version import VERSION
+
+_ID = {"anyOf": [{"type": "string", "minLength": 1, "maxLength": LONGEST_ID}, {"type": "integer"}]}
+_BUDGET = {
+    "type": ["object", "null"],
+    "description": "Of the graph that is answered about; null before it was first heard of.",
+    "properties": {
+        name: {"type": "number"} for name in ("epsilon", "delta", "spent_epsilon", "left_epsilon")
+    },
+}
+_ERROR = {
+    "type": "object",
+    "properties": {"error": {"type": "string"}, "what_to_do": {"type": "string"}},
+    "required": ["error", "what_to_do"],
+}
+
+
+def openapi_of(predictor: NodePredictor) -> dict[str, Any]:
+    """Describe the interface, with the classes of this model."""
+    problem = {"$ref": "#/components/schemas/Error"}
+    partly = {"allOf": [problem, {"$ref": "#/components/schemas/Predictions"}]}
+    predict = {
+        "summary": "Predict nodes",
+        "requestBody": {"required": True, "content": _json(_asked())},
+        "responses": {
+            "200": _response("Every id is answered, or no node.", _ref("Predictions")),
+            "400": _response("The request is not understood.", problem),
+            "403": _response("The budget does not allow it; what is cached is there.", partly),
+            "503": _response("The data party is away; what is cached is there.", partly),
+        },
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "vesper serve", "version": VERSION, "description": _description()},
+        "paths": {
+            "/predict": {"post": predict},
+            "/budget": {"get": _get("What is spent and left", {"budget": _BUDGET})},
+            "/health": {"get": _get("Whether the data party is there", {"status": _text()})},
+        },
+        "components": {"schemas": {"Error": _ERROR, "Predictions": _predictions(predictor)}},
+    }
+
+
+def _asked() -> dict[str, Any]:
+    ids = {"type": "array", "minItems": 1, "maxItems": MOST_IDS, "items": _ID}
+    return {
+        "type": "object",
+        "properties": {"ids": ids},
+        "required": ["ids"],
+        "additionalProperties": False,
+    }
+
+
+def _predictions(predictor: NodePredictor) -> dict[str, Any]:
+    classes = predictor.run.calibration.classes
+    said: dict[str, Any] = {
+        "probabilities": {
+            "type": "object",
+            "properties": {str(name): {"type": "number"} for name in classes},
+        }
+    }
+    if not classes:
+        said = {"score": {"type": "number"}}
+    properties = {
+        "id": _ID,
+        **said,
+        "snapshot": _text(),
+        "cached": {"type": "boolean"},
+        "error": _text(),
+    }
+    items = {"type": "object", "properties": properties, "required": ["id"]}
+    return {
+        "type": "object",
+        "properties": {"predictions": {"type": "array", "items": items}, "budget": _BUDGET},
+        "required": ["predictions", "budget"],
+    }
+
+
+def _description() -> str:
+    return "Predictions from released values; nothing that is answered twice is paid twice."
+
+
+def _text() -> dict[str, Any]:
+    return {"type": "string"}
+
+
+def _ref(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _json(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
+def _response(description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": description, "content": _json(schema)}
+
+
+def _get(summary: str, properties: dict[str, Any]) -> dict[str, Any]:
+    schema = {"type": "object", "properties": properties}
+    return {"summary": summary, "responses": {"200": _response(summary, schema)}}
+
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem;
+  color: #1a1a1a; background: #fff; }
+code, pre, textarea { font: 14px/1.4 ui-monospace, monospace; }
+pre { background: #f4f4f2; padding: .8rem; overflow: auto; }
+textarea { width: 100%; box-sizing: border-box; }
+table { border-collapse: collapse; } td, th { text-align: left; padding: .2rem 1rem .2rem 0; }
+button { font: inherit; padding: .3rem 1rem; }
+@media (prefers-color-scheme: dark) {
+  body { color: #e6e6e6; background: #161616; } pre { background: #262626; } }
+"""
+
+_SCRIPT = """
+const said = document.getElementById("said");
+document.getElementById("form").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const ids = document.getElementById("ids").value.split("\\n").map((id) => id.trim());
+  said.textContent = "asking ..";
+  try {
+    const answer = await fetch("predict", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ ids: ids.filter((id) => id) }),
+    });
+    said.textContent = answer.status + "\\n" + JSON.stringify(await answer.json(), null, 2);
+  } catch (error) {
+    said.textContent = "vesper serve cannot be reached";
+  }
+});
+"""
+
+
+POLICY = policy_of(script=_SCRIPT, style=_STYLE)
+
+
+def page_of(predictor: NodePredictor, *, peer: str) -> str:
+    """Write the page."""
+    run = predictor.run
+    classes = ", ".join(escape(str(name)) for name in run.calibration.classes[:20])
+    gives = f"probabilities of {len(run.calibration.classes)} classes ({classes})"
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><title>vesper serve</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head>
+<body>
+<h1>vesper serve</h1>
+<p>Predictions of a model that was trained with <b>{escape(peer)}</b>: method
+<code>{escape(run.config.run.method)}</code>, plan {escape(run.plan)}. Gives
+{gives if classes else "a score"}.</p>
+<form id="form"><p><label for="ids">Ids, one a line</label>
+<textarea id="ids" rows="4" autofocus></textarea></p><p><button>Predict</button></p></form>
+<pre id="said" role="status" aria-live="polite"></pre>
+<h2>For programs</h2>
+<table>
+<tr><td><code>POST /predict</code></td><td><code>{{"ids": ["u1", "u2"]}}</code></td></tr>
+<tr><td><code>GET /budget</code></td><td>what is spent and left of the graph's budget</td></tr>
+<tr><td><code>GET /health</code></td><td>whether {escape(peer)} is there</td></tr>
+<tr><td><a href="openapi.json"><code>GET /openapi.json</code></a></td><td>OpenAPI</td></tr>
+</table>
+<p>What was answered once is kept here: asked again it costs and crosses nothing. A graph that came
+after training is charged to its own budget when it is first asked about; a refusal (403) carries
+what is left. While {escape(peer)} is away (503), what is kept is still answered.</p>
+<script>{_SCRIPT}</script>
+</body>
+</html>
+"""

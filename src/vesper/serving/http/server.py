@@ -1,0 +1,276 @@
+"""HTTP for a `Responder`, by the standard library: sizes, times and threads are limited.
+
+Meant for programs of one institution: it listens on loopback unless told otherwise, and knows
+nothing of users or passwords. Put a proxy in front of it where that is not enough.
+
+What a client of `vesper serve` may send, read with suspicion: {"ids": ["u1", 7]}.
+
+Ids are whole numbers or text; both are known by their text, so 7 and "7" are one node.
+
+What is answered over HTTP, before it becomes bytes on a socket.
+"""
+
+import base64
+import hashlib
+import ipaddress
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import AF_INET, AF_INET6, socket
+from threading import BoundedSemaphore
+from typing import Any, NoReturn, Protocol
+
+from vesper.errors import InputError, first_three
+
+MOST_BYTES = 1 << 20
+"""Of a request."""
+MOST_IDS = 10_000
+"""In a request."""
+LONGEST_ID = 256
+
+Id = str | int
+
+
+@dataclass
+class BadRequest(Exception):
+    """The client's mistake: status, what is wrong, what to do."""
+
+    status: int
+    error: str
+    what_to_do: str
+
+
+def ids_in(body: bytes) -> list[Id]:
+    """Read the ids of a request, as they were given.
+
+    Raises:
+        BadRequest: it is something else.
+    """
+    try:
+        asked = json.loads(body, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise BadRequest(
+            400, f"expected JSON, got something else ({_short(error)})", EXAMPLE
+        ) from None
+    if not isinstance(asked, dict) or set(asked) != {"ids"} or not isinstance(asked["ids"], list):
+        raise BadRequest(400, 'expected an object with "ids", a list, and nothing else', EXAMPLE)
+    ids = asked["ids"]
+    if not 1 <= len(ids) <= MOST_IDS:
+        raise BadRequest(
+            400,
+            f"expected 1 to {MOST_IDS} ids, got {len(ids)}",
+            "send several requests, or use `vesper predict` for a whole file",
+        )
+    wrong = [each for each in ids if not _is_id(each)]
+    if wrong:
+        raise BadRequest(
+            400,
+            f"expected ids that are text of 1 to {LONGEST_ID} characters, or whole numbers of 64 "
+            f"bits; {len(wrong)} are not ({first_three(json.dumps(each)[:40] for each in wrong)})",
+            EXAMPLE,
+        )
+    return ids
+
+
+EXAMPLE = 'send {"ids": ["u1", "u2"]} as application/json'
+
+
+def _is_id(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**63
+    return isinstance(value, str) and 1 <= len(value) <= LONGEST_ID and _is_utf8(value)
+
+
+def _is_utf8(text: str) -> bool:
+    """JSON can write half of a character, which no text has."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _short(error: Exception) -> str:
+    return str(error)[:80] if not isinstance(error, RecursionError) else "too many brackets"
+
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True)
+class Response:
+    """Status and content."""
+
+    status: int
+    content: bytes
+    kind: str = JSON
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Responder(Protocol):
+    """Answers requests from any thread."""
+
+    def respond(self, method: str, path: str, kind: str, body: bytes) -> Response:
+        """Answer one request; never raises."""
+
+
+def json_response(status: int, facts: Mapping[str, Any]) -> Response:
+    """Write JSON; predictions are finite, so no number is without a way to write it."""
+    return Response(status, json.dumps(facts, allow_nan=False).encode())
+
+
+def error_response(status: int, error: str, what_to_do: str) -> Response:
+    """Say what is wrong and what to do, and nothing else."""
+    return json_response(status, {"error": error, "what_to_do": what_to_do})
+
+
+def page_response(page: str, *, policy: str) -> Response:
+    """A page for people, and what the browser may do with it."""
+    headers = {"Content-Security-Policy": policy}
+    return Response(200, page.encode(), kind="text/html; charset=utf-8", headers=headers)
+
+
+def policy_of(*, script: str, style: str) -> str:
+    """Let the browser run this script and this style, ask this server, and load nothing else."""
+    return (
+        f"default-src 'none'; connect-src 'self'; script-src {_hash_of(script)}; "
+        f"style-src {_hash_of(style)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+def _hash_of(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+MOST_THREADS = 64
+SILENCE = 30.0
+"""Seconds after which a client that says nothing is sent away."""
+
+
+class ServingServer(ThreadingHTTPServer):
+    """Listens until `shutdown`; `port` 0 takes a free one.
+
+    Raises:
+        InputError: the address cannot be listened at.
+    """
+
+    daemon_threads = True
+
+    def __init__(
+        self, host: str, port: int, service: Responder, *, said: Callable[[str], None]
+    ) -> None:
+        self.service, self.said = service, said
+        self.address_family = AF_INET6 if ":" in host else AF_INET
+        self.hosts = _loopback_names(host)
+        self._free = BoundedSemaphore(MOST_THREADS)
+        try:
+            super().__init__((host, port), _Handler)
+        except (OSError, OverflowError) as error:
+            raise InputError(
+                f"--host, --port: cannot listen at {host}:{port} ({error}); is the port taken?"
+            ) from None
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Take a thread; wait for one when all are busy."""
+        self._free.acquire()
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Give the thread back in the end."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say that a client has left in the middle; it is not worth a traceback."""
+        self.said("a client has left before it was answered")
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ServingServer
+    connection: socket
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "vesper", ""
+    timeout = SILENCE
+    wbufsize = -1  # head and body leave together: apart, the second waits 40 ms for an answer
+    disable_nagle_algorithm = True
+
+    def _answer(self) -> None:
+        problem = self._problem()
+        if problem is not None:
+            self.close_connection = True  # what was sent is not read
+            self._write(problem)
+            return
+        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        kind = self.headers.get("Content-Type", "")
+        self._write(self.server.service.respond(self.command, self.path, kind, body))
+
+    do_GET = do_POST = do_HEAD = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = _answer
+
+    def _problem(self) -> Response | None:
+        """Find out from the headers what may not be read."""
+        if self.server.hosts and _host_in(self.headers.get("Host", "")) not in self.server.hosts:
+            return error_response(403, "this server is for this machine", "use localhost as host")
+        length = self.headers.get("Content-Length", "0")
+        if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
+            return error_response(411, "expected Content-Length", "send the length of the body")
+        if len(length) > 12 or int(length) > MOST_BYTES:
+            return error_response(413, f"expected at most {MOST_BYTES} bytes", "send fewer ids")
+        return None
+
+    def _write(self, response: Response) -> None:
+        self.send_response(response.status)
+        self.send_header("Content-Type", response.kind)
+        self.send_header("Content-Length", str(len(response.content)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        for name, value in response.headers.items():
+            self.send_header(name, value)
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(response.content)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What the library refuses by itself is refused in the same words as everything else."""
+        self.command = getattr(self, "command", None) or "GET"
+        self.request_version = "HTTP/1.1"
+        self.close_connection = True
+        self._write(error_response(int(code), message or "refused", "send an HTTP/1.1 request"))
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say who asked for what, in one line of what can be printed."""
+        line = "".join(c if c.isprintable() else "?" for c in format % args)
+        self.server.said(f"{self.client_address[0]} {line[:200]}")
+
+
+def _host_in(header: str) -> str:
+    """The host of a Host header, without its port.
+
+    >>> _host_in("LOCALHOST:8080"), _host_in("[::1]:8080"), _host_in("")
+    ('localhost', '::1', '')
+    """
+    if header.startswith("["):
+        return header[1:].partition("]")[0].lower()
+    return header.partition(":")[0].lower()
+
+
+def _loopback_names(host: str) -> frozenset[str]:
+    """Names by which a loopback address may be called; none where every name is right.
+
+    A page of another site could otherwise have its own name lead here, and read answers.
+    """
+    try:
+        is_loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = False
+    return frozenset({"localhost", "127.0.0.1", "::1", host}) if is_loopback else frozenset()

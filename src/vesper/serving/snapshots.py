@@ -1,0 +1,99 @@
+"""Snapshots that a data party has answered about: each has a name, a folder, its releases.
+
+    state/snapshots/NAME/snapshot.json   which graph, from which folder
+    state/snapshots/NAME/releases/       drawn once
+
+A name is random, for it crosses: one made of the edges would tell the label party something. For
+the same reason a graph has one name for good: to answer about equal edges under two would need its
+budget twice, and to give both one name would tell that no edge has changed.
+"""
+
+import json
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vesper.errors import InputError, VesperError
+from vesper.files import write_whole
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One graph that is, or was, answered about."""
+
+    name: str
+    folder: Path
+    """Where its releases are kept."""
+
+
+class Snapshots:
+    """All of one run, in a folder of the data party."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def of(self, graph: str, nodes: str, *, folder: Path) -> Snapshot:
+        """Find a snapshot by its graph, or write a new one down.
+
+        Args:
+            graph: fingerprint of the edges, or of the nodes where no edge is read.
+            nodes: digest of ids and features.
+            folder: where its tables are.
+
+        Raises:
+            InputError: the graph was answered about from another folder, or with other nodes.
+        """
+        for path in sorted(self._folder.glob("*/snapshot.json")):
+            known = _read(path)
+            if known["graph"] == graph:
+                _refuse_other(known, nodes, folder.resolve(), path)
+                return Snapshot(path.parent.name, path.parent)
+        name = secrets.token_hex(16)
+        facts = {"graph": graph, "nodes": nodes, "folder": str(folder.resolve())}
+        _write(self._folder / name / "snapshot.json", facts)
+        return Snapshot(name, self._folder / name)
+
+
+def known_snapshots(folder: Path) -> dict[str, str]:
+    """Give the folder of each snapshot by its fingerprint, in the order of their folders."""
+    found = [_read(path) for path in folder.glob("*/snapshot.json")]
+    return {facts["graph"]: facts["folder"] for facts in sorted(found, key=lambda f: f["folder"])}
+
+
+def _refuse_other(known: dict[str, Any], nodes: str, folder: Path, path: Path) -> None:
+    if known["folder"] != str(folder):
+        raise InputError(
+            f"{folder}: its edges are exactly those of {known['folder']}, which was answered about "
+            f"before; a second snapshot of the same edges would tell the peer that none has "
+            f"changed. Name that folder; if it was only moved, correct 'folder' in {path}"
+        )
+    if known["nodes"] != nodes:
+        raise InputError(
+            f"{folder}: its edges were answered about before with other ids or features, and are "
+            f"not released twice; put these back"
+        )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        if set(facts) != {"graph", "nodes", "folder"}:
+            raise ValueError("expected graph, nodes and folder")
+    except (OSError, ValueError, TypeError) as error:
+        raise VesperError(f"{path}: cannot be read ({error}); restore it") from None
+    return dict(facts)
+
+
+def _write(path: Path, facts: dict[str, str]) -> None:
+    """Whole and on disk before anything is charged under the name."""
+    try:
+        path.parent.mkdir(parents=True, mode=0o700)
+        write_whole(path, json.dumps(facts, indent=2).encode())
+        for folder in (path.parent, path.parent.parent):
+            handle = os.open(folder, os.O_RDONLY)
+            os.fsync(handle)
+            os.close(handle)
+    except OSError as error:
+        raise VesperError(f"{path}: cannot be written ({error.strerror}); make room") from None

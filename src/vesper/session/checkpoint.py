@@ -1,0 +1,108 @@
+"""Where a session can go on from: one file a side, whole or not there, replaced at each epoch.
+
+    checkpoint = position (stage, epoch, step), frames sent and received so far, arrays of the party
+
+The ledger is not in it, nor is any noise or its source: going back to a checkpoint gives no budget
+back, and releases come from the vault.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+from zipfile import BadZipFile
+
+import numpy as np
+
+from vesper.errors import VesperError
+from vesper.files import read_arrays
+from vesper.party.state import Arrays
+from vesper.transport.durable_channel import LastingChannel
+
+
+@dataclass(frozen=True)
+class Position:
+    """Before which epoch of which stage, and how many training steps came before."""
+
+    stage: int
+    epoch: int
+    step: int
+
+
+START = Position(0, 0, 0)
+
+
+class Checkpoints(Protocol):
+    """Remembers where a session is."""
+
+    def load(self) -> tuple[Position, Arrays] | None:
+        """Go back to the last checkpoint; None when there is none."""
+
+    def save(self, position: Position, arrays: Arrays) -> None:
+        """Make this the last checkpoint."""
+
+
+class NoCheckpoints:
+    """For sessions in one process: they begin anew."""
+
+    def load(self) -> None:
+        """Find nothing."""
+
+    def save(self, position: Position, arrays: Arrays) -> None:
+        """Keep nothing."""
+
+
+class FileCheckpoints:
+    """The last checkpoint in a file, and the channels that go back with it, one a peer."""
+
+    def __init__(self, path: Path, *channels: LastingChannel) -> None:
+        self._path, self._channels = path, channels
+
+    def load(self) -> tuple[Position, Arrays] | None:
+        """Read the file and turn the channel back.
+
+        Raises:
+            VesperError: the file cannot be read.
+        """
+        if not self._path.exists():
+            if any(channel.has_marks for channel in self._channels):
+                raise VesperError(
+                    f"{self._path}: expected the last checkpoint of this run, found none; restore "
+                    f"it, or begin a new run on both sides"
+                )
+            return None
+        try:
+            arrays = read_arrays(self._path)
+            stage, epoch, step, *counts = (int(n) for n in arrays.pop("position"))
+            pairs = list(zip(counts[::2], counts[1::2], strict=True))
+            if len(pairs) != len(self._channels):
+                raise ValueError(f"of {len(pairs)} peers, expected {len(self._channels)}")
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+            raise VesperError(
+                f"{self._path}: cannot be read ({error}); restore it, or begin a new run"
+            ) from None
+        for channel, crossed in zip(self._channels, pairs, strict=True):
+            channel.go_back_to(crossed)
+        return Position(stage, epoch, step), arrays
+
+    def save(self, position: Position, arrays: Arrays) -> None:
+        """Write the file when all that led here is on disk; then forget what came before."""
+        where = [position.stage, position.epoch, position.step]
+        for channel in self._channels:
+            channel.settle()
+            where += channel.counts
+        partial = self._path.with_suffix(".partial")
+        try:
+            with partial.open("wb") as file:
+                np.savez(file, allow_pickle=False, position=np.array(where), **arrays)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, self._path)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise VesperError(
+                f"{self._path}: cannot be written ({error.strerror}); make room, then go on with "
+                f"--resume"
+            ) from None
+        for channel in self._channels:
+            channel.mark()

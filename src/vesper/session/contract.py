@@ -1,0 +1,156 @@
+"""The run contract: one text of all shared settings, approved by both sides, compared as text.
+
+    contract   sorted JSON, {"privacy": {...}, "run": {...}}, values that are no tables
+    approval   <state>/contract.json at each party: settings and their digest
+
+What the peer sends as its contract is hostile until it has been read here: it has a largest size,
+two levels, known kinds of values, and one way of being written.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from vesper.errors import InputError, RemoteProtocolError, VesperError, first_three
+from vesper.files import write_whole
+from vesper.method.settings import Config
+
+LARGEST_TEXT = 1 << 16
+LONGEST_SHOWN = 60
+
+_NAME = re.compile("[a-z][a-z0-9_]{0,63}")
+
+Flat = dict[str, str]
+"""`table.key` to its value as JSON."""
+
+
+def canonical(config: Config) -> str:
+    """Write the shared settings in the one way in which both sides write them.
+
+    >>> canonical(Config())[:40]
+    '{"privacy":{"accounting":"exact","aggreg'
+    """
+    return _written(json.loads(config.model_dump_json()))  # infinity as text: JSON has none
+
+
+def differences(mine: str, theirs: str) -> list[str]:
+    """Say which settings differ, one line each; none when both contracts are the same.
+
+    Args:
+        mine: this side's `canonical` text.
+        theirs: the peer's text, as it came.
+
+    Raises:
+        RemoteProtocolError: the peer's text is no contract.
+    """
+    return _differences(mine, theirs, "here", "there")
+
+
+def approve(state: Path, config: Config) -> None:
+    """Write the approval, in place of the one before.
+
+    Raises:
+        InputError: the folder cannot be written.
+    """
+    content = {"contract": config.contract, "settings": json.loads(canonical(config))}
+    path = approval_path(state)
+    try:
+        state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_whole(path, f"{json.dumps(content, indent=2, sort_keys=True)}\n".encode())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def approved(state: Path, config: Config) -> None:
+    """Refuse settings that nobody has approved at this party.
+
+    Raises:
+        InputError: there is no approval, or a setting has changed since.
+    """
+    changed = changed_since_approval(state, config)
+    if changed is None:
+        raise InputError(
+            f"{approval_path(state)}: expected the approved contract, found none; read it and "
+            f"approve it with `vesper contract --config FILE --approve`"
+        )
+    if changed:
+        raise InputError(
+            f"{approval_path(state)}: {len(changed)} settings have changed since the approval "
+            f"({first_three(changed)}); approve them with `vesper contract --config FILE "
+            f"--approve`, or set them back"
+        )
+
+
+def approval_path(state: Path) -> Path:
+    """Where the approval of a run lies."""
+    return state / "contract.json"
+
+
+def changed_since_approval(state: Path, config: Config) -> list[str] | None:
+    """Say what differs from the approval; None without one.
+
+    Raises:
+        InputError: the file of the approval is something else.
+    """
+    path = approval_path(state)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from None
+    try:
+        before = _written(json.loads(text)["settings"])
+        return _differences(canonical(config), before, "now", "approved")
+    except (ValueError, TypeError, KeyError, RecursionError, VesperError):
+        raise InputError(
+            f"{path}: expected an approved contract, found something else; remove it and approve "
+            f"again with `vesper contract --config FILE --approve`"
+        ) from None
+
+
+def _differences(first: str, second: str, where: str, elsewhere: str) -> list[str]:
+    one, other = _flat(first), _flat(second)
+    return [
+        f"{key}: {_shown(one.get(key))} {where}, {_shown(other.get(key))} {elsewhere}"
+        for key in sorted(one.keys() | other.keys())
+        if one.get(key) != other.get(key)
+    ]
+
+
+def _written(settings: Any) -> str:
+    return json.dumps(settings, sort_keys=True, separators=(",", ":"))
+
+
+def _flat(text: str) -> Flat:
+    """Read a contract that may come from anybody."""
+    if len(text) > LARGEST_TEXT:
+        raise RemoteProtocolError(
+            f"the peer's contract has {len(text)} characters, the limit is {LARGEST_TEXT}"
+        )
+    try:
+        tables = json.loads(text)
+        is_canonical = _written(tables) == text
+    except (ValueError, RecursionError):  # no JSON, or brackets within brackets without end
+        raise RemoteProtocolError("the peer sent a contract that is not JSON") from None
+    if not is_canonical or not isinstance(tables, dict):
+        raise RemoteProtocolError("the peer sent a contract that is not written as ours is")
+    flat: Flat = {}
+    for table, values in tables.items():
+        if not isinstance(values, dict):
+            raise RemoteProtocolError("the peer sent a contract with a setting outside of tables")
+        for key, value in values.items():
+            if isinstance(value, dict | list):
+                raise RemoteProtocolError("the peer sent a contract with a table inside a table")
+            if not (_NAME.fullmatch(table) and _NAME.fullmatch(key)):
+                raise RemoteProtocolError("the peer sent a contract with a name that is none")
+            flat[f"{table}.{key}"] = json.dumps(value)
+    return flat
+
+
+def _shown(value: str | None) -> str:
+    """One value, short and on one line whatever the peer put into it."""
+    if value is None:
+        return "not known"
+    return value if len(value) <= LONGEST_SHOWN else f"{value[:LONGEST_SHOWN]}..."

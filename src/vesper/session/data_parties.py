@@ -1,0 +1,107 @@
+"""Several data parties of one run, as `[[data_party]]` tables: each has its own graph and budget.
+
+What is not said of a party in its table is as in `[privacy]` and `[run]`, which hold for all.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, Field, ValidationError
+
+from vesper.errors import InputError
+from vesper.method.settings import Config, Settings
+from vesper.session.config import config_and_parties, explain, keys_of
+from vesper.session.party_names import party_name
+
+LISTED = "data_party"
+
+Name = Annotated[str, AfterValidator(party_name)]
+
+
+class DataPartySettings(Settings):
+    """One of several data parties."""
+
+    name: Name
+    """Of the party; one word for it in results and file names."""
+    own: bool = False
+    """Whether it is the label party itself, with a graph of its own."""
+    epsilon: float | None = Field(default=None, gt=0)
+    """Budget of everything that leaves its graph; None: as in [privacy]."""
+    delta: float | None = Field(default=None, gt=0, lt=1)
+    """None: as in [privacy]."""
+
+
+class SimulatedParty(DataPartySettings):
+    """One of several data parties of a simulation."""
+
+    folder: Path | None = None
+    """Holds nodes and edges, within the folder of the simulation; None: named like the party."""
+    ledger: Path | None = None
+    """Ledger to charge, of this party alone, relative to the file; None: a fresh one in the run."""
+
+    @property
+    def place(self) -> Path:
+        """Of its folder, in that of a simulation."""
+        return self.folder or Path(self.name)
+
+
+ONE = SimulatedParty(name="data")
+"""The only data party, where no table names any."""
+
+P = TypeVar("P", bound=DataPartySettings)
+
+
+def load_simulation(
+    path: Path | None, overrides: Mapping[str, Any], *, preset: str | None = None
+) -> tuple[Config, tuple[SimulatedParty, ...]]:
+    """Read and check settings and data parties of a simulation.
+
+    Raises:
+        InputError: a key is unknown, missing or wrong; the message names it.
+    """
+    config, rows = config_and_parties(path, overrides, preset=preset)
+    parties = checked_parties(path, rows, SimulatedParty)
+    return config, tuple(_beside(path, party) for party in parties) or (ONE,)
+
+
+def _beside(path: Path | None, party: SimulatedParty) -> SimulatedParty:
+    """A ledger lies where the file says, wherever the command is typed."""
+    if path is None or party.ledger is None:
+        return party
+    return party.model_copy(update={"ledger": path.parent / party.ledger})
+
+
+def checked_parties(
+    path: Path | None, rows: Sequence[Mapping[str, Any]], kind: type[P]
+) -> tuple[P, ...]:
+    """Check the tables, one a party.
+
+    Raises:
+        InputError: a key is unknown, missing or wrong, or two parties have one name.
+    """
+    parties = []
+    for number, row in enumerate(rows, start=1):
+        try:
+            parties.append(kind.model_validate(row))
+        except ValidationError as error:
+            said = explain(None, error, keys_of(**{LISTED: kind}))
+            raise InputError(f"{path}: [[{LISTED}]] {number}: {said}") from None
+    names = Counter(party.name for party in parties)
+    twice = [name for name, count in names.items() if count > 1]
+    if twice:
+        raise InputError(
+            f"{path}: expected each [[{LISTED}]] with a name of its own, got {', '.join(twice)} "
+            f"more than once"
+        )
+    if sum(party.own for party in parties) > 1:
+        raise InputError(f"{path}: expected at most one [[{LISTED}]] with own = true")
+    return tuple(parties)
+
+
+def config_for(config: Config, party: DataPartySettings) -> Config:
+    """Settings that hold between this data party and the label party."""
+    budget = {"epsilon": party.epsilon, "delta": party.delta}
+    changed = {name: value for name, value in budget.items() if value is not None}
+    return config.model_copy(update={"privacy": config.privacy.model_copy(update=changed)})

@@ -1,0 +1,180 @@
+"""The label party's roster, at the data party: checked whole before anything is charged.
+
+| what | is refused when |
+| --- | --- |
+| outputs | none, or beliefs of all nodes would not fit this machine |
+| bytes, ids | there are more than a roster that names every node has |
+| ids | one is no node or comes twice, or training or validation has none |
+| voices | they are there against the contract, or missing, or a row is no distribution |
+
+The data party's end of a session: meet, agree, open the door, drive.
+
+The roster and everything else that comes from the peer is checked here before it is used.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow.compute as pc
+
+from vesper.errors import RemoteProtocolError, first_three
+from vesper.graph.holdings import DataHoldings
+from vesper.graph.ids import Ids
+from vesper.mechanism.door import Door
+from vesper.method.base import Sizes
+from vesper.method.settings import Config
+from vesper.party.data_party import DataParty
+from vesper.party.representation import Nodes, Representation
+from vesper.progress import Progress, silent
+from vesper.protocol.codec import LARGEST_FRAME, Limits
+from vesper.protocol.messages import DataHello, LabelHello, Roster
+from vesper.session.checkpoint import Checkpoints
+from vesper.session.contract import canonical
+from vesper.session.loop import NOWHERE, drive
+from vesper.session.observer import UNTOLD, Told
+from vesper.session.peer import PROTOCOL_VERSION, Link, refuse_other
+from vesper.session.run_spec import Agreement, agreement_of
+
+MOST_OUTPUTS = 1 << 16
+BELIEF_BYTES = 16
+"""An output of a node: logits, beliefs, messages and sums of one stage."""
+_DIGITS = 20  # of a whole number with sign
+_HEAD = 64  # of frame and tensor
+
+
+def refuse_outputs(outputs: int, *, num_nodes: int, memory: int | None = None) -> None:
+    """Refuse a model that could not be held for all nodes; `memory` is that of the machine."""
+    memory = physical_memory() if memory is None else memory
+    if not 1 <= outputs <= MOST_OUTPUTS or outputs * num_nodes * BELIEF_BYTES > memory:
+        raise RemoteProtocolError(
+            f"the peer asks for a model of {outputs} outputs for {num_nodes} nodes; expected at "
+            f"least one, at most {MOST_OUTPUTS}, and no more than fit the memory of this machine"
+        )
+
+
+def limits_of_roster(ids: Ids, *, outputs: int) -> Limits:
+    """What the largest roster has: every node, once, with a voice."""
+    lengths = None if ids.are_integers else pc.call_function("binary_length", [ids.values])
+    longest = _DIGITS if lengths is None else int(pc.max(lengths).as_py() or 0)
+    frame = _HEAD + len(ids) * (4 + longest + 4 * outputs)
+    return Limits(ids=len(ids), frame=min(frame, LARGEST_FRAME))
+
+
+def nodes_of(data: DataHoldings, roster: Roster) -> Nodes:
+    """Find the nodes of a roster: training, validation, test.
+
+    Raises:
+        RemoteProtocolError: an id is no node or comes twice, or a split is empty that may not be.
+    """
+    ids = roster.train + roster.val + roster.test
+    nodes = data.ids.find_texts(ids)
+    unknown = np.flatnonzero(nodes < 0)
+    if len(unknown):
+        raise RemoteProtocolError(
+            f"the peer's roster has {len(unknown)} ids that are no node here "
+            f"({first_three(ids[k] for k in unknown)}); `vesper align` finds them all"
+        )
+    if len(np.unique(nodes)) < len(nodes):
+        raise RemoteProtocolError("the peer's roster has an id twice")
+    if not (roster.train and roster.val):
+        raise RemoteProtocolError("the peer's roster has no training or no validation nodes")
+    return nodes
+
+
+def refuse_other_voices(roster: Roster, *, outputs: int, are_lent: bool) -> None:
+    """Refuse voices that the contract does not lend, and rows that are no distribution.
+
+    Messages are made of them, and one long row would move the mean of all.
+    """
+    expected = (len(roster.train) if are_lent else 0, outputs)
+    if roster.voices.shape != expected:
+        raise RemoteProtocolError(
+            f"the peer's labels have the shape {roster.voices.shape}, expected {expected}"
+        )
+    inside = (roster.voices >= 0) & (roster.voices <= 1)
+    if not inside.all() or not np.allclose(roster.voices.sum(axis=1), 1, atol=1e-3):
+        raise RemoteProtocolError("the peer's labels have a row that is no distribution")
+
+
+def physical_memory() -> int:
+    """Bytes of memory that this machine has."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+Prepare = Callable[[Agreement], tuple[Door, Agreement]]
+"""Opens the door of an agreement, and gives it back with noise that fits behind the door."""
+
+
+@dataclass(frozen=True)
+class DataOutcome:
+    """What the data party has after a session."""
+
+    agreement: Agreement
+    door: Door
+    data_side: Representation
+    roster: Roster
+    bytes_sent: int
+
+
+def data_end(
+    config: Config,
+    data: DataHoldings,
+    link: Link,
+    *,
+    prepare: Prepare,
+    checkpoints: Checkpoints = NOWHERE,
+    progress: Progress = silent,
+    note: Callable[[], str] = str,
+    told: Told = UNTOLD,
+) -> DataOutcome:
+    """Go through a whole session as the data party; the peer's farewell is left to the caller."""
+    contract = canonical(config)
+    link.send(
+        DataHello(
+            version=PROTOCOL_VERSION,
+            contract=contract,
+            num_nodes=data.graph.num_nodes,
+            num_features=data.features.shape[1],
+        )
+    )
+    hello = link.expect(LabelHello)
+    refuse_other(hello, contract)
+    refuse_outputs(hello.num_outputs, num_nodes=data.graph.num_nodes)
+    link.agree_on(config.run.wire, seed=config.run.seed)
+    roster = link.expect(Roster, limits_of_roster(data.ids, outputs=hello.num_outputs))
+    nodes = nodes_of(data, roster)
+    refuse_other_voices(roster, outputs=hello.num_outputs, are_lent=config.run.label_messages)
+    sizes = Sizes(
+        num_nodes=data.graph.num_nodes,
+        num_train=len(roster.train),
+        num_features=data.features.shape[1],
+        num_classes=hello.num_outputs,
+    )
+    agreed = agreement_of(config, sizes, num_val=len(roster.val), num_test=len(roster.test))
+    door, agreed = prepare(agreed)
+    told.agreed(agreed.method.promise(agreed.config, sizes), agreed.itinerary.most)
+    run = agreed.config.run
+    data_side = agreed.method.data_side(agreed.config, sizes, features=data.features, door=door)
+    party = DataParty(
+        data_side,
+        learning_rate=run.learning_rate,
+        weight_decay=run.weight_decay,
+        local_updates=run.local_updates,
+    )
+    party.meet(nodes, roster.voices, num_nodes=data.graph.num_nodes, num_test=len(roster.test))
+
+    def said() -> str:
+        return "  ".join(part for part in (note(), door.spent()) if part)
+
+    drive(
+        party,
+        link,
+        agreed.itinerary,
+        checkpoints=checkpoints,
+        progress=progress,
+        note=said,
+        told=told,
+    )
+    return DataOutcome(agreed, door, data_side, roster, link.bytes_sent)

@@ -1,0 +1,152 @@
+"""Which door a run gets, and noise planned for what is left of the budget behind it.
+
+| plan | door |
+| --- | --- |
+| certified | charged; refused before anything is trained when its releases do not all fit |
+| paper | noise as the paper counts; the ledger says that nothing is certified |
+| edge-free | closed |
+| none | open; the ledger says so |
+
+Counts made before on the same ledger (`vesper degrees`), of whichever graph, are taken from epsilon
+before noise is planned (claim L-FILTER: counts first).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+from vesper.errors import BudgetError
+from vesper.graph.graph import Graph
+from vesper.mechanism.aggregations import rounding_of
+from vesper.mechanism.door import ChargedDoor, ClaimedDoor, ClosedDoor, Door, OpenDoor
+from vesper.mechanism.fingerprint import fingerprint
+from vesper.mechanism.noise import NoiseSource
+from vesper.mechanism.release_store import Vault, nothing
+from vesper.method.base import Promise
+from vesper.method.noise_plan import budget_of, relation_for
+from vesper.method.settings import Config
+from vesper.privacy.accounting.checks import float_down
+from vesper.privacy.events import Event, PureRelease
+from vesper.privacy.ledger.account import Account, open_account
+from vesper.privacy.ledger.balance import Balance
+from vesper.privacy.ledger.reader import LedgerReader
+from vesper.privacy.ledger.receipt import encode
+from vesper.privacy.ledger.run_balance import counted
+from vesper.privacy.ledger.store import Ledger, key_of
+from vesper.privacy.relation import LabelRelation
+from vesper.session.run_spec import Agreement
+
+
+def open_door(
+    agreement: Agreement,
+    graph: Graph,
+    ledger: Ledger,
+    noise: NoiseSource,
+    *,
+    run: str,
+    vault: Vault | None = None,
+    before_drawing: Callable[[], None] = nothing,
+) -> tuple[Door, Agreement]:
+    """Open the door of the method's plan; give the agreement with noise that fits behind it.
+
+    With a vault, releases that this run was charged for before are there already.
+
+    Raises:
+        BudgetError: what the method will release costs more than is left.
+    """
+    config, sizes = agreement.config, agreement.sizes
+    budget = budget_of(config.privacy, sizes)
+    promise = agreement.method.promise(config, sizes)
+    if promise.plan == "edge-free":
+        return ClosedDoor(), agreement
+    if promise.plan != "certified" or budget is None:
+        note_unprotected(graph, ledger, run=run, plan=promise.plan)
+        if promise.plan == "paper":
+            return ClaimedDoor(graph, noise=noise, vault=vault), agreement
+        return OpenDoor(graph), agreement
+    refuse_counted_out(config, ledger, run=run)
+    door = ChargedDoor(
+        graph,
+        ledger=ledger,
+        budget=budget,
+        noise=noise,
+        run=run,
+        relation=relation_for(config.privacy),
+        vault=vault,
+        before_drawing=before_drawing,
+    )
+    left = within(config, door.account, ledger, run=run, hops=len(promise.noise_stds))
+    agreement = replace(agreement, config=left)
+    paid = door.account.charges_of(run) if vault else 0
+    planned = agreement.method.promise(left, sizes)
+    refuse_early(door.account, planned, epsilon=left.privacy.epsilon, paid=paid)
+    return door, agreement
+
+
+def note_unprotected(graph: Graph, ledger: Ledger, *, run: str, plan: str) -> None:
+    """Write into the ledger, before anything leaves, that a run certifies nothing."""
+    name = fingerprint(graph, key=key_of(ledger))
+    open_account(ledger, name, num_nodes=graph.num_nodes).note_unprotected(run=run, plan=plan)
+
+
+def refuse_counted_out(config: Config, ledger: LedgerReader, *, run: str | None = None) -> None:
+    """Refuse, before an account is opened and a budget set, where counts have left nothing.
+
+    Raises:
+        BudgetError: they have.
+    """
+    counts = counted(ledger, before_run=run)
+    if counts >= config.privacy.epsilon:
+        raise BudgetError(
+            f"Counts made under this ledger (`vesper degrees`) have cost {float(counts):g}, which "
+            f"leaves nothing of epsilon {config.privacy.epsilon:g}. Raise epsilon, or use a ledger "
+            f"of its own for a new graph."
+        )
+
+
+def within(
+    config: Config, account: Balance, ledger: LedgerReader, *, run: str | None = None, hops: int = 0
+) -> Config:
+    """Plan noise for what counts made before have left of epsilon.
+
+    Args:
+        config: asks for the whole epsilon.
+        account: of the graph.
+        ledger: knows the counts, of this graph and of others.
+        run: may have begun before; what was counted since does not matter to it.
+        hops: as both sides have agreed on, for they may follow from epsilon; 0: not yet.
+    """
+    spent = max(counted(ledger, before_run=run), account.pure)
+    left = float_down(Fraction(config.privacy.epsilon) - spent)
+    if spent == 0 or left <= 0:
+        return config  # `refuse_early` says what is spent
+    changed = {"epsilon": left, "hops": hops or config.privacy.hops}
+    privacy = config.privacy.model_copy(update=changed)
+    return config.model_copy(update={"privacy": privacy})
+
+
+def refuse_early(account: Account, promise: Promise, *, epsilon: float, paid: int = 0) -> None:
+    """Refuse before the first charge what would not fit as a whole; the first ones may be paid.
+
+    Args:
+        account: of the graph.
+        promise: knows the noise of all releases; none for noisy edges, one pure release.
+        epsilon: what the noise was planned for.
+        paid: how many of the releases were charged before.
+
+    Raises:
+        BudgetError: all releases together cost more than is left.
+    """
+    everyone = encode(None, len(account.spent))
+    rest = promise.charged_noise_stds[paid:]
+    if not promise.charged_noise_stds and not paid:
+        event: Event = PureRelease(epsilon=epsilon, what="noisy edges")
+        account.refuse_what_does_not_fit(event, everyone)
+    if not rest:
+        return
+    together = math.fsum(noise_std**-2 for noise_std in rest) ** -0.5
+    relation = account.relation
+    assert not isinstance(relation, LabelRelation)
+    event = relation.sums(noise_std=together, rounding=rounding_of(promise.width))
+    account.refuse_what_does_not_fit(event, everyone)

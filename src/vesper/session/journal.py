@@ -1,0 +1,254 @@
+"""What a run says of itself while it lasts: `progress.jsonl`, one JSON object a line.
+
+| event | what else is in the line |
+| --- | --- |
+| begun | `side` (data, label or both), `config`, `resumed`, `ledger` where this side has one |
+| agreed | `privacy` as in result.json, `stages`, `epochs`, `steps`, `metric` |
+| doing | `task`, `done`, `total`, `note`: at most one a second and task |
+| epoch | `stage`, `epoch`, `is_best`, and at the label party `loss` and `validation` |
+| ended | `how` (finished or failed) and `why` |
+
+For people who watch; nothing is ever computed from it. It is no part of checkpoints, frames or
+receipts, and holds nothing that its side has not got otherwise. Lines are appended whole and at
+once; a line that cannot be written is left out, for training matters more. The file is locked as
+long as somebody writes it, and the system drops the lock with the process.
+
+Reading a journal: where a run is, since it was begun last.
+"""
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from vesper.errors import InputError, VesperError
+from vesper.method.base import Promise
+from vesper.method.settings import Config
+from vesper.progress import Progress, silent
+from vesper.session.observer import EpochFacts
+from vesper.session.result import SIMULATED, facts_of, plain
+
+JOURNAL = "progress.jsonl"
+
+EVERY = 1.0
+"""Seconds between two lines about the same task."""
+
+
+class Journal:
+    """Tells a file; use `journal_of`.
+
+    Args:
+        file: descriptor of the file, opened to append.
+        source: where noise comes from, for people.
+        progress: is told what the journal is told, and more often.
+        clock: gives the time of a line.
+    """
+
+    def __init__(
+        self, file: int, *, source: str, progress: Progress, clock: Callable[[], float]
+    ) -> None:
+        self._file, self._source, self._shown, self._clock = file, source, progress, clock
+        self._last: dict[str, float] = {}
+
+    def agreed(
+        self, promise: Promise, most: Mapping[str, int], *, metric: str | None = None
+    ) -> None:
+        """Write what is promised, and how much work it is at most."""
+        facts = facts_of(promise, source=self._source)
+        self.write("agreed", privacy=asdict(facts), **most, metric=metric)
+
+    def epoch(self, facts: EpochFacts) -> None:
+        """Write down an epoch."""
+        self.write("epoch", **asdict(facts))
+
+    def progress(self, task: str, done: int, total: int, note: str = "") -> None:
+        """Hand on, and write it down now and then."""
+        self._shown(task, done, total, note)
+        now, is_over = self._clock(), 0 < total <= done
+        if is_over or now - self._last.get(task, 0.0) >= EVERY:
+            self._last[task] = now
+            self.write("doing", task=task, done=done, total=total, note=note)
+
+    def write(self, event: str, **facts: Any) -> None:
+        """Append a line."""
+        line = json.dumps(plain({"at": self._clock(), "event": event, **facts}))
+        with suppress(OSError):
+            os.write(self._file, f"{line}\n".encode())
+
+
+@contextmanager
+def journal_of(
+    folder: Path,
+    *,
+    side: str,
+    config: Config,
+    ledger: Path | None = None,
+    resumed: bool = False,
+    source: str = SIMULATED,
+    progress: Progress = silent,
+    clock: Callable[[], float] = time.time,
+) -> Iterator[Journal]:
+    """Write a journal into a folder until the block ends; say how it ended.
+
+    Args:
+        folder: of the run, or the state of the party.
+        side: `data`, `label`, or `both` for a simulation.
+        config: shared settings.
+        ledger: what this side charges; None where it charges nothing.
+        resumed: whether this goes on with the run before.
+        source: where noise comes from, for people.
+        progress: is told what the journal is told, and more often.
+        clock: gives the time of a line.
+    """
+    try:
+        file = os.open(folder / JOURNAL, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise InputError(
+            f"{folder / JOURNAL}: cannot be written ({error.strerror}); move it away"
+        ) from None
+    try:
+        with suppress(OSError):  # held by another, or no locks here: nobody can tell who is alive
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _end_torn_line(file)
+        journal = Journal(file, source=source, progress=progress, clock=clock)
+        charged = None if ledger is None else str(ledger.absolute())
+        settings = json.loads(config.model_dump_json())
+        journal.write("begun", side=side, config=settings, resumed=resumed, ledger=charged)
+        try:
+            yield journal
+        except BaseException as error:
+            journal.write("ended", how="failed", why=_why(error))
+            raise
+        journal.write("ended", how="finished", why="")
+    finally:
+        os.close(file)
+
+
+def is_written(path: Path) -> bool:
+    """Whether a process writes this journal at the moment; a reader waits for nobody."""
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:  # locked; or a file system without locks, where nobody can tell
+            return True
+    return False
+
+
+def _why(error: BaseException) -> str:
+    if not isinstance(error, Exception):
+        return "by its user"  # Ctrl-C, or the end that a service manager asks for
+    return str(error) if isinstance(error, VesperError) else type(error).__name__
+
+
+def _end_torn_line(file: int) -> None:
+    """A process that was killed may have left half a line: what comes next is not part of it."""
+    size = os.fstat(file).st_size
+    if size and os.pread(file, 1, size - 1) != b"\n":
+        os.write(file, b"\n")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doing:
+    """What the run said last of what it does."""
+
+    task: str
+    done: int
+    total: int
+    """0 while it is unknown."""
+    note: str
+
+
+_EPOCH_FIELDS = [field.name for field in fields(EpochFacts)]
+_DOING_FIELDS = [field.name for field in fields(Doing)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JournalRead:
+    """A run as its journal tells it."""
+
+    side: str
+    """`data`, `label`, or `both` for a simulation."""
+    config: Config
+    ledger: Path | None
+    began: float
+    """Time of the first line; where the run was resumed, of the first of all."""
+    last: float
+    """Time of the last line."""
+    agreed: Mapping[str, Any] | None
+    doing: Doing | None
+    epochs: tuple[EpochFacts, ...]
+    """Each once, in their order; one that was trained again after a crash as it was then."""
+    how: str | None
+    """`finished` or `failed`; None for a run that has not said that it ended."""
+    why: str
+    is_written: bool
+    """Whether its process is there."""
+
+
+def read_journal(folder: Path) -> JournalRead | None:
+    """Read the journal in a folder; None where there is none.
+
+    Raises:
+        InputError: it cannot be read, or is none of this version.
+    """
+    path = folder / JOURNAL
+    try:
+        alive = is_written(path)  # before reading: an end that comes in between is in the lines
+        lines = list(_lines(path))
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from None
+    starts = [k for k, line in enumerate(lines) if line.get("event") == "begun"]
+    if not starts:
+        return None
+    first = max((k for k in starts if not lines[k].get("resumed")), default=starts[0])
+    try:
+        return _read(lines[first:], lines[starts[-1] :], is_written=alive)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path}: expected a journal of this version of vesper ({str(error).splitlines()[0]})"
+        ) from None
+
+
+def _read(
+    lines: list[dict[str, Any]], since: list[dict[str, Any]], *, is_written: bool
+) -> JournalRead:
+    """Put lines together: of the whole run, and of those since it was started last."""
+    begun, newest = since[0], {line["event"]: line for line in since}
+    whole = {line["event"]: line for line in lines}
+    doing, ended = newest.get("doing"), newest.get("ended", {})
+    epochs = {
+        (line["stage"], line["epoch"]): EpochFacts(**{name: line[name] for name in _EPOCH_FIELDS})
+        for line in lines
+        if line["event"] == "epoch"
+    }
+    return JournalRead(
+        side=begun["side"],
+        config=Config.model_validate(begun["config"]),
+        ledger=None if begun["ledger"] is None else Path(begun["ledger"]),
+        began=lines[0]["at"],
+        last=lines[-1]["at"],
+        agreed=whole.get("agreed"),
+        doing=None if doing is None else Doing(**{name: doing[name] for name in _DOING_FIELDS}),
+        epochs=tuple(epochs[key] for key in sorted(epochs)),
+        how=ended.get("how"),
+        why=ended.get("why", ""),
+        is_written=is_written,
+    )
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Lines that are whole; what a process was killed in is not."""
+    for text in path.read_text(encoding="utf-8").splitlines():
+        try:
+            line = json.loads(text)
+        except ValueError:
+            continue
+        if isinstance(line, dict) and "at" in line and "event" in line:
+            yield line

@@ -1,0 +1,86 @@
+"""Responses to the labels of training and validation nodes, where the contract protects labels.
+
+They are charged to the label party's ledger before anything is sent, and are the same for good:
+whatever becomes of the run, another one has them for nothing.
+"""
+
+import tempfile
+import time
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+
+from vesper.graph.labels import LabelHoldings
+from vesper.mechanism.label_door import LabelDoor, Named, Stale, unsaid
+from vesper.mechanism.noise import NoiseSource
+from vesper.method.settings import Config
+from vesper.model.objective_factory import Responses
+from vesper.privacy.ledger.store import Ledger
+from vesper.session.run_spec import refuse_equal_labels, refuse_unusable_labels
+
+STREAM = 1 << 63
+"""Added to the seed, which is below: responses do not share bits with the noise of sums."""
+
+SHOWN = ("train", "val")
+"""Splits of which something crosses; labels of test nodes never do."""
+
+
+def responses_of(
+    config: Config,
+    labels: LabelHoldings,
+    *,
+    ledger: Ledger,
+    noise: NoiseSource,
+    named: Named = lambda name: None,
+    stale: Stale = unsaid,
+) -> Responses | None:
+    """Give the responses; None where labels are open.
+
+    `named` is told the name of the table before anything is charged, and may refuse. `stale` is
+    told how many labels were others when they were first answered about.
+
+    Raises:
+        InputError: these labels cannot be used, or have another budget.
+        BudgetError: they were shown with another number of classes.
+    """
+    epsilon = config.privacy.label_epsilon
+    if epsilon is None:
+        return None
+    refuse_unusable_labels(config, labels)  # before anything is charged
+    rows = np.concatenate([labels.rows(split) for split in SHOWN])
+    door = LabelDoor(
+        tuple(map(str, labels.ids.take(rows))),
+        labels.labels[rows],
+        classes=tuple(map(str, labels.classes)),
+        epsilon=epsilon,
+        ledger=ledger,
+        noise=noise,
+        named=named,
+        stale=stale,
+    )
+    seen = door.responses()
+    num_train = len(labels.rows("train"))
+    refuse_equal_labels(config, labels, "val", seen=seen[num_train:])
+    return Responses(seen, epsilon)
+
+
+def charged_responses(
+    config: Config, labels: LabelHoldings, *, path: Path | None, noise: NoiseSource
+) -> Responses | None:
+    """Give the responses, charged to the ledger in this file."""
+    if config.privacy.label_epsilon is None:
+        return None
+    assert path is not None, "a party's settings were checked for it"
+    with closing(Ledger(path, clock=time.time)) as ledger:
+        return responses_of(config, labels, ledger=ledger, noise=noise)
+
+
+def simulated_responses(
+    config: Config, labels: LabelHoldings, *, path: Path | None = None
+) -> Responses | None:
+    """Give responses drawn from the seed; None as path: charged to a ledger that goes away."""
+    noise = NoiseSource.for_simulation(config.run.seed + STREAM)
+    with tempfile.TemporaryDirectory(prefix="vesper-") as folder:
+        path = path or Path(folder) / "ledger.sqlite"
+        return charged_responses(config, labels, path=path, noise=noise)

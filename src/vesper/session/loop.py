@@ -1,0 +1,264 @@
+"""A run, from the first batch to the last. One batch, stop 1 of 5.
+
+Both sides walk through the same `Itinerary`, made from the contract and the roster. The data party
+drives; the label party answers. In one process or across a network the code is this; only the
+channel below differs.
+
+Next: src/vesper/party/data_party.py
+
+What both sides will do, made from the contract and the roster.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.graph.schedule import ShuffledEpochs
+from vesper.party.data_party import DataParty
+from vesper.party.label_party import LabelParty
+from vesper.party.state import Arrays, below
+from vesper.progress import Progress, silent
+from vesper.protocol.messages import Embeddings, Finished, Purpose, Verdict
+from vesper.session.checkpoint import START, Checkpoints, NoCheckpoints, Position
+from vesper.session.observer import UNTOLD, EpochFacts, Told
+from vesper.session.peer import DataSide, Link, RemoteLabelParty
+
+EVALUATION_ROWS = 8192
+
+
+@dataclass(frozen=True, kw_only=True)
+class Itinerary:
+    """Stages and batches, known to both: roots are rows of the roster, by split in order."""
+
+    stages: int
+    num_train: int
+    num_val: int
+    num_test: int
+    batch_size: int
+    epochs: int
+    patience: int
+    seed: int
+
+    def training(self, stage: int, epoch: int) -> ShuffledEpochs:
+        """Batches of one epoch: each training node once."""
+        return ShuffledEpochs(
+            np.arange(self.num_train),
+            batch_size=self.batch_size,
+            num_epochs=1,
+            seed=self.seed * 1_000_003 + stage * self.epochs + epoch,
+        )
+
+    def validation(self) -> NDArray[np.int64]:
+        """Validation rows."""
+        return np.arange(self.num_train, self.num_train + self.num_val)
+
+    def test(self) -> NDArray[np.int64]:
+        """Test rows."""
+        first = self.num_train + self.num_val
+        return np.arange(first, first + self.num_test)
+
+    def held_out(self) -> NDArray[np.int64]:
+        """Validation and test rows."""
+        return np.arange(self.num_train, self.num_rows)
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of the roster."""
+        return self.num_train + self.num_val + self.num_test
+
+    @property
+    def steps(self) -> int:
+        """Exchanges to train in the whole run if nothing stops early."""
+        return self.stages * self.epochs * -(-self.num_train // self.batch_size)
+
+    @property
+    def most(self) -> dict[str, int]:
+        """How much work it is, if nothing stops early."""
+        return {"stages": self.stages, "epochs": self.epochs, "steps": self.steps}
+
+
+def blocks(rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Cut rows into blocks to evaluate."""
+    for start in range(0, len(rows), EVALUATION_ROWS):
+        yield rows[start : start + EVALUATION_ROWS]
+
+
+NOWHERE = NoCheckpoints()
+
+
+def drive(
+    data_party: DataParty,
+    link: Link,
+    itinerary: Itinerary,
+    *,
+    checkpoints: Checkpoints = NOWHERE,
+    progress: Progress = silent,
+    note: Callable[[], str] = str,
+    told: Told = UNTOLD,
+) -> None:
+    """Run the data party's side; `note` says what stands beside the bar."""
+    label_party = RemoteLabelParty(link, patience=itinerary.patience)
+    found = checkpoints.load()
+    if found is not None:
+        data_party.recall(found[1], stage=found[0].stage)
+        label_party.recall(found[1])
+    for at in _epochs(itinerary, found and found[0]):
+        if at.is_fresh and at.epoch == 0:
+            data_party.begin_stage(at.stage)
+            label_party.begin_stage()
+        if at.is_fresh:
+            checkpoints.save(at.position, data_party.remember() | label_party.remember())
+        for step, roots in enumerate(itinerary.training(at.stage, at.epoch), start=at.step + 1):
+            embeddings = data_party.release(roots, purpose=Purpose.TRAIN)
+            gradients = label_party.learn(embeddings)
+            data_party.learn(gradients)
+            progress("training", step, itinerary.steps, note())
+        verdict = label_party.judge(_to_evaluate(data_party, itinerary.validation()))
+        if verdict is Verdict.BEST:
+            data_party.keep()
+        told.epoch(at.facts(verdict))
+        if at.ends_stage(verdict):
+            data_party.restore()
+            label_party.measure(_to_evaluate(data_party, itinerary.held_out()))
+    progress("training", itinerary.steps, itinerary.steps, note())
+    link.send(Finished())
+
+
+def answer(
+    label_party: LabelParty,
+    data_party: DataSide,
+    itinerary: Itinerary,
+    *,
+    checkpoints: Checkpoints = NOWHERE,
+    progress: Progress = silent,
+    note: Callable[[], str] = str,
+    told: Told = UNTOLD,
+) -> list[dict[str, float]]:
+    """Run the label party's side; give the metrics of each stage on validation and test nodes."""
+    stages: list[dict[str, float]] = []
+    found = checkpoints.load()
+    if found is not None:
+        label_party.recall(found[1], stage=found[0].stage)
+        data_party.recall(found[1])
+        stages = _metrics_in(found[1])
+    collect = partial(_collect, label_party, data_party)
+    for at in _epochs(itinerary, found and found[0]):
+        if at.is_fresh and at.epoch == 0:
+            label_party.begin_stage(at.stage)
+            data_party.begin_stage(at.stage)
+        if at.is_fresh:
+            arrays = label_party.remember() | data_party.remember() | _arrays_of(stages)
+            checkpoints.save(at.position, arrays)
+        losses = []
+        for step, roots in enumerate(itinerary.training(at.stage, at.epoch), start=at.step + 1):
+            embeddings = data_party.release(roots, Purpose.TRAIN)
+            data_party.learn(label_party.learn(embeddings, roots))
+            label_party.practise()
+            losses.append(label_party.last_loss)
+            progress("training", step, itinerary.steps, note())
+        verdict = collect(itinerary.validation(), judge=True)[1]
+        told.epoch(at.facts(verdict, loss=fmean(losses), validation=label_party.last_metric))
+        if at.ends_stage(verdict):
+            label_party.restore()
+            # Under no name: scores of all nodes are not for keeping through the next stage.
+            stages.append(
+                _measure(label_party, itinerary, collect(itinerary.held_out(), judge=False)[0])
+            )
+    progress("training", itinerary.steps, itinerary.steps, note())
+    data_party.finish()
+    label_party.settle()
+    return stages
+
+
+def _to_evaluate(data_party: DataParty, rows: NDArray[np.int64]) -> Iterator[Embeddings]:
+    for roots in blocks(rows):
+        yield data_party.release(roots, purpose=Purpose.EVALUATE)
+
+
+class _Epoch:
+    """One turn of the loop that both sides walk: an epoch of a stage."""
+
+    def __init__(self, position: Position, *, is_last: bool, is_fresh: bool) -> None:
+        self.position, self.is_fresh = position, is_fresh
+        self.stage, self.epoch, self.step = position.stage, position.epoch, position.step
+        self._is_last, self.stopped = is_last, False
+
+    def ends_stage(self, verdict: Verdict) -> bool:
+        """Whether the stage ends here: the label party says so, or there are no more epochs."""
+        self.stopped = self._is_last or verdict is Verdict.STOP
+        return self.stopped
+
+    def facts(
+        self, verdict: Verdict, *, loss: float | None = None, validation: float | None = None
+    ) -> EpochFacts:
+        """What there is to tell of it."""
+        is_best = verdict is Verdict.BEST
+        return EpochFacts(
+            stage=self.stage, epoch=self.epoch, is_best=is_best, loss=loss, validation=validation
+        )
+
+
+def _epochs(itinerary: Itinerary, found: Position | None) -> Iterator[_Epoch]:
+    """Walk all epochs of all stages, or from a position on; a stage may end early."""
+    at, is_fresh = found or START, found is None
+    steps = -(-itinerary.num_train // itinerary.batch_size)
+    while at.stage < itinerary.stages:
+        epoch = _Epoch(at, is_last=at.epoch + 1 == itinerary.epochs, is_fresh=is_fresh)
+        yield epoch
+        is_fresh = True
+        if epoch.stopped:
+            at = Position(at.stage + 1, 0, at.step + steps)
+        else:
+            at = Position(at.stage, at.epoch + 1, at.step + steps)
+
+
+def _measure(
+    label_party: LabelParty, itinerary: Itinerary, scores: NDArray[np.float64]
+) -> dict[str, float]:
+    """Metrics of one stage; `scores` are those of the held-out rows."""
+    split_at = itinerary.num_val  # views: scores of all nodes are the most that this side holds
+    parts = {
+        "validation": (scores[:split_at], itinerary.validation()),
+        "test": (scores[split_at:], itinerary.test()),
+    }
+    return {
+        name: label_party.measure(part, rows) for name, (part, rows) in parts.items() if len(rows)
+    }
+
+
+def _arrays_of(stages: list[dict[str, float]]) -> Arrays:
+    names = sorted({name for stage in stages for name in stage})
+    return {f"measured/{name}": np.array([stage[name] for stage in stages]) for name in names}
+
+
+def _metrics_in(arrays: Arrays) -> list[dict[str, float]]:
+    columns = below("measured", arrays)
+    count = max((len(column) for column in columns.values()), default=0)
+    return [{name: float(column[k]) for name, column in columns.items()} for k in range(count)]
+
+
+def _collect(
+    label_party: LabelParty,
+    data_party: DataSide,
+    rows: NDArray[np.int64],
+    *,
+    judge: bool,
+) -> tuple[NDArray[np.float64], Verdict]:
+    """Score all blocks of rows; the verdict goes back with the last."""
+    scores = np.empty((0, 0))
+    verdict, seen = Verdict.GO_ON, 0
+    for roots in blocks(rows):
+        embeddings = data_party.release(roots, Purpose.EVALUATE)
+        found = label_party.score(embeddings, roots)
+        if not seen:
+            scores = np.empty((len(rows), found.shape[1]))
+        scores[seen : seen + len(roots)] = found
+        seen += len(roots)
+        if judge and seen == len(rows):
+            verdict = label_party.judge(scores, rows)
+        data_party.hear(embeddings.step, verdict)
+    return scores, verdict  # (rows, num_classes)

@@ -1,0 +1,81 @@
+"""How good predictions of nodes are whose labels come from elsewhere, by the metric of the run.
+
+| labels | metric, in percent |
+| --- | --- |
+| two classes | area under the ROC curve |
+| more classes | accuracy |
+| numbers | share of the variance that is explained; Spearman's rho for a ranking |
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.errors import InputError, first_three
+from vesper.model.evaluation import Calibration, evaluate, metric_name
+from vesper.model.objective import Label
+from vesper.model.regression import Ranking, Regression, r2, spearman
+
+SMALLEST = np.finfo(np.float64).tiny
+
+
+def metric_of(calibration: Calibration, *, task: str) -> str:
+    """Name the metric."""
+    if calibration.classes:
+        return metric_name(len(calibration.classes))
+    return (Ranking if task == "ranking" else Regression).metric
+
+
+def measure(
+    predicted: NDArray[np.float64],
+    truth: Sequence[Label],
+    calibration: Calibration,
+    *,
+    task: str,
+    path: Path,
+) -> float:
+    """Hold predictions against labels.
+
+    Args:
+        predicted: (nodes, columns), as `calibration` gives them.
+        truth: label of each node.
+        calibration: of the run; knows the classes.
+        task: as the run's settings have it.
+        path: the table of the labels, for messages.
+
+    Raises:
+        InputError: a label is none that the run was trained on, or all are the same.
+    """
+    labels = targets_of(truth, calibration.classes, path=path)
+    if calibration.classes:
+        return evaluate(np.log(np.maximum(predicted, SMALLEST)), labels.astype(np.int64))
+    return 100 * (spearman if task == "ranking" else r2)(predicted[:, 0], labels)
+
+
+def targets_of(
+    truth: Sequence[Label], classes: Sequence[Label], *, path: Path
+) -> NDArray[np.float64]:
+    """Numbers to judge by: positions in `classes`, or the labels themselves where it is empty.
+
+    Raises:
+        InputError: a label is no class, or no metric can be computed.
+    """
+    if not classes:
+        numbers = np.array(truth, dtype=np.float64)
+    else:
+        codes = {str(name): code for code, name in enumerate(classes)}
+        unknown = sorted({str(label) for label in truth} - set(codes))
+        if unknown:
+            raise InputError(
+                f"{path}, column label: expected the {len(codes)} classes of training, found "
+                f"{len(unknown)} others ({first_three(unknown)})"
+            )
+        numbers = np.array([codes[str(label)] for label in truth], dtype=np.float64)
+    if len(classes) <= 2 and len(np.unique(numbers)) < 2:
+        raise InputError(
+            f"{path}, column label: expected at least two different labels among those that are "
+            f"judged by, found one; no metric can be computed on them"
+        )
+    return numbers

@@ -1,0 +1,209 @@
+"""What a run found, and the folder it leaves behind."""
+
+import json
+import math
+import resource
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from vesper.errors import InputError
+from vesper.method.base import Promise
+from vesper.method.settings import Config
+
+
+@dataclass(frozen=True)
+class PrivacyFacts:
+    """What a run guarantees, if its noise had come from the operating system."""
+
+    plan: str
+    certified_epsilon: float | None
+    claimed_epsilon: float | None
+    delta: float | None
+    noise_std: float | None
+    """Of the first release or layer."""
+    noise_stds: tuple[float, ...]
+    asked_noise_std: float | None
+    """Of the release before them that asks what is worth saying; None: there was none."""
+    releases: int
+    noise: str
+    worth_epsilon: float | None
+    """What noise that is claimed for really certifies, where that is known."""
+    unit: str
+    """Of what the epsilon is about: one edge, or all edges of one node."""
+    label_epsilon: float | None
+    """Of each training and validation label against the data party; None: not protected."""
+
+
+@dataclass(frozen=True)
+class PartyFacts:
+    """What one of several data parties was promised."""
+
+    name: str
+    own: bool
+    """Whether it is the label party's own graph, protected from the other parties."""
+    privacy: PrivacyFacts
+    session: str | None = None
+    left: bool = False
+    """Whether the run went on without it."""
+    spent_epsilon: float | None = None
+    """Of its graph's budget, this run and earlier ones; None where this side does not know."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Something that a run folder says of itself."""
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, without numbers that JSON does not have."""
+        facts: dict[str, Any] = plain(asdict(self))
+        return facts
+
+
+@dataclass(frozen=True)
+class DataResult(Facts):
+    """What the data party of a two-party run knows in the end: what it cost, not how good it is."""
+
+    method: str
+    seconds: float
+    peak_memory_bytes: int
+    bytes_sent: int
+    session: str
+    privacy: PrivacyFacts
+
+
+@dataclass(frozen=True)
+class LabelResult(Facts):
+    """What the label party of a two-party run knows in the end."""
+
+    method: str
+    metric: str
+    validation: float
+    test: float | None
+    chosen_stage: int
+    stages: list[dict[str, float]]
+    seconds: float
+    peak_memory_bytes: int
+    bytes_sent: int
+    session: str
+    privacy: PrivacyFacts
+    parties: tuple[PartyFacts, ...] = ()
+    """The data parties where there are several; `privacy` is that of the least protected."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SnapshotCost:
+    """What one data party's graph that came later was promised, and what it has spent."""
+
+    name: str
+    """Of its folder, or of the party where there are several."""
+    run: str
+    """What the ledger calls its charges."""
+    num_nodes: int
+    plan: str
+    epsilon: float | None
+    """Budget of this graph; None where nothing is certified."""
+    delta: float | None
+    spent_epsilon: float | None
+    releases: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SnapshotResult(SnapshotCost):
+    """How good the model of a simulated run is on graphs that came later, and what that cost."""
+
+    num_test: int
+    test: float
+    parties: tuple[SnapshotCost, ...] = ()
+    """The data parties where there are several; what else is said is of the least protected."""
+
+
+@dataclass(frozen=True)
+class Result(Facts):
+    """What a simulated run reached and what it guarantees; `vesper simulate` prints it."""
+
+    method: str
+    metric: str
+    validation: float
+    test: float
+    chosen_stage: int
+    stages: list[dict[str, float]]
+    seconds: float
+    peak_memory_bytes: int
+    bytes_to_label_party: int
+    bytes_to_data_party: int
+    privacy: PrivacyFacts
+    snapshots: tuple[SnapshotResult, ...] = ()
+    """Of graphs that came after training, each with a budget of its own."""
+    parties: tuple[PartyFacts, ...] = ()
+    """The data parties where there are several; `privacy` is that of the least protected."""
+
+
+SIMULATED = "simulated from the seed: not private"
+SECURE = "from the operating system's secure generator"
+
+
+def facts_of(
+    promise: Promise, *, source: str = SIMULATED, label_epsilon: float | None = None
+) -> PrivacyFacts:
+    """Say what a run guarantees, or would if its noise were not simulated."""
+    noisy = any(promise.noise_stds)
+    if promise.plan == "edge-free":
+        noise = "none needed: no edge is read"
+    elif noisy or promise.certified_epsilon is not None:
+        noise = source
+    else:
+        noise = "none: not private"
+    return PrivacyFacts(
+        plan=promise.plan,
+        certified_epsilon=promise.certified_epsilon,
+        claimed_epsilon=promise.claimed_epsilon,
+        delta=promise.delta,
+        noise_std=promise.noise_stds[0] if noisy else None,
+        noise_stds=promise.noise_stds,
+        asked_noise_std=promise.poll_noise_std if noisy else None,
+        releases=len(promise.charged_noise_stds) if promise.releases is None else promise.releases,
+        noise=noise,
+        worth_epsilon=promise.worth_epsilon,
+        unit=promise.unit,
+        label_epsilon=label_epsilon,
+    )
+
+
+def peak_memory() -> int:
+    """Most bytes that this process has ever had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def simulated_name(config: Config) -> str:
+    """What the ledger calls a simulation with these settings."""
+    return f"simulated {config.contract[:12]}"
+
+
+def refuse_used(out: Path) -> None:
+    """Refuse a run folder that holds something already."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out}: expected a new or empty folder; name another with --out")
+
+
+def write_run(out: Path, config: Config, result: Facts, **modules: nn.Module) -> None:
+    """Write the run folder: config, result, the model of each party by its name."""
+    (out / "config.json").write_text(config.model_dump_json(indent=2))
+    (out / "result.json").write_text(json.dumps(result.as_json(), indent=2))
+    for name, module in modules.items():
+        weights = {key: value.numpy() for key, value in module.state_dict().items()}
+        np.savez(out / f"{name}.npz", allow_pickle=False, **weights)
+
+
+def plain(value: Any) -> Any:
+    """JSON has no infinity and no NaN: null stands for them."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value

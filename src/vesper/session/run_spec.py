@@ -1,0 +1,199 @@
+"""What follows from the shared settings and public sizes, the same at both parties.
+
+Labels that no model can be learned from, or chosen by, are refused before a run begins.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vesper.errors import InputError, first_three
+from vesper.graph.holdings import DataHoldings
+from vesper.graph.labels import SPLITS, LabelHoldings
+from vesper.method.base import Method, Promise, Sizes
+from vesper.method.options import refuse_aggregator
+from vesper.method.registry import find_method
+from vesper.method.settings import Config, batch_size_of
+from vesper.model.noisy_labels import refuse_other_tasks
+from vesper.model.objective_factory import num_outputs, task_of
+from vesper.session.loop import Itinerary
+
+
+def refuse_unusable_labels(config: Config, labels: LabelHoldings) -> None:
+    """Refuse labels that cannot be trained on or chosen by."""
+    for split in ("train", "val"):
+        if not len(labels.rows(split)):
+            remedy = {
+                "train": "a model learns from these",
+                "val": "a fifth of the training rows will do",
+            }
+            raise InputError(
+                f"{labels.path}, column split: expected some rows with '{split}', found none; "
+                f"{remedy[split]}"
+            )
+    if config.privacy.label_epsilon is None:
+        if len(np.unique(labels.labels[labels.rows("train")])) < 2:
+            raise InputError(
+                f"{labels.path}, column label: expected at least two different labels among rows "
+                f"with split 'train', found one; there is nothing to learn from them"
+            )
+        refuse_third_class(config, labels)
+        refuse_equal_labels(config, labels, "val")
+    else:  # whether the run begins is seen: it follows from responses (`label_responses`)
+        task = task_of(config.run.task, labels.classes)
+        refuse_other_tasks(task, balanced=config.run.class_weights == "balanced")
+
+
+def refuse_third_class(config: Config, labels: LabelHoldings) -> None:
+    """Refuse test labels that would make more than two classes of two.
+
+    Metric and hops of two classes are other ones: test rows would decide on the model.
+    """
+    if task_of(config.run.task, labels.classes) != "classification":
+        return
+    is_test = labels.splits == SPLITS.index("test")
+    known = np.unique(labels.labels[~is_test])
+    strange = is_test & ~np.isin(labels.labels, known)
+    if len(known) == 2 and strange.any():
+        rows = np.flatnonzero(strange)
+        named = first_three(
+            f"'{labels.classes[labels.labels[row]]}' of id {id_}"
+            for row, id_ in zip(rows[:3], labels.ids.take(rows[:3]), strict=True)
+        )
+        raise InputError(
+            f"{labels.path}, column label: expected the two classes of rows with split 'train' and "
+            f"'val', {len(rows)} rows with split 'test' have another label ({named}); leave these "
+            f"rows out"
+        )
+
+
+def refuse_equal_labels(
+    config: Config,
+    labels: LabelHoldings,
+    split: str,
+    *,
+    seen: NDArray[np.int64] | None = None,
+) -> None:
+    """Refuse a split on which two classes, or numbers, cannot be told apart by any model.
+
+    Args:
+        config: says what labels are.
+        labels: the table.
+        split: of the table.
+        seen: what stands for the labels of the split, where it is not themselves.
+
+    Raises:
+        InputError: all labels of the split are equal, and the metric would not be a number.
+    """
+    has_accuracy = num_outputs(config.run.task, labels.classes) != 2 and (
+        task_of(config.run.task, labels.classes) == "classification"
+    )
+    what, remedy = "labels", "no metric can be computed on them"
+    if seen is None:
+        seen = labels.labels[labels.rows(split)]
+    else:
+        what = "responses under label_epsilon"
+        remedy += ": take more such rows, or a larger label_epsilon"
+    if len(labels.classes) < 2 or (not has_accuracy and len(np.unique(seen)) < 2):
+        raise InputError(
+            f"{labels.path}, column label: expected at least two different {what} among the "
+            f"{len(seen)} rows with split '{split}', found one; {remedy}"
+        )
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How the run will go."""
+
+    config: Config
+    method: Method
+    sizes: Sizes
+    itinerary: Itinerary
+
+
+def agreement_of(config: Config, sizes: Sizes, *, num_val: int, num_test: int) -> Agreement:
+    """Find method and itinerary."""
+    method = find_method(config.run.method)
+    refuse_aggregator(config)
+    refuse_other_unit(config, method.promise(config, sizes))
+    itinerary = Itinerary(
+        stages=method.stages(config, sizes),
+        num_train=sizes.num_train,
+        num_val=num_val,
+        num_test=num_test,
+        batch_size=batch_size_of(config.run, num_train=sizes.num_train),
+        epochs=config.run.epochs,
+        patience=config.run.patience,
+        seed=config.run.seed,
+    )
+    return Agreement(config, method, sizes, itinerary)
+
+
+def refuse_other_stages(names: Sequence[str], itineraries: Sequence[Itinerary]) -> None:
+    """Refuse data parties that would not go through the same stages.
+
+    Raises:
+        InputError: they would not; epsilon decides on hops where they are not set.
+    """
+    stages = {name: each.stages for name, each in zip(names, itineraries, strict=True)}
+    if len(set(stages.values())) > 1:
+        listed = ", ".join(f"{name} in {count}" for name, count in stages.items())
+        raise InputError(
+            f"privacy.hops: expected all data parties to train in equally many stages, got {listed}"
+            f"; set hops for all of them"
+        )
+
+
+def least_private(promises: Sequence[Promise]) -> Promise:
+    """The promise to whoever is protected least: one of several data parties speaks for all.
+
+    One that certifies nothing comes first, then the largest epsilon; one that reads no edge last.
+    """
+
+    def exposure(promise: Promise) -> float:
+        if promise.plan == "edge-free":
+            return -1.0
+        epsilon = promise.certified_epsilon
+        return math.inf if epsilon is None else epsilon
+
+    return max(promises, key=exposure)
+
+
+def refuse_other_unit(config: Config, promise: Promise) -> None:
+    """Refuse to protect nodes with a method whose guarantee is about edges.
+
+    Raises:
+        InputError: `privacy_unit` is not what the method can promise.
+    """
+    unit = config.privacy.privacy_unit
+    if promise.plan in ("certified", "paper") and promise.unit != unit:
+        raise InputError(
+            f"privacy_unit: expected '{promise.unit}' for {config.run.method}, whose guarantee is "
+            f"about one {promise.unit}, got '{unit}'; 'vesper', 'gap' and 'progap' can both"
+        )
+
+
+def agree(config: Config, data: DataHoldings, labels: LabelHoldings) -> Agreement:
+    """Agree in one process, where both sides' sizes are at hand."""
+    refuse_unusable_labels(config, labels)
+    refuse_no_features(data)
+    sizes = Sizes(
+        num_nodes=data.graph.num_nodes,
+        num_train=len(labels.rows("train")),
+        num_features=data.features.shape[1],
+        num_classes=num_outputs(config.run.task, labels.classes),
+    )
+    counts = {f"num_{split}": len(labels.rows(split)) for split in SPLITS if split != "train"}
+    return agreement_of(config, sizes, **counts)
+
+
+def refuse_no_features(data: DataHoldings) -> None:
+    """Refuse nodes that have nothing but an id."""
+    if data.features.shape[1] == 0:
+        raise InputError(
+            "data/nodes: expected at least one feature column beside 'id', found none; a column "
+            "that is 1 everywhere will do"
+        )

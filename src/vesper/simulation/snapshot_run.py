@@ -1,0 +1,307 @@
+"""The model of a simulation on graphs that came after training, each with a budget of its own.
+
+    train on window 1   ->   test nodes of window 2, of window 3, ...   with the same model
+
+A later window is a folder like that of training: a folder a data party, and `label/`. Between
+parties on a network `run.serving` does the same with `--answer --snapshot`.
+
+One data party's graph that came after training: behind a door, with a budget of its own.
+
+Nothing is fitted on it: weights, scales and centres are those of training. What it releases is
+charged to an account of its own, under its own fingerprint.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from vesper.deployment.saved_run import feature_columns, with_hops
+from vesper.errors import InputError
+from vesper.graph.graph import Graph
+from vesper.graph.holdings import DataHoldings, open_data
+from vesper.graph.labels import LabelHoldings, open_labels
+from vesper.graph.summary import refuse_unknown_labels
+from vesper.mechanism.door import ChargedDoor, Door
+from vesper.mechanism.fingerprint import fingerprint
+from vesper.mechanism.noise import NoiseSource
+from vesper.method.settings import Config
+from vesper.model.evaluation import Calibration
+from vesper.model.objective import Label
+from vesper.model.objective_factory import Responses, task_of
+from vesper.party.inference import AnsweringParty, arrays_of_trained
+from vesper.party.representation import Representation
+from vesper.privacy.ledger.store import Ledger, key_of
+from vesper.progress import Progress, silent
+from vesper.protocol.messages import IdTexts, Roster
+from vesper.serving.served_graph import refuse_other_columns, without_poll
+from vesper.session.doors import open_door
+from vesper.session.label_side import objective_of, roster_of
+from vesper.session.loop import blocks
+from vesper.session.metrics import measure, targets_of
+from vesper.session.result import SnapshotCost, SnapshotResult, simulated_name
+from vesper.session.run_spec import Agreement, agreement_of
+from vesper.simulation.in_process import Holder, Trained
+
+
+@dataclass(frozen=True, eq=False)
+class LaterParty:
+    """A data party's graph that came later."""
+
+    name: str
+    run: str
+    """What the ledger calls its charges."""
+    data: DataHoldings
+    door: Door
+    agreement: Agreement
+    """With noise that fits behind the door."""
+
+    def answering(self, trained: Representation, roster: Roster, *, stage: int) -> AnsweringParty:
+        """Take over what was trained; makes the releases that the stage needs.
+
+        Args:
+            trained: the data party's side after training.
+            roster: of training; training nodes that are still there keep their voices.
+            stage: which validation chose.
+        """
+        agreed = self.agreement
+        side = agreed.method.data_side(
+            agreed.config, agreed.sizes, features=self.data.features, door=self.door
+        )
+        return AnsweringParty(
+            side,
+            self.data.ids,
+            trained=arrays_of_trained(trained),
+            roster=roster,
+            stage=stage,
+            is_new=True,
+        )
+
+    def cost(self) -> SnapshotCost:
+        """What this graph was promised and has spent so far."""
+        agreed = self.agreement
+        promise = agreed.method.promise(agreed.config, agreed.sizes)
+        epsilon = spent = promise.certified_epsilon
+        releases = 0
+        if isinstance(self.door, ChargedDoor):
+            account = self.door.account
+            assert account.budget is not None
+            epsilon, spent = account.budget.epsilon, account.spent_epsilon()
+            releases = account.charges_of(self.run)
+        return SnapshotCost(
+            name=self.name,
+            run=self.run,
+            num_nodes=agreed.sizes.num_nodes,
+            plan=promise.plan,
+            epsilon=epsilon,
+            delta=promise.delta,
+            spent_epsilon=spent,
+            releases=releases,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Successors:
+    """Opens later graphs of one data party; none that is released may be that of another window.
+
+    Args:
+        holder: the party in training, with the hops that are released.
+        config: its settings; each graph has the whole of their epsilon.
+        ledger: is charged.
+        folder: of the graph of training.
+        place: of a party's folder in the folder of a window.
+        seed: of the noise of training.
+    """
+
+    holder: Holder
+    config: Config
+    ledger: Ledger
+    folder: Path
+    place: Path
+    seed: int
+    _known: dict[str, Path] = field(default_factory=dict, init=False)
+    """Fingerprints met so far, and whose they are."""
+
+    def open(
+        self,
+        folder: Path,
+        labels: LabelHoldings,
+        *,
+        run: str,
+        stream: int,
+        progress: Progress = silent,
+    ) -> LaterParty:
+        """Open a folder before training, so that what cannot be used is refused before.
+
+        Args:
+            folder: holds nodes and edges.
+            labels: by which predictions will be judged.
+            run: what the ledger calls its charges.
+            stream: added to the seed for its noise.
+            progress: is told how far it is.
+
+        Raises:
+            InputError: it cannot be used, or its edges are those of another one.
+            BudgetError: its releases do not fit what is left of its budget.
+        """
+        refuse_other_columns(feature_columns(self.folder), folder)
+        later = open_data(folder, progress=progress)
+        refuse_unknown_labels(later.ids, labels)
+        agreed = self.holder.agreement
+        promise = agreed.method.promise(agreed.config, agreed.sizes)
+        settings = without_poll(with_hops(self.config, hops=promise.hops))
+        sizes = replace(agreed.sizes, num_nodes=later.graph.num_nodes)
+        if promise.plan == "certified":
+            self._refuse_known(folder, later.graph)
+        planned = agreement_of(settings, sizes, num_val=0, num_test=0)
+        noise = NoiseSource.for_simulation(self.seed + stream)
+        door, fitting = open_door(planned, later.graph, self.ledger, noise, run=run)
+        return LaterParty(self.holder.name, run, later, door, fitting)
+
+    def _refuse_known(self, folder: Path, graph: Graph) -> None:
+        key = key_of(self.ledger)
+        self._known.setdefault(fingerprint(self.holder.data.graph, key=key), self.folder)
+        name = fingerprint(graph, key=key)
+        if name in self._known:
+            raise InputError(
+                f"{folder}: its edges are exactly those of {self._known[name]}, and a graph is not "
+                f"released twice; take a window in which the graph of every data party is new"
+            )
+        self._known[name] = folder
+
+
+STREAM = 1 << 64
+"""Added to the seed for each later graph: no two graphs share the bits of their noise."""
+
+
+@dataclass(frozen=True, eq=False)
+class LaterGraph:
+    """A window that came later: a graph a data party, and labels to judge by."""
+
+    name: str
+    labels: LabelHoldings
+    task: str
+    parties: tuple[LaterParty, ...]
+
+    @torch.no_grad()
+    def judge(self, trained: Trained, roster: Roster, calibration: Calibration) -> SnapshotResult:
+        """Predict the test nodes; makes the releases that the chosen stage needs.
+
+        Args:
+            trained: all sides after training.
+            roster: of training; training nodes that are still there keep their voices.
+            calibration: of training.
+        """
+        stage, rows = trained.best_stage, self.labels.rows("test")
+        answering = [
+            party.answering(side, roster, stage=stage)
+            for party, side in zip(self.parties, trained.data_sides, strict=True)
+        ]
+        trained.label_side.module.eval()
+        predicted = []
+        for some in blocks(rows):
+            values = _side_by_side(answering, tuple(map(str, self.labels.ids.take(some))))
+            scores = trained.label_side.decode(torch.from_numpy(values), stage)
+            predicted.append(calibration.predict(scores.double().numpy()))  # (some, columns)
+        test = measure(
+            np.concatenate(predicted),
+            _truth(self.labels),
+            calibration,
+            task=self.task,
+            path=self.labels.path,
+        )
+        costs = [party.cost() for party in self.parties]
+        said = replace(max(costs, key=_exposure), name=self.name)
+        several = tuple(costs) if len(costs) > 1 else ()
+        return SnapshotResult(**asdict(said), num_test=len(rows), test=test, parties=several)
+
+
+def open_later_graphs(
+    folders: Sequence[Path],
+    successors: Sequence[Successors],
+    config: Config,
+    *,
+    classes: Sequence[Label],
+    progress: Progress = silent,
+) -> list[LaterGraph]:
+    """Open later graphs before training, so that what cannot be used is refused before.
+
+    Args:
+        folders: each like that of training; nodes with split `test` are predicted.
+        successors: of each data party.
+        config: settings of the run.
+        classes: of training.
+        progress: is told how far it is.
+
+    Raises:
+        InputError: a folder cannot be used, or its edges are those of another one.
+        BudgetError: its releases do not fit what is left of its budget.
+    """
+    opened = []
+    for number, folder in enumerate(folders, start=1):
+        labels = open_labels(folder / "label", decimals=config.run.task != "classification")
+        _refuse_unjudgeable(labels, config, classes=classes)
+        parties = tuple(
+            each.open(
+                folder / each.place,
+                labels,
+                run=f"{simulated_name(config)} snapshot {number}",
+                stream=number * STREAM,
+                progress=progress,
+            )
+            for each in successors
+        )
+        opened.append(LaterGraph(folder.name, labels, config.run.task, parties))
+    return opened
+
+
+def judge_later_graphs(
+    graphs: Sequence[LaterGraph],
+    trained: Trained,
+    config: Config,
+    labels: LabelHoldings,
+    responses: Responses | None,
+) -> tuple[SnapshotResult, ...]:
+    """Predict test nodes of each graph with the trained model, in their order.
+
+    Args:
+        graphs: as they were opened before training.
+        trained: all sides after it.
+        config: settings of the run.
+        labels: of training.
+        responses: to them, where they are protected.
+    """
+    objective = objective_of(config, labels, responses)
+    roster = roster_of(labels, objective, config)
+    calibration = objective.calibration(labels.classes)
+    return tuple(graph.judge(trained, roster, calibration) for graph in graphs)
+
+
+def _side_by_side(parties: Sequence[AnsweringParty], ids: IdTexts) -> NDArray[np.float32]:
+    """Embeddings as they are decoded: (ids, width, depth) of one party, or those of all, flat."""
+    parts = [party.embed(ids)[1] for party in parties]
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate([part.reshape(len(ids), -1) for part in parts], axis=1)[:, :, None]
+
+
+def _exposure(cost: SnapshotCost) -> float:
+    """Largest for whom nothing is certified."""
+    return float("inf") if cost.epsilon is None else cost.epsilon
+
+
+def _refuse_unjudgeable(labels: LabelHoldings, config: Config, *, classes: Sequence[Label]) -> None:
+    if not len(labels.rows("test")):
+        raise InputError(
+            f"{labels.path}, column split: expected some rows with 'test', found none; they are "
+            f"the nodes that are predicted"
+        )
+    are_classes = task_of(config.run.task, classes) == "classification"
+    targets_of(_truth(labels), classes if are_classes else (), path=labels.path)
+
+
+def _truth(labels: LabelHoldings) -> list[Label]:
+    return [labels.classes[code] for code in labels.labels[labels.rows("test")]]

@@ -1,0 +1,130 @@
+"""Runs that differ in nothing but what edges are asked begin alike: later ones begin there.
+
+    kept = checkpoints of both ends before the last epoch of stage 0
+    name = digest of what stage 0 follows from: folder, sizes, releases, settings but `ONLY_LATER`
+
+Where a method has several stages the first reads no edge, so its weights are the same whatever
+noise comes later. A run that goes on from what is kept ends as it would have; only its journal and
+its bytes lack the epochs that it did not repeat. For studies, which try many an epsilon.
+"""
+
+import hashlib
+import os
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+from uuid import uuid4
+
+import numpy as np
+
+from vesper.files import read_arrays
+from vesper.party.state import Arrays, below, with_prefix
+from vesper.session.checkpoint import Position
+from vesper.session.run_spec import Agreement
+
+ONLY_LATER = ("epsilon", "delta", "first_share", "accounting", "aggregator", "min_degree")
+"""Settings of [privacy] that tell how edges are asked, or how that is counted."""
+MADE = 7
+"""Counts up when the same settings and seed train other weights: what was begun before is left."""
+MOST = 16
+"""Beginnings that are kept in a folder, the newest."""
+
+
+class Begun:
+    """A folder of beginnings, shared by processes.
+
+    Args:
+        folder: is made when there is something to keep.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def of(self, folder: Path, agreement: Agreement) -> "Beginning":
+        """Find where a run of these party folders may begin, and keep it if it is new."""
+        return Beginning(self._folder / f"{_name(folder, agreement)}.npz")
+
+
+class Beginning:
+    """Of one run: `data_end` and `label_end` are the checkpoints of its ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._lock = path, Lock()
+        self._found = _read(path)
+        self._last: dict[str, tuple[Position, Arrays]] = {}
+        self._beyond: set[str] = set()
+        self.data_end, self.label_end = _End("data", self), _End("label", self)
+
+    def load(self, end: str) -> tuple[Position, Arrays] | None:
+        """Where an end may begin."""
+        if self._found is None:
+            return None
+        position, arrays = self._found
+        return position, below(end, arrays)
+
+    def save(self, end: str, position: Position, arrays: Arrays) -> None:
+        """Remember the newest of stage 0; keep it when both ends are beyond that stage."""
+        if self._found is not None:
+            return
+        with self._lock:
+            if position.stage == 0:
+                self._last[end] = position, arrays
+                return
+            if end in self._beyond:
+                return
+            self._beyond.add(end)
+            if len(self._beyond) == 2:
+                with suppress(OSError):  # of a full disk, say: others then begin for themselves
+                    self._keep()
+
+    def _keep(self) -> None:
+        (position, data), (_, label) = self._last["data"], self._last["label"]
+        where = np.array([position.stage, position.epoch, position.step])
+        arrays = with_prefix("data", data) | with_prefix("label", label)
+        self._path.parent.mkdir(exist_ok=True)
+        partial = self._path.with_suffix(f".{uuid4().hex}")
+        with partial.open("wb") as file:
+            np.savez(file, allow_pickle=False, position=where, **arrays)
+        os.replace(partial, self._path)
+        self._last.clear()
+        newest = sorted(self._path.parent.glob("*.npz"), key=_written, reverse=True)
+        for old in newest[MOST:]:
+            old.unlink(missing_ok=True)
+
+
+class _End:
+    """The checkpoints of one end."""
+
+    def __init__(self, name: str, beginning: Beginning) -> None:
+        self._name, self._beginning = name, beginning
+
+    def load(self) -> tuple[Position, Arrays] | None:
+        return self._beginning.load(self._name)
+
+    def save(self, position: Position, arrays: Arrays) -> None:
+        self._beginning.save(self._name, position, arrays)
+
+
+def _name(folder: Path, agreement: Agreement) -> str:
+    config, sizes = agreement.config, agreement.sizes
+    releases = len(agreement.method.promise(config, sizes).noise_stds)
+    privacy = config.privacy.model_dump(exclude=set(ONLY_LATER))
+    facts = (MADE, folder.resolve(), sizes, releases, agreement.itinerary, privacy, config.run)
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
+
+
+def _read(path: Path) -> tuple[Position, Arrays] | None:
+    try:
+        arrays = read_arrays(path)
+    except FileNotFoundError:
+        return None
+    stage, epoch, step = (int(n) for n in arrays.pop("position"))
+    return Position(stage, epoch, step), arrays
+
+
+def _written(path: Path) -> float:
+    """When; a file that another process has just deleted is oldest."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0

@@ -1,0 +1,197 @@
+"""A study as a declaration: blocks of settings, where a list means each of its values.
+
+    title = "How many layers"
+    datasets = ["finance"]
+    seeds = 3
+
+    [[grid]]
+    series = "GIN, {hops} layers"          # names a curve; by default the method
+    method = "vesper-paper-gin"
+    as_paper = true                        # start from the paper's settings for the set
+    epsilon = [4, 8]
+    hops = [1, 2, 3]                       # any setting of `vesper simulate`
+
+Methods that add no noise are run once a seed, at epsilon inf.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from vesper.errors import InputError
+from vesper.method.settings import Config, PrivacySettings
+from vesper.session.config import explain, load_config, read_toml
+from vesper.study.cell import Cell, needs_no_epsilon, settings_digest
+from vesper.study.sets import Source
+
+DEFAULT_EPSILON = PrivacySettings().epsilon
+EPSILON_FREE = ("training", "membership")
+"""Measures for which a method without noise is the same at every epsilon."""
+
+
+class Block(BaseModel):
+    """Every combination of its lists."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, ser_json_inf_nan="strings")
+
+    series: str | None = None
+    datasets: tuple[str, ...] | None = None
+    measure: str = "training"
+    as_paper: bool = False
+
+    def combinations(self) -> Iterator[dict[str, Any]]:
+        """Settings, one value each."""
+        given = self.model_extra or {}
+        lists = [value if isinstance(value, list) else [value] for value in given.values()]
+        for values in itertools.product(*lists):
+            settings = dict(zip(given, values, strict=True))
+            yield settings | {"epsilon": _number(settings.get("epsilon", DEFAULT_EPSILON))}
+
+    def name_of(self, settings: Mapping[str, Any]) -> str:
+        """Name of the curve that a combination belongs to."""
+        if self.series is not None:
+            try:
+                return self.series.format(**settings)
+            except (KeyError, IndexError, ValueError):
+                raise InputError(
+                    f"series '{self.series}': expected names of settings of its block in braces, "
+                    f"such as {{{next(iter(settings), 'hops')}}}"
+                ) from None
+        lists = [key for key, value in (self.model_extra or {}).items() if isinstance(value, list)]
+        words = [f"{key}={settings[key]}" for key in lists if key not in ("method", "epsilon")]
+        return ", ".join([str(settings.get("method", "vesper")), *words])
+
+
+class Small(BaseModel):
+    """What `--small` changes, beside the size of simulated sets."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    seeds: int = Field(default=2, ge=1)
+    epsilon: tuple[float, ...] | None = None
+    """Finite ones that are kept."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """For blocks with `as_paper`, above those of the sets."""
+
+
+class Grid(BaseModel):
+    """A whole study."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
+
+    title: str
+    datasets: tuple[str, ...]
+    seeds: int = Field(default=5, ge=1)
+    small: Small = Small()
+    grid: tuple[Block, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _datasets_are_listed(self) -> "Grid":
+        asked = {name for block in self.grid for name in block.datasets or ()}
+        if asked - set(self.datasets):
+            raise ValueError(
+                f"a block asks for {sorted(asked - set(self.datasets))[0]}, which is "
+                f"not in 'datasets' at the top"
+            )
+        return self
+
+
+def read_grid(path: Path) -> Grid:
+    """Read a TOML file.
+
+    Raises:
+        InputError: it cannot be read, or something in it is wrong.
+    """
+    try:
+        return Grid.model_validate(read_toml(path))
+    except ValidationError as error:
+        raise InputError(explain(path, error, [*Grid.model_fields])) from None
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A cell with its settings and how it is measured."""
+
+    cell: Cell
+    config: Config
+    measure: str
+
+
+def plan_cells(
+    grid: Grid, sources: Mapping[str, Source], *, seeds: int, small: bool
+) -> list[Planned]:
+    """All cells, each once: the first seed of everything first, so that an early table says much.
+
+    Raises:
+        InputError: settings are wrong, or different ones would have one name.
+    """
+    found: dict[Cell, Planned] = {}
+    for seed, dataset in itertools.product(range(seeds), grid.datasets):
+        for block in grid.grid:
+            if dataset not in (block.datasets or grid.datasets):
+                continue
+            for settings in _settings_of(block, grid, small=small):
+                start = grid.small.settings if small and block.as_paper else {}
+                planned = _planned(block, {**start, **settings}, sources[dataset], seed)
+                same = found.setdefault(planned.cell, planned)
+                if settings_digest(same.config) != settings_digest(planned.config):
+                    raise InputError(
+                        f"grid: different settings have the name '{planned.cell}'; tell them "
+                        f"apart in 'series', such as with {{max_degree}}"
+                    )
+    return list(found.values())
+
+
+def _settings_of(block: Block, grid: Grid, *, small: bool) -> Iterator[dict[str, Any]]:
+    """Combinations of a block that are to be run."""
+    kept = grid.small.epsilon if small else None
+    for settings in block.combinations():
+        method, epsilon = str(settings.get("method", "vesper")), settings["epsilon"]
+        if block.measure in EPSILON_FREE and needs_no_epsilon(method):
+            yield settings | {"epsilon": math.inf}
+        elif kept is None or epsilon in kept or not math.isfinite(epsilon):
+            yield settings
+
+
+def names_of(grid: Grid, *, small: bool) -> Iterator[tuple[str, str, float]]:
+    """Set, series and epsilon of every cell, in the order of the grid."""
+    for dataset in grid.datasets:
+        for block in grid.grid:
+            if dataset in (block.datasets or grid.datasets):
+                for settings in _settings_of(block, grid, small=small):
+                    yield dataset, block.name_of(settings), settings["epsilon"]
+
+
+def _number(value: object) -> float:
+    """An epsilon; a grid kept as JSON has a word for infinity.
+
+    Raises:
+        InputError: it is no number.
+    """
+    try:
+        return float(str(value))
+    except ValueError:
+        raise InputError(f"grid: expected a number for epsilon, got '{value}'") from None
+
+
+def _planned(block: Block, settings: Mapping[str, Any], source: Source, seed: int) -> Planned:
+    if block.as_paper and not source.paper_settings:
+        raise InputError(
+            f"grid: 'as_paper' needs the paper's settings, which '{source.name}' has not; leave it "
+            f"out, or name the settings in the block"
+        )
+    start = source.paper_settings if block.as_paper else {}
+    config = load_config(None, {**start, **settings, "seed": seed})
+    cell = Cell(
+        dataset=source.name,
+        method=config.run.method,
+        epsilon=config.privacy.epsilon,
+        seed=seed,
+        series=block.name_of(settings),
+    )
+    return Planned(cell, config, block.measure)

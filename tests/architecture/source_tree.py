@@ -1,0 +1,42 @@
+"""The modules of the package and what each imports, read once for all rules."""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[2] / "src" / "vesper"
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Every module by its dotted name below `vesper`; packages under their own name."""
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        if name:
+            found[name] = ast.parse(path.read_text())
+    return found
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Dotted names that a module imports, `vesper.` included, modules and what is taken of them."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def imported_modules(tree: ast.AST) -> set[str]:
+    """Modules or packages of this project that a module imports, below `vesper`."""
+    found = set()
+    for name in imported(tree):
+        own = name.removeprefix("vesper.")
+        if name.startswith("vesper."):
+            known = own if own in modules() else own.rpartition(".")[0]
+            if known in modules():
+                found.add(known)
+    return found

@@ -1,0 +1,144 @@
+"""Edges have one door: `graph` holds them, `mechanism` releases them, all others see releases."""
+
+import ast
+
+import pytest
+from tests.architecture.source_tree import imported, imported_modules, modules
+
+EDGE_ATTRIBUTES = {"indptr", "neighbors", "num_edges", "nbytes", "aggregate", "row_maker"}
+"""Attributes of a graph, or of an aggregation, that are functions of edges."""
+
+SAME_NAME_FOR_PUBLIC_NUMBERS = {
+    "datasets.block_model.degree_profile": "num_edges: how many a simulator shall draw",
+    "privacy.planning.paper_plan": "num_edges: the number that the paper prints",
+}
+
+KNOW_THE_TRUTH = {"attack", "audit"}
+"""Packages that hold the graph in order to score guesses of it."""
+
+FOR_THE_OWNER = {"graph.summary.summarize": {"cli.data_command"}}
+"""What reads the graph for the eyes of its owner, and who may print it."""
+
+
+def above_mechanism() -> dict[str, ast.Module]:
+    return {
+        name: tree
+        for name, tree in modules().items()
+        if name.partition(".")[0] not in {"graph", "mechanism"}
+    }
+
+
+def edge_reads(tree: ast.AST) -> list[str]:
+    return [
+        f"line {node.lineno}: .{node.attr}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in EDGE_ATTRIBUTES
+    ]
+
+
+def inner_imports(module: str, tree: ast.AST) -> list[str]:
+    """Imports from inside a sub-package of `mechanism` or `graph`, past its `__init__`.
+
+    A module directly in one of the two, and what the `__init__` of a sub-package lists, is for
+    everybody. Files inside a sub-package are for these two packages alone.
+    """
+    found = []
+    for other in sorted(imported_modules(tree)):
+        package, *rest = other.split(".")
+        inside = package in {"graph", "mechanism"} and len(rest) > 1
+        if inside or other == "graph.sampling":
+            found.append(f"{module} imports {other}")
+        if other == "graph.edges" and module.partition(".")[0] not in KNOW_THE_TRUTH:
+            found.append(f"{module} imports {other}")
+    return found
+
+
+def asks_for_the_graph(tree: ast.AST) -> bool:
+    return any(getattr(node, "attr", "") == "uncertified_graph" for node in ast.walk(tree))
+
+
+def claims_to_be_certified(tree: ast.AST) -> bool:
+    """Whether a noise plan made here may be `certified`: the word, or a maker of such plans."""
+    words = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    makers = {name.rpartition(".")[2] for name in imported(tree)} & CERTIFYING_FUNCTIONS
+    return "certified" in words or bool(makers)
+
+
+CERTIFYING_FUNCTIONS = {"certified", "noise_of_sums"}
+
+
+def test_only_graph_and_mechanism_read_edges() -> None:
+    found = {
+        name: reads
+        for name, tree in above_mechanism().items()
+        if name not in SAME_NAME_FOR_PUBLIC_NUMBERS and (reads := edge_reads(tree))
+    }
+    assert found == {}
+
+
+def test_nobody_above_reaches_into_their_sub_packages() -> None:
+    found = [line for name, tree in above_mechanism().items() for line in inner_imports(name, tree)]
+    assert found == []
+
+
+def test_what_is_for_the_owner_is_printed_by_one_verb() -> None:
+    for function, allowed in FOR_THE_OWNER.items():
+        users = {
+            name
+            for name, tree in above_mechanism().items()
+            if f"vesper.{function}" in set(imported(tree))
+        }
+        assert users <= allowed
+        assert allowed <= set(modules())
+
+
+def test_a_certified_method_never_asks_for_the_graph() -> None:
+    for name, tree in above_mechanism().items():
+        if asks_for_the_graph(tree):
+            assert name.startswith("method."), name
+            assert not claims_to_be_certified(tree), name
+
+
+def test_exceptions_are_still_needed() -> None:
+    for name in SAME_NAME_FOR_PUBLIC_NUMBERS:
+        assert edge_reads(modules()[name]), f"{name} needs no exception any more"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "x = graph.neighbors[graph.indptr[0]]",
+        "delta = 1 / data.graph.num_edges",
+        "send(graph.nbytes)",
+        "z = NeighborSum().aggregate(graph, messages)",
+    ],
+)
+def test_a_read_of_edges_is_found(line: str) -> None:
+    assert edge_reads(ast.parse(line))
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "refused"),
+    [
+        ("session.doors", "from vesper.mechanism.aggregations import neighbor_sum", True),
+        ("session.doors", "from vesper.mechanism.reference.gin import GinAggregation", True),
+        ("session.doors", "from vesper.graph.edges import edges_of", True),
+        ("audit.trial", "from vesper.graph.edges import edges_of", False),
+        ("session.doors", "from vesper.mechanism.door import ChargedDoor", False),
+        ("session.doors", "from vesper.privacy.ledger.store import Ledger", False),
+    ],
+)
+def test_an_inner_import_is_found(module: str, line: str, refused: bool) -> None:
+    assert bool(inner_imports(module, ast.parse(line))) == refused
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'NoisePlan(plan="certified"); door.uncertified_graph()',
+        "from vesper.method.noise_plan import certified\ndoor.uncertified_graph()",
+    ],
+)
+def test_a_certified_method_with_the_graph_in_hand_is_found(source: str) -> None:
+    assert asks_for_the_graph(ast.parse(source))
+    assert claims_to_be_certified(ast.parse(source))

@@ -1,0 +1,55 @@
+"""Ratios from rows against those of two worlds followed side by side."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from vesper.attack.roc import RowRatios
+from vesper.audit.small_graphs import ring
+from vesper.audit.trial import observe
+from vesper.mechanism.door import OpenDoor
+from vesper.session.config import load_config
+from vesper.session.run_spec import agree
+from vesper.simulation.in_process import train
+from vesper.simulation.recording import ShownMethod
+
+CONFIG = load_config(
+    None,
+    {
+        "method": "vesper-paper-gin",
+        "epsilon": 8.0,
+        "epochs": 2,
+        "width": 4,
+        "batch_size": 50,
+        "hops": 1,
+        "dropout": 0.0,
+        "learning_rate": 1e-6,  # the two worlds have the same weights then
+        "spectral_norm": "exact",
+    },
+)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_they_agree_where_weights_do_not_learn(there: bool) -> None:
+    canaries = ring(split="train", count=3)
+    coins = np.full(3, there)
+    data = canaries.holdings(coins)
+    agreement = agree(CONFIG, data, canaries.labels)
+    rows = RowRatios(data, np.concatenate(canaries.edges), is_gin=True)
+    watched = ShownMethod(agreement.method, noise_seed=4, watch=rows)
+    train(replace(agreement, method=watched), data, canaries.labels, OpenDoor(data.graph))
+    exact = observe(canaries, CONFIG, coins, kind="two worlds", noise_seed=4).scores
+    assert exact is not None
+    assert rows.times > 0
+    assert rows.ratios == pytest.approx(exact, rel=0.01, abs=0.01)
+
+
+def test_of_other_networks_nothing_is_said() -> None:
+    canaries = ring(split="train", count=1)
+    agreement = agree(CONFIG, canaries.data, canaries.labels)
+    rows = RowRatios(canaries.data, np.concatenate(canaries.edges), is_gin=False)
+    watched = ShownMethod(agreement.method, watch=rows)
+    door = OpenDoor(canaries.data.graph)
+    train(replace(agreement, method=watched), canaries.data, canaries.labels, door)
+    assert rows.times == 0

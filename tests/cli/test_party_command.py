@@ -1,0 +1,51 @@
+"""`vesper party`: what it writes is for this user alone, whatever the shell's umask."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from vesper.deployment.config.party_config import PartyConfig
+from vesper.errors import InputError
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Terminal
+    from tests.conftest import Institutions
+
+
+@pytest.fixture(autouse=True)
+def open_umask() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.parametrize(
+    ("verb", "function"),
+    [
+        (["data"], "vesper.deployment.data_process.run_data_party"),
+        (["label"], "vesper.deployment.label_process.run_label_table"),
+        (["data", "--answer"], "vesper.serving.embedding_server.answer_queries"),
+    ],
+    ids=str,
+)
+def test_files_are_for_this_user_alone(
+    institutions: "Institutions",
+    terminal: "Terminal",
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    verb: list[str],
+    function: str,
+) -> None:
+    def write(config: PartyConfig, **rest: Any) -> None:
+        (tmp_path / "written").write_text("a secret")
+        (tmp_path / "made").mkdir()
+        raise InputError("enough")
+
+    monkeypatch.setattr(function, write)
+    settings = institutions.settings[verb[0] == "label"]
+    assert terminal.run("party", *verb, "--config", settings) == 2
+    assert (tmp_path / "written").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "made").stat().st_mode & 0o777 == 0o700

@@ -1,0 +1,42 @@
+"""Two parties meet over loopback, each by its certificate, or not at all."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vesper.deployment.config.party_config import load_party_config
+from vesper.deployment.connect import credentials_of, meeting
+from vesper.errors import InputError, PeerError
+
+if TYPE_CHECKING:
+    from tests.conftest import Institutions
+
+
+def word_heard(path: Path) -> bytes:
+    with meeting(load_party_config(path)) as channel:
+        channel.send(path.name.encode())
+        return channel.receive()
+
+
+def test_both_hear_each_other(institutions: "Institutions") -> None:
+    with ThreadPoolExecutor(2) as pool:
+        heard = list(pool.map(word_heard, institutions.settings))
+    assert heard == [b"label.toml", b"data.toml"]
+
+
+def test_nobody_comes(institutions: "Institutions") -> None:
+    institutions.change("patience = 30.0", "patience = 0.2")
+    institutions.change('when_lost = "wait"', 'when_lost = "stop"')
+    for path in institutions.settings:
+        with pytest.raises(PeerError):
+            word_heard(path)
+
+
+def test_a_certificate_that_has_expired(institutions: "Institutions") -> None:
+    config = load_party_config(institutions.settings[0])
+    assert credentials_of(config).until > datetime.now(UTC)
+    with pytest.raises(InputError, match="has expired"):
+        credentials_of(config, now=datetime.now(UTC) + timedelta(days=3))

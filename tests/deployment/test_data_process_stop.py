@@ -1,0 +1,176 @@
+"""A side that stops says why; the other ends at once, or waits for it, and both can go on."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from vesper.deployment import data_peers
+from vesper.deployment.config.party_config import PartyConfig
+from vesper.deployment.connect import meeting_place
+from vesper.deployment.data_process import run_data_party
+from vesper.deployment.label_process import run_label_party
+from vesper.errors import BudgetError, PeerLostError, PeerStoppedError, RemoteProtocolError
+from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.transport.channel import Channel
+from vesper.transport.close_reason import Parting
+from vesper.transport.reconnect import Connect
+
+if TYPE_CHECKING:
+    from tests.deployment.conftest import Both
+
+
+class Corrupting:
+    """A connection that changes the last byte of one frame on its way out, counted from 0."""
+
+    def __init__(self, inner: Channel, number: int) -> None:
+        self._inner, self._left = inner, number
+        self.receive = inner.receive
+
+    def send(self, frame: bytes) -> None:
+        self._left -= 1
+        self._inner.send(frame if self._left != -1 else frame + b"!")
+
+    def close(self, why: Parting = Parting.DONE) -> None:
+        self._inner.close(why)
+
+
+class Stopping:
+    """Watches a side, and is its user's Ctrl-C once it has trained so many steps."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+
+    def __call__(self, task: str, done: int, total: int, note: str = "") -> None:
+        if task == "training" and done == self._steps:
+            raise KeyboardInterrupt
+
+
+def never(why: str) -> None:
+    """Is told that a side waits, where it must not."""
+    raise AssertionError(why)
+
+
+def weights(config: PartyConfig) -> dict[str, Any]:
+    stored = np.load(config.party.state / "result" / f"{config.party.role}_party.npz")
+    return {name: stored[name] for name in stored.files}
+
+
+def assert_same_as_undisturbed(both: "Both", disturbed: tuple[PartyConfig, PartyConfig]) -> None:
+    """Train once more with the same noise, elsewhere, and compare."""
+    both.change('state = "state"', 'state = "undisturbed"')
+    both.change("ledger.sqlite", "undisturbed.sqlite")
+    again = both.configs()
+    for side in both.run(*again, noise=NoiseSource.for_simulation(7)):
+        side.result()
+    for found, wanted in zip(map(weights, disturbed), map(weights, again), strict=True):
+        assert set(found) == set(wanted)
+        assert all(np.array_equal(found[name], wanted[name]) for name in wanted)
+
+
+def test_a_refused_budget_is_nothing_that_the_other_side_is_told(both: "Both") -> None:
+    """Whether a budget suffices follows from edges: the peer sees nobody come, and no reason."""
+    for side in both.run(*both.configs()):
+        side.result()
+    both.change('state = "state"', 'state = "second"')
+    data, label = both.configs()
+    waited: list[int] = []
+
+    def stop_waiting(task: str, done: int, total: int, note: str = "") -> None:
+        if task.startswith("waiting"):
+            waited.append(done)
+            if done >= 2:
+                raise KeyboardInterrupt
+
+    ours, theirs = both.run(data, label, of_label={"lost": never, "progress": stop_waiting})
+    with pytest.raises(BudgetError, match="does not allow"):
+        ours.result()
+    with pytest.raises(KeyboardInterrupt):
+        theirs.result()
+    assert waited
+    for config in (data, label):  # both can begin anew, with another budget
+        assert not (config.party.state / "session").exists()
+
+
+@pytest.mark.parametrize("stopped", ["data", "label"])
+def test_a_users_stop_is_said_and_waited_for(both: "Both", stopped: str) -> None:
+    both.change('when_lost = "stop"', 'when_lost = "wait"')
+    data, label = both.configs()
+    said: list[str] = []
+    runs: dict[str, Callable[..., Any]] = {
+        "data": lambda **how: run_data_party(data, noise=NoiseSource.for_simulation(7), **how),
+        "label": lambda **how: run_label_party(label, **how),
+    }
+    other = "label" if stopped == "data" else "data"
+    with ThreadPoolExecutor(2) as pool:
+        waiting = pool.submit(runs[other], lost=said.append)
+        with pytest.raises(KeyboardInterrupt):
+            pool.submit(runs[stopped], progress=Stopping(3)).result()
+        again = pool.submit(runs[stopped], resume=True)
+        assert again.result().method == waiting.result().method
+    name = {"data": "platform", "label": "bank"}[stopped]
+    assert said[0] == f"{name} was stopped by its user; waiting for it to come back"
+    assert both.charged(data) == 3
+    assert_same_as_undisturbed(both, (data, label))
+
+
+def test_who_shall_not_wait_stops_and_says_so_and_both_go_on_later(both: "Both") -> None:
+    data, label = both.configs()
+    noise = NoiseSource.for_simulation(7)
+    ours, theirs = both.run(data, label, noise=noise, progress=Stopping(2))
+    with pytest.raises(KeyboardInterrupt):
+        ours.result()
+    with pytest.raises(PeerLostError, match="platform was stopped by its user"):
+        theirs.result()
+    for side in both.run(data, label, noise=noise, resume=True, of_label={"resume": True}):
+        side.result()
+    assert_same_as_undisturbed(both, (data, label))
+
+
+def corrupted(role: str, number: int) -> Callable[..., Any]:
+    """A meeting place where one side's frames are not what it sent, once."""
+
+    @contextmanager
+    def place(config: PartyConfig, **rest: Any) -> Iterator[Connect]:
+        with meeting_place(config, **rest) as connect:
+
+            def dial(limit: float | None) -> Channel:
+                channel = connect(limit)
+                return Corrupting(channel, number) if config.party.role == role else channel
+
+            yield dial
+
+    return place
+
+
+@pytest.mark.parametrize(
+    ("role", "number"),
+    [("label", 3), ("label", 6), ("data", 2), ("data", 5)],  # 0 is the greeting
+    ids=["first gradients", "gradients", "first embeddings", "embeddings"],
+)
+def test_a_bad_frame_is_told_to_its_sender_and_does_not_outlive_its_cause(
+    both: "Both", monkeypatch: pytest.MonkeyPatch, role: str, number: int
+) -> None:
+    both.change('when_lost = "stop"', 'when_lost = "wait"')
+    data, label = both.configs()
+    noise = NoiseSource.for_simulation(7)
+    with monkeypatch.context() as broken:
+        place = corrupted(role, number)
+        broken.setattr(data_peers, "meeting_place", place)
+        ours, theirs = both.run(
+            data, label, noise=noise, lost=never, place=place, of_label={"lost": never}
+        )
+    sender, receiver = (ours, theirs) if role == "data" else (theirs, ours)
+    with pytest.raises(RemoteProtocolError, match="bytes too many"):
+        receiver.result()
+    with pytest.raises(PeerStoppedError, match="it refuses what this side has sent"):
+        sender.result()
+    both.change('when_lost = "wait"', 'when_lost = "stop"')
+    data, label = both.configs()
+    for side in both.run(data, label, noise=noise, resume=True, of_label={"resume": True}):
+        side.result()
+    assert both.charged(data) == 3
+    assert_same_as_undisturbed(both, (data, label))

@@ -1,0 +1,201 @@
+"""Can two sides reach and recognise each other: over loopback, with real certificates."""
+
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from vesper.deployment.config.party_config import Address, PartyConfig, load_party_config
+from vesper.deployment.connect import credentials_of
+from vesper.deployment.handshake import (
+    LARGEST_GREETING,
+    PROTOCOL,
+    Greeting,
+    Met,
+    bound,
+    reach,
+    wait_for_peer,
+)
+from vesper.deployment.identity.authority import make_authority, read_authority, sign
+from vesper.deployment.identity.credentials import party_of
+from vesper.deployment.identity.request import make_request
+from vesper.errors import InputError, PeerError, VesperError
+from vesper.transport.grpc_channel import Listener
+
+if TYPE_CHECKING:
+    from tests.conftest import Institutions
+
+HERE, THERE = Greeting("1", "mine", 0.0), Greeting("2", "theirs", 0.0)
+
+
+def configs(institutions: "Institutions") -> list[PartyConfig]:
+    return [load_party_config(path) for path in institutions.settings]
+
+
+def both(institutions: "Institutions", *, seconds: float = 10.0) -> list[Met | VesperError]:
+    """Let the platform wait and the bank come; give what each found."""
+    data, label = configs(institutions)
+
+    def found(function: Callable[[], Met]) -> Met | VesperError:
+        try:
+            return function()
+        except VesperError as error:
+            return error
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(found, lambda: wait_for_peer(data, HERE, seconds=seconds))
+        came = found(lambda: reach(label, THERE, seconds=seconds))
+        return [waiting.result(), came]
+
+
+def new_certificate(
+    institutions: "Institutions", name: str, *, authority: Path | None = None, days_ago: int = 0
+) -> None:
+    """Give the bank another certificate, for this name, by this authority, from so long ago."""
+    tls = institutions.label / "tls"
+    for path in tls.glob("bank.*"):
+        path.unlink()
+    key, _, request = make_request(name, [], tls / "new")
+    now = datetime.now(UTC)  # not when the tests began: that may be long ago
+    signer = read_authority(authority or institutions.root / "authority", now=now)
+    signed = sign(signer, request, days=1, now=now - timedelta(days=days_ago))
+    key.rename(tls / "bank.key")
+    (tls / "bank.pem").write_bytes(signed.public_bytes(Encoding.PEM))
+
+
+def test_both_learn_who_the_other_is_and_what_it_says(institutions: "Institutions") -> None:
+    waited, came = both(institutions)
+    assert isinstance(waited, Met)
+    assert isinstance(came, Met)
+    assert (party_of(waited.certificate), party_of(came.certificate)) == ("bank", "platform")
+    assert waited.greeting is not None
+    assert came.greeting is not None
+    assert (waited.greeting.contract, came.greeting.contract) == ("theirs", "mine")
+    assert abs(came.greeting.time - came.greeting.received) < 60
+
+
+def test_a_stranger_with_a_certificate_of_the_same_authority(institutions: "Institutions") -> None:
+    new_certificate(institutions, "stranger")
+    waited, _ = both(institutions, seconds=2)
+    assert isinstance(waited, PeerError)
+    assert "expected the certificate of 'bank', got 'stranger'" in str(waited)
+
+
+def test_the_listener_is_somebody_else(institutions: "Institutions") -> None:
+    path = institutions.settings[1]
+    path.write_text(path.read_text().replace('peer = "platform"', 'peer = "shop"'))
+    _, came = both(institutions, seconds=2)
+    assert isinstance(came, PeerError)
+    assert "the certificate there is not for 'shop'; mend party.peer" in str(came)
+
+
+def test_certificates_of_two_authorities(institutions: "Institutions") -> None:
+    make_authority(institutions.root / "other", name="other", now=datetime.now(UTC))
+    new_certificate(institutions, "bank", authority=institutions.root / "other")
+    waited, came = both(institutions, seconds=2)
+    assert "was not signed by tls.authority" in str(waited)
+    assert "platform refuses our certificate" in str(came)
+    pem = (institutions.root / "other" / "authority.pem").read_bytes()
+    (institutions.label / "tls" / "authority.pem").write_bytes(pem)
+    _, came = both(institutions, seconds=2)
+    assert "the certificate there was not signed by tls.authority" in str(came)
+
+
+def test_an_expired_certificate(institutions: "Institutions") -> None:
+    new_certificate(institutions, "bank", days_ago=2)
+    waited, came = both(institutions, seconds=2)
+    assert "the certificate of bank has expired" in str(waited)
+    assert "platform refuses our certificate" in str(came)
+
+
+def test_nobody_is_there(institutions: "Institutions") -> None:
+    data, label = configs(institutions)
+    with pytest.raises(PeerError, match=r"platform cannot be reached \(Connection refused\); star"):
+        reach(label, HERE)
+    with pytest.raises(PeerError, match="bank has not come within 0.1 s; nobody has"):
+        wait_for_peer(data, HERE, seconds=0.1)
+
+
+def test_a_host_that_does_not_exist(institutions: "Institutions") -> None:
+    institutions.change('"127.0.0.1:', '"no-such-host.invalid:')
+    data, label = configs(institutions)
+    with pytest.raises(InputError, match=r"the host 'no-such-host.invalid' is not known here"):
+        reach(label, HERE)
+    with pytest.raises(InputError, match=r"party.listen: cannot listen at no-such-host"):
+        bound(data.party.listen)
+
+
+def test_a_port_that_is_taken() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        pytest.raises(InputError, match="cannot listen at 127.0.0.1:.*name a free port"),
+    ):
+        bound(Address("127.0.0.1", taken.getsockname()[1]))
+
+
+def serve_once(config: PartyConfig, answer: Callable[[socket.socket], Any]) -> threading.Thread:
+    """Take one connection at the address that the bank goes to."""
+    assert config.party.connect is not None
+    listener = socket.create_server(config.party.connect)
+
+    def serve() -> None:
+        with listener, listener.accept()[0] as plain:
+            answer(plain)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    return thread
+
+
+def test_something_without_tls_listens_there(institutions: "Institutions") -> None:
+    label = configs(institutions)[1]
+    thread = serve_once(label, lambda plain: plain.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n"))
+    with pytest.raises(PeerError, match="speaks no TLS; mend host or port"):
+        reach(label, HERE)
+    thread.join()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (b"", "hung up in the middle"),
+        ((LARGEST_GREETING + 1).to_bytes(4, "little"), "which are too many"),
+        (b"\x04\0\0\0[[[[", "words of another version"),
+        (b"\x02\0\0\0{}", "words of another version"),
+        (b"\x09\0\0\0{}", "hung up in the middle"),
+    ],
+)
+def test_a_hostile_greeting(institutions: "Institutions", words: bytes, message: str) -> None:
+    data, label = configs(institutions)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(data.tls.certificate, data.tls.key)
+    context.set_alpn_protocols([PROTOCOL])
+
+    def answer(plain: socket.socket) -> None:
+        with context.wrap_socket(plain, server_side=True) as secure:
+            secure.sendall(words)
+
+    thread = serve_once(label, answer)
+    with pytest.raises(PeerError, match=message):
+        reach(label, HERE)
+    thread.join()
+
+
+def test_a_run_that_listens_is_recognised_and_not_disturbed(institutions: "Institutions") -> None:
+    data, label = configs(institutions)
+    identity = credentials_of(data).identity
+    listener = Listener(str(data.party.listen), identity=identity, peer="bank", patience=5)
+    try:
+        met = reach(label, HERE, seconds=5)
+        assert (party_of(met.certificate), met.greeting) == ("platform", None)
+        with pytest.raises(PeerError):
+            listener.accept(limit=0.2)  # no stream was opened
+    finally:
+        listener.close()

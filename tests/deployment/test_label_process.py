@@ -1,0 +1,261 @@
+"""One party's run from its file to its result, both in one process here, over loopback."""
+
+import shutil
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from vesper.deployment.config.party_config import load_party_config
+from vesper.deployment.data_process import run_data_party
+from vesper.deployment.label_process import run_label_party
+from vesper.engine.engine import InProcessEngine
+from vesper.errors import BudgetError, InputError, PeerError, VesperError
+from vesper.graph.holdings import open_data
+from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.mechanism.release_store import Vault
+from vesper.privacy.ledger.store import Ledger
+from vesper.session.contract import approve
+from vesper.session.doors import note_unprotected
+from vesper.session.label_responses import STREAM
+from vesper.simulation.simulate import simulate
+
+if TYPE_CHECKING:
+    from tests.deployment.conftest import Both
+
+
+@pytest.mark.parametrize(
+    "privacy",
+    [
+        "",
+        "label_epsilon = 2.0",
+        'privacy_unit = "node"\nmax_degree = 59',
+        'aggregator = "gcn-clamped"',
+        'aggregator = "mean"',
+        'aggregator = "gat"',
+        'aggregator = "max"',
+    ],
+)
+def test_weights_and_metrics_equal_those_of_a_run_in_memory(
+    both: "Both", tmp_path: Path, privacy: str
+) -> None:
+    both.change("hops = 2", f"hops = 2\n{privacy}")
+    path = both.settings[1]
+    path.write_text(path.read_text().replace("#ledger =", 'ledger = "labels.sqlite"'))
+    data, label = both.configs()
+    seed = data.shared.run.seed
+    simulated_noise = NoiseSource.for_simulation
+    ours, theirs = both.run(
+        data,
+        label,
+        noise=simulated_noise(seed),
+        of_label={"noise": simulated_noise(seed + STREAM)},
+    )
+    folder = tmp_path / "parties"
+    folder.mkdir()
+    (folder / "data").symlink_to(data.party.folder)
+    (folder / "label").symlink_to(label.party.folder)
+    simulated = simulate(folder, data.shared, tmp_path / "run")
+    assert theirs.result().stages == simulated.stages
+    assert ours.result().bytes_sent == simulated.bytes_to_label_party
+    assert theirs.result().bytes_sent == simulated.bytes_to_data_party
+    for config in (data, label):
+        name = f"{config.party.role}_party.npz"
+        weights = np.load(config.party.state / "result" / name)
+        expected = np.load(tmp_path / "run" / name)
+        assert set(weights.files) == set(expected.files)
+        assert all(np.array_equal(weights[key], expected[key]) for key in expected.files)
+
+
+def test_where_releases_are_computed_is_the_data_party_s_own_choice(
+    both: "Both", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Engine(InProcessEngine):
+        def __init__(self, *, address: str | None, num_workers: int | None) -> None:
+            super().__init__(3)
+            engines.append(self)
+
+        def __enter__(self) -> "Engine":
+            return self
+
+        def __exit__(self, *exception: object) -> None:
+            pass
+
+    engines: list[Engine] = []
+    monkeypatch.setattr("vesper.engine.ray_engine.RayEngine", Engine)
+    path = both.settings[0]
+    path.write_text(path.read_text().replace('#engine = "local"', 'engine = "ray"'))
+    data, label = both.configs()
+    sides = both.run(data, label, noise=NoiseSource.for_simulation(data.shared.run.seed))
+    folder = tmp_path / "parties"
+    folder.mkdir()
+    (folder / "data").symlink_to(data.party.folder)
+    (folder / "label").symlink_to(label.party.folder)
+    simulated = simulate(folder, data.shared, tmp_path / "run")
+    assert sides[1].result().stages == simulated.stages
+    assert sides[0].result().privacy == replace(
+        simulated.privacy, noise=sides[0].result().privacy.noise
+    )
+    assert both.charged(data) == 3
+    assert len(engines) == 1
+    assert engines[0].made
+
+
+def test_a_finished_run_is_not_run_again(both: "Both") -> None:
+    data, label = both.configs()
+    for side in both.run(data, label):
+        side.result()
+    for again in (run_data_party, run_label_party):
+        config: Any = data if again is run_data_party else label
+        with pytest.raises(InputError, match="this run is finished"):
+            again(config)
+    assert both.charged(data) == 3
+
+
+def test_nothing_begins_without_approval(both: "Both") -> None:
+    data, _ = both.configs(approved=False)
+    with pytest.raises(InputError, match="expected the approved contract"):
+        run_data_party(data)
+
+
+def test_there_must_be_something_to_go_on_with(both: "Both") -> None:
+    data, _ = both.configs()
+    with pytest.raises(InputError, match="no run to go on with"):
+        run_data_party(data, resume=True)
+
+
+def test_contracts_that_differ_are_said_on_both_sides_and_both_can_begin_anew(both: "Both") -> None:
+    data, label = both.configs()
+    path = both.settings[1]
+    text = path.read_text()
+    path.write_text(text.replace("epochs = 2", "epochs = 3"))
+    other = load_party_config(path)
+    approve(other.party.state, other.shared)
+    for side in both.run(data, other):
+        with pytest.raises(VesperError, match=r"run.epochs: [23] here, [23] there"):
+            side.result()
+    assert both.charged(data) == 0
+    path.write_text(text)
+    approve(label.party.state, label.shared)
+    for side in both.run(data, label):
+        side.result()
+    assert both.charged(data) == 3
+
+
+def test_a_budget_that_does_not_suffice_is_refused_before_anybody_is_met(both: "Both") -> None:
+    """Whether it does follows from edges: the peer would learn that none has changed."""
+    data, label = both.configs()
+    for side in both.run(data, label):
+        side.result()
+    both.change('state = "state"', 'state = "second"')
+    again, _ = both.configs()
+    with pytest.raises(BudgetError, match="does not allow"):
+        run_data_party(again)  # nobody is there to be met
+    assert not (again.party.state / "receipts.tsv").exists()
+    assert both.charged(data) == 3
+
+
+def test_a_graph_used_without_a_guarantee_is_refused_before_anybody_is_met(both: "Both") -> None:
+    """Nothing that follows could be certified, whatever it costs; the peer is told nothing."""
+    data, _ = both.configs()
+    graph = open_data(data.party.folder).graph
+    assert data.party.ledger is not None
+    with closing(Ledger(data.party.ledger, clock=time.time)) as ledger:
+        note_unprotected(graph, ledger, run="raw", plan="paper")
+    with pytest.raises(BudgetError, match="used without a guarantee by run raw"):
+        run_data_party(data)  # nobody is there to be met
+    assert not (data.party.state / "receipts.tsv").exists()
+    assert both.charged(data) == 0
+
+
+def test_ids_that_are_no_nodes_are_named(both: "Both", write_folders: Callable[..., Path]) -> None:
+    data, label = both.configs()
+    labels = {
+        "id": [*range(59), 999],
+        "label": [k // 3 % 2 for k in range(60)],
+        "split": [("train", "val", "test")[k % 3] for k in range(60)],
+    }
+    write_folders(label.party.folder.parent, labels=labels)
+    ours, theirs = both.run(data, label)
+    with pytest.raises(PeerError, match=r"1 ids that are no node here \(first 1: 999\)"):
+        ours.result()
+    with pytest.raises(PeerError):
+        theirs.result()
+    assert both.charged(data) == 0
+
+
+def test_one_process_a_state_folder(both: "Both") -> None:
+    import fcntl
+
+    data, _ = both.configs()
+    with (data.party.state / "lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match="another process is running this party"):
+            run_data_party(data)
+
+
+def test_another_ledger_never_gets_a_second_draw(both: "Both") -> None:
+    data, label = both.configs()
+    for side in both.run(data, label):
+        side.result()
+    for config in (data, label):  # as if both had been killed before their results were written
+        shutil.rmtree(config.party.state / "result")
+    assert data.party.ledger is not None
+    other = data.party.ledger.with_name("other.sqlite")
+    moved = data.model_copy(update={"party": data.party.model_copy(update={"ledger": other})})
+    kept = sorted(path.name for path in (data.party.state / "releases").iterdir())
+    with ThreadPoolExecutor(2) as pool:
+        ours = pool.submit(run_data_party, moved, resume=True)
+        pool.submit(run_label_party, label, resume=True).exception()
+        with pytest.raises(VesperError, match="the ledger that this run began with"):
+            ours.result()
+    assert sorted(path.name for path in (data.party.state / "releases").iterdir()) == kept
+    assert not other.exists() or both.charged(moved) == 0
+
+
+def test_a_lost_checkpoint_is_said(both: "Both") -> None:
+    data, label = both.configs()
+    for side in both.run(data, label):
+        side.result()
+    for config in (data, label):
+        shutil.rmtree(config.party.state / "result")
+    (label.party.state / "checkpoint.npz").unlink()
+    with pytest.raises(VesperError, match="expected the last checkpoint of this run, found none"):
+        run_label_party(label, resume=True)
+
+
+def test_a_state_folder_that_cannot_be_written_is_said(both: "Both") -> None:
+    data, _ = both.configs()
+    (data.party.state / "lock").mkdir()
+    with pytest.raises(InputError, match="cannot be written"):
+        run_data_party(data)
+
+
+def test_a_release_that_was_paid_for_keeps_its_session(
+    both: "Both", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both.change('method = "vesper"', 'method = "edgerand"')
+    data, label = both.configs()
+
+    def full(vault: Vault, number: int, arrays: object) -> str:
+        raise VesperError("the disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Vault, "put", full)
+        ours, theirs = both.run(data, label)
+        with pytest.raises(VesperError, match="the disk is full"):
+            ours.result()
+        assert theirs.exception() is not None
+    assert both.charged(data) == 1
+    with ThreadPoolExecutor(2) as pool:
+        ours_again = pool.submit(run_data_party, data, resume=True)
+        theirs_again = pool.submit(run_label_party, label, resume=True)
+        assert ours_again.result().privacy.plan == "certified"
+        assert theirs_again.result().method == "edgerand"
+    assert both.charged(data) == 1

@@ -1,0 +1,221 @@
+"""A label party with several data parties that fails, and goes on again."""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from vesper.deployment.data_process import run_data_party
+from vesper.deployment.label_process import run_label_table
+from vesper.deployment.own_graph import finish_own
+from vesper.deployment.saved_run import keep_for_answers
+from vesper.deployment.state_folder import is_finished, stay_for_peer
+from vesper.errors import BudgetError, InputError, PeerLostError, VesperError
+from vesper.privacy.ledger.store import Ledger
+from vesper.protocol.messages import Gradients
+from vesper.session.peer import RemoteDataParty
+from vesper.transport.transcript import first_difference
+
+if TYPE_CHECKING:
+    from tests.fixtures.processes import Several
+
+Start = Callable[..., dict[str, "Future[Any]"]]
+
+LIMIT = 120.0
+
+
+class Stopped(BaseException):
+    """As Ctrl-C, or kill -9: nothing is put in order."""
+
+
+@pytest.fixture
+def start(several: "Several") -> Iterator[Start]:
+    """Starts data parties, each in a thread."""
+    pool = ThreadPoolExecutor(8)
+
+    def begin(act: Callable[..., Any] = run_data_party, *names: str, **given: Any) -> Any:
+        return {
+            name: pool.submit(act, several.data(name), **given)
+            for name in names or several.data_files
+        }
+
+    yield begin
+    pool.shutdown(wait=False)
+
+
+def waits_until(seconds: int, error: BaseException) -> Any:
+    """Progress that stops a party that has waited so long."""
+
+    def progress(task: str, done: int, total: int, note: str = "") -> None:
+        if task.startswith("waiting") and done >= seconds:
+            raise error
+
+    return progress
+
+
+def charges(path: Path | None) -> int:
+    assert path is not None
+    with closing(Ledger(path, clock=lambda: 0.0)) as ledger:
+        return sum(entry.cost > 0 for entry in ledger.entries())
+
+
+def forget(several: "Several", *ledgers: str) -> None:
+    """Remove all states, and the ledgers of these parties."""
+    for name in ("bank", *several.data_files):
+        shutil.rmtree(several.root / name / "state")
+    for name in ledgers:
+        for file in (several.root / name).rglob("*.sqlite*"):
+            file.unlink()
+
+
+def test_one_table_alone(several: "Several", start: Start) -> None:
+    del several.data_files["telecom"]
+    several.sit_down()
+    others = start()
+    result = run_label_table(several.table())
+    others["platform"].result(LIMIT)
+    assert [each.name for each in result.parties] == ["platform"]
+    assert (several.root / "bank" / "state" / "result" / "with" / "platform").is_dir()
+
+
+def test_stopped_while_nobody_had_come(several: "Several", start: Start) -> None:
+    several.sit_down(own="")
+    with pytest.raises(Stopped):
+        run_label_table(several.table(), progress=waits_until(0, Stopped()))
+    assert (several.root / "bank" / "state" / "own" / "session").exists()
+    several.change(
+        '[[data_party]]\nname = "transfers"', '[[data_party]]\nepsilon = 2.0\nname = "transfers"'
+    )
+    others = start()
+    run_label_table(several.table())  # not --resume: there is nothing to go on with
+    for each in others.values():
+        each.result(LIMIT)
+    assert charges(several.root / "bank" / "own.sqlite") == 3
+
+
+def test_the_own_graph_fails_while_nobody_has_come(several: "Several") -> None:
+    several.sit_down(own="")
+    shutil.rmtree(several.root / "bank" / "transfers")
+    several.change('when_lost = "stop"', 'when_lost = "wait"', "bank")
+    with pytest.raises(InputError, match="transfers"):
+        run_label_table(several.table(), progress=waits_until(60, Stopped()))
+
+
+def test_crash_between_the_answers_to_two_parties_of_which_one_does_not_come_back(
+    several: "Several", start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    several.sit_down(telecom='when_lost = "go-on"')
+    several.change('when_lost = "stop"', 'when_lost = "wait"', "platform")
+    calls = 0
+
+    def learn(self: RemoteDataParty, gradients: Gradients) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 8:  # of step 4, to the telecom: the platform has its answer
+            raise Stopped
+        self._link.send(gradients)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RemoteDataParty, "learn", learn)
+        others = start()
+        with pytest.raises(Stopped):
+            run_label_table(several.table())
+    with pytest.raises(PeerLostError):
+        others["telecom"].result(LIMIT)  # and is gone
+    result = run_label_table(several.table(), resume=True)
+    others["platform"].result(LIMIT)
+    assert [each.left for each in result.parties] == [False, True]
+    mine = several.root / "bank" / "state" / "with" / "platform" / "receipts.tsv"
+    theirs = several.root / "platform" / "state" / "receipts.tsv"
+    assert first_difference(mine, theirs) is None
+
+
+def test_what_stops_one_party_costs_the_others_nothing(several: "Several", start: Start) -> None:
+    several.sit_down(own="")
+    others = start()
+    run_label_table(several.table())
+    for each in others.values():
+        each.result(LIMIT)
+    forget(several, "bank", "platform")  # the telecom's budget stays spent
+    others = start()
+    with pytest.raises(Stopped):  # the telecom does not come, and nobody is told why
+        run_label_table(several.table(), progress=waits_until(3, Stopped()))
+    with pytest.raises(BudgetError):
+        others["telecom"].result(LIMIT)
+    with pytest.raises(PeerLostError, match="bank was stopped by its user"):
+        others["platform"].result(LIMIT)
+    for file in (several.root / "telecom").rglob("*.sqlite*"):
+        file.unlink()
+    others = start(run_data_party, "platform", resume=True) | start(run_data_party, "telecom")
+    run_label_table(several.table(), resume=True)
+    for each in others.values():
+        each.result(LIMIT)
+    assert charges(several.data("platform").party.ledger) == 3
+    assert charges(several.root / "bank" / "own.sqlite") == 3
+
+
+def test_the_own_graph_is_finished_and_the_label_party_is_not(
+    several: "Several", start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    several.change("patience = 5.0", "patience = 0.2", "bank")
+    several.sit_down(platform="patience = 5.0", telecom="patience = 5.0", own="")
+    table = several.table()
+    assert table.graph is not None
+    assert table.graph.party.patience == 0.2
+
+    def finish(self: RemoteDataParty) -> None:
+        raise Stopped
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RemoteDataParty, "finish", finish)
+        others = start()
+        with pytest.raises(Stopped):
+            run_label_table(table)
+    for each in others.values():
+        each.result(LIMIT)
+    assert is_finished(table.graph)
+    slept: list[int] = []
+
+    def slow(task: str, done: int, total: int, note: str = "") -> None:
+        if task == "training" and not slept:
+            slept.append(done)
+            time.sleep(1.0)  # longer than the patience of the own graph
+
+    others = start(stay_for_peer)
+    result = run_label_table(table, resume=True, progress=slow)
+    for each in others.values():
+        each.result(LIMIT)
+    assert slept
+    assert 0 <= result.validation <= 100
+    assert charges(several.root / "bank" / "own.sqlite") == 3
+
+
+def test_the_label_party_is_finished_and_the_own_graph_is_not(
+    several: "Several", start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    several.sit_down(own="")
+    table = several.table()
+    assert table.graph is not None
+
+    def full(out: Path, *given: Any) -> None:
+        if out.parent.name == "own":
+            raise VesperError("the disk is full")
+        keep_for_answers(out, *given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("vesper.deployment.data_process.keep_for_answers", full)
+        others = start()
+        with pytest.raises(VesperError, match="the disk is full"):
+            run_label_table(table)
+    for each in others.values():
+        each.result(LIMIT)
+    assert is_finished(table.own)
+    assert not is_finished(table.graph)
+    finish_own(table)
+    assert is_finished(table.graph)
+    assert charges(several.root / "bank" / "own.sqlite") == 3

@@ -1,0 +1,112 @@
+"""A run goes on with the ledger and the labels that it began with, or not at all."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from vesper.deployment.config.party_config import PartyConfig
+from vesper.deployment.data_process import run_data_party
+from vesper.deployment.label_process import run_label_party
+from vesper.deployment.state_folder import (
+    hold_to,
+    hold_to_ledger,
+    hold_to_parties,
+    refuse_lost_ledger,
+    stay_for_peer,
+)
+from vesper.errors import InputError, VesperError
+from vesper.privacy.ledger.store import Ledger
+
+if TYPE_CHECKING:
+    from tests.deployment.conftest import Both
+
+
+def test_noted_once_and_held_to(tmp_path: Path) -> None:
+    path = tmp_path / "value"
+    hold_to(path, "a", resume=False, refusal="other")
+    hold_to(path, "a", resume=True, refusal="other")
+    with pytest.raises(InputError, match="other"):
+        hold_to(path, "b", resume=True, refusal="other")
+    hold_to(path, "b", resume=False, refusal="other")  # a run that begins anew
+    assert path.read_text() == "b"
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(VesperError, match="cannot be used"):
+        hold_to(path, "b", resume=True, refusal="other")
+
+
+def test_another_ledger_and_none(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.sqlite", tmp_path / "second.sqlite"
+    with closing(Ledger(first, clock=float)) as ledger:
+        hold_to_ledger(tmp_path, ledger, resume=False)
+        hold_to_ledger(tmp_path, ledger, resume=True)
+    refuse_lost_ledger(tmp_path, first, resume=True)
+    refuse_lost_ledger(tmp_path, second, resume=False)
+    with pytest.raises(InputError, match="expected the ledger that this run began with"):
+        refuse_lost_ledger(tmp_path, second, resume=True)
+    with closing(Ledger(second, clock=float)) as other:
+        with pytest.raises(InputError, match="began with another ledger"):
+            hold_to_ledger(tmp_path, other, resume=True)
+
+
+@pytest.fixture
+def protected(both: "Both") -> "Both":
+    both.change("hops = 2", "hops = 2\nlabel_epsilon = 1.0")
+    path = both.settings[1]
+    path.write_text(path.read_text().replace("#ledger =", 'ledger = "labels.sqlite"'))
+    return both
+
+
+def test_changed_labels_are_never_answered_in_the_same_run(protected: "Both") -> None:
+    data, label = protected.configs()
+    for side in protected.run(data, label):
+        side.result()
+    assert protected.charged(label) == 1
+    (label.party.state / "result").rename(label.party.state / "elsewhere")  # as if killed before
+    path = label.party.folder / "labels.parquet"
+    table = pq.read_table(path)
+    flipped = [1 - table["label"][0].as_py(), *table["label"].to_pylist()[1:]]
+    place = table.schema.get_field_index("label")
+    pq.write_table(table.set_column(place, "label", [flipped]), path)
+    with pytest.raises(InputError, match="expected those that this run began with"):
+        run_label_party(label, resume=True)
+    assert protected.charged(label) == 1
+
+
+def test_nor_with_another_ledger(protected: "Both") -> None:
+    data, label = protected.configs()
+    for side in protected.run(data, label):
+        side.result()
+    sides: list[tuple[PartyConfig, Callable[..., Any]]]
+    sides = [(label, run_label_party), (data, run_data_party)]
+    for config, again in sides:
+        (config.party.state / "result").rename(config.party.state / "elsewhere")
+        assert config.party.ledger is not None
+        for file in config.party.ledger.parent.glob(f"{config.party.ledger.name}*"):
+            file.rename(file.with_name(f"moved-{file.name}"))
+        with pytest.raises(InputError, match="expected the ledger that this run began with"):
+            again(config, resume=True)
+        assert not config.party.ledger.exists()
+
+
+def test_two_finished_parties_let_each_other_go(both: "Both") -> None:
+    data, label = both.configs()
+    for side in both.run(data, label):
+        side.result()
+    with ThreadPoolExecutor(2) as pool:
+        staying = [pool.submit(stay_for_peer, config) for config in (data, label)]
+        assert [each.result(timeout=60) for each in staying] == [True, True]
+    assert stay_for_peer(label) is False
+
+
+def test_data_parties_keep_their_places(tmp_path: Path) -> None:
+    hold_to_parties(tmp_path, ["platform", "telecom"], resume=False)
+    hold_to_parties(tmp_path, ["platform", "telecom"], resume=True)
+    for others in (["telecom", "platform"], ["platform"], ["platform", "telecom", "shop"]):
+        with pytest.raises(InputError, match="in the same order"):
+            hold_to_parties(tmp_path, others, resume=True)

@@ -1,0 +1,188 @@
+"""The reference in docs/api.md is made from signatures and docstrings: `make api-page` writes it.
+
+Signatures are read from the source, so that they look alike under every version of Python.
+"""
+
+import ast
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import vesper
+
+PAGE = Path(__file__).parents[2] / "docs" / "api.md"
+MARK = "<!-- below: made from docstrings by `make api-page` -->\n"
+
+Definition = ast.ClassDef | ast.FunctionDef
+
+
+def reference() -> str:
+    """Everything below the mark."""
+    names = [name for name in vesper.__all__ if name != "__version__"]
+    found = {name: whole_definition_of(getattr(vesper, name)) for name in names}
+    summaries = {name: summary_of(node) for name, (_, node) in found.items()}
+    summaries["__version__"] = "The version, as text."
+    rows = (f"| `{name}` | {summaries[name]} |\n" for name in vesper.__all__)
+    parts = (entry(*each) for each in found.values())
+    return "\n## Reference\n\n| name | what it is |\n| --- | --- |\n" + "".join([*rows, *parts])
+
+
+def definition_of(value: object) -> tuple[ast.Module, Definition]:
+    """Find the definition of a class or function, and the module that it is in."""
+    assert inspect.isclass(value) or inspect.isfunction(value)
+    file = inspect.getsourcefile(value)
+    assert file is not None
+    tree = ast.parse(Path(file).read_text())
+    return tree, named(tree, value.__name__)
+
+
+def whole_definition_of(value: object) -> tuple[ast.Module, Definition]:
+    """Find that, and put what a class has from classes of ours above it into its body."""
+    tree, node = definition_of(value)
+    if inspect.isclass(value) and isinstance(node, ast.ClassDef):
+        for above in value.__mro__[1:]:
+            if above.__module__ == "vesper.api.base_estimator":
+                _, common = definition_of(above)
+                names = [getattr(each, "name", "") for each in common.body]
+                after = names.index("fit") + 1
+                first, rest = common.body[1:after], common.body[after:]  # without its docstring
+                node.body = [node.body[0], *first, *node.body[1:], *rest]
+    return tree, node
+
+
+def named(tree: ast.Module, name: str) -> Definition:
+    return next(
+        node
+        for node in tree.body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name
+    )
+
+
+def entry(tree: ast.Module, node: Definition) -> str:
+    """One public name: how it is called, what it is, what it can do."""
+    if isinstance(node, ast.FunctionDef):
+        return f"\n### `{node.name}`\n\n{code(call(node))}\n{prose(node)}"
+    methods = {each.name: each for each in node.body if isinstance(each, ast.FunctionDef)}
+    made = methods.get("__init__")
+    head = code(call(made, name=node.name)) + "\n" if made else ""
+    public = (each for name, each in methods.items() if not name.startswith("_"))
+    said = prose(node)
+    own = [line for name, line in fields(tree, node) if f"- `{name}`:" not in said]
+    listed = ["\nFields:\n\n", *own] if own else []
+    return "".join([f"\n### `{node.name}`\n\n{head}{said}", *listed, *map(member, public)])
+
+
+def member(node: ast.FunctionDef) -> str:
+    """A method or a property."""
+    kinds = {ast.unparse(decorator) for decorator in node.decorator_list}
+    if "property" in kinds:
+        return f"\n**`.{node.name}`** {summary_of(node)}\n"
+    return f"\n{code('.' + call(node))}\n{prose(node)}"
+
+
+def call(node: ast.FunctionDef, *, name: str = "") -> str:
+    """A signature, over several lines where it is long."""
+    own = ast.parse(ast.unparse(node)).body[0]
+    assert isinstance(own, ast.FunctionDef)
+    own.args.args = [each for each in own.args.args if each.arg not in ("self", "cls")]
+    inside, gives = ast.unparse(own.args), "" if own.returns is None else ast.unparse(own.returns)
+    end = ")" if gives in ("", "None") else f") -> {gives}"
+    line = f"{name or node.name}({inside}{end}"
+    if len(line) <= 95:
+        return line
+    parts = re.split(r", (?![^\[\(]*[\]\)])", inside)
+    return f"{name or node.name}(\n" + "".join(f"    {part},\n" for part in parts) + end
+
+
+def fields(tree: ast.Module, node: ast.ClassDef, *, within: str = "") -> Iterator[tuple[str, str]]:
+    """Names of fields, and lines that explain them; of a table of settings, those in it."""
+    tables = {each.name: each for each in tree.body if isinstance(each, ast.ClassDef)}
+    for line, after in zip(node.body, [*node.body[1:], None], strict=True):
+        if not (isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)):
+            continue
+        name, kind = f"{within}{line.target.id}", ast.unparse(line.annotation)
+        if kind in tables and node.name == "Config":
+            yield from fields(tree, tables[kind], within=f"{name}.")
+            continue
+        words = ""
+        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+            words = ": " + " ".join(str(after.value.value).split())
+        yield name, f"- `{name}: {kind}`{words}\n"
+
+
+def prose(node: Definition) -> str:
+    """A docstring as Markdown: sections of the google style become lists."""
+    text = ast.get_docstring(node) or ""
+    example = re.search(r"\n(?:Example:\n(?:    .*\n?|\n)+|>>> (?:.|\n)+)", text + "\n")
+    shown = text if example is None else (text + "\n").replace(example[0], "\n")
+    blocks = re.split(r"\n\n+", shown.strip())
+    parts = [section(block) for block in blocks]
+    if example is not None:
+        lines = textwrap.dedent(example[0].strip().removeprefix("Example:\n"))
+        parts.append(code(lines.strip()))
+    return "\n".join(parts)
+
+
+def section(block: str) -> str:
+    """A paragraph, or `Args:` and what follows."""
+    title, _, rest = block.partition(":\n")
+    if title not in ("Args", "Raises", "Attributes", "Returns"):
+        return f"{block}\n"
+    items = re.split(r"\n(?=\S)", textwrap.dedent(rest))
+    bullets = (" ".join(item.split()) for item in items)
+    shown = (re.sub(r"^(\w+):", r"- `\1`:", bullet) + "\n" for bullet in bullets)
+    return "".join([f"{title}:\n\n", *shown])
+
+
+def code(text: str) -> str:
+    return f"```python\n{text}\n```\n"
+
+
+def summary_of(node: Definition) -> str:
+    """The first sentence of the docstring."""
+    text = " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())
+    assert text, f"{node.name} does not explain itself"
+    return text
+
+
+def written(page: str) -> str:
+    """The page with the reference as it must be."""
+    return page.partition(MARK)[0] + MARK + reference()
+
+
+def test_the_reference_is_made_from_the_docstrings() -> None:
+    page = PAGE.read_text()
+    assert MARK in page
+    assert page == written(page), "docs/api.md is old; run `make api-page`"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "### `Vesper`",
+        "- `epsilon`: privacy budget of the graph; inf for no privacy.",
+        ".predict_proba(ids: Any) -> NDArray[np.float64]",
+        "**`.num_edges`**",
+        "- `InputError`: something cannot be used; the message says what to do.",
+    ],
+)
+def test_what_docstrings_say_is_in_it(words: str) -> None:
+    assert words in reference()
+
+
+def test_a_function_that_changes_makes_the_page_old() -> None:
+    tree = ast.parse('def f(*, epsilon: float = 1.0) -> int:\n    """Give one."""\n')
+    first = entry(tree, named(tree, "f"))
+    assert "f(*, epsilon: float=1.0) -> int" in first
+    other = ast.parse('def f() -> int:\n    """Give one."""\n')
+    assert entry(other, named(other, "f")) != first
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text()))
+    sys.exit(0)

@@ -1,0 +1,150 @@
+"""Pages for two institutions, line by line: two processes, fresh certificates, loopback.
+
+A prompt says in whose folder a command runs. What lasts until Ctrl-C (`--answer`, `serve`, `board`)
+goes on until its block ends, or what comes after has finished. Other commands of both parties in
+one block run at the same time, the platform's in a process of its own; all others one by one.
+"""
+
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from vesper.cli.app import main
+
+DOCS = Path(__file__).parents[2] / "docs"
+FOLDERS = {"anywhere": ".", "platform": "platform", "bank": "bank"}
+LIMIT = 120.0
+
+Command = tuple[str, list[str]]
+"""Whose, and what."""
+
+
+def blocks(page: Path) -> Iterator[list[Command]]:
+    """Commands of each block."""
+    for block in re.findall(r"```console\n(.*?)```", page.read_text(), flags=re.DOTALL):
+        yield [(who, shlex.split(line)) for who, line in re.findall(r"^(\w+)\$ (.*)$", block, re.M)]
+
+
+def lasts(command: list[str]) -> bool:
+    return "--answer" in command or command[1] in ("serve", "board")
+
+
+class Machines:
+    """Runs commands in the folders of their owners; each must end well."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._root, self._monkeypatch = root, monkeypatch
+        self.seen: set[str] = set()
+
+    def follow(self, page: Path) -> None:
+        """Do what a page says."""
+        for block in blocks(page):
+            self.seen |= {" ".join(command[:2]) for _, command in block}
+            if any(lasts(command) for _, command in block):
+                self._run_beside(block)
+            elif {who for who, _ in block} == {"platform", "bank"} and "init" not in block[0][1]:
+                self._run_together(dict(block))
+            else:
+                for who, command in block:
+                    self._run(who, command)
+            if block[0][1][1] == "init":
+                self._make_small()
+
+    def _run(self, who: str, command: list[str]) -> None:
+        if command[0] != "vesper":
+            assert command[0] in {"cp", "mkdir"}, f"no test runs {command[0]}"
+            subprocess.run(command, cwd=self._root / FOLDERS[who], check=True)
+            return
+        self._monkeypatch.chdir(self._root / FOLDERS[who])
+        if command[1] == "data":  # fewer users, as this is a test
+            command = ["1000" if word == "20000" else word for word in command]
+        self._monkeypatch.setattr(sys, "argv", command)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert not ended.value.code, command
+
+    def _run_beside(self, block: list[Command]) -> None:
+        """Start what lasts, in order; run the others; then stop the last of it first."""
+        if not block:
+            return
+        (who, command), rest = block[0], block[1:]
+        if lasts(command):
+            with self._lasting(who, command):
+                self._run_beside(rest)
+        else:
+            self._run(who, command)
+            self._run_beside(rest)
+
+    @contextmanager
+    def _lasting(self, who: str, command: list[str]) -> Iterator[None]:
+        words = [command[0], *("0" if a == "--port" else b for a, b in pairwise(command))]
+        folder = self._root / FOLDERS[who]
+        process = subprocess.Popen(
+            [sys.executable, "-m", *words], cwd=folder, stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        try:
+            line = next(line for line in process.stdout if "stop with Ctrl-C" in line)
+            if "--port" in command:
+                address = re.search(r"http://[^ ]*", line)
+                assert address is not None
+                with urlopen(address[0], timeout=LIMIT) as page:
+                    assert page.status == 200
+            yield
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=LIMIT) == 0, command
+        finally:
+            process.kill()
+            process.communicate()
+
+    def _run_together(self, commands: dict[str, list[str]]) -> None:
+        with subprocess.Popen(
+            [sys.executable, "-m", *commands["platform"]],
+            cwd=self._root / "platform",
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            self._run("bank", commands["bank"])
+            problem = process.communicate(timeout=LIMIT)[1]
+        assert process.returncode == 0, problem
+
+    def _make_small(self) -> None:
+        """What a person would edit: the address; and fewer epochs, as this is a test."""
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            here = f"127.0.0.1:{free.getsockname()[1]}"
+        for path in (self._root / "platform" / "data.toml", self._root / "bank" / "label.toml"):
+            text = path.read_text()
+            for address in ("0.0.0.0:7101", "platform.example:7101"):
+                text = text.replace(address, here)
+            path.write_text(text.replace("#epochs = 60", "epochs = 2"))
+
+
+def test_two_parties_and_what_they_serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machines = Machines(tmp_path, monkeypatch)
+    machines.follow(DOCS / "two-parties.md")
+    assert {"vesper cert", "vesper preflight", "vesper align", "vesper party"} <= machines.seen
+    assert (tmp_path / "bank" / "state" / "result" / "result.json").is_file()
+    assert not list((tmp_path / "platform").rglob("bank.key"))
+    machines.follow(DOCS / "serving.md")
+    assert {"vesper predict", "vesper serve"} <= machines.seen
+    for predictions in ("predictions.parquet", "new-predictions.parquet"):
+        assert (tmp_path / "bank" / predictions).is_file()
+
+
+def test_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machines = Machines(tmp_path, monkeypatch)
+    machines.follow(DOCS / "tutorial.md")
+    steps = "data prepare plan degrees simulate contract party report board budget predict serve"
+    assert {f"vesper {step}" for step in steps.split()} <= machines.seen
+    assert (tmp_path / "bank" / "predictions.parquet").is_file()
+    assert (tmp_path / "bank" / "report.html").is_file()

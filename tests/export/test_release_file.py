@@ -1,0 +1,92 @@
+"""Both files whole, or none; nothing overwritten."""
+
+import errno
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from vesper.errors import InputError, VesperError
+from vesper.export import release_file
+from vesper.export.release_file import new_release_file
+from vesper.graph.ids import Ids
+
+IDS = Ids(pa.array(["a", "b", "c"], type=pa.large_string()))
+COLUMNS = {"hop1_0": np.array([1.0, 2.0, 3.0], dtype=np.float32)}
+
+
+def write(out: Path) -> None:
+    with new_release_file(out) as target:
+        target.write(IDS, COLUMNS, statement_for=lambda sha256: f"statement of {sha256}")
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_table_and_statement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(release_file, "ROWS", 2)
+    write(tmp_path / "new" / "r.parquet")
+    assert names(tmp_path / "new") == {"r.parquet", "r.statement.json"}
+    table = pq.read_table(tmp_path / "new" / "r.parquet")
+    assert table.to_pydict() == {"id": ["a", "b", "c"], "hop1_0": [1.0, 2.0, 3.0]}
+
+
+def test_the_size_does_not_depend_on_values(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet")
+    with new_release_file(tmp_path / "b.parquet") as target:
+        zeros = {"hop1_0": np.zeros(3, dtype=np.float32)}
+        target.write(IDS, zeros, statement_for=lambda sha256: "")
+    sizes = {(tmp_path / name).stat().st_size for name in ("a.parquet", "b.parquet")}
+    assert len(sizes) == 1
+
+
+@pytest.mark.parametrize("there", ["r.parquet", "r.statement.json"])
+def test_nothing_is_overwritten(tmp_path: Path, there: str) -> None:
+    (tmp_path / there).write_text("precious")
+    with pytest.raises(InputError, match="is there already and is not overwritten"):
+        write(tmp_path / "r.parquet")
+    assert (tmp_path / there).read_text() == "precious"
+    assert names(tmp_path) == {there}
+
+
+@pytest.mark.parametrize("late", ["r.parquet", "r.statement.json"])
+def test_nothing_is_overwritten_that_came_later(tmp_path: Path, late: str) -> None:
+    with new_release_file(tmp_path / "r.parquet") as target:
+        (tmp_path / late).write_text("precious")
+        with pytest.raises(VesperError, match="cannot be written"):
+            target.write(IDS, COLUMNS, statement_for=lambda sha256: "statement")
+    assert names(tmp_path) == {late}
+    assert (tmp_path / late).read_text() == "precious"
+
+
+def test_where_files_cannot_be_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(source: Path, target: Path) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    write(tmp_path / "r.parquet")
+    assert names(tmp_path) == {"r.parquet", "r.statement.json"}
+
+
+def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
+    def fail(sha256: str) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with (
+        pytest.raises(VesperError, match=r"No space left.*stays charged"),
+        new_release_file(tmp_path / "r.parquet") as target,
+    ):
+        target.write(IDS, COLUMNS, statement_for=fail)
+    assert names(tmp_path) == set()
+
+
+def test_another_ending_and_no_folder_are_wrong_input(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"ends in \.parquet, got 'r.csv'"):
+        write(tmp_path / "r.csv")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        write(tmp_path / "file" / "r.parquet")

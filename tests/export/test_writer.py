@@ -1,0 +1,228 @@
+"""Hand-off: what is in the file, what it cost, and what is refused before it costs anything."""
+
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from vesper.errors import BudgetError, InputError, VesperError
+from vesper.export.release_file import ReleaseFile
+from vesper.export.writer import HandOff, hand_off
+from vesper.graph.holdings import open_data
+from vesper.mechanism.fingerprint import fingerprint
+from vesper.privacy.accounting.budget import Budget
+from vesper.privacy.events import GaussianRelease, PureRelease
+from vesper.privacy.ledger.account import accounts, open_account
+from vesper.privacy.ledger.statement import verify_file
+from vesper.privacy.ledger.store import Ledger, key_of
+from vesper.session.config import load_config
+
+SMALL = {"epochs": 2, "width": 8, "batch_size": 64, "epsilon": 4.0, "hops": 2}
+N = 120
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Path:
+    """A ring of two alternating classes, and two nodes without a label."""
+    root = tmp_path / "folders"
+    (root / "data").mkdir(parents=True)
+    (root / "label").mkdir()
+    generator = np.random.default_rng(0)
+    ids = [f"user-{k}" for k in range(N)]
+    features = {f"f{k}": generator.normal(size=N).astype(np.float32) for k in range(3)}
+    pq.write_table(pa.table({"id": ids, **features}), root / "data" / "nodes.parquet")
+    edges = {"src": ids, "dst": ids[1:] + ids[:1]}
+    pq.write_table(pa.table(edges), root / "data" / "edges.parquet")
+    labelled = range(N - 2)
+    splits = [("train", "train", "val", "test")[k % 4] for k in labelled]
+    labels = {"id": ids[:-2], "label": [k // 4 % 2 for k in labelled], "split": splits}
+    pq.write_table(pa.table(labels), root / "label" / "labels.parquet")
+    return root
+
+
+def run(folder: Path, out: Path, *, simulated: bool = False, **settings: object) -> HandOff:
+    config = load_config(None, {**SMALL, **settings})
+    return hand_off(folder, config, out, simulated=simulated)
+
+
+def ledger_of(folders: Path) -> Ledger:
+    return Ledger(folders / "data" / "ledger.sqlite", clock=lambda: 0.0)
+
+
+def test_labels_lent(folders: Path, tmp_path: Path) -> None:
+    made = run(folders, tmp_path / "r.parquet")
+    assert made.columns == (
+        "id",
+        *("stage0_0", "stage0_1"),
+        *("hop1_degree", "hop1_0", "hop1_1", "stage1_0", "stage1_1"),
+        *("hop2_degree", "hop2_0", "hop2_1", "stage2_0", "stage2_1"),
+    )
+    table = pq.read_table(made.file)
+    assert table.column_names == list(made.columns)
+    assert table.column("id").to_pylist() == sorted(f"user-{k}" for k in range(N))
+    values = np.column_stack([table[name].to_numpy() for name in made.columns[1:]])
+    assert np.isfinite(values).all()
+    assert (values.std(axis=0) > 0).all()
+    assert abs(table["hop1_degree"].to_numpy().mean() - 2) < 1.5
+    assert set(made.facts["columns"]) == {"stage0_*", "hop*_degree", "hop*_*", "stage*_*"}
+    with closing(ledger_of(folders)) as book:
+        (balance,) = accounts(book)
+        assert balance.releases == len(made.facts["releases"]) == 3  # the poll, and two hops
+        assert balance.spent_epsilon() == pytest.approx(4.0, rel=1e-6)
+        assert made.facts["spent_epsilon"] <= made.facts["epsilon"] == 4.0
+        assert book.contains(*_head(made))
+        assert balance.graph not in made.statement.read_text()
+
+
+def _head(made: HandOff) -> tuple[int, str]:
+    sequence, _, digest = made.facts["ledger_head"].partition(":")
+    return int(sequence), digest
+
+
+def test_no_labels(folders: Path, tmp_path: Path) -> None:
+    shutil.rmtree(folders / "label")
+    made = run(folders, tmp_path / "r.parquet", hops=None)
+    assert len(made.facts["releases"]) == 1
+    assert {name.split("_")[0] for name in made.columns} == {"id", "own", "hop1"}
+    other = folders.parent / "other"
+    shutil.copytree(folders / "data", other)
+    (other / "ledger.sqlite").unlink()
+    (other / "ledger.sqlite.head").unlink()
+    assert len(run(other, tmp_path / "own.parquet").facts["releases"]) == 2  # its own folder
+
+
+def test_other_aggregators_have_no_degree_column(folders: Path, tmp_path: Path) -> None:
+    made = run(folders, tmp_path / "r.parquet", aggregator="gat", hops=1)
+    assert "hop1_degree" not in made.columns
+    assert {"hop1_0", "hop1_1", "hop1_2"} <= set(made.columns)
+    facts = [entry.facts for entry in ledger_of(folders).entries() if entry.cost > 0]
+    assert facts[-1]["aggregation"] == "attention"
+    poll, hop = made.facts["releases"]
+    assert (poll["claims"], hop["claims"]) == (["R-SUM", "R-GRID"], ["S-ATT", "R-GRID"])
+
+
+def test_components_are_summed_and_nothing_else(folders: Path, tmp_path: Path) -> None:
+    shutil.rmtree(folders / "label")
+    with pytest.raises(InputError, match="expected 'gin' where no labels are lent"):
+        run(folders, tmp_path / "r.parquet", aggregator="max")
+    assert all(entry.cost == 0 for entry in ledger_of(folders).entries())
+
+
+def test_the_second_is_refused_before_it_costs(folders: Path, tmp_path: Path) -> None:
+    run(folders, tmp_path / "first.parquet")
+    with closing(ledger_of(folders)) as book:
+        before = book.head()
+    with pytest.raises(BudgetError, match="Remaining"):
+        run(folders, tmp_path / "second.parquet")
+    with closing(ledger_of(folders)) as book:
+        assert book.head() == before
+    assert not (tmp_path / "second.parquet").exists()
+
+
+def test_what_fits_in_part_only_is_refused_as_a_whole(folders: Path, tmp_path: Path) -> None:
+    """One hop is free, two are asked for: nothing is charged."""
+    run(folders, tmp_path / "first.parquet", simulated=True)  # spends nothing
+    with closing(ledger_of(folders)) as book:
+        graph = open_data(folders / "data").graph
+        budget = Budget(epsilon=4.0, delta=1e-4)
+        name = fingerprint(graph, key=key_of(book))
+        account = open_account(book, name, num_nodes=N, budget=budget)
+        event = GaussianRelease(noise_std=account.noise_std_for(releases=2))
+        account.charge(event, None, run="before")
+        before = book.head()
+    with pytest.raises(BudgetError, match="Requested"):
+        run(folders, tmp_path / "second.parquet", delta=1e-4)
+    with closing(ledger_of(folders)) as book:
+        assert book.head() == before
+
+
+def test_what_was_charged_stays_charged(
+    folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*arguments: object, **more: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ReleaseFile, "write", stop)
+    with pytest.raises(KeyboardInterrupt):
+        run(folders, tmp_path / "out" / "r.parquet")
+    assert list((tmp_path / "out").iterdir()) == []
+    with closing(ledger_of(folders)) as book:
+        assert accounts(book)[0].releases == 3
+
+
+def test_counts_made_before_leave_the_rest(folders: Path, tmp_path: Path) -> None:
+    whole = run(folders, tmp_path / "whole.parquet", simulated=True)
+    with closing(ledger_of(folders)) as book:
+        name = fingerprint(open_data(folders / "data").graph, key=key_of(book))
+        account = open_account(book, name, num_nodes=N)
+        account.charge(PureRelease(epsilon=1.0, what="degrees"), None, run="degrees")
+    made = run(folders, tmp_path / "r.parquet")
+    noises = [facts["releases"][0]["noise_std"] for facts in (whole.facts, made.facts)]
+    assert noises[1] > 1.2 * noises[0]
+    assert 3.99 < made.facts["spent_epsilon"] <= 4.0
+
+
+def test_counts_that_took_all_of_it(folders: Path, tmp_path: Path) -> None:
+    with closing(ledger_of(folders)) as book:
+        name = fingerprint(open_data(folders / "data").graph, key=key_of(book))
+        account = open_account(book, name, num_nodes=N)
+        account.charge(PureRelease(epsilon=4.0, what="degrees"), None, run="degrees")
+    with pytest.raises(BudgetError, match="Remaining:  0"):
+        run(folders, tmp_path / "r.parquet")
+
+
+def test_simulated_is_repeatable_costs_nothing_and_says_so(folders: Path, tmp_path: Path) -> None:
+    made = [
+        run(folders, tmp_path / f"{k}.parquet", simulated=True, seed=seed)
+        for k, seed in enumerate((7, 7, 8))
+    ]
+    first, second, third = (one.file.read_bytes() for one in made)
+    assert first == second != third
+    assert made[0].facts["simulated"] is True
+    assert not (folders / "data" / "ledger.sqlite").exists()
+    assert {path.suffix for path in tmp_path.iterdir() if path.is_file()} == {".parquet", ".json"}
+
+
+def test_noise_of_the_operating_system_is_new_each_time(folders: Path, tmp_path: Path) -> None:
+    config = load_config(None, {**SMALL, "seed": 7, "epochs": 1})
+    files = []
+    for k in range(2):
+        ledger = tmp_path / f"{k}.sqlite"
+        files.append(hand_off(folders, config, tmp_path / f"{k}.parquet", ledger=ledger).file)
+    one, two = (pq.read_table(path)["hop1_0"].to_numpy() for path in files)
+    assert (one != two).mean() > 0.9
+
+
+def test_tampering_with_one_value_is_found(folders: Path, tmp_path: Path) -> None:
+    made = run(folders, tmp_path / "r.parquet", simulated=True)
+    content = bytearray(made.file.read_bytes())
+    content[len(content) // 2] ^= 1
+    made.file.write_bytes(content)
+    with pytest.raises(VesperError, match="was changed"):
+        verify_file(made.file)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epsilon": float("inf")}, "expected a finite number"),
+        ({"method": "mlp"}, "expected 'vesper', whose releases are certified, got 'mlp'"),
+    ],
+)
+def test_what_certifies_nothing_is_refused(
+    folders: Path, tmp_path: Path, settings: dict[str, object], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        hand_off(folders, load_config(None, settings), tmp_path / "r.parquet")
+    assert not (folders / "data" / "ledger.sqlite").exists()
+
+
+def test_a_taken_name_is_refused_before_a_ledger_is_made(folders: Path, tmp_path: Path) -> None:
+    (tmp_path / "r.parquet").write_text("precious")
+    with pytest.raises(InputError, match="is there already"):
+        run(folders, tmp_path / "r.parquet")
+    assert not (folders / "data" / "ledger.sqlite").exists()

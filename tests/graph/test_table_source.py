@@ -1,0 +1,108 @@
+"""Tables on disk are what their names say, have their columns, and are text where they say so."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+
+from vesper.errors import InputError
+from vesper.graph.table_source import BATCH_ROWS, open_source
+
+if TYPE_CHECKING:
+    from tests.graph.conftest import Party
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize("near", ["source", "SRC", " src", "srcs"])
+def test_a_misnamed_column_names_the_nearest(party: "Party", kind: str, near: str) -> None:
+    message = party.write(kind=kind, edges={near: [10], "dst": [20]}).refused()
+    assert f"edges.{kind}: expected a column 'src', found '{near}', 'dst'; " in message
+    assert f"rename '{near}' to 'src'" in message
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_columns_that_are_not_apart(party: "Party", mark: str) -> None:
+    party.write(kind="csv")
+    (party.data / "edges.csv").write_text(f"src{mark}dst\n10{mark}20\n")
+    assert f"separate its columns by ',', not by {mark!r}" in party.refused()
+
+
+def test_files_that_are_not_what_they_say(party: "Party") -> None:
+    party.write()
+    (party.data / "edges.parquet").write_text("src,dst\n10,20\n")
+    assert "edges.parquet: the name says Parquet, the content is something" in party.refused()
+    party.write(kind="csv")
+    pq.write_table(pa.table(party.edges), party.data / "edges.csv")
+    assert "edges.csv: the name says CSV, the content is binary" in party.refused()
+    party.write()
+    whole = (party.data / "nodes.parquet").read_bytes()
+    (party.data / "nodes.parquet").write_bytes(whole[: len(whole) // 2])
+    assert "nodes.parquet: not a readable Parquet file" in party.refused()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize("name", ["data/nodes", "data/edges", "label/labels"])
+def test_empty_files(party: "Party", kind: str, name: str) -> None:
+    party.write(kind=kind)
+    (party.data.parent / f"{name}.{kind}").write_bytes(b"")
+    assert f"{name}.{kind}: the file is empty" in party.refused()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_tables_without_rows(party: "Party", kind: str) -> None:
+    none = pa.array([], type=pa.int64())
+    party.write(kind=kind, nodes={"id": none, "f": none}, edges={"src": none, "dst": none})
+    assert f"nodes.{kind}: expected at least one row, found none" in party.refused()
+    party.write(kind=kind, labels={"id": none, "label": none, "split": none})
+    assert f"labels.{kind}: expected at least one row, found none" in party.refused()
+
+
+def test_csv_that_is_not_utf8_names_its_lines(party: "Party") -> None:
+    party.write(kind="csv")
+    (party.data / "nodes.csv").write_bytes(b"id,f\nann,1\nM\xfcller,2\nZo\xeb,3\n")
+    message = party.refused()
+    assert "nodes.csv: 2 lines are not UTF-8 text (first 2: line 3, line 4)" in message
+
+
+def test_csv_lines_that_do_not_fit(party: "Party") -> None:
+    party.write(kind="csv")
+    (party.data / "edges.csv").write_text("src,dst\n10,20,30\n")
+    assert "edges.csv: cannot be read (CSV parse error: Expected 2 columns" in party.refused()
+
+
+def test_missing_files_and_two_of_them(party: "Party") -> None:
+    party.write()
+    pa_csv.write_csv(pa.table(party.edges), party.data / "edges.csv")
+    assert "found both edges.parquet and edges.csv; keep one" in party.refused()
+    for name in ("edges.csv", "edges.parquet"):
+        (party.data / name).unlink()
+    assert "expected edges.parquet or edges.csv, found 'nodes.parquet'" in party.refused()
+    with pytest.raises(InputError, match="expected a folder"):
+        open_source(party.data / "nowhere", "nodes")
+
+
+def test_repeated_column_names(party: "Party") -> None:
+    party.write(kind="csv")
+    (party.data / "edges.csv").write_text("src,src,dst\n10,20,30\n")
+    assert "column names must differ, 'src' stands there twice" in party.refused()
+
+
+def test_a_text_may_hold_a_newline_wherever_a_block_ends(tmp_path: Path) -> None:
+    texts = ["a\nb" * 20 + str(k) for k in range(BATCH_ROWS)]
+    pa_csv.write_csv(pa.table({"id": texts}), tmp_path / "nodes.csv")
+    assert (tmp_path / "nodes.csv").stat().st_size > 1 << 25, "more than one block"
+    batches = list(open_source(tmp_path, "nodes").batches(["id"]))
+    assert len(batches) > 1
+    assert [text for batch in batches for text in batch.column("id").to_pylist()] == texts
+
+
+def test_a_folder_that_may_not_be_entered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+    with pytest.raises(InputError, match="a folder that can be read, got 'Permission denied'"):
+        open_source(tmp_path, "nodes")

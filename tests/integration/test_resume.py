@@ -1,0 +1,188 @@
+"""Every method, stopped and gone on with, ends with the weights of an undisturbed run."""
+
+import random
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from torch import nn
+
+from vesper.errors import PeerLostError
+from vesper.graph.holdings import DataHoldings, open_data
+from vesper.graph.labels import LabelHoldings, open_labels
+from vesper.mechanism.door import Door
+from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.mechanism.release_store import Vault
+from vesper.method.registry import METHODS
+from vesper.method.settings import Config
+from vesper.model.objective_factory import Responses
+from vesper.privacy.ledger.store import Ledger
+from vesper.protocol.messages import Farewell
+from vesper.protocol.turns import Role
+from vesper.session.checkpoint import FileCheckpoints
+from vesper.session.config import load_config
+from vesper.session.data_side import data_end
+from vesper.session.doors import open_door
+from vesper.session.label_responses import charged_responses
+from vesper.session.label_side import Seat, label_end
+from vesper.session.peer import Link
+from vesper.session.run_spec import agree
+from vesper.simulation.in_process import train
+from vesper.transport.channel import Channel
+from vesper.transport.close_reason import Parting
+from vesper.transport.durable_channel import LastingChannel
+from vesper.transport.memory import MemoryChannel, MemoryMeeting
+
+CLASSES, NODES, PATIENCE = 3, 300, 60.0
+
+
+class Stopping:
+    """A connection after so many frames of which its end is stopped."""
+
+    def __init__(self, inner: MemoryChannel, frames: int) -> None:
+        self._inner, self._frames = inner, frames
+
+    def send(self, frame: bytes) -> None:
+        self._frames -= 1
+        if self._frames < 0:
+            self._inner.close(Parting.USER)
+            raise KeyboardInterrupt
+        self._inner.send(frame)
+
+    def receive(self) -> bytes:
+        return self._inner.receive()
+
+    def close(self, why: Parting = Parting.DONE) -> None:
+        self._inner.close(why)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, write_folders: Callable[..., Path]) -> Path:
+    random_ = np.random.default_rng(0)
+    labels = random_.integers(0, CLASSES, NODES)
+    columns = {f"x{k}": random_.normal(size=NODES) + (labels == k) for k in range(CLASSES)}
+    pairs = random_.integers(0, NODES, (4 * NODES, 2))
+    split = [("train", "train", "val", "test")[k % 4] for k in range(NODES)]
+    return write_folders(
+        tmp_path,
+        nodes={"id": range(NODES), **columns},
+        edges={"src": pairs[:, 0], "dst": pairs[:, 1]},
+        labels={"id": range(NODES), "label": labels, "split": split},
+    )
+
+
+def both_ends(
+    config: Config,
+    data: DataHoldings,
+    labels: LabelHoldings,
+    state: Path,
+    ledger: Ledger,
+    stop_after: int,
+) -> tuple[nn.Module, nn.Module] | None:
+    """Run, or go on with, a session until the data party is stopped; None when it was."""
+    meeting = MemoryMeeting(patience=PATIENCE)
+
+    def channel(role: str, frames: int) -> LastingChannel:
+        (state / role).mkdir(parents=True, exist_ok=True)
+
+        def connect(limit: float | None) -> Channel:
+            return Stopping(meeting.connect(0 if role == "data" else 1, limit), frames)
+
+        directions = ("data>label", "label>data")
+        return LastingChannel(
+            connect,
+            state / role,
+            begins=role == "data",
+            directions=directions if role == "data" else directions[::-1],
+            waits=False,
+        )
+
+    def label_side() -> nn.Module | None:
+        with closing(channel("label", 1 << 30)) as lasting:
+            checkpoints = FileCheckpoints(state / "label" / "checkpoint.npz", lasting)
+            link = Link(Role.LABEL, lasting)
+            responses = shown_of(config, labels, state)
+            try:
+                outcome = label_end(
+                    [Seat(config, link)], labels, checkpoints=checkpoints, responses=responses
+                )
+            except PeerLostError:
+                return None
+            lasting.finish(patience=PATIENCE)
+            lasting.linger()  # the data party may have been stopped before it had our farewell
+            return outcome.label_side.module
+
+    def data_side() -> nn.Module | None:
+        noise = NoiseSource.for_simulation(config.run.seed)
+        vault = Vault(state / "releases")
+        prepare = partial(
+            open_door, graph=data.graph, ledger=ledger, noise=noise, run="session", vault=vault
+        )
+        with closing(channel("data", stop_after)) as lasting:
+            link = Link(Role.DATA, lasting)
+            checkpoints = FileCheckpoints(state / "data" / "checkpoint.npz", lasting)
+            try:
+                outcome = data_end(config, data, link, prepare=prepare, checkpoints=checkpoints)
+                link.expect(Farewell)
+            except KeyboardInterrupt:
+                return None
+            return outcome.data_side.module
+
+    with ThreadPoolExecutor(1) as pool:
+        answering = pool.submit(label_side)
+        ours, theirs = data_side(), answering.result()
+    return None if ours is None or theirs is None else (ours, theirs)
+
+
+def shown_of(config: Config, labels: LabelHoldings, state: Path) -> Responses | None:
+    """Drawn the first time, from another source each time it is asked for."""
+    path, noise = state / "label-ledger.sqlite", NoiseSource.from_os()
+    return charged_responses(config, labels, path=path, noise=noise)
+
+
+def charges(ledger: Ledger) -> int:
+    return sum(entry.cost > 0 for entry in ledger.entries())
+
+
+@pytest.mark.parametrize(
+    ("method", "exchange"),
+    [
+        *((method, {}) for method in METHODS),
+        ("vesper", {"wire": "int8", "local_updates": 3}),
+        ("vesper", {"label_epsilon": 2.0}),
+        ("vesper-paper-gin", {"wire": "float16", "local_updates": 2}),
+    ],
+)
+def test_stopped_and_gone_on_with(
+    folder: Path, kept_door: Callable[[Path], Door], method: str, exchange: dict[str, object]
+) -> None:
+    settings = {"method": method, "epochs": 3, "width": 8, "batch_size": 16, "seed": 3}
+    config = load_config(None, {**settings, **exchange})
+    data, labels = open_data(folder / "data"), open_labels(folder / "label")
+    chance, stops, ends = random.Random(method), 0, None
+    with closing(Ledger(folder / "ledger.sqlite", clock=lambda: 0.0)) as ledger:
+        while ends is None:
+            stop_after = chance.randint(2, 15)
+            ends = both_ends(config, data, labels, folder / "state", ledger, stop_after)
+            stops += ends is None
+        released = len(list((folder / "state" / "releases").glob("*.npz")))
+        agreement = agree(config, data, labels)
+        promise = agreement.method.promise(config, agreement.sizes)
+        assert charges(ledger) == (released if promise.plan == "certified" else 0)
+        noise = NoiseSource.for_simulation(config.run.seed)
+        door = (
+            kept_door(folder / "state" / "releases")
+            if released
+            else open_door(agreement, data.graph, ledger, noise, run="undisturbed")[0]
+        )
+        responses = shown_of(config, labels, folder / "state")
+        undisturbed = train(agreement, data, labels, door, responses=responses)
+    assert stops
+    expected = (undisturbed.data_side.module, undisturbed.label_side.module)
+    for found, wanted in zip(ends, expected, strict=True):
+        for name, value in wanted.state_dict().items():
+            assert np.array_equal(found.state_dict()[name].numpy(), value.numpy()), name

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from vesper.errors import InputError
+from vesper.mechanism.aggregations.grid import LINE, line_up, stride_of, whole_rows
+
+
+def some_messages(width: int) -> NDArray[np.int8]:
+    return np.random.default_rng(0).integers(-64, 65, (77, width)).astype(np.int8)
+
+
+def lines_of(width: int, stride: int, count: int = 640) -> float:
+    """Cache lines that rows touch, on average, when the first starts with a line."""
+    first = np.arange(count) * stride // LINE
+    last = (np.arange(count) * stride + width - 1) // LINE
+    return float((last - first + 1).mean())
+
+
+@pytest.mark.parametrize("width", range(1, 200))
+def test_rows_touch_as_few_lines_as_they_can_or_nearly(width: int) -> None:
+    stride = stride_of(width)
+    assert width <= stride <= max(2 * width, 32)
+    assert lines_of(width, stride) < -(-width // LINE) + 0.25
+    assert lines_of(width, stride) <= lines_of(width, width)
+
+
+@pytest.mark.parametrize("width", [0, 1, 3, 16, 17, 47, 64, 65, 130])
+def test_messages_stay_what_they_are(width: int) -> None:
+    messages = some_messages(width)
+    lined_up = line_up(messages)
+    assert np.array_equal(lined_up, messages)
+    assert not np.shares_memory(lined_up, messages)
+    assert lined_up.ctypes.data % LINE == 0 or not width
+    rows = whole_rows(messages)
+    assert np.array_equal(rows[:, :width], messages)
+    assert not rows[:, width:].any()
+    assert rows.flags.c_contiguous
+    assert not rows.flags.writeable
+
+
+def test_what_is_lined_up_is_not_copied_again() -> None:
+    lined_up = line_up(some_messages(47))
+    assert np.shares_memory(whole_rows(lined_up), lined_up)
+    assert whole_rows(lined_up).shape == (77, 64)
+    assert np.array_equal(whole_rows(lined_up[:, ::-1])[:, :47], lined_up[:, ::-1])
+
+
+def test_memory_of_others_is_copied_not_widened() -> None:
+    table = np.zeros(5 * 64 + LINE, dtype=np.int8)
+    start = -table.ctypes.data % LINE
+    wide = table[start : start + 5 * 64].reshape(5, 64)
+    wide[:, 47:] = 9  # columns of somebody else
+    for foreign in (wide.copy()[:, :47], wide[1:, :47]):
+        rows = whole_rows(foreign)
+        assert not np.shares_memory(rows, foreign)
+        assert not rows[:, 47:].any()
+
+
+def test_other_types_are_refused_not_rounded() -> None:
+    with pytest.raises(InputError, match="int8"):
+        line_up(np.full((2, 2), 300, dtype=np.int16))

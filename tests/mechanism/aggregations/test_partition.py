@@ -1,0 +1,251 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from vesper.engine.array_rows import MappedRows
+from vesper.engine.engine import InProcessEngine, using
+from vesper.engine.shared_output import Landing, Place
+from vesper.errors import BudgetError, InputError
+from vesper.graph.graph import Graph
+from vesper.mechanism.aggregations import partition
+from vesper.mechanism.aggregations.aggregation import Aggregation
+from vesper.mechanism.aggregations.attention import GridAttention
+from vesper.mechanism.aggregations.clamped_gcn import GridGcn
+from vesper.mechanism.aggregations.grid import to_grid
+from vesper.mechanism.aggregations.maximum import GridMax
+from vesper.mechanism.aggregations.neighbor_sum import NeighborSum
+from vesper.mechanism.aggregations.partition import cuts_of, partitioned_rows
+from vesper.mechanism.aggregations.row_noise import Noising
+from vesper.mechanism.door import ChargedDoor, ClaimedDoor, Door
+from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.mechanism.release import PROVED
+from vesper.privacy.accounting.budget import Budget
+from vesper.privacy.ledger.store import Ledger
+from vesper.privacy.relation import EdgeRelation, NodeRelation
+
+NUM_NODES, WIDTH = 203, 5
+
+
+def some_graph(seed: int = 0) -> Graph:
+    """A hub, isolated nodes at both ends, and chance."""
+    rng = np.random.default_rng(seed)
+    pairs = rng.integers(3, NUM_NODES - 3, (700, 2)).tolist()
+    return Graph.from_edges(NUM_NODES, [*pairs, *((10, other) for other in range(20, 150))])
+
+
+def some_messages() -> NDArray[np.float32]:
+    rows = np.random.default_rng(1).standard_normal((NUM_NODES, WIDTH))
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(0.99 * rows / lengths, dtype=np.float32)
+
+
+def mapped(graph: Graph, folder: Path) -> Graph:
+    """The same graph, as an opened folder has it."""
+    np.save(folder / "indptr.npy", graph.indptr)
+    np.save(folder / "neighbors.npy", graph.neighbors)
+    return Graph(
+        np.load(folder / "indptr.npy", mmap_mode="r"),
+        np.load(folder / "neighbors.npy", mmap_mode="r"),
+    )
+
+
+def charged(tmp_path: Path, name: str, graph: Graph, relation: Any) -> ChargedDoor:
+    ledger = Ledger(tmp_path / f"{name}.sqlite", clock=lambda: 0.0)
+    budget = Budget(epsilon=50.0, delta=1e-6)
+    noise = NoiseSource.for_simulation(3)
+    return ChargedDoor(
+        graph, ledger=ledger, budget=budget, noise=noise, run="test", relation=relation
+    )
+
+
+def three_releases(door: Door) -> NDArray[np.float32]:
+    messages = some_messages()
+    widths = (WIDTH, 1, 3)  # an odd number of entries moves the next release by half a count
+    return np.concatenate(
+        [door.release(messages[:, :width], noise_std=30.0) for width in widths], axis=1
+    )
+
+
+@pytest.mark.parametrize("num_workers", [1, 3, 4, 400])
+@pytest.mark.parametrize("rows_a_block", [1, 16, 1000])
+@pytest.mark.parametrize("near", [False, True])
+@pytest.mark.parametrize(
+    "relation", [EdgeRelation(), NodeRelation(max_degree=150, row_norm=9.0)], ids=["edge", "node"]
+)
+def test_releases_are_those_of_one_process_bit_for_bit(
+    num_workers: int,
+    rows_a_block: int,
+    near: bool,
+    relation: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(partition, "ENTRIES_A_BLOCK", rows_a_block * WIDTH)
+    graph, engine = some_graph(), InProcessEngine(num_workers, near=near)
+    door, other = (charged(tmp_path, name, graph, relation) for name in ("one", "many"))
+    expected = three_releases(door)
+    with using(engine):
+        shared_out = three_releases(other)
+    assert np.array_equal(shared_out, expected)
+    assert all(call.worker < num_workers for call in engine.made)
+    assert len(engine.made) >= 3 * min(num_workers, NUM_NODES // 2)
+    assert other.account.releases == door.account.releases == 3
+
+
+def every_aggregation() -> dict[str, Aggregation]:
+    keys, queries = some_messages(), np.roll(some_messages(), 7, axis=0)
+    each: list[Aggregation] = [
+        NeighborSum(),
+        GridMax(),
+        GridAttention(keys=keys, queries=queries),
+        GridGcn(min_degree=3),
+    ]
+    return {aggregation.name: aggregation for aggregation in each}
+
+
+@pytest.mark.parametrize("name", every_aggregation())
+@pytest.mark.parametrize("num_workers", [1, 3])
+def test_so_are_those_of_every_aggregation(
+    name: str, num_workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partition, "ENTRIES_A_BLOCK", 16 * WIDTH)
+    aggregation, engine = every_aggregation()[name], InProcessEngine(num_workers)
+    here, there = (
+        charged(tmp_path, side, some_graph(), EdgeRelation()) for side in ("here", "there")
+    )
+    expected = here.release(some_messages(), noise_std=30.0, aggregation=aggregation)
+    with using(engine):
+        got = there.release(some_messages(), noise_std=30.0, aggregation=aggregation)
+    assert np.array_equal(got, expected)
+    assert sum(len(call.arguments[4]) for call in engine.made) == NUM_NODES
+    values = aggregation.aggregate(some_graph(), to_grid(some_messages()), None)
+    assert len(np.unique(values)) > 3  # rows that differ: a wrong receiver would show
+
+
+def test_proved_aggregations_are_all_shared_out() -> None:
+    assert {type(each) for each in every_aggregation().values()} == set(PROVED)
+
+
+def test_near_workers_read_the_files_and_far_ones_get_their_rows(tmp_path: Path) -> None:
+    graph = mapped(some_graph(), tmp_path)
+    expected = three_releases(ClaimedDoor(graph, noise=NoiseSource.for_simulation(0)))
+    for near in (True, False):
+        engine = InProcessEngine(3, near=near)
+        with using(engine):
+            door = ClaimedDoor(graph, noise=NoiseSource.for_simulation(0))
+            assert np.array_equal(three_releases(door), expected)
+        sent = [call.arguments[1] for call in engine.made]
+        assert all(isinstance(each, MappedRows) == near for each in sent)
+
+
+def test_far_workers_get_no_rows_but_their_own() -> None:
+    graph, engine = some_graph(), InProcessEngine(4)
+    with using(engine):
+        ClaimedDoor(graph, noise=NoiseSource.for_simulation(0)).release(
+            some_messages(), noise_std=5.0
+        )
+    sizes = {call.worker: len(call.arguments[1]) for call in engine.made}
+    assert sum(sizes.values()) == len(graph.neighbors)
+    assert max(sizes.values()) <= len(graph.neighbors) / 4 + 150
+
+
+def test_each_row_is_drawn_with_bits_of_its_own_and_no_source_is_sent() -> None:
+    graph, engine = some_graph(), InProcessEngine(4)
+    noise = NoiseSource.from_os()
+    with using(engine):
+        for _ in range(2):
+            ClaimedDoor(graph, noise=noise).release(some_messages(), noise_std=5.0)
+    spans = [call.arguments[3].bits for call in engine.made]
+    assert len({span.key for span in spans}) == 2  # one a release
+    assert {(span.start, span.count) for span in spans} == {(0, NUM_NODES * WIDTH)}
+    rows = [row for call in engine.made[: len(engine.made) // 2] for row in call.arguments[4]]
+    assert sorted(rows) == list(range(NUM_NODES))
+
+
+def test_near_workers_send_nothing_back_and_write_only_what_is_finished(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What must hold: rows are noisy whenever anybody but their worker can see them."""
+    seen: list[NDArray[np.float32]] = []
+
+    class Watched(Landing):
+        def place(self, *asked: Any) -> Place | None:
+            seen.append(self.rows)
+            return super().place(*asked)
+
+    def finish(self: Noising, values: NDArray[np.int32], *, first_row: int) -> Any:
+        assert not seen[0][first_row : first_row + len(values)].any()
+        return np.full(values.shape, 7.0, dtype=np.float32)
+
+    monkeypatch.setattr(partition, "Landing", Watched)
+    monkeypatch.setattr(Noising, "finish", finish)
+    engine = InProcessEngine(3, near=True)
+    with using(engine):
+        released = ClaimedDoor(some_graph(), noise=NoiseSource.from_os()).release(
+            some_messages(), noise_std=5.0
+        )
+    assert (released == 7.0).all()
+    assert all(call.arguments[5] is not None for call in engine.made)
+
+
+def test_an_engine_sums_nothing_that_was_not_paid_for(tmp_path: Path) -> None:
+    engine = InProcessEngine(2)
+    ledger = Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0)
+    door = ChargedDoor(
+        some_graph(),
+        ledger=ledger,
+        budget=Budget(epsilon=0.5, delta=1e-6),
+        noise=NoiseSource.from_os(),
+        run="test",
+    )
+    with using(engine):
+        with pytest.raises(BudgetError):
+            door.release(some_messages(), noise_std=1.0)
+        with pytest.raises(InputError):
+            door.release(2 * some_messages(), noise_std=1000.0)
+    assert engine.made == []
+
+
+def test_a_block_made_again_is_the_same_block() -> None:
+    engine = InProcessEngine(3)
+    with using(engine):
+        ClaimedDoor(some_graph(), noise=NoiseSource.from_os()).release(
+            some_messages(), noise_std=5.0
+        )
+    for call in engine.made:
+        once, again = (call.function(*call.arguments) for _ in range(2))
+        assert np.array_equal(once, again)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7, 500])
+def test_cuts_share_the_work_out(parts: int) -> None:
+    graph = some_graph()
+    cuts = np.array(cuts_of(graph, parts))
+    assert cuts[0] == 0
+    assert cuts[-1] == NUM_NODES
+    assert len(cuts) == parts + 1
+    work = np.diff(graph.indptr[cuts] + partition.ROW_COST * cuts)
+    largest_row = int(np.diff(graph.indptr).max()) + partition.ROW_COST
+    assert work.min() >= 0
+    assert work.max() <= work.sum() / parts + largest_row
+
+
+def test_messages_without_entries_are_shared_out_too() -> None:
+    messages = np.empty((NUM_NODES, 0), dtype=np.int8)
+    noising = Noising(bits=NoiseSource.for_simulation(0).span(0), scale=64.0, steps=64)
+    rows = partitioned_rows(InProcessEngine(2), NeighborSum(), some_graph(), messages, noising)
+    assert rows.shape == (NUM_NODES, 0)
+
+
+def test_a_graph_without_edges_is_noise() -> None:
+    graph = Graph.from_edges(4, [])
+    messages = to_grid(np.zeros((4, 2), dtype=np.float32))
+    noising = Noising(bits=NoiseSource.for_simulation(0).span(8), scale=64.0, steps=64)
+    engine = InProcessEngine(2)
+    noise = np.zeros((4, 2), dtype=np.int32)
+    NoiseSource.for_simulation(0).add_gaussian_to(noise, scale=64.0)
+    released = partitioned_rows(engine, NeighborSum(), graph, messages, noising)
+    assert np.array_equal(released, noise / 64)

@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+
+from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.mechanism.noisy_graph import rare_pairs as module
+from vesper.mechanism.noisy_graph.rare_pairs import geometric, rare_cells
+
+
+@pytest.mark.parametrize("chance", [0.5, 0.02, 1e-3, 2e-4, 1e-5])
+def test_as_many_as_expected_and_nowhere_more_than_elsewhere(chance: float) -> None:
+    num_cells = int(2000 / chance)
+    cells = rare_cells(num_cells, chance=chance, noise=NoiseSource.for_simulation(3))
+    assert (np.diff(cells) > 0).all()
+    assert 0 <= cells[0] <= cells[-1] < num_cells
+    assert abs(len(cells) - 2000) < 5 * np.sqrt(2000)
+    quarters = np.bincount(cells * 4 // num_cells, minlength=4)
+    assert (np.abs(quarters - len(cells) / 4) < 5 * np.sqrt(500)).all()
+
+
+@pytest.mark.parametrize(("chance", "tolerance"), [(0.02, 0.025), (2e-4, 0.025)])
+def test_the_chance_is_met_closely(chance: float, tolerance: float) -> None:
+    cells = rare_cells(int(40_000 / chance), chance=chance, noise=NoiseSource.for_simulation(8))
+    assert len(cells) == pytest.approx(40_000, rel=tolerance)  # five deviations
+
+
+@pytest.mark.parametrize("kept", [1.0, 0.3])
+def test_cells_are_independent_across_the_seams_of_batches(
+    kept: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All 32 sets of five cells, drawn two gaps at a time, in one stage and in two."""
+    luck = None if kept == 1 else float(np.log(1 / kept - 1))
+    monkeypatch.setattr(module, "DRAWS", 2)
+    monkeypatch.setattr(module, "rates_of", lambda _: (-np.log(1 - 0.4), luck))
+    noise, counts = NoiseSource.for_simulation(2), np.zeros(32)
+    for _ in range(4000):
+        cells = rare_cells(5, chance=0.4, noise=noise)
+        assert (np.diff(cells) > 0).all()
+        counts[(1 << cells).sum()] += 1
+    p = 0.4 * kept
+    law = np.array([p ** k.bit_count() * (1 - p) ** (5 - k.bit_count()) for k in range(32)])
+    expected = 4000 * law
+    common = expected > 5
+    statistic = float((np.square(counts - expected) / expected)[common].sum())
+    assert statistic < 75  # 99.99 % of 31 degrees of freedom
+
+
+def test_gaps_are_geometric() -> None:
+    draws = geometric(20_000, rate=0.5, noise=NoiseSource.for_simulation(1))
+    ratio = np.exp(-0.5)
+    assert draws.min() == 0
+    assert draws.mean() == pytest.approx(ratio / (1 - ratio), abs=0.07)
+    assert (draws == 0).mean() == pytest.approx(1 - ratio, abs=0.017)
+
+
+def test_no_cell_and_no_chance() -> None:
+    noise = NoiseSource.for_simulation(0)
+    assert len(rare_cells(0, chance=0.1, noise=noise)) == 0
+    assert len(geometric(0, rate=0.1, noise=noise)) == 0
+    for chance in (0.0, 0.6, float("nan")):
+        with pytest.raises(ValueError, match="expected a chance"):
+            rare_cells(10, chance=chance, noise=noise)

@@ -1,0 +1,111 @@
+"""The ratio of two worlds against both densities, written out; clipped sums included."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from vesper.graph.edges.edge_relation import toggle_edge
+from vesper.graph.graph import Graph
+from vesper.mechanism.aggregations.clipped_sum import clip_on_grid
+from vesper.mechanism.aggregations.grid import STEPS
+from vesper.mechanism.aggregations.neighbor_sum import NeighborSum
+from vesper.mechanism.door import ChargedDoor, OpenDoor
+from vesper.mechanism.likelihood import distances, log_ratios, world_ratios
+from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.mechanism.recording_door import Release, WatchedDoor
+from vesper.mechanism.reference.node_relation import isolate
+from vesper.privacy.accounting.budget import Budget
+from vesper.privacy.ledger.store import Ledger
+from vesper.privacy.relation import EdgeRelation, GraphRelation, NodeRelation
+
+D = 4
+STAR = Graph.from_edges(8, [(0, 1), (0, 2), (0, 3), (0, 4), (4, 5), (5, 6), (4, 6)])
+GONE = isolate(STAR, 0)
+RELATIONS = {
+    "edge": EdgeRelation(),
+    "node": NodeRelation(max_degree=D, row_norm=math.sqrt(D)),
+    "node, short rows": NodeRelation(max_degree=D, row_norm=1.0),
+}
+
+
+def messages() -> NDArray[np.float32]:
+    rows = np.random.default_rng(0).normal(size=(8, 3)) + 4.0  # much the same: sums get long
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(unit, dtype=np.float32)
+
+
+Seen = Callable[..., Release]
+
+
+@pytest.fixture
+def seen(tmp_path: Path) -> Seen:
+    """Releases through a charged door, so that rows are clipped as a run's are."""
+
+    def release(graph: Graph, relation: GraphRelation, *, seed: int = 0) -> Release:
+        ledger = Ledger(tmp_path / f"{relation}-{seed}.sqlite", clock=lambda: 0.0)
+        door = ChargedDoor(
+            graph,
+            ledger=ledger,
+            budget=Budget(epsilon=50.0, delta=1e-6),
+            noise=NoiseSource.for_simulation(seed),
+            run="test",
+            relation=relation,
+        )
+        watched = WatchedDoor(door)
+        watched.release(messages(), noise_std=1.5)
+        ledger.close()
+        return watched.releases[0]
+
+    return release
+
+
+def log_density(release: Release, graph: Graph) -> float:
+    values = NeighborSum().aggregate(graph, release.messages, None)
+    if release.row_norm is not None:
+        clip_on_grid(values, row_norm=release.row_norm)
+    return float(stats.norm(values / STEPS, release.noise_std).logpdf(release.released).sum())
+
+
+@pytest.mark.parametrize("name", RELATIONS)
+def test_it_is_the_ratio_of_the_two_densities(seen: Seen, name: str) -> None:
+    release = seen(STAR, RELATIONS[name])
+    assert (release.row_norm is None) == (name == "edge")
+    ratios = world_ratios(release, STAR, GONE)
+    expected = log_density(release, STAR) - log_density(release, GONE)
+    assert ratios.log_ratios.sum() == pytest.approx(expected, abs=1e-5)
+    moved = np.flatnonzero(ratios.mu_squared)
+    assert set(moved.tolist()) <= {0, 1, 2, 3, 4}, "only rows of the node and its neighbours"
+
+
+def test_clipping_is_seen(seen: Seen) -> None:
+    """A star's centre moves by its degree without clipping, by row_norm with it."""
+    apart = {
+        name: float(world_ratios(seen(STAR, each), STAR, GONE).mu_squared[0]) * 1.5**2
+        for name, each in RELATIONS.items()
+    }
+    assert apart["edge"] > 12  # nearly 4^2
+    assert apart["node"] == pytest.approx(D, rel=0.05)
+    assert apart["node, short rows"] == pytest.approx(1.0, rel=0.05)
+
+
+@pytest.mark.parametrize("name", RELATIONS)
+def test_of_one_edge_it_is_what_pairs_are_scored_by(seen: Seen, name: str) -> None:
+    release, pair = seen(STAR, RELATIONS[name]), np.array([[0, 4]])
+    ratios = world_ratios(release, STAR, toggle_edge(STAR, (0, 4)))
+    assert log_ratios(release, STAR, pair)[0] == pytest.approx(ratios.log_ratios.sum())
+    assert distances(release, STAR, pair)[0] == pytest.approx(ratios.mu_squared.sum())
+
+
+def test_without_noise_the_sign_tells_all() -> None:
+    for graph, sign in ((STAR, 1.0), (GONE, -1.0)):
+        door = WatchedDoor(OpenDoor(graph))
+        door.release(messages(), noise_std=0.0)
+        ratios = world_ratios(door.releases[0], STAR, GONE)
+        assert np.sign(ratios.log_ratios.sum()) == sign
+        assert np.isinf(ratios.mu_squared[:5]).all()
+        assert ratios.mu_squared[5:].tolist() == [0.0] * 3

@@ -1,0 +1,118 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from vesper.errors import BudgetError, InputError
+from vesper.graph.graph import Graph
+from vesper.mechanism.door import ChargedDoor
+from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.method.base import Sizes
+from vesper.method.certified.method import VesperMethod
+from vesper.party.representation import Representation
+from vesper.privacy.accounting.budget import Budget
+from vesper.privacy.ledger.store import Ledger
+from vesper.session.config import load_config
+
+RING = Graph.from_edges(12, [(k, (k + 1) % 12) for k in range(12)])
+FEATURES = np.random.default_rng(0).normal(size=(12, 4)).astype(np.float32)
+SIZES = Sizes(num_nodes=12, num_train=6, num_features=4, num_classes=3)
+CONFIG = load_config(None, {"epsilon": 2.0, "delta": 1e-6, "hops": 2, "width": 8, "members": 2})
+NODES = np.arange(12)
+
+
+@pytest.fixture
+def door(tmp_path: Path) -> ChargedDoor:
+    return ChargedDoor(
+        RING,
+        ledger=Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0),
+        budget=Budget(epsilon=2.0, delta=1e-6),
+        noise=NoiseSource.for_simulation(0),
+        run="test",
+    )
+
+
+def made(door: ChargedDoor) -> Representation:
+    side = VesperMethod().data_side(CONFIG, SIZES, features=FEATURES, door=door)
+    side.hear(np.arange(6), np.eye(3, dtype=np.float32)[np.arange(6) % 3])
+    return side
+
+
+def test_a_stage_is_charged_once_however_often_nodes_are_embedded(door: ChargedDoor) -> None:
+    side = made(door)
+    side.begin_stage(0)
+    side.embed(NODES, training=False)
+    assert door.account.spent.max() == 0
+    side.begin_stage(1)
+    spent = door.account.spent.copy()
+    assert spent.min() > 0
+    for _ in range(5):
+        side.embed(np.array([3, 1]), training=False)
+    assert door.account.spent.tolist() == spent.tolist()
+
+
+def test_a_release_beyond_the_budget_is_refused(door: ChargedDoor) -> None:
+    side = made(door)
+    for stage in range(3):
+        side.begin_stage(stage)
+    with pytest.raises(BudgetError, match="Requested"):
+        made(door).begin_stage(1)
+
+
+def test_released_values_are_data_no_gradient_reaches_them(door: ChargedDoor) -> None:
+    side = made(door)
+    for stage in range(2):
+        side.begin_stage(stage)
+    embeddings = side.embed(NODES, training=True)  # (12, 3, 3 + 1)
+    assert embeddings.shape == (12, 3, 4)
+    assert embeddings.requires_grad
+    torch.autograd.backward([embeddings.sum()])
+    learning = {name for name, w in side.module.named_parameters() if w.grad is not None}
+    assert learning
+    assert {name.split(".")[1] for name in learning} == {"0", "1"}  # both members of stage 1
+    assert all(name.startswith("heads.") for name in learning)
+
+
+def test_later_stages_are_zero_and_earlier_ones_frozen(door: ChargedDoor) -> None:
+    side = made(door)
+    side.module.eval()
+    side.begin_stage(0)
+    first = side.embed(NODES, training=False)
+    side.begin_stage(1)
+    second = side.embed(NODES, training=False)
+    assert first[:, :, 1:3].abs().max() == 0
+    assert torch.allclose(second[:, :, 0], first[:, :, 0])
+    assert second[:, :, 1].abs().min() > 0
+    assert second[:, :, 2].abs().max() == 0
+    assert second[:, :, 3].abs().min() > 0  # the two members differ
+
+
+def test_labels_are_what_training_nodes_say(door: ChargedDoor, tmp_path: Path) -> None:
+    """The same noise on other labels moves the sums of the neighbours of training nodes only."""
+    sides = []
+    for shift in (0, 1):
+        other = ChargedDoor(
+            RING,
+            ledger=Ledger(tmp_path / f"{shift}.sqlite", clock=lambda: 0.0),
+            budget=Budget(epsilon=2.0, delta=1e-6),
+            noise=NoiseSource.for_simulation(0),
+            run="test",
+        )
+        side = VesperMethod().data_side(CONFIG, SIZES, features=FEATURES, door=other)
+        voices = np.eye(3, dtype=np.float32)[(np.arange(6) + shift) % 3]
+        side.hear(np.arange(6), voices)
+        side.module.eval()
+        side.begin_stage(0)
+        side.begin_stage(1)
+        sides.append(side.embed(NODES, training=False).detach())
+    moved = (sides[0] != sides[1]).any(dim=2).any(dim=1)
+    assert moved[:7].all()
+    assert moved[11]
+
+
+def test_settings_of_other_methods_are_refused() -> None:
+    method = VesperMethod()
+    for wrong in ({"decoder": "gru"}, {"aggregator": "gcn", "degree_share": 0.0}):
+        with pytest.raises(InputError, match=next(iter(wrong))):
+            method.promise(load_config(None, wrong), SIZES)

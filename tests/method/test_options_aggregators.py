@@ -1,0 +1,137 @@
+"""Which aggregator goes with which method, and what each asks the door for."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from vesper.errors import InputError
+from vesper.graph.graph import Graph
+from vesper.mechanism.aggregations.aggregation import Aggregation
+from vesper.mechanism.door import OpenDoor
+from vesper.mechanism.release import NEIGHBOR_SUM
+from vesper.method.base import Sizes
+from vesper.method.certified.method import VesperMethod
+from vesper.method.options import OF_METHOD, RELEASES_SUMS, refuse_aggregator
+from vesper.method.registry import METHODS
+from vesper.session.config import load_config
+
+ALL = OF_METHOD["vesper"]
+GRAPH = Graph.from_edges(12, [(k, (k + 1) % 12) for k in range(12)] + [(0, k) for k in range(2, 8)])
+FEATURES = np.random.default_rng(0).normal(size=(12, 4)).astype(np.float32)
+SIZES = Sizes(num_nodes=12, num_train=6, num_features=4, num_classes=3)
+
+Rows = NDArray[np.float32]
+
+
+class NotingDoor(OpenDoor):
+    """Notes what it is asked for."""
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__(graph)
+        self.asked: list[tuple[Rows, Aggregation]] = []
+
+    def release(
+        self, messages: Rows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
+    ) -> Rows:
+        self.asked.append((messages.copy(), aggregation))
+        return super().release(messages, noise_std=noise_std, aggregation=aggregation)
+
+
+def asked_by(aggregator: str, **settings: Any) -> tuple[NotingDoor, torch.Tensor]:
+    """Two hops without noise: what the door was asked for, and what is embedded in the end."""
+    given = {"aggregator": aggregator, "epsilon": float("inf"), "hops": 2, "width": 8, **settings}
+    door = NotingDoor(GRAPH)
+    config = load_config(None, given)
+    side = VesperMethod().data_side(config, SIZES, features=FEATURES, door=door)
+    side.hear(np.arange(6), np.eye(3, dtype=np.float32)[np.arange(6) % 3])
+    for stage in range(3):
+        side.begin_stage(stage)
+    side.module.eval()
+    return door, side.embed(np.arange(12), training=False).detach()
+
+
+@pytest.mark.parametrize(
+    ("aggregator", "name"),
+    [
+        ("gin", "sum"),
+        ("gcn", "sum"),
+        ("mean", "sum"),
+        ("gcn-clamped", "clamped gcn"),
+        ("gat", "attention"),
+        ("max", "maximum"),
+    ],
+)
+def test_each_asks_for_its_aggregation_with_messages_that_fit(aggregator: str, name: str) -> None:
+    door, embedded = asked_by(aggregator)
+    assert [aggregation.name for _, aggregation in door.asked] == [name] * 2
+    for messages, _ in door.asked:
+        assert np.linalg.norm(messages, axis=1).max() <= 1 + 1e-5
+    assert torch.isfinite(embedded).all()
+
+
+def test_all_embed_otherwise() -> None:
+    embedded = [asked_by(aggregator)[1][:, :, 1:] for aggregator in ALL]
+    for k, one in enumerate(embedded):
+        assert not any(torch.allclose(one, other) for other in embedded[:k])
+
+
+def test_what_a_maximum_would_not_show_is_not_said() -> None:
+    for messages, _ in asked_by("max")[0].asked:
+        assert messages.min() >= 0
+        assert messages[:, 0].max() == 0
+        assert np.linalg.norm(messages, axis=1).min() > 0.99
+
+
+def test_the_clamp_is_a_setting() -> None:
+    first, second = (asked_by("gcn-clamped", min_degree=m)[1] for m in (1, 9))
+    assert not torch.allclose(first, second)
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+@pytest.mark.parametrize("aggregator", ALL)
+def test_methods_with_their_own_aggregator_refuse_others(method: str, aggregator: str) -> None:
+    config = load_config(None, {"method": method, "aggregator": aggregator})
+    if aggregator in OF_METHOD.get(method, ("gin",)):
+        refuse_aggregator(config)
+        return
+    expected = "'gin' or 'gcn'" if method == "vfgnn" else "none, there is no choice,"
+    with pytest.raises(InputError, match=f"expected {expected} for .* got '{aggregator}'; leave"):
+        refuse_aggregator(config)
+
+
+@pytest.mark.parametrize("aggregator", ALL)
+def test_nodes_are_protected_by_sums_alone(aggregator: str) -> None:
+    config = load_config(None, {"aggregator": aggregator, "privacy_unit": "node"})
+    if aggregator in RELEASES_SUMS:
+        refuse_aggregator(config)
+        return
+    with pytest.raises(InputError, match="'gcn' or 'gin' or 'mean' with privacy_unit 'node'"):
+        refuse_aggregator(config)
+
+
+@pytest.mark.parametrize("aggregator", ["gcn", "mean"])
+def test_what_needs_degrees_needs_them_in_the_messages(aggregator: str) -> None:
+    config = load_config(None, {"aggregator": aggregator, "degree_share": 0.0})
+    with pytest.raises(InputError, match=f"'{aggregator}' needs degree_share > 0"):
+        VesperMethod().promise(config, SIZES)
+
+
+def test_what_cannot_be_rounded_is_refused_before_anything_is_trained() -> None:
+    config = load_config(None, {"aggregator": "gcn-clamped"})
+    wide = Sizes(num_nodes=12, num_train=6, num_features=4, num_classes=4000)
+    with pytest.raises(InputError, match="use fewer classes, a smaller min_degree"):
+        VesperMethod().promise(config, wide)
+    high = load_config(None, {"aggregator": "gcn-clamped", "min_degree": 600})
+    with pytest.raises(InputError, match="1 <= min_degree < 512"):
+        VesperMethod().promise(high, SIZES)
+
+
+@pytest.mark.parametrize("aggregator", ALL)
+def test_all_are_promised_the_same_noise(aggregator: str) -> None:
+    given = {"epsilon": 2.0, "degree_share": 0.3}
+    usual = VesperMethod().promise(load_config(None, given), SIZES)
+    config = load_config(None, {**given, "aggregator": aggregator})
+    assert VesperMethod().promise(config, SIZES) == usual

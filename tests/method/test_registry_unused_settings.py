@@ -1,0 +1,108 @@
+"""Settings that are not read change nothing, and those that are read change something."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vesper.files import read_arrays
+from vesper.method.registry import CERTIFIED, METHODS, READ, unread
+from vesper.session.config import load_config
+from vesper.simulation.simulate import simulate
+
+NODES = 60
+OTHER: dict[str, Any] = {
+    "hops": 3,
+    "first_share": 0.2,
+    "accounting": "as-published",
+    "privacy_unit": "node",
+    "max_degree": 6,
+    "min_degree": 2,
+    "clip": 0.1,
+    "spectral_norm": "exact",
+    "message_width": 3,
+    "members": 2,
+    "steps": 2,
+    "degree_share": 0.9,
+    "label_messages": False,
+}
+Train = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def train(tmp_path: Path, write_folders: Callable[..., Path]) -> Train:
+    rng = np.random.default_rng(0)
+    ends = rng.integers(0, NODES, (4 * NODES, 2))
+    ends = ends[ends[:, 0] != ends[:, 1]]
+    truth = np.arange(NODES) % 3
+    folder = write_folders(
+        tmp_path / "folders",
+        nodes={"id": range(NODES)} | {f"f{k}": rng.normal(size=NODES) + truth for k in range(4)},
+        edges={"src": ends[:, 0], "dst": ends[:, 1]},
+        labels={
+            "id": range(NODES),
+            "label": truth,
+            "split": [("train", "val", "test")[k // 3 % 3] for k in range(NODES)],
+        },
+    )
+
+    def trained(**settings: Any) -> dict[str, Any]:
+        """Weights of both parties."""
+        short = {"epochs": 2, "width": 8, "epsilon": 8.0, **settings}
+        out = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
+        simulate(folder, load_config(None, short), out)
+        return {
+            f"{side} {name}": array
+            for side in ("data", "label")
+            for name, array in read_arrays(out / f"{side}_party.npz").items()
+        }
+
+    return trained
+
+
+def is_equal(first: dict[str, Any], second: dict[str, Any]) -> bool:
+    return first.keys() == second.keys() and all(
+        np.array_equal(first[name], second[name]) for name in first
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_not_read_changes_nothing(train: Train, method: str) -> None:
+    said = unread(load_config(None, {"method": method, **OTHER}))
+    usual = METHODS[method].defaults  # that of `label_messages` is off, where nobody listens
+    assert set(said) == {
+        name
+        for name, is_read in READ.items()
+        if not is_read(load_config(None, {"method": method, **OTHER}))
+        and usual.get(name) != OTHER[name]
+    }
+    ignored = {name: OTHER[name] for name in said}
+    assert is_equal(train(method=method), train(method=method, **ignored))
+
+
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [
+        (method, name)
+        for method in ("vesper", "gap", "vfgnn", "vesper-paper-gcn", "mlp")
+        for name, is_read in READ.items()
+        if is_read(load_config(None, {"method": method}))
+        and (name != "privacy_unit" or method in CERTIFIED)  # others refuse it
+        and name != "accounting"
+    ],
+)
+def test_what_is_read_changes_something(train: Train, method: str, name: str) -> None:
+    more: dict[str, Any] = {}
+    if name == "privacy_unit":
+        more = {"max_degree": 30}
+    if name == "first_share":
+        more = {"hops": 2}
+    given = train(method=method, **more), train(method=method, **more, **{name: OTHER[name]})
+    assert not is_equal(*given)
+
+
+def test_nothing_is_said_of_defaults() -> None:
+    for method in METHODS:
+        assert unread(load_config(None, {"method": method})) == []

@@ -1,0 +1,121 @@
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from vesper.model import encoding_cache
+from vesper.model.encoding_cache import FEW, KeptEncodings, encoded
+from vesper.model.feature_scaling import Inputs, Scaling
+
+NUM_NODES = 50
+
+
+class Counting(nn.Module):
+    """A linear map that knows how many rows it was given."""
+
+    def __init__(self, num_inputs: int) -> None:
+        super().__init__()
+        self.linear, self.rows = nn.Linear(num_inputs, 3), 0
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        self.rows += len(inputs)
+        out: Tensor = self.linear(inputs)
+        return out
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding_cache, "ROWS", 8)
+
+
+def some_inputs() -> Inputs:
+    features = np.random.default_rng(0).standard_normal((NUM_NODES, 4)).astype(np.float32)
+    return Inputs(features, Scaling(features))
+
+
+def kept_by(encoder: Counting, inputs: Inputs, most_bytes: int = 1 << 20) -> KeptEncodings:
+    return KeptEncodings(encoder, weights=encoder, inputs=inputs, most_bytes=most_bytes)
+
+
+@torch.no_grad()
+def test_a_node_is_encoded_once_and_as_it_should_be() -> None:
+    inputs = some_inputs()
+    encoder = Counting(inputs.width)
+    kept = kept_by(encoder, inputs)
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        nodes = rng.permutation(NUM_NODES)[:30]
+        assert torch.allclose(kept.of(nodes), encoder.linear(inputs.of(nodes)), atol=1e-6)
+    assert encoder.rows <= NUM_NODES
+
+
+@torch.no_grad()
+def test_what_was_asked_before_changes_no_bit() -> None:
+    inputs = some_inputs()
+    encoder = Counting(inputs.width)
+    nodes = np.arange(3, 40)
+    first, second = kept_by(encoder, inputs), kept_by(encoder, inputs)
+    second.of(np.arange(20, NUM_NODES)[::-1].copy())
+    assert torch.equal(first.of(nodes), second.of(nodes))
+
+
+def test_weights_that_change_are_noticed_however_they_change() -> None:
+    inputs = some_inputs()
+    encoder = Counting(inputs.width)
+    kept, nodes = kept_by(encoder, inputs), np.arange(NUM_NODES)
+    before = {name: weight.clone() for name, weight in encoder.state_dict().items()}
+    optimizer = torch.optim.Adam(encoder.parameters(), lr=0.1, fused=True)
+
+    def right() -> bool:
+        with torch.no_grad():
+            return torch.allclose(kept.of(nodes), encoder.linear(inputs.of(nodes)), atol=1e-6)
+
+    assert right()
+    encoder(inputs.of(nodes)).sum().backward()
+    optimizer.step()
+    assert right()
+    encoder.load_state_dict(before)
+    assert right()
+
+
+@torch.no_grad()
+def test_few_nodes_and_large_tables_are_not_kept() -> None:
+    inputs = some_inputs()
+    encoder = Counting(inputs.width)
+    few = np.arange(NUM_NODES // FEW)
+    kept_by(encoder, inputs).of(few)
+    assert encoder.rows == len(few)
+    cramped = kept_by(encoder, inputs, most_bytes=10)
+    for _ in range(2):
+        assert torch.equal(
+            cramped.of(np.arange(NUM_NODES)), encoder.linear(inputs.of(np.arange(NUM_NODES)))
+        )
+
+
+def test_in_parts_values_and_gradients_are_those_of_the_whole() -> None:
+    inputs = some_inputs()
+    nodes = np.random.default_rng(2).permutation(NUM_NODES)[:25]  # four parts of at most 8 rows
+    whole, parts = Counting(inputs.width), Counting(inputs.width)
+    parts.load_state_dict(whole.state_dict())
+    expected, got = whole(inputs.of(nodes)), encoded(parts, inputs=inputs, nodes=nodes)
+    assert torch.allclose(got, expected, atol=1e-6)
+    weights = torch.linspace(-1, 1, expected.numel()).view_as(expected)
+    (expected * weights).sum().backward()
+    loss: Tensor = (got * weights).sum()
+    torch.autograd.backward(loss)
+    for mine, theirs in zip(parts.parameters(), whole.parameters(), strict=True):
+        assert mine.grad is not None
+        assert theirs.grad is not None
+        assert torch.allclose(mine.grad, theirs.grad, atol=1e-5)
+
+
+def test_no_part_has_a_row_alone_unless_one_node_is_asked_for() -> None:
+    inputs, sizes = some_inputs(), []
+
+    def encode(rows: Tensor) -> Tensor:
+        sizes.append(len(rows))
+        return rows
+
+    assert len(encoded(encode, inputs=inputs, nodes=np.arange(17))) == 17
+    assert sizes == [6, 6, 5]
+    assert len(encoded(encode, inputs=inputs, nodes=np.arange(1))) == 1

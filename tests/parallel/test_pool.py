@@ -1,0 +1,122 @@
+"""Every piece exactly once, whoever comes; nobody waits for a mate that never came."""
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from threading import Thread
+from time import sleep
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from numba import njit
+from numpy.typing import NDArray
+
+from vesper.parallel import pool
+from vesper.parallel.pool import Work, finish, run, take
+
+
+@njit(nogil=True)
+def count_pieces(
+    work: Work, seat: int, times: NDArray[np.int64], members: NDArray[np.int64]
+) -> None:
+    piece = take(work)
+    while piece >= 0:
+        times[piece] += 1
+        members[seat] += 1
+        finish(work)
+        piece = take(work)
+
+
+@pytest.mark.parametrize("num_threads", [1, 2, 7])
+@pytest.mark.parametrize("num_pieces", [0, 1, 2, 500])
+def test_every_piece_is_done_once(num_pieces: int, num_threads: int) -> None:
+    times = np.zeros(num_pieces, dtype=np.int64)
+    members = np.zeros(num_threads, dtype=np.int64)
+    run(count_pieces, times, members, num_pieces=num_pieces, num_threads=num_threads)
+    assert times.tolist() == [1] * num_pieces
+    assert members.sum() == num_pieces
+
+
+def test_mates_come_and_work_beside_the_caller() -> None:
+    both_are_here = threading.Barrier(2)
+
+    def meet(work: Work, seat: int, members: NDArray[np.int64]) -> None:
+        piece = take(work)
+        both_are_here.wait(timeout=60)
+        members[seat] = piece
+        finish(work)
+
+    members = np.full(2, -1, dtype=np.int64)
+    run(meet, members, num_pieces=2, num_threads=2)
+    assert sorted(members.tolist()) == [0, 1]
+
+
+def test_calls_from_several_threads_at_once() -> None:
+    results = [np.zeros(300, dtype=np.int64) for _ in range(4)]
+
+    def one(times: NDArray[np.int64]) -> None:
+        for _ in range(10):
+            members = np.zeros(3, dtype=np.int64)
+            run(count_pieces, times, members, num_pieces=len(times), num_threads=3)
+
+    callers = [threading.Thread(target=one, args=(times,)) for times in results]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    for times in results:
+        assert times.tolist() == [10] * 300
+
+
+def test_mates_that_never_come_are_not_waited_for() -> None:
+    absent = pool._Mates()
+    absent._num_started = 99
+    with patch.object(pool, "_MATES", absent):
+        for _ in range(5):
+            times = np.zeros(10, dtype=np.int64)
+            members = np.zeros(3, dtype=np.int64)
+            run(count_pieces, times, members, num_pieces=10, num_threads=3)
+            assert members.tolist() == [10, 0, 0]
+    assert absent._wake_ups.qsize() == 2  # asked once, not five times
+    assert absent._asked is None  # and keeps no arrays
+
+
+def test_a_mate_that_wakes_late_does_what_was_asked_last_and_no_more_than_asked() -> None:
+    calls = list[str]()
+    mates = pool._Mates()
+    mates._num_started = 99
+    mates.ask(lambda: calls.append("first"), 3)
+    mates.ask(lambda: calls.append("second"), 1)
+    Thread(target=mates._serve, daemon=True).start()
+    while mates._wake_ups.qsize():
+        sleep(0.001)
+    assert set(calls) == {"second"}
+
+    # More mates than threads allowed: those without a seat leave.
+    tasks = list[Callable[[], None]]()
+    with patch.object(pool._MATES, "ask", lambda task, count: tasks.append(task)):
+        seats = list[int]()
+
+        def note(work: Work, seat: int) -> None:
+            seats.append(seat)
+            while take(work) >= 0:
+                finish(work)
+
+        run(note, num_pieces=4, num_threads=2)
+    for _ in range(5):
+        tasks[0]()
+    assert seats == [0, 1]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs os.fork, which Windows has not")
+def test_a_forked_process_works_alone() -> None:
+    times, members = np.zeros(10, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    run(count_pieces, times, members, num_pieces=10, num_threads=2)
+    child = os.fork()
+    if child == 0:
+        run(count_pieces, times, members, num_pieces=10, num_threads=2)
+        os._exit(0 if times.tolist() == [2] * 10 else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0

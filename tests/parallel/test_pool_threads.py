@@ -1,0 +1,41 @@
+"""Counting threads starts no pool, and torch keeps the number that it was given."""
+
+import os
+import subprocess
+import sys
+
+import numba
+import pytest
+
+from vesper.parallel.pool import threads_allowed
+
+SCRIPT = """
+import torch
+from vesper.graph.graph import Graph
+from vesper.parallel.pool import threads_allowed
+from vesper.mechanism.door import OpenDoor
+import numpy as np
+assert torch.get_num_threads() == 1
+graph = Graph.from_edges(4, [(0, 1), (1, 2)])
+OpenDoor(graph).release(np.zeros((4, 2), dtype=np.float32), noise_std=0.0)
+print(threads_allowed(), torch.get_num_threads())
+"""
+
+
+def test_torch_keeps_the_threads_that_it_was_given() -> None:
+    given = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "2"}
+    command = [sys.executable, "-c", SCRIPT]
+    done = subprocess.run(command, env=given, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["2", "1"]
+
+
+def test_who_asks_numba_for_fewer_gets_fewer() -> None:
+    most = numba.get_num_threads()
+    if most < 2:
+        pytest.skip("needs two cores")
+    numba.set_num_threads(1)
+    try:
+        assert threads_allowed() == 1
+    finally:
+        numba.set_num_threads(most)
+    assert threads_allowed() == most

@@ -1,0 +1,123 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from vesper.errors import VesperError
+from vesper.graph.ids import Ids
+from vesper.party.inference import AnsweringParty, arrays_of_trained
+from vesper.party.representation import NOBODY, Forgetful, Nodes
+from vesper.protocol.messages import Roster
+
+FEATURES = torch.randn(5, 4, generator=torch.Generator().manual_seed(0))
+IDS = Ids(pa.array(["a", "b", "c", "d", "e"], type=pa.large_string()))
+
+
+class Linear(Forgetful):
+    """One linear map of the features."""
+
+    def __init__(self, seed: int) -> None:
+        torch.manual_seed(seed)
+        self.module: nn.Module = nn.Linear(4, 3)
+        self.stages: list[int] = []
+        self.heard: tuple[Nodes, NDArray[np.float32]] | None = None
+
+    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
+        self.heard = nodes, voices
+
+    def begin_stage(self, stage: int) -> None:
+        assert self.heard is not None
+        self.stages.append(stage)
+
+    def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
+        embeddings: Tensor = self.module(FEATURES[torch.from_numpy(nodes)])[:, :, None]
+        return embeddings
+
+
+def test_a_fresh_representation_answers_as_the_trained_one() -> None:
+    trained, fresh = Linear(0), Linear(1)
+    voices = np.eye(3, dtype=np.float32)
+    roster = Roster(train=("gone", "c", "a"), val=("b",), test=(), voices=voices)
+    arrays = arrays_of_trained(trained)
+    party = AnsweringParty(fresh, IDS, trained=arrays, roster=roster, stage=1, is_new=True)
+    assert fresh.stages == [0, 1]
+    assert fresh.heard is not None
+    assert fresh.heard[0].tolist() == [2, 0]
+    assert np.array_equal(fresh.heard[1], voices[1:])
+    unknown, values = party.embed(("e", "nobody", "a"))
+    assert unknown == ("nobody",)
+    expected = trained.embed(np.array([4, 0]), training=False).detach().numpy()
+    assert np.array_equal(values, expected)
+    assert party.embed(())[1].shape == (0, 1, 1)
+
+
+def test_labels_that_stayed_are_not_heard() -> None:
+    roster = Roster(train=("a",), val=("b",), test=(), voices=np.zeros((0, 3), dtype=np.float32))
+    fresh = Linear(1)
+    AnsweringParty(
+        fresh, IDS, trained=arrays_of_trained(Linear(0)), roster=roster, stage=0, is_new=True
+    )
+    assert fresh.heard is not None
+    assert len(fresh.heard[0]) == 0
+
+
+def test_embeddings_that_are_no_numbers_do_not_leave() -> None:
+    trained = Linear(0)
+    with torch.no_grad():
+        next(trained.module.parameters()).fill_(float("nan"))
+    roster = Roster(train=(), val=(), test=(), voices=np.zeros((0, 3), dtype=np.float32))
+    arrays = arrays_of_trained(trained)
+    party = AnsweringParty(Linear(1), IDS, trained=arrays, roster=roster, stage=0, is_new=True)
+    with pytest.raises(VesperError, match="finite"):
+        party.embed(("a",))
+
+
+class Wide(Forgetful):
+    """Several layers, which round otherwise for few rows than for many."""
+
+    def __init__(self, num_nodes: int, *, draws: bool = False) -> None:
+        torch.manual_seed(0)
+        self.module: nn.Module = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 3))
+        self.draws, self.asked = draws, list[Nodes]()
+        self._features = torch.randn(num_nodes, 20)
+
+    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
+        pass
+
+    def begin_stage(self, stage: int) -> None:
+        pass
+
+    def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
+        self.asked.append(nodes)
+        embeddings: Tensor = self.module(self._features[torch.from_numpy(nodes)])[:, :, None]
+        return embeddings
+
+
+def answering(representation: Wide, num_nodes: int) -> AnsweringParty:
+    ids = Ids(pa.array([str(k) for k in range(num_nodes)], type=pa.large_string()))
+    roster = Roster(train=(), val=(), test=(), voices=np.zeros((0, 3), dtype=np.float32))
+    arrays = arrays_of_trained(representation)
+    return AnsweringParty(representation, ids, trained=arrays, roster=roster, stage=0, is_new=True)
+
+
+@pytest.mark.parametrize("together", [1, 3, 17, 150])
+def test_what_is_said_of_a_node_does_not_depend_on_who_is_asked_beside_it(together: int) -> None:
+    party = answering(Wide(150), 150)
+    order = [str(k) for k in np.random.default_rng(0).permutation(150)]
+    parts = [tuple(order[k : k + together]) for k in range(0, 150, together)]
+    said = np.concatenate([party.embed(part)[1] for part in parts])
+    assert np.array_equal(said, party.embed(tuple(order))[1])
+
+
+def test_only_blocks_of_those_asked_for_are_embedded() -> None:
+    wide = Wide(150)
+    answering(wide, 150).embed(("140", "3", "149", "3"))
+    assert [(nodes[0], len(nodes)) for nodes in wide.asked] == [(0, 64), (128, 22)]
+
+
+def test_who_draws_anew_is_asked_about_nobody_else() -> None:
+    wide = Wide(150, draws=True)
+    answering(wide, 150).embed(("140", "3"))
+    assert [nodes.tolist() for nodes in wide.asked] == [[140, 3]]

@@ -1,0 +1,19 @@
+"""Without test nodes the others are those who will be asked about."""
+
+import numpy as np
+
+from vesper.party.representation import asked_of
+
+ROSTER = np.array([5, 1, 3, 0])
+
+
+def test_test_nodes_are_the_end_of_the_roster() -> None:
+    assert asked_of(ROSTER, num_test=2, num_nodes=9).tolist() == [3, 0]
+
+
+def test_without_them_everybody_who_is_not_on_it() -> None:
+    assert asked_of(ROSTER, num_test=0, num_nodes=7).tolist() == [2, 4, 6]
+
+
+def test_nobody_may_be_left() -> None:
+    assert asked_of(np.arange(4), num_test=0, num_nodes=4).tolist() == []

@@ -1,0 +1,91 @@
+"""A later stage is chosen when it is better beyond chance, and only then."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from vesper.model.evaluation import evaluate
+from vesper.party.stage_selection import Finished, chosen_stage, error_of_difference
+
+ROWS = np.arange(400)
+LABELS = np.random.default_rng(0).integers(0, 3, 400)
+Right = NDArray[np.bool_]
+
+
+def metric(scores: NDArray[np.float64], rows: NDArray[np.int64]) -> float:
+    return evaluate(scores, LABELS[rows])
+
+
+def stage(right: Right) -> Finished:
+    """A stage that is right about these nodes."""
+    scores = np.eye(3, dtype=np.float32)[np.where(right, LABELS, (LABELS + 1) % 3)]
+    return Finished(metric=metric(scores.astype(float), ROWS), weights={}, scores=scores)
+
+
+def test_the_error_is_that_of_pairs() -> None:
+    rng = np.random.default_rng(1)
+    first = rng.random(400) < 0.7
+    second = first ^ (rng.random(400) < 0.1)  # a tenth differs
+    found = error_of_difference(stage(second), stage(first), ROWS, metric)
+    expected = 100 * (second.astype(float) - first).std(ddof=1) / 20
+    assert found == pytest.approx(expected, rel=0.35)
+    assert error_of_difference(stage(first), stage(first), ROWS, metric) == 0
+
+
+@pytest.mark.parametrize(("gained", "lost", "chosen"), [(12, 10, 0), (40, 10, 1), (10, 12, 0)])
+def test_better_beyond_chance(gained: int, lost: int, chosen: int) -> None:
+    first = np.arange(400) < 200
+    second = first.copy()
+    rng = np.random.default_rng(2)
+    second[rng.permutation(200)[:lost]] = False
+    second[200 + rng.permutation(200)[:gained]] = True
+    assert chosen_stage([stage(first), stage(second)], ROWS, metric, telling=400) == chosen
+
+
+def test_of_later_stages_the_best_is_held_against_the_first() -> None:
+    few, more, most = (np.arange(400) < count for count in (200, 260, 330))
+    slightly = np.arange(400) < 262
+    assert chosen_stage([stage(few), stage(more), stage(most)], ROWS, metric, telling=400) == 2
+    assert chosen_stage([stage(few), stage(most), stage(more)], ROWS, metric, telling=400) == 1
+    assert chosen_stage([stage(most), stage(few), stage(more)], ROWS, metric, telling=400) == 0
+    assert chosen_stage([stage(few), stage(most), stage(most)], ROWS, metric, telling=400) == 1
+    assert chosen_stage([stage(few), stage(more), stage(slightly)], ROWS, metric, telling=400) == 2
+    assert chosen_stage([stage(few)], ROWS, metric, telling=400) == 0
+
+
+def test_rare_positives_do_not_hide_a_good_stage() -> None:
+    """Without the group that holds the only positive there is no ROC curve."""
+    labels = np.zeros(60, dtype=np.int64)
+    labels[7] = 1
+    rows = np.arange(60)
+
+    def area(scores: NDArray[np.float64], some: NDArray[np.int64]) -> float:
+        return evaluate(scores, labels[some])
+
+    def scored(positive: float) -> Finished:
+        scores = np.column_stack([np.zeros(60), np.linspace(0, 1, 60)]).astype(np.float32)
+        scores[7, 1] = positive
+        metric = area(scores.astype(float), rows)
+        return Finished(metric=metric, weights={}, scores=scores)
+
+    assert chosen_stage([scored(0.4), scored(0.99)], rows, area, telling=60) == 1
+    assert error_of_difference(scored(0.4), scored(0.99), rows, area) < 100
+
+
+def test_one_node_tells_nothing_and_no_metric_is_no_reason() -> None:
+    good, bad = stage(np.ones(400, dtype=bool)), stage(np.zeros(400, dtype=bool))
+    assert chosen_stage([bad, good], ROWS[:1], metric, telling=1) == 0
+    none = Finished(metric=-math.inf, weights={}, scores=np.zeros((0, 0), dtype=np.float32))
+    assert chosen_stage([none, none], ROWS, metric, telling=400) == 0
+
+
+def test_where_few_rows_tell_more_is_asked_for() -> None:
+    first = np.arange(400) < 200
+    second = first.copy()
+    rng = np.random.default_rng(2)
+    second[rng.permutation(200)[:10]] = False
+    second[200 + rng.permutation(200)[:25]] = True  # ahead by 2.5 errors
+    both = [stage(first), stage(second)]
+    assert [chosen_stage(both, ROWS, metric, telling=n) for n in (400, 14, 3, 0)] == [1, 1, 0, 0]

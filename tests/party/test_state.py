@@ -1,0 +1,35 @@
+"""Weights that were kept go back where they came from, and nowhere else."""
+
+import pytest
+import torch
+from torch import nn
+
+from vesper.errors import InputError
+from vesper.party.state import arrays_of, put_back, weights_of
+
+
+def kept_of(module: nn.Module) -> dict[str, torch.Tensor]:
+    return weights_of(arrays_of(module.state_dict()))
+
+
+def test_weights_go_back() -> None:
+    trained, fresh = nn.Linear(3, 2), nn.Linear(3, 2)
+    put_back(fresh, kept_of(trained))
+    assert torch.equal(fresh.weight, trained.weight)
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        (nn.Linear(4, 2), r"expected 'weight' of shape \(2, 3\), found \(2, 4\)"),
+        (nn.Linear(3, 2, bias=False), r"expected 'bias' of shape \(2,\), found none"),
+        (nn.Sequential(nn.Linear(3, 2)), r"expected '0.bias' of shape none, found \(2,\)"),
+    ],
+)
+def test_weights_of_other_layers_are_refused(kept: nn.Module, said: str) -> None:
+    fresh = nn.Linear(3, 2)
+    before = fresh.weight.clone()
+    with pytest.raises(InputError, match=said) as refusal:
+        put_back(fresh, kept_of(kept))
+    assert "train again" in str(refusal.value)
+    assert torch.equal(fresh.weight, before)

@@ -1,0 +1,84 @@
+"""A numbered release is charged once, drawn once, and kept before it may leave."""
+
+from typing import Any
+
+import pytest
+
+from vesper.errors import BudgetError
+from vesper.privacy.events import GaussianRelease
+from vesper.privacy.ledger.account import Kept
+from vesper.privacy.ledger.receipt import Receipt, encode
+
+EVENT = GaussianRelease(noise_std=10.0)
+EVERYONE = encode(None, 4)
+
+
+def once(account: Any, number: int = 0, run: str = "r", event: GaussianRelease = EVENT) -> Any:
+    return account.charge_once(event, None, run=run, number=number)
+
+
+def test_charged_once_whoever_asks_again(folder: Any) -> None:
+    account = folder.account()
+    first = once(account)
+    assert isinstance(first, Receipt)
+    spent = account.spent_mu_squared
+    account.keep(first, digest="d1")
+    again = folder.account()
+    assert once(again) == Kept(digest="d1")
+    assert again.spent_mu_squared == spent
+    assert again.charges_of("r") == 1
+
+
+def test_a_charge_without_anything_kept_gives_its_receipt_again_for_nothing(folder: Any) -> None:
+    first = once(folder.account())
+    account = folder.account()  # the process died before it kept what it drew
+    again = once(account)
+    assert isinstance(again, Receipt)
+    assert again.sequence == first.sequence
+    assert account.charges_of("r") == 1
+    again.spend(event=EVENT, receivers=EVERYONE, graph="g")
+    account.keep(again, digest="d2")
+    assert once(folder.account()) == Kept(digest="d2")
+
+
+def test_of_two_processes_that_draw_at_the_same_time_one_is_refused(folder: Any) -> None:
+    one, other = folder.account(), folder.account()
+    first, second = once(one), once(other)
+    other.keep(second, digest="theirs")
+    with pytest.raises(BudgetError, match="drawn by another process"):
+        one.keep(first, digest="mine")
+    assert once(folder.account()) == Kept(digest="theirs")
+
+
+def test_a_release_charged_as_something_else_is_refused(folder: Any) -> None:
+    account = folder.account()
+    once(account)
+    with pytest.raises(BudgetError, match="Settings have changed"):
+        once(account, event=GaussianRelease(noise_std=11.0))
+    with pytest.raises(BudgetError, match="Settings have changed"):
+        account.charge_once(EVENT, [0, 1], run="r", number=0)
+
+
+def test_numbers_and_runs_are_apart(folder: Any) -> None:
+    account, little = folder.account(), GaussianRelease(noise_std=40.0)
+    pairs = [(number, run) for number in (0, 1) for run in ("r", "s")]
+    sequences = {once(account, *pair, event=little).sequence for pair in pairs}
+    assert len(sequences) == 4
+    assert (account.charges_of("r"), account.charges_of("s")) == (2, 2)
+
+
+def test_what_does_not_fit_is_refused_and_leaves_no_trace(folder: Any) -> None:
+    account = folder.account()
+    with pytest.raises(BudgetError, match="does not allow"):
+        once(account, event=GaussianRelease(noise_std=0.1))
+    assert account.charges_of("r") == 0
+    assert isinstance(once(account), Receipt)
+
+
+def test_what_is_kept_costs_nothing_and_stays_in_the_chain(folder: Any) -> None:
+    account = folder.account()
+    account.keep(once(account), digest="d")
+    ledger = folder.shown()
+    assert ledger.verify() is None
+    last = list(ledger.entries())[-1]
+    assert (last.facts["kind"], last.facts["digest"], last.cost) == ("kept", "d", 0.0)

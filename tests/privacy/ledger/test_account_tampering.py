@@ -1,0 +1,48 @@
+"""Accounts of ledgers that somebody changed."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vesper.errors import InputError, VesperError
+from vesper.privacy.events import GaussianRelease
+from vesper.privacy.ledger.account import accounts
+
+if TYPE_CHECKING:
+    from tests.privacy.conftest import LedgerFolder
+
+EVENT = GaussianRelease(noise_std=20.0)
+
+
+@pytest.fixture
+def charged_once(folder: "LedgerFolder") -> "LedgerFolder":
+    folder.account().charge(EVENT, None, run="r")
+    return folder
+
+
+def test_a_changed_ledger_is_not_charged(
+    charged_once: "LedgerFolder", tamper: Callable[..., None]
+) -> None:
+    tamper(charged_once.path, "UPDATE entries SET cost = cost / 2")
+    with pytest.raises(VesperError, match="was changed"):
+        charged_once.account()
+
+
+def test_a_ledger_without_the_entry_of_a_graph_is_no_ledger(
+    charged_once: "LedgerFolder", tamper: Callable[..., None]
+) -> None:
+    tamper(charged_once.path, "DELETE FROM entries WHERE facts LIKE '%num_nodes%'")
+    with pytest.raises(InputError, match="which no entry introduces"):
+        accounts(charged_once.shown())
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("receivers", b"?"), ("cost", 1e6), ("facts", '{"kind": "pure release"}')]
+)
+def test_charges_that_make_no_sense_are_named(
+    charged_once: "LedgerFolder", tamper: Callable[..., None], column: str, value: object
+) -> None:
+    tamper(charged_once.path, f"UPDATE entries SET {column} = ? WHERE cost > 0", value)
+    with pytest.raises(InputError, match="entry 4 is none that vesper wrote"):
+        accounts(charged_once.shown())

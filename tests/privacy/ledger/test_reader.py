@@ -1,0 +1,167 @@
+"""Tampering, with every right to the files but without the key."""
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vesper.errors import InputError
+from vesper.privacy.ledger.keys import derived, key_path
+from vesper.privacy.ledger.reader import chained, parsed_head, shown_head
+
+if TYPE_CHECKING:
+    from tests.privacy.conftest import LedgerFolder
+
+Tamper = Callable[..., None]
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("time", 1.0),
+        ("graph", "x"),
+        ("run", "x"),
+        ("facts", "{}"),
+        ("cost", 0.5),
+        ("receivers", b"B"),
+        ("digest", b"x"),
+    ],
+)
+@pytest.mark.parametrize("sequence", [1, 2, 3])
+def test_tampering_with_any_column_of_any_row_is_detected(
+    folder: "LedgerFolder", tamper: Tamper, column: str, value: object, sequence: int
+) -> None:
+    folder.written().close()
+    tamper(folder.path, f"UPDATE entries SET {column} = ? WHERE sequence = ?", value, sequence)
+    assert folder.shown().verify() == sequence
+
+
+def test_insert_or_replace_goes_around_the_triggers_and_is_detected(folder: "LedgerFolder") -> None:
+    folder.written().close()
+    database = folder.raw()
+    columns = "sequence, time, graph, run, facts, cost, receivers, digest"
+    cheaper = columns.replace("cost", "cost / 2")
+    database.execute(
+        f"INSERT OR REPLACE INTO entries ({columns}) SELECT {cheaper} FROM entries "
+        "WHERE sequence = 3"
+    )
+    database.commit()
+    assert database.execute("SELECT cost FROM entries WHERE sequence = 3").fetchone() == (0.5,)
+    database.close()
+    assert folder.shown().verify() == 3
+
+
+def forge(folder: "LedgerFolder", tamper: Tamper, chain: Callable[..., bytes]) -> bytes:
+    """Make the last entry cost nothing, and its digest, and the head, what `chain` says."""
+    tamper(folder.path, "UPDATE entries SET cost = 0 WHERE sequence = 3")
+    database = folder.raw()
+    columns = "sequence, time, graph, run, facts, cost, receivers"
+    line = database.execute(f"SELECT {columns} FROM entries WHERE sequence = 3").fetchone()
+    before = database.execute("SELECT digest FROM entries WHERE sequence = 2").fetchone()[0]
+    database.close()
+    forged = chain(before, line)
+    tamper(folder.path, "UPDATE entries SET digest = ? WHERE sequence = 3", forged)
+    tamper(folder.path, "UPDATE head SET digest = ?", forged)
+    return forged
+
+
+@pytest.mark.parametrize("guess", [b"", bytes(32)])
+def test_who_has_no_key_cannot_forge_even_with_head_and_note(
+    folder: "LedgerFolder", tamper: Tamper, guess: bytes
+) -> None:
+    def chain(before: bytes, line: tuple[object, ...]) -> bytes:
+        if guess:
+            return chained(guess, before, line)
+        return hashlib.sha256(before + repr(line).encode()).digest()  # a chain without a key
+
+    folder.written().close()
+    folder.note.write_text(shown_head((3, forge(folder, tamper, chain))))
+    ledger = folder.shown()
+    assert ledger.behind_its_note() is None
+    assert ledger.verify() == 3
+
+
+def test_who_has_the_key_can_forge_so_that_the_test_above_can_fail(
+    folder: "LedgerFolder", tamper: Tamper
+) -> None:
+    folder.written().close()
+    key = derived(key_path(folder.path).read_bytes()).chain
+    forge(folder, tamper, partial(chained, key))
+    assert folder.shown().verify() is None
+
+
+@pytest.mark.parametrize("sequence", [1, 2, 3])
+def test_removing_any_row_is_detected_the_last_one_too(
+    folder: "LedgerFolder", tamper: Tamper, sequence: int
+) -> None:
+    folder.written().close()
+    tamper(folder.path, "DELETE FROM entries WHERE sequence = ?", sequence)
+    assert folder.shown().verify() == sequence
+
+
+def test_exchanging_two_rows_is_detected(folder: "LedgerFolder", tamper: Tamper) -> None:
+    folder.written().close()
+    for before, after in ((2, 99), (3, 2), (99, 3)):
+        tamper(folder.path, "UPDATE entries SET sequence = ? WHERE sequence = ?", after, before)
+    assert folder.shown().verify() == 2
+
+
+def test_an_older_copy_of_the_whole_folder_is_known_by_a_head_noted_elsewhere(
+    tmp_path: Path, folder_at: "Callable[[Path], LedgerFolder]"
+) -> None:
+    (tmp_path / "now").mkdir()
+    folder = folder_at(tmp_path / "now")
+    ledger = folder.written()
+    early = shown_head(ledger.head())
+    ledger.close()
+    shutil.copytree(tmp_path / "now", tmp_path / "copy")
+    ledger = folder.opened()
+    folder.append(ledger, cost=9)
+    noted = shown_head(ledger.head())[: len("4:") + 16]
+    assert ledger.contains(*parsed_head(early))
+    ledger.close()
+    assert folder.shown().contains(*parsed_head(noted))
+
+    restored = folder_at(tmp_path / "copy").shown()
+    assert restored.verify() is None  # whole in itself,
+    assert restored.behind_its_note() is None  # and its note is as old:
+    assert not restored.contains(*parsed_head(noted))  # only the head noted elsewhere tells
+    assert restored.contains(*parsed_head(early))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "3", "3:", "3:abc", "x:" + "0" * 64, "3:" + "g" * 16, "-1:00"]
+)
+def test_heads_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="SEQUENCE:DIGEST"):
+        parsed_head(text)
+
+
+def test_broken_facts_are_named(folder: "LedgerFolder", tamper: Tamper) -> None:
+    folder.written().close()
+    for broken in ("{", "[]", '{"no": "kind"}', '{"kind": 3}'):
+        tamper(folder.path, "UPDATE entries SET facts = ? WHERE sequence = 2", broken)
+        with pytest.raises(InputError, match="entry 2: expected facts"):
+            list(folder.shown().entries())
+        assert folder.shown().verify() == 2
+
+
+def test_what_is_written_while_it_is_verified_is_no_tampering(
+    folder: "LedgerFolder", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger, reader = folder.written(), folder.shown()
+    pending = [1]
+
+    def interrupted(key: bytes, previous: bytes, line: tuple[object, ...]) -> bytes:
+        while pending:
+            folder.append(ledger, cost=pending.pop())
+        return chained(key, previous, line)
+
+    monkeypatch.setattr("vesper.privacy.ledger.reader.chained", interrupted)
+    assert reader.verify() is None
+    assert reader.verify() is None
+    assert reader.head()[0] == 4

@@ -1,0 +1,41 @@
+"""Counts cost every graph of a ledger the same."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from vesper.privacy.events import GaussianRelease, PureRelease
+from vesper.privacy.ledger.account import open_account
+from vesper.privacy.ledger.run_balance import DEGREES, counted
+from vesper.privacy.ledger.store import Ledger
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with closing(Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0)) as opened:
+        yield opened
+
+
+def count(ledger: Ledger, graph: str, epsilon: float, what: str = DEGREES) -> None:
+    account = open_account(ledger, graph, num_nodes=4)
+    account.charge(PureRelease(epsilon=epsilon, what=what), None, run="degrees")
+
+
+def test_the_graph_with_the_most_counts_speaks_for_all(ledger: Ledger) -> None:
+    assert counted(ledger) == 0
+    count(ledger, "a", 0.25)
+    count(ledger, "b", 0.125)
+    count(ledger, "a", 0.5, f"{DEGREES}, scale of the paper")
+    count(ledger, "b", 3.0, "randomised edges")  # no count: it is refused by its own account
+    assert counted(ledger) == Fraction(3, 4)
+
+
+def test_a_run_that_has_begun_keeps_to_what_it_began_with(ledger: Ledger) -> None:
+    count(ledger, "a", 0.25)
+    open_account(ledger, "a", num_nodes=4).charge(GaussianRelease(noise_std=9.0), None, run="r")
+    count(ledger, "b", 0.5)
+    assert counted(ledger, before_run="r") == Fraction(1, 4)
+    assert counted(ledger, before_run="another") == counted(ledger) == Fraction(1, 2)

@@ -1,0 +1,235 @@
+"""An honest conversation, recorded once, to be played again with something wrong in it."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from vesper.errors import RemoteProtocolError, VesperError
+from vesper.graph.holdings import DataHoldings, open_data
+from vesper.graph.labels import LabelHoldings, open_labels
+from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.method.settings import Config
+from vesper.privacy.ledger.store import Ledger
+from vesper.protocol.codec import decode
+from vesper.protocol.messages import Farewell, Gradients, Received, Verdict
+from vesper.protocol.turns import Role
+from vesper.session.config import load_config
+from vesper.session.data_side import data_end
+from vesper.session.doors import open_door
+from vesper.session.label_side import Seat, label_end
+from vesper.session.peer import Link
+from vesper.transport.channel import Channel
+from vesper.transport.close_reason import Parting, error_of
+from vesper.transport.memory import memory_pair
+
+NODES, EPOCHS, STEPS, PATIENCE = 60, 3, 2, 1
+SETTINGS = {
+    "epochs": EPOCHS,
+    "patience": PATIENCE,
+    "batch_size": 10,
+    "hops": 1,
+    "width": 4,
+    "seed": 5,
+}
+NUMBERS = count()
+
+
+class Script:
+    """A peer that sends these frames, one each time it is waited for, and leaves with a word."""
+
+    def __init__(
+        self,
+        frames: Sequence[bytes],
+        waited: Callable[[int], object] = int,
+        *,
+        parting: Parting = Parting.FAULT,
+    ) -> None:
+        self._frames, self._waited, self.taken = frames, waited, 0
+        self._parting = parting
+        self.sent: list[bytes] = []
+
+    def send(self, frame: bytes) -> None:
+        self.sent.append(frame)
+
+    def receive(self) -> bytes:
+        self._waited(self.taken)
+        if self.taken == len(self._frames):
+            raise error_of(self._parting, "the peer")
+        self.taken += 1
+        return self._frames[self.taken - 1]
+
+    def close(self, why: Parting = Parting.DONE) -> None:
+        return
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How one end came out of it."""
+
+    error: VesperError | None
+    frames: list[bytes]
+    """That it sent."""
+    taken: int
+    """Frames that it took from the peer."""
+    charges: int = 0
+
+
+@dataclass(frozen=True)
+class Parties:
+    """What both hold."""
+
+    folder: Path
+    config: Config
+    data: DataHoldings
+    labels: LabelHoldings
+
+    def other(self, **run: object) -> Config:
+        """The same settings but for some of [run]."""
+        changed = self.config.run.model_copy(update=run)
+        return self.config.model_copy(update={"run": changed})
+
+    def data_party(self, frames: Sequence[bytes], *, parting: Parting = Parting.FAULT) -> Ended:
+        """Be the data party, with a charged door; any error but ours is a bug and goes through."""
+        script, error = Script(frames, parting=parting), None
+        path = self.folder / f"{next(NUMBERS)}.sqlite"
+        with closing(Ledger(path, clock=lambda: 0.0)) as ledger:
+            try:
+                self.talk_as_data(script, ledger)
+            except VesperError as caught:
+                error = caught
+            charges = charges_in(ledger)
+        path.unlink()
+        return Ended(error, script.sent, script.taken, charges)
+
+    def talk_as_data(self, channel: Channel, ledger: Ledger) -> None:
+        noise = NoiseSource.for_simulation(1)
+        prepare = partial(open_door, graph=self.data.graph, ledger=ledger, noise=noise, run="r")
+        link = Link(Role.DATA, channel)
+        data_end(self.config, self.data, link, prepare=prepare)
+        link.expect(Farewell)
+
+    def label_party(self, frames: Sequence[bytes], *, parting: Parting = Parting.FAULT) -> Ended:
+        """Be the label party."""
+        script, error = Script(frames, parting=parting), None
+        try:
+            label_end([Seat(self.config, Link(Role.LABEL, script))], self.labels)
+        except VesperError as caught:
+            error = caught
+        return Ended(error, script.sent, script.taken)
+
+
+@dataclass(frozen=True)
+class Recorded(Parties):
+    """And what they said when both were honest."""
+
+    of_data: tuple[bytes, ...]
+    of_label: tuple[bytes, ...]
+    charges: dict[int, int]
+    """Of the data party, by how many stages it has begun."""
+
+    def checked(self, frames: Sequence[bytes], *, parting: Parting = Parting.FAULT) -> Ended:
+        """Let the data party meet frames; the ledger may have what the accepted ones warrant."""
+        ended = self.data_party(frames, parting=parting)
+        accepted = frames[: ended.taken - isinstance(ended.error, RemoteProtocolError)]
+        assert ended.charges <= self.charges[min(stages_begun(accepted), max(self.charges))]
+        return ended
+
+
+class Tapped:
+    """A channel that notes what is sent."""
+
+    def __init__(self, inner: Channel) -> None:
+        self._inner, self.sent = inner, list[bytes]()
+
+    def send(self, frame: bytes) -> None:
+        self.sent.append(frame)
+        self._inner.send(frame)
+
+    def receive(self) -> bytes:
+        return self._inner.receive()
+
+    def close(self, why: Parting = Parting.DONE) -> None:
+        self._inner.close(why)
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    return recorded(tmp_path_factory.mktemp("honest"), wire="float32")
+
+
+@pytest.fixture(scope="module")
+def rounded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    return recorded(tmp_path_factory.mktemp("rounded"), wire="int8")
+
+
+@pytest.fixture(params=["honest", "rounded"])
+def either(request: pytest.FixtureRequest) -> Recorded:
+    found = request.getfixturevalue(request.param)
+    assert isinstance(found, Recorded)
+    return found
+
+
+def recorded(folder: Path, *, wire: str) -> Recorded:
+    """Let two honest parties meet."""
+    chance = np.random.default_rng(0)
+    classes = np.arange(NODES) // 3 % 3
+    (folder / "data").mkdir()
+    (folder / "label").mkdir()
+    columns = {f"f{k}": chance.normal(size=NODES) + (classes == k) for k in range(3)}
+    pq.write_table(pa.table({"id": range(NODES), **columns}), folder / "data" / "nodes.parquet")
+    pairs = {"src": range(NODES), "dst": [(k + 3) % NODES for k in range(NODES)]}
+    pq.write_table(pa.table(pairs), folder / "data" / "edges.parquet")
+    splits = [("train", "val", "test")[k % 3] for k in range(NODES)]
+    table = {"id": range(NODES), "label": classes, "split": splits}
+    pq.write_table(pa.table(table), folder / "label" / "labels.parquet")
+    config = load_config(None, {**SETTINGS, "wire": wire})
+    data, labels = open_data(folder / "data"), open_labels(folder / "label")
+    parties = Parties(folder, config, data, labels)
+    data_channel, label_channel = (Tapped(end) for end in memory_pair(patience=60))
+    charges: dict[int, int] = {}
+    with (
+        closing(Ledger(folder / "honest.sqlite", clock=lambda: 0.0)) as ledger,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        seats = [Seat(config, Link(Role.LABEL, label_channel))]
+        answering = pool.submit(label_end, seats, labels)
+        parties.talk_as_data(data_channel, ledger)
+        answering.result()
+        sent, received = tuple(data_channel.sent), tuple(label_channel.sent)
+    with closing(Ledger(folder / "again.sqlite", clock=lambda: 0.0)) as ledger:
+
+        def note(taken: int) -> None:
+            stage = stages_begun(received[:taken])
+            charges[stage] = max(charges.get(stage, 0), charges_in(ledger))
+
+        parties.talk_as_data(Script(received, note), ledger)
+    return Recorded(folder, config, data, labels, sent, received, charges)
+
+
+def charges_in(ledger: Ledger) -> int:
+    return sum(entry.cost > 0 for entry in ledger.entries())
+
+
+def stages_begun(frames: Sequence[bytes]) -> int:
+    """How many stages an honest data party has begun after these frames of its peer."""
+    messages = [decode(frame) for frame in frames[2:]]  # hello and roster
+    stage, epoch, steps, is_measuring = 0, 0, 0, False
+    for message in messages:
+        if isinstance(message, Gradients):
+            steps += 1
+        elif is_measuring:
+            stage, epoch, is_measuring = stage + 1, 0, False
+        elif isinstance(message, Received):
+            assert steps == STEPS
+            epoch, steps = epoch + 1, 0
+            is_measuring = epoch == EPOCHS or message.verdict is Verdict.STOP
+    return stage + 1 if len(frames) >= 2 else 0

@@ -1,0 +1,223 @@
+"""Messages that are well-formed and wrong: refused by name, whatever is wrong with them."""
+
+import struct
+import tracemalloc
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from vesper.errors import InputError, PeerError, PeerLostError, RemoteProtocolError
+from vesper.protocol.codec import KINDS, MAGIC, decode, encode
+from vesper.protocol.messages import (
+    DataHello,
+    Embeddings,
+    Gradients,
+    LabelHello,
+    Message,
+    Purpose,
+    Received,
+    Roster,
+    Verdict,
+)
+from vesper.protocol.rounding import Rounding, Wire
+from vesper.session.contract import canonical
+from vesper.session.peer import PROTOCOL_VERSION
+
+if TYPE_CHECKING:
+    from tests.security.conftest import Ended, Recorded
+
+
+NODES, STEPS = 60, 2
+LARGE = 1_000_000
+BOUND = 20_000_000
+"""Bytes that a frame of a few megabytes may make an end take."""
+
+
+# Messages that are well written and wrong.
+
+Wrong = Callable[[Any], Any]
+
+
+def but(**fields: Any) -> Wrong:
+    """The same message with other fields."""
+    return lambda message: type(message)(**{**vars(message), **fields})
+
+
+def scripted(
+    honest: "Recorded", frames: Sequence[bytes], kind: type[Message], wrong: Wrong, number: int = 0
+) -> tuple[list[bytes], int]:
+    """The record with one message of a kind changed, and its position."""
+    at = [k for k, frame in enumerate(frames) if isinstance(decode(frame), kind)][number]
+    rounding = Rounding(Wire[honest.config.run.wire.upper()])
+    return [*frames[:at], encode(wrong(decode(frames[at])), rounding), *frames[at + 1 :]], at
+
+
+def shaped(*shape: int) -> Wrong:
+    return but(values=np.ones(shape, dtype=np.float32))
+
+
+def filled(value: float) -> Wrong:
+    return lambda message: but(values=np.full_like(message.values, value))(message)
+
+
+def with_voices(change: Callable[[Any], Any]) -> Wrong:
+    return lambda roster: but(voices=change(roster.voices).astype(np.float32))(roster)
+
+
+def first_row(value: float) -> Callable[[Any], Any]:
+    def change(voices: Any) -> Any:
+        return np.concatenate([np.full((1, voices.shape[1]), value), voices[1:]])
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "number"),
+    [
+        *((LabelHello, but(num_outputs=n), 0) for n in (0, -1, (1 << 16) + 1, 1 << 62)),
+        (LabelHello, but(version=1), 0),
+        *((LabelHello, but(contract=text), 0) for text in ("", "[" * 9999, "{}x", "x" * 70_000)),
+        (Roster, but(train=()), 0),
+        (Roster, but(val=()), 0),
+        (Roster, lambda m: but(train=(*m.train[1:], "nobody"))(m), 0),
+        (Roster, lambda m: but(train=(*m.train[1:], ""))(m), 0),
+        (Roster, lambda m: but(train=(*m.train[1:], m.train[0] + "\0"))(m), 0),
+        (Roster, lambda m: but(train=(*m.train[1:], "9" * 30))(m), 0),
+        (Roster, lambda m: but(train=(*m.train[1:], m.val[0]))(m), 0),
+        (Roster, lambda m: but(test=(*m.test, m.test[0]))(m), 0),
+        (Roster, lambda m: but(train=m.train[1:])(m), 0),
+        *((Roster, with_voices(first_row(value)), 0) for value in (3e38, -1.0, 1.0, 0.0)),
+        (Roster, with_voices(lambda voices: voices[:0]), 0),
+        (Roster, with_voices(lambda voices: voices[1:]), 0),
+        (Roster, with_voices(lambda voices: voices[:, 1:]), 0),
+        (Roster, with_voices(lambda voices: voices[:, :, None]), 0),
+        *((Gradients, but(step=step), 0) for step in (0, -1, 2, 1 << 62)),
+        (Gradients, but(step=1), 1),
+        *((Gradients, shaped(*shape), 1) for shape in ((10, 3), (3, 10, 2), (1, 1, 1), (0, 3, 2))),
+        (Gradients, shaped(10, 3, 3), 1),
+        *((Received, but(step=step), 0) for step in (0, 2, 1 << 62)),
+        (Received, but(verdict=Verdict.GO_ON), 0),  # the patience is one epoch
+        (Received, but(verdict=Verdict.BEST), -1),  # nothing is judged any more
+        (Received, but(verdict=Verdict.STOP), -1),
+    ],
+)
+def test_the_data_party_refuses(
+    honest: "Recorded", kind: type[Message], wrong: Wrong, number: int
+) -> None:
+    frames, at = scripted(honest, honest.of_label, kind, wrong, number)
+    ended = honest.checked(frames)
+    assert isinstance(ended.error, PeerError)
+    assert isinstance(ended.error, RemoteProtocolError) or "version" in str(ended.error)
+    assert ended.taken == at + 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "number"),
+    [
+        *((DataHello, but(num_nodes=n), 0) for n in (0, -5, NODES - 1, 1 << 41)),
+        *((DataHello, but(num_features=n), 0) for n in (0, -1, 1 << 31, 1 << 62)),
+        (DataHello, but(contract="null"), 0),
+        *((Embeddings, but(step=step), 0) for step in (0, -1, 2, 1 << 62)),
+        (Embeddings, but(purpose=Purpose.EVALUATE), 1),
+        (Embeddings, but(purpose=Purpose.TRAIN), STEPS),
+        *((Embeddings, but(roots_digest=digest), 1) for digest in (b"", bytes(16), bytes(5000))),
+        *((Embeddings, shaped(*shape), 1) for shape in ((10, 4, 2), (10, 3, 1), (9, 3, 2))),
+        *((Embeddings, shaped(*shape), 0) for shape in ((10, 1, 2), (10, 3), (), (10, 3, 3))),
+        *((Embeddings, shaped(*shape), STEPS) for shape in ((20, 4, 2), (1, 3, 2), (0, 3, 2))),
+    ],
+)
+def test_the_label_party_refuses(
+    honest: "Recorded", kind: type[Message], wrong: Wrong, number: int
+) -> None:
+    frames, at = scripted(honest, honest.of_data, kind, wrong, number)
+    ended = honest.label_party(frames)
+    assert isinstance(ended.error, RemoteProtocolError)
+    assert ended.taken == at + 1
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_values_that_are_none(either: "Recorded", bad: float) -> None:
+    honest = either
+    ends: list[tuple[tuple[bytes, ...], type[Message], Callable[[list[bytes]], Ended]]] = [
+        (honest.of_data, Embeddings, honest.label_party),
+        (honest.of_label, Gradients, honest.checked),
+    ]
+    for frames, kind, play in ends:
+        at = [k for k, frame in enumerate(frames) if isinstance(decode(frame), kind)][1]
+        frame = encode(filled(bad)(decode(frames[at])))  # float32, whatever was agreed
+        ended = play([*frames[:at], frame, *frames[at + 1 :]])
+        assert isinstance(ended.error, RemoteProtocolError)
+        assert ended.taken == at + 1
+
+
+@pytest.mark.parametrize("size", [3e37])
+def test_huge_values_are_learnt_from_or_end_the_run(honest: "Recorded", size: float) -> None:
+    """They are finite, so nobody can tell that they are wrong; nothing but our errors follows."""
+    for number in (0, STEPS):
+        wrong = filled(size)
+        honest.checked(scripted(honest, honest.of_label, Gradients, wrong, number)[0])
+        honest.label_party(scripted(honest, honest.of_data, Embeddings, wrong, number)[0])
+
+
+def test_other_settings_are_named(honest: "Recorded") -> None:
+    other = canonical(honest.other(width=5))
+    frames, _ = scripted(honest, honest.of_label, LabelHello, but(contract=other))
+    ended = honest.checked(frames)
+    assert isinstance(ended.error, InputError)
+    assert "run.width: 4 here, 5 there" in str(ended.error)
+
+
+# Frames that would take much memory.
+
+
+def roster_of_nothing(ids: int) -> bytes:
+    """A roster of so many empty ids."""
+    kind = bytes([KINDS.index(Roster)])
+    return MAGIC + kind + struct.pack("<I", ids) + bytes(4 * ids + 8) + b"\0\2" + bytes(8)
+
+
+@pytest.mark.parametrize(
+    ("at", "frame"),
+    [
+        (0, encode(LabelHello(version=3, contract="x" * 4 * LARGE, num_outputs=3))),
+        (1, roster_of_nothing(LARGE)),
+        (1, encode(Roster(("x" * 4 * LARGE,), (), (), np.zeros((0, 3), dtype=np.float32)))),
+        (1, encode(Roster(("0",), ("1",), (), np.zeros((LARGE, 3), dtype=np.float32)))),
+        (2, MAGIC + b"\4" + struct.pack("<qBB3I", 1, 0, 3, 1 << 27, 1, 1)),
+        (2, MAGIC + b"\4" + struct.pack("<qBB3I", 1, 2, 3, 1, 1 << 27, 1)),
+        (2, MAGIC + b"\4" + struct.pack("<qBB3I", 1, 2, 3, 0, 1 << 14, 1 << 14)),
+    ],
+    ids=["contract", "ids", "id", "voices", "gradients", "scales", "no rows"],
+)
+def test_memory(honest: "Recorded", at: int, frame: bytes) -> None:
+    frames = [*honest.of_label[:at], frame]
+    honest.data_party(frames)  # whatever is made once is there
+    tracemalloc.start()
+    try:
+        ended = honest.checked(frames)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert isinstance(ended.error, RemoteProtocolError)
+    assert ended.taken == at + 1
+    assert peak < BOUND
+
+
+# A method that pays before its first batch.
+
+
+def test_nothing_is_charged_before_the_roster_is_accepted(honest: "Recorded") -> None:
+    config = honest.other(method="edgerand", label_messages=True)
+    parties = replace(honest, config=config)
+    hello = encode(LabelHello(PROTOCOL_VERSION, canonical(config), num_outputs=3))
+    roster = decode(honest.of_label[1])
+    for wrong in (but(train=()), but(test=("nobody",)), with_voices(first_row(9.0))):
+        ended = parties.data_party([hello, encode(wrong(roster))])
+        assert isinstance(ended.error, RemoteProtocolError)
+        assert ended.charges == 0
+    ended = parties.data_party([hello, honest.of_label[1]])
+    assert isinstance(ended.error, PeerLostError)
+    assert ended.charges == 1

@@ -1,0 +1,214 @@
+"""Requests and responses, without sockets: statuses, partial answers, errors without traces."""
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from vesper.deployment.saved_run import AskingRun, read_asking
+from vesper.errors import PeerLostError, RemoteProtocolError
+from vesper.protocol.messages import Refusal
+from vesper.serving.embedding_cache import AnswerCache
+from vesper.serving.embedding_client import Asker, Told
+from vesper.serving.http.server import Response
+from vesper.serving.http.service import Service
+from vesper.serving.predictor import Predictor
+
+if TYPE_CHECKING:
+    from tests.fixtures.finished_run import Finished, Train
+
+KIND = "application/json"
+
+
+def service_of(predictor: Predictor, failures: list[Exception] | None = None) -> Service:
+    return Service(predictor, peer="platform", failed=(failures or []).append)
+
+
+def predicted(service: Service, *ids: object) -> tuple[int, dict[str, Any]]:
+    body = json.dumps({"ids": ids}).encode()
+    return read(service.respond("POST", "/predict", KIND, body))
+
+
+def read(response: Response) -> tuple[int, dict[str, Any]]:
+    return response.status, json.loads(response.content)
+
+
+class Scripted(Asker):
+    """Says what it is told to say."""
+
+    def __init__(self, run: AskingRun, script: Callable[..., Any]) -> None:
+        super().__init__(lambda limit: pytest.fail("nobody connects"), run, peer="platform")
+        self._script = script
+
+    def ask(self, ids: tuple[str, ...], *, limit: float | None) -> Told:
+        told: Told = self._script(ids, limit)
+        return told
+
+
+def with_asker(finished: "Finished", script: Callable[..., Any]) -> Predictor:
+    run = read_asking(finished.label)
+    asker = Scripted(run, script)
+    return Predictor(run, asker, AnswerCache(finished.label.party.state / "cache"), peer="platform")
+
+
+def nobody(*_: Any, **__: Any) -> Any:
+    raise PeerLostError("platform is not there")
+
+
+def test_predictions_by_id_with_the_budget(finished: "Finished") -> None:
+    with finished.asked() as predictor:
+        service = service_of(predictor)
+        status, said = predicted(service, "u05", "nobody", "u05")
+        assert status == 200
+        first, unknown, again = said["predictions"]
+        assert first == again
+        assert sum(first["probabilities"].values()) == pytest.approx(1.0)
+        assert set(first["probabilities"]) == {"0", "1"}
+        assert first["cached"] is False
+        assert first["snapshot"] == predictor.snapshot
+        assert unknown["error"] == "no node of this graph"
+        assert said["budget"]["epsilon"] == 8.0
+        assert predicted(service, "u05")[1]["predictions"][0]["cached"] is True
+        assert read(service.respond("GET", "/budget", "", b""))[1]["budget"] == said["budget"]
+        assert read(service.respond("GET", "/health?now", "", b""))[1]["status"] == "ok"
+
+
+def test_numbers_have_a_score(train: "Train") -> None:
+    with train("numbers").asked() as predictor:
+        prediction = predicted(service_of(predictor), "u05")[1]["predictions"][0]
+    assert isinstance(prediction["score"], float)
+    assert "probabilities" not in prediction
+
+
+def test_a_new_snapshot_is_paid_once_by_whoever_asks_first(finished: "Finished") -> None:
+    with finished.asked(snapshot=finished.snapshot(), stage=1) as predictor:
+        service = service_of(predictor)
+        before = read(service.respond("GET", "/budget", "", b""))[1]["budget"]
+        assert before["spent_epsilon"] == 0.0
+        spent = [predicted(service, text)[1]["budget"]["spent_epsilon"] for text in ("v1", "v2")]
+    assert spent[0] == spent[1] > 0
+
+
+def test_while_the_data_party_is_away_the_cache_answers(finished: "Finished") -> None:
+    with finished.asked() as predictor:
+        predicted(service_of(predictor), "u05")
+    service = service_of(with_asker(finished, nobody))
+    status, said = predicted(service, "u05")
+    assert (status, said["predictions"][0]["cached"]) == (200, True)
+    response = service.respond("POST", "/predict", KIND, b'{"ids": ["u05", "u06"]}')
+    status, said = read(response)
+    assert status == 503
+    assert "waiting for platform" in said["error"]
+    assert "--answer" in said["what_to_do"]
+    assert said["waiting_for"] == "platform"
+    assert "probabilities" in said["predictions"][0]
+    assert said["predictions"][1] == {"id": "u06", "error": "not answered"}
+    assert response.headers["Retry-After"]
+    assert service.respond("GET", "/budget", "", b"").status == 503
+    status, said = read(service.respond("GET", "/health", "", b""))
+    assert (status, said["status"]) == (200, "waiting")
+
+
+def test_a_refusal_carries_what_is_left(finished: "Finished") -> None:
+    refusal = Refusal(1, 8.0, 1e-5, 7.5, 0.5, "no more of it")
+    service = service_of(with_asker(finished, lambda ids, limit: ("0" * 32, refusal)))
+    status, said = predicted(service, "u05")
+    assert status == 403
+    assert said["error"] == "no more of it"
+    assert said["budget"]["left_epsilon"] == 0.5
+    assert said["what_to_do"]
+
+
+def test_what_the_peer_does_wrong_is_told_and_our_bugs_are_not(finished: "Finished") -> None:
+    def wrong(*_: Any, **__: Any) -> Any:
+        raise RemoteProtocolError("platform sent nonsense")
+
+    assert predicted(service_of(with_asker(finished, wrong)), "u05")[0] == 502
+
+    def bug(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError("secret detail")
+
+    failures: list[Exception] = []
+    service = Service(with_asker(finished, bug), peer="platform", failed=failures.append)
+    status, said = predicted(service, "u05")
+    assert status == 500
+    assert "secret" not in json.dumps(said)
+    assert isinstance(failures[0], ZeroDivisionError)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "kind", "body", "status"),
+    [
+        ("GET", "/nothing", "", b"", 404),
+        ("GET", "/predict", "", b"", 405),
+        ("DELETE", "/budget", "", b"", 405),
+        ("OPTIONS", "/predict", "", b"", 405),
+        ("HEAD", "/health", "", b"", 200),
+        ("POST", "/predict", "text/plain", b'{"ids": ["a"]}', 415),
+        ("POST", "/predict", "", b'{"ids": ["a"]}', 415),
+        ("POST", "/predict", KIND, b"{}", 400),
+        ("POST", "/predict", "Application/JSON; charset=utf-8", b"{}", 400),
+    ],
+)
+def test_wrong_requests(
+    finished: "Finished", method: str, path: str, kind: str, body: bytes, status: int
+) -> None:
+    service = service_of(with_asker(finished, nobody))
+    response = service.respond(method, path, kind, body)
+    assert response.status == status
+    if status != 200:
+        assert set(read(response)[1]) == {"error", "what_to_do"}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from(["GET", "POST", "PUT", "", "\0"]),
+    st.sampled_from(["/predict", "/budget", "/", "/openapi.json"]) | st.text(max_size=8),
+    st.just(KIND) | st.text(max_size=8),
+    st.binary(max_size=20) | st.just(b'{"ids": ["u05"]}'),
+)
+def test_any_request_gets_a_response(
+    finished: "Finished", method: str, path: str, kind: str, body: bytes
+) -> None:
+    failures: list[Exception] = []
+    with_nobody = with_asker(finished, nobody)
+    response = Service(with_nobody, peer="platform", failed=failures.append).respond(
+        method, path, kind, body
+    )
+    assert 200 <= response.status < 504
+    assert failures == []
+    if response.status >= 400:
+        assert {"error", "what_to_do"} <= set(read(response)[1])
+
+
+def test_the_interface_is_described_and_the_page_loads_nothing(finished: "Finished") -> None:
+    service = service_of(with_asker(finished, nobody))
+    described = read(service.respond("GET", "/openapi.json", "", b""))[1]
+    assert described["openapi"].startswith("3.1")
+    assert set(described["paths"]) == {"/predict", "/budget", "/health"}
+    answers = described["components"]["schemas"]["Predictions"]["properties"]["predictions"]
+    probabilities = answers["items"]["properties"]["probabilities"]
+    assert set(probabilities["properties"]) == {"0", "1"}
+    response = service.respond("GET", "/", "", b"")
+    page = response.content.decode()
+    assert response.kind.startswith("text/html")
+    assert "http://" not in page
+    assert "https://" not in page
+    assert "platform" in page
+    policy = response.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+
+
+def test_names_of_classes_cannot_break_the_page(finished: "Finished") -> None:
+    from dataclasses import replace
+
+    predictor = with_asker(finished, nobody)
+    calibration = replace(predictor.run.calibration, classes=("<script>", "b"))
+    predictor.run = replace(predictor.run, calibration=calibration)
+    page = Service(predictor, peer="<b>", failed=print).respond("GET", "/", "", b"").content
+    assert b"(<script>" not in page
+    assert b"<b><b>" not in page

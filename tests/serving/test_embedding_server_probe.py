@@ -1,0 +1,85 @@
+"""What a trial found in training is kept to: the graph of training is answered about as trained."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from tests.fixtures import finished_run
+
+from vesper.deployment.saved_run import read_answering
+from vesper.graph.holdings import open_data
+from vesper.mechanism.fingerprint import fingerprint
+from vesper.method.certified.probe import Asking
+from vesper.privacy.events import PureRelease
+from vesper.privacy.ledger.account import open_account
+from vesper.privacy.ledger.run_balance import DEGREES
+from vesper.privacy.ledger.store import Ledger, key_of
+from vesper.protocol.messages import Answer
+
+if TYPE_CHECKING:
+    from tests.fixtures.finished_run import Finished
+
+
+@pytest.fixture
+def trials(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Let trials be made on few nodes; their noise."""
+    noise_stds: list[float] = []
+    real = Asking.trial
+
+    def noted(self: Asking, *given: Any, **how: Any) -> Any:
+        noise_stds.append(self.noise_std)
+        return real(self, *given, **how)
+
+    monkeypatch.setattr("vesper.method.certified.probe_decision.NODES_A_COLUMN", 1)
+    monkeypatch.setattr("vesper.method.certified.probe_decision.LEAST_EVIDENCE", 0.0)
+    monkeypatch.setattr(Asking, "trial", noted)
+    return noise_stds
+
+
+def trained(root: Path, *, counts: float, **settings: object) -> "Finished":
+    """Train two parties after a count of the graph, as `vesper degrees` makes it."""
+    if counts:
+        ids = [f"u{k:02d}" for k in range(finished_run.NODES)]
+        finished_run.write_graph(root / "counted", ids=ids, step=3)
+        graph = open_data(root / "counted").graph
+        with closing(Ledger(root / "ledger.sqlite", clock=lambda: 0.0)) as ledger:
+            name = fingerprint(graph, key=key_of(ledger))
+            account = open_account(ledger, name, num_nodes=graph.num_nodes)
+            account.charge(PureRelease(epsilon=counts, what=DEGREES), None, run="degrees")
+    labels = [k // 3 % 2 for k in range(finished_run.NODES)]
+    finished_run._trained(root, dict(settings), labels)
+    return finished_run.Finished(root)
+
+
+@pytest.mark.parametrize("counts", [0.0, 2.0])
+@pytest.mark.parametrize("settings", [{}, {"hops": 1, "degree_share": 0.0}], ids=str)
+def test_the_graph_of_training_is_answered_about_as_trained(
+    tmp_path: Path, trials: list[float], counts: float, settings: dict[str, object]
+) -> None:
+    finished = trained(tmp_path, counts=counts, **settings)
+    kept = read_answering(finished.data).arrays
+    assert len(trials) == 1
+    before = finished.ledger.read_bytes()
+    first = finished.answered(("u20", "u21"), stage=1)
+    assert isinstance(first, Answer)
+    assert len(trials) == 2, "read again, not drawn again"
+    assert trials[0] == trials[1], "planned for what counts had left"
+    assert finished.ledger.read_bytes() == before
+    again = finished.answered(("u20", "u21"), stage=1)
+    assert isinstance(again, Answer)
+    assert np.array_equal(first.values, again.values)
+    if not settings:
+        assert "fitted/sums/degree_share" in kept
+
+
+def test_a_snapshot_says_what_was_found_and_asks_nothing(
+    tmp_path: Path, trials: list[float]
+) -> None:
+    finished = trained(tmp_path, counts=0.0)
+    before = finished.charges()
+    reply = finished.answered(("u20", "v1"), snapshot=finished.snapshot(), stage=1)
+    assert isinstance(reply, Answer)
+    assert len(trials) == 1
+    assert finished.charges() == before + 1, "the hop alone"

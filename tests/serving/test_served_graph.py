@@ -1,0 +1,130 @@
+"""Which graph is answered about: that of training as it was, or a snapshot with one name."""
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from vesper.errors import InputError, VesperError
+from vesper.serving.embedding_server import open_answerer
+
+if TYPE_CHECKING:
+    from tests.fixtures.finished_run import Finished, Train
+
+
+def name_of(finished: "Finished", snapshot: Path | None = None) -> str:
+    with open_answerer(finished.data, snapshot=snapshot) as answerer:
+        return answerer.subject.name
+
+
+def without_last_edge(folder: Path) -> None:
+    edges = pq.read_table(folder / "edges.parquet")
+    pq.write_table(edges.slice(0, len(edges) - 1), folder / "edges.parquet")
+
+
+def with_other_features(folder: Path) -> None:
+    nodes = pq.read_table(folder / "nodes.parquet")
+    rent = pa.array([float(k) for k in range(len(nodes))])
+    pq.write_table(nodes.set_column(2, "rent", rent), folder / "nodes.parquet")
+
+
+def test_the_graph_of_training_has_the_name_of_the_session(finished: "Finished") -> None:
+    assert name_of(finished) == (finished.data.party.state / "session").read_bytes().hex()
+
+
+def test_another_edge_is_not_the_graph_of_training(finished: "Finished") -> None:
+    without_last_edge(finished.data.party.folder)
+    before = finished.ledger.read_bytes()
+    with pytest.raises(InputError, match="knows no release of this graph"):
+        name_of(finished)
+    assert finished.ledger.read_bytes() == before
+
+
+def test_other_features_are_not_those_of_training(train: "Train") -> None:
+    finished = train(method="mlp")
+    with_other_features(finished.data.party.folder)
+    with pytest.raises(InputError, match="--snapshot"):
+        name_of(finished)
+
+
+def test_a_lost_release_is_not_drawn_again(finished: "Finished") -> None:
+    shutil.rmtree(finished.data.party.state / "releases")
+    with open_answerer(finished.data) as answerer:
+        from vesper.protocol.messages import Query
+
+        with pytest.raises(VesperError, match="lost or changed"):
+            answerer.reply(Query(number=1, ids=("u01",)), stage=1)
+
+
+def test_a_changed_ledger_is_not_believed(finished: "Finished") -> None:
+    import sqlite3
+
+    database = sqlite3.connect(finished.ledger)
+    database.execute("DROP TRIGGER entries_stay")
+    database.execute("UPDATE entries SET run = 'other' WHERE cost > 0")
+    database.commit()
+    database.close()
+    with pytest.raises(VesperError, match="was changed"):
+        name_of(finished)
+
+
+def test_the_graph_of_training_is_no_snapshot(finished: "Finished") -> None:
+    copied = finished.root / "copied"
+    shutil.copytree(finished.data.party.folder, copied)
+    with pytest.raises(InputError, match="graph of training"):
+        name_of(finished, copied)
+
+
+def test_a_snapshot_keeps_its_name_and_changed_edges_make_a_new_one(finished: "Finished") -> None:
+    folder = finished.snapshot()
+    name = name_of(finished, folder)
+    assert name == name_of(finished, folder)
+    assert name != name_of(finished)
+    without_last_edge(folder)
+    assert name_of(finished, folder) != name
+
+
+def test_equal_edges_get_no_second_name_and_other_features_no_second_release(
+    finished: "Finished",
+) -> None:
+    folder = finished.snapshot()
+    name_of(finished, folder)
+    copied = finished.root / "copied"
+    shutil.copytree(folder, copied)
+    with pytest.raises(InputError, match="exactly those of"):
+        name_of(finished, copied)
+    with_other_features(folder)
+    with pytest.raises(InputError, match="other ids or features"):
+        name_of(finished, folder)
+
+
+def test_features_of_a_snapshot_are_those_of_training_in_their_order(finished: "Finished") -> None:
+    folder = finished.snapshot()
+    nodes = pq.read_table(folder / "nodes.parquet")
+    pq.write_table(nodes.select(["id", "rent", "age"]), folder / "nodes.parquet")
+    with pytest.raises(InputError, match="same order"):
+        name_of(finished, folder)
+    pq.write_table(nodes.select(["id", "age"]), folder / "nodes.parquet")
+    with pytest.raises(InputError, match="1 are missing"):
+        name_of(finished, folder)
+
+
+def test_what_is_said_to_the_data_party(finished: "Finished") -> None:
+    with open_answerer(finished.data) as answerer:
+        assert "answers are free" in answerer.subject.in_words()[0]
+    with open_answerer(finished.data, snapshot=finished.snapshot()) as answerer:
+        said = " ".join(answerer.subject.in_words())
+    assert "a budget of its own, epsilon 8" in said
+    assert "record of both" in said
+
+
+def test_a_damaged_note_of_a_snapshot_is_named(finished: "Finished") -> None:
+    folder = finished.snapshot()
+    name = name_of(finished, folder)
+    note = finished.data.party.state / "snapshots" / name / "snapshot.json"
+    note.write_text("{}")
+    with pytest.raises(VesperError, match=r"snapshot\.json"):
+        name_of(finished, folder)

@@ -1,0 +1,70 @@
+"""A checkpoint is whole, is written when all that led to it is on disk, and goes back to there."""
+
+import os
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vesper.errors import PeerLostError, VesperError
+from vesper.session.checkpoint import FileCheckpoints, Position
+from vesper.transport.channel import Channel
+from vesper.transport.durable_channel import LastingChannel
+from vesper.transport.frame_log import FrameLog
+from vesper.transport.transcript import Receipts
+
+
+def nobody(limit: float | None) -> Channel:
+    raise PeerLostError("nobody is there")
+
+
+def channel_in(folder: Path) -> LastingChannel:
+    return LastingChannel(nobody, folder, begins=True, directions=("a", "b"), waits=False)
+
+
+def test_a_checkpoint_comes_back_and_the_channel_with_it(tmp_path: Path) -> None:
+    path, position = tmp_path / "checkpoint.npz", Position(stage=1, epoch=2, step=30)
+    with closing(channel_in(tmp_path)) as channel:
+        channel.go_back_to((4, 5))
+        FileCheckpoints(path, channel).save(position, {"weights": np.arange(3.0)})
+    with closing(channel_in(tmp_path)) as channel:
+        found = FileCheckpoints(path, channel).load()
+        assert found is not None
+        assert found[0] == position
+        assert found[1]["weights"].tolist() == [0, 1, 2]
+        assert channel.counts == (4, 5)
+
+
+def test_frames_and_receipts_are_on_disk_before_and_forgotten_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a power cut could leave a checkpoint that needs frames nobody has."""
+    order: list[str] = []
+    sync, settle, mark, replace = FrameLog.sync, Receipts.settle, FrameLog.mark, os.replace
+    for owner, name, real in (
+        (FrameLog, "sync", sync),
+        (Receipts, "settle", settle),
+        (FrameLog, "mark", mark),
+        (os, "replace", replace),
+    ):
+
+        def noted(*args: object, _name: str = name, _real: object = real) -> None:
+            order.append(_name)
+            assert callable(_real)
+            _real(*args)
+
+        monkeypatch.setattr(owner, name, noted)
+    with closing(channel_in(tmp_path)) as channel:
+        order.clear()
+        FileCheckpoints(tmp_path / "checkpoint.npz", channel).save(Position(0, 0, 0), {})
+    assert sorted(order[:2]) == ["settle", "sync"]
+    assert order[2:] == ["replace", "mark"]
+
+
+def test_a_damaged_checkpoint_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.npz"
+    path.write_bytes(b"PK\3\4 and no more")
+    with closing(channel_in(tmp_path)) as channel:
+        with pytest.raises(VesperError, match="cannot be read"):
+            FileCheckpoints(path, channel).load()

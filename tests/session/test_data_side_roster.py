@@ -1,0 +1,50 @@
+"""Limits on what a roster may ask of the data party."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from vesper.errors import RemoteProtocolError
+from vesper.graph.ids import Ids
+from vesper.graph.table_source import Column
+from vesper.protocol.codec import LARGEST_FRAME, encode
+from vesper.protocol.messages import Roster
+from vesper.session.data_side import limits_of_roster, physical_memory, refuse_outputs
+
+GIB = 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("outputs", "num_nodes"), [(0, 10), (1 << 17, 10), (1 << 16, 10_000_000), (100, 10**9)]
+)
+def test_a_model_that_does_not_fit_is_refused(outputs: int, num_nodes: int) -> None:
+    with pytest.raises(RemoteProtocolError, match=f"a model of {outputs} outputs"):
+        refuse_outputs(outputs, num_nodes=num_nodes, memory=64 * GIB)
+
+
+def test_a_model_that_fits_is_not() -> None:
+    refuse_outputs(47, num_nodes=2_449_029, memory=8 * GIB)
+    refuse_outputs(2, num_nodes=1000)
+    assert physical_memory() > GIB // 4
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pa.array([-(2**63), 5, 2**63 - 1], type=pa.int64()),
+        pa.array(["ä" * 50, "b", "ccc"], type=pa.large_string()),
+    ],
+)
+def test_a_roster_of_everybody_is_within_the_limits(ids: Column) -> None:
+    texts = tuple(str(text) for text in ids.to_pylist())
+    roster = Roster(texts, (), (), np.ones((3, 4), dtype=np.float32))
+    limits = limits_of_roster(Ids(ids), outputs=4)
+    assert len(encode(roster)) <= limits.frame
+    assert limits.ids == 3
+    longer = Roster(texts * 3, (), (), np.ones((9, 4), dtype=np.float32))
+    assert len(encode(longer)) > limits.frame or limits.ids < 9
+
+
+def test_no_frame_is_larger_than_the_largest() -> None:
+    ids = Ids(pa.array(["x" * 100, "y"], type=pa.large_string()))
+    assert limits_of_roster(ids, outputs=LARGEST_FRAME).frame == LARGEST_FRAME

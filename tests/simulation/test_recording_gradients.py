@@ -1,0 +1,56 @@
+"""What comes back is noted, and nothing else changes."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from vesper.party.representation import NOBODY, Forgetful, Nodes
+from vesper.simulation.recording import ReturnedRepresentation
+
+
+class Table(Forgetful):
+    """Embeddings that are weights."""
+
+    def __init__(self) -> None:
+        self.weights = nn.Embedding(5, 2)
+        self.heard: list[Nodes] = []
+
+    @property
+    def module(self) -> nn.Module:
+        return self.weights
+
+    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
+        self.heard.append(nodes)
+
+    def begin_stage(self, stage: int) -> None:
+        self.stage = stage
+
+    def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
+        rows: Tensor = self.weights(torch.from_numpy(nodes))
+        return rows[:, :, None].expand(-1, -1, 3)
+
+
+def test_gradients_are_added_up_by_node() -> None:
+    returned = ReturnedRepresentation(Table(), num_nodes=5)
+    assert returned.gradients() is None
+    expected = np.zeros((5, 2))
+    for step, nodes in enumerate((np.array([0, 3]), np.array([3, 4]))):
+        embeddings = returned.embed(nodes, training=True)
+        gradient = torch.full((2, 2, 3), step + 1.0)
+        torch.autograd.backward([embeddings], [gradient])
+        expected[nodes] += 3 * (step + 1.0)
+    with torch.no_grad():
+        returned.embed(np.array([1]), training=False)
+    found = returned.gradients()
+    assert found is not None
+    assert np.array_equal(found, expected)
+
+
+def test_voices_are_kept() -> None:
+    returned = ReturnedRepresentation(Table(), num_nodes=5)
+    said = np.eye(2, dtype=np.float32)
+    returned.hear(np.array([1, 2]), said)
+    assert returned.voices is not None
+    assert np.array_equal(returned.voices, said)
+    assert returned.speakers.tolist() == [1, 2]

@@ -1,0 +1,210 @@
+"""Train on one window, predict on the next: each graph has its own fingerprint and budget."""
+
+import json
+import math
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vesper.errors import BudgetError, InputError
+from vesper.graph.holdings import open_data
+from vesper.mechanism.fingerprint import fingerprint
+from vesper.method.registry import METHODS
+from vesper.privacy.accounting.participation import mu_for
+from vesper.privacy.ledger.account import accounts
+from vesper.privacy.ledger.balance import Balance
+from vesper.privacy.ledger.store import Ledger, key_of
+from vesper.session.config import load_config
+from vesper.session.result import Result
+from vesper.simulation.simulate import simulate
+
+SMALL = {"epochs": 2, "width": 8, "epsilon": 8.0, "hops": 1, "label_messages": False}
+NODES = 90
+SPLITS = [("train", "val", "test")[k % 3] for k in range(NODES)]
+
+Window = Callable[..., Path]
+
+
+@pytest.fixture
+def window(tmp_path: Path, write_folders: Callable[..., Path]) -> Window:
+    """Writes a window: a ring, chords drawn by `seed`, and always the edge {0, 45}."""
+
+    def write(
+        name: str, *, seed: int, more: tuple[tuple[int, int], ...] = (), **labels: Any
+    ) -> Path:
+        rng = np.random.default_rng(seed)
+        chords = rng.integers(0, NODES, size=(60, 2)).tolist()
+        edges = [*((k, (k + 1) % NODES) for k in range(NODES)), *chords, (0, 45), *more]
+        truth = np.arange(NODES) // 3 % 2
+        features = {f"f{k}": rng.normal(size=NODES) + truth for k in range(3)}
+        return write_folders(
+            tmp_path / name,
+            nodes={"id": range(NODES), **features},
+            edges={"src": [a for a, _ in edges], "dst": [b for _, b in edges]},
+            labels={"id": range(NODES), "label": truth, "split": SPLITS, **labels},
+        )
+
+    return write
+
+
+def run(first: Path, *later: Path, out: str = "run", **options: Any) -> Result:
+    settings = {**SMALL, **options.pop("settings", {})}
+    path = first.parent / out
+    return simulate(first, load_config(None, settings), path, snapshots=later, **options)
+
+
+def balances(ledger: Path) -> dict[str, Balance]:
+    with closing(Ledger(ledger, clock=lambda: 0.0)) as book:
+        assert book.verify() is None
+        return {balance.graph: balance for balance in accounts(book)}
+
+
+def name_of(folder: Path, ledger: Path) -> str:
+    with closing(Ledger(ledger, clock=lambda: 0.0)) as book:
+        return fingerprint(open_data(folder / "data").graph, key=key_of(book))
+
+
+def edge_epsilon_spent(balance: Balance, edge: tuple[int, int]) -> float:
+    """mu of everything that was released about one edge: its two rows."""
+    units = balance.spent[list(edge)].sum() / balance.spent.max()
+    return mu_for(spent=balance.spent_mu_squared * units / 2, rows=2)
+
+
+def test_each_window_has_its_own_budget_and_charges(window: Window) -> None:
+    """What must hold: nothing of one window is charged to another, and an edge of both to each."""
+    first, second, third = (window(f"w{k}", seed=k) for k in range(3))
+    found = run(first, second, third)
+    ledger = first.parent / "run" / "ledger.sqlite"
+    names = [name_of(folder, ledger) for folder in (first, second, third)]
+    assert len(set(names)) == 3
+    held = balances(ledger)
+    assert list(held) == names, "no other graph was charged"
+    stage = found.chosen_stage
+    with closing(Ledger(ledger, clock=lambda: 0.0)) as book:
+        charged = [(e.graph, e.run) for e in book.entries() if e.cost > 0]
+    assert [graph for graph, _ in charged] == [names[0], *(names[1:] if stage else [])]
+    assert len({run for _, run in charged}) == len(charged), "each under a name of its own"
+    for graph in names[: 3 if stage else 1]:
+        assert held[graph].budget is not None
+        assert held[graph].spent_epsilon() == pytest.approx(8.0, rel=1e-3)
+        same_edge = edge_epsilon_spent(held[graph], (0, 45))
+        assert same_edge == pytest.approx(mu_for(spent=held[graph].spent_mu_squared, rows=2))
+
+
+@pytest.fixture
+def stage_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Validation chooses the stage that needs edges, whatever it finds on so few nodes."""
+    monkeypatch.setattr("vesper.party.label_party.chosen_stage", lambda *judged, **telling: 1)
+
+
+@pytest.mark.usefixtures("stage_one")
+def test_releases_of_a_window_never_charge_another(window: Window) -> None:
+    first, second = window("w0", seed=0), window("w1", seed=1)
+    alone = run(first, out="alone")
+    both = run(first, second, out="both")
+    assert alone.stages == both.stages, "training knows nothing of what comes later"
+    ledgers = [first.parent / name / "ledger.sqlite" for name in ("alone", "both")]
+    before = balances(ledgers[0])[name_of(first, ledgers[0])]
+    after = balances(ledgers[1])[name_of(first, ledgers[1])]
+    assert np.array_equal(before.spent, after.spent)
+    later = balances(ledgers[1])[name_of(second, ledgers[1])]
+    assert later.releases == both.snapshots[0].releases == 1
+    assert both.snapshots[0].spent_epsilon == later.spent_epsilon() > 7.9
+
+
+@pytest.mark.usefixtures("stage_one")
+def test_adding_an_edge_makes_a_new_snapshot(window: Window) -> None:
+    first, second = window("w0", seed=0), window("w1", seed=1)
+    grown = window("w1-grown", seed=1, more=((3, 50),))
+    ledger = first.parent / "ledger.sqlite"
+    run(first, second, ledger=ledger)
+    spent = balances(ledger)
+    with pytest.raises(BudgetError, match="does not allow"):
+        run(window("w2", seed=2), second, out="again", ledger=ledger)
+    run(window("w3", seed=3), grown, out="other", ledger=ledger)
+    now = balances(ledger)
+    for graph, balance in spent.items():
+        assert np.array_equal(now[graph].spent, balance.spent)
+    assert name_of(grown, ledger) in now.keys() - spent.keys()
+    assert now[name_of(grown, ledger)].spent_epsilon() == pytest.approx(8.0, rel=1e-3)
+
+
+@pytest.mark.usefixtures("stage_one")
+def test_the_same_again_bit_for_bit_and_every_window_with_noise_of_its_own(window: Window) -> None:
+    first, second, third = (window(f"w{k}", seed=k) for k in range(3))
+    one, two = run(first, second, third, out="a"), run(first, second, third, out="b")
+    assert one.snapshots == two.snapshots
+    swapped = run(first, third, second, out="c")
+    assert swapped.snapshots[0].test != one.snapshots[1].test, "other noise in another place"
+    assert {each.name for each in one.snapshots} == {"w1", "w2"}
+    facts = json.loads((first.parent / "a" / "result.json").read_text())
+    assert [each["test"] for each in facts["snapshots"]] == [each.test for each in one.snapshots]
+
+
+@pytest.mark.parametrize("method", ["mlp", "gin", "vesper-paper-gin", "gap", "edgerand"])
+def test_every_method_can_be_asked_about_a_later_graph(window: Window, method: str) -> None:
+    found = run(window("w0", seed=0), window("w1", seed=1), settings={"method": method})
+    (later,) = found.snapshots
+    assert 0 <= later.test <= 100
+    assert later.plan == found.privacy.plan
+    if later.plan == "certified":
+        assert later.epsilon == 8.0
+    elif later.plan == "edge-free":
+        assert (later.epsilon, later.spent_epsilon, later.releases) == (0.0, 0.0, 0)
+    else:
+        assert (later.epsilon, later.spent_epsilon) == (None, None), "nothing is counted"
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ({"label": ["a"] * NODES}, "expected the 2 classes of training, found 1 others"),
+        ({"label": [1] * NODES}, "at least two different labels"),
+        ({"split": ["train"] * NODES}, "expected some rows with 'test'"),
+        ({"id": range(5, NODES + 5)}, "label an id that is no node"),
+    ],
+    ids=["classes", "one class", "no test", "no node"],
+)
+def test_what_cannot_be_judged_is_refused_before_anything_is_charged(
+    window: Window, labels: dict[str, Any], said: str
+) -> None:
+    first, second = window("w0", seed=0), window("w1", seed=1, **labels)
+    ledger = first.parent / "ledger.sqlite"
+    with pytest.raises(InputError, match=said):
+        run(first, second, ledger=ledger)
+    assert not any(balance.releases for balance in balances(ledger).values())
+    assert not (first.parent / "run").exists()
+
+
+def test_a_graph_is_not_its_own_successor(window: Window) -> None:
+    first, second = window("w0", seed=0), window("w1", seed=1)
+    with pytest.raises(InputError, match="exactly those of .*w0"):
+        run(first, window("copy", seed=0))
+    with pytest.raises(InputError, match="exactly those of .*w1"):
+        run(first, second, window("copy", seed=1))
+
+
+def test_other_feature_columns(window: Window, write_folders: Callable[..., Path]) -> None:
+    first, second = window("w0", seed=0), window("w1", seed=1)
+    write_folders(second, nodes={"id": range(NODES), "f0": np.zeros(NODES)})
+    with pytest.raises(InputError, match=r"3 feature columns of training .* 2 are missing"):
+        run(first, second)
+
+
+ALL_WITH_EDGES = [name for name in METHODS if name != "mlp"]
+
+
+@pytest.mark.parametrize("hops", [None, 2])
+@pytest.mark.parametrize("epsilon", [8.0, math.inf])
+@pytest.mark.parametrize("method", ALL_WITH_EDGES)
+def test_every_method_knows_its_layers_again(
+    window: Window, method: str, epsilon: float, hops: int | None
+) -> None:
+    first, second = window("w0", seed=0), window("w1", seed=1)
+    settings = {"method": method, "epsilon": epsilon, "hops": hops, "epochs": 1}
+    found = run(first, second, settings=settings)
+    assert 0 <= found.snapshots[0].test <= 100
