@@ -25,7 +25,7 @@ OUTSIDE = {  # pattern of files, and the folder of the site that shows them
     "examples/*.md": "examples",
     "docs/README.md": "documents",  # the first page of the site is index.md
 }
-LINK = re.compile(r'(\]\(|\b(?:href|src|srcset)=")([^)"\s#:]+)(#[^)"\s]*)?(?=[)"\s])')
+LINK = re.compile(r'(\]\(|\]: +|\b(?:href|src|srcset)=")([^)"\s#:]+)(#[^)"\s]*)?(?=[)"\s]|$)', re.M)
 
 shown: dict[str, "File"] = {}
 """Every file of the site, by its path in the repository."""
@@ -52,8 +52,11 @@ def on_files(files: "Files", config: "MkDocsConfig") -> "Files":
             place = f"{folder}/{path.name}"
             file = File.generated(config, place, abs_src_path=str(path))
             add(path.relative_to(ROOT).as_posix(), file)
-    for target in sorted(set(linked_files(list(shown)))):
-        add(target, File.generated(config, f"source/{target}.md", content=source_page(target)))
+    pages = list(shown)
+    while pages:
+        pages = sorted(set(linked_files(pages)))
+        for target in pages:
+            add(target, File.generated(config, f"source/{target}.md", content=source_page(target)))
     for name in public_names():
         content = f"---\ntitle: {name}\n---\n\n::: vesper.{name}\n"
         files.append(File.generated(config, f"reference/{name}.md", content=content))
@@ -73,7 +76,7 @@ def on_page_markdown(markdown: str, page: "Page", **_: Any) -> str:
             return match[0]
         if file.src_uri.startswith("source/"):
             anchor = ""  # a line number on the hosting site
-        if start != "](":  # MkDocs leaves HTML as it is
+        if start.endswith('"'):  # MkDocs leaves HTML as it is
             return start + file.url_relative_to(page.file) + anchor
         return start + posixpath.relpath(file.src_uri, folder) + anchor
 
@@ -106,14 +109,14 @@ def linked_files(pages: Iterable[str]) -> Iterator[str]:
 
 
 def source_page(path: str) -> str:
-    """Show a file as it is in the repository, or the pages of a folder."""
+    """Show a file as it is in the repository, or the names in a folder."""
     name, suffix = posixpath.basename(path), posixpath.splitext(path)[1]
     if (ROOT / path).is_dir():
-        pages = sorted(
-            each for each in shown if re.fullmatch(rf"{re.escape(path)}/[^/]*\.md", each)
-        )
-        links = (f"- [{page[len(path) + 1 :]}]({name}/{page[len(path) + 1 :]})\n" for page in pages)
-        return f"# {name}\n\n{''.join(links)}"
+        inside = sorted(each.name for each in (ROOT / path).glob("[!_.]*"))
+        links = (f"[{each}]({name}/{each})" if each.endswith(".md") else each for each in inside)
+        init = f"{path}/__init__.py"
+        text = source_page(init).partition("\n")[2] if (ROOT / init).exists() else ""
+        return f"# {path}\n{text}\n" + "".join(f"- {each}\n" for each in links)
     text = (ROOT / path).read_text(encoding="utf-8")
     return text if suffix == ".md" else f"# {name}\n\n````{suffix[1:]}\n{text}\n````\n"
 
