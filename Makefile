@@ -45,7 +45,7 @@ types: $(READY)  ## mypy --strict, no exemptions
 check: lint types test  ## what the gate runs
 
 docs: .venv-docs/.ready  ## build the documentation site into site/
-	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build
 	@echo "vesper: open site/index.html"
 
 # Docstrings are read from the source, so the package itself is not installed here.
