@@ -71,7 +71,7 @@ def on_page_markdown(markdown: str, page: "Page", **_: Any) -> str:
 
     def rewrite(match: re.Match[str]) -> str:
         start, target, anchor = match[1], resolved(here, match[2]), match[3] or ""
-        file = shown.get(target) or shown.get(f"{target}/README.md")
+        file = shown.get(target) or shown.get(resolved(f"{target}/", "README.md"))
         if file is None:
             return match[0]
         if file.src_uri.startswith("source/"):
@@ -103,7 +103,7 @@ def linked_files(pages: Iterable[str]) -> Iterator[str]:
         if here.endswith(".md"):
             for match in LINK.finditer((ROOT / here).read_text(encoding="utf-8")):
                 target = resolved(here, match[2])
-                if target not in shown and f"{target}/README.md" not in shown:
+                if target not in shown and resolved(f"{target}/", "README.md") not in shown:
                     if (ROOT / target).exists() and not target.startswith(".."):
                         yield target
 
@@ -131,7 +131,7 @@ def public_names() -> list[str]:
 
 
 def outside_code(markdown: str, change: Callable[[str], str]) -> str:
-    """Change every line that is not in a fenced block; lists may follow a line of text at once."""
+    """Change every line that is not in a fenced block, and indent lists as Python-Markdown asks."""
     fence, lines = "", [""]
     item, text = re.compile(r"([-*+]|1\.) "), re.compile(r"(?![-*+] |\d+\. |[\s>|])")
     for line in markdown.split("\n"):
@@ -140,5 +140,6 @@ def outside_code(markdown: str, change: Callable[[str], str]) -> str:
             fence = "" if fence else mark[1]
         elif not fence and item.match(line) and lines[-1] and text.match(lines[-1]):
             lines.append("")
-        lines.append(line if fence or mark else change(line))
+        nested = re.sub(r"^ {2,3}(?=[-*+] |\d+\. )", "    ", line)
+        lines.append(line if fence or mark else change(nested))
     return "\n".join(lines[1:])

@@ -84,5 +84,9 @@ def test_a_list_right_after_text_is_a_list() -> None:
     assert HOOKS.outside_code("text\n- a\n- b\n  c\n- d", str) == "text\n\n- a\n- b\n  c\n- d"
 
 
+def test_a_nested_list_is_indented_by_four() -> None:
+    assert HOOKS.outside_code("1. a\n   - b\n     c", str) == "1. a\n    - b\n     c"
+
+
 def test_public_names_are_read_from_the_source() -> None:
     assert {"Vesper", "Graph", "simulate"} <= set(HOOKS.public_names())
