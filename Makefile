@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 export OMP_WAIT_POLICY ?= PASSIVE
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
-.PHONY: demo test check lint types nightly bench-aggregators bench-choices bench-exchange bench-graph bench-graph-peers bench-growth bench-noise bench-paper-sizes bench-ray bench-release bench-train bench-unseen bench-utility bench-wire api-page attack-page audit-page study-page proof-read clean help
+.PHONY: demo test check lint types docs nightly bench-aggregators bench-choices bench-exchange bench-graph bench-graph-peers bench-growth bench-noise bench-paper-sizes bench-ray bench-release bench-train bench-unseen bench-utility bench-wire api-page attack-page audit-page study-page proof-read clean help
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -43,6 +43,18 @@ types: $(READY)  ## mypy --strict, no exemptions
 	@$(BIN)/mypy
 
 check: lint types test  ## what the gate runs
+
+docs: .venv-docs/.ready  ## build the documentation site into site/
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build
+	@echo "vesper: open site/index.html"
+
+# Docstrings are read from the source, so the package itself is not installed here.
+.venv-docs/.ready: pyproject.toml constraints.txt
+	@echo "vesper: setting up .venv-docs with MkDocs"
+	@$(PYTHON) -m venv .venv-docs
+	@.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+	  $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"])')
+	@touch $@
 
 bench-aggregators: $(READY)  ## six ways to weigh neighbours at equal epsilon
 	@$(BIN)/python -m benchmarks.aggregators $(ARGS)
@@ -109,4 +121,4 @@ proof-read: $(READY)  ## note that the proof of CLAIM was read against the code 
 	@$(BIN)/python tests/docs/test_proofs_are_current.py $(CLAIM)
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache demo
+	rm -rf $(VENV) .venv-docs .mypy_cache .ruff_cache .pytest_cache demo site
