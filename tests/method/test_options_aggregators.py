@@ -45,7 +45,13 @@ def asked_by(aggregator: str, **settings: Any) -> tuple[NotingDoor, torch.Tensor
     given = {"aggregator": aggregator, "epsilon": float("inf"), "hops": 2, "width": 8, **settings}
     door = NotingDoor(GRAPH)
     config = load_config(None, given)
-    side = VesperMethod().data_side(config, SIZES, features=FEATURES, door=door)
+    side = VesperMethod().data_side(
+        config,
+        SIZES,
+        noise_plan=VesperMethod().promise(config, SIZES),
+        features=FEATURES,
+        door=door,
+    )
     side.hear(np.arange(6), np.eye(3, dtype=np.float32)[np.arange(6) % 3])
     for stage in range(3):
         side.begin_stage(stage)

@@ -37,7 +37,13 @@ def test_an_encoder_of_ones_own() -> None:
     graph = Graph.from_edges(12, [(k, (k + 1) % 12) for k in range(12)])
     features = np.random.default_rng(0).normal(size=(12, 3)).astype(np.float32)
     method = VesperMethod(waves)
-    side = method.data_side(config, SIZES, features=features, door=OpenDoor(graph))
+    side = method.data_side(
+        config,
+        SIZES,
+        noise_plan=method.promise(config, SIZES),
+        features=features,
+        door=OpenDoor(graph),
+    )
     assert [(shape.num_features, shape.width) for shape in asked] == [(3, 8)] * 3  # one a member
     assert len({shape.seed for shape in asked}) == 3
     side.begin_stage(0)

@@ -27,7 +27,13 @@ def test_every_method_keeps_the_contract(method: Method) -> None:
     assert promise.claimed_epsilon is None
     embedded = []
     for _ in range(2):
-        side = method.data_side(config, SIZES, features=FEATURES, door=OpenDoor(GRAPH))
+        side = method.data_side(
+            config,
+            SIZES,
+            noise_plan=method.promise(config, SIZES),
+            features=FEATURES,
+            door=OpenDoor(GRAPH),
+        )
         side.hear(np.arange(20), np.eye(3, dtype=np.float32)[np.arange(20) % 3])
         for stage in range(method.stages(config, SIZES)):
             side.begin_stage(stage)

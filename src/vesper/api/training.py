@@ -105,9 +105,9 @@ def fit_pair(
             agreement, held.data, held.labels, door, progress=progress, responses=responses
         )
         privacy = privacy_of(
-            agreement.method.promise(config, sizes),
+            agreement.noise_plan,
             has_secure_noise=noise.is_private,
-            covers=_covers(agreement.method.promise(config, sizes).plan, ledger),
+            covers=_covers(agreement.noise_plan.plan, ledger),
             charged=charged_of(book, run=run, is_kept=ledger is not None),
         )
     best = trained.best_stage

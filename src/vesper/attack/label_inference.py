@@ -62,7 +62,7 @@ def attack_labels(
     return Attacked(
         attack="label-inference",
         method=config.run.method,
-        plan=agreement.method.promise(config, agreement.sizes).plan,
+        plan=agreement.noise_plan.plan,
         epsilon=config.privacy.label_epsilon or float("inf"),
         roc=roc_of(scores[is_true], scores[~is_true]),
         by_degree=(),

@@ -211,10 +211,16 @@ def posteriors_of(
 ) -> Posteriors:
     """Ask a model trained on a subgraph about nodes of a larger graph: (nodes, num_classes)."""
     sizes = replace(trained.agreement.sizes, num_nodes=data.graph.num_nodes)
-    agreement = replace(trained.agreement, config=config, sizes=sizes)
+    agreement = replace(trained.agreement, sizes=sizes).planned_for(config)
     inner, method = trained.shown.inner, agreement.method
     with simulated_door(agreement, data) as (door, agreement):
-        side = method.data_side(agreement.config, sizes, features=data.features, door=door)
+        side = method.data_side(
+            agreement.config,
+            sizes,
+            noise_plan=agreement.noise_plan,
+            features=data.features,
+            door=door,
+        )
         side.keep_to(inner.fitted())
         side.module.load_state_dict(inner.module.state_dict())
         if config.run.label_messages:

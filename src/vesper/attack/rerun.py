@@ -51,7 +51,7 @@ class Rerun:
     @property
     def promise(self) -> Promise:
         """What the run promised."""
-        return self.agreement.method.promise(self.agreement.config, self.agreement.sizes)
+        return self.agreement.noise_plan
 
 
 def read_config(run: Path) -> Config:

@@ -111,7 +111,7 @@ def audit(
     if len(canaries) > 1 and not share_nothing(canaries, config, kind):
         canaries = canaries.first()
     agreement = agree(config, canaries.data, canaries.labels)
-    promise = agreement.method.promise(config, agreement.sizes)
+    promise = agreement.noise_plan
     delta = config.privacy.delta or public_delta(agreement.sizes.num_nodes)
     delta = delta if promise.delta is None else promise.delta
     seen = _runs(canaries, config, kind, trials, progress)

@@ -41,7 +41,7 @@ from vesper.mechanism.door import Door
 from vesper.mechanism.likelihood import world_ratios
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.recording_door import WatchedDoor
-from vesper.method.base import Sizes
+from vesper.method.base import Promise, Sizes
 from vesper.method.baselines.sampled import SampledMethod
 from vesper.method.settings import Config
 from vesper.party.representation import Representation
@@ -243,9 +243,15 @@ class _Kept(WatchedMethod):
     is_noisy = False
 
     def data_side(
-        self, config: Config, sizes: Sizes, *, features: Features, door: Door
+        self,
+        config: Config,
+        sizes: Sizes,
+        *,
+        noise_plan: Promise,
+        features: Features,
+        door: Door,
     ) -> Representation:
         """As the method has it."""
-        made = super().data_side(config, sizes, features=features, door=door)
+        made = super().data_side(config, sizes, noise_plan=noise_plan, features=features, door=door)
         self.is_noisy = row_noise_of(made) is not None
         return made

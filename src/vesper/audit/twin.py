@@ -24,7 +24,7 @@ from vesper.graph.features import Features
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import Door, OpenDoor
 from vesper.mechanism.sampled import LayerNoise
-from vesper.method.base import Method, Sizes
+from vesper.method.base import Method, Promise, Sizes
 from vesper.method.settings import Config
 from vesper.party.representation import NOBODY, Forgetful, Nodes, Representation
 from vesper.simulation.recording import KeptNoise, WatchedMethod, put_row_noise
@@ -114,12 +114,20 @@ class TwinMethod(WatchedMethod):
         self._other = other
 
     def data_side(
-        self, config: Config, sizes: Sizes, *, features: Features, door: Door
+        self,
+        config: Config,
+        sizes: Sizes,
+        *,
+        noise_plan: Promise,
+        features: Features,
+        door: Door,
     ) -> Representation:
         """The data side of both worlds."""
-        real = super().data_side(config, sizes, features=features, door=door)
-        other = super().data_side(config, sizes, features=features, door=OpenDoor(self._other))
-        noise_std = self.promise(config, sizes).noise_stds[0]
+        real = super().data_side(config, sizes, noise_plan=noise_plan, features=features, door=door)
+        other = super().data_side(
+            config, sizes, noise_plan=noise_plan, features=features, door=OpenDoor(self._other)
+        )
+        noise_std = noise_plan.noise_stds[0]
         noise = KeptNoise(LayerNoise(noise_std=noise_std, seed=self._noise_seed or 0))
         following = FollowingNoise(noise)
         put_row_noise(real, noise)

@@ -111,8 +111,7 @@ def run_data_party(
             hold_to_ledger(state, ledger, resume=resume)
 
             def prepare(agreement: Agreement) -> tuple[Door, Agreement]:
-                promise = agreement.method.promise(agreement.config, agreement.sizes)
-                if promise.plan == "paper" and noise.is_private:
+                if agreement.noise_plan.plan == "paper" and noise.is_private:
                     agreement = with_secret_seed(agreement, state / "seed")
                 return open_door(
                     agreement,
@@ -142,9 +141,6 @@ def run_data_party(
             except PeerError as error:
                 lost(f"{error}; the run is complete on this side")
             session = channel.session
-        agreed = outcome.agreement  # its noise is what was left of the budget
-        promise = agreed.method.promise(config.shared, agreed.sizes)
-        drawn = agreed.method.promise(agreed.config, agreed.sizes)
         result = DataResult(
             method=config.shared.run.method,
             seconds=time.perf_counter() - started,
@@ -152,7 +148,7 @@ def run_data_party(
             bytes_sent=outcome.bytes_sent,
             session=session,
             privacy=facts_of(
-                replace(drawn, certified_epsilon=promise.certified_epsilon),
+                outcome.agreement.noise_plan,
                 source=source,
                 label_epsilon=config.shared.privacy.label_epsilon,
             ),

@@ -197,7 +197,7 @@ def _responses(
 def _label_result(
     table: LabelTable, outcome: LabelOutcome, sessions: list[str], seconds: float
 ) -> LabelResult:
-    promises = [each.method.promise(each.config, each.sizes) for each in outcome.agreements]
+    promises = [each.noise_plan for each in outcome.agreements]
     label_epsilon = table.own.shared.privacy.label_epsilon
     best = outcome.best_stage
     return LabelResult(

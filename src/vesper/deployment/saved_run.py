@@ -74,10 +74,9 @@ def keep_for_answers(
 ) -> None:
     """Write what the data party needs to answer; `columns` are its `feature_columns`."""
     agreed = outcome.agreement
-    promise = agreed.method.promise(agreed.config, agreed.sizes)
     facts = {
         "sizes": asdict(agreed.sizes),
-        "hops": promise.hops,
+        "hops": agreed.noise_plan.hops,
         "columns": columns,
         "nodes": digest_of_nodes(data),
         "train": outcome.roster.train,

@@ -175,8 +175,7 @@ def _columns(
             degree_share=config.run.degree_share,
         )
     agreement = agree(config, data, labels)
-    promise = agreement.method.promise(config, agreement.sizes)
-    refuse_early(door.account, promise, epsilon=config.privacy.epsilon)
+    refuse_early(door.account, agreement.noise_plan, epsilon=config.privacy.epsilon)
     data_side = train(agreement, data, labels, door, progress=progress).data_side
     assert isinstance(data_side, ProgressiveRepresentation)
     return data_side.columns()

@@ -105,9 +105,15 @@ class Method(Protocol):
         """How many times training starts anew on top of what came before."""
 
     def data_side(
-        self, config: Config, sizes: Sizes, *, features: Features, door: Door
+        self,
+        config: Config,
+        sizes: Sizes,
+        *,
+        noise_plan: Promise,
+        features: Features,
+        door: Door,
     ) -> Representation:
-        """Make the data party's part."""
+        """Make the data party's part; the noise plan is that of the run."""
 
     def label_side(self, config: Config, sizes: Sizes) -> Decoder:
         """Make the label party's part."""

@@ -100,9 +100,13 @@ class Answerer:
         """Go through the stages on this graph: reads its releases, or makes them the first time."""
         if stage not in self._parties:
             try:
-                door, config = self.subject.open_door()
-                representation = self._method.data_side(
-                    config, self.subject.sizes, features=self.subject.data.features, door=door
+                door, agreed = self.subject.open_door()
+                representation = agreed.method.data_side(
+                    agreed.config,
+                    agreed.sizes,
+                    noise_plan=agreed.noise_plan,
+                    features=self.subject.data.features,
+                    door=door,
                 )
                 self._parties[stage] = AnsweringParty(
                     representation,

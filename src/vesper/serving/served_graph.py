@@ -31,7 +31,7 @@ from vesper.privacy.ledger.run_balance import DEGREES, balance_of_run
 from vesper.privacy.ledger.store import Ledger, key_of
 from vesper.serving.snapshots import Snapshots
 from vesper.session.doors import open_door, within
-from vesper.session.run_spec import agreement_of
+from vesper.session.run_spec import Agreement, agreement_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +41,8 @@ class Subject:
     Args:
         name: crosses to the label party; random, or the name of the session.
         is_new: it is not the graph of training.
-        open_door: gives a door with releases in order, and settings with noise that fits behind
-            it; raises BudgetError when they do not fit the budget.
+        open_door: gives a door with releases in order, and the agreement with noise that fits
+            behind it; raises BudgetError when they do not fit the budget.
         balance: what is spent and left; None where no edge is read.
         budget: the one agreed on; None where no edge is read.
     """
@@ -51,7 +51,7 @@ class Subject:
     is_new: bool
     data: DataHoldings
     sizes: Sizes
-    open_door: Callable[[], tuple[Door, Config]]
+    open_door: Callable[[], tuple[Door, Agreement]]
     balance: Callable[[], Balance | None]
     budget: Budget | None
 
@@ -92,12 +92,13 @@ def trained_subject(
     first = kept()  # refuses another graph before anybody is answered
     # Noise, and what was asked with it, were planned for what counts had left of epsilon.
     planned = within(run.config, first.balance(), ledger, run=f"session {run.session}")
+    agreement = agreement_of(planned, run.sizes, num_val=0, num_test=0)
     return Subject(
         name=run.session,
         is_new=False,
         data=data,
         sizes=run.sizes,
-        open_door=lambda: (kept(), planned),
+        open_door=lambda: (kept(), agreement),
         balance=first.balance,
         budget=budget_of(run.config.privacy, run.sizes),
     )
@@ -129,8 +130,8 @@ def snapshot_subject(
     own = f"snapshot {snapshot.name}"
     refuse_charged_elsewhere(ledger, graph, own=own, folder=folder)
 
-    def charged() -> tuple[Door, Config]:
-        door, planned = open_door(
+    def charged() -> tuple[Door, Agreement]:
+        return open_door(
             agreement,
             data.graph,
             ledger,
@@ -138,7 +139,6 @@ def snapshot_subject(
             run=own,
             vault=Vault(snapshot.folder / "releases"),
         )
-        return door, planned.config
 
     with suppress(BudgetError):  # is told to whoever asks; all else is for this party to set right
         charged()
@@ -193,12 +193,14 @@ def edge_free_subject(
 ) -> Subject:
     """The graph of training, or a snapshot in `folder`, for a method that reads no edge."""
     nodes, snapshots = digest_of_nodes(data), Snapshots(state / "snapshots")
+    sizes = replace(run.sizes, num_nodes=data.graph.num_nodes)
+    agreement = agreement_of(run.config, sizes, num_val=0, num_test=0)
     return Subject(
         name=snapshots.of(nodes, nodes, folder=folder).name if folder else run.session,
         is_new=folder is not None,
         data=data,
-        sizes=replace(run.sizes, num_nodes=data.graph.num_nodes),
-        open_door=lambda: (ClosedDoor(), run.config),
+        sizes=sizes,
+        open_door=lambda: (ClosedDoor(), agreement),
         balance=lambda: None,
         budget=None,
     )

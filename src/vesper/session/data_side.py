@@ -154,9 +154,11 @@ def data_end(
     )
     agreed = agreement_of(config, sizes, num_val=len(roster.val), num_test=len(roster.test))
     door, agreed = prepare(agreed)
-    told.agreed(agreed.method.promise(agreed.config, sizes), agreed.itinerary.most)
+    told.agreed(agreed.noise_plan, agreed.itinerary.most)
     run = agreed.config.run
-    data_side = agreed.method.data_side(agreed.config, sizes, features=data.features, door=door)
+    data_side = agreed.method.data_side(
+        agreed.config, sizes, noise_plan=agreed.noise_plan, features=data.features, door=door
+    )
     party = DataParty(
         data_side,
         learning_rate=run.learning_rate,

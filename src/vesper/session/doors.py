@@ -57,7 +57,7 @@ def open_door(
     """
     config, sizes = agreement.config, agreement.sizes
     budget = budget_of(config.privacy, sizes)
-    promise = agreement.method.promise(config, sizes)
+    promise = agreement.noise_plan
     if promise.plan == "edge-free":
         return ClosedDoor(), agreement
     if promise.plan != "certified" or budget is None:
@@ -77,11 +77,12 @@ def open_door(
         before_drawing=before_drawing,
     )
     left = within(config, door.account, ledger, run=run, hops=len(promise.noise_stds))
-    agreement = replace(agreement, config=left)
     paid = door.account.charges_of(run) if vault else 0
-    planned = agreement.method.promise(left, sizes)
-    refuse_early(door.account, planned, epsilon=left.privacy.epsilon, paid=paid)
-    return door, agreement
+    fitting = agreement if left is config else agreement.planned_for(left)
+    refuse_early(door.account, fitting.noise_plan, epsilon=left.privacy.epsilon, paid=paid)
+    # What was counted before is part of the same epsilon: together it is as asked for.
+    guaranteed = replace(fitting.noise_plan, certified_epsilon=promise.certified_epsilon)
+    return door, replace(fitting, noise_plan=guaranteed)
 
 
 def note_unprotected(graph: Graph, ledger: Ledger, *, run: str, plan: str) -> None:

@@ -158,7 +158,7 @@ def label_end(
         local_updates=run.local_updates,
     )
     watch(party, objective)
-    weakest = least_private([each.method.promise(each.config, each.sizes) for each in agreed])
+    weakest = least_private([each.noise_plan for each in agreed])
     told.agreed(weakest, itinerary.most, metric=objective.metric)
     for seat in seats:
         seat.link.send(roster_of(labels, objective, config))

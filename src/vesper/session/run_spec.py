@@ -5,7 +5,7 @@ Labels that no model can be learned from, or chosen by, are refused before a run
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,13 +112,20 @@ class Agreement:
     method: Method
     sizes: Sizes
     itinerary: Itinerary
+    noise_plan: Promise
+
+    def planned_for(self, config: Config) -> "Agreement":
+        """The same run with noise for the budget of these settings."""
+        noise_plan = self.method.promise(config, self.sizes)
+        return replace(self, config=config, noise_plan=noise_plan)
 
 
 def agreement_of(config: Config, sizes: Sizes, *, num_val: int, num_test: int) -> Agreement:
     """Find method and itinerary."""
     method = find_method(config.run.method)
     refuse_aggregator(config)
-    refuse_other_unit(config, method.promise(config, sizes))
+    noise_plan = method.promise(config, sizes)
+    refuse_other_unit(config, noise_plan)
     itinerary = Itinerary(
         stages=method.stages(config, sizes),
         num_train=sizes.num_train,
@@ -129,7 +136,7 @@ def agreement_of(config: Config, sizes: Sizes, *, num_val: int, num_test: int) -
         patience=config.run.patience,
         seed=config.run.seed,
     )
-    return Agreement(config, method, sizes, itinerary)
+    return Agreement(config, method, sizes, itinerary, noise_plan)
 
 
 def refuse_other_stages(names: Sequence[str], itineraries: Sequence[Itinerary]) -> None:

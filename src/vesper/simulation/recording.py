@@ -109,10 +109,18 @@ class WatchedMethod:
         return self._method.label_side(config, sizes)
 
     def data_side(
-        self, config: Config, sizes: Sizes, *, features: Features, door: Door
+        self,
+        config: Config,
+        sizes: Sizes,
+        *,
+        noise_plan: Promise,
+        features: Features,
+        door: Door,
     ) -> Representation:
         """As the method has it."""
-        return self._method.data_side(config, sizes, features=features, door=door)
+        return self._method.data_side(
+            config, sizes, noise_plan=noise_plan, features=features, door=door
+        )
 
 
 def row_noise_of(representation: Representation) -> LayerNoise | None:
@@ -179,10 +187,18 @@ class ReturnedMethod(WatchedMethod):
     """Made when the run begins."""
 
     def data_side(
-        self, config: Config, sizes: Sizes, *, features: Features, door: Door
+        self,
+        config: Config,
+        sizes: Sizes,
+        *,
+        noise_plan: Promise,
+        features: Features,
+        door: Door,
     ) -> Representation:
         """The data side, watched."""
-        inner = super().data_side(config, sizes, features=features, door=door)
+        inner = super().data_side(
+            config, sizes, noise_plan=noise_plan, features=features, door=door
+        )
         self.returned = ReturnedRepresentation(inner, num_nodes=sizes.num_nodes)
         return self.returned
 
@@ -281,10 +297,18 @@ class ShownMethod(WatchedMethod):
     """Made when the run begins."""
 
     def data_side(
-        self, config: Config, sizes: Sizes, *, features: Features, door: Door
+        self,
+        config: Config,
+        sizes: Sizes,
+        *,
+        noise_plan: Promise,
+        features: Features,
+        door: Door,
     ) -> Representation:
         """The data side, watched."""
-        inner = super().data_side(config, sizes, features=features, door=door)
+        inner = super().data_side(
+            config, sizes, noise_plan=noise_plan, features=features, door=door
+        )
         own = row_noise_of(inner)
         if own is not None and self._noise_seed is not None:
             own = LayerNoise(noise_std=own.noise_std, seed=self._noise_seed)

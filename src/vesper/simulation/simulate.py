@@ -9,7 +9,7 @@ The data parties of a simulation: each with its folder, ledger, noise and door.
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from vesper.datasets.folders import new_folder
@@ -19,7 +19,6 @@ from vesper.graph.labels import LabelHoldings, open_labels
 from vesper.graph.summary import refuse_unknown_labels
 from vesper.mechanism.door import ChargedDoor
 from vesper.mechanism.noise import NoiseSource
-from vesper.method.base import Promise
 from vesper.method.settings import Config
 from vesper.privacy.ledger.store import Ledger
 from vesper.progress import Progress, silent
@@ -59,8 +58,6 @@ class Simulated:
     config: Config
     data: DataHoldings
     agreement: Agreement
-    promise: Promise
-    """For the whole of its epsilon."""
     folder: Path
     """Of the simulation; with a folder of this party in it."""
     seed: int
@@ -68,10 +65,10 @@ class Simulated:
 
     def facts(self, holder: Holder) -> PartyFacts:
         """What it was promised, with the noise that was drawn, and what it has spent."""
-        agreed, door = holder.agreement, holder.door
-        planned = agreed.method.promise(agreed.config, agreed.sizes)
-        drawn = replace(planned, certified_epsilon=self.promise.certified_epsilon)
-        privacy = facts_of(drawn, label_epsilon=self.config.privacy.label_epsilon)
+        door = holder.door
+        privacy = facts_of(
+            holder.agreement.noise_plan, label_epsilon=self.config.privacy.label_epsilon
+        )
         return PartyFacts(
             self.settings.name,
             own=self.settings.own,
@@ -100,9 +97,8 @@ def open_parties(
         data = open_data(folder / party.place, progress=progress)
         refuse_unknown_labels(data.ids, labels)
         agreement = agree(own, data, labels)
-        promise = agreement.method.promise(own, agreement.sizes)
         seed = config.run.seed + number * STREAM
-        opened.append(Simulated(party, own, data, agreement, promise, folder, seed))
+        opened.append(Simulated(party, own, data, agreement, folder, seed))
     itineraries = [each.agreement.itinerary for each in opened]
     refuse_other_stages([party.name for party in parties], itineraries)
     if itineraries[0].num_test == 0:
@@ -221,7 +217,7 @@ def simulate(
             facts = [each.facts(holder) for each, holder in zip(opened, holders, strict=True)]
             judged = judge_later_graphs(later, trained, config, labels, responses)
         best = trained.best_stage
-        weakest = least_private([each.promise for each in opened])
+        weakest = least_private([each.agreement.noise_plan for each in opened])
         result = Result(
             method=config.run.method,
             metric=trained.metric,
@@ -233,7 +229,7 @@ def simulate(
             peak_memory_bytes=peak_memory(),
             bytes_to_label_party=trained.bytes_to_label_party,
             bytes_to_data_party=trained.bytes_to_data_party,
-            privacy=facts[[each.promise for each in opened].index(weakest)].privacy,
+            privacy=facts[[each.agreement.noise_plan for each in opened].index(weakest)].privacy,
             snapshots=judged,
             parties=tuple(facts) if parties != (ONE,) else (),
         )

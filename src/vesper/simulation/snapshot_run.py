@@ -69,7 +69,11 @@ class LaterParty:
         """
         agreed = self.agreement
         side = agreed.method.data_side(
-            agreed.config, agreed.sizes, features=self.data.features, door=self.door
+            agreed.config,
+            agreed.sizes,
+            noise_plan=agreed.noise_plan,
+            features=self.data.features,
+            door=self.door,
         )
         return AnsweringParty(
             side,
@@ -83,7 +87,7 @@ class LaterParty:
     def cost(self) -> SnapshotCost:
         """What this graph was promised and has spent so far."""
         agreed = self.agreement
-        promise = agreed.method.promise(agreed.config, agreed.sizes)
+        promise = agreed.noise_plan
         epsilon = spent = promise.certified_epsilon
         releases = 0
         if isinstance(self.door, ChargedDoor):
@@ -151,7 +155,7 @@ class Successors:
         later = open_data(folder, progress=progress)
         refuse_unknown_labels(later.ids, labels)
         agreed = self.holder.agreement
-        promise = agreed.method.promise(agreed.config, agreed.sizes)
+        promise = agreed.noise_plan
         settings = without_poll(with_hops(self.config, hops=promise.hops))
         sizes = replace(agreed.sizes, num_nodes=later.graph.num_nodes)
         if promise.plan == "certified":

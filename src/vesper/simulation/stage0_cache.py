@@ -107,7 +107,7 @@ class _End:
 
 def _name(folder: Path, agreement: Agreement) -> str:
     config, sizes = agreement.config, agreement.sizes
-    releases = len(agreement.method.promise(config, sizes).noise_stds)
+    releases = len(agreement.noise_plan.noise_stds)
     privacy = config.privacy.model_dump(exclude=set(ONLY_LATER))
     facts = (MADE, folder.resolve(), sizes, releases, agreement.itinerary, privacy, config.run)
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]

@@ -50,7 +50,13 @@ def config(hops: int | None) -> Config:
 
 def sides(method: Method, hops: int | None) -> tuple[Representation, WritingDoor]:
     door = WritingDoor()
-    return method.data_side(config(hops), SIZES, features=FEATURES, door=door), door
+    return method.data_side(
+        config(hops),
+        SIZES,
+        noise_plan=method.promise(config(hops), SIZES),
+        features=FEATURES,
+        door=door,
+    ), door
 
 
 @pytest.mark.parametrize("method", [GapMethod(), ProgapMethod()], ids=["gap", "progap"])

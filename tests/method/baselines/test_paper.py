@@ -142,7 +142,13 @@ def test_what_is_released_differs_by_the_claimed_noise() -> None:
     sizes = Sizes(num_nodes=40, num_train=30, num_features=3, num_classes=2)
     config = config_of("vfgnn", epsilon=4.0, width=64, epochs=3)
     method = find_method("vfgnn")
-    side = method.data_side(config, sizes, features=features, door=OpenDoor(graph))
+    side = method.data_side(
+        config,
+        sizes,
+        noise_plan=method.promise(config, sizes),
+        features=features,
+        door=OpenDoor(graph),
+    )
     side.module.eval()
     with torch.no_grad():
         first, second = (side.embed(np.arange(40), training=False) for _ in range(2))
@@ -157,7 +163,14 @@ def test_layers_of_the_paper_plan_differ_between_noise_draws() -> None:
     sizes = Sizes(num_nodes=40, num_train=30, num_features=3, num_classes=2)
     for name, epsilon, repeats in (("vesper-paper-gin", 4.0, False), ("gin", 4.0, True)):
         config = config_of(name, epsilon=epsilon, width=16)
-        side = find_method(name).data_side(config, sizes, features=features, door=OpenDoor(graph))
+        method = find_method(name)
+        side = method.data_side(
+            config,
+            sizes,
+            noise_plan=method.promise(config, sizes),
+            features=features,
+            door=OpenDoor(graph),
+        )
         side.module.eval()
         with torch.no_grad():
             first, second = (side.embed(np.arange(40), training=False) for _ in range(2))

@@ -68,7 +68,14 @@ def side(
         noise=NoiseSource.for_simulation(0),
         run="r",
     )
-    made = find_method("vesper").data_side(config, sizes, features=data.features, door=door)
+    method = find_method("vesper")
+    made = method.data_side(
+        config,
+        sizes,
+        noise_plan=method.promise(config, sizes),
+        features=data.features,
+        door=door,
+    )
     assert isinstance(made, ProgressiveRepresentation)
     voices = np.eye(2, dtype=np.float32)[np.arange(TRAIN) % 2]
     made.hear(np.arange(TRAIN), voices, np.arange(2 * TRAIN, NODES))

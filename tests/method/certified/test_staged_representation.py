@@ -6,7 +6,7 @@ import torch
 
 from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
-from vesper.mechanism.door import ChargedDoor
+from vesper.mechanism.door import ChargedDoor, Door
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.method.base import Sizes
 from vesper.method.certified.method import VesperMethod
@@ -33,8 +33,14 @@ def door(tmp_path: Path) -> ChargedDoor:
     )
 
 
+def untrained(door: Door) -> Representation:
+    method = VesperMethod()
+    noise_plan = method.promise(CONFIG, SIZES)
+    return method.data_side(CONFIG, SIZES, noise_plan=noise_plan, features=FEATURES, door=door)
+
+
 def made(door: ChargedDoor) -> Representation:
-    side = VesperMethod().data_side(CONFIG, SIZES, features=FEATURES, door=door)
+    side = untrained(door)
     side.hear(np.arange(6), np.eye(3, dtype=np.float32)[np.arange(6) % 3])
     return side
 
@@ -99,7 +105,7 @@ def test_labels_are_what_training_nodes_say(door: ChargedDoor, tmp_path: Path) -
             noise=NoiseSource.for_simulation(0),
             run="test",
         )
-        side = VesperMethod().data_side(CONFIG, SIZES, features=FEATURES, door=other)
+        side = untrained(other)
         voices = np.eye(3, dtype=np.float32)[(np.arange(6) + shift) % 3]
         side.hear(np.arange(6), voices)
         side.module.eval()

@@ -198,10 +198,16 @@ class ReleasedHopsMethod(ABC):
         return len(self.heads(hops_for(config.privacy, sizes)))
 
     def data_side(
-        self, config: Config, sizes: Sizes, *, features: Features, door: Door
+        self,
+        config: Config,
+        sizes: Sizes,
+        *,
+        noise_plan: Promise,
+        features: Features,
+        door: Door,
     ) -> Representation:
         """Encoder and bases, on releases."""
-        run, noise_stds = config.run, self.promise(config, sizes).noise_stds
+        run = config.run
         scaling = Scaling(features)
         network = HopNetwork(
             scaling.width,
@@ -213,7 +219,11 @@ class ReleasedHopsMethod(ABC):
             seed=run.seed,
         )
         return self.representation(
-            network, scaling=scaling, features=features, door=door, noise_stds=noise_stds
+            network,
+            scaling=scaling,
+            features=features,
+            door=door,
+            noise_stds=noise_plan.noise_stds,
         )
 
     def label_side(self, config: Config, sizes: Sizes) -> HopDecoder:

@@ -67,7 +67,7 @@ class NoisyEdgesMethod(SampledMethod):
         epsilon = config.privacy.epsilon
         return door.perturb(self._perturbation(epsilon) if math.isfinite(epsilon) else None)
 
-    def noise(self, config: Config, sizes: Sizes) -> None:
+    def noise(self, config: Config, noise_plan: Promise) -> None:
         """Edges are noisy; layers are not."""
         return None
 

@@ -118,12 +118,11 @@ class SampledMethod(ABC):
     def graph(self, config: Config, door: Door) -> Graph:
         """The graph to sample from."""
 
-    def noise(self, config: Config, sizes: Sizes) -> LayerNoise | None:
-        """The promised noise; none only where the promise is without."""
-        promise = self.promise(config, sizes)
-        if promise.plan == "none":
+    def noise(self, config: Config, noise_plan: Promise) -> LayerNoise | None:
+        """The noise of the layers; none only where the plan is without."""
+        if noise_plan.plan == "none":
             return None
-        return LayerNoise(noise_std=promise.noise_stds[0], seed=config.run.seed + SEEDS_A_PART)
+        return LayerNoise(noise_std=noise_plan.noise_stds[0], seed=config.run.seed + SEEDS_A_PART)
 
     def extractor(self, config: Config, encoder: nn.Module, layers: Layers) -> Extractor:
         """Message passing with noise on every layer."""
@@ -139,7 +138,13 @@ class SampledMethod(ABC):
         return 1
 
     def data_side(
-        self, config: Config, sizes: Sizes, *, features: Features, door: Door
+        self,
+        config: Config,
+        sizes: Sizes,
+        *,
+        noise_plan: Promise,
+        features: Features,
+        door: Door,
     ) -> Representation:
         """Encoder and layers, on sampled neighbourhoods."""
         run, privacy = config.run, config.privacy
@@ -151,7 +156,7 @@ class SampledMethod(ABC):
             width=run.width,
             num_layers=num_layers_of(config),
             exact=privacy.spectral_norm == "exact",
-            noise=self.noise(config, sizes),
+            noise=self.noise(config, noise_plan),
             seed=run.seed,
         )
         extractor = self.extractor(config, encoder, layers)

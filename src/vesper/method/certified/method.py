@@ -114,11 +114,16 @@ class VesperMethod:
         return self.hops(config, sizes) + 1
 
     def data_side(
-        self, config: Config, sizes: Sizes, *, features: Features, door: Door
+        self,
+        config: Config,
+        sizes: Sizes,
+        *,
+        noise_plan: Promise,
+        features: Features,
+        door: Door,
     ) -> Representation:
         """Encoder and heads, on releases."""
         run, hops = config.run, self.hops(config, sizes)
-        promise = self.promise(config, sizes)
         scaling = Scaling(features, bins=bins_for(sizes.num_features))
         shape = encoder_shape_of(
             config,
@@ -141,10 +146,10 @@ class VesperMethod:
             scaling=scaling,
             features=features,
             door=door,
-            noise_stds=promise.noise_stds,
+            noise_stds=noise_plan.noise_stds,
             terms=Terms(
-                noise_std=promise.poll_noise_std,
-                trial_share=max(promise.asking_share - POLL_SHARE, 0.0),
+                noise_std=noise_plan.poll_noise_std,
+                trial_share=max(noise_plan.asking_share - POLL_SHARE, 0.0),
                 degree_share=degree_share_of(config, sizes),
                 keeps_share=run.degree_share is not None,
                 ordered=run.task in ("regression", "ranking"),
