@@ -21,20 +21,20 @@ from typing import Any
 
 import torch
 from benchmarks.exchange import DATA, party_folder
-from benchmarks.kept_lines import keep, lines_in
-from benchmarks.page import command, machine, options, publish, say, spread
+from benchmarks.kept_lines import append_result, read_results
+from benchmarks.page import command, log, machine, options, publish, spread
 
 from vesper.method.settings import Config
 from vesper.session.config import load_config
 from vesper.simulation.simulate import simulate
-from vesper.simulation.stage0_cache import Begun
+from vesper.simulation.stage0_cache import Stage0Cache
 
 HERE = Path(__file__).parent
 DATASETS = ("fb100_cornell", "facebook_pages", "yelpchi_reviews")
 EPSILONS = (1.0, 4.0, math.inf)
 SEEDS = 3
 CLAMPED = "gcn-clamped"
-WAYS: tuple[tuple[str, int | None], ...] = (
+VARIANTS: tuple[tuple[str, int | None], ...] = (
     ("gin", None),
     ("gcn", None),
     (CLAMPED, 5),
@@ -49,7 +49,7 @@ NO_EDGES = "no edges"
 
 
 @dataclass(frozen=True)
-class Line:
+class Result:
     """One run: metrics in percent, of the chosen stage and of the one before any release."""
 
     dataset: str
@@ -74,11 +74,11 @@ def config_of(aggregator: str, min_degree: int | None, epsilon: float, seed: int
 
 
 def measure(
-    dataset: str, folder: Path, config: Config, min_degree: int | None, *, begun: Begun
-) -> Line:
+    dataset: str, folder: Path, config: Config, min_degree: int | None, *, stage0_cache: Stage0Cache
+) -> Result:
     with tempfile.TemporaryDirectory() as text:
-        result = simulate(folder, config, Path(text) / "run", begun=begun)
-    return Line(
+        result = simulate(folder, config, Path(text) / "run", stage0_cache=stage0_cache)
+    return Result(
         dataset=dataset,
         aggregator=config.privacy.aggregator,
         min_degree=min_degree,
@@ -93,25 +93,25 @@ def measure(
     )
 
 
-def best_clamp(lines: Sequence[Line]) -> list[Line]:
+def best_clamp(lines: Sequence[Result]) -> list[Result]:
     """The runs of one cell with the clamp that is best on validation; as many seeds for each."""
-    by_clamp: dict[int | None, list[Line]] = defaultdict(list)
+    by_clamp: dict[int | None, list[Result]] = defaultdict(list)
     for line in lines:
         by_clamp[line.min_degree].append(line)
     return max(by_clamp.values(), key=lambda some: mean(line.validation for line in some))
 
 
-def table(lines: Sequence[Line], epsilons: Sequence[float] = EPSILONS) -> list[str]:
+def table(lines: Sequence[Result], epsilons: Sequence[float] = EPSILONS) -> list[str]:
     """One row a set and aggregator: test at each epsilon, validation in brackets."""
     named = [f"{epsilon:g}" for epsilon in epsilons]
-    cells: dict[tuple[str, str, str], list[Line]] = defaultdict(list)
+    cells: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
     for line in lines:
         cells[line.dataset, line.aggregator, line.epsilon].append(line)
     rows = [
         f"| set | metric | aggregator | {' | '.join(f'epsilon {each}' for each in named)} |",
         f"| --- | --- | --- | {' | '.join('---:' for _ in named)} |",
     ]
-    aggregators = list(dict.fromkeys(aggregator for aggregator, _ in WAYS))
+    aggregators = list(dict.fromkeys(aggregator for aggregator, _ in VARIANTS))
     for dataset in dict.fromkeys(line.dataset for line in lines):
         of_set = [line for line in lines if line.dataset == dataset]
         seeds = {line.seed: line for line in of_set}.values()
@@ -126,7 +126,7 @@ def table(lines: Sequence[Line], epsilons: Sequence[float] = EPSILONS) -> list[s
     return rows
 
 
-def _shown(lines: list[Line]) -> str:
+def _shown(lines: list[Result]) -> str:
     if not lines:
         return "-"
     chosen = best_clamp(lines)
@@ -139,7 +139,7 @@ def _cell(tests: list[float], validations: list[float]) -> str:
     return f"{spread(tests)} ({mean(validations):.2f}; {len(tests)})"
 
 
-def page(lines: Sequence[Line], asked: str) -> str:
+def page(lines: Sequence[Result], asked: str) -> str:
     return "\n".join(
         [
             "# Aggregators",
@@ -164,8 +164,8 @@ def main() -> None:
     parser.add_argument("--work", type=Path, help="folder for party folders; default: a new one")
     asked = parser.parse_args()
     torch.set_num_threads(1)
-    started, kept = monotonic(), HERE / "aggregators.jsonl"
-    lines = [] if asked.small else lines_in(kept, Line)
+    started, results_path = monotonic(), HERE / "aggregators.jsonl"
+    lines = [] if asked.small else read_results(results_path, Result)
     known = {(line.dataset, line.settings) for line in lines}
     datasets, seeds = (DATASETS[:1], 1) if asked.small else (DATASETS, SEEDS)
     wanted = [  # the first seed of everything comes first: a run may be stopped at any time
@@ -173,7 +173,7 @@ def main() -> None:
         for seed in range(seeds)
         for dataset in datasets
         for epsilon in ((4.0,) if asked.small else EPSILONS)
-        for aggregator, min_degree in WAYS
+        for aggregator, min_degree in VARIANTS
     ]
     with tempfile.TemporaryDirectory() as text:
         for seed, epsilon, dataset, aggregator, min_degree in wanted:
@@ -181,18 +181,18 @@ def main() -> None:
             if (dataset, config.contract[:16]) in known:
                 continue
             if monotonic() - started > 60 * asked.minutes:
-                say("out of time; start again to go on")
+                log("out of time; start again to go on")
                 break
             folder = party_folder(dataset, asked.work or Path(text), num_nodes=0)
             if folder is None:
-                say(f"skipped {dataset}: no folder {DATA.name}/{dataset} beside the project")
+                log(f"skipped {dataset}: no folder {DATA.name}/{dataset} beside the project")
                 continue
-            begun = Begun(Path(text) / "begun")
-            line = measure(dataset, folder, config, min_degree, begun=begun)
-            say(f"{dataset} {aggregator} {min_degree or ''} at {epsilon:g}: {line.test:.2f}")
+            stage0_cache = Stage0Cache(Path(text) / "begun")
+            line = measure(dataset, folder, config, min_degree, stage0_cache=stage0_cache)
+            log(f"{dataset} {aggregator} {min_degree or ''} at {epsilon:g}: {line.test:.2f}")
             lines.append(line)
             if not asked.small:
-                keep(kept, line)
+                append_result(results_path, line)
     publish(page(lines, command(__file__)), __file__, write=asked.write)
 
 

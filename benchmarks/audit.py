@@ -30,7 +30,7 @@ class Question:
     method: str
     epsilon: float
     trials: int
-    probe: str = "rows"
+    target: str = "rows"
     claim: float | None = None
     unit: str | None = None
     given: dict[str, Any] = field(default_factory=dict)
@@ -39,27 +39,31 @@ class Question:
 NODE = {"privacy_unit": "node"}
 
 QUESTIONS = (
-    Question("certified: one release", "vesper", 4.0, 25, given={"hops": 1}),
-    Question("certified: two releases", "vesper", 4.0, 25, given={"hops": 2}),
-    Question("certified: where the paper's weights leak", "vesper", 4.0, 40, "weights"),
-    Question("noise switched off, 4 claimed", "vesper", math.inf, 6, claim=4.0),
-    Question("paper: the label party knows the roots", "vesper-paper-gin", 4.0, 12),
-    Question("paper: weights learn from raw edges", "vesper-paper-gin", 1.0, 40, "weights"),
+    Question("certified: one release", "certified", 4.0, 25, given={"hops": 1}),
+    Question("certified: two releases", "certified", 4.0, 25, given={"hops": 2}),
+    Question("certified: where the paper's weights leak", "certified", 4.0, 40, "weights"),
+    Question("noise switched off, 4 claimed", "certified", math.inf, 6, claim=4.0),
+    Question("paper: the label party knows the roots", "paper-gin", 4.0, 12),
+    Question("paper: weights learn from raw edges", "paper-gin", 1.0, 40, "weights"),
     Question(
         "paper: truncated GCN, an edge across D_min",
-        "vesper-paper-gcn",
+        "paper-gcn",
         1.0,
         25,
         given={"batch_size": 10, "epochs": 1, "min_degree": 5},
     ),
-    Question("paper: validation is not counted", "vesper-paper-gin", 4.0, 6, "held-out"),
+    Question("paper: validation is not counted", "paper-gin", 4.0, 6, "held-out"),
     Question(
         "GAP as published: sensitivity 1", "gap", 4.0, 40, given={"accounting": "as-published"}
     ),
-    Question("nodes protected: one release", "vesper", 4.0, 25, given={**NODE, "hops": 1}),
-    Question("nodes protected: two releases", "vesper", 4.0, 25, given={**NODE, "hops": 2}),
-    Question("nodes: noise switched off, 4 claimed", "vesper", math.inf, 6, claim=4.0, given=NODE),
-    Question("edges protected, a node asked for", "vesper", 4.0, 6, unit="node", given={"hops": 1}),
+    Question("nodes protected: one release", "certified", 4.0, 25, given={**NODE, "hops": 1}),
+    Question("nodes protected: two releases", "certified", 4.0, 25, given={**NODE, "hops": 2}),
+    Question(
+        "nodes: noise switched off, 4 claimed", "certified", math.inf, 6, claim=4.0, given=NODE
+    ),
+    Question(
+        "edges protected, a node asked for", "certified", 4.0, 6, unit="node", given={"hops": 1}
+    ),
 )
 """In the order of the page."""
 
@@ -76,7 +80,7 @@ def answer(question: Question, seed: int) -> Finding:
     found = run_audit(
         {**asked, **question.given},
         trials=question.trials,
-        probe=question.probe,
+        target=question.target,
         claim=question.claim,
         unit=question.unit,
     )

@@ -24,16 +24,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 from benchmarks.choices_page import Cell, cell_of, page
-from benchmarks.kept_lines import keep, lines_in
-from benchmarks.page import command, options, publish, say
+from benchmarks.kept_lines import append_result, read_results
+from benchmarks.page import command, log, options, publish
 from benchmarks.utility_cells import datasets_in
 
 from vesper.datasets.loaders.convert import convert
-from vesper.method.certified.probe_decision import Pair
-from vesper.party.stage_selection import Finished, chosen_stage, error_of_difference
+from vesper.method.certified.probe_decision import DegreeTradeOff
+from vesper.party.stage_selection import StageResult, error_of_difference, select_stage
 from vesper.session.config import load_config
 from vesper.simulation.simulate import simulate
-from vesper.simulation.stage0_cache import Begun
+from vesper.simulation.stage0_cache import Stage0Cache
 from vesper.study.worker import code_digest
 
 HERE = Path(__file__).parent
@@ -50,18 +50,18 @@ SETS = (
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
 SEEDS = (0, 1, 2)
 RULES: dict[str, dict[str, float]] = {
-    "default share": {"better": float("inf")},
+    "default share": {"min_gain": float("inf")},
     "doubt 0": {"doubt": 0.0},
     "doubt 1": {"doubt": 1.0},
     "as built": {},
     "doubt 3": {"doubt": 3.0},
-    "better by 0 %": {"better": 1.0},
-    "better by 10 %": {"better": 1.1},
+    "better by 0 %": {"min_gain": 1.0},
+    "better by 10 %": {"min_gain": 1.1},
 }
 
 
 @dataclass(frozen=True)
-class Line:
+class Result:
     """One run; metrics in percent, a stage each."""
 
     dataset: str
@@ -79,40 +79,40 @@ class Line:
 
 
 @dataclass
-class Seen:
+class Decisions:
     """What a run decides on its way, and what it is told to decide."""
 
-    told: float | None = None
+    forced_share: float | None = None
     share: float | None = None
     proposed: dict[str, float] | None = None
     error: float = 0.0
 
-    def best(self, pair: Pair, default: float) -> float:
-        """In the place of `Pair.best`."""
+    def best(self, pair: DegreeTradeOff, default: float) -> float:
+        """In the place of `DegreeTradeOff.best`."""
         self.proposed = {name: BEST(pair, default, **rule) for name, rule in RULES.items()}
-        self.share = self.proposed["as built"] if self.told is None else self.told
+        self.share = self.proposed["as built"] if self.forced_share is None else self.forced_share
         return self.share
 
     def chosen(
-        self, finished: Sequence[Finished], rows: Any, evaluate: Any, *, telling: int
+        self, finished: Sequence[StageResult], rows: Any, evaluate: Any, *, effective_rows: int
     ) -> int:
-        """In the place of `chosen_stage`."""
+        """In the place of `select_stage`."""
         later = [each.metric for each in finished[1:]]
         best = finished[1 + later.index(max(later))]
         self.error = error_of_difference(best, finished[0], rows, evaluate)
-        return chosen_stage(finished, rows, evaluate, telling=telling)
+        return select_stage(finished, rows, evaluate, effective_rows=effective_rows)
 
 
-BEST = Pair.best
+BEST = DegreeTradeOff.best_share
 
 
 @contextmanager
-def watched(told: float | None) -> Iterator[Seen]:
-    """Look at what a run decides; `told`: the degree share it has to take."""
-    seen = Seen(told)
+def record_decisions(forced_share: float | None) -> Iterator[Decisions]:
+    """Look at what a run decides; `forced_share`: the degree share it has to take."""
+    seen = Decisions(forced_share)
     with (
-        patch.object(Pair, "best", lambda pair, default: seen.best(pair, default)),
-        patch("vesper.party.label_party.chosen_stage", seen.chosen),
+        patch.object(DegreeTradeOff, "best_share", lambda pair, default: seen.best(pair, default)),
+        patch("vesper.party.label_party.select_stage", seen.chosen),
     ):
         yield seen
 
@@ -122,11 +122,11 @@ def without_test_nodes(data: Path, work: Path) -> Path:
     if not work.exists():
         convert(data, work)
         path = work / "label" / "labels.parquet"
-        pq.write_table(halved(pq.read_table(path)), path)
+        pq.write_table(split_validation_nodes(pq.read_table(path)), path)
     return work
 
 
-def halved(labels: pa.Table) -> pa.Table:
+def split_validation_nodes(labels: pa.Table) -> pa.Table:
     """Leave out test nodes, and call every second validation node, by chance, one."""
     split = np.array(labels["split"].to_pylist(), dtype=object)
     rows = np.random.default_rng(0).permutation(np.flatnonzero(split == "val"))
@@ -136,13 +136,13 @@ def halved(labels: pa.Table) -> pa.Table:
     return labels.set_column(column, field, pa.array(split, field.type)).filter(pa.array(kept))
 
 
-def measured(folder: Path, out: Path, cell: Cell, *, told: float | None) -> Line:
+def measure(folder: Path, out: Path, cell: Cell, *, forced_share: float | None) -> Result:
     """Train; what runs have in common, once."""
     dataset, epsilon, seed = cell
-    config = load_config(None, {"method": "vesper", "epsilon": epsilon, "seed": seed})
-    with watched(told) as seen:
-        result = simulate(folder, config, out, begun=Begun(out.parent / "begun"))
-    return Line(
+    config = load_config(None, {"method": "certified", "epsilon": epsilon, "seed": seed})
+    with record_decisions(forced_share) as seen:
+        result = simulate(folder, config, out, stage0_cache=Stage0Cache(out.parent / "begun"))
+    return Result(
         dataset=dataset,
         epsilon=epsilon,
         seed=seed,
@@ -155,24 +155,26 @@ def measured(folder: Path, out: Path, cell: Cell, *, told: float | None) -> Line
     )
 
 
-def run(data: Path, kept: Path, work: Path, *, sets: Sequence[str], seeds: Sequence[int]) -> None:
+def run(
+    data: Path, results_path: Path, work: Path, *, sets: Sequence[str], seeds: Sequence[int]
+) -> None:
     """Run the rule that is built in, then every other share that a rule proposes."""
     outs = (work / f"run{number}" for number in count())
     for dataset, seed, epsilon in product(sets, seeds, EPSILONS):
         folder, cell = without_test_nodes(data / dataset, work / dataset), (dataset, epsilon, seed)
-        lines = [line for line in of_this_code(kept) if cell_of(line) == cell]
+        lines = [line for line in of_this_code(results_path) if cell_of(line) == cell]
         if not lines:
-            lines.append(measured(folder, next(outs), cell, told=None))
-            keep(kept, lines[-1])
-            say(f"{dataset}, {epsilon:g}, {seed}: {lines[-1].held_out}")
+            lines.append(measure(folder, next(outs), cell, forced_share=None))
+            append_result(results_path, lines[-1])
+            log(f"{dataset}, {epsilon:g}, {seed}: {lines[-1].held_out}")
         for share in set(lines[0].proposed.values()) - {line.share for line in lines}:
-            keep(kept, measured(folder, next(outs), cell, told=share))
-            say(f"{dataset}, {epsilon:g}, {seed}: degree share {share:g}")
+            append_result(results_path, measure(folder, next(outs), cell, forced_share=share))
+            log(f"{dataset}, {epsilon:g}, {seed}: degree share {share:g}")
 
 
-def of_this_code(kept: Path) -> list[Line]:
+def of_this_code(results_path: Path) -> list[Result]:
     """What was measured with the rules as they are now."""
-    return [line for line in lines_in(kept, Line) if line.code == code_digest()]
+    return [line for line in read_results(results_path, Result) if line.code == code_digest()]
 
 
 def main() -> None:
@@ -184,11 +186,11 @@ def main() -> None:
         raise SystemExit(f"--data {asked.data}: expected public sets ({', '.join(SETS)}), got none")
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        work, kept = Path(folder), HERE / "choices.jsonl"
+        work, results_path = Path(folder), HERE / "choices.jsonl"
         if asked.small:
-            there, kept = there[:1], work / "choices.jsonl"
-        run(asked.data, kept, work, sets=there, seeds=SEEDS[:1] if asked.small else SEEDS)
-        text = page(of_this_code(kept), rules=list(RULES), made_with=command(__file__))
+            there, results_path = there[:1], work / "choices.jsonl"
+        run(asked.data, results_path, work, sets=there, seeds=SEEDS[:1] if asked.small else SEEDS)
+        text = page(of_this_code(results_path), rules=list(RULES), made_with=command(__file__))
     publish(text, __file__, write=asked.write)
 
 

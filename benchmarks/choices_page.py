@@ -13,7 +13,7 @@ MARGINS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 AS_BUILT = "as built"
 
 Cell = tuple[str, float, int]
-Judged = dict[Cell, float]
+CellMetrics = dict[Cell, float]
 
 
 def page(lines: Sequence[Any], *, rules: Sequence[str], made_with: str) -> str:
@@ -79,7 +79,9 @@ def cell_of(line: Any) -> Cell:
     return line.dataset, line.epsilon, line.seed
 
 
-def table(ways: dict[str, Judged], *, built_in: str, head: str, across: int = 1) -> Iterator[str]:
+def table(
+    ways: dict[str, CellMetrics], *, built_in: str, head: str, across: int = 1
+) -> Iterator[str]:
     """Ways down, epsilons (or sets) across."""
     groups = list(dict.fromkeys(cell[across] for cell in ways[built_in]))
     names = [f"{group:g}" if isinstance(group, float) else str(group) for group in groups]
@@ -91,7 +93,7 @@ def table(ways: dict[str, Judged], *, built_in: str, head: str, across: int = 1)
         yield f"| {way} | {' | '.join(numbers)} | {difference(judged, ways[built_in])} |"
 
 
-def difference(ours: Judged, theirs: Judged) -> str:
+def difference(ours: CellMetrics, theirs: CellMetrics) -> str:
     """Mean of the differences, and its standard error.
 
     >>> cells = [("a", 1.0, 0), ("a", 1.0, 1)]

@@ -16,8 +16,8 @@ from statistics import mean
 from time import monotonic
 
 import torch
-from benchmarks.kept_lines import keep, lines_in
-from benchmarks.page import command, machine, options, publish, say, spread
+from benchmarks.kept_lines import append_result, read_results
+from benchmarks.page import command, log, machine, options, publish, spread
 
 from vesper.datasets.finance import simulate_finance
 from vesper.datasets.loaders.convert import convert
@@ -37,7 +37,7 @@ SEEDS, NUM_NODES = 3, 20_000
 
 
 @dataclass(frozen=True)
-class Line:
+class Result:
     """One run: metrics in percent, bytes each way, exchanges to train."""
 
     dataset: str
@@ -58,7 +58,7 @@ class Line:
         return self.dataset, self.wire, self.local_updates
 
 
-class Count:
+class ExchangeCounter:
     """Counts training steps as progress tells them; the end of training is told once more."""
 
     def __init__(self) -> None:
@@ -93,12 +93,12 @@ def party_folder(dataset: str, work: Path, *, num_nodes: int) -> Path | None:
     return out if out.exists() else None
 
 
-def measure(dataset: str, folder: Path, config: Config, *, nodes: int | None) -> Line:
-    count = Count()
+def measure(dataset: str, folder: Path, config: Config, *, nodes: int | None) -> Result:
+    count = ExchangeCounter()
     with tempfile.TemporaryDirectory() as text:
         result = simulate(folder, config, Path(text) / "run", progress=count)
     run = config.run
-    return Line(
+    return Result(
         dataset=dataset,
         nodes=nodes,
         wire=run.wire,
@@ -114,9 +114,9 @@ def measure(dataset: str, folder: Path, config: Config, *, nodes: int | None) ->
     )
 
 
-def table(lines: list[Line]) -> list[str]:
+def table(lines: list[Result]) -> list[str]:
     """One row a set and way, compared with float32 and one local update."""
-    cells: dict[tuple[str, str, int], list[Line]] = defaultdict(list)
+    cells: dict[tuple[str, str, int], list[Result]] = defaultdict(list)
     for line in lines:
         cells[line.way].append(line)
     rows = [
@@ -139,7 +139,7 @@ def table(lines: list[Line]) -> list[str]:
     return rows
 
 
-def page(lines: list[Line], asked: str, *, epochs: int) -> str:
+def page(lines: list[Result], asked: str, *, epochs: int) -> str:
     return "\n".join(
         [
             "# Cheaper exchange",
@@ -166,9 +166,9 @@ def main() -> None:
     parser.add_argument("--work", type=Path, help="folder for party folders; default: a new one")
     asked = parser.parse_args()
     torch.set_num_threads(1)
-    started, kept = monotonic(), HERE / "exchange.jsonl"
+    started, results_path = monotonic(), HERE / "exchange.jsonl"
     epochs, nodes = (4, 2_000) if asked.small else (EPOCHS, NUM_NODES)
-    lines = [] if asked.small else lines_in(kept, Line)
+    lines = [] if asked.small else read_results(results_path, Result)
     known = {(line.dataset, line.settings) for line in lines}
     datasets, seeds = (DATASETS[:1], 1) if asked.small else (DATASETS, SEEDS)
     wanted = [  # what is most worth knowing first: a run may be stopped at any time
@@ -185,17 +185,17 @@ def main() -> None:
             if (dataset, config.contract[:16]) in known:
                 continue
             if monotonic() - started > 60 * asked.minutes:
-                say("out of time; start again to go on")
+                log("out of time; start again to go on")
                 break
             folder = party_folder(dataset, asked.work or Path(text), num_nodes=nodes)
             if folder is None:
-                say(f"skipped {dataset}: no folder {DATA.name}/{dataset} beside the project")
+                log(f"skipped {dataset}: no folder {DATA.name}/{dataset} beside the project")
                 continue
             line = measure(dataset, folder, config, nodes=nodes if dataset == FINANCE else None)
-            say(f"{dataset} {wire} x {local_updates}, seed {seed}: {line.test:.2f}")
+            log(f"{dataset} {wire} x {local_updates}, seed {seed}: {line.test:.2f}")
             lines.append(line)
             if not asked.small:
-                keep(kept, line)
+                append_result(results_path, line)
     publish(page(lines, command(__file__), epochs=epochs), __file__, write=asked.write)
 
 

@@ -6,11 +6,11 @@ a reader of the code had mended after they had been run.)
 """
 
 import numpy as np
-from benchmarks.later_graphs import Made, sums
+from benchmarks.later_graphs import GraphArrays, sums
 from benchmarks.unseen_graphs import Kind, Rng, blocks, hints
 
 
-def two_flags(rng: Rng, n: int) -> Made:
+def two_flags(rng: Rng, n: int) -> GraphArrays:
     """Forty flags that one in ten has each; who knows two of those with one of two is at risk."""
     edges = rng.integers(0, n, (4 * n, 2))
     flags = (rng.random((n, 40)) < 0.1).astype(np.float64)
@@ -18,7 +18,7 @@ def two_flags(rng: Rng, n: int) -> Made:
     return (risk >= 2).astype(np.int64), edges, flags
 
 
-def income(rng: Rng, n: int) -> Made:
+def income(rng: Rng, n: int) -> GraphArrays:
     """Thirds, by what neighbours have on average of something that twenty-four features hold."""
     edges = rng.integers(0, n, (5 * n, 2))
     mixed = rng.normal(size=(n, 24)) @ rng.normal(size=(24, 24)) / 24**0.5
@@ -26,13 +26,13 @@ def income(rng: Rng, n: int) -> Made:
     return np.digitize(heard, np.quantile(heard, (1 / 3, 2 / 3))), edges, np.exp(mixed)
 
 
-def own_and_others(rng: Rng, n: int) -> Made:
+def own_and_others(rng: Rng, n: int) -> GraphArrays:
     """Fifty features tell half, neighbours' classes the other half."""
     labels, edges = blocks(rng, n, classes=5, degree=12, alike=0.4)
     return labels, edges, hints(rng, labels, width=50, size=0.15)
 
 
-def bots(rng: Rng, n: int) -> Made:
+def bots(rng: Rng, n: int) -> GraphArrays:
     """One in twenty-five follows three times as many, and looks a little different."""
     is_bot = rng.random(n) < 0.04
     chances = np.where(is_bot, 3.0, 1.0)
@@ -42,7 +42,7 @@ def bots(rng: Rng, n: int) -> Made:
     return labels, edges, hints(rng, labels, width=10, size=0.25)
 
 
-def cliques(rng: Rng, n: int) -> Made:
+def cliques(rng: Rng, n: int) -> GraphArrays:
     """Everybody knows nine others, and they are alike, but one in five is not."""
     members = rng.permutation(n)[: n // 10 * 10].reshape(-1, 10)
     pairs = [(i, j) for i in range(10) for j in range(i)]
@@ -53,7 +53,7 @@ def cliques(rng: Rng, n: int) -> Made:
     return labels, edges, rng.normal(size=(n, 5))
 
 
-def devices(rng: Rng, n: int) -> Made:
+def devices(rng: Rng, n: int) -> GraphArrays:
     """A third are devices, which say nothing; people who share them are alike."""
     num_devices = n // 3
     kinds = rng.integers(0, 2, num_devices)
@@ -68,7 +68,7 @@ def devices(rng: Rng, n: int) -> Made:
     return labels, edges, np.column_stack([features, is_device])
 
 
-FRESH: dict[str, tuple[Kind, int, float]] = {
+HELD_OUT_KINDS: dict[str, tuple[Kind, int, float]] = {
     "two flags of forty": (two_flags, 10_000, 0.5),
     "income of neighbours": (income, 8_000, 0.5),
     "own features and others": (own_and_others, 6_000, 0.5),

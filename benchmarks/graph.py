@@ -16,9 +16,9 @@ from itertools import count
 import numpy as np
 from benchmarks.graph_peers import PEERS, Absent, Sample
 from benchmarks.limits import lines_touched, random_reads_a_second
-from benchmarks.page import command, machine, options, publish, say, shrunk
+from benchmarks.page import command, log, machine, options, publish, shrink
 from benchmarks.synthetic import synthetic_graph
-from benchmarks.timing import Timed
+from benchmarks.timing import Timing
 
 from vesper.graph.graph import Graph
 from vesper.graph.sampling.sampler import Sampler
@@ -36,7 +36,7 @@ SAME_WORK = 0.2  # sampled edges may differ by this share: PyG does not sample a
 
 
 @dataclass
-class Contender(Timed):
+class Contender(Timing):
     """One sampler with a number of threads."""
 
     name: str
@@ -63,7 +63,7 @@ def contenders(graph: Graph) -> Iterator[Contender]:
         try:
             sample = peer(graph, [FAN_OUT] * NUM_LAYERS)
         except Absent as absent:
-            say(f"skipped {name}: {absent}")
+            log(f"skipped {name}: {absent}")
             continue
         yield from (Contender(name, threads, sample) for threads in thread_counts)
 
@@ -129,9 +129,9 @@ def one_graph(
     name: str, num_nodes: int, num_edges: int, num_batches: int
 ) -> tuple[list[str], str, str]:
     """Rows of the three tables; graph and peers are let go before the next graph."""
-    say(f"{name}: generating {2 * num_edges:,} directed edges")
+    log(f"{name}: generating {2 * num_edges:,} directed edges")
     graph = synthetic_graph(num_nodes, num_edges)
-    say(f"{name}: sampling {num_batches} batches with each")
+    log(f"{name}: sampling {num_batches} batches with each")
     everyone = measure(graph, num_batches)
     return (
         list(sampling_rows(name, everyone)),
@@ -180,7 +180,7 @@ def main() -> None:
     parser = options(__doc__, small="graphs 50 times smaller")
     parser.add_argument("--batches", type=int, default=60, help="batches for each sampler")
     asked = parser.parse_args()
-    sizes = shrunk(SIZES) if asked.small else SIZES
+    sizes = shrink(SIZES) if asked.small else SIZES
     publish(report(sizes, asked.batches, command(__file__)), __file__, write=asked.write)
 
 

@@ -21,10 +21,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from benchmarks.page import SHARE, command, machine, options, publish, say
+from benchmarks.page import SHARE, command, log, machine, options, publish
 from benchmarks.release_ways import NOISE_STD, unit_messages
 from benchmarks.synthetic import synthetic_graph
-from benchmarks.timing import Timed
+from benchmarks.timing import Timing
 
 from vesper.drawing.sheet import Curve, Panel, draw_sheet
 from vesper.graph.holdings import DataHoldings, open_data
@@ -42,7 +42,7 @@ BATCH_SIZE, FAN_OUT, NUM_LAYERS, BATCHES = 512, 20, 2, 40
 
 
 @dataclass(frozen=True)
-class Taken:
+class WorkCost:
     """One piece of work on one graph."""
 
     work: str
@@ -53,13 +53,13 @@ class Taken:
 
 
 def build(folder: Path) -> tuple[float, DataHoldings]:
-    timed = Timed()
+    timed = Timing()
     data = timed.clock(lambda: open_data(folder))
     return timed.best(), data
 
 
 def release(folder: Path) -> tuple[float, DataHoldings]:
-    data, timed, noise = open_data(folder), Timed(), NoiseSource.from_os()
+    data, timed, noise = open_data(folder), Timing(), NoiseSource.from_os()
     messages = unit_messages(data.graph.num_nodes, WIDTH)
     for _ in range(1 + TURNS):  # the first compiles and faults pages in
         timed.clock(
@@ -71,7 +71,7 @@ def release(folder: Path) -> tuple[float, DataHoldings]:
 
 
 def sample(folder: Path) -> tuple[float, DataHoldings]:
-    data, timed = open_data(folder), Timed()
+    data, timed = open_data(folder), Timing()
     sampler = Sampler(data.graph, num_layers=NUM_LAYERS, max_degree=FAN_OUT, seed=0)
     nodes = np.arange(data.graph.num_nodes)
     size = min(BATCH_SIZE, len(nodes))
@@ -108,14 +108,14 @@ def write_tables(num_directed: int, folder: Path) -> int:
     return len(graph.neighbors)
 
 
-def measured(work: str, folder: Path, edges: int) -> Taken:
+def measure_work(work: str, folder: Path, edges: int) -> WorkCost:
     """Do a piece of work in a process of its own."""
-    say(f"{edges:,} directed edges: {work}")
+    log(f"{edges:,} directed edges: {work}")
     words = [sys.executable, "-m", "benchmarks.growth", "--one", work, str(folder)]
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise SystemExit(f"{work} at {edges:,} edges: ended with {done.returncode}")
-    return Taken(work=work, edges=edges, **json.loads(done.stdout))
+    return WorkCost(work=work, edges=edges, **json.loads(done.stdout))
 
 
 def peak_bytes() -> int:
@@ -125,15 +125,15 @@ def peak_bytes() -> int:
     return 1024 * int(line.split()[1])
 
 
-def everything(sizes: Sequence[int]) -> Iterator[Taken]:
+def everything(sizes: Sequence[int]) -> Iterator[WorkCost]:
     for size in sizes:
         with tempfile.TemporaryDirectory(prefix="vesper-growth-") as name:
             edges = write_tables(size, Path(name) / "data")
             for work in WORK:
-                yield measured(work, Path(name) / "data", edges)
+                yield measure_work(work, Path(name) / "data", edges)
 
 
-def table(found: Sequence[Taken]) -> Iterator[str]:
+def table(found: Sequence[WorkCost]) -> Iterator[str]:
     yield "| work | directed edges | seconds | ns an edge | GiB at most | bytes an edge at rest |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: |"
     for work in WORK:
@@ -146,12 +146,12 @@ def table(found: Sequence[Taken]) -> Iterator[str]:
             )
 
 
-def picture(found: Sequence[Taken]) -> str:
+def picture(found: Sequence[WorkCost]) -> str:
     """What a further edge takes, by size: where growth is in proportion, curves are level."""
     sizes = sorted({one.edges for one in found})
     first = {one.work: one for one in found if one.edges == sizes[0]}
 
-    def further(work: str, color: int, worth: Callable[[Taken], float]) -> Curve:
+    def further(work: str, color: int, worth: Callable[[WorkCost], float]) -> Curve:
         """From the smallest graph on, which is mostly what every process takes."""
         points = {
             _millions(one): (
@@ -186,11 +186,11 @@ def picture(found: Sequence[Taken]) -> str:
     return draw_sheet(panels, title="Growth", steps=steps, step_name="million directed edges")
 
 
-def _millions(one: Taken) -> float:
+def _millions(one: WorkCost) -> float:
     return round(one.edges / 1e6) or round(one.edges / 1e6, 2)
 
 
-def page(found: Sequence[Taken], asked: str, *, load: float) -> str:
+def page(found: Sequence[WorkCost], asked: str, *, load: float) -> str:
     return "\n".join(
         [
             "# Growth: from 1 M to 124 M directed edges",

@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 L = TypeVar("L")
 
 
-def lines_in(path: Path, kind: type[L]) -> list[L]:
+def read_results(path: Path, kind: type[L]) -> list[L]:
     """Read what was measured before."""
     if not path.exists():
         return []
     return [kind(**json.loads(row)) for row in path.read_text().splitlines()]
 
 
-def keep(path: Path, line: Any) -> None:
+def append_result(path: Path, line: Any) -> None:
     """Write a line down."""
     with path.open("a") as file:
         file.write(json.dumps(asdict(line)) + os.linesep)

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.unseen_graphs import Ints, Kind, Rng, blocks, hints
 from numpy.typing import NDArray
 
-Made = tuple[Ints, Ints, NDArray[Any]]
+GraphArrays = tuple[Ints, Ints, NDArray[Any]]
 
 
 def sums(edges: Ints, values: NDArray[Any]) -> NDArray[Any]:
@@ -20,7 +20,7 @@ def sums(edges: Ints, values: NDArray[Any]) -> NDArray[Any]:
     return heard
 
 
-def votes_for_four(rng: Rng, n: int) -> Made:
+def votes_for_four(rng: Rng, n: int) -> GraphArrays:
     """Each of four features of neighbours speaks for one class."""
     edges = rng.integers(0, n, (6 * n, 2))
     features = rng.normal(size=(n, 8))
@@ -28,21 +28,21 @@ def votes_for_four(rng: Rng, n: int) -> Made:
     return heard.argmax(axis=1), edges, features
 
 
-def one_of_sixty(rng: Rng, n: int) -> Made:
+def one_of_sixty(rng: Rng, n: int) -> GraphArrays:
     """One feature of neighbours tells, of sixty that look alike."""
     edges = rng.integers(0, n, (6 * n, 2))
     features = rng.normal(size=(n, 60))
     return (sums(edges, features[:, 17]) > 0).astype(np.int64), edges, features
 
 
-def thirty_two(rng: Rng, n: int) -> Made:
+def thirty_two(rng: Rng, n: int) -> GraphArrays:
     """Neighbours' features tell, in a direction of which no single one knows anything."""
     edges = rng.integers(0, n, (6 * n, 2))
     features = rng.normal(size=(n, 32))
     return (sums(edges, features @ rng.normal(size=32)) > 0).astype(np.int64), edges, features
 
 
-def three_degrees(rng: Rng, n: int) -> Made:
+def three_degrees(rng: Rng, n: int) -> GraphArrays:
     """Few, some or many neighbours."""
     weights = rng.pareto(2.0, n) + 1
     edges = rng.choice(n, (5 * n, 2), p=weights / weights.sum())
@@ -51,7 +51,7 @@ def three_degrees(rng: Rng, n: int) -> Made:
     return labels, edges, rng.normal(size=(n, 8))
 
 
-def shops(rng: Rng, n: int) -> Made:
+def shops(rng: Rng, n: int) -> GraphArrays:
     """A fifth are shops, a tenth of them bad, as their features tell; customers of bad ones are
     at risk."""
     num_shops = n // 5
@@ -68,7 +68,7 @@ def shops(rng: Rng, n: int) -> Made:
     return labels, visits, np.column_stack([features, is_shop])
 
 
-def mule_chains(rng: Rng, n: int) -> Made:
+def mule_chains(rng: Rng, n: int) -> GraphArrays:
     """Money goes through chains of eight positives; all others know three at random."""
     edges = [rng.integers(0, n, (3 * n // 2, 2))]
     members = rng.permutation(n)[: n // 80 * 8].reshape(-1, 8)
@@ -78,7 +78,7 @@ def mule_chains(rng: Rng, n: int) -> Made:
     return labels, np.concatenate(edges), hints(rng, labels, width=8, size=0.4)
 
 
-def hubs(rng: Rng, n: int) -> Made:
+def hubs(rng: Rng, n: int) -> GraphArrays:
     """Neighbours alike, and a few nodes know a tenth of all."""
     labels = rng.integers(0, 5, n)
     weights = rng.pareto(1.2, n) + 1
@@ -88,13 +88,13 @@ def hubs(rng: Rng, n: int) -> Made:
     return labels, edges, hints(rng, labels, width=16, size=0.25)
 
 
-def other_class(rng: Rng, n: int) -> Made:
+def other_class(rng: Rng, n: int) -> GraphArrays:
     """Two classes, and nine in ten neighbours are of the other."""
     labels, edges = blocks(rng, n, classes=2, degree=10, alike=0.8, shift=1)
     return labels, edges, hints(rng, labels, width=8, size=0.15)
 
 
-def like_features(rng: Rng, n: int) -> Made:
+def like_features(rng: Rng, n: int) -> GraphArrays:
     """Who is like another knows it: edges repeat what features tell."""
     labels = rng.integers(0, 3, n)
     features = hints(rng, labels, width=2, size=1.0)
@@ -106,7 +106,7 @@ def like_features(rng: Rng, n: int) -> Made:
     return labels, edges, features
 
 
-def wrong_labels(rng: Rng, n: int) -> Made:
+def wrong_labels(rng: Rng, n: int) -> GraphArrays:
     """Neighbours alike, but a third of the labels were written down wrong."""
     truth, edges = blocks(rng, n, classes=3, degree=14, alike=0.8)
     wrong = rng.random(n) < 1 / 3
@@ -114,7 +114,7 @@ def wrong_labels(rng: Rng, n: int) -> Made:
     return labels, edges, hints(rng, truth, width=8, size=0.3)
 
 
-def ring(rng: Rng, n: int) -> Made:
+def ring(rng: Rng, n: int) -> GraphArrays:
     """Everybody knows those near on a ring of six sectors; features say nothing."""
     around = np.arange(n)
     steps = rng.integers(1, n // 60, (8, n))
@@ -122,7 +122,7 @@ def ring(rng: Rng, n: int) -> Made:
     return around * 6 // n, edges, rng.normal(size=(n, 4))
 
 
-LATER: dict[str, tuple[Kind, int, float]] = {
+DEVELOPMENT_KINDS: dict[str, tuple[Kind, int, float]] = {
     "features vote for four classes": (votes_for_four, 6_000, 0.5),
     "one feature of sixty": (one_of_sixty, 6_000, 0.5),
     "thirty-two features together": (thirty_two, 6_000, 0.5),

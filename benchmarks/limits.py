@@ -16,7 +16,7 @@ LINE = 64
 """Bytes of a cache line."""
 
 PIECES, READS_A_PIECE = 64, 1 << 14
-AHEAD = np.uint64(64)
+PREFETCH_DISTANCE = np.uint64(64)
 """Reads asked for before the first is waited for: more than a core can have in flight."""
 
 
@@ -30,8 +30,10 @@ def random_reads_a_second(
     """Reads of random entries, or of these over and over, asked for well ahead: the best."""
     num_reads = PIECES * READS_A_PIECE
     if entries is None:
-        entries = np.random.default_rng(0).integers(0, len(neighbors), num_reads + int(AHEAD))
-    entries = np.resize(entries, num_reads + int(AHEAD))
+        entries = np.random.default_rng(0).integers(
+            0, len(neighbors), num_reads + int(PREFETCH_DISTANCE)
+        )
+    entries = np.resize(entries, num_reads + int(PREFETCH_DISTANCE))
     sums = np.empty(PIECES, dtype=np.int64)  # written, so that no read can be left out
     seconds = []
     for _ in range(1 + repeats):
@@ -56,7 +58,7 @@ def lines_touched(graph: Graph, subgraph: Subgraph) -> int:
 @njit(cache=True, nogil=True)
 def _read(
     work: Work,
-    seat: int,
+    thread: int,
     neighbors: Neighbors,
     entries: NDArray[np.int64],
     sums: NDArray[np.int64],
@@ -66,7 +68,7 @@ def _read(
         first = piece * READS_A_PIECE
         total = np.int64(0)
         for k in range(np.uint64(first), np.uint64(first + READS_A_PIECE)):
-            prefetch(neighbors, entries[k + AHEAD])
+            prefetch(neighbors, entries[k + PREFETCH_DISTANCE])
             total += neighbors[np.uint64(entries[k])]
         sums[piece] = total
         finish(work)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from benchmarks.page import say, spread
+from benchmarks.page import log, spread
 
 from vesper.attack.node_membership import attack_settings
 from vesper.datasets.loaders.convert import convert
@@ -33,9 +33,9 @@ SMALL = {"epochs": 40, "width": 32}
 ROWS: dict[str, dict[str, Any]] = {
     "features alone (`mlp`)": {"method": "mlp"},
     "open graph network (`gin`)": {"method": "gin"},
-    "edges protected": {"method": "vesper"},
+    "edges protected": {"method": "certified"},
     "nodes protected": {
-        "method": "vesper",
+        "method": "certified",
         "privacy_unit": "node",
         "max_degree": MOST_NEIGHBOURS,
     },
@@ -66,7 +66,7 @@ def table(found: list[Cell]) -> str:
     return "\n".join(lines)
 
 
-def put(text: str) -> None:
+def insert_table(text: str) -> None:
     """Put the table in its place on the page."""
     page = PAGE.read_text(encoding="utf-8")
     before, _, rest = page.partition(FIRST)
@@ -94,9 +94,9 @@ def main() -> None:
             cell = {"name": name, "seed": seed, "settings": config.contract[:16]}
             with RESULTS.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({**cell, "auc": roc.auc, "tpr": roc.tpr}) + "\n")
-            say(f"{name}, seed {seed}: {100 * roc.auc:.1f}")
-    put(table(cells()))
-    say(str(PAGE))
+            log(f"{name}, seed {seed}: {100 * roc.auc:.1f}")
+    insert_table(table(cells()))
+    log(str(PAGE))
 
 
 if __name__ == "__main__":

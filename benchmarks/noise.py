@@ -15,17 +15,17 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 import torch
-from benchmarks.page import command, machine, options, publish, say
-from benchmarks.timing import Timed
+from benchmarks.page import command, log, machine, options, publish
+from benchmarks.timing import Timing
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
 from vesper.mechanism.aggregations.grid import STEPS
-from vesper.mechanism.noise.exact_law import table_of
+from vesper.mechanism.noise.exact_law import threshold_table
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.mechanism.noise.rounded_gaussian import RoundedGaussian
-from vesper.mechanism.noise.span import BLOCK
+from vesper.mechanism.noise.span import DRAWS_PER_BLOCK
 
 SCALES = (16.0, 64.0, 160.0, 640.0)
 """Grid steps a standard deviation: noise_std 0.25, 1, 2.5, 10."""
@@ -40,7 +40,7 @@ Draw = Callable[[], object]
 
 
 @dataclass
-class Contender(Timed):
+class Contender(Timing):
     """One generator."""
 
     name: str
@@ -59,8 +59,8 @@ class Contender(Timed):
 
 def contenders(scales: tuple[float, ...]) -> Iterator[Contender]:
     for scale in scales:
-        say(f"tabulating noise of {scale:g} grid steps")
-        table = table_of(RoundedGaussian(scale))
+        log(f"tabulating noise of {scale:g} grid steps")
+        table = threshold_table(RoundedGaussian(scale))
         name = f"vesper, noise_std {scale / STEPS:g}"
         bytes_read = table.high.nbytes + table.guide.nbytes
         yield Contender(name, ours(scale), is_ours=True, table_bytes=bytes_read)
@@ -88,10 +88,13 @@ def torch_normals() -> Draw:
 def keystream() -> Draw:
     """What the bits of ours cost, made in the same blocks."""
     stream = Cipher(AES(os.urandom(32)), CTR(bytes(16))).encryptor()
-    zeros, buffer = bytes(BYTES_A_DRAW * BLOCK), bytearray(BYTES_A_DRAW * BLOCK + 15)
+    zeros, buffer = (
+        bytes(BYTES_A_DRAW * DRAWS_PER_BLOCK),
+        bytearray(BYTES_A_DRAW * DRAWS_PER_BLOCK + 15),
+    )
 
     def draw() -> None:
-        for _ in range(0, DRAWS, BLOCK):
+        for _ in range(0, DRAWS, DRAWS_PER_BLOCK):
             stream.update_into(zeros, buffer)
 
     return draw

@@ -11,7 +11,7 @@ SHARE = 50
 """How many times smaller a graph is with --small."""
 
 
-def say(line: str) -> None:
+def log(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
@@ -54,7 +54,7 @@ def spread(values: list[float]) -> str:
     return f"{mean(values):.2f} ± {f'{stdev(values):.2f}' if len(values) > 1 else '-'}"
 
 
-def shrunk(sizes: dict[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+def shrink(sizes: dict[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
     """Graphs of nodes and edges, `SHARE` times smaller.
 
     >>> shrunk({"large": (1000, 5000)})

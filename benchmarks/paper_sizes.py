@@ -21,18 +21,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.kept_lines import keep, lines_in
-from benchmarks.page import SHARE, command, machine, options, publish, say
+from benchmarks.kept_lines import append_result, read_results
+from benchmarks.page import SHARE, command, log, machine, options, publish
 from benchmarks.two_processes import run_parties
 
 HERE = Path(__file__).parent
 EPSILON = "4"
-APART = "apart"
+TWO_PROCESSES = "apart"
 """The certified plan between two processes, one epoch a stage: for the memory of each."""
 
 
 @dataclass(frozen=True)
-class Set:
+class SimulatedSet:
     """A simulated set, the paper's configuration for it, and its size."""
 
     name: str
@@ -41,9 +41,9 @@ class Set:
 
 
 SETS = (
-    Set("products-like", "products", 2_449_029),
-    Set("reddit-like", "reddit", 232_965),
-    Set("finance", "finance", 1_130_000),
+    SimulatedSet("products-like", "products", 2_449_029),
+    SimulatedSet("reddit-like", "reddit", 232_965),
+    SimulatedSet("finance", "finance", 1_130_000),
 )
 
 
@@ -56,7 +56,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Line:
+class Result:
     """What a step took, and what came of it."""
 
     dataset: str
@@ -67,7 +67,9 @@ class Line:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def steps_of(of: Set, place: Path, out: Path, *, paper_epochs: int, nodes: int) -> list[Step]:
+def steps_of(
+    of: SimulatedSet, place: Path, out: Path, *, paper_epochs: int, nodes: int
+) -> list[Step]:
     """The commands, in order; the first makes the folders, the second reads them in."""
     data, runs = str(place / of.name), out / of.name
     asked = ("--epsilon", EPSILON, "--seed", "0", "--json")
@@ -77,15 +79,15 @@ def steps_of(of: Set, place: Path, out: Path, *, paper_epochs: int, nodes: int) 
     return [
         Step("tables", ("data", of.name, "--out", data, "--seed", "0", *sizes)),
         Step("read in", ("data", "check", data, "--json")),
-        Step("vesper", (*simulate, "--method", "vesper", *asked, "--out", f"{runs}-v")),
+        Step("certified", (*simulate, "--method", "certified", *asked, "--out", f"{runs}-v")),
         Step(
-            "vesper-paper-gin",
-            (*paper, "--method", "vesper-paper-gin", "--out", f"{runs}-p"),
+            "paper-gin",
+            (*paper, "--method", "paper-gin", "--out", f"{runs}-p"),
         ),
     ]
 
 
-def measured(of: Set, step: Step) -> Line:
+def measure_step(of: SimulatedSet, step: Step) -> Result:
     """Run a command; how long, how much memory, and what it says of itself."""
     started = time.perf_counter()
     process = subprocess.Popen(
@@ -100,7 +102,7 @@ def measured(of: Set, step: Step) -> Line:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"vesper {' '.join(step.words)}: ended with {process.returncode}")
-    return Line(
+    return Result(
         dataset=of.name,
         step=step.name,
         command=" ".join(["vesper", *(word.rpartition("/")[2] for word in step.words)]),
@@ -110,13 +112,13 @@ def measured(of: Set, step: Step) -> Line:
     )
 
 
-def measured_apart(of: Set, place: Path, out: Path) -> list[Line]:
+def measure_two_processes(of: SimulatedSet, place: Path, out: Path) -> list[Result]:
     """Run the parties of a set as two processes; a line each."""
     taken = run_parties(place / of.name, out / f"{of.name}-apart", epsilon=4.0, run={"epochs": 1})
     return [
-        Line(
+        Result(
             dataset=of.name,
-            step=f"{role} party {APART}",
+            step=f"{role} party {TWO_PROCESSES}",
             command=f"vesper party {role}, epsilon 4, epochs = 1",
             seconds=each.seconds,
             peak_bytes=each.peak_bytes,
@@ -135,7 +137,7 @@ def _bytes(usage: resource.struct_rusage) -> int:
     return int(usage.ru_maxrss) * 1024
 
 
-def table(lines: Sequence[Line]) -> Iterator[str]:
+def table(lines: Sequence[Result]) -> Iterator[str]:
     yield "| set | step | seconds | GiB at most | MB sent | MB back | metric | noise |"
     yield "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     for line in lines:
@@ -151,12 +153,12 @@ def _mega(count: int | None) -> str:
     return "" if count is None else f"{count / 1e6:.1f}"
 
 
-def _place(line: Line) -> int:
+def _place(line: Result) -> int:
     """Sets in their order; steps of one as they were measured."""
     return [of.name for of in SETS].index(line.dataset)
 
 
-def page(lines: Sequence[Line], asked: str) -> str:
+def page(lines: Sequence[Result], asked: str) -> str:
     commands = "\n".join(
         f"* {line.dataset}, {line.step}: `{line.command}`" for line in sorted(lines, key=_place)
     )
@@ -171,7 +173,7 @@ def page(lines: Sequence[Line], asked: str) -> str:
             "memory of each. `tables` simulates and writes Parquet, `read in` builds graph and "
             "features from it, later steps map them into memory: what is mapped counts. Epsilon 4, "
             "seed 0: *certified* for `vesper`, *claimed* by the paper's analysis for "
-            "`vesper-paper-gin`, which is run with the paper's settings for the set and as many "
+            "`paper-gin`, which is run with the paper's settings for the set and as many "
             "epochs as its command says. Sent and back: to the label party, and from it. Noise: "
             "standard deviation of a message of norm 1.",
             "",
@@ -183,18 +185,18 @@ def page(lines: Sequence[Line], asked: str) -> str:
     )
 
 
-def is_known(lines: Sequence[Line], of: Set, step: str) -> bool:
+def is_known(lines: Sequence[Result], of: SimulatedSet, step: str) -> bool:
     """Whether a step was measured before."""
     return any((line.dataset, line.step) == (of.name, step) for line in lines)
 
 
-def take(lines: list[Line], found: Sequence[Line], *, kept: Path | None) -> None:
+def record(lines: list[Result], found: Sequence[Result], *, results_path: Path | None) -> None:
     """Say, note down and keep what was measured."""
     for line in found:
-        say(f"{line.step}: {line.seconds:.0f} s, {line.peak_bytes / 2**30:.2f} GiB")
+        log(f"{line.step}: {line.seconds:.0f} s, {line.peak_bytes / 2**30:.2f} GiB")
         lines.append(line)
-        if kept is not None:
-            keep(kept, line)
+        if results_path is not None:
+            append_result(results_path, line)
 
 
 def main() -> None:
@@ -204,8 +206,8 @@ def main() -> None:
     parser.add_argument("--steps", nargs="*", help="only these, and the tables they need")
     parser.add_argument("--paper-epochs", type=int, default=1, help="of the paper's plan")
     asked = parser.parse_args()
-    kept = HERE / "paper_sizes.jsonl"
-    lines = [] if asked.small else lines_in(kept, Line)
+    results_path = HERE / "paper_sizes.jsonl"
+    lines = [] if asked.small else read_results(results_path, Result)
     with tempfile.TemporaryDirectory(prefix="vesper-sizes-") as temporary:
         place = asked.work or Path(temporary)
         for of in SETS:
@@ -219,13 +221,17 @@ def main() -> None:
                 wanted = asked.steps is None or step.name in (*asked.steps, "tables", "read in")
                 if is_known(lines, of, step.name) or is_there or not wanted:
                     continue
-                say(f"{of.name}: {step.name}")
-                take(lines, [measured(of, step)], kept=None if asked.small else kept)
-            wanted = asked.steps is None or APART in asked.steps
-            if wanted and not is_known(lines, of, f"data party {APART}"):
-                say(f"{of.name}: two processes")
-                apart = measured_apart(of, place, runs)
-                take(lines, apart, kept=None if asked.small else kept)
+                log(f"{of.name}: {step.name}")
+                record(
+                    lines,
+                    [measure_step(of, step)],
+                    results_path=None if asked.small else results_path,
+                )
+            wanted = asked.steps is None or TWO_PROCESSES in asked.steps
+            if wanted and not is_known(lines, of, f"data party {TWO_PROCESSES}"):
+                log(f"{of.name}: two processes")
+                apart = measure_two_processes(of, place, runs)
+                record(lines, apart, results_path=None if asked.small else results_path)
     publish(page(lines, command(__file__)), __file__, write=asked.write)
 
 

@@ -19,11 +19,11 @@ from time import perf_counter, process_time
 import numba
 import numpy as np
 import torch
-from benchmarks.page import SHARE, command, machine, options, publish, say
+from benchmarks.page import SHARE, command, log, machine, options, publish
 from benchmarks.ray_costs import FEATURES, WIDTH, cost_rows, extractor_for
 from benchmarks.release_ways import NOISE_STD, unit_messages
 from benchmarks.synthetic import synthetic_graph
-from benchmarks.timing import Timed
+from benchmarks.timing import Timing
 
 from vesper.engine.engine import Call, Engine, using
 from vesper.engine.ray_engine import RayEngine
@@ -32,8 +32,12 @@ from vesper.mechanism.aggregations.grid import Messages, stride_of
 from vesper.mechanism.aggregations.partition import noisy_rows
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.mechanism.release import NEIGHBOR_SUM
-from vesper.model.edge_free_inference import ROWS, edge_free_of_all, edge_free_rows
-from vesper.model.feature_scaling import Inputs, Scaling
+from vesper.model.edge_free_inference import (
+    ROWS_PER_BLOCK,
+    edge_free_logits_of_all,
+    edge_free_logits_of_rows,
+)
+from vesper.model.feature_scaling import FeatureScaling, Inputs
 from vesper.model.pre import PrivateRepresentationExtractor
 
 DEGREE = 50
@@ -68,14 +72,14 @@ class Work:
 
 
 @dataclass
-class Measured:
+class Measurement:
     """Turns with one number of workers on one graph."""
 
     edges: int
     nodes: int
     workers: int
-    ray: Timed
-    here: dict[int, Timed]
+    ray: Timing
+    here: dict[int, Timing]
     """By threads."""
 
     def row(self) -> str:
@@ -91,7 +95,7 @@ class Measured:
 
 
 def work_of(num_directed: int, folder: Path) -> Work:
-    say(f"generating {num_directed:,} directed edges")
+    log(f"generating {num_directed:,} directed edges")
     num_nodes = num_directed // DEGREE
     graph = synthetic_graph(num_nodes, num_directed // 2)
     np.save(folder / "indptr.npy", graph.indptr)
@@ -100,11 +104,11 @@ def work_of(num_directed: int, folder: Path) -> Work:
     return Work(Graph(*mapped), unit_messages(num_nodes, WIDTH))
 
 
-def measure(work: Work, engine: Engine, turns: int) -> Measured:
+def measure(work: Work, engine: Engine, turns: int) -> Measurement:
     most = numba.get_num_threads()
-    here, ray = {threads: Timed() for threads in THREADS}, Timed()
+    here, ray = {threads: Timing() for threads in THREADS}, Timing()
     for turn in range(1 + turns):  # the first compiles, faults pages in and sends rows
-        say(f"  turn {turn} of {turns}")
+        log(f"  turn {turn} of {turns}")
         for threads, timed in here.items():
             numba.set_num_threads(min(threads, most))
             timed.clock(work.release)
@@ -115,7 +119,7 @@ def measure(work: Work, engine: Engine, turns: int) -> Measured:
     numba.set_num_threads(most)
     for timed in (ray, *here.values()):
         del timed.wall[0], timed.cpu[0]
-    return Measured(
+    return Measurement(
         edges=len(work.graph.neighbors),
         nodes=work.graph.num_nodes,
         workers=engine.num_workers,
@@ -135,11 +139,11 @@ class Pass:
     def measure(self, engine: Engine, turns: int) -> None:
         threads = torch.get_num_threads()
         torch.set_num_threads(1)  # as a worker has
-        here, ray = Timed(), Timed()
+        here, ray = Timing(), Timing()
         for _ in range(1 + turns):  # the first imports torch at the workers
             here.clock(self.here)
             before = worker_seconds(engine)
-            ray.clock(partial(edge_free_of_all, engine, self.extractor, self.inputs))
+            ray.clock(partial(edge_free_logits_of_all, engine, self.extractor, self.inputs))
             ray.cpu[-1] += worker_seconds(engine) - before
         torch.set_num_threads(threads)
         for timed in (ray, here):
@@ -152,16 +156,16 @@ class Pass:
         )
 
     def here(self) -> None:
-        for start in range(0, self.inputs.num_nodes, ROWS):
-            features = self.inputs.features[start : start + ROWS]
-            edge_free_rows(self.extractor, self.inputs.scaling, features)
+        for start in range(0, self.inputs.num_nodes, ROWS_PER_BLOCK):
+            features = self.inputs.features[start : start + ROWS_PER_BLOCK]
+            edge_free_logits_of_rows(self.extractor, self.inputs.scaling, features)
 
 
 def pass_of(num_nodes: int, folder: Path) -> Pass:
     drawn = np.random.default_rng(0).standard_normal((num_nodes, FEATURES), dtype=np.float32)
     np.save(folder / "features.npy", drawn)
     features = np.load(folder / "features.npy", mmap_mode="r")
-    inputs = Inputs(features, Scaling(features))
+    inputs = Inputs(features, FeatureScaling(features))
     return Pass(inputs, extractor_for(inputs.scaling))
 
 
@@ -171,9 +175,9 @@ def worker_seconds(engine: Engine) -> float:
     return float(sum(seconds for _, seconds in engine.results(calls)))
 
 
-def measured(
+def measure_releases(
     sizes: tuple[int, ...], turns: int, starts: dict[int, float], passes: list[Pass]
-) -> Iterator[Measured]:
+) -> Iterator[Measurement]:
     with tempfile.TemporaryDirectory() as name:
         works = []
         passes.append(pass_of(sizes[-1] // EDGES_A_PASSED_NODE, Path(name)))
@@ -182,7 +186,7 @@ def measured(
             folder.mkdir()
             works.append(work_of(size, folder))
         for workers in WORKERS:
-            say(f"{workers} workers")
+            log(f"{workers} workers")
             started = perf_counter()
             with RayEngine(num_workers=workers) as engine:
                 starts[workers] = perf_counter() - started
@@ -196,7 +200,7 @@ def report(sizes: tuple[int, ...], turns: int, asked: str, *, share: int = 1) ->
     starts: dict[int, float] = {}
     load = os.getloadavg()[0]
     passes: list[Pass] = []
-    found = measured(sizes, turns, starts, passes)
+    found = measure_releases(sizes, turns, starts, passes)
     everything = sorted(found, key=lambda each: (each.edges, each.workers))
     largest = everything[-1]
     table, out = largest.nodes * stride_of(WIDTH), largest.nodes * WIDTH * 4

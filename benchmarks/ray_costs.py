@@ -13,14 +13,14 @@ from time import process_time
 import numba
 import numpy as np
 import torch
-from benchmarks.page import say
+from benchmarks.page import log
 
-from vesper.mechanism.aggregations.grid import whole_rows
+from vesper.mechanism.aggregations.grid import padded_rows
 from vesper.mechanism.aggregations.sum_kernels import sums_of_rows
 from vesper.mechanism.noise.noise_source import NoiseSource
-from vesper.model.edge_free_inference import edge_free_rows
+from vesper.model.edge_free_inference import edge_free_logits_of_rows
 from vesper.model.encoders import EncoderShape, make_encoder
-from vesper.model.feature_scaling import Scaling
+from vesper.model.feature_scaling import FeatureScaling
 from vesper.model.pre import PrivateRepresentationExtractor
 
 WIDTH, NARROW = 47, 3
@@ -56,7 +56,7 @@ def cost_rows(share: int = 1) -> Iterator[str]:
 
 def edge_cost(num_nodes: int, degree: int, num_edges: int, *, width: int) -> tuple[int, float]:
     """Bytes of the table, and nanoseconds an edge."""
-    say(f"a table of {num_nodes:,} nodes, {degree} edges a row")
+    log(f"a table of {num_nodes:,} nodes, {degree} edges a row")
     messages = np.ones((num_nodes, width), dtype=np.int8)
     num_rows = num_edges // degree
     rng = np.random.default_rng(0)
@@ -65,7 +65,7 @@ def edge_cost(num_nodes: int, degree: int, num_edges: int, *, width: int) -> tup
     indptr = degree * np.arange(num_rows + 1)
     for array in (messages, neighbors, indptr):
         array.setflags(write=False)  # as workers have them
-    flat, rows = neighbors.reshape(-1), whole_rows(messages)
+    flat, rows = neighbors.reshape(-1), padded_rows(messages)
     seconds = _best(lambda: sums_of_rows(indptr[:-1], indptr[1:], flat, width, rows))
     return rows.nbytes, 1e9 * seconds / len(flat)
 
@@ -79,12 +79,12 @@ def draw_cost(count: int) -> float:
 def node_cost(count: int) -> float:
     """Nanoseconds a node of the edge-free pass."""
     features = np.random.default_rng(0).standard_normal((count, FEATURES), dtype=np.float32)
-    scaling = Scaling(features)
+    scaling = FeatureScaling(features)
     extractor = extractor_for(scaling)
-    return 1e9 * _best(lambda: edge_free_rows(extractor, scaling, features)) / count
+    return 1e9 * _best(lambda: edge_free_logits_of_rows(extractor, scaling, features)) / count
 
 
-def extractor_for(scaling: Scaling) -> PrivateRepresentationExtractor:
+def extractor_for(scaling: FeatureScaling) -> PrivateRepresentationExtractor:
     """One of usual size."""
     shape = EncoderShape(
         num_inputs=scaling.width,

@@ -22,23 +22,23 @@ import numpy as np
 import torch
 from benchmarks.graph_peers import Absent
 from benchmarks.limits import random_reads_a_second
-from benchmarks.page import SHARE, command, machine, options, publish, say
+from benchmarks.page import SHARE, command, log, machine, options, publish
 from benchmarks.release_peers import Messages, Sum, torch_csr
 from benchmarks.release_ways import (
+    CONTENDERS,
     DOOR,
     NOISE_STD,
     OURS,
     SUM_ONLY,
-    WAYS,
+    release_through_door,
     sum_and_noise,
     unit_messages,
-    whole_door,
 )
 from benchmarks.synthetic import synthetic_graph
-from benchmarks.timing import Timed
+from benchmarks.timing import Timing
 
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregations.grid import whole_rows
+from vesper.mechanism.aggregations.grid import padded_rows
 from vesper.privacy.ledger.store import Ledger
 
 NUM_NODES, NUM_EDGES = 2_449_029, 61_859_140  # products: 124 M directed edges
@@ -48,7 +48,7 @@ CSR = "torch CSR, float32"
 
 
 @dataclass
-class Contender(Timed):
+class Contender(Timing):
     """One way to sum with a number of threads."""
 
     name: str
@@ -59,9 +59,11 @@ class Contender(Timed):
 
 def contenders(graph: Graph, messages: dict[int, Messages], ledger: Ledger) -> Iterator[Contender]:
     for width in WIDTHS:
-        for name, (way, thread_counts) in WAYS.items():
+        for name, (way, thread_counts) in CONTENDERS.items():
             yield from named(name, width, thread_counts, partial(way, graph, messages[width]))
-        yield from named(DOOR, width, (2,), partial(whole_door, graph, messages[width], ledger))
+        yield from named(
+            DOOR, width, (2,), partial(release_through_door, graph, messages[width], ledger)
+        )
     yield from named(CSR, WIDE, (1, 2), partial(torch_csr, graph, messages[WIDE]))
 
 
@@ -71,7 +73,7 @@ def named(
     try:
         run = make()
     except Absent as absent:
-        say(f"skipped {name}: {absent}")
+        log(f"skipped {name}: {absent}")
         return
     yield from (Contender(name, width, threads, run) for threads in thread_counts)
 
@@ -80,7 +82,7 @@ def measure(everyone: list[Contender], turns: int) -> None:
     before = numba.get_num_threads(), torch.get_num_threads()
     for turn in range(1 + turns):  # the first compiles and faults pages in
         for one in everyone:
-            say(f"turn {turn} of {turns}: {one.name}, width {one.width}, {one.threads} threads")
+            log(f"turn {turn} of {turns}: {one.name}, width {one.width}, {one.threads} threads")
             numba.set_num_threads(min(one.threads, before[0]))
             torch.set_num_threads(one.threads)
             if turn:
@@ -109,7 +111,7 @@ def limit_rows(
     """The sum reads one message an edge, in the order of the neighbour array."""
     for one in everyone:
         if one.name == SUM_ONLY:
-            rows = whole_rows(messages[one.width])
+            rows = padded_rows(messages[one.width])
             entries = graph.neighbors[: 1 << 20].astype(np.int64) * rows.shape[1]
             reads = random_reads_a_second(rows.reshape(-1), threads=one.threads, entries=entries)
             least = len(graph.neighbors) / reads
@@ -124,7 +126,7 @@ def memory_rows(graph: Graph, messages: dict[int, Messages], ledger: Ledger) -> 
     for width in WIDTHS:
         for name, run, bytes_in in (
             (OURS, sum_and_noise(graph, messages[width]), 1),
-            (DOOR, whole_door(graph, messages[width], ledger), 4),
+            (DOOR, release_through_door(graph, messages[width], ledger), 4),
         ):
             held = graph.nbytes + bytes_in * messages[width].size
             tracemalloc.start()
@@ -138,7 +140,7 @@ def memory_rows(graph: Graph, messages: dict[int, Messages], ledger: Ledger) -> 
 
 
 def report(num_nodes: int, num_edges: int, turns: int, asked: str) -> str:
-    say(f"generating {2 * num_edges:,} directed edges")
+    log(f"generating {2 * num_edges:,} directed edges")
     graph = synthetic_graph(num_nodes, num_edges)
     messages = {width: unit_messages(graph.num_nodes, width) for width in (*WIDTHS, WIDE)}
     with (

@@ -31,13 +31,13 @@ def sum_and_noise(graph: Graph, messages: Messages) -> Sum:
     return run
 
 
-def whole_door(graph: Graph, messages: Messages, ledger: Ledger) -> Sum:
+def release_through_door(graph: Graph, messages: Messages, ledger: Ledger) -> Sum:
     door = ChargedDoor(graph, ledger=ledger, budget=None, noise=NoiseSource.from_os(), run="bench")
     floats = messages.astype(np.float32) / np.float32(STEPS)  # (num_nodes, width)
     return lambda: door.release(floats, noise_std=NOISE_STD)
 
 
-WAYS: dict[str, tuple[Callable[[Graph, Messages], Sum], tuple[int, ...]]] = {
+CONTENDERS: dict[str, tuple[Callable[[Graph, Messages], Sum], tuple[int, ...]]] = {
     OURS: (sum_and_noise, (1, 2)),
     SUM_ONLY: (sum_alone, (1, 2)),
     "F.embedding_bag, float32": (embedding_bag, (1, 2)),

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.page import machine, say
+from benchmarks.page import log, machine
 
 from vesper.study.figures import write_figures
 from vesper.study.findings import Findings, findings_in
@@ -76,14 +76,14 @@ def main() -> None:
     for name in asked.names or NAMES:
         folder = asked.out / name
         if not asked.no_run:
-            say(f"== {name}")
+            log(f"== {name}")
             verb = [sys.executable, "-m", "vesper", "study", "run", name, "--small"]
             more = ["--out", str(folder), "--workers", str(asked.workers)]
             subprocess.run([*verb, *more], check=True, stdout=subprocess.DEVNULL)
         if (folder / "study.json").exists():
             sections.append(section(name, findings_in(folder)))
     PAGE.write_text(HEAD.format(machine=machine()) + "\n".join(sections), encoding="utf-8")
-    say(f"wrote {PAGE}")
+    log(f"wrote {PAGE}")
 
 
 if __name__ == "__main__":

@@ -6,17 +6,17 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import TypeVar
 
-Made = TypeVar("Made")
+T = TypeVar("T")
 
 
 @dataclass(kw_only=True)
-class Timed:
+class Timing:
     """One contender; seconds of all turns."""
 
     wall: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
 
-    def clock(self, work: Callable[[], Made]) -> Made:
+    def clock(self, work: Callable[[], T]) -> T:
         """Do the work once, and note how long it took."""
         wall, cpu = perf_counter(), process_time()
         made = work()
@@ -33,7 +33,7 @@ class Timed:
     def median_cpu(self) -> float:
         return median(self.cpu)
 
-    def faster_than(self, other: "Timed", *, digits: int = 1) -> str:
+    def faster_than(self, other: "Timing", *, digits: int = 1) -> str:
         """How many times faster than another, in the best and in the median turn.
 
         >>> Timed(wall=[1.0, 2.0, 3.0]).faster_than(Timed(wall=[4.0, 4.0, 6.0]))

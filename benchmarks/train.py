@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 import torch
 from benchmarks.graph_peers import Absent
-from benchmarks.page import command, machine, options, publish, say, shrunk
+from benchmarks.page import command, log, machine, options, publish, shrink
 from benchmarks.synthetic import synthetic_graph
-from benchmarks.timing import Timed
+from benchmarks.timing import Timing
 from benchmarks.train_peers import PEERS, Step, Task
 from numpy.typing import NDArray
 
@@ -30,8 +30,8 @@ from vesper.mechanism.sampled.layers import LayerNoise, SampledGraph
 from vesper.method.baselines.sampled import SampledRepresentation
 from vesper.model.decoders import ConcatDecoder
 from vesper.model.encoders import MlpEncoder
-from vesper.model.feature_scaling import Inputs, Scaling
-from vesper.model.message_passing import Layers, PerturbedMessagePassing
+from vesper.model.feature_scaling import FeatureScaling, Inputs
+from vesper.model.message_passing import LayerSpec, PerturbedMessagePassing
 from vesper.model.objective import Classification
 from vesper.party.data_party import DataParty
 from vesper.party.label_party import LabelParty
@@ -46,7 +46,7 @@ OURS = "vesper, paper plan"
 
 
 @dataclass
-class Contender(Timed):
+class Contender(Timing):
     """One way to make a step."""
 
     name: str
@@ -56,7 +56,9 @@ class Contender(Timed):
 def our_step(task: Task, *, noise: LayerNoise | None) -> Step:
     """The three verbs of a session, without the wire."""
     encoder = MlpEncoder(task.inputs.shape[1], width=task.width, dropout=0.0, seed=0)
-    layers = Layers(width=task.width, num_layers=task.num_layers, exact=False, noise=noise, seed=0)
+    layers = LayerSpec(
+        width=task.width, num_layers=task.num_layers, exact=False, noise=noise, seed=0
+    )
     extractor = PerturbedMessagePassing(encoder, layers, truncated=False)
     graph = SampledGraph(
         task.graph,
@@ -67,7 +69,7 @@ def our_step(task: Task, *, noise: LayerNoise | None) -> Step:
         seed=0,
     )
     data_party = DataParty(
-        SampledRepresentation(extractor, inputs=Given(task.inputs), graph=graph),
+        SampledRepresentation(extractor, inputs=FixedInputs(task.inputs), graph=graph),
         learning_rate=0.001,
         weight_decay=0.0,
     )
@@ -81,40 +83,40 @@ def our_step(task: Task, *, noise: LayerNoise | None) -> Step:
     objective = Classification(task.labels.numpy(), task.num_classes)
     label_party = LabelParty(objective, decoder, learning_rate=0.001, weight_decay=0.0, patience=1)
     nobody = np.zeros((0, task.num_classes), dtype=np.float32)
-    data_party.meet(np.arange(len(task.labels)), nobody, num_nodes=len(task.labels))
+    data_party.receive_roster(np.arange(len(task.labels)), nobody, num_nodes=len(task.labels))
     data_party.begin_stage(0)
     label_party.begin_stage(0)
 
     def step(roots: NDArray[np.int64]) -> None:
-        embeddings = data_party.release(roots, purpose=Purpose.TRAIN)
+        embeddings = data_party.embed_batch(roots, purpose=Purpose.TRAIN)
         data_party.learn(label_party.learn(embeddings, roots))
 
     return step
 
 
-OUR_WAYS: dict[str, Callable[[Task], Step]] = {
+OUR_STEPS: dict[str, Callable[[Task], Step]] = {
     OURS: lambda task: our_step(task, noise=LayerNoise(noise_std=20.0, seed=0)),
     "vesper, no noise": lambda task: our_step(task, noise=None),
 }
 
 
 def contenders(task: Task) -> Iterator[Contender]:
-    for name, make in {**OUR_WAYS, **PEERS}.items():
+    for name, make in {**OUR_STEPS, **PEERS}.items():
         try:
             yield Contender(name, make(task))
         except Absent as absent:
-            say(f"skipped {name}: {absent}")
+            log(f"skipped {name}: {absent}")
 
 
-class Given(Inputs):
+class FixedInputs(Inputs):
     """Inputs that are there already: everyone trains on the same, and nothing is left to scale."""
 
     def __init__(self, inputs: torch.Tensor) -> None:
         first = inputs[:1].numpy()
-        super().__init__(first, Scaling(first))
+        super().__init__(first, FeatureScaling(first))
         self._inputs, self.width = inputs, inputs.shape[1]
 
-    def of(self, nodes: NDArray[np.int64]) -> torch.Tensor:
+    def rows(self, nodes: NDArray[np.int64]) -> torch.Tensor:
         return self._inputs[torch.from_numpy(nodes)]
 
 
@@ -160,9 +162,9 @@ def rows(name: str, everyone: list[Contender]) -> Iterator[str]:
 def report(sizes: dict[str, tuple[int, int]], num_batches: int, asked: str) -> str:
     lines = list[str]()
     for name, size in sizes.items():
-        say(f"{name}: generating {2 * size[1]:,} directed edges")
+        log(f"{name}: generating {2 * size[1]:,} directed edges")
         task = task_of(*size)
-        say(f"{name}: {num_batches} steps with each")
+        log(f"{name}: {num_batches} steps with each")
         lines += rows(name, measure(task, num_batches))
     return "\n".join(
         [
@@ -186,7 +188,7 @@ def report(sizes: dict[str, tuple[int, int]], num_batches: int, asked: str) -> s
 def certified(folder: Path) -> str:
     """Train the certified plan once, from folders on disk."""
     with tempfile.TemporaryDirectory() as scratch:
-        result = simulate(folder, load_config(None, {"method": "vesper"}), Path(scratch) / "run")
+        result = simulate(folder, load_config(None, {"method": "certified"}), Path(scratch) / "run")
     return (
         f"certified plan on {folder.name}: {result.seconds:.0f} s, "
         f"{result.peak_memory_bytes / 2**30:.2f} GiB at most for both parties in one process, "
@@ -204,7 +206,7 @@ def main() -> None:
     if asked.certified:
         print(certified(asked.certified))
         return
-    sizes = shrunk(SIZES) if asked.small else SIZES
+    sizes = shrink(SIZES) if asked.small else SIZES
     publish(report(sizes, asked.batches, command(__file__)), __file__, write=asked.write)
 
 

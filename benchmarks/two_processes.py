@@ -21,7 +21,7 @@ OTHER = {"data": "label", "label": "data"}
 
 
 @dataclass(frozen=True)
-class Taken:
+class ProcessCost:
     """What a process took from start to end."""
 
     seconds: float
@@ -59,7 +59,7 @@ def set_up(folder: Path, place: Path, *, epsilon: float, run: Mapping[str, int])
 
 def run_parties(
     folder: Path, place: Path, *, epsilon: float, run: Mapping[str, int]
-) -> dict[str, Taken]:
+) -> dict[str, ProcessCost]:
     """Train between two processes; give what each took, by role.
 
     Args:
@@ -70,8 +70,8 @@ def run_parties(
     """
     set_up(folder, place, epsilon=epsilon, run=run)
     started = time.perf_counter()
-    running = {role: _started(role, place / role) for role in NAMES}
-    taken: dict[str, Taken] = {}
+    running = {role: _start(role, place / role) for role in NAMES}
+    taken: dict[str, ProcessCost] = {}
     try:
         while len(taken) < len(running):
             time.sleep(PAUSE)
@@ -83,7 +83,7 @@ def run_parties(
                 if code:
                     said = (place / role / "said.log").read_text()[-500:]
                     raise SystemExit(f"vesper party {role}: ended with {code}: {said}")
-                taken[role] = Taken(
+                taken[role] = ProcessCost(
                     seconds=time.perf_counter() - started,
                     cpu_seconds=usage.ru_utime + usage.ru_stime,
                     peak_bytes=usage.ru_maxrss * 1024,
@@ -96,7 +96,7 @@ def run_parties(
     return taken
 
 
-def _started(role: str, own: Path) -> "subprocess.Popen[bytes]":
+def _start(role: str, own: Path) -> "subprocess.Popen[bytes]":
     with (own / "said.log").open("w") as said:
         return subprocess.Popen(
             [sys.executable, "-m", "vesper", "party", role, "--config", "party.toml"],

@@ -17,12 +17,12 @@ from statistics import fmean, stdev
 
 import numpy as np
 import torch
-from benchmarks.fresh_graphs import FRESH
-from benchmarks.kept_lines import keep, lines_in
-from benchmarks.later_graphs import LATER
-from benchmarks.page import command, machine, options, publish, say
-from benchmarks.relayed_graphs import RELAYED, RELAYED_FRESH
-from benchmarks.unseen_graphs import KINDS, Unseen, drawn
+from benchmarks.fresh_graphs import HELD_OUT_KINDS
+from benchmarks.kept_lines import append_result, read_results
+from benchmarks.later_graphs import DEVELOPMENT_KINDS
+from benchmarks.page import command, log, machine, options, publish
+from benchmarks.relayed_graphs import HELD_OUT_RELAY_KINDS, RELAY_KINDS
+from benchmarks.unseen_graphs import KINDS, GraphTask, draw_graph
 
 from vesper import Graph, Vesper
 from vesper.model.evaluation import evaluate
@@ -30,16 +30,18 @@ from vesper.study.worker import code_digest
 
 HERE = Path(__file__).parent
 SHARED = "people who share devices"
-NOT_LOOKED_AT = {name: kind for name, kind in FRESH.items() if name != SHARED} | RELAYED_FRESH
-LOOKED_AT = {SHARED: FRESH[SHARED]} | RELAYED | KINDS | LATER
-ALL = NOT_LOOKED_AT | LOOKED_AT
+HELD_OUT = {
+    name: kind for name, kind in HELD_OUT_KINDS.items() if name != SHARED
+} | HELD_OUT_RELAY_KINDS
+DEVELOPMENT = {SHARED: HELD_OUT_KINDS[SHARED]} | RELAY_KINDS | KINDS | DEVELOPMENT_KINDS
+ALL = HELD_OUT | DEVELOPMENT
 SEEDS = (0, 1, 2)
-WAYS: tuple[tuple[str, float], ...] = (
+VARIANTS: tuple[tuple[str, float], ...] = (
     ("mlp", math.inf),
-    ("vesper", 0.25),
-    ("vesper", 1.0),
-    ("vesper", 4.0),
-    ("vesper", 16.0),
+    ("certified", 0.25),
+    ("certified", 1.0),
+    ("certified", 4.0),
+    ("certified", 16.0),
     ("gap", 1.0),
     ("gap", 4.0),
     ("gap", 16.0),
@@ -53,7 +55,7 @@ SMALL = 0.1
 
 
 @dataclass(frozen=True)
-class Line:
+class Result:
     """One fit."""
 
     graph: str
@@ -65,52 +67,52 @@ class Line:
     code: str
 
 
-def measured(name: str, data: Unseen, method: str, epsilon: float, seed: int) -> Line:
+def measure_fit(name: str, data: GraphTask, method: str, epsilon: float, seed: int) -> Result:
     """Fit and score on test nodes."""
     graph = Graph.from_edges(len(data.labels), data.edges)
     model = Vesper(epsilon=epsilon, method=method, seed=seed)
     model.fit(graph, data.features, data.labels, train=data.train)
     columns = np.searchsorted(model.classes_, data.labels[data.test])
     test = evaluate(model.predict_proba(data.test), columns)
-    return Line(name, method, f"{epsilon:g}", seed, model.metric_, test, code_digest())
+    return Result(name, method, f"{epsilon:g}", seed, model.metric_, test, code_digest())
 
 
-def run(kept: Path | None, *, share: float, seeds: Sequence[int]) -> list[Line]:
+def run(results_path: Path | None, *, share: float, seeds: Sequence[int]) -> list[Result]:
     """Measure what is missing, graph after graph."""
-    lines = lines_in(kept, Line) if kept else []
+    lines = read_results(results_path, Result) if results_path else []
     done = {(line.graph, line.method, line.epsilon, line.seed) for line in lines}
     missing = [
         (name, method, epsilon, seed)
-        for name, (method, epsilon), seed in product(ALL, WAYS, seeds)
+        for name, (method, epsilon), seed in product(ALL, VARIANTS, seeds)
         if (name, method, f"{epsilon:g}", seed) not in done
     ]
     for number, (name, method, epsilon, seed) in enumerate(missing, start=1):
-        line = measured(name, drawn(ALL[name], share=share), method, epsilon, seed)
-        if kept:
-            keep(kept, line)
+        line = measure_fit(name, draw_graph(ALL[name], share=share), method, epsilon, seed)
+        if results_path:
+            append_result(results_path, line)
         lines.append(line)
-        say(f"{number} of {len(missing)}: {name}, {method}, {epsilon:g}, {seed}: {line.test:.1f}")
+        log(f"{number} of {len(missing)}: {name}, {method}, {epsilon:g}, {seed}: {line.test:.1f}")
     return lines
 
 
-def table(lines: Sequence[Line], kinds: Iterable[str]) -> Iterator[str]:
+def table(lines: Sequence[Result], kinds: Iterable[str]) -> Iterator[str]:
     """Graphs down, methods and epsilons across; bold where GAP or ProGAP beat us at an epsilon."""
-    heads = [method if math.isinf(e) else f"{method}, {e:g}" for method, e in WAYS]
+    heads = [method if math.isinf(e) else f"{method}, {e:g}" for method, e in VARIANTS]
     yield f"| graph | metric | {' | '.join(heads)} |"
-    yield "| --- | --- |" + " ---: |" * len(WAYS)
+    yield "| --- | --- |" + " ---: |" * len(VARIANTS)
     for name in [name for name in kinds if any(line.graph == name for line in lines)]:
         ours = [line for line in lines if line.graph == name]
-        found = {way: _tests(ours, *way) for way in WAYS}
+        found = {way: _tests(ours, *way) for way in VARIANTS}
         cells = []
         for (method, epsilon), tests in found.items():
             text = _spread(tests)
-            us = found.get(("vesper", epsilon))
+            us = found.get(("certified", epsilon))
             beaten = method in RIVALS and tests and us and fmean(tests) > fmean(us)
             cells.append(f"**{text}**" if beaten else text)
         yield f"| {name} | {ours[0].metric} | {' | '.join(cells)} |"
 
 
-def _tests(lines: Sequence[Line], method: str, epsilon: float) -> list[float]:
+def _tests(lines: Sequence[Result], method: str, epsilon: float) -> list[float]:
     return [x.test for x in lines if (x.method, x.epsilon) == (method, f"{epsilon:g}")]
 
 
@@ -125,7 +127,7 @@ def _spread(tests: Sequence[float]) -> str:
     return f"{fmean(tests):.1f}" + (f" ± {stdev(tests):.1f}" if len(tests) > 1 else "")
 
 
-def page(lines: Sequence[Line], made_with: str) -> str:
+def page(lines: Sequence[Result], made_with: str) -> str:
     """The whole page."""
     codes = ", ".join(sorted({line.code for line in lines}))
     return "\n".join(
@@ -140,19 +142,19 @@ def page(lines: Sequence[Line], made_with: str) -> str:
             "",
             "## Written down after all constants",
             "",
-            "`benchmarks/fresh_graphs.py`, and `RELAYED_FRESH` of `relayed_graphs.py`. Nothing was "
+            "`benchmarks/fresh_graphs.py`, and `HELD_OUT_RELAY_KINDS` of `relayed_graphs.py`. Nothing was "
             "chosen for these; docs/decisions/0016 and 0017 tell what was mended, for other "
             "reasons, when they had been run.",
             "",
-            *table(lines, NOT_LOOKED_AT),
+            *table(lines, HELD_OUT),
             "",
             "## Looked at while something was made, or mended",
             "",
-            "`benchmarks/unseen_graphs.py`, `later_graphs.py`, `RELAYED` of `relayed_graphs.py`, "
+            "`benchmarks/unseen_graphs.py`, `later_graphs.py`, `RELAY_KINDS` of `relayed_graphs.py`, "
             "and one of the fresh ones. Only what docs/decisions/0016 and 0019 tell of was chosen "
             "with a look at these, test nodes included.",
             "",
-            *table(lines, LOOKED_AT),
+            *table(lines, DEVELOPMENT),
             "",
         ]
     )

@@ -19,7 +19,7 @@ Rng = np.random.Generator
 
 
 @dataclass(frozen=True, eq=False)
-class Unseen:
+class GraphTask:
     """A graph, edge-free features, labels, and who trains and tests."""
 
     edges: Ints  # (num_edges, 2), no loops
@@ -29,7 +29,7 @@ class Unseen:
     test: Ints
 
 
-def drawn(how: tuple["Kind", int, float], *, share: float = 1.0) -> Unseen:
+def draw_graph(how: tuple["Kind", int, float], *, share: float = 1.0) -> GraphTask:
     """Draw a graph of a kind; a smaller share of its nodes for a quick look."""
     kind, num_nodes, trained = how
     rng = np.random.default_rng(7)
@@ -37,7 +37,7 @@ def drawn(how: tuple["Kind", int, float], *, share: float = 1.0) -> Unseen:
     order = rng.permutation(len(labels))
     order = order[labels[order] >= 0]  # the others have no label
     quarter = len(order) // 4
-    return Unseen(
+    return GraphTask(
         edges=edges[edges[:, 0] != edges[:, 1]],
         features=features.astype(np.float32),
         labels=labels,

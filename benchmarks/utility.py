@@ -13,17 +13,17 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from benchmarks.page import say
+from benchmarks.page import log
 from benchmarks.utility_cells import EPSILONS, SEEDS, all_cells, config_of, datasets_in
-from benchmarks.utility_plot import CONTENDERS, drawn
+from benchmarks.utility_plot import CONTENDERS, draw_plot
 from benchmarks.utility_table import page
 
-from vesper.cli.setting_options import settings_given
+from vesper.cli.setting_options import settings_from_options
 from vesper.datasets.loaders.convert import convert
 from vesper.method.registry import METHODS
 from vesper.study.cell import Cell, datasets_of, settings_digest, unfinished
 from vesper.study.measure import training
-from vesper.study.runner import Expected, clock, run_jobs
+from vesper.study.runner import TimeEstimate, format_duration, run_jobs
 from vesper.study.study import outcome
 from vesper.study.study_results import append_line, read_lines
 from vesper.study.worker import Job
@@ -32,7 +32,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 
 
-def asked_for(arguments: list[str]) -> argparse.Namespace:
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -60,7 +60,7 @@ def numbers(text: str) -> list[float]:
     return [float(name) for name in names(text)]
 
 
-def cells_asked_for(asked: argparse.Namespace) -> list[Cell]:
+def requested_cells(asked: argparse.Namespace) -> list[Cell]:
     there = datasets_in(asked.data)
     if asked.only:
         dataset, method, epsilon, seed = asked.only.split("/")
@@ -86,19 +86,19 @@ def party_folders(data: Path, dataset: str, work: Path) -> Path:
     """Convert a set once."""
     folder = work / dataset
     if not folder.exists():
-        say(f"{dataset}: making party folders")
+        log(f"{dataset}: making party folders")
         convert(data / dataset, folder)
     return folder
 
 
 def run(asked: argparse.Namespace, work: Path) -> None:
-    overrides = settings_given(asked.set)
-    cells = cells_asked_for(asked)
+    overrides = settings_from_options(asked.set)
+    cells = requested_cells(asked)
     lines = read_lines(asked.results)
     configs = {cell: config_of(cell, overrides) for cell in cells}
     settings = {cell: settings_digest(config) for cell, config in configs.items()}
     missing = unfinished(cells, lines, settings=settings, limit=asked.limit)
-    say(f"{len(cells)} cells asked for, {len(cells) - len(missing)} done, {len(missing)} to do")
+    log(f"{len(cells)} cells asked for, {len(cells) - len(missing)} done, {len(missing)} to do")
     if asked.dry_run or not missing:
         for cell in missing:
             print(f"{cell.dataset}/{cell.method}/{cell.epsilon:g}/{cell.seed}")
@@ -110,19 +110,19 @@ def run(asked: argparse.Namespace, work: Path) -> None:
             config=configs[cell],
             folder=folders[cell.dataset],
             measure="training",
-            measured_by=training,
+            measure_function=training,
         )
         for cell in missing
     ]
-    expected, left, started = Expected(lines), dict.fromkeys(missing), monotonic()
+    expected, left, started = TimeEstimate(lines), dict.fromkeys(missing), monotonic()
     with closing(run_jobs(jobs, workers=asked.workers, limit=asked.limit, work=work)) as running:
         for line in running:
             append_line(asked.results, line)
-            expected.learn(line)
+            expected.add_result(line)
             del left[line.cell]
             seconds = expected.left(left, elapsed=monotonic() - started)
-            say(f"{bar(len(missing) - len(left), len(missing))} {clock(seconds)} left")
-            say(outcome(line))
+            log(f"{bar(len(missing) - len(left), len(missing))} {format_duration(seconds)} left")
+            log(outcome(line))
 
 
 def bar(done: int, total: int, width: int = 24) -> str:
@@ -137,15 +137,15 @@ def bar(done: int, total: int, width: int = 24) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     given = sys.argv[1:] if arguments is None else arguments
-    asked = asked_for(given)
+    asked = parse_arguments(given)
     if asked.table:
         lines = read_lines(asked.results)
         command = shlex.join(["python", "-m", "benchmarks.utility", *given])
         there = list(datasets_in(asked.data))
         asked.results.with_suffix(".md").write_text(page(lines, command=command, datasets=there))
-        asked.results.with_suffix(".svg").write_text(drawn(lines))
+        asked.results.with_suffix(".svg").write_text(draw_plot(lines))
         near = asked.results.with_name(f"{asked.results.stem}-contenders.svg")
-        near.write_text(drawn(lines, CONTENDERS))
+        near.write_text(draw_plot(lines, CONTENDERS))
         return
     if not asked.data.is_dir():
         raise SystemExit(f"{asked.data}: expected the public sets, found no folder; give --data")

@@ -21,8 +21,8 @@ EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, math.inf)
 SEEDS = (0, 1, 2, 3, 4)
 
 WITHOUT_NOISE = {
-    "vesper-paper-gin": "gin",
-    "vesper-paper-gcn": "gcn",
+    "paper-gin": "gin",
+    "paper-gcn": "gcn",
     "edgerand": "gcn",
     "lapgraph": "gcn",
 }

@@ -8,13 +8,13 @@ from benchmarks.utility_table import Scores, score_at
 
 from vesper.drawing.sheet import Curve, Panel, draw_sheet
 from vesper.method.registry import METHODS
-from vesper.study.cell import Line, needs_no_epsilon, scores_of
+from vesper.study.cell import CellResult, needs_no_epsilon, scores_of
 
-CONTENDERS = ("vesper", "mlp", "gap", "progap")
+CONTENDERS = ("certified", "mlp", "gap", "progap")
 """Methods so close to one another that on a scale of all methods they lie on one line."""
 
 
-def drawn(lines: Sequence[Line], methods: Iterable[str] = METHODS) -> str:
+def draw_plot(lines: Sequence[CellResult], methods: Iterable[str] = METHODS) -> str:
     """Draw every data set that has a score; each panel has the scale of what is drawn in it."""
     asked = set(methods)
     scores = scores_of(lines)
@@ -42,7 +42,7 @@ def _curve(scores: Scores, dataset: str, method: str) -> Curve:
         name=method,
         color=list(METHODS).index(method),
         is_level=is_level,
-        is_thick=method == "vesper",
+        is_thick=method == "certified",
         points={
             epsilon: (score.mean, score.deviation)
             for epsilon, score in found.items()

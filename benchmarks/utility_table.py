@@ -19,10 +19,10 @@ from benchmarks.utility_cells import (
     is_control,
 )
 
-from vesper.mechanism.noisy_graph.edgerand import MOST_EDGES
-from vesper.mechanism.noisy_graph.rare_pairs import MOST_CELLS
+from vesper.mechanism.noisy_graph.edgerand import MAX_NOISY_EDGES
+from vesper.mechanism.noisy_graph.rare_pairs import MAX_CELLS
 from vesper.method.registry import METHODS
-from vesper.study.cell import Key, Line, Score, needs_no_epsilon, scores_of
+from vesper.study.cell import CellResult, Key, Score, needs_no_epsilon, scores_of
 
 LEADS_OVER = ("gap", "progap")
 LEAD_AT = (0.5, 1.0, 2.0, 4.0)
@@ -34,7 +34,7 @@ SKETCH_SET, SKETCH = "fb100_cornell", {1.0: 78.8, 4.0: 85.0}
 Scores = dict[Key, Score]
 
 
-def shown(score: Score) -> str:
+def format_score(score: Score) -> str:
     """Mean and deviation, and of how many seeds if some are missing."""
     return score.text(seeds=len(SEEDS))
 
@@ -46,7 +46,7 @@ def score_at(scores: Scores, dataset: str, method: str, epsilon: float) -> Score
     return scores.get((dataset, method, math.inf if method == "mlp" else epsilon))
 
 
-def page(lines: Sequence[Line], *, command: str, datasets: Sequence[str] = ()) -> str:
+def page(lines: Sequence[CellResult], *, command: str, datasets: Sequence[str] = ()) -> str:
     """Make the whole page; it says which of `datasets` have no cell."""
     scores = scores_of(lines)
     plans = {line.method: line.plan for line in lines if line.plan and math.isfinite(line.epsilon)}
@@ -73,7 +73,7 @@ def page(lines: Sequence[Line], *, command: str, datasets: Sequence[str] = ()) -
     parts += ["## What was aimed for", "", *aims(scores), ""]
     if any(score.seeds < len(SEEDS) for key, score in scores.items() if not is_control(*key)):
         parts += [f"Some cells have fewer than {len(SEEDS)} seeds: verdicts are not final.", ""]
-    parts += ["## How it was made", "", *made(lines, command, datasets), ""]
+    parts += ["## How it was made", "", *provenance(lines, command, datasets), ""]
     return "\n".join(parts)
 
 
@@ -90,12 +90,12 @@ def table(scores: Scores, dataset: str, claimed: set[str]) -> Iterator[str]:
             score = score_at(scores, dataset, method, epsilon)
             competes = method not in claimed or math.isinf(epsilon)
             wins = score is not None and competes and round(score.mean, 1) == best[epsilon]
-            text = "" if score is None else shown(score)
+            text = "" if score is None else format_score(score)
             cells.append(f"**{text}**" if wins else text)
         yield f"| {method}{'*' if method in claimed else ''} | {' | '.join(cells)} |"
 
 
-def unlike(lines: Sequence[Line]) -> Iterator[str]:
+def unlike(lines: Sequence[CellResult]) -> Iterator[str]:
     """Say where a line that was measured at epsilon = inf is not what stands for it."""
     tests = {line.cell: line.test for line in lines}
     for line in lines:
@@ -121,7 +121,7 @@ def lead(scores: Scores, dataset: str) -> float | None:
     """Mean over epsilon 0.5 to 4 of vesper minus the better of GAP and ProGAP there."""
     leads = []
     for epsilon in LEAD_AT:
-        ours = score_at(scores, dataset, "vesper", epsilon)
+        ours = score_at(scores, dataset, "certified", epsilon)
         others = [score_at(scores, dataset, rival, epsilon) for rival in LEADS_OVER]
         if ours is None or any(other is None for other in others):
             return None
@@ -132,7 +132,7 @@ def lead(scores: Scores, dataset: str) -> float | None:
 def below_mlp(scores: Scores, dataset: str) -> list[float] | None:
     """Epsilons at which vesper is below the MLP minus one standard deviation of the MLP."""
     mlp = score_at(scores, dataset, "mlp", math.inf)
-    ours = {epsilon: score_at(scores, dataset, "vesper", epsilon) for epsilon in EPSILONS}
+    ours = {epsilon: score_at(scores, dataset, "certified", epsilon) for epsilon in EPSILONS}
     if mlp is None or math.isnan(mlp.deviation) or not all(ours.values()):
         return None
     floor = mlp.mean - mlp.deviation
@@ -174,10 +174,10 @@ def aims(scores: Scores) -> Iterator[str]:
         )
     single = [(FRAUD_SET, 4.0, FRAUD_AUC), *((SKETCH_SET, e, m) for e, m in SKETCH.items())]
     for dataset, epsilon, needed in single:
-        score = score_at(scores, dataset, "vesper", epsilon)
+        score = score_at(scores, dataset, "certified", epsilon)
         yield _row(
             f"{dataset}: at least {needed:g} at epsilon {epsilon:g}",
-            None if score is None else shown(score),
+            None if score is None else format_score(score),
             None if score is None else score.mean >= needed,
         )
 
@@ -187,7 +187,7 @@ def _row(target: str, reached: str | None, met: bool | str | None) -> str:
     return f"| {target} | {reached or '-'} | {word} |"
 
 
-def made(lines: Sequence[Line], command: str, datasets: Sequence[str]) -> Iterator[str]:
+def provenance(lines: Sequence[CellResult], command: str, datasets: Sequence[str]) -> Iterator[str]:
     """Say how, where, with what, and what is missing."""
     finished = [line for line in lines if line.test is not None]
     hours = sum(line.seconds for line in finished) / 3600
@@ -218,8 +218,8 @@ def made(lines: Sequence[Line], command: str, datasets: Sequence[str]) -> Iterat
         "neighbours a layer, not 50, for its time too (docs/decisions/0006)."
     )
     yield (
-        f"* Where more than {MOST_CELLS:,} noisy edges would come out, `edgerand` leaves edges out "
-        f"by chance, so that about {MOST_EDGES:,} are left (docs/claims/R-EDGERAND.md)."
+        f"* Where more than {MAX_CELLS:,} noisy edges would come out, `edgerand` leaves edges out "
+        f"by chance, so that about {MAX_NOISY_EDGES:,} are left (docs/claims/R-EDGERAND.md)."
     )
     yield (
         "* Seconds of cells were taken beside other work, and some while they were stopped: they "

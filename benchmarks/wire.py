@@ -19,23 +19,23 @@ from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from benchmarks.page import command, machine, options, publish, say
-from benchmarks.timing import Timed
+from benchmarks.page import command, log, machine, options, publish
+from benchmarks.timing import Timing
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from vesper.deployment.identity.authority import make_authority, sign
 from vesper.deployment.identity.credentials import read_credentials
 from vesper.deployment.identity.request import make_request
 from vesper.transport.channel import Channel
-from vesper.transport.close_reason import Parting
-from vesper.transport.durable_channel import LastingChannel
+from vesper.transport.close_reason import CloseReason
+from vesper.transport.durable_channel import DurableChannel
 from vesper.transport.grpc_channel import Identity, Listener, connect
 
 SIZES = {"512 KiB": 1 << 19, "2 MiB": 1 << 21}
 TARGETS = {"512 KiB": 1.3, "2 MiB": 2.0}
 RAW = "raw TLS sockets"
 GRPC = "gRPC stream (the connection)"
-LASTING = "lasting channel (logged, receipted)"
+DURABLE = "lasting channel (logged, receipted)"
 _LENGTH = struct.Struct("<I")
 
 
@@ -52,7 +52,7 @@ class RawChannel:
         (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
         return self._read(length)
 
-    def close(self, why: Parting = Parting.DONE) -> None:
+    def close(self, why: CloseReason = CloseReason.DONE) -> None:
         self._socket.close()
 
     def _read(self, length: int) -> bytes:
@@ -94,15 +94,15 @@ def identity_in(folder: Path, name: str) -> Identity:
     ).identity
 
 
-def lasting(channel: Channel, folder: Path, name: str) -> LastingChannel:
+def durable(channel: Channel, folder: Path, name: str) -> DurableChannel:
     (folder / name).mkdir()
     directions = ("data>label", "label>data")
-    return LastingChannel(
+    return DurableChannel(
         lambda limit: channel,
         folder / name,
-        begins=name == "data",
+        names_session=name == "data",
         directions=directions if name == "data" else directions[::-1],
-        waits=False,
+        reconnects=False,
     )
 
 
@@ -117,7 +117,7 @@ def answer(folder: Path, pipe: Connection) -> None:
     raw = context(folder, "label").wrap_socket(plain.accept()[0], server_side=True)
     streams = [listener.accept() for listener in listeners]
     ends: dict[str, Channel] = {RAW: RawChannel(raw), GRPC: streams[0]}
-    ends[LASTING] = lasting(streams[1], folder, "label")
+    ends[DURABLE] = durable(streams[1], folder, "label")
     while (name := pipe.recv()) is not None:
         before = resource.getrusage(resource.RUSAGE_SELF)
         ends[name].send(ends[name].receive())
@@ -132,8 +132,8 @@ def round_trip(end: Channel, frame: bytes) -> None:
     end.receive()
 
 
-def measure(rounds: int) -> dict[str, dict[str, Timed]]:
-    everyone: dict[str, dict[str, Timed]] = {}
+def measure(rounds: int) -> dict[str, dict[str, Timing]]:
+    everyone: dict[str, dict[str, Timing]] = {}
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         certificates(folder)
@@ -142,15 +142,15 @@ def measure(rounds: int) -> dict[str, dict[str, Timed]]:
         process.start()
         ends = connected(folder, *pipe.recv())
         for label, size in SIZES.items():
-            everyone[label] = {name: Timed() for name in ends}
+            everyone[label] = {name: Timing() for name in ends}
             frame = os.urandom(size)
             for turn in range(rounds + 3):
                 for name, end in ends.items():
-                    timed = Timed() if turn < 3 else everyone[label][name]
+                    timed = Timing() if turn < 3 else everyone[label][name]
                     pipe.send(name)
                     timed.clock(partial(round_trip, end, frame))
                     timed.cpu[-1] += pipe.recv()
-            say(f"{label}: {rounds} rounds")
+            log(f"{label}: {rounds} rounds")
         pipe.send(None)
         for end in ends.values():
             end.close()
@@ -169,7 +169,7 @@ def connected(folder: Path, raw_port: int, *grpc_ports: int) -> dict[str, Channe
         connect(f"127.0.0.1:{port}", identity=identity, peer="label", patience=30)
         for port in grpc_ports
     ]
-    return {RAW: RawChannel(raw), GRPC: streams[0], LASTING: lasting(streams[1], folder, "data")}
+    return {RAW: RawChannel(raw), GRPC: streams[0], DURABLE: durable(streams[1], folder, "data")}
 
 
 def report(rounds: int, asked: str) -> str:

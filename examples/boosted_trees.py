@@ -15,14 +15,14 @@ from sklearn.metrics import roc_auc_score
 
 import vesper
 from vesper.datasets.finance import simulate_finance
-from vesper.export.writer import hand_off
+from vesper.export.writer import export_features
 from vesper.privacy.ledger.statement import verify_file
 
 
 def release_at_the_data_party(folder: Path) -> Path:
     """Train stage by stage, charge the ledger, write file and statement."""
     config = vesper.load_config(None, {"epsilon": 8.0, "epochs": 6})
-    return hand_off(folder, config, folder / "released.parquet").file
+    return export_features(folder, config, folder / "released.parquet").file
 
 
 def train_at_the_label_party(released: Path, labels: Path) -> dict[str, float]:

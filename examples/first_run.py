@@ -15,7 +15,7 @@ def main(folder: Path) -> dict[str, vesper.Result]:
     """Make party folders, train two methods, compare."""
     simulate_finance(folder / "finance", num_nodes=5_000, seed=1)
     results = {}
-    for method in ("mlp", "vesper"):
+    for method in ("mlp", "certified"):
         config = vesper.load_config(None, {"method": method, "epsilon": 8.0, "epochs": 10})
         results[method] = vesper.simulate(folder / "finance", config, folder / f"run-{method}")
         print(f"{method:8s} ROC-AUC {results[method].test:.1f}  ({results[method].privacy.plan})")

@@ -29,7 +29,7 @@ def make_windows(folder: Path) -> tuple[Path, Path]:
         train_window="..".join(TRAIN_WINDOW),
         test_window="..".join(TEST_WINDOW),
         out=folder / "windows",
-        apart=True,
+        separate_windows=True,
     )
     return folder / "windows" / "train", folder / "windows" / "test"
 
@@ -38,12 +38,12 @@ def main(folder: Path) -> dict[str, tuple[float, float]]:
     """Train without and with the graph; judge both on test nodes of either window."""
     january, february = make_windows(folder)
     found = {}
-    for method in ("mlp", "vesper"):
+    for method in ("mlp", "certified"):
         config = vesper.load_config(None, {"method": method, "epsilon": EPSILON, "epochs": 30})
         result = vesper.simulate(january, config, folder / method, snapshots=[february])
         found[method] = result.test, result.snapshots[0].test
         print(f"{method:8s}", *(f"AUC {auc:.1f}" for auc in found[method]), sep="   ")
-    with closing(open_to_read(folder / "vesper" / "ledger.sqlite")) as ledger:
+    with closing(open_to_read(folder / "certified" / "ledger.sqlite")) as ledger:
         for graph in accounts(ledger):
             spent = f"epsilon {graph.spent_epsilon():.3g} spent in {graph.releases} releases"
             print(f"graph {graph.graph[:8]} of {len(graph.spent):,} nodes: {spent}")

@@ -91,7 +91,7 @@ def institutions(tmp_path: Path) -> Institutions:
     import pyarrow.parquet as pq
     from cryptography.hazmat.primitives.serialization import Encoding
 
-    from vesper.deployment.config.template import write_init_file
+    from vesper.deployment.config.template import write_template
     from vesper.deployment.identity.authority import make_authority, sign
     from vesper.deployment.identity.request import make_request
 
@@ -113,8 +113,8 @@ def institutions(tmp_path: Path) -> Institutions:
         certificate = sign(authority, request, days=2, now=now)
         (folder / "tls" / f"{folder.name}.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
         (folder / "tls" / "authority.pem").write_bytes(pem)
-    write_init_file(both.settings[0], "data")
-    write_init_file(both.settings[1], "label")
+    write_template(both.settings[0], "data")
+    write_template(both.settings[1], "label")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     for host in ("0.0.0.0:7101", "platform.example:7101"):

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from vesper.files import write_whole
+from vesper.files import replace_file
 
 
 def test_written_and_replaced(tmp_path: Path) -> None:
     path = tmp_path / "value"
-    write_whole(path, b"one")
-    write_whole(path, b"two")
+    replace_file(path, b"one")
+    replace_file(path, b"two")
     assert path.read_bytes() == b"two"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert list(tmp_path.iterdir()) == [path]
@@ -25,9 +25,9 @@ def test_what_was_there_stays_when_it_fails(
         raise OSError(28, "No space left on device")
 
     path = tmp_path / "value"
-    write_whole(path, b"one")
+    replace_file(path, b"one")
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        write_whole(path, b"two")
+        replace_file(path, b"two")
     assert path.read_bytes() == b"one"
     assert list(tmp_path.iterdir()) == [path]

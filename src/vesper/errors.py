@@ -20,7 +20,7 @@ class VesperError(Exception):
     """The run failed for a reason that can be named."""
 
     exit_code = 1
-    whose: str | None = None
+    party_name: str | None = None
     """Which of several data parties it is about, where it is about one."""
 
 
@@ -45,7 +45,7 @@ class PeerError(VesperError):
 class PeerLostError(PeerError):
     """The connection is gone: cut, or the peer was silent for too long. It may come back."""
 
-    is_farewell = False
+    is_clean_close = False
     """Whether the peer ended it in good order."""
 
 

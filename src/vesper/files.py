@@ -81,7 +81,7 @@ def _make_locked(parent: Path, prefix: str) -> tuple[Path, int]:
         os.close(lock)
 
 
-_READING = RLock()  # of one thread twice, if the garbage collector runs something that reads
+_READ_LOCK = RLock()  # of one thread twice, if the garbage collector runs something that reads
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -90,18 +90,18 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     Raises:
         OSError, ValueError, KeyError, EOFError, BadZipFile: it is not there, or is damaged.
     """
-    with _READING, path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+    with _READ_LOCK, path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
         return {name: stored[name] for name in stored.files}
 
 
 def map_array(path: Path) -> NDArray[Any]:
     """Map the array of an .npy file into memory, read-only; raises as `read_arrays` does."""
-    with _READING:
+    with _READ_LOCK:
         mapped: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     return mapped
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes) -> None:
     """Put content in place of what was there; a new file is this user's own.
 
     Raises:

@@ -15,5 +15,5 @@ class Progress(Protocol):
         """Say that `done` of `total` units of `task` are finished."""
 
 
-def silent(task: str, done: int, total: int, note: str = "") -> None:
+def no_progress(task: str, done: int, total: int, note: str = "") -> None:
     """Ignore progress: the default everywhere below the command line."""

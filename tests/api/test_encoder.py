@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from vesper import InputError, Vesper
-from vesper.api.encoder import MakeEncoder, made_by, with_encoder
+from vesper.api.encoder import MakeEncoder, build_encoder, with_encoder
 from vesper.method.registry import find_method
 
 if TYPE_CHECKING:
@@ -87,13 +87,13 @@ def test_what_it_draws_repeats_with_the_seed(communities: "Communities") -> None
 )
 def test_functions_that_make_no_encoder_are_refused(make: MakeEncoder, says: str) -> None:
     with pytest.raises(InputError, match=says):
-        made_by(make, num_inputs=3, width=8)
+        build_encoder(make, num_inputs=3, width=8)
 
 
 def test_wrong_encoders_are_refused(communities: "Communities") -> None:
     with pytest.raises(InputError, match="got a module; how many inputs"):
         communities.fit(encoder=nn.Linear(3, 8))
-    with pytest.raises(InputError, match="expected method 'vesper' or 'mlp'"):
+    with pytest.raises(InputError, match="expected method 'certified' or 'mlp'"):
         with_encoder(find_method("gap"), wide)
     assert with_encoder(find_method("mlp"), wide).name == "mlp"
     assert repr(Vesper(encoder="gru")) == "Vesper(encoder='gru')"

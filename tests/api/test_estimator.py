@@ -69,8 +69,8 @@ def test_without_a_seed_noise_is_real(communities: "Communities") -> None:
     assert (privacy.epsilon, privacy.delta, privacy.releases) == (8.0, 1e-4, 3)
     assert "operating system" in privacy.noise
     assert "this fit alone" in privacy.covers
-    assert privacy.charged is not None
-    assert privacy.charged.head is None
+    assert privacy.run_charges is not None
+    assert privacy.run_charges.head is None
     assert 0.5 < privacy.best_guess < 0.9
     nodes = np.arange(600)
     assert not np.array_equal(one.predict_proba(nodes), two.predict_proba(nodes))
@@ -184,7 +184,7 @@ def test_a_fit_leaves_torch_as_it_was(communities: "Communities") -> None:
         ({"aggregator": "gcn", "method": "gap"}, "aggregator: .* no choice, for method 'gap'"),
         ({"aggregator": "sage"}, r"setting 'privacy.aggregator': .* got 'sage'"),
         ({"settings": {"task": "regression"}}, "expected task 'classification'"),
-        ({"method": "vespre"}, "expected one of vesper"),
+        ({"method": "vespre"}, "expected one of certified"),
         ({"settings": {"hops": 2}}, r"settings: .* got 'hops'; write Vesper\(hops=...\)"),
         ({"settings": {"run.seed": 2}}, r"write Vesper\(seed=...\)"),
         ({"settings": {1: 3}}, "settings: expected names of settings as keys, got 1"),

@@ -40,9 +40,9 @@ def test_a_ledger_is_charged_once_and_refuses_a_second_fit(
     ledger = tmp_path / "ledger.sqlite"
     fast = {"epochs": 1}
     model = communities.fit(ledger=ledger, settings=fast)
-    assert model.privacy_.charged is not None
-    assert model.privacy_.charged.head is not None
-    assert len(model.privacy_.charged.charges) == 3  # a trial and two hops
+    assert model.privacy_.run_charges is not None
+    assert model.privacy_.run_charges.head is not None
+    assert len(model.privacy_.run_charges.charges) == 3  # a trial and two hops
     charged = length_of(ledger)
     model.predict_proba(np.arange(600))
     model.report(tmp_path / "report.html")
@@ -70,7 +70,7 @@ def test_a_fit_without_a_guarantee_is_in_its_ledger_and_ends_what_can_be_certifi
         communities.fit(ledger=ledger, settings=fast)
 
 
-@pytest.mark.parametrize("method", ["vesper-paper-gin", "vfgnn", "gap"])
+@pytest.mark.parametrize("method", ["paper-gin", "vfgnn", "gap"])
 def test_what_is_only_claimed_is_in_the_ledger(
     communities: "Communities", tmp_path: Path, method: str
 ) -> None:

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from vesper import Vesper
-from vesper.api.inputs import Holdings, hold
-from vesper.api.targets import Classes
+from vesper.api.inputs import FitInputs, prepare_inputs
+from vesper.api.targets import ClassTargets
 from vesper.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ FEATURES = np.random.default_rng(0).normal(size=(N, 3))
 LABELS = np.where(np.arange(N) < 30, "good", "bad")
 
 
-def held(**changes: Any) -> Holdings:
+def inputs(**changes: Any) -> FitInputs:
     given: dict[str, Any] = {"features": FEATURES, "labels": LABELS, "train": range(N)}
-    given |= {"graph": PAIRS, "validation": None, "targets": Classes(), "seed": 0, **changes}
-    return hold(given.pop("graph"), given.pop("features"), given.pop("labels"), **given)
+    given |= {"graph": PAIRS, "validation": None, "targets": ClassTargets(), "seed": 0, **changes}
+    return prepare_inputs(given.pop("graph"), given.pop("features"), given.pop("labels"), **given)
 
 
 def test_both_parties_get_their_part() -> None:
-    found = held(train=np.arange(5, 35), validation=[0, 39])
+    found = inputs(train=np.arange(5, 35), validation=[0, 39])
     assert found.data.graph.num_nodes == N
     assert found.data.features.dtype == np.float32
     assert found.distinct.tolist() == ["bad", "good"]
@@ -39,12 +39,12 @@ def test_both_parties_get_their_part() -> None:
 
 
 def test_a_fifth_of_each_class_is_set_apart() -> None:
-    found = held()
+    found = inputs()
     codes = found.labels.labels[found.labels.rows("val")]
     assert np.bincount(codes).tolist() == [2, 6]
     assert not set(found.validation) & set(found.labels.ids.take(found.labels.rows("train")))
-    assert held().validation.tolist() == found.validation.tolist()
-    assert held(seed=1).validation.tolist() != found.validation.tolist()
+    assert inputs().validation.tolist() == found.validation.tolist()
+    assert inputs(seed=1).validation.tolist() != found.validation.tolist()
 
 
 def test_a_graph_that_holds_everything() -> None:
@@ -57,19 +57,19 @@ def test_a_graph_that_holds_everything() -> None:
         train_mask=mask,
         val_mask=~mask,
     )
-    found = held(graph=data, features=None, labels=None, train=None)
+    found = inputs(graph=data, features=None, labels=None, train=None)
     assert found.validation.tolist() == list(range(1, N, 2))
     assert found.distinct.tolist() == [0, 1, 2]
-    chosen = held(graph=data, features=None, labels=None, train=range(20))
+    chosen = inputs(graph=data, features=None, labels=None, train=range(20))
     assert set(chosen.validation) <= set(range(20)), "a mask of another split does not slip in"
 
 
 def test_bytes_stay_bytes() -> None:
-    assert held(features=FEATURES > 0).data.features.dtype == np.uint8
-    assert held(features=(FEATURES * 9).astype(int)).data.features.dtype == np.float32
-    assert held(features=FEATURES.tolist()).data.features.dtype == np.float32
+    assert inputs(features=FEATURES > 0).data.features.dtype == np.uint8
+    assert inputs(features=(FEATURES * 9).astype(int)).data.features.dtype == np.float32
+    assert inputs(features=FEATURES.tolist()).data.features.dtype == np.float32
     mixed = np.column_stack([FEATURES.astype(object), (FEATURES[:, 0] > 0).astype(object)])
-    assert held(features=mixed).data.features[:, -1].tolist() == (FEATURES[:, 0] > 0).tolist()
+    assert inputs(features=mixed).data.features[:, -1].tolist() == (FEATURES[:, 0] > 0).tolist()
 
 
 def spoiled(value: float) -> Any:
@@ -99,7 +99,7 @@ def spoiled(value: float) -> Any:
 )
 def test_what_cannot_be_used_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        held(**changes)
+        inputs(**changes)
 
 
 def test_the_order_of_nodes_does_not_matter(communities: "Communities") -> None:

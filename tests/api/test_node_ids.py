@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from vesper.api.node_ids import distinct_nodes, labels_at, node_numbers
-from vesper.api.targets import Classes
+from vesper.api.targets import ClassTargets
 from vesper.errors import InputError
 
 
@@ -77,7 +77,9 @@ def test_wrong_nodes_are_refused(nodes: Any, message: str) -> None:
     ],
 )
 def test_labels_of_some_nodes(labels: Any, expected: list[Any]) -> None:
-    assert labels_at(labels, np.array([1, 3]), Classes().read, num_nodes=4).tolist() == expected
+    assert (
+        labels_at(labels, np.array([1, 3]), ClassTargets().read, num_nodes=4).tolist() == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,4 +101,4 @@ def test_labels_of_some_nodes(labels: Any, expected: list[Any]) -> None:
 )
 def test_wrong_labels_are_refused(labels: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        labels_at(labels, np.array([1, 3]), Classes().read, num_nodes=4)
+        labels_at(labels, np.array([1, 3]), ClassTargets().read, num_nodes=4)

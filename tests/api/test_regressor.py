@@ -23,7 +23,7 @@ def given() -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]
     return pairs[:, close], features, 5000 + 100 * hidden + 5 * rng.normal(size=NODES)
 
 
-def fitted(method: str = "vesper", **settings: Any) -> VesperRegressor:
+def fitted(method: str = "certified", **settings: Any) -> VesperRegressor:
     edges, features, numbers = given()
     model = VesperRegressor(epsilon=8.0, seed=0, method=method, settings=SMALL | settings)
     return model.fit(edges, features, numbers, train=TRAIN)

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vesper.api.targets import Numbers
+from vesper.api.targets import NumberTargets
 from vesper.errors import InputError
 
-NUMBERS = Numbers("r2")
+NUMBERS = NumberTargets("r2")
 
 
 @pytest.mark.parametrize(
@@ -42,14 +42,14 @@ def test_others_are_refused(values: Any, message: str) -> None:
 
 def test_one_of_any_five_in_order_is_set_apart() -> None:
     labels = np.random.default_rng(0).normal(size=103)
-    apart = NUMBERS.set_apart(labels, seed=0)
+    apart = NUMBERS.split_validation(labels, seed=0)
     in_order = apart[np.argsort(labels)]
     assert in_order[:100].reshape(20, 5).sum(axis=1).tolist() == [1] * 20
     assert not in_order[100:].any()
-    assert (NUMBERS.set_apart(labels, seed=0) == apart).all()
-    assert (NUMBERS.set_apart(labels, seed=1) != apart).any()
-    assert NUMBERS.set_apart(labels[:3], seed=0).sum() == 1
-    assert NUMBERS.set_apart(labels[:1], seed=0).sum() == 0
+    assert (NUMBERS.split_validation(labels, seed=0) == apart).all()
+    assert (NUMBERS.split_validation(labels, seed=1) != apart).any()
+    assert NUMBERS.split_validation(labels[:3], seed=0).sum() == 1
+    assert NUMBERS.split_validation(labels[:1], seed=0).sum() == 0
 
 
 def test_labels_that_are_all_the_same_are_refused() -> None:

@@ -2,22 +2,22 @@
 
 import pytest
 
-from vesper.api.training import watching
-from vesper.progress import silent
+from vesper.api.training import progress_reporter
+from vesper.progress import no_progress
 
 
 def test_nobody_somebody_and_a_bar(capsys: pytest.CaptureFixture[str]) -> None:
-    with watching(False) as nobody:
-        assert nobody is silent
+    with progress_reporter(False) as nobody:
+        assert nobody is no_progress
     heard: list[int] = []
 
     def progress(task: str, done: int, total: int, note: str = "") -> None:
         heard.append(done)
 
-    with watching(progress) as somebody:
+    with progress_reporter(progress) as somebody:
         somebody("training", 3, 4)
     assert heard == [3]
-    with watching(True) as bar:
+    with progress_reporter(True) as bar:
         bar("training", 4, 4)
     captured = capsys.readouterr()
     assert "training" in captured.err

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from vesper.attack.attack_result import Attacked, by_degree
+from vesper.attack.attack_result import AttackResult, by_degree
 from vesper.attack.roc import roc_of
 
 
@@ -16,9 +16,9 @@ def test_groups_split_by_degree_and_small_ones_are_left_out() -> None:
 
 
 def test_names_in_json() -> None:
-    found = Attacked(
+    found = AttackResult(
         attack="edge-likelihood",
-        method="vesper",
+        method="certified",
         plan="certified",
         epsilon=4.0,
         roc=roc_of(np.ones(4), np.zeros(4)),

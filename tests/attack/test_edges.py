@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 import pytest
 
-from vesper.attack.attack_result import Attacked
+from vesper.attack.attack_result import AttackResult
 from vesper.attack.edges import attack_edges
 from vesper.errors import InputError
 from vesper.privacy.accounting.gaussian import mu_of
@@ -17,7 +17,7 @@ from vesper.privacy.accounting.gaussian import mu_of
 MakeRun = Callable[..., Path]
 
 
-def attacked(attack: str, run: Path, folders: Path, pairs: int = 300) -> Attacked:
+def attacked(attack: str, run: Path, folders: Path, pairs: int = 300) -> AttackResult:
     return attack_edges(attack, run, folders, pairs=pairs, seed=1)
 
 
@@ -26,7 +26,7 @@ def test_likelihood_reaches_what_epsilon_allows_and_no_more(
     epsilon: float, make_run: MakeRun, folders: Path
 ) -> None:
     """The best attack on a Gaussian of mu has the area Phi(mu / sqrt 2)."""
-    run = make_run(method="vesper", epsilon=epsilon, delta=1e-5)
+    run = make_run(method="certified", epsilon=epsilon, delta=1e-5)
     found = attacked("edge-likelihood", run, folders, pairs=600)
     best = NormalDist().cdf(mu_of(epsilon=epsilon, delta=1e-5) / math.sqrt(2))
     assert found.roc.ci_low < best
@@ -39,7 +39,7 @@ def test_likelihood_reaches_what_epsilon_allows_and_no_more(
 def test_likelihood_reaches_no_more_with_other_aggregators(
     aggregator: str, make_run: MakeRun, folders: Path
 ) -> None:
-    run = make_run(method="vesper", epsilon=4.0, delta=1e-5, aggregator=aggregator)
+    run = make_run(method="certified", epsilon=4.0, delta=1e-5, aggregator=aggregator)
     found = attacked("edge-likelihood", run, folders, pairs=100)
     best = NormalDist().cdf(mu_of(epsilon=4.0, delta=1e-5) / math.sqrt(2))
     assert found.roc.ci_low < best
@@ -53,7 +53,7 @@ def test_likelihood_without_noise_is_certain(make_run: MakeRun, folders: Path) -
 
 
 def test_likelihood_on_rows_of_the_paper(make_run: MakeRun, folders: Path) -> None:
-    paper = {"method": "vesper-paper-gin", "hops": 1, "epochs": 3}
+    paper = {"method": "paper-gin", "hops": 1, "epochs": 3}
     weak = attacked("edge-likelihood", make_run(epsilon=1.0, **paper), folders)
     strong = attacked("edge-likelihood", make_run(epsilon=64.0, **paper), folders)
     assert strong.roc.auc > weak.roc.auc + 0.2

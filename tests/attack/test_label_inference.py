@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vesper.attack.label_inference import KNOWS_GRADIENTS, KNOWS_VOICES, attack_labels
+from vesper.attack.label_inference import KNOWS_GRADIENTS, KNOWS_LABEL_POSTERIORS, attack_labels
 from vesper.errors import InputError
 from vesper.privacy.accounting.randomized_response import flip_probability, keep_probability
 
@@ -23,9 +23,9 @@ BEST = 0.5 + (KEEP - FLIP) / 2
 @pytest.mark.parametrize(
     ("settings", "knows", "draws"),
     [
-        ({}, KNOWS_VOICES, 1),
+        ({}, KNOWS_LABEL_POSTERIORS, 1),
         ({"label_messages": False}, KNOWS_GRADIENTS, 1),
-        ({"method": "vesper-paper-gin"}, KNOWS_GRADIENTS, 6),  # by twelve labels: 0.76 to 0.99
+        ({"method": "paper-gin"}, KNOWS_GRADIENTS, 6),  # by twelve labels: 0.76 to 0.99
         ({"method": "mlp"}, KNOWS_GRADIENTS, 1),
     ],
 )
@@ -45,7 +45,7 @@ def test_open_labels_are_seen(
     [
         ({}, 0.55),
         ({"label_messages": False}, 0.55),
-        ({"method": "vesper-paper-gin"}, 0.4),  # directions from twelve labels
+        ({"method": "paper-gin"}, 0.4),  # directions from twelve labels
     ],
 )
 def test_responses_are_all_that_is_seen(

@@ -51,7 +51,7 @@ def test_a_network_that_remembers_gives_its_members_away(wide: Path, tmp_path: P
 
 
 def test_an_attack_repeats_on_every_plan(make_run: MakeRun, folders: Path) -> None:
-    run = make_run(method="vesper", epsilon=1.0, epochs=1)
+    run = make_run(method="certified", epsilon=1.0, epochs=1)
     found = attack_membership(run, folders, seed=0)
     assert found.plan == "certified"
     assert 0.3 < found.roc.auc < 0.8
@@ -110,13 +110,15 @@ def test_members_say_their_responses_where_labels_are_protected(
     folders: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[float] = []
-    hear = ProgressiveRepresentation.hear
+    set_labels = ProgressiveRepresentation.set_labels
 
-    def listening(self: ProgressiveRepresentation, nodes: Any, voices: Any, *rest: Any) -> None:
-        heard.append(float(voices.max()))
-        hear(self, nodes, voices, *rest)
+    def listening(
+        self: ProgressiveRepresentation, nodes: Any, label_posteriors: Any, *rest: Any
+    ) -> None:
+        heard.append(float(label_posteriors.max()))
+        set_labels(self, nodes, label_posteriors, *rest)
 
-    monkeypatch.setattr(ProgressiveRepresentation, "hear", listening)
+    monkeypatch.setattr(ProgressiveRepresentation, "set_labels", listening)
     attack_settings(load_config(None, {**SMALL, "label_epsilon": 1.0}), folders, seed=0)
     keep = np.e / (np.e + 2)  # of three classes
     assert heard == pytest.approx([keep] * len(heard))

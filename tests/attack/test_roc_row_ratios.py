@@ -10,14 +10,14 @@ from vesper.audit.small_graphs import ring
 from vesper.audit.trial import observe
 from vesper.mechanism.door import OpenDoor
 from vesper.session.config import load_config
-from vesper.session.run_spec import agree
+from vesper.session.run_spec import run_spec_for
 from vesper.simulation.in_process import train
-from vesper.simulation.recording import ShownMethod
+from vesper.simulation.recording import RowRecordingMethod
 
 CONFIG = load_config(
     None,
     {
-        "method": "vesper-paper-gin",
+        "method": "paper-gin",
         "epsilon": 8.0,
         "epochs": 2,
         "width": 4,
@@ -35,10 +35,10 @@ def test_they_agree_where_weights_do_not_learn(there: bool) -> None:
     canaries = ring(split="train", count=3)
     coins = np.full(3, there)
     data = canaries.holdings(coins)
-    agreement = agree(CONFIG, data, canaries.labels)
+    run_spec = run_spec_for(CONFIG, data, canaries.labels)
     rows = RowRatios(data, np.concatenate(canaries.edges), is_gin=True)
-    watched = ShownMethod(agreement.method, noise_seed=4, watch=rows)
-    train(replace(agreement, method=watched), data, canaries.labels, OpenDoor(data.graph))
+    watched = RowRecordingMethod(run_spec.method, noise_seed=4, row_observer=rows)
+    train(replace(run_spec, method=watched), data, canaries.labels, OpenDoor(data.graph))
     exact = observe(canaries, CONFIG, coins, kind="two worlds", noise_seed=4).scores
     assert exact is not None
     assert rows.times > 0
@@ -47,9 +47,9 @@ def test_they_agree_where_weights_do_not_learn(there: bool) -> None:
 
 def test_of_other_networks_nothing_is_said() -> None:
     canaries = ring(split="train", count=1)
-    agreement = agree(CONFIG, canaries.data, canaries.labels)
+    run_spec = run_spec_for(CONFIG, canaries.data, canaries.labels)
     rows = RowRatios(canaries.data, np.concatenate(canaries.edges), is_gin=False)
-    watched = ShownMethod(agreement.method, watch=rows)
+    watched = RowRecordingMethod(run_spec.method, row_observer=rows)
     door = OpenDoor(canaries.data.graph)
-    train(replace(agreement, method=watched), canaries.data, canaries.labels, door)
+    train(replace(run_spec, method=watched), canaries.data, canaries.labels, door)
     assert rows.times == 0

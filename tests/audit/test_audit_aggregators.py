@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from vesper.audit.audit import Audited
+from vesper.audit.audit import AuditResult
 from vesper.audit.command import run_audit
-from vesper.method.options import OF_METHOD
+from vesper.method.options import AGGREGATORS_OF_METHOD
 
-ALL = OF_METHOD["vesper"]
+ALL = AGGREGATORS_OF_METHOD["certified"]
 BEST = {"gin": 3.97, "gcn": 3.97, "mean": 3.97, "gat": 3.50, "gcn-clamped": 3.02, "max": 1.11}
 
 
-def run(aggregator: str, trials: int, **given: Any) -> Audited:
+def run(aggregator: str, trials: int, **given: Any) -> AuditResult:
     claim = given.pop("claim", None)
-    settings = {"method": "vesper", "hops": 1, "seed": 3, "aggregator": aggregator, **given}
+    settings = {"method": "certified", "hops": 1, "seed": 3, "aggregator": aggregator, **given}
     return run_audit(settings, trials=trials, claim=claim)
 
 
@@ -53,7 +53,7 @@ def test_a_run_without_noise_is_caught(aggregator: str) -> None:
     trials = 8 if aggregator == "gcn-clamped" else 4  # one canary a run, or twenty
     found = run(aggregator, trials, epsilon=float("inf"), claim=4.0)
     assert (found.plan, found.verdict) == ("none", "refuted")
-    assert found.found == found.observations
+    assert found.detections == found.observations
     assert found.false_alarms == 0
 
 

@@ -69,7 +69,7 @@ def test_scores_that_say_nothing_give_nothing() -> None:
 
 def test_certainty_is_bounded_by_the_number_of_trials() -> None:
     bounds = lower_bounds(np.ones(1000), np.zeros(1000), delta=DELTA, confidence=0.95, middle=0.5)
-    assert bounds.guesses.found == bounds.guesses.with_edge == 500
+    assert bounds.guesses.detections == bounds.guesses.with_edge == 500
     assert 4.5 < bounds.epsilon < 5.5
     assert bounds.mu > 5
 
@@ -84,8 +84,8 @@ def test_the_threshold_is_chosen_without_the_half_that_counts() -> None:
 
 
 def test_misses_count_as_hits_do() -> None:
-    hits = Guesses(found=90, with_edge=100, false_alarms=0, without_edge=100)
-    misses = Guesses(found=100, with_edge=100, false_alarms=10, without_edge=100)
+    hits = Guesses(detections=90, with_edge=100, false_alarms=0, without_edge=100)
+    misses = Guesses(detections=100, with_edge=100, false_alarms=10, without_edge=100)
     assert hits.epsilon(delta=DELTA, confidence=0.95) == pytest.approx(
         misses.epsilon(delta=DELTA, confidence=0.95)
     )
@@ -93,7 +93,7 @@ def test_misses_count_as_hits_do() -> None:
 
 def test_unlike_numbers_of_trials_are_refused() -> None:
     with pytest.raises(InputError, match="as many with the edge as without, got 10 and 9"):
-        Guesses(found=5, with_edge=10, false_alarms=1, without_edge=9).mu(confidence=0.95)
+        Guesses(detections=5, with_edge=10, false_alarms=1, without_edge=9).mu(confidence=0.95)
 
 
 def test_one_limit_for_both_kinds_is_safe_however_the_chances_differ() -> None:
@@ -104,19 +104,19 @@ def test_one_limit_for_both_kinds_is_safe_however_the_chances_differ() -> None:
         hits = stats.binom(trials, p).pmf(np.arange(trials + 1))
         rejections = stats.binom(trials, q).pmf(np.arange(trials + 1))
         wrong = 0.0
-        for found in range(trials + 1):
+        for detections in range(trials + 1):
             for rejected in range(trials + 1):
                 counted = Guesses(
-                    found=found,
+                    detections=detections,
                     with_edge=trials,
                     false_alarms=trials - rejected,
                     without_edge=trials,
                 )
                 too_high = counted.mu(confidence=confidence) > truth
-                wrong += float(hits[found] * rejections[rejected]) * too_high
+                wrong += float(hits[detections] * rejections[rejected]) * too_high
         assert wrong <= 1 - confidence + 1e-12
 
 
 def test_a_score_on_the_threshold_is_no_guess() -> None:
     counted = guesses(np.array([0.0, 1.0]), np.array([0.0, -1.0]), threshold=0.0)
-    assert (counted.found, counted.false_alarms) == (1, 0)
+    assert (counted.detections, counted.false_alarms) == (1, 0)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vesper.audit.audit import Audited, verdict_of
+from vesper.audit.audit import AuditResult, verdict_of
 from vesper.audit.canaries import place_nodes
 from vesper.audit.command import run_audit
 from vesper.audit.small_graphs import stars
@@ -15,11 +15,11 @@ from vesper.audit.trial import draw_nodes
 from vesper.errors import InputError
 from vesper.graph.edges.pairs import degrees_of
 
-NODE = {"method": "vesper", "epsilon": 4.0, "privacy_unit": "node", "max_degree": 8, "hops": 1}
+NODE = {"method": "certified", "epsilon": 4.0, "privacy_unit": "node", "max_degree": 8, "hops": 1}
 STARS = stars(count=4, max_degree=3)
 
 
-def run(trials: int, given: dict[str, Any], **options: Any) -> Audited:
+def run(trials: int, given: dict[str, Any], **options: Any) -> AuditResult:
     return run_audit(given, trials=trials, **options)
 
 
@@ -34,9 +34,9 @@ def test_a_canary_node_comes_and_goes_with_all_its_edges() -> None:
 
 def test_rows_of_a_canary_are_those_of_the_node_and_its_neighbours() -> None:
     numbers = np.arange(STARS.data.graph.num_nodes, dtype=float)
-    assert STARS.over_rows(numbers).tolist() == [0 + 1 + 2 + 3, 22, 38, 54]
-    assert STARS.first().over_rows(numbers).tolist() == [numbers.sum()]
-    assert STARS.ends(numbers[:, None]).tolist() == [[0, 6], [4, 18], [8, 30], [12, 42]]
+    assert STARS.sum_over_nodes(numbers).tolist() == [0 + 1 + 2 + 3, 22, 38, 54]
+    assert STARS.first().sum_over_nodes(numbers).tolist() == [numbers.sum()]
+    assert STARS.endpoint_rows(numbers[:, None]).tolist() == [[0, 6], [4, 18], [8, 30], [12, 42]]
 
 
 def test_nodes_that_have_a_neighbour_together_are_no_canaries() -> None:
@@ -92,7 +92,7 @@ def test_the_bound_of_the_paper_for_nodes_is_caught(monkeypatch: pytest.MonkeyPa
 
 
 def test_edge_privacy_does_not_cover_nodes() -> None:
-    found = run(4, {"method": "vesper", "epsilon": 4.0, "hops": 1}, unit="node")
+    found = run(4, {"method": "certified", "epsilon": 4.0, "hops": 1}, unit="node")
     assert (found.unit, found.protects) == ("node", "edge")
     assert found.epsilon_lower_bound > 8 > 4.0 == found.certified_epsilon
     assert found.verdict == "not covered"
@@ -129,4 +129,4 @@ def test_verdicts_and_refusals() -> None:
     with pytest.raises(InputError, match="--unit: expected edge or node, got 'graph'"):
         run(4, NODE, unit="graph")
     with pytest.raises(InputError, match="expected rows for canary nodes"):
-        run(4, NODE, probe="weights")
+        run(4, NODE, target="weights")

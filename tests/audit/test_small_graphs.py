@@ -5,12 +5,12 @@ import numpy as np
 from vesper.audit.small_graphs import canaries_for, ring, settings_for, two_kinds
 from vesper.graph.edges.edge_relation import edges_of
 from vesper.graph.edges.pairs import degrees_of
-from vesper.graph.labels import labelled_nodes
+from vesper.graph.labels import nodes_of_label_rows
 from vesper.method.registry import find_method
 from vesper.session.config import load_config
-from vesper.session.run_spec import agree
+from vesper.session.run_spec import run_spec_for
 
-PAPER = find_method("vesper-paper-gin")
+PAPER = find_method("paper-gin")
 
 
 def test_canaries_of_the_ring_lie_in_the_split_that_is_asked_for() -> None:
@@ -23,8 +23,8 @@ def test_canaries_of_the_ring_lie_in_the_split_that_is_asked_for() -> None:
 def test_only_later_roots_know_the_rare_kind() -> None:
     config = load_config(None, {**settings_for("weights", PAPER), "method": PAPER.name})
     canaries = canaries_for("weights", config, count=1)
-    itinerary = agree(config, canaries.data, canaries.labels).itinerary
-    first = itinerary.training(0, 0).batch(0)
+    schedule = run_spec_for(config, canaries.data, canaries.labels).schedule
+    first = schedule.training_batches(0, 0).batch(0)
     assert len(first) == 16
     is_rare = canaries.data.features[:, 0] > 0
     rare = set(np.flatnonzero(is_rare).tolist())
@@ -39,9 +39,9 @@ def test_only_later_roots_know_the_rare_kind() -> None:
 def test_no_root_has_more_neighbours_than_are_sampled() -> None:
     canaries = two_kinds(np.arange(16), max_degree=7)
     assert canaries.largest_degree == 7
-    assert len(labelled_nodes(canaries.data, canaries.labels)) == 40
+    assert len(nodes_of_label_rows(canaries.data, canaries.labels)) == 40
 
 
 def test_methods_that_sample_nothing_keep_their_own_batches() -> None:
-    assert "batch_size" not in settings_for("rows", find_method("vesper"))
+    assert "batch_size" not in settings_for("rows", find_method("certified"))
     assert settings_for("rows", PAPER)["batch_size"] == 1

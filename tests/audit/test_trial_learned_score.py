@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.audit.trial import learn
+from vesper.audit.trial import fit_discriminant
 from vesper.model.evaluation import roc_auc
 
 
@@ -14,7 +14,7 @@ def drawn(runs: int, shift: float, seed: int) -> tuple[NDArray[np.float64], NDAr
 
 
 def test_it_finds_the_direction_and_the_middle() -> None:
-    score = learn(*drawn(4000, 2.0, 0))
+    score = fit_discriminant(*drawn(4000, 2.0, 0))
     assert np.abs(score.direction[0]) > 10 * np.abs(score.direction[[1, 2]]).max()
     with_edge, without = drawn(4000, 2.0, 1)
     found = (score.score(with_edge) > score.middle).mean()
@@ -24,11 +24,11 @@ def test_it_finds_the_direction_and_the_middle() -> None:
 
 
 def test_noise_alone_is_not_learned() -> None:
-    score = learn(*drawn(100, 0.0, 0))
+    score = fit_discriminant(*drawn(100, 0.0, 0))
     with_edge, without = drawn(2000, 0.0, 1)
     scores = np.concatenate([score.score(with_edge), score.score(without)])
     assert abs(roc_auc(scores, np.repeat([1, 0], 2000)) - 0.5) < 0.04
 
 
 def test_what_never_changes_does_no_harm() -> None:
-    assert np.isfinite(learn(np.ones((5, 3)), np.ones((5, 3))).direction).all()
+    assert np.isfinite(fit_discriminant(np.ones((5, 3)), np.ones((5, 3))).direction).all()

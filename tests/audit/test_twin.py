@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from vesper.audit.canaries import Canaries
 from vesper.audit.small_graphs import canaries_for, settings_for
-from vesper.audit.trial import kind_of, observe, share_nothing
+from vesper.audit.trial import are_independent, kind_of, observe
 from vesper.audit.twin import TwinMethod
 from vesper.mechanism.door import OpenDoor
 from vesper.method.registry import find_method
 from vesper.method.settings import Config
 from vesper.session.config import load_config
-from vesper.session.run_spec import agree
+from vesper.session.run_spec import run_spec_for
 from vesper.simulation.in_process import train
 
-PAPER = "vesper-paper-gin"
+PAPER = "paper-gin"
 WEIGHTS = load_config(
     None, {**settings_for("weights", find_method(PAPER)), "method": PAPER, "epsilon": 1.0}
 )
@@ -30,27 +30,27 @@ def canaries_of(config: Config) -> Canaries:
 
 def test_the_same_graph_twice_is_no_distance_at_all() -> None:
     canaries = canaries_of(WEIGHTS)
-    agreement = agree(WEIGHTS, canaries.data, canaries.labels)
+    run_spec = run_spec_for(WEIGHTS, canaries.data, canaries.labels)
     graph = canaries.data.graph
-    twin = TwinMethod(agreement.method, other=graph, noise_seed=1)
-    train(replace(agreement, method=twin), canaries.data, canaries.labels, OpenDoor(graph))
+    twin = TwinMethod(run_spec.method, other=graph, noise_seed=1)
+    train(replace(run_spec, method=twin), canaries.data, canaries.labels, OpenDoor(graph))
     assert twin.twin.mu_squared.max() == 0
     assert twin.twin.log_ratios.tolist() == [0.0] * graph.num_nodes
 
 
 def test_the_real_world_is_undisturbed_by_the_other() -> None:
     canaries = canaries_of(WEIGHTS)
-    agreement = agree(WEIGHTS, canaries.data, canaries.labels)
+    run_spec = run_spec_for(WEIGHTS, canaries.data, canaries.labels)
 
     def weights(method: TwinMethod) -> dict[str, NDArray[np.float32]]:
-        each = replace(agreement, method=method)
+        each = replace(run_spec, method=method)
         trained = train(each, canaries.data, canaries.labels, OpenDoor(canaries.data.graph))
         state = trained.data_side.module.state_dict()
         return {name: value.numpy() for name, value in state.items()}
 
     with_edge = canaries.holdings(np.array([True])).graph
-    apart = TwinMethod(agreement.method, other=with_edge, noise_seed=5)
-    alike = TwinMethod(agreement.method, other=canaries.data.graph, noise_seed=5)
+    apart = TwinMethod(run_spec.method, other=with_edge, noise_seed=5)
+    alike = TwinMethod(run_spec.method, other=canaries.data.graph, noise_seed=5)
     one = weights(apart)
     two = weights(alike)
     real = [name for name in one if name.startswith("0.")]
@@ -85,11 +85,11 @@ def test_rows_of_both_ends_are_what_the_errata_say() -> None:
     )
     canaries = canaries_for("rows", config, count=20)
     assert kind_of(canaries, config) == "two worlds"
-    assert share_nothing(canaries, config, "two worlds")
+    assert are_independent(canaries, config, "two worlds")
     coins = np.arange(20) % 2 == 0
     seen = observe(canaries, config, coins, kind="two worlds", noise_seed=9)
-    agreement = agree(config, canaries.data, canaries.labels)
-    noise_std = agreement.method.promise(config, agreement.sizes).noise_stds[0]
+    run_spec = run_spec_for(config, canaries.data, canaries.labels)
+    noise_std = run_spec.method.noise_plan(config, run_spec.sizes).noise_stds[0]
     assert seen.mu_squared is not None
     assert np.sqrt(seen.mu_squared).tolist() == pytest.approx(
         [math.sqrt(2 * config.run.epochs) / noise_std] * 20
@@ -103,7 +103,7 @@ def test_weights_that_learn_from_edges_join_canaries() -> None:
         {**settings, "method": PAPER, "batch_size": 20, "width": 8, "learning_rate": 0.05},
     )
     canaries = canaries_for("rows", config, count=3)
-    assert not share_nothing(canaries, config, "two worlds")
+    assert not are_independent(canaries, config, "two worlds")
 
 
 @pytest.mark.parametrize("settings", [{"hops": 2}, {"dropout": 0.1}, {"max_degree": 4}])

@@ -1,14 +1,14 @@
 """The table says what the lines say, and clamps are chosen by validation."""
 
-from benchmarks.aggregators import WAYS, Line, config_of, table
+from benchmarks.aggregators import VARIANTS, Result, config_of, table
 
-from vesper.method.options import OF_METHOD
+from vesper.method.options import AGGREGATORS_OF_METHOD
 
 
 def line(
     aggregator: str, seed: int, validation: float, test: float, min_degree: int | None = None
-) -> Line:
-    return Line(
+) -> Result:
+    return Result(
         dataset="some",
         aggregator=aggregator,
         min_degree=min_degree,
@@ -38,7 +38,7 @@ def test_means_spreads_and_the_clamp_that_validation_prefers() -> None:
 
 
 def test_every_aggregator_is_measured_and_nothing_else_is_set() -> None:
-    assert {aggregator for aggregator, _ in WAYS} == set(OF_METHOD["vesper"])
+    assert {aggregator for aggregator, _ in VARIANTS} == set(AGGREGATORS_OF_METHOD["certified"])
     privacy = config_of("gat", None, 1.0, 3).privacy
     assert (privacy.aggregator, privacy.epsilon, privacy.min_degree) == ("gat", 1.0, 5)
     assert config_of("gcn-clamped", 40, 1.0, 3).privacy.min_degree == 40

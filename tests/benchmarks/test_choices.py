@@ -2,11 +2,11 @@
 
 import numpy as np
 import pyarrow as pa
-from benchmarks.choices import RULES, Line, Seen, halved
+from benchmarks.choices import RULES, Decisions, Result, split_validation_nodes
 from benchmarks.choices_page import by_rule, held_out, table
 
-from vesper.method.certified.evidence import Explained
-from vesper.method.certified.probe_decision import Pair
+from vesper.method.certified.evidence import ExplainedShare
+from vesper.method.certified.probe_decision import DegreeTradeOff
 
 
 def labels(val: int = 10) -> pa.Table:
@@ -16,7 +16,7 @@ def labels(val: int = 10) -> pa.Table:
 
 
 def test_test_nodes_are_gone_and_half_of_the_validation_nodes_are_in_their_place() -> None:
-    table, made = labels(), halved(labels())
+    table, made = labels(), split_validation_nodes(labels())
     before = dict(zip(table["id"].to_pylist(), table["split"].to_pylist(), strict=True))
     after = dict(zip(made["id"].to_pylist(), made["split"].to_pylist(), strict=True))
     assert all(before[node] != "test" for node in after)
@@ -28,9 +28,9 @@ def test_test_nodes_are_gone_and_half_of_the_validation_nodes_are_in_their_place
 
 def line(
     *, validation: list[float], held: list[float], error: float = 1.0, share: float = 0.3
-) -> Line:
+) -> Result:
     proposed = {"as built": 0.3, "doubt 0": 0.6}
-    return Line("a", 1.0, 0, share, proposed, validation, held, error, "code")
+    return Result("a", 1.0, 0, share, proposed, validation, held, error, "code")
 
 
 def test_a_later_stage_is_taken_when_it_is_ahead_by_the_margin() -> None:
@@ -61,13 +61,13 @@ def test_the_table_has_differences() -> None:
 def test_the_rule_as_built_is_that_of_a_run_unless_it_is_told_another() -> None:
     nothing = np.zeros((1, 1))
     degree, other = (
-        Explained(share=share, chance=0.001, error=0.001, coefficients=nothing, signal=1.0)
+        ExplainedShare(share=share, null_std=0.001, error=0.001, coefficients=nothing, signal=1.0)
         for share in (0.5, 0.001)
     )
-    pair = Pair(degree=degree, other=other, both=0.5, degree_gain=1.0, other_gain=1.0)
-    seen = Seen()
-    assert seen.best(pair, 0.3) == pair.best(0.3) > 0.6
+    pair = DegreeTradeOff(degree=degree, other=other, both=0.5, degree_gain=1.0, other_gain=1.0)
+    seen = Decisions()
+    assert seen.best(pair, 0.3) == pair.best_share(0.3) > 0.6
     assert seen.proposed is not None
     assert list(seen.proposed) == list(RULES)
     assert seen.proposed["default share"] == 0.3
-    assert Seen(told=0.45).best(pair, 0.3) == 0.45
+    assert Decisions(forced_share=0.45).best(pair, 0.3) == 0.45

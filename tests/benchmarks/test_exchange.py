@@ -1,10 +1,10 @@
 """The table says what the lines say."""
 
-from benchmarks.exchange import Line, config_of, table
+from benchmarks.exchange import Result, config_of, table
 
 
-def line(wire: str, local_updates: int, seed: int, test: float, sent: int) -> Line:
-    return Line(
+def line(wire: str, local_updates: int, seed: int, test: float, sent: int) -> Result:
+    return Result(
         dataset="finance",
         nodes=10,
         wire=wire,

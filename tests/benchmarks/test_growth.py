@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from benchmarks.growth import WORK, Taken, measured, page, picture, table, write_tables
+from benchmarks.growth import WORK, WorkCost, measure_work, page, picture, table, write_tables
 
 from vesper.graph.holdings import open_data
 
 FOUND = [
-    Taken(work, edges, seconds=edges * 1e-8, peak_bytes=edges * 20, resting_bytes=edges * 4)
+    WorkCost(work, edges, seconds=edges * 1e-8, peak_bytes=edges * 20, resting_bytes=edges * 4)
     for edges in (1_000_000, 4_000_000)
     for work in WORK
 ]
@@ -28,12 +28,12 @@ def test_tables_are_those_of_the_graph(tmp_path: Path) -> None:
 def test_work_is_measured_in_a_process_of_its_own(tmp_path: Path) -> None:
     edges = write_tables(20_000, tmp_path / "data")
     for work in WORK:
-        taken = measured(work, tmp_path / "data", edges)
+        taken = measure_work(work, tmp_path / "data", edges)
         assert taken.seconds > 0
         assert taken.peak_bytes > 1 << 20
         assert taken.resting_bytes > 4 * edges
     with pytest.raises(SystemExit, match="ended with"):
-        measured("build", tmp_path / "none", edges)
+        measure_work("build", tmp_path / "none", edges)
 
 
 def test_the_page_and_its_picture() -> None:

@@ -20,7 +20,7 @@ def test_a_row_a_protection_in_its_order(monkeypatch: pytest.MonkeyPatch, tmp_pa
     page.write_text(f"before\n{membership.FIRST}\nold\n{membership.LAST}\nafter\n")
     monkeypatch.setattr(membership, "PAGE", page)
     for text in ("once", "again"):
-        membership.put(text)
+        membership.insert_table(text)
     text = page.read_text()
     assert text == f"before\n{membership.FIRST}\nagain\n{membership.LAST}\nafter\n"
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from benchmarks.page import command, options, publish, shrunk
-from benchmarks.timing import Timed
+from benchmarks.page import command, options, publish, shrink
+from benchmarks.timing import Timing
 
 
 def test_a_page_is_printed_and_kept_only_where_asked_for(
@@ -28,13 +28,13 @@ def test_everybody_can_be_small_and_written() -> None:
     assert parser.description == "How fast."
     asked = parser.parse_args(["--small"])
     assert (asked.small, asked.write) == (True, False)
-    assert shrunk({"large": (1000, 5000)}) == {"large / 50": (20, 100)}
+    assert shrink({"large": (1000, 5000)}) == {"large / 50": (20, 100)}
 
 
 def test_a_clock_counts_turns_and_gives_back_what_was_made() -> None:
-    timed = Timed()
+    timed = Timing()
     assert [timed.clock(lambda: sum(range(1000))) for _ in range(3)] == [499_500] * 3
     assert len(timed.wall) == len(timed.cpu) == 3
     assert 0 < timed.best() <= timed.median()
-    slower = Timed(wall=[3 * timed.best()], cpu=[1.0])
+    slower = Timing(wall=[3 * timed.best()], cpu=[1.0])
     assert timed.faster_than(slower, digits=2).startswith("3.00 x / ")

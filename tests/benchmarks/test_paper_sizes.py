@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from benchmarks.paper_sizes import (
     SETS,
-    Line,
-    Set,
+    Result,
+    SimulatedSet,
     Step,
-    measured,
-    measured_apart,
+    measure_step,
+    measure_two_processes,
     page,
     steps_of,
     table,
@@ -19,14 +19,19 @@ from benchmarks.paper_sizes import (
 def test_steps_are_commands_that_a_user_types(tmp_path: Path) -> None:
     for of in SETS:
         steps = steps_of(of, tmp_path, tmp_path / "runs", paper_epochs=2, nodes=0)
-        assert [step.name for step in steps] == ["tables", "read in", "vesper", "vesper-paper-gin"]
+        assert [step.name for step in steps] == [
+            "tables",
+            "read in",
+            "certified",
+            "paper-gin",
+        ]
         assert all(word in steps[3].words for word in ("--preset", of.preset, "epochs=2"))
 
 
 def test_a_step_is_measured(tmp_path: Path) -> None:
-    of = Set("finance", "finance", 400)
+    of = SimulatedSet("finance", "finance", 400)
     tables = steps_of(of, tmp_path, tmp_path, paper_epochs=1, nodes=400)[0]
-    line = measured(of, tables)
+    line = measure_step(of, tables)
     assert (tmp_path / "finance" / "data" / "edges.parquet").exists()
     assert line.seconds > 0
     assert line.peak_bytes > 1 << 20
@@ -34,9 +39,9 @@ def test_a_step_is_measured(tmp_path: Path) -> None:
 
 
 def test_two_parties_apart_are_measured_each(tmp_path: Path) -> None:
-    of = Set("finance", "finance", 400)
-    measured(of, steps_of(of, tmp_path, tmp_path, paper_epochs=1, nodes=400)[0])
-    data, label = measured_apart(of, tmp_path, tmp_path / "runs")
+    of = SimulatedSet("finance", "finance", 400)
+    measure_step(of, steps_of(of, tmp_path, tmp_path, paper_epochs=1, nodes=400)[0])
+    data, label = measure_two_processes(of, tmp_path, tmp_path / "runs")
     assert (data.step, label.step) == ("data party apart", "label party apart")
     assert (tmp_path / "runs" / "finance-apart" / "data" / "ledger.sqlite").exists()
     assert min(data.peak_bytes, label.peak_bytes) > 1 << 20
@@ -45,7 +50,7 @@ def test_two_parties_apart_are_measured_each(tmp_path: Path) -> None:
 
 def test_a_step_that_fails_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="ended with"):
-        measured(SETS[0], Step("read in", ("data", "check", str(tmp_path / "none"))))
+        measure_step(SETS[0], Step("read in", ("data", "check", str(tmp_path / "none"))))
 
 
 def test_the_page() -> None:
@@ -58,9 +63,9 @@ def test_the_page() -> None:
     }
     first, later = SETS[0].name, SETS[1].name
     lines = [
-        Line(later, "tables", "vesper data", 1.0, 2**30),
-        Line(first, "v", "c", 9.0, 2**31, facts),
-        Line(later, "v", "d", 9.0, 2**31),
+        Result(later, "tables", "vesper data", 1.0, 2**30),
+        Result(first, "v", "c", 9.0, 2**31, facts),
+        Result(later, "v", "d", 9.0, 2**31),
     ]
     assert list(table(lines))[2:4] == [
         f"| {later} | tables | 1 | 1.00 |  |  |  |  |",

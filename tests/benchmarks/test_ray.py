@@ -24,7 +24,7 @@ def test_turns_are_measured_here_and_on_the_engine() -> None:
     work = Work(synthetic_graph(300, 2000), unit_messages(300, 47))
     engine = InProcessEngine(2)
     measured = measure(work, engine, 2)
-    assert engine.made
+    assert engine.calls_made
     assert len(measured.ray.wall) == len(measured.here[1].cpu) == 2
     assert measured.row().startswith("| 0 M | 2 |")
 

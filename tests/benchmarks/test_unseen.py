@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-from benchmarks.fresh_graphs import FRESH
-from benchmarks.later_graphs import LATER, sums
-from benchmarks.unseen import ALL, Line, measured, table
-from benchmarks.unseen_graphs import KINDS, drawn
+from benchmarks.fresh_graphs import HELD_OUT_KINDS
+from benchmarks.later_graphs import DEVELOPMENT_KINDS, sums
+from benchmarks.unseen import ALL, Result, measure_fit, table
+from benchmarks.unseen_graphs import KINDS, draw_graph
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_graph_can_be_drawn_and_drawn_again(name: str) -> None:
-    one, again = drawn(ALL[name], share=0.2), drawn(ALL[name], share=0.2)
+    one, again = draw_graph(ALL[name], share=0.2), draw_graph(ALL[name], share=0.2)
     num_nodes = len(one.labels)
     assert (one.edges == again.edges).all()
     assert (one.features == again.features).all()
@@ -24,13 +24,13 @@ def test_a_graph_can_be_drawn_and_drawn_again(name: str) -> None:
 
 def test_neighbors_are_of_the_class_that_the_name_says() -> None:
     for name, shift in (("neighbours alike", 0), ("neighbours of the next class", 1)):
-        graph = drawn(KINDS[name])
+        graph = draw_graph(KINDS[name])
         sender, receiver = graph.labels[graph.edges].T
         assert 0.8 < ((sender + shift) % 4 == receiver).mean() < 0.9  # 0.8 + 0.2 / 4
 
 
 def test_fields_say_how_many_mines_are_around() -> None:
-    board = drawn(KINDS["mines on a board"])
+    board = draw_graph(KINDS["mines on a board"])
     around = np.zeros(len(board.labels))
     for one, other in board.edges:
         around[one] += board.labels[other]
@@ -42,7 +42,7 @@ def test_fields_say_how_many_mines_are_around() -> None:
 
 
 def test_a_label_is_what_most_neighbors_have() -> None:
-    graph = drawn(KINDS["features of neighbours"])
+    graph = draw_graph(KINDS["features of neighbours"])
     heard = np.zeros(len(graph.labels))
     for one, other in graph.edges:
         heard[one] += 2 * graph.features[other, 0] - 1
@@ -52,19 +52,19 @@ def test_a_label_is_what_most_neighbors_have() -> None:
 
 
 def test_four_features_of_neighbors_vote() -> None:
-    graph = drawn(LATER["features vote for four classes"])
+    graph = draw_graph(DEVELOPMENT_KINDS["features vote for four classes"])
     heard = np.column_stack([sums(graph.edges, graph.features[:, k]) for k in range(4)])
     assert (heard.argmax(axis=1) == graph.labels).mean() > 0.99  # but for loops
 
 
 def test_who_knows_two_with_a_flag_is_at_risk() -> None:
-    graph = drawn(FRESH["two flags of forty"])
+    graph = draw_graph(HELD_OUT_KINDS["two flags of forty"])
     flagged = np.maximum(graph.features[:, 5], graph.features[:, 30])
     assert ((sums(graph.edges, flagged) >= 2) == graph.labels).mean() > 0.99  # but for loops
 
 
 def test_people_who_share_a_device_are_alike() -> None:
-    graph = drawn(FRESH["people who share devices"])
+    graph = draw_graph(HELD_OUT_KINDS["people who share devices"])
     people, device = graph.edges.T
     assert (graph.labels[device] == 2).all()
     share = np.bincount(device, graph.labels[people]) / np.maximum(np.bincount(device), 1)
@@ -72,14 +72,14 @@ def test_people_who_share_a_device_are_alike() -> None:
 
 
 def test_customers_of_bad_shops_are_at_risk() -> None:
-    graph = drawn(LATER["shops and customers"])
+    graph = draw_graph(DEVELOPMENT_KINDS["shops and customers"])
     is_shop, bad = graph.features[:, -1] == 1, graph.labels.astype(float)
     harmed = sums(graph.edges, bad * is_shop) > 0
     assert (harmed == (graph.labels == 1))[~is_shop].all()
 
 
 def test_one_fit_gives_one_line() -> None:
-    line = measured("small", drawn(KINDS["200 nodes"]), "mlp", float("inf"), 0)
+    line = measure_fit("small", draw_graph(KINDS["200 nodes"]), "mlp", float("inf"), 0)
     assert (line.graph, line.method, line.epsilon, line.metric) == (
         "small",
         "mlp",
@@ -91,8 +91,8 @@ def test_one_fit_gives_one_line() -> None:
 
 def test_means_spreads_and_who_is_ahead() -> None:
     lines = [
-        Line("g", method, "4", seed, "accuracy", test + seed, "c")
-        for method, test in (("vesper", 80.0), ("gap", 70.0), ("progap", 81.0))
+        Result("g", method, "4", seed, "accuracy", test + seed, "c")
+        for method, test in (("certified", 80.0), ("gap", 70.0), ("progap", 81.0))
         for seed in (0, 2)
     ]
     _, _, row = table(lines, ["g", "not measured"])

@@ -14,7 +14,7 @@ from vesper.study.cell import Cell, settings_digest
 from vesper.study.study_results import read_lines
 
 SMALL = {"epochs": 1, "width": 8}
-CELL = Cell("tiny", "vesper", 2.0, 3)
+CELL = Cell("tiny", "certified", 2.0, 3)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_settings_have_digests() -> None:
     digest = settings_digest(config_of(CELL, SMALL))
     assert digest == settings_digest(config_of(CELL, SMALL))
     assert digest != settings_digest(config_of(CELL, {"epochs": 2}))
-    assert digest != settings_digest(config_of(Cell("tiny", "vesper", 2.0, 4), SMALL))
+    assert digest != settings_digest(config_of(Cell("tiny", "certified", 2.0, 4), SMALL))
 
 
 @pytest.mark.parametrize(
@@ -68,21 +68,21 @@ def test_fewer_neighbours_are_sampled_where_nearly_all_are_false(
 def test_the_command_runs_what_is_missing_and_writes_the_page(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ["--methods", "mlp,vesper", "--epsilons", "2", "--seeds", "3"]
+    asked = ["--methods", "mlp,certified", "--epsilons", "2", "--seeds", "3"]
     asked += ["--set", "epochs=1", "--set", "width=8"]
     results = bench(data, *asked)
     lines = {line.method: line for line in read_lines(results)}
-    assert set(lines) == {"mlp", "vesper"}
+    assert set(lines) == {"mlp", "certified"}
     capsys.readouterr()
     bench(data, *asked)
     assert "2 cells asked for, 2 done, 0 to do" in capsys.readouterr().err
     work = data.parent / "work"
     assert [path.name for path in work.iterdir()] == ["tiny"]
     direct = simulate(work / "tiny", config_of(CELL, SMALL), data.parent / "run")
-    assert lines["vesper"].test == direct.test
-    assert lines["vesper"].plan == "certified"
+    assert lines["certified"].test == direct.test
+    assert lines["certified"].plan == "certified"
     bench(data, "--table")
-    assert "| vesper |" in results.with_suffix(".md").read_text()
+    assert "| certified |" in results.with_suffix(".md").read_text()
     assert results.with_suffix(".svg").read_text().startswith("<svg")
     assert results.with_name("u-contenders.svg").read_text().startswith("<svg")
 

@@ -22,19 +22,19 @@ def test_small_sets_come_first(tmp_path: Path) -> None:
 
 
 def test_a_seed_of_everything_first_and_what_needs_no_epsilon_once() -> None:
-    cells = all_cells(["small", "large"], ["vesper", "mlp"], [1.0, 4.0], [0, 1])
+    cells = all_cells(["small", "large"], ["certified", "mlp"], [1.0, 4.0], [0, 1])
     assert len(cells) == len(set(cells)) == 2 * 2 * 3
     assert [cell.seed for cell in cells] == [0] * 6 + [1] * 6
     assert [cell.dataset for cell in cells[:6]] == ["small"] * 3 + ["large"] * 3
     assert {cell.epsilon for cell in cells if cell.method == "mlp"} == {math.inf}
-    assert {cell.epsilon for cell in cells if cell.method == "vesper"} == {1.0, 4.0}
+    assert {cell.epsilon for cell in cells if cell.method == "certified"} == {1.0, 4.0}
 
 
 def test_what_is_another_method_without_noise_is_not_run_twice() -> None:
-    cells = all_cells(["small"], ["vesper-paper-gin", "gin", "lapgraph"], [1.0, math.inf], [0])
+    cells = all_cells(["small"], ["paper-gin", "gin", "lapgraph"], [1.0, math.inf], [0])
     assert [(cell.method, cell.epsilon) for cell in cells] == [
         ("gin", math.inf),
-        ("vesper-paper-gin", 1.0),
+        ("paper-gin", 1.0),
         ("lapgraph", 1.0),
     ]
 
@@ -45,7 +45,7 @@ def test_methods_that_sample_take_larger_batches_on_large_sets() -> None:
 
     assert batch_size("ieee_cis", "vfgnn") == 8192
     assert batch_size("ieee_cis", "vfgnn", batch_size=64) == 64
-    assert batch_size("ieee_cis", "vesper") is None
+    assert batch_size("ieee_cis", "certified") is None
     assert batch_size("cora", "vfgnn") is None
 
 

@@ -6,12 +6,12 @@ from xml.etree import ElementTree
 
 import pytest
 from benchmarks.utility_cells import EPSILONS
-from benchmarks.utility_plot import drawn
-from benchmarks.utility_table import aims, below_mlp, lead, page, shown, table
+from benchmarks.utility_plot import draw_plot
+from benchmarks.utility_table import aims, below_mlp, format_score, lead, page, table
 
-from vesper.study.cell import Line, Score, scores_of
+from vesper.study.cell import CellResult, Score, scores_of
 
-MEANS = {"vesper": 80.0, "gap": 70.0, "progap": 75.0}
+MEANS = {"certified": 80.0, "gap": 70.0, "progap": 75.0}
 
 
 def line(
@@ -24,8 +24,8 @@ def line(
     plan: str = "certified",
     limit: float | None = None,
     failed: str | None = None,
-) -> Line:
-    return Line(
+) -> CellResult:
+    return CellResult(
         dataset=dataset,
         method=method,
         epsilon=epsilon,
@@ -42,7 +42,7 @@ def line(
     )
 
 
-def many(dataset: str = "fb100_cornell") -> Iterator[Line]:
+def many(dataset: str = "fb100_cornell") -> Iterator[CellResult]:
     """Five seeds: means as above plus log2 epsilon, each seed one more than the one before."""
     for seed in range(5):
         yield line("mlp", math.inf, 50.0 + seed, seed=seed, dataset=dataset, plan="edge-free")
@@ -52,7 +52,7 @@ def many(dataset: str = "fb100_cornell") -> Iterator[Line]:
                 yield line(method, epsilon, test, seed=seed, dataset=dataset)
 
 
-def rows_of(lines: list[Line], claimed: set[str] | None = None) -> dict[str, list[str]]:
+def rows_of(lines: list[CellResult], claimed: set[str] | None = None) -> dict[str, list[str]]:
     rows = [
         row.strip("| ").split(" | ")
         for row in table(scores_of(lines), "fb100_cornell", claimed or set())
@@ -61,31 +61,31 @@ def rows_of(lines: list[Line], claimed: set[str] | None = None) -> dict[str, lis
 
 
 def test_mean_and_deviation_over_seeds() -> None:
-    score = scores_of(list(many()))["fb100_cornell", "vesper", 1.0]
+    score = scores_of(list(many()))["fb100_cornell", "certified", 1.0]
     assert score.mean == pytest.approx(80.0)
     assert score.deviation == pytest.approx(math.sqrt(2.5))
-    assert shown(score) == "80.0 ± 1.6"
-    assert shown(Score(80.04, 0.96, 3)) == "80.0 ± 1.0 (3)"
-    assert shown(Score(80.0, math.nan, 1)) == "80.0 (1)"
+    assert format_score(score) == "80.0 ± 1.6"
+    assert format_score(Score(80.04, 0.96, 3)) == "80.0 ± 1.0 (3)"
+    assert format_score(Score(80.0, math.nan, 1)) == "80.0 (1)"
 
 
 def test_methods_down_epsilons_across_the_best_in_bold() -> None:
     rows = rows_of(list(many()))
     assert rows["epsilon"] == ["0.25", "0.5", "1", "2", "4", "8", "16", "32", "inf"]
-    assert rows["vesper"][2] == "**80.0 ± 1.6**"
+    assert rows["certified"][2] == "**80.0 ± 1.6**"
     assert rows["gap"][2] == "70.0 ± 1.6"
     assert rows["mlp"] == ["52.0 ± 1.6"] * 9  # at every epsilon
-    assert list(rows)[2:] == ["vesper", "mlp", "gap", "progap"]
+    assert list(rows)[2:] == ["certified", "mlp", "gap", "progap"]
 
 
 def test_who_only_claims_does_not_compete_but_without_noise() -> None:
-    paper = [line("vesper-paper-gin", 1.0, 99.0, plan="paper"), line("gin", math.inf, 99.0)]
-    rows = rows_of([*many(), *paper], {"vesper-paper-gin"})
-    assert rows["vesper-paper-gin*"][2] == "99.0 (1)"
-    assert rows["vesper"][2].startswith("**")
-    assert rows["vesper-paper-gin*"][8] == "**99.0 (1)**"
+    paper = [line("paper-gin", 1.0, 99.0, plan="paper"), line("gin", math.inf, 99.0)]
+    rows = rows_of([*many(), *paper], {"paper-gin"})
+    assert rows["paper-gin*"][2] == "99.0 (1)"
+    assert rows["certified"][2].startswith("**")
+    assert rows["paper-gin*"][8] == "**99.0 (1)**"
     text = page([*many(), *paper], command="c")
-    assert "| vesper-paper-gin* |" in text
+    assert "| paper-gin* |" in text
 
 
 def test_equal_to_the_decimal_is_equally_good() -> None:
@@ -109,14 +109,14 @@ def test_below_the_mlp_minus_its_deviation() -> None:
     assert below_mlp(scores_of(lines), "fb100_cornell") == []
     floor = 52.0 - math.sqrt(2.5)
     for low, found in ((floor - 0.01, [0.25]), (floor + 0.01, [])):
-        changed = [one for one in lines if (one.method, one.epsilon) != ("vesper", 0.25)]
-        changed += [line("vesper", 0.25, low, seed=seed) for seed in range(5)]
+        changed = [one for one in lines if (one.method, one.epsilon) != ("certified", 0.25)]
+        changed += [line("certified", 0.25, low, seed=seed) for seed in range(5)]
         assert below_mlp(scores_of(changed), "fb100_cornell") == found
     one_seed = [one for one in lines if one.seed == 0]
     assert below_mlp(scores_of(one_seed), "fb100_cornell") is None
 
 
-def verdicts(lines: list[Line]) -> dict[str, str]:
+def verdicts(lines: list[CellResult]) -> dict[str, str]:
     rows = [[cell.strip() for cell in row.split("|")] for row in aims(scores_of(lines))]
     return {target: met for _, target, _, met, _ in rows[2:]}
 
@@ -169,13 +169,13 @@ def test_the_page_tells_how_it_was_made_and_what_is_missing() -> None:
 
 
 def test_the_picture_is_drawn_with_every_set_and_method() -> None:
-    picture = drawn([*many(), *many("cora")])
+    picture = draw_plot([*many(), *many("cora")])
     tree = ElementTree.fromstring(picture)
     texts = {node.text for node in tree.iter("{http://www.w3.org/2000/svg}text")}
-    assert {"cora (accuracy, %)", "vesper", "mlp", "∞", "0.25"} <= texts
+    assert {"cora (accuracy, %)", "certified", "mlp", "∞", "0.25"} <= texts
     dots = tree.findall(".//{http://www.w3.org/2000/svg}circle")
     assert len(dots) == 2 * 3 * 9
-    assert drawn([]).startswith("<svg")
+    assert draw_plot([]).startswith("<svg")
 
 
 def test_who_differs_from_what_stands_for_it_is_named() -> None:

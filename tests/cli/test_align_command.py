@@ -13,7 +13,7 @@ import pytest
 
 from vesper.deployment.alignment.align import Alignment, align_data, align_labels
 from vesper.deployment.config.party_config import load_party_config
-from vesper.deployment.connect import meeting
+from vesper.deployment.connect import peer_connection
 from vesper.errors import InputError
 from vesper.graph.holdings import open_data
 from vesper.graph.labels import open_labels
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def other_side(path: Path) -> Alignment:
     """What the command does at the other party."""
     config = load_party_config(path)
-    with meeting(config) as channel:
+    with peer_connection(config) as channel:
         if config.party.role == "data":
             return align_data(channel, open_data(config.party.folder).ids)
         return align_labels(channel, open_labels(config.party.folder).ids, path=path)

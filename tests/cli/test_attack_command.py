@@ -52,7 +52,7 @@ def test_names_that_others_rely_on(name: str, parties: Path) -> None:
 
 def test_a_person_gets_a_table_and_a_sentence(parties: Path) -> None:
     shown = attack(parties, "edge-likelihood", "--pairs", "50")
-    assert "edge-likelihood on vesper, epsilon 8" in shown
+    assert "edge-likelihood on certified, epsilon 8" in shown
     assert "the attacker has features, batches, weights and all other edges" in shown
 
 

@@ -15,7 +15,7 @@ def run(*arguments: str) -> str:
 
 
 def test_names_that_others_rely_on() -> None:
-    found = json.loads(run("--method", "vesper", "--epsilon", "4", "--trials", "4", "--json"))
+    found = json.loads(run("--method", "certified", "--epsilon", "4", "--trials", "4", "--json"))
     names = ["epsilon_lower_bound", "confidence", "claimed_epsilon", "certified_epsilon", "verdict"]
     assert set(names) <= set(found)
     assert (found["certified_epsilon"], found["confidence"]) == (4.0, 0.95)
@@ -23,7 +23,7 @@ def test_names_that_others_rely_on() -> None:
 
 
 def test_a_person_gets_a_table_and_a_sentence() -> None:
-    shown = run("--method", "vesper", "--epsilon", "inf", "--claim", "2", "--trials", "5")
+    shown = run("--method", "certified", "--epsilon", "inf", "--claim", "2", "--trials", "5")
     assert "refuted" in shown
     assert "exact likelihood ratio of the releases; assumes Gaussian noise" in shown
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vesper.session.config import load_config
-from vesper.session.journal import journal_of
+from vesper.session.journal import open_journal
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Terminal
@@ -24,7 +24,7 @@ LIMIT = 120.0
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Path]:
     """The state folder of a label party that trains."""
-    with journal_of(tmp_path, side="label", config=load_config(None, {})) as journal:
+    with open_journal(tmp_path, side="label", config=load_config(None, {})) as journal:
         journal.progress("training", 3, 9)
         yield tmp_path
 

@@ -26,8 +26,8 @@ def open_umask() -> Iterator[None]:
     ("verb", "function"),
     [
         (["data"], "vesper.deployment.data_process.run_data_party"),
-        (["label"], "vesper.deployment.label_process.run_label_table"),
-        (["data", "--answer"], "vesper.serving.embedding_server.answer_queries"),
+        (["label"], "vesper.deployment.label_process.run_label_party_with_peers"),
+        (["data", "--answer"], "vesper.serving.embedding_server.serve_embeddings"),
     ],
     ids=str,
 )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vesper.method.base import Sizes
+from vesper.method.base import PublicSizes
 from vesper.method.registry import METHODS
 from vesper.session.config import load_config
 
@@ -28,10 +28,10 @@ def test_the_noise_is_the_one_that_training_will_use(epsilon: float, terminal: "
     assert terminal.run("plan", "--epsilon", epsilon, "--hops", 2, "--json") == 0
     planned = json.loads(terminal.out)["certified"]
     config = load_config(None, {"epsilon": epsilon, "delta": 1e-6, "hops": 2})
-    sizes = Sizes(num_nodes=9, num_train=5, num_features=3, num_classes=2)
-    promise = METHODS["vesper"].promise(config, sizes)
-    assert promise.noise_stds == pytest.approx([planned["noise_std"]] * 2, rel=1e-12)
-    assert promise.poll_noise_std == pytest.approx(planned["poll_noise_std"], rel=1e-12)
+    sizes = PublicSizes(num_nodes=9, num_train=5, num_features=3, num_classes=2)
+    noise_plan = METHODS["certified"].noise_plan(config, sizes)
+    assert noise_plan.noise_stds == pytest.approx([planned["noise_std"]] * 2, rel=1e-12)
+    assert noise_plan.probe_noise_std == pytest.approx(planned["probe_noise_std"], rel=1e-12)
 
 
 @pytest.mark.parametrize("columns", [80, 120])

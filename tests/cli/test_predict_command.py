@@ -39,14 +39,14 @@ class Started:
             self.process = subprocess.Popen(command, stdout=out, stderr=out)
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return self._log.read_text()
 
     def wait_for(self, text: str) -> None:
         deadline = time.monotonic() + LIMIT
-        while text not in self.said:
-            assert self.process.poll() is None, self.said
-            assert time.monotonic() < deadline, self.said
+        while text not in self.output:
+            assert self.process.poll() is None, self.output
+            assert time.monotonic() < deadline, self.output
             time.sleep(0.05)
 
     def end(self, how: signal.Signals) -> int:
@@ -97,7 +97,7 @@ def charges(trained: "Institutions") -> int:
         return sum(entry.cost > 0 for entry in reader.entries())
 
 
-def asked(port: int, ids: list[Any]) -> tuple[int, dict[str, Any]]:
+def post_ids(port: int, ids: list[Any]) -> tuple[int, dict[str, Any]]:
     with closing(HTTPConnection("127.0.0.1", port, timeout=LIMIT)) as client:
         body = json.dumps({"ids": ids}).encode()
         client.request("POST", "/predict", body, {"Content-Type": "application/json"})
@@ -138,18 +138,18 @@ def test_a_snapshot_is_predicted_served_and_survives_a_kill(
 
     serving = start("serve", "--config", label, "--port", 0)
     serving.wait_for("serving at")
-    port = int(serving.said.partition("127.0.0.1:")[2].partition("/")[0])
-    status, said = asked(port, [65, "66", "nobody"])
+    port = int(serving.output.partition("127.0.0.1:")[2].partition("/")[0])
+    status, said = post_ids(port, [65, "66", "nobody"])
     assert status == 200
     assert [each.get("cached") for each in said["predictions"]] == [True, False, None]
     assert platform.end(signal.SIGTERM) == 0
-    assert "answered about" in platform.said
-    status, said = asked(port, [65, 67])
+    assert "answered about" in platform.output
+    status, said = post_ids(port, [65, 67])
     assert status == 503
     assert "waiting for platform" in said["error"]
     assert "probabilities" in said["predictions"][0]
     assert serving.end(signal.SIGINT) == 0
-    assert "Traceback" not in serving.said + platform.said
+    assert "Traceback" not in serving.output + platform.output
     assert charges(trained) == spent
 
 

@@ -44,7 +44,7 @@ def labels_of(
         (("--epsilon", "1e-3", "--delta", "1e-12"), "use a larger epsilon or fewer hops"),
         (("--seed", "99999999999999999999999"), "'run.seed': Input should be less than"),
         (("--set", "foo=1"), "unknown setting 'foo'; known are epsilon"),
-        (("--set", "method=nope"), "method: expected one of vesper"),
+        (("--set", "method=nope"), "method: expected one of certified"),
         (("--set", "epsilon=true"), "'privacy.epsilon': expected a number or a name, got True"),
         (("--set", "epochs=true"), "'run.epochs': expected a number or a name, got True"),
         (("--set", "members=0"), "'run.members': Input should be greater than or equal to 1"),
@@ -128,6 +128,6 @@ def test_a_run_that_fails_leaves_nothing(
     def stop(*arguments: object, **options: object) -> None:
         raise vesper.VesperError("stopped in the middle")
 
-    monkeypatch.setattr(vesper.simulation.simulate, "train_together", stop)
+    monkeypatch.setattr(vesper.simulation.simulate, "train_all_parties", stop)
     assert terminal.run("simulate", "--data", folder, "--out", tmp_path / "run") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["in"]

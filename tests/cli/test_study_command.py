@@ -23,7 +23,7 @@ seeds = 1
 epsilon = 2
 epochs = 1
 width = 8
-method = ["vesper", "mlp"]
+method = ["certified", "mlp"]
 """
 
 
@@ -56,10 +56,10 @@ def test_run_table_and_figures(terminal: "Terminal", grid: Path, tmp_path: Path)
     assert terminal.run("study", "table", out, "--json") == 0
     cells = {cell["series"]: cell for cell in json.loads(terminal.out)["cells"]}
     assert cells["mlp"]["epsilon"] == "inf"
-    assert cells["vesper"]["guarantee"] == "certified"
-    assert 0 <= cells["vesper"]["mean"] <= 100
+    assert cells["certified"]["guarantee"] == "certified"
+    assert 0 <= cells["certified"]["mean"] <= 100
     assert terminal.run("study", "table", out, "--markdown") == 0
-    assert "| vesper | certified |" in terminal.out
+    assert "| certified | certified |" in terminal.out
     assert terminal.run("study", "figures", out) == 0
     ElementTree.parse(out / "figures" / "mine.svg")
     assert terminal.run("study", "run", grid, "--out", out, *given, "--json") == 0
@@ -74,7 +74,7 @@ def test_a_cell_that_fails_is_named_and_ends_with_1(
     (tmp_path / "sets" / "tiny" / "label" / "labels.parquet").write_text("no table")
     out, data = tmp_path / "out", tmp_path / "sets"
     assert terminal.run("study", "run", grid, "--out", out, "--data", data, "--workers", 1) == 1
-    assert "Missing: tiny, vesper, epsilon 2, seed 0: InputError" in terminal.out
+    assert "Missing: tiny, certified, epsilon 2, seed 0: InputError" in terminal.out
     assert "2 cells have no result" in terminal.err
 
 

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vesper.deployment.config.party_config import load_party_config
-from vesper.deployment.connect import credentials_of, meeting
+from vesper.deployment.connect import credentials_of, peer_connection
 from vesper.errors import InputError, PeerError
 
 if TYPE_CHECKING:
     from tests.conftest import Institutions
 
 
-def word_heard(path: Path) -> bytes:
-    with meeting(load_party_config(path)) as channel:
+def frame_received(path: Path) -> bytes:
+    with peer_connection(load_party_config(path)) as channel:
         channel.send(path.name.encode())
         return channel.receive()
 
 
 def test_both_hear_each_other(institutions: "Institutions") -> None:
     with ThreadPoolExecutor(2) as pool:
-        heard = list(pool.map(word_heard, institutions.settings))
+        heard = list(pool.map(frame_received, institutions.settings))
     assert heard == [b"label.toml", b"data.toml"]
 
 
@@ -32,7 +32,7 @@ def test_nobody_comes(institutions: "Institutions") -> None:
     institutions.change('when_lost = "wait"', 'when_lost = "stop"')
     for path in institutions.settings:
         with pytest.raises(PeerError):
-            word_heard(path)
+            frame_received(path)
 
 
 def test_a_certificate_that_has_expired(institutions: "Institutions") -> None:

@@ -10,13 +10,13 @@ import pytest
 
 from vesper.deployment import data_peers
 from vesper.deployment.config.party_config import PartyConfig
-from vesper.deployment.connect import meeting_place
+from vesper.deployment.connect import peer_connector
 from vesper.deployment.data_process import run_data_party
 from vesper.deployment.label_process import run_label_party
 from vesper.errors import BudgetError, PeerLostError, PeerStoppedError, RemoteProtocolError
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.transport.channel import Channel
-from vesper.transport.close_reason import Parting
+from vesper.transport.close_reason import CloseReason
 from vesper.transport.reconnect import Connect
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Corrupting:
         self._left -= 1
         self._inner.send(frame if self._left != -1 else frame + b"!")
 
-    def close(self, why: Parting = Parting.DONE) -> None:
+    def close(self, why: CloseReason = CloseReason.DONE) -> None:
         self._inner.close(why)
 
 
@@ -134,8 +134,8 @@ def corrupted(role: str, number: int) -> Callable[..., Any]:
     """A meeting place where one side's frames are not what it sent, once."""
 
     @contextmanager
-    def place(config: PartyConfig, **rest: Any) -> Iterator[Connect]:
-        with meeting_place(config, **rest) as connect:
+    def connector(config: PartyConfig, **rest: Any) -> Iterator[Connect]:
+        with peer_connector(config, **rest) as connect:
 
             def dial(limit: float | None) -> Channel:
                 channel = connect(limit)
@@ -143,7 +143,7 @@ def corrupted(role: str, number: int) -> Callable[..., Any]:
 
             yield dial
 
-    return place
+    return connector
 
 
 @pytest.mark.parametrize(
@@ -158,10 +158,10 @@ def test_a_bad_frame_is_told_to_its_sender_and_does_not_outlive_its_cause(
     data, label = both.configs()
     noise = NoiseSource.for_simulation(7)
     with monkeypatch.context() as broken:
-        place = corrupted(role, number)
-        broken.setattr(data_peers, "meeting_place", place)
+        connector = corrupted(role, number)
+        broken.setattr(data_peers, "peer_connector", connector)
         ours, theirs = both.run(
-            data, label, noise=noise, lost=never, place=place, of_label={"lost": never}
+            data, label, noise=noise, lost=never, connector=connector, of_label={"lost": never}
         )
     sender, receiver = (ours, theirs) if role == "data" else (theirs, ours)
     with pytest.raises(RemoteProtocolError, match="bytes too many"):

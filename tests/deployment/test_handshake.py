@@ -15,12 +15,12 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from vesper.deployment.config.party_config import Address, PartyConfig, load_party_config
 from vesper.deployment.connect import credentials_of
 from vesper.deployment.handshake import (
-    LARGEST_GREETING,
+    MAX_GREETING_BYTES,
     PROTOCOL,
-    Greeting,
-    Met,
-    bound,
-    reach,
+    PeerContact,
+    PreflightGreeting,
+    bound_socket,
+    reach_peer,
     wait_for_peer,
 )
 from vesper.deployment.identity.authority import make_authority, read_authority, sign
@@ -32,18 +32,18 @@ from vesper.transport.grpc_channel import Listener
 if TYPE_CHECKING:
     from tests.conftest import Institutions
 
-HERE, THERE = Greeting("1", "mine", 0.0), Greeting("2", "theirs", 0.0)
+HERE, THERE = PreflightGreeting("1", "mine", 0.0), PreflightGreeting("2", "theirs", 0.0)
 
 
 def configs(institutions: "Institutions") -> list[PartyConfig]:
     return [load_party_config(path) for path in institutions.settings]
 
 
-def both(institutions: "Institutions", *, seconds: float = 10.0) -> list[Met | VesperError]:
+def both(institutions: "Institutions", *, seconds: float = 10.0) -> list[PeerContact | VesperError]:
     """Let the platform wait and the bank come; give what each found."""
     data, label = configs(institutions)
 
-    def found(function: Callable[[], Met]) -> Met | VesperError:
+    def found(function: Callable[[], PeerContact]) -> PeerContact | VesperError:
         try:
             return function()
         except VesperError as error:
@@ -51,7 +51,7 @@ def both(institutions: "Institutions", *, seconds: float = 10.0) -> list[Met | V
 
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(found, lambda: wait_for_peer(data, HERE, seconds=seconds))
-        came = found(lambda: reach(label, THERE, seconds=seconds))
+        came = found(lambda: reach_peer(label, THERE, seconds=seconds))
         return [waiting.result(), came]
 
 
@@ -72,8 +72,8 @@ def new_certificate(
 
 def test_both_learn_who_the_other_is_and_what_it_says(institutions: "Institutions") -> None:
     waited, came = both(institutions)
-    assert isinstance(waited, Met)
-    assert isinstance(came, Met)
+    assert isinstance(waited, PeerContact)
+    assert isinstance(came, PeerContact)
     assert (party_of(waited.certificate), party_of(came.certificate)) == ("bank", "platform")
     assert waited.greeting is not None
     assert came.greeting is not None
@@ -118,7 +118,7 @@ def test_an_expired_certificate(institutions: "Institutions") -> None:
 def test_nobody_is_there(institutions: "Institutions") -> None:
     data, label = configs(institutions)
     with pytest.raises(PeerError, match=r"platform cannot be reached \(Connection refused\); star"):
-        reach(label, HERE)
+        reach_peer(label, HERE)
     with pytest.raises(PeerError, match="bank has not come within 0.1 s; nobody has"):
         wait_for_peer(data, HERE, seconds=0.1)
 
@@ -127,9 +127,9 @@ def test_a_host_that_does_not_exist(institutions: "Institutions") -> None:
     institutions.change('"127.0.0.1:', '"no-such-host.invalid:')
     data, label = configs(institutions)
     with pytest.raises(InputError, match=r"the host 'no-such-host.invalid' is not known here"):
-        reach(label, HERE)
+        reach_peer(label, HERE)
     with pytest.raises(InputError, match=r"party.listen: cannot listen at no-such-host"):
-        bound(data.party.listen)
+        bound_socket(data.party.listen)
 
 
 def test_a_port_that_is_taken() -> None:
@@ -137,7 +137,7 @@ def test_a_port_that_is_taken() -> None:
         socket.create_server(("127.0.0.1", 0)) as taken,
         pytest.raises(InputError, match="cannot listen at 127.0.0.1:.*name a free port"),
     ):
-        bound(Address("127.0.0.1", taken.getsockname()[1]))
+        bound_socket(Address("127.0.0.1", taken.getsockname()[1]))
 
 
 def serve_once(config: PartyConfig, answer: Callable[[socket.socket], Any]) -> threading.Thread:
@@ -158,7 +158,7 @@ def test_something_without_tls_listens_there(institutions: "Institutions") -> No
     label = configs(institutions)[1]
     thread = serve_once(label, lambda plain: plain.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n"))
     with pytest.raises(PeerError, match="speaks no TLS; mend host or port"):
-        reach(label, HERE)
+        reach_peer(label, HERE)
     thread.join()
 
 
@@ -166,7 +166,7 @@ def test_something_without_tls_listens_there(institutions: "Institutions") -> No
     ("words", "message"),
     [
         (b"", "hung up in the middle"),
-        ((LARGEST_GREETING + 1).to_bytes(4, "little"), "which are too many"),
+        ((MAX_GREETING_BYTES + 1).to_bytes(4, "little"), "which are too many"),
         (b"\x04\0\0\0[[[[", "words of another version"),
         (b"\x02\0\0\0{}", "words of another version"),
         (b"\x09\0\0\0{}", "hung up in the middle"),
@@ -184,7 +184,7 @@ def test_a_hostile_greeting(institutions: "Institutions", words: bytes, message:
 
     thread = serve_once(label, answer)
     with pytest.raises(PeerError, match=message):
-        reach(label, HERE)
+        reach_peer(label, HERE)
     thread.join()
 
 
@@ -193,7 +193,7 @@ def test_a_run_that_listens_is_recognised_and_not_disturbed(institutions: "Insti
     identity = credentials_of(data).identity
     listener = Listener(str(data.party.listen), identity=identity, peer="bank", patience=5)
     try:
-        met = reach(label, HERE, seconds=5)
+        met = reach_peer(label, HERE, seconds=5)
         assert (party_of(met.certificate), met.greeting) == ("platform", None)
         with pytest.raises(PeerError):
             listener.accept(limit=0.2)  # no stream was opened

@@ -19,11 +19,11 @@ from vesper.engine.engine import InProcessEngine
 from vesper.errors import BudgetError, InputError, PeerError, VesperError
 from vesper.graph.holdings import open_data
 from vesper.mechanism.noise.noise_source import NoiseSource
-from vesper.mechanism.release_store import Vault
+from vesper.mechanism.release_store import ReleaseStore
 from vesper.privacy.ledger.store import Ledger
 from vesper.session.contract import approve
 from vesper.session.doors import note_unprotected
-from vesper.session.label_responses import STREAM
+from vesper.session.label_responses import RESPONSE_SEED_OFFSET
 from vesper.simulation.simulate import simulate
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def test_weights_and_metrics_equal_those_of_a_run_in_memory(
         data,
         label,
         noise=simulated_noise(seed),
-        of_label={"noise": simulated_noise(seed + STREAM)},
+        of_label={"noise": simulated_noise(seed + RESPONSE_SEED_OFFSET)},
     )
     folder = tmp_path / "parties"
     folder.mkdir()
@@ -104,7 +104,7 @@ def test_where_releases_are_computed_is_the_data_party_s_own_choice(
     )
     assert both.charged(data) == 3
     assert len(engines) == 1
-    assert engines[0].made
+    assert engines[0].calls_made
 
 
 def test_a_finished_run_is_not_run_again(both: "Both") -> None:
@@ -157,7 +157,7 @@ def test_a_budget_that_does_not_suffice_is_refused_before_anybody_is_met(both: "
     again, _ = both.configs()
     with pytest.raises(BudgetError, match="does not allow"):
         run_data_party(again)  # nobody is there to be met
-    assert not (again.party.state / "receipts.tsv").exists()
+    assert not (again.party.state / "transcript.tsv").exists()
     assert both.charged(data) == 3
 
 
@@ -170,7 +170,7 @@ def test_a_graph_used_without_a_guarantee_is_refused_before_anybody_is_met(both:
         note_unprotected(graph, ledger, run="raw", plan="paper")
     with pytest.raises(BudgetError, match="used without a guarantee by run raw"):
         run_data_party(data)  # nobody is there to be met
-    assert not (data.party.state / "receipts.tsv").exists()
+    assert not (data.party.state / "transcript.tsv").exists()
     assert both.charged(data) == 0
 
 
@@ -240,14 +240,14 @@ def test_a_state_folder_that_cannot_be_written_is_said(both: "Both") -> None:
 def test_a_release_that_was_paid_for_keeps_its_session(
     both: "Both", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both.change('method = "vesper"', 'method = "edgerand"')
+    both.change('method = "certified"', 'method = "edgerand"')
     data, label = both.configs()
 
-    def full(vault: Vault, number: int, arrays: object) -> str:
+    def full(release_store: ReleaseStore, number: int, arrays: object) -> str:
         raise VesperError("the disk is full")
 
     with monkeypatch.context() as broken:
-        broken.setattr(Vault, "put", full)
+        broken.setattr(ReleaseStore, "put", full)
         ours, theirs = both.run(data, label)
         with pytest.raises(VesperError, match="the disk is full"):
             ours.result()

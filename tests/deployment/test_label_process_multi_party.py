@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from vesper.deployment.data_process import run_data_party
-from vesper.deployment.label_process import run_label_table, there_still
+from vesper.deployment.label_process import remaining_peers, run_label_party_with_peers
 from vesper.errors import BudgetError, InputError, PeerError
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.privacy.ledger.store import Ledger
 from vesper.session.data_parties import SimulatedParty
 from vesper.session.result import DataResult, LabelResult
-from vesper.simulation.simulate import STREAM, simulate
+from vesper.simulation.simulate import PARTY_SEED_OFFSET, simulate
 from vesper.transport.transcript import first_difference
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ def run_all(several: "Several", *, resume: bool = False, label_noise: Any = None
                 run_data_party,
                 several.data(name),
                 resume=resume,
-                noise=NoiseSource.for_simulation(seed + number * STREAM),
+                noise=NoiseSource.for_simulation(seed + number * PARTY_SEED_OFFSET),
             )
             for number, name in enumerate(several.data_files)
         }
-        noise = label_noise or NoiseSource.for_simulation(seed + len(data) * STREAM)
-        return data, pool.submit(run_label_table, table, resume=resume, noise=noise)
+        noise = label_noise or NoiseSource.for_simulation(seed + len(data) * PARTY_SEED_OFFSET)
+        return data, pool.submit(run_label_party_with_peers, table, resume=resume, noise=noise)
 
 
 def charges(path: Path) -> int:
@@ -50,7 +50,7 @@ def charges(path: Path) -> int:
 def test_weights_and_metrics_equal_those_of_a_simulation(
     several: "Several", tmp_path: Path
 ) -> None:
-    several.sit_down(own="epsilon = 2.0")
+    several.write_multi_party_config(own="epsilon = 2.0")
     table = several.table()
     ours, theirs = run_all(several)
     folder = tmp_path / "parties"
@@ -113,12 +113,12 @@ def leaves(pool: ThreadPoolExecutor, several: "Several", name: str, *, step: int
 
 @pytest.mark.parametrize("step", [1, 4, 6, 10])  # of 3 a epoch, 2 epochs a stage, 3 stages
 def test_going_on_without_a_party_that_leaves(several: "Several", step: int) -> None:
-    several.sit_down(telecom='when_lost = "go-on"')
+    several.write_multi_party_config(telecom='when_lost = "go-on"')
     said: list[str] = []
     with ThreadPoolExecutor(3) as pool:
         gone = leaves(pool, several, "telecom", step=step)
         stays = pool.submit(run_data_party, several.data("platform"))
-        result = pool.submit(run_label_table, several.table(), lost=said.append).result()
+        result = pool.submit(run_label_party_with_peers, several.table(), lost=said.append).result()
         gone.result()
         stays.result()
     assert [each.left for each in result.parties] == [False, True]
@@ -128,16 +128,16 @@ def test_going_on_without_a_party_that_leaves(several: "Several", step: int) -> 
     assert 0 <= result.validation <= 100
     assert (several.data("platform").party.state / "result").exists()
     assert not (several.data("telecom").party.state / "result").exists()
-    assert [pair.party.peer for pair in there_still(several.table())] == ["platform"]
+    assert [pair.party.peer for pair in remaining_peers(several.table())] == ["platform"]
 
 
 def test_a_party_that_is_waited_for_is_not_gone_on_without(several: "Several") -> None:
-    several.sit_down(platform='when_lost = "go-on"')
+    several.write_multi_party_config(platform='when_lost = "go-on"')
     with ThreadPoolExecutor(3) as pool:
         gone = leaves(pool, several, "telecom", step=4)
         other = pool.submit(run_data_party, several.data("platform"))
         with pytest.raises(PeerError, match="telecom was stopped by its user"):
-            run_label_table(several.table())
+            run_label_party_with_peers(several.table())
         gone.result()
         with pytest.raises(PeerError):
             other.result()
@@ -147,16 +147,16 @@ def test_a_party_that_is_waited_for_is_not_gone_on_without(several: "Several") -
 def test_after_a_crash_the_run_goes_on_without_the_same_party(
     several: "Several", tmp_path: Path, step: int
 ) -> None:
-    several.sit_down(telecom='when_lost = "go-on"')
+    several.write_multi_party_config(telecom='when_lost = "go-on"')
     several.change('when_lost = "stop"', 'when_lost = "wait"', "platform")
     said: list[str] = []
     with ThreadPoolExecutor(3) as pool:
         gone = leaves(pool, several, "telecom", step=4)
         stays = pool.submit(run_data_party, several.data("platform"))
         with pytest.raises(Stopped):
-            run_label_table(several.table(), progress=stops_at(step))
+            run_label_party_with_peers(several.table(), progress=stops_at(step))
         gone.result()
-        result = run_label_table(several.table(), resume=True, lost=said.append)
+        result = run_label_party_with_peers(several.table(), resume=True, lost=said.append)
         stays.result()
     assert [each.left for each in result.parties] == [False, True]
     assert said == []  # nobody was looked for again
@@ -164,14 +164,14 @@ def test_after_a_crash_the_run_goes_on_without_the_same_party(
         several.label_file.parent / "state" / "with" / "platform",
         several.data("platform").party.state,
     )
-    assert first_difference(mine / "receipts.tsv", theirs / "receipts.tsv") is None
+    assert first_difference(mine / "transcript.tsv", theirs / "transcript.tsv") is None
 
 
 @pytest.mark.parametrize("step", [2, 8])
 def test_everybody_goes_on_after_the_label_party_was_stopped(
     several: "Several", step: int, tmp_path: Path
 ) -> None:
-    several.sit_down(own="")
+    several.write_multi_party_config(own="")
     undisturbed = run_all(several)[1].result()
     for folder in (
         *(path.parent for path in several.data_files.values()),
@@ -186,14 +186,14 @@ def test_everybody_goes_on_after_the_label_party_was_stopped(
             pool.submit(
                 run_data_party,
                 several.data(name),
-                noise=NoiseSource.for_simulation(number * STREAM),
+                noise=NoiseSource.for_simulation(number * PARTY_SEED_OFFSET),
             )
             for number, name in enumerate(several.data_files)
         ]
-        noise = NoiseSource.for_simulation(2 * STREAM)
+        noise = NoiseSource.for_simulation(2 * PARTY_SEED_OFFSET)
         with pytest.raises(Stopped):
-            run_label_table(several.table(), noise=noise, progress=stops_at(step))
-        result = run_label_table(several.table(), noise=noise, resume=True)
+            run_label_party_with_peers(several.table(), noise=noise, progress=stops_at(step))
+        result = run_label_party_with_peers(several.table(), noise=noise, resume=True)
         for other in others:
             other.result()
     assert result.stages == undisturbed.stages
@@ -201,7 +201,7 @@ def test_everybody_goes_on_after_the_label_party_was_stopped(
 
 
 def test_the_own_graph_without_budget_is_the_cause(several: "Several") -> None:
-    several.sit_down(own="epsilon = 0.5")
+    several.write_multi_party_config(own="epsilon = 0.5")
     _, theirs = run_all(several)
     theirs.result()
     for name in several.data_files:
@@ -216,7 +216,7 @@ def test_the_own_graph_without_budget_is_the_cause(several: "Several") -> None:
 
 
 def test_different_numbers_of_stages(several: "Several") -> None:
-    several.sit_down()
+    several.write_multi_party_config()
     several.change("hops = 2", "hops = 1", "telecom")
     ours, theirs = run_all(several)
     with pytest.raises(InputError, match="the contracts differ in 1 settings: privacy.hops"):

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from vesper.deployment.data_process import run_data_party
-from vesper.deployment.label_process import run_label_table
-from vesper.deployment.own_graph import finish_own
-from vesper.deployment.saved_run import keep_for_answers
-from vesper.deployment.state_folder import is_finished, stay_for_peer
+from vesper.deployment.label_process import run_label_party_with_peers
+from vesper.deployment.own_graph import finish_own_graph
+from vesper.deployment.saved_run import save_data_run
+from vesper.deployment.state_folder import is_finished, wait_for_peer_to_finish
 from vesper.errors import BudgetError, InputError, PeerLostError, VesperError
 from vesper.privacy.ledger.store import Ledger
 from vesper.protocol.messages import Gradients
@@ -75,41 +75,41 @@ def forget(several: "Several", *ledgers: str) -> None:
 
 def test_one_table_alone(several: "Several", start: Start) -> None:
     del several.data_files["telecom"]
-    several.sit_down()
+    several.write_multi_party_config()
     others = start()
-    result = run_label_table(several.table())
+    result = run_label_party_with_peers(several.table())
     others["platform"].result(LIMIT)
     assert [each.name for each in result.parties] == ["platform"]
     assert (several.root / "bank" / "state" / "result" / "with" / "platform").is_dir()
 
 
 def test_stopped_while_nobody_had_come(several: "Several", start: Start) -> None:
-    several.sit_down(own="")
+    several.write_multi_party_config(own="")
     with pytest.raises(Stopped):
-        run_label_table(several.table(), progress=waits_until(0, Stopped()))
+        run_label_party_with_peers(several.table(), progress=waits_until(0, Stopped()))
     assert (several.root / "bank" / "state" / "own" / "session").exists()
     several.change(
         '[[data_party]]\nname = "transfers"', '[[data_party]]\nepsilon = 2.0\nname = "transfers"'
     )
     others = start()
-    run_label_table(several.table())  # not --resume: there is nothing to go on with
+    run_label_party_with_peers(several.table())  # not --resume: there is nothing to go on with
     for each in others.values():
         each.result(LIMIT)
     assert charges(several.root / "bank" / "own.sqlite") == 3
 
 
 def test_the_own_graph_fails_while_nobody_has_come(several: "Several") -> None:
-    several.sit_down(own="")
+    several.write_multi_party_config(own="")
     shutil.rmtree(several.root / "bank" / "transfers")
     several.change('when_lost = "stop"', 'when_lost = "wait"', "bank")
     with pytest.raises(InputError, match="transfers"):
-        run_label_table(several.table(), progress=waits_until(60, Stopped()))
+        run_label_party_with_peers(several.table(), progress=waits_until(60, Stopped()))
 
 
 def test_crash_between_the_answers_to_two_parties_of_which_one_does_not_come_back(
     several: "Several", start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    several.sit_down(telecom='when_lost = "go-on"')
+    several.write_multi_party_config(telecom='when_lost = "go-on"')
     several.change('when_lost = "stop"', 'when_lost = "wait"', "platform")
     calls = 0
 
@@ -124,27 +124,27 @@ def test_crash_between_the_answers_to_two_parties_of_which_one_does_not_come_bac
         patched.setattr(RemoteDataParty, "learn", learn)
         others = start()
         with pytest.raises(Stopped):
-            run_label_table(several.table())
+            run_label_party_with_peers(several.table())
     with pytest.raises(PeerLostError):
         others["telecom"].result(LIMIT)  # and is gone
-    result = run_label_table(several.table(), resume=True)
+    result = run_label_party_with_peers(several.table(), resume=True)
     others["platform"].result(LIMIT)
     assert [each.left for each in result.parties] == [False, True]
-    mine = several.root / "bank" / "state" / "with" / "platform" / "receipts.tsv"
-    theirs = several.root / "platform" / "state" / "receipts.tsv"
+    mine = several.root / "bank" / "state" / "with" / "platform" / "transcript.tsv"
+    theirs = several.root / "platform" / "state" / "transcript.tsv"
     assert first_difference(mine, theirs) is None
 
 
 def test_what_stops_one_party_costs_the_others_nothing(several: "Several", start: Start) -> None:
-    several.sit_down(own="")
+    several.write_multi_party_config(own="")
     others = start()
-    run_label_table(several.table())
+    run_label_party_with_peers(several.table())
     for each in others.values():
         each.result(LIMIT)
     forget(several, "bank", "platform")  # the telecom's budget stays spent
     others = start()
     with pytest.raises(Stopped):  # the telecom does not come, and nobody is told why
-        run_label_table(several.table(), progress=waits_until(3, Stopped()))
+        run_label_party_with_peers(several.table(), progress=waits_until(3, Stopped()))
     with pytest.raises(BudgetError):
         others["telecom"].result(LIMIT)
     with pytest.raises(PeerLostError, match="bank was stopped by its user"):
@@ -152,7 +152,7 @@ def test_what_stops_one_party_costs_the_others_nothing(several: "Several", start
     for file in (several.root / "telecom").rglob("*.sqlite*"):
         file.unlink()
     others = start(run_data_party, "platform", resume=True) | start(run_data_party, "telecom")
-    run_label_table(several.table(), resume=True)
+    run_label_party_with_peers(several.table(), resume=True)
     for each in others.values():
         each.result(LIMIT)
     assert charges(several.data("platform").party.ledger) == 3
@@ -163,7 +163,7 @@ def test_the_own_graph_is_finished_and_the_label_party_is_not(
     several: "Several", start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     several.change("patience = 5.0", "patience = 0.2", "bank")
-    several.sit_down(platform="patience = 5.0", telecom="patience = 5.0", own="")
+    several.write_multi_party_config(platform="patience = 5.0", telecom="patience = 5.0", own="")
     table = several.table()
     assert table.graph is not None
     assert table.graph.party.patience == 0.2
@@ -175,7 +175,7 @@ def test_the_own_graph_is_finished_and_the_label_party_is_not(
         patched.setattr(RemoteDataParty, "finish", finish)
         others = start()
         with pytest.raises(Stopped):
-            run_label_table(table)
+            run_label_party_with_peers(table)
     for each in others.values():
         each.result(LIMIT)
     assert is_finished(table.graph)
@@ -186,8 +186,8 @@ def test_the_own_graph_is_finished_and_the_label_party_is_not(
             slept.append(done)
             time.sleep(1.0)  # longer than the patience of the own graph
 
-    others = start(stay_for_peer)
-    result = run_label_table(table, resume=True, progress=slow)
+    others = start(wait_for_peer_to_finish)
+    result = run_label_party_with_peers(table, resume=True, progress=slow)
     for each in others.values():
         each.result(LIMIT)
     assert slept
@@ -198,24 +198,24 @@ def test_the_own_graph_is_finished_and_the_label_party_is_not(
 def test_the_label_party_is_finished_and_the_own_graph_is_not(
     several: "Several", start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    several.sit_down(own="")
+    several.write_multi_party_config(own="")
     table = several.table()
     assert table.graph is not None
 
     def full(out: Path, *given: Any) -> None:
         if out.parent.name == "own":
             raise VesperError("the disk is full")
-        keep_for_answers(out, *given)
+        save_data_run(out, *given)
 
     with monkeypatch.context() as patched:
-        patched.setattr("vesper.deployment.data_process.keep_for_answers", full)
+        patched.setattr("vesper.deployment.data_process.save_data_run", full)
         others = start()
         with pytest.raises(VesperError, match="the disk is full"):
-            run_label_table(table)
+            run_label_party_with_peers(table)
     for each in others.values():
         each.result(LIMIT)
     assert is_finished(table.own)
     assert not is_finished(table.graph)
-    finish_own(table)
+    finish_own_graph(table)
     assert is_finished(table.graph)
     assert charges(several.root / "bank" / "own.sqlite") == 3

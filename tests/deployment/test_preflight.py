@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vesper.deployment.config.multi_party_config import load_table
+from vesper.deployment.config.multi_party_config import load_multi_party_config
 from vesper.deployment.config.party_config import load_party_config
-from vesper.deployment.handshake import Greeting
+from vesper.deployment.handshake import PreflightGreeting
 from vesper.deployment.identity.authority import make_authority
 from vesper.deployment.preflight import Check, Preflight
 from vesper.session.contract import approve
@@ -61,7 +61,7 @@ def test_contracts_and_clocks_that_differ(
     assert "privacy.epsilon: 2.0 here, 4.0 there" in failed(bank)["agreement"]
     checks = Preflight(load_party_config(label))
     for version, time, message in (("0", 0.0, "has vesper '0', this side"), ("0", 500.0, "500 s")):
-        greeting = Greeting(version, "", time, received=0.0)
+        greeting = PreflightGreeting(version, "", time, received=0.0)
         monkeypatch.setattr(checks, "_greeting", lambda greeting=greeting: greeting)
         found = failed({check.name: check for check in checks})
         assert message in found["clock" if time else "agreement"]
@@ -119,8 +119,8 @@ def test_state_folders(institutions: "Institutions", monkeypatch: pytest.MonkeyP
 
 
 def test_an_own_graph_needs_no_certificate_and_no_way(several: "Several") -> None:
-    several.sit_down(own="")
-    graph = load_table(several.label_file).graph
+    several.write_multi_party_config(own="")
+    graph = load_multi_party_config(several.label_file).graph
     assert graph is not None
     approve(graph.party.state, graph.shared)
     found = {check.name: check.outcome for check in Preflight(graph)}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vesper.deployment.preflight import budget_for_run
+from vesper.deployment.preflight import check_budget_for_run
 from vesper.errors import BudgetError, InputError, VesperError
 from vesper.graph.holdings import DataHoldings, open_data
 from vesper.mechanism.fingerprint import fingerprint
@@ -45,25 +45,25 @@ def entries(path: Path) -> int:
 
 def test_a_ledger_that_is_not_there_yet_is_not_made(tmp_path: Path, data: DataHoldings) -> None:
     ledger = tmp_path / "ledger.sqlite"
-    said = budget_for_run(CONFIG, data, ledger)
+    said = check_budget_for_run(CONFIG, data, ledger)
     assert said == f"the run may use epsilon 4 at delta 0.001; {ledger} will be made"
     assert not ledger.exists()
     with pytest.raises(InputError, match="its folder is not there or cannot be written"):
-        budget_for_run(CONFIG, data, tmp_path / "none" / "ledger.sqlite")
+        check_budget_for_run(CONFIG, data, tmp_path / "none" / "ledger.sqlite")
 
 
 def test_a_budget_that_is_all_left(tmp_path: Path, data: DataHoldings) -> None:
     ledger = tmp_path / "ledger.sqlite"
     charge(ledger, data, None)
     before = entries(ledger)
-    assert budget_for_run(CONFIG, data, ledger).endswith("and spent is 0")
+    assert check_budget_for_run(CONFIG, data, ledger).endswith("and spent is 0")
     assert entries(ledger) == before
 
 
 def test_counts_made_before_are_taken_off_first(tmp_path: Path, data: DataHoldings) -> None:
     ledger = tmp_path / "ledger.sqlite"
     charge(ledger, data, PureRelease(epsilon=0.5, what="count"))
-    assert budget_for_run(CONFIG, data, ledger).endswith("and spent is 0.5")
+    assert check_budget_for_run(CONFIG, data, ledger).endswith("and spent is 0.5")
 
 
 def test_counts_of_another_graph_that_leave_nothing(tmp_path: Path, data: DataHoldings) -> None:
@@ -73,10 +73,10 @@ def test_counts_of_another_graph_that_leave_nothing(tmp_path: Path, data: DataHo
         account.charge(PureRelease(epsilon=4.0, what=DEGREES), None, run="degrees")
     before = entries(ledger)
     with pytest.raises(BudgetError, match="leaves nothing of epsilon 4"):
-        budget_for_run(CONFIG, data, ledger)
+        check_budget_for_run(CONFIG, data, ledger)
     assert entries(ledger) == before
     raised = load_config(None, {"epsilon": 5.0, "delta": 1e-3})  # no budget was set: it may be
-    assert "epsilon 5" in budget_for_run(raised, data, ledger)
+    assert "epsilon 5" in check_budget_for_run(raised, data, ledger)
 
 
 @pytest.mark.parametrize("method", ["edgerand", "lapgraph"])
@@ -84,10 +84,10 @@ def test_noisy_edges_are_one_pure_release(tmp_path: Path, data: DataHoldings, me
     ledger = tmp_path / "ledger.sqlite"
     config = load_config(None, {"epsilon": 4.0, "delta": 1e-3, "method": method})
     charge(ledger, data, None)
-    assert budget_for_run(config, data, ledger).endswith("and spent is 0")
+    assert check_budget_for_run(config, data, ledger).endswith("and spent is 0")
     charge(ledger, data, PureRelease(epsilon=4.0, what="randomised edges"))
     with pytest.raises(BudgetError, match="does not allow this release"):
-        budget_for_run(config, data, ledger)
+        check_budget_for_run(config, data, ledger)
 
 
 def test_what_was_charged_for_one_edge_has_no_cost_for_a_node(
@@ -100,7 +100,7 @@ def test_what_was_charged_for_one_edge_has_no_cost_for_a_node(
         account.charge(PureRelease(epsilon=0.5, what=DEGREES), None, run="degrees")
     node = load_config(None, {"epsilon": 4.0, "delta": 1e-3, "privacy_unit": "node"})
     with pytest.raises(InputError, match="a pure release, which has no known cost for"):
-        budget_for_run(node, data, ledger)
+        check_budget_for_run(node, data, ledger)
 
 
 def test_a_budget_that_is_spent(tmp_path: Path, data: DataHoldings) -> None:
@@ -108,7 +108,7 @@ def test_a_budget_that_is_spent(tmp_path: Path, data: DataHoldings) -> None:
     charge(ledger, data, GaussianRelease(noise_std=20.0))
     before = entries(ledger)
     with pytest.raises(BudgetError, match="does not allow this release"):
-        budget_for_run(CONFIG, data, ledger)
+        check_budget_for_run(CONFIG, data, ledger)
     assert entries(ledger) == before
 
 
@@ -117,12 +117,12 @@ def test_another_budget_than_the_graph_has(tmp_path: Path, data: DataHoldings) -
     charge(ledger, data, None)
     other = load_config(None, {"epsilon": 2.0, "delta": 1e-3})
     with pytest.raises(InputError, match=r"a budget of epsilon 4, .* asks for epsilon 2, .*mend"):
-        budget_for_run(other, data, ledger)
+        check_budget_for_run(other, data, ledger)
 
 
 def test_plans_that_charge_nothing(tmp_path: Path, data: DataHoldings) -> None:
     for settings, plan in (({"method": "mlp"}, "edge-free"), ({"epsilon": float("inf")}, "none")):
-        said = budget_for_run(load_config(None, settings), data, tmp_path / "ledger.sqlite")
+        said = check_budget_for_run(load_config(None, settings), data, tmp_path / "ledger.sqlite")
         assert said.startswith(f"plan '{plan}': nothing is charged")
 
 
@@ -131,7 +131,7 @@ def test_a_ledger_that_was_changed(tmp_path: Path, data: DataHoldings) -> None:
     charge(ledger, data, None)
     (tmp_path / "ledger.sqlite.key").unlink()
     with pytest.raises(VesperError, match="key"):
-        budget_for_run(CONFIG, data, ledger)
+        check_budget_for_run(CONFIG, data, ledger)
     ledger.write_text("hello, this is no ledger at all")
     with pytest.raises(InputError, match="cannot be used as a ledger"):
-        budget_for_run(CONFIG, data, ledger)
+        check_budget_for_run(CONFIG, data, ledger)

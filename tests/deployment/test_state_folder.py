@@ -13,11 +13,11 @@ from vesper.deployment.config.party_config import PartyConfig
 from vesper.deployment.data_process import run_data_party
 from vesper.deployment.label_process import run_label_party
 from vesper.deployment.state_folder import (
-    hold_to,
-    hold_to_ledger,
-    hold_to_parties,
+    guard_ledger,
+    guard_parties,
+    guard_value,
     refuse_lost_ledger,
-    stay_for_peer,
+    wait_for_peer_to_finish,
 )
 from vesper.errors import InputError, VesperError
 from vesper.privacy.ledger.store import Ledger
@@ -28,30 +28,30 @@ if TYPE_CHECKING:
 
 def test_noted_once_and_held_to(tmp_path: Path) -> None:
     path = tmp_path / "value"
-    hold_to(path, "a", resume=False, refusal="other")
-    hold_to(path, "a", resume=True, refusal="other")
+    guard_value(path, "a", resume=False, refusal="other")
+    guard_value(path, "a", resume=True, refusal="other")
     with pytest.raises(InputError, match="other"):
-        hold_to(path, "b", resume=True, refusal="other")
-    hold_to(path, "b", resume=False, refusal="other")  # a run that begins anew
+        guard_value(path, "b", resume=True, refusal="other")
+    guard_value(path, "b", resume=False, refusal="other")  # a run that begins anew
     assert path.read_text() == "b"
     path.unlink()
     path.mkdir()
     with pytest.raises(VesperError, match="cannot be used"):
-        hold_to(path, "b", resume=True, refusal="other")
+        guard_value(path, "b", resume=True, refusal="other")
 
 
 def test_another_ledger_and_none(tmp_path: Path) -> None:
     first, second = tmp_path / "first.sqlite", tmp_path / "second.sqlite"
     with closing(Ledger(first, clock=float)) as ledger:
-        hold_to_ledger(tmp_path, ledger, resume=False)
-        hold_to_ledger(tmp_path, ledger, resume=True)
+        guard_ledger(tmp_path, ledger, resume=False)
+        guard_ledger(tmp_path, ledger, resume=True)
     refuse_lost_ledger(tmp_path, first, resume=True)
     refuse_lost_ledger(tmp_path, second, resume=False)
     with pytest.raises(InputError, match="expected the ledger that this run began with"):
         refuse_lost_ledger(tmp_path, second, resume=True)
     with closing(Ledger(second, clock=float)) as other:
         with pytest.raises(InputError, match="began with another ledger"):
-            hold_to_ledger(tmp_path, other, resume=True)
+            guard_ledger(tmp_path, other, resume=True)
 
 
 @pytest.fixture
@@ -99,14 +99,14 @@ def test_two_finished_parties_let_each_other_go(both: "Both") -> None:
     for side in both.run(data, label):
         side.result()
     with ThreadPoolExecutor(2) as pool:
-        staying = [pool.submit(stay_for_peer, config) for config in (data, label)]
+        staying = [pool.submit(wait_for_peer_to_finish, config) for config in (data, label)]
         assert [each.result(timeout=60) for each in staying] == [True, True]
-    assert stay_for_peer(label) is False
+    assert wait_for_peer_to_finish(label) is False
 
 
 def test_data_parties_keep_their_places(tmp_path: Path) -> None:
-    hold_to_parties(tmp_path, ["platform", "telecom"], resume=False)
-    hold_to_parties(tmp_path, ["platform", "telecom"], resume=True)
+    guard_parties(tmp_path, ["platform", "telecom"], resume=False)
+    guard_parties(tmp_path, ["platform", "telecom"], resume=True)
     for others in (["telecom", "platform"], ["platform"], ["platform", "telecom", "shop"]):
         with pytest.raises(InputError, match="in the same order"):
-            hold_to_parties(tmp_path, others, resume=True)
+            guard_parties(tmp_path, others, resume=True)

@@ -46,7 +46,7 @@ def whole_definition_of(value: object) -> tuple[ast.Module, Definition]:
     tree, node = definition_of(value)
     if inspect.isclass(value) and isinstance(node, ast.ClassDef):
         for above in value.__mro__[1:]:
-            if above.__module__ == "vesper.api.base_estimator":
+            if above.__name__ == "Estimator":
                 _, common = definition_of(above)
                 names = [getattr(each, "name", "") for each in common.body]
                 after = names.index("fit") + 1

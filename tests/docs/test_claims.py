@@ -44,7 +44,7 @@ def test_a_claim_names_its_function_its_tests_and_its_status(row: list[str]) -> 
 def claimants() -> list[tuple[str, str]]:
     """Every class of the mechanism whose docstring states a claim, with that docstring."""
     found = []
-    for path in sorted((ROOT / "src" / "vesper" / "mechanism").glob("*.py")):
+    for path in sorted((ROOT / "src" / "vesper" / "mechanism").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             docstring = ast.get_docstring(node) if isinstance(node, ast.ClassDef) else None
             if docstring and "Claim:" in docstring and isinstance(node, ast.ClassDef):

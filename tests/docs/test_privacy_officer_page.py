@@ -7,7 +7,7 @@ from statistics import NormalDist
 import pytest
 
 from vesper.privacy.accounting.gaussian import mu_of
-from vesper.report.budget_section import gaussian_guess
+from vesper.report.budget_section import best_guess_gaussian
 
 PAGE = Path(__file__).parents[2] / "docs" / "privacy-officer.md"
 
@@ -25,7 +25,7 @@ def test_the_bets_are_computed() -> None:
         epsilons, row("its best guess"), row("it finds an edge"), strict=True
     ):
         mu = mu_of(epsilon=epsilon, delta=1e-6)
-        assert right == pytest.approx(100 * gaussian_guess(mu=mu), abs=0.051)
+        assert right == pytest.approx(100 * best_guess_gaussian(mu=mu), abs=0.051)
         power = 1 - normal.cdf(normal.inv_cdf(0.99) - mu)
         assert found == pytest.approx(100 * power, abs=0.051)
 

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vesper.engine.array_rows import MappedRows, opened, rows_for
+from vesper.engine.array_rows import MappedRows, as_array, rows_for
 from vesper.engine.engine import InProcessEngine
 from vesper.errors import VesperError
 
 ROWS = np.arange(60, dtype=np.int32).reshape(20, 3)
 
 
-NEAR, FAR = InProcessEngine(1, near=True), InProcessEngine(1, near=False)
+NEAR, FAR = InProcessEngine(1, local=True), InProcessEngine(1, local=False)
 
 
 @pytest.fixture
@@ -28,8 +28,8 @@ def test_a_worker_opens_the_very_rows(
 ) -> None:
     sent = pickle.loads(pickle.dumps(rows_for(engine, 0, mapped, start, stop)))
     assert isinstance(sent, MappedRows) == (engine is NEAR)
-    assert np.array_equal(opened(sent), ROWS[start:stop])
-    assert type(opened(sent)) is np.ndarray
+    assert np.array_equal(as_array(sent), ROWS[start:stop])
+    assert type(as_array(sent)) is np.ndarray
 
 
 def test_what_is_not_whole_in_a_file_is_sent(mapped: Any, tmp_path: Path) -> None:
@@ -40,5 +40,5 @@ def test_what_is_not_whole_in_a_file_is_sent(mapped: Any, tmp_path: Path) -> Non
     lost = rows_for(NEAR, 0, mapped, 1, 4)
     (tmp_path / "rows.npy").unlink()
     with pytest.raises(VesperError, match=r"rows\.npy: a worker cannot map it"):
-        opened(lost)
+        as_array(lost)
     assert np.array_equal(rows_for(NEAR, 0, mapped, 1, 4), ROWS[1:4])

@@ -9,7 +9,7 @@ def test_results_have_the_numbers_of_their_calls_and_come_in_another_order() -> 
     engine = InProcessEngine(2)
     calls = [Call(k % 2, operator.add, (engine.share(k), 10)) for k in range(4)]
     assert list(engine.results(calls)) == [(3, 13), (2, 12), (1, 11), (0, 10)]
-    assert [call.worker for call in engine.made] == [1, 0, 1, 0]
+    assert [call.worker for call in engine.calls_made] == [1, 0, 1, 0]
 
 
 def test_workers_get_copies() -> None:

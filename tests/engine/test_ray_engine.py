@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from vesper.engine.engine import Call, Engine, using
-from vesper.engine.ray_engine import REPEATS, RayEngine
+from vesper.engine.ray_engine import MAX_RETRIES, RayEngine
 from vesper.errors import InputError, VesperError
 from vesper.graph.graph import Graph
 from vesper.mechanism.aggregations import partition
@@ -26,9 +26,9 @@ from vesper.mechanism.aggregations.attention import GridAttention
 from vesper.mechanism.aggregations.clamped_gcn import GridGcn
 from vesper.mechanism.door import ChargedDoor
 from vesper.mechanism.noise.noise_source import NoiseSource
-from vesper.mechanism.release_store import Vault
-from vesper.model.edge_free_inference import edge_free_of_all
-from vesper.model.feature_scaling import Inputs, Scaling
+from vesper.mechanism.release_store import ReleaseStore
+from vesper.model.edge_free_inference import edge_free_logits_of_all
+from vesper.model.feature_scaling import FeatureScaling, Inputs
 from vesper.model.pre import PrivateRepresentationExtractor
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.ledger.store import Ledger
@@ -58,7 +58,7 @@ class Deadly:
     def __init__(self, engine: RayEngine, marks: Path, kills: set[int]) -> None:
         self._engine, self._marks, self._kills = engine, marks, kills
         self.num_workers = engine.num_workers
-        self.is_near, self.share = engine.is_near, engine.share
+        self.is_local, self.share = engine.is_local, engine.share
 
     def results(self, calls: Iterable[Call]) -> Iterator[tuple[int, Any]]:
         def noted(number: int, call: Call) -> Call:
@@ -101,7 +101,7 @@ def released(
         budget=Budget(epsilon=8.0, delta=1e-6),
         noise=noise or NoiseSource.for_simulation(5),
         run="run",
-        vault=Vault(folder / "releases"),
+        release_store=ReleaseStore(folder / "releases"),
     )
     if engine is None:
         return [door.release(some_messages(seed), noise_std=3.0) for seed in (1, 2)], door
@@ -112,7 +112,7 @@ def released(
 @pytest.fixture
 def many_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
     """Blocks of a release."""
-    monkeypatch.setattr(partition, "ENTRIES_A_BLOCK", 60 * WIDTH)
+    monkeypatch.setattr(partition, "ENTRIES_PER_BLOCK", 60 * WIDTH)
     cuts = partition.cuts_of(some_graph(), 2)
     return sum(-(-(b - a) // 60) for a, b in zip(cuts, cuts[1:], strict=False))
 
@@ -168,7 +168,7 @@ def test_with_noise_from_the_system_what_a_dead_worker_drew_is_drawn_again_the_s
     class Recorded:
         """Keeps what each call gave; asks for all of it once more, after a death."""
 
-        num_workers, is_near, share = engine.num_workers, engine.is_near, engine.share
+        num_workers, is_local, share = engine.num_workers, engine.is_local, engine.share
 
         def results(self, calls: Iterable[Call]) -> Iterator[tuple[int, Any]]:
             listed = list(calls)
@@ -188,7 +188,7 @@ def test_with_noise_from_the_system_what_a_dead_worker_drew_is_drawn_again_the_s
 def test_the_edge_free_pass_gives_what_one_process_gives(engine: RayEngine, tmp_path: Path) -> None:
     drawn = np.random.default_rng(0).standard_normal((700, 5), dtype=np.float32)
     np.save(tmp_path / "features.npy", drawn)
-    inputs = Inputs(np.load(tmp_path / "features.npy", mmap_mode="r"), Scaling(drawn))
+    inputs = Inputs(np.load(tmp_path / "features.npy", mmap_mode="r"), FeatureScaling(drawn))
     extractor = PrivateRepresentationExtractor(
         [nn.Linear(inputs.width, 8) for _ in range(2)],
         encoding_width=8,
@@ -198,15 +198,15 @@ def test_the_edge_free_pass_gives_what_one_process_gives(engine: RayEngine, tmp_
         dropout=0.5,
         seed=2,
     ).eval()
-    logits = edge_free_of_all(engine, extractor, inputs)
+    logits = edge_free_logits_of_all(engine, extractor, inputs)
     with torch.no_grad():
-        expected = extractor.edge_free(inputs.of(np.arange(700))).mean(dim=2)
+        expected = extractor.edge_free_logits(inputs.rows(np.arange(700))).mean(dim=2)
     assert torch.allclose(logits, expected, atol=1e-6)
 
 
 @pytest.mark.nightly  # a worker is started four times
 def test_what_dies_every_time_is_given_up_in_words(engine: RayEngine) -> None:
-    with pytest.raises(VesperError, match=f"given up after {REPEATS} repeats"):
+    with pytest.raises(VesperError, match=f"given up after {MAX_RETRIES} repeats"):
         list(engine.results([Call(0, os._exit, (1,))]))
 
 
@@ -225,7 +225,7 @@ def test_results_have_the_numbers_of_their_calls(engine: RayEngine) -> None:
 def test_workers_of_this_machine_are_near_and_have_one_thread(engine: RayEngine) -> None:
     from numba import get_num_threads
 
-    assert [engine.is_near(worker) for worker in range(2)] == [True, True]
+    assert [engine.is_local(worker) for worker in range(2)] == [True, True]
     asked = [Call(1, get_num_threads, ()), Call(1, torch.get_num_threads, ())]
     assert dict(engine.results(asked)) == {0: 1, 1: 1}
 

@@ -45,7 +45,7 @@ def some_graph() -> Graph:
 
 
 def test_one_worker_is_near_and_one_is_far(engine: RayEngine) -> None:
-    assert [engine.is_near(worker) for worker in range(engine.num_workers)] == [True, False]
+    assert [engine.is_local(worker) for worker in range(engine.num_workers)] == [True, False]
 
 
 def test_releases_and_samples_equal_those_of_one_process(engine: RayEngine) -> None:

@@ -13,37 +13,37 @@ import numpy as np
 import pytest
 
 from vesper.engine.engine import InProcessEngine
-from vesper.engine.shared_output import Landing, Place, has_landed
+from vesper.engine.shared_output import OutputSlice, SharedOutput, write_output
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "memfd_create"), reason="needs memory without a name, which only Linux has"
 )
 
-NEAR = InProcessEngine(1, near=True)
+NEAR = InProcessEngine(1, local=True)
 VALUES = np.ones((4, 2), dtype=np.float32)
 
 WRITE = """
 import pickle, sys
 import numpy as np
-from vesper.engine.shared_output import has_landed
+from vesper.engine.shared_output import write_output
 values = np.full((int(sys.argv[2]), 3), float(sys.argv[3]), dtype=np.float32)
-assert has_landed(values, pickle.loads(bytes.fromhex(sys.argv[1])))
+assert write_output(values, pickle.loads(bytes.fromhex(sys.argv[1])))
 """
 
 
-def place_of(landing: Landing, start: int) -> Place:
-    place = landing.place(NEAR, 0, start)
-    assert place is not None
-    return place
+def place_of(landing: SharedOutput, start: int) -> OutputSlice:
+    slice_for = landing.slice_for(NEAR, 0, start)
+    assert slice_for is not None
+    return slice_for
 
 
-def write_from_another_process(place: Place, rows: int, value: float) -> None:
+def write_from_another_process(place: OutputSlice, rows: int, value: float) -> None:
     sent = [pickle.dumps(place).hex(), str(rows), str(value)]
     subprocess.run([sys.executable, "-c", WRITE, *sent], check=True, timeout=60)
 
 
 def test_rows_of_another_process_are_here_and_stay() -> None:
-    with Landing((5000, 3), np.float32) as landing:
+    with SharedOutput((5000, 3), np.float32) as landing:
         assert not landing.rows.any()
         write_from_another_process(place_of(landing, 7), 4704, 2.5)
         rows = landing.rows
@@ -56,12 +56,12 @@ def test_rows_of_another_process_are_here_and_stay() -> None:
 
 
 def test_nobody_gets_in_once_it_is_closed() -> None:
-    with Landing((4, 2), np.float32) as landing:
+    with SharedOutput((4, 2), np.float32) as landing:
         place = place_of(landing, 0)
         file = os.open(place.path, os.O_RDWR)
         os.pwrite(file, b"now", 0)
-    assert not has_landed(VALUES, place)
-    assert landing.place(NEAR, 0, 0) is None
+    assert not write_output(VALUES, place)
+    assert landing.slice_for(NEAR, 0, 0) is None
     with pytest.raises(PermissionError):  # nor does who has it open
         os.pwrite(file, b"later", 0)
     os.close(file)
@@ -72,27 +72,27 @@ def test_nobody_gets_in_once_it_is_closed() -> None:
 def test_the_file_of_a_stranger_is_not_written_to(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_bytes(b"precious" * 4)
-    with Landing((4, 2), np.float32) as landing:
-        assert not has_landed(VALUES, replace(place_of(landing, 0), path=other))
-        assert has_landed(VALUES, place_of(landing, 0))
+    with SharedOutput((4, 2), np.float32) as landing:
+        assert not write_output(VALUES, replace(place_of(landing, 0), path=other))
+        assert write_output(VALUES, place_of(landing, 0))
     assert other.read_bytes() == b"precious" * 4
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
 def test_nothing_lands_where_there_is_nothing(shape: tuple[int, int]) -> None:
-    with Landing(shape, np.float32) as landing:
-        assert landing.place(NEAR, 0, 0) is None
+    with SharedOutput(shape, np.float32) as landing:
+        assert landing.slice_for(NEAR, 0, 0) is None
         assert landing.rows.shape == shape
 
 
 def test_a_worker_elsewhere_and_a_system_without_such_files_send(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with Landing((4, 2), np.float32) as landing:
-        assert landing.place(InProcessEngine(1, near=False), 0, 0) is None
+    with SharedOutput((4, 2), np.float32) as landing:
+        assert landing.slice_for(InProcessEngine(1, local=False), 0, 0) is None
     monkeypatch.delattr(os, "memfd_create")
-    with Landing((4, 2), np.float32) as landing:
-        assert landing.place(NEAR, 0, 0) is None
+    with SharedOutput((4, 2), np.float32) as landing:
+        assert landing.slice_for(NEAR, 0, 0) is None
         assert landing.rows.shape == (4, 2)
 
 
@@ -107,8 +107,8 @@ def test_a_system_that_gives_no_memory_makes_no_difference(
 
     files = len(os.listdir("/proc/self/fd"))
     monkeypatch.setattr(f"vesper.engine.shared_output.{failing}", refuse)
-    with Landing((4, 2), np.float32) as landing:
-        assert landing.place(NEAR, 0, 0) is None
+    with SharedOutput((4, 2), np.float32) as landing:
+        assert landing.slice_for(NEAR, 0, 0) is None
         landing.rows[:] = VALUES
     monkeypatch.undo()
     assert len(os.listdir("/proc/self/fd")) == files
@@ -120,8 +120,8 @@ def test_no_file_and_no_memory_is_left_open() -> None:
         return Path("/proc/self/maps").read_text().count("vesper-landing")
 
     before, files = maps(), len(os.listdir("/proc/self/fd"))
-    with Landing((1 << 16, 2), np.float32) as landing:
-        assert has_landed(VALUES, place_of(landing, 3))
+    with SharedOutput((1 << 16, 2), np.float32) as landing:
+        assert write_output(VALUES, place_of(landing, 3))
         assert maps() == before + 1
     del landing
     assert (maps(), len(os.listdir("/proc/self/fd"))) == (before, files)

@@ -1,4 +1,4 @@
-"""Erratum 3 on running code: the layer, sampler and noise of `vesper-paper-gin`, at claimed 1.
+"""Erratum 3 on running code: the layer, sampler and noise of `paper-gin`, at claimed 1.
 
 Two hubs, each with D + 1 neighbours, one of which may be the other hub. Messages of hubs are +1,
 those of all others -1. Without the edge a hub has D neighbours and its row is 1 - D. With it the
@@ -55,7 +55,9 @@ def log_ratios(*, has_edge: bool, noise_std: float, seed: int) -> NDArray[np.flo
         batch = sampled.sample(roots, step=epoch)
         messages = torch.from_numpy(np.where(batch.nodes < len(roots), 1.0, -1.0)).float()
         with torch.no_grad():
-            values = noise.perturb(layer.value(messages[:, None], batch.layers[0]))  # (roots, 1)
+            values = noise.perturb(
+                layer.pre_activation(messages[:, None], batch.layers[0])
+            )  # (roots, 1)
         seen = values.double().numpy().reshape(RUNS, 2)
         ratio = np.exp((2 * (seen - plain) - 2) / noise_std**2)  # of mean plain + 2 to mean plain
         total += np.log1p(chance * (ratio - 1)).sum(axis=1)
@@ -70,7 +72,7 @@ def audited(*, noise_std: float) -> tuple[int, int, float]:
         threshold=THRESHOLD,
     )
     epsilon = found.epsilon(delta=PRODUCTS.delta, confidence=0.95)
-    return found.found, found.false_alarms, epsilon
+    return found.detections, found.false_alarms, epsilon
 
 
 def test_3_an_audit_of_the_running_code_at_claimed_one() -> None:

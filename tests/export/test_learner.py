@@ -16,7 +16,7 @@ from vesper.errors import InputError, VesperError
 from vesper.export import released_rows
 from vesper.export.learner import LearnResult, learn
 from vesper.export.learner_ranks import Ranks
-from vesper.export.writer import hand_off
+from vesper.export.writer import export_features
 from vesper.session.config import load_config
 
 NODES = 300
@@ -45,7 +45,7 @@ def released(tmp_path_factory: pytest.TempPathFactory, write_folders: Callable[.
     table = table.set_column(1, "label", pa.array(classes[ids]))
     pq.write_table(table, root / "label" / "labels.parquet")
     config = load_config(None, {"epsilon": 8.0, "epochs": 3, "width": 8})
-    hand_off(root, config, root / "released.parquet", simulated=True)
+    export_features(root, config, root / "released.parquet", simulated=True)
     return root
 
 

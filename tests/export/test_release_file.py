@@ -11,7 +11,7 @@ import pytest
 
 from vesper.errors import InputError, VesperError
 from vesper.export import release_file
-from vesper.export.release_file import new_release_file
+from vesper.export.release_file import new_export_file
 from vesper.graph.ids import Ids
 
 IDS = Ids(pa.array(["a", "b", "c"], type=pa.large_string()))
@@ -19,7 +19,7 @@ COLUMNS = {"hop1_0": np.array([1.0, 2.0, 3.0], dtype=np.float32)}
 
 
 def write(out: Path) -> None:
-    with new_release_file(out) as target:
+    with new_export_file(out) as target:
         target.write(IDS, COLUMNS, statement_for=lambda sha256: f"statement of {sha256}")
 
 
@@ -37,7 +37,7 @@ def test_table_and_statement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_size_does_not_depend_on_values(tmp_path: Path) -> None:
     write(tmp_path / "a.parquet")
-    with new_release_file(tmp_path / "b.parquet") as target:
+    with new_export_file(tmp_path / "b.parquet") as target:
         zeros = {"hop1_0": np.zeros(3, dtype=np.float32)}
         target.write(IDS, zeros, statement_for=lambda sha256: "")
     sizes = {(tmp_path / name).stat().st_size for name in ("a.parquet", "b.parquet")}
@@ -55,7 +55,7 @@ def test_nothing_is_overwritten(tmp_path: Path, there: str) -> None:
 
 @pytest.mark.parametrize("late", ["r.parquet", "r.statement.json"])
 def test_nothing_is_overwritten_that_came_later(tmp_path: Path, late: str) -> None:
-    with new_release_file(tmp_path / "r.parquet") as target:
+    with new_export_file(tmp_path / "r.parquet") as target:
         (tmp_path / late).write_text("precious")
         with pytest.raises(VesperError, match="cannot be written"):
             target.write(IDS, COLUMNS, statement_for=lambda sha256: "statement")
@@ -78,7 +78,7 @@ def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
 
     with (
         pytest.raises(VesperError, match=r"No space left.*stays charged"),
-        new_release_file(tmp_path / "r.parquet") as target,
+        new_export_file(tmp_path / "r.parquet") as target,
     ):
         target.write(IDS, COLUMNS, statement_for=fail)
     assert names(tmp_path) == set()

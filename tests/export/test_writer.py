@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from vesper.errors import BudgetError, InputError, VesperError
-from vesper.export.release_file import ReleaseFile
-from vesper.export.writer import HandOff, hand_off
+from vesper.export.release_file import ExportFile
+from vesper.export.writer import Export, export_features
 from vesper.graph.holdings import open_data
 from vesper.mechanism.fingerprint import fingerprint
 from vesper.privacy.accounting.budget import Budget
@@ -44,9 +44,9 @@ def folders(tmp_path: Path) -> Path:
     return root
 
 
-def run(folder: Path, out: Path, *, simulated: bool = False, **settings: object) -> HandOff:
+def run(folder: Path, out: Path, *, simulated: bool = False, **settings: object) -> Export:
     config = load_config(None, {**SMALL, **settings})
-    return hand_off(folder, config, out, simulated=simulated)
+    return export_features(folder, config, out, simulated=simulated)
 
 
 def ledger_of(folders: Path) -> Ledger:
@@ -78,7 +78,7 @@ def test_labels_lent(folders: Path, tmp_path: Path) -> None:
         assert balance.graph not in made.statement.read_text()
 
 
-def _head(made: HandOff) -> tuple[int, str]:
+def _head(made: Export) -> tuple[int, str]:
     sequence, _, digest = made.facts["ledger_head"].partition(":")
     return int(sequence), digest
 
@@ -146,7 +146,7 @@ def test_what_was_charged_stays_charged(
     def stop(*arguments: object, **more: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ReleaseFile, "write", stop)
+    monkeypatch.setattr(ExportFile, "write", stop)
     with pytest.raises(KeyboardInterrupt):
         run(folders, tmp_path / "out" / "r.parquet")
     assert list((tmp_path / "out").iterdir()) == []
@@ -192,7 +192,9 @@ def test_noise_of_the_operating_system_is_new_each_time(folders: Path, tmp_path:
     files = []
     for k in range(2):
         ledger = tmp_path / f"{k}.sqlite"
-        files.append(hand_off(folders, config, tmp_path / f"{k}.parquet", ledger=ledger).file)
+        files.append(
+            export_features(folders, config, tmp_path / f"{k}.parquet", ledger=ledger).file
+        )
     one, two = (pq.read_table(path)["hop1_0"].to_numpy() for path in files)
     assert (one != two).mean() > 0.9
 
@@ -210,14 +212,14 @@ def test_tampering_with_one_value_is_found(folders: Path, tmp_path: Path) -> Non
     ("settings", "message"),
     [
         ({"epsilon": float("inf")}, "expected a finite number"),
-        ({"method": "mlp"}, "expected 'vesper', whose releases are certified, got 'mlp'"),
+        ({"method": "mlp"}, "expected 'certified', whose releases are certified, got 'mlp'"),
     ],
 )
 def test_what_certifies_nothing_is_refused(
     folders: Path, tmp_path: Path, settings: dict[str, object], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        hand_off(folders, load_config(None, settings), tmp_path / "r.parquet")
+        export_features(folders, load_config(None, settings), tmp_path / "r.parquet")
     assert not (folders / "data" / "ledger.sqlite").exists()
 
 

@@ -10,7 +10,7 @@ from vesper.graph.csr import EdgeCounts
 from vesper.graph.graph import Graph
 from vesper.graph.holdings import DataHoldings
 from vesper.graph.ids import Ids
-from vesper.graph.labels import LabelHoldings, labelled_nodes
+from vesper.graph.labels import LabelHoldings, nodes_of_label_rows
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.large_string()])
@@ -28,4 +28,4 @@ def test_rows_are_found_by_text(kind: pa.DataType) -> None:
         labels=np.array([0, 1]),
         splits=np.array([0, 1], dtype=np.int8),
     )
-    assert labelled_nodes(data, labels).tolist() == [2, 0]
+    assert nodes_of_label_rows(data, labels).tolist() == [2, 0]

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from vesper.errors import InputError
-from vesper.method.options import OF_METHOD
+from vesper.method.options import AGGREGATORS_OF_METHOD
 from vesper.privacy.ledger.account import accounts
 from vesper.privacy.ledger.ledger_file import open_to_read
 from vesper.session.config import load_config
 from vesper.session.result import Result
 from vesper.simulation.simulate import simulate
 
-ALL = OF_METHOD["vesper"]
+ALL = AGGREGATORS_OF_METHOD["certified"]
 NODES, CLASSES = 120, 3
 NAMES = {"gcn-clamped": "clamped gcn", "gat": "attention", "max": "maximum"}
 

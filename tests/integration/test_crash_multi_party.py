@@ -13,8 +13,8 @@ from vesper.graph.holdings import open_data
 from vesper.graph.labels import open_labels
 from vesper.mechanism.door import Door
 from vesper.privacy.ledger.store import Ledger
-from vesper.session.run_spec import agree
-from vesper.simulation.in_process import Holder, train_together
+from vesper.session.run_spec import run_spec_for
+from vesper.simulation.in_process import InProcessDataParty, train_all_parties
 from vesper.transport.transcript import first_difference
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 def test_killed_at_any_moment(
     several: "Several",
     forks: "Callable[[Mapping[str, Path]], Forks]",
-    kept_door: Callable[[Path], Door],
+    replay_door: Callable[[Path], Door],
     seed: int,
     kills: int,
 ) -> None:
-    several.sit_down(own="")
+    several.write_multi_party_config(own="")
     epochs = 6 * kills
     several.change("epochs = 2\n", f"epochs = {epochs}\npatience = {epochs}\n")
     several.change("patience = 5.0", "patience = 30.0")
@@ -42,16 +42,16 @@ def test_killed_at_any_moment(
     parties = forks({**several.data_files, "bank": several.label_file})
 
     def start(name: str) -> None:
-        configs = [remote[name]] if name in remote else table.pairs
+        configs = [remote[name]] if name in remote else table.peer_configs
         has_begun = any((each.party.state / "session").exists() for each in configs)
-        parties.begin(name, start="data" if name in remote else "table", resume=has_begun)
+        parties.start_party(name, start="data" if name in remote else "table", resume=has_begun)
 
     parties.disturb(start, random.Random(seed), kills=kills, longest=1.2)
     assert parties.kills >= kills
 
     assert table.graph is not None
     configs = {**remote, "transfers": table.graph}
-    holders = []
+    data_parties = []
     labels = open_labels(table.own.party.folder)
     for name, config in configs.items():
         own = config.party
@@ -59,12 +59,14 @@ def test_killed_at_any_moment(
         with closing(Ledger(own.ledger, clock=lambda: 0.0)) as ledger:
             assert ledger.verify() is None
             assert sum(entry.cost > 0 for entry in ledger.entries()) == 3  # the poll and two hops
-        theirs = table.own.party.state / "with" / name / "receipts.tsv"
-        assert first_difference(own.state / "receipts.tsv", theirs) is None
+        theirs = table.own.party.state / "with" / name / "transcript.tsv"
+        assert first_difference(own.state / "transcript.tsv", theirs) is None
         data = open_data(own.folder)
-        agreement = agree(config.shared, data, labels)
-        holders.append(Holder(agreement, data, kept_door(own.state / "releases"), name))
-    undisturbed = train_together(holders, labels)
+        run_spec = run_spec_for(config.shared, data, labels)
+        data_parties.append(
+            InProcessDataParty(run_spec, data, replay_door(own.state / "releases"), name)
+        )
+    undisturbed = train_all_parties(data_parties, labels)
     modules = [side.module for side in undisturbed.data_sides] + [undisturbed.label_side.module]
     places = [config.party.state / "result" / "data_party.npz" for config in configs.values()]
     places.append(table.own.party.state / "result" / "label_party.npz")

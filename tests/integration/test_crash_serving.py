@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from vesper.privacy.ledger.store import Ledger
-from vesper.protocol.messages import Answer, Query
-from vesper.serving.embedding_cache import AnswerCache, Embedding
-from vesper.serving.embedding_server import open_answerer
+from vesper.protocol.messages import EmbeddingQuery, QueryAnswer
+from vesper.serving.embedding_cache import Embedding, EmbeddingCache
+from vesper.serving.embedding_server import open_embedding_server
 
 if TYPE_CHECKING:
     from tests.fixtures.processes import Parties
@@ -69,9 +69,9 @@ def name_of(parties: "Parties", snapshot: Path) -> str | None:
     return None
 
 
-def heard(parties: "Parties", name: str) -> dict[str, Embedding]:
+def cached_embeddings(parties: "Parties", name: str) -> dict[str, Embedding]:
     """What the label party has been told about a snapshot."""
-    with closing(AnswerCache(parties.configs["label"].party.state / "cache")) as cache:
+    with closing(EmbeddingCache(parties.configs["label"].party.state / "cache")) as cache:
         return cache.find(name, HOPS, IDS)
 
 
@@ -88,7 +88,7 @@ def check_so_far(parties: "Parties", snapshot: Path) -> None:
     """Nothing was sent that is not charged, and nothing is charged twice."""
     name = name_of(parties, snapshot)
     if name is not None:
-        told = heard(parties, name)
+        told = cached_embeddings(parties, name)
         charged = charges(parties, name)
         assert charged <= HOPS
         assert charged == HOPS or not told
@@ -132,7 +132,7 @@ def disturbed(
         "label": asking,
     }
     for role, asked in work.items():
-        parties.begin(role, **asked)
+        parties.start_party(role, **asked)
     deadline = time.monotonic() + LIMIT
     next_kill, killed = time.monotonic() + chance.uniform(0, LONGEST), 0
     while client is None or not client.done():
@@ -146,7 +146,7 @@ def disturbed(
                 return
             expected = (-signal.SIGKILL, 4) if role == "label" else (-signal.SIGKILL,)
             assert code in expected, (role, code, parties.log("data"), parties.log("label"))
-            parties.begin(role, **asked)
+            parties.start_party(role, **asked)
         if killed < kills and time.monotonic() > next_kill:
             parties.kill(chance.choice(list(work)))
             check_so_far(parties, snapshot)
@@ -195,11 +195,11 @@ def check_whole(parties: "Parties", snapshot: Path) -> None:
     name = name_of(parties, snapshot)
     assert name is not None
     assert charges(parties, name) == HOPS
-    told = heard(parties, name)
+    told = cached_embeddings(parties, name)
     assert set(told) == set(IDS)
-    with open_answerer(parties.configs["data"], snapshot=snapshot) as undisturbed:
-        reply = undisturbed.reply(Query(number=1, ids=tuple(IDS)), stage=HOPS)
-    assert isinstance(reply, Answer)
+    with open_embedding_server(parties.configs["data"], snapshot=snapshot) as undisturbed:
+        reply = undisturbed.reply(EmbeddingQuery(number=1, ids=tuple(IDS)), stage=HOPS)
+    assert isinstance(reply, QueryAnswer)
     assert np.array_equal(reply.values, np.stack([told[text] for text in IDS]))
     assert charges(parties, name) == HOPS
 

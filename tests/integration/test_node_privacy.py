@@ -40,7 +40,7 @@ def settings(**changes: object) -> Config:
     return load_config(None, {**given, **changes})
 
 
-@pytest.mark.parametrize("method", ["vesper", "gap", "progap"])
+@pytest.mark.parametrize("method", ["certified", "gap", "progap"])
 def test_charged_for_nodes(folder: Path, tmp_path: Path, method: str) -> None:
     given = {"method": method, "label_messages": False}  # a trial is for edges alone
     result = simulate(folder, settings(**given), tmp_path / "run")
@@ -64,7 +64,7 @@ def test_a_graph_that_breaks_the_promise_is_refused(folder: Path, tmp_path: Path
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("method", ["vesper-paper-gin", "edgerand", "lapgraph", "vfgnn"])
+@pytest.mark.parametrize("method", ["paper-gin", "edgerand", "lapgraph", "vfgnn"])
 def test_methods_that_are_about_edges_refuse(folder: Path, tmp_path: Path, method: str) -> None:
     with pytest.raises(InputError, match="privacy_unit: expected 'edge'"):
         simulate(folder, settings(method=method), tmp_path / "run")

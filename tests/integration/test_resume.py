@@ -16,26 +16,26 @@ from vesper.graph.holdings import DataHoldings, open_data
 from vesper.graph.labels import LabelHoldings, open_labels
 from vesper.mechanism.door import Door
 from vesper.mechanism.noise.noise_source import NoiseSource
-from vesper.mechanism.release_store import Vault
+from vesper.mechanism.release_store import ReleaseStore
 from vesper.method.registry import METHODS
 from vesper.method.settings import Config
-from vesper.model.objective_factory import Responses
+from vesper.model.objective_factory import LabelResponses
 from vesper.privacy.ledger.store import Ledger
 from vesper.protocol.messages import Farewell
 from vesper.protocol.turns import Role
 from vesper.session.checkpoint import FileCheckpoints
 from vesper.session.config import load_config
-from vesper.session.data_side import data_end
+from vesper.session.data_side import run_data_session
 from vesper.session.doors import open_door
-from vesper.session.label_responses import charged_responses
-from vesper.session.label_side import Seat, label_end
+from vesper.session.label_responses import charge_label_responses
+from vesper.session.label_side import DataPeer, run_label_session
 from vesper.session.peer import Link
-from vesper.session.run_spec import agree
+from vesper.session.run_spec import run_spec_for
 from vesper.simulation.in_process import train
 from vesper.transport.channel import Channel
-from vesper.transport.close_reason import Parting
-from vesper.transport.durable_channel import LastingChannel
-from vesper.transport.memory import MemoryChannel, MemoryMeeting
+from vesper.transport.close_reason import CloseReason
+from vesper.transport.durable_channel import DurableChannel
+from vesper.transport.memory import MemoryChannel, MemoryRendezvous
 
 CLASSES, NODES, PATIENCE = 3, 300, 60.0
 
@@ -49,14 +49,14 @@ class Stopping:
     def send(self, frame: bytes) -> None:
         self._frames -= 1
         if self._frames < 0:
-            self._inner.close(Parting.USER)
+            self._inner.close(CloseReason.USER)
             raise KeyboardInterrupt
         self._inner.send(frame)
 
     def receive(self) -> bytes:
         return self._inner.receive()
 
-    def close(self, why: Parting = Parting.DONE) -> None:
+    def close(self, why: CloseReason = CloseReason.DONE) -> None:
         self._inner.close(why)
 
 
@@ -84,31 +84,31 @@ def both_ends(
     stop_after: int,
 ) -> tuple[nn.Module, nn.Module] | None:
     """Run, or go on with, a session until the data party is stopped; None when it was."""
-    meeting = MemoryMeeting(patience=PATIENCE)
+    meeting = MemoryRendezvous(patience=PATIENCE)
 
-    def channel(role: str, frames: int) -> LastingChannel:
+    def channel(role: str, frames: int) -> DurableChannel:
         (state / role).mkdir(parents=True, exist_ok=True)
 
         def connect(limit: float | None) -> Channel:
             return Stopping(meeting.connect(0 if role == "data" else 1, limit), frames)
 
         directions = ("data>label", "label>data")
-        return LastingChannel(
+        return DurableChannel(
             connect,
             state / role,
-            begins=role == "data",
+            names_session=role == "data",
             directions=directions if role == "data" else directions[::-1],
-            waits=False,
+            reconnects=False,
         )
 
     def label_side() -> nn.Module | None:
         with closing(channel("label", 1 << 30)) as lasting:
             checkpoints = FileCheckpoints(state / "label" / "checkpoint.npz", lasting)
             link = Link(Role.LABEL, lasting)
-            responses = shown_of(config, labels, state)
+            responses = responses_in_state(config, labels, state)
             try:
-                outcome = label_end(
-                    [Seat(config, link)], labels, checkpoints=checkpoints, responses=responses
+                outcome = run_label_session(
+                    [DataPeer(config, link)], labels, checkpoints=checkpoints, responses=responses
                 )
             except PeerLostError:
                 return None
@@ -118,15 +118,22 @@ def both_ends(
 
     def data_side() -> nn.Module | None:
         noise = NoiseSource.for_simulation(config.run.seed)
-        vault = Vault(state / "releases")
-        prepare = partial(
-            open_door, graph=data.graph, ledger=ledger, noise=noise, run="session", vault=vault
+        release_store = ReleaseStore(state / "releases")
+        door_opener = partial(
+            open_door,
+            graph=data.graph,
+            ledger=ledger,
+            noise=noise,
+            run="session",
+            release_store=release_store,
         )
         with closing(channel("data", stop_after)) as lasting:
             link = Link(Role.DATA, lasting)
             checkpoints = FileCheckpoints(state / "data" / "checkpoint.npz", lasting)
             try:
-                outcome = data_end(config, data, link, prepare=prepare, checkpoints=checkpoints)
+                outcome = run_data_session(
+                    config, data, link, door_opener=door_opener, checkpoints=checkpoints
+                )
                 link.expect(Farewell)
             except KeyboardInterrupt:
                 return None
@@ -138,10 +145,10 @@ def both_ends(
     return None if ours is None or theirs is None else (ours, theirs)
 
 
-def shown_of(config: Config, labels: LabelHoldings, state: Path) -> Responses | None:
+def responses_in_state(config: Config, labels: LabelHoldings, state: Path) -> LabelResponses | None:
     """Drawn the first time, from another source each time it is asked for."""
     path, noise = state / "label-ledger.sqlite", NoiseSource.from_os()
-    return charged_responses(config, labels, path=path, noise=noise)
+    return charge_label_responses(config, labels, path=path, noise=noise)
 
 
 def charges(ledger: Ledger) -> int:
@@ -152,13 +159,13 @@ def charges(ledger: Ledger) -> int:
     ("method", "exchange"),
     [
         *((method, {}) for method in METHODS),
-        ("vesper", {"wire": "int8", "local_updates": 3}),
-        ("vesper", {"label_epsilon": 2.0}),
-        ("vesper-paper-gin", {"wire": "float16", "local_updates": 2}),
+        ("certified", {"wire": "int8", "local_updates": 3}),
+        ("certified", {"label_epsilon": 2.0}),
+        ("paper-gin", {"wire": "float16", "local_updates": 2}),
     ],
 )
 def test_stopped_and_gone_on_with(
-    folder: Path, kept_door: Callable[[Path], Door], method: str, exchange: dict[str, object]
+    folder: Path, replay_door: Callable[[Path], Door], method: str, exchange: dict[str, object]
 ) -> None:
     settings = {"method": method, "epochs": 3, "width": 8, "batch_size": 16, "seed": 3}
     config = load_config(None, {**settings, **exchange})
@@ -170,17 +177,17 @@ def test_stopped_and_gone_on_with(
             ends = both_ends(config, data, labels, folder / "state", ledger, stop_after)
             stops += ends is None
         released = len(list((folder / "state" / "releases").glob("*.npz")))
-        agreement = agree(config, data, labels)
-        promise = agreement.method.promise(config, agreement.sizes)
-        assert charges(ledger) == (released if promise.plan == "certified" else 0)
+        run_spec = run_spec_for(config, data, labels)
+        noise_plan = run_spec.method.noise_plan(config, run_spec.sizes)
+        assert charges(ledger) == (released if noise_plan.plan == "certified" else 0)
         noise = NoiseSource.for_simulation(config.run.seed)
         door = (
-            kept_door(folder / "state" / "releases")
+            replay_door(folder / "state" / "releases")
             if released
-            else open_door(agreement, data.graph, ledger, noise, run="undisturbed")[0]
+            else open_door(run_spec, data.graph, ledger, noise, run="undisturbed")[0]
         )
-        responses = shown_of(config, labels, folder / "state")
-        undisturbed = train(agreement, data, labels, door, responses=responses)
+        responses = responses_in_state(config, labels, folder / "state")
+        undisturbed = train(run_spec, data, labels, door, responses=responses)
     assert stops
     expected = (undisturbed.data_side.module, undisturbed.label_side.module)
     for found, wanted in zip(ends, expected, strict=True):

@@ -40,7 +40,7 @@ def test_memory_is_flat(two_parties: "Callable[..., Parties]") -> None:
             except (OSError, StopIteration):
                 break
         time.sleep(0.5)
-    frames = (parties.configs["data"].party.state / "receipts.tsv").read_text().count("\n")
+    frames = (parties.configs["data"].party.state / "transcript.tsv").read_text().count("\n")
     assert frames >= 2 * STEPS
     for role in ROLES:
         quarter = len(seen[role]) // 4

@@ -35,11 +35,11 @@ def words(tmp_path: Path, write_folders: Callable[..., Path]) -> Path:
     )
 
 
-@pytest.mark.parametrize("method", ["gin", "vesper-paper-gcn", "vfgnn", "edgerand"])
+@pytest.mark.parametrize("method", ["gin", "paper-gcn", "vfgnn", "edgerand"])
 def test_sparse_or_dense_the_model_is_the_same_but_for_rounding(
     method: str, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, of = [], SparseInputs.of
+    asked, of = [], SparseInputs.rows
 
     def counted(self: SparseInputs, nodes: NDArray[np.int64]) -> SparseRows:
         asked.append(len(nodes))
@@ -50,7 +50,7 @@ def test_sparse_or_dense_the_model_is_the_same_but_for_rounding(
         result = simulate(words, config, tmp_path / name)
         return result, dict(np.load(tmp_path / name / "data_party.npz"))
 
-    monkeypatch.setattr(SparseInputs, "of", counted)
+    monkeypatch.setattr(SparseInputs, "rows", counted)
     sparse, weights = run("sparse")
     assert asked
     again, weights_again = run("again")
@@ -71,6 +71,6 @@ def test_dropout_keeps_to_dense_inputs(
     def refused(*_: object) -> SparseRows:
         raise AssertionError("masks fall on all entries")
 
-    monkeypatch.setattr(SparseInputs, "of", refused)
+    monkeypatch.setattr(SparseInputs, "rows", refused)
     config = load_config(None, {**SETTINGS, "method": "gin", "epsilon": "inf", "dropout": 0.2})
     simulate(words, config, tmp_path / "masked")

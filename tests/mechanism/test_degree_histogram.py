@@ -10,11 +10,11 @@ from vesper.graph.edges.edge_relation import all_pairs
 from vesper.graph.graph import Graph
 from vesper.mechanism.degree_histogram import (
     CUMULATIVE_SENSITIVITY,
-    LAST,
+    LAST_BIN,
     PLAIN_SENSITIVITY,
     DegreeHistogram,
     cost_of,
-    fit_falling,
+    fit_non_increasing,
     release_histogram,
 )
 from vesper.mechanism.noise.noise_source import NoiseSource
@@ -65,7 +65,7 @@ def test_with_little_noise_it_is_the_histogram(tmp_path: Path) -> None:
     released = histogram(tmp_path, STAR, 100.0)
     assert released.counts[0] == 1
     assert released.counts[1] == 99
-    assert released.counts[LAST] == 1
+    assert released.counts[LAST_BIN] == 1
     assert sum(released.counts) == STAR.num_nodes
     assert released.isolated_share == 1 / 101
 
@@ -103,7 +103,7 @@ def test_no_receipt_no_histogram(tmp_path: Path) -> None:
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=12))
 def test_fit_falls_keeps_the_mean_and_is_nearest(values: list[float]) -> None:
     given_values = np.array(values)
-    fitted = fit_falling(given_values)
+    fitted = fit_non_increasing(given_values)
     assert (np.diff(fitted) <= 1e-9).all()
     assert fitted.mean() == pytest.approx(given_values.mean(), abs=1e-9)
     rng = np.random.default_rng(0)

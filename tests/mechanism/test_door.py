@@ -76,21 +76,21 @@ def test_two_graphs_in_one_ledger_have_two_accounts(tmp_path: Path) -> None:
 
 def test_a_charged_door_says_what_is_spent_and_never_gives_the_graph(tmp_path: Path) -> None:
     door = charged(tmp_path)
-    assert door.spent() == "epsilon 0 of 1"
+    assert door.spending_summary() == "epsilon 0 of 1"
     door.release(MESSAGES, noise_std=8.0)
-    assert door.spent() == f"epsilon {door.account.spent_epsilon():.3g} of 1"
+    assert door.spending_summary() == f"epsilon {door.account.spent_epsilon():.3g} of 1"
     with pytest.raises(ValueError, match="releases only"):
         door.uncertified_graph()
-    assert OpenDoor(PATH).spent() == ""
+    assert OpenDoor(PATH).spending_summary() == ""
 
 
 def test_noisy_edges_are_charged_once_and_never_given_without_noise(tmp_path: Path) -> None:
     door = charged(tmp_path)
     with pytest.raises(ValueError, match="no graph without noise"):
         door.perturb(None)
-    assert door.spent() == "epsilon 0 of 1"
+    assert door.spending_summary() == "epsilon 0 of 1"
     noisy = door.perturb(EdgeRand(epsilon=1.0))
-    assert door.spent() == "epsilon 1 of 1"
+    assert door.spending_summary() == "epsilon 1 of 1"
     assert noisy.num_nodes == 3
     assert door.account.spent_epsilon() == 1.0
     with pytest.raises(BudgetError, match="Requested"):
@@ -101,7 +101,7 @@ def test_too_many_noisy_edges_are_refused_before_they_are_paid_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     door = charged(tmp_path)
-    monkeypatch.setattr("vesper.mechanism.noisy_graph.rare_pairs.MOST_CELLS", 0)
+    monkeypatch.setattr("vesper.mechanism.noisy_graph.rare_pairs.MAX_CELLS", 0)
     with pytest.raises(InputError, match="noisy cells"):
         door.perturb(EdgeRand(epsilon=1.0))
     assert door.account.spent_epsilon() == 0
@@ -126,7 +126,7 @@ def test_a_claimed_door_adds_what_is_asked_for_and_charges_nothing(tmp_path: Pat
 
 def test_a_closed_door_gives_nothing() -> None:
     door = ClosedDoor()
-    assert door.spent() == ""
+    assert door.spending_summary() == ""
     with pytest.raises(ValueError, match="promised to read no edge"):
         door.release(MESSAGES, noise_std=0.0)
     with pytest.raises(ValueError, match="promised to read no edge"):

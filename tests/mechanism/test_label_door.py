@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from vesper.errors import BudgetError, InputError
-from vesper.mechanism.label_door import LabelDoor, OwnWords, fingerprint_of, respond
+from vesper.mechanism.label_door import KeyedWords, LabelDoor, label_table_fingerprint, respond
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.privacy.accounting.randomized_response import transition
 from vesper.privacy.ledger.account import accounts
@@ -91,7 +91,7 @@ def test_the_first_answer_stands_whatever_becomes_of_the_label(
     told: list[int] = []
     changed[[7, 9]] = [2, 1]
     assert (changed != LABELS).sum() == 2
-    again = open_door(labels=changed, stale=told.append).responses()
+    again = open_door(labels=changed, check_stale=told.append).responses()
     assert np.array_equal(again, first)
     assert told == [2]
     rows = np.arange(5, 30)
@@ -106,9 +106,9 @@ def test_what_is_told_of_changes_may_refuse(open_door: Open, ledger: Ledger) -> 
 
     open_door(IDS[:9], LABELS[:9]).responses()
     with pytest.raises(InputError, match="1 have changed"):
-        open_door(IDS[8:12], [1, 0, 0, 0], stale=refuse).responses()
+        open_door(IDS[8:12], [1, 0, 0, 0], check_stale=refuse).responses()
     told: list[int] = []  # and nothing of that table was written down
-    open_door(IDS[9:12], LABELS[9:12], stale=told.append).responses()
+    open_door(IDS[9:12], LABELS[9:12], check_stale=told.append).responses()
     assert told == []
 
 
@@ -131,7 +131,7 @@ def test_another_number_of_classes_has_no_budget(open_door: Open, ledger: Ledger
         open_door(["new"], [0], classes=(*CLASSES, "more")).responses()
     assert charges(ledger) == 1
     told: list[int] = []
-    open_door(["new"], [2], stale=told.append).responses()  # what was refused left no trace
+    open_door(["new"], [2], check_stale=told.append).responses()  # what was refused left no trace
     assert told == []
 
 
@@ -140,7 +140,7 @@ def test_classes_are_known_by_their_names(open_door: Open) -> None:
     names = ("low", "high", "none")  # the same, in another order
     labels = np.array([names.index(CLASSES[label]) for label in LABELS])
     told: list[int] = []
-    again = open_door(labels=labels, classes=names, stale=told.append).responses()
+    again = open_door(labels=labels, classes=names, check_stale=told.append).responses()
     kept = first == LABELS
     assert np.array_equal(again == labels, kept)
     assert told == []
@@ -178,13 +178,13 @@ def test_words_follow_the_claimed_channel_over_keys_and_over_ids() -> None:
             one,
             epsilon=1.0,
             num_classes=3,
-            words=OwnWords(k.to_bytes(32, "little"), ["n"], ["low"], "3"),
+            words=KeyedWords(k.to_bytes(32, "little"), ["n"], ["low"], "3"),
         )[0]
         for k in range(drawn)
     ]
     ids, ones = [f"n{k}" for k in range(drawn)], np.ones(drawn, dtype=np.int64)
     by_id = respond(
-        ones, epsilon=1.0, num_classes=3, words=OwnWords(b"k" * 32, ids, ["low"] * drawn, "3")
+        ones, epsilon=1.0, num_classes=3, words=KeyedWords(b"k" * 32, ids, ["low"] * drawn, "3")
     ).tolist()
     for seen in (by_key, by_id):
         counts = np.bincount(seen, minlength=3)
@@ -193,25 +193,25 @@ def test_words_follow_the_claimed_channel_over_keys_and_over_ids() -> None:
 
 def test_words_belong_to_key_question_id_label_and_turn() -> None:
     ids, labels, rows = ["a", "b"], ["x", "y"], np.array([0, 1])
-    words = OwnWords(b"k" * 32, ids, labels, "3 1.0")
+    words = KeyedWords(b"k" * 32, ids, labels, "3 1.0")
     first, second = words(rows), words(rows)
     others = [
-        OwnWords(b"l" * 32, ids, labels, "3 1.0")(rows),
-        OwnWords(b"k" * 32, ids, labels, "3 2.0")(rows),
-        OwnWords(b"k" * 32, ["c", "d"], labels, "3 1.0")(rows),
-        OwnWords(b"k" * 32, ids, ["y", "x"], "3 1.0")(rows),
+        KeyedWords(b"l" * 32, ids, labels, "3 1.0")(rows),
+        KeyedWords(b"k" * 32, ids, labels, "3 2.0")(rows),
+        KeyedWords(b"k" * 32, ["c", "d"], labels, "3 1.0")(rows),
+        KeyedWords(b"k" * 32, ids, ["y", "x"], "3 1.0")(rows),
     ]
     everything = np.concatenate([first, second, *others])
     assert len(set(everything.tolist())) == 12
-    again = OwnWords(b"k" * 32, ["b", "a"], ["y", "x"], "3 1.0")
+    again = KeyedWords(b"k" * 32, ["b", "a"], ["y", "x"], "3 1.0")
     assert again(np.array([1, 0])).tolist() == first.tolist()
 
 
 def test_the_name_needs_the_key_and_not_the_order() -> None:
     ids, labels, classes = ["a", "b"], np.array([0, 1]), ("x", "y")
-    name = fingerprint_of(ids, labels, classes, key=b"k" * 32)
-    assert name == fingerprint_of(["b", "a"], labels[::-1], classes, key=b"k" * 32)
-    assert name != fingerprint_of(ids, labels, classes, key=b"l" * 32)
-    assert name != fingerprint_of(["a", "c"], labels, classes, key=b"k" * 32)
-    assert name != fingerprint_of(ids, labels[::-1], classes, key=b"k" * 32)
-    assert name != fingerprint_of(["ab", ""], labels, classes, key=b"k" * 32)
+    name = label_table_fingerprint(ids, labels, classes, key=b"k" * 32)
+    assert name == label_table_fingerprint(["b", "a"], labels[::-1], classes, key=b"k" * 32)
+    assert name != label_table_fingerprint(ids, labels, classes, key=b"l" * 32)
+    assert name != label_table_fingerprint(["a", "c"], labels, classes, key=b"k" * 32)
+    assert name != label_table_fingerprint(ids, labels[::-1], classes, key=b"k" * 32)
+    assert name != label_table_fingerprint(["ab", ""], labels, classes, key=b"k" * 32)

@@ -7,7 +7,7 @@ from vesper.errors import InputError
 from vesper.mechanism import label_door
 from vesper.mechanism.label_door import Words, respond
 from vesper.mechanism.noise.noise_source import NoiseSource
-from vesper.mechanism.noise.span import BLOCK
+from vesper.mechanism.noise.span import DRAWS_PER_BLOCK
 from vesper.privacy.accounting.randomized_response import transition
 
 DRAWS = 200_000
@@ -43,7 +43,7 @@ def test_the_channel_is_accepted_and_another_epsilon_is_rejected(
 
 
 def test_labels_are_drawn_apart_and_not_changed() -> None:
-    labels = np.arange(3 * BLOCK) % 3
+    labels = np.arange(3 * DRAWS_PER_BLOCK) % 3
     before = labels.copy()
     words = words_of(0)
     first = respond(labels, epsilon=1.0, num_classes=3, words=words)
@@ -63,7 +63,7 @@ def test_words_beyond_the_last_multiple_are_thrown_away() -> None:
         asked.append(rows.tolist())
         return np.array(left.pop(0), dtype=np.uint64)
 
-    assert label_door._below(3, np.array([4, 6]), script).tolist() == [0, 1]
+    assert label_door._uniform_below(3, np.array([4, 6]), script).tolist() == [0, 1]
     assert (left, asked) == ([], [[4, 6], [4]])
 
 

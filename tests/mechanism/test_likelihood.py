@@ -12,9 +12,9 @@ from vesper.mechanism.aggregations.attention import GridAttention
 from vesper.mechanism.aggregations.clamped_gcn import GridGcn
 from vesper.mechanism.aggregations.maximum import GridMax
 from vesper.mechanism.door import ClaimedDoor, OpenDoor
-from vesper.mechanism.likelihood import distances, log_ratios
+from vesper.mechanism.likelihood import log_ratios, squared_distances
 from vesper.mechanism.noise.noise_source import NoiseSource
-from vesper.mechanism.recording_door import Release, WatchedDoor
+from vesper.mechanism.recording_door import RecordedRelease, RecordingDoor
 from vesper.mechanism.release import NEIGHBOR_SUM
 
 GRAPH = Graph.from_edges(6, [(0, 1), (1, 2), (2, 3), (0, 4)])
@@ -27,8 +27,8 @@ def messages() -> NDArray[np.float32]:
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
 
-def seen(graph: Graph, seed: int = 0, aggregation: Aggregation = NEIGHBOR_SUM) -> Release:
-    door = WatchedDoor(ClaimedDoor(graph, noise=NoiseSource.for_simulation(seed)))
+def seen(graph: Graph, seed: int = 0, aggregation: Aggregation = NEIGHBOR_SUM) -> RecordedRelease:
+    door = RecordingDoor(ClaimedDoor(graph, noise=NoiseSource.for_simulation(seed)))
     door.release(messages(), noise_std=NOISE, aggregation=aggregation)
     return door.releases[0]
 
@@ -42,7 +42,7 @@ AGGREGATIONS: list[Aggregation] = [
 every = pytest.mark.parametrize("aggregation", AGGREGATIONS, ids=lambda each: str(each.name))
 
 
-def log_density(release: Release, graph: Graph) -> float:
+def log_density(release: RecordedRelease, graph: Graph) -> float:
     aggregation = release.aggregation
     means = aggregation.aggregate(graph, release.messages, None) / aggregation.steps
     return float(stats.norm(means, release.noise_std).logpdf(release.released).sum())
@@ -66,19 +66,21 @@ def test_whether_the_edge_itself_is_given_makes_no_difference(aggregation: Aggre
     pair = PAIRS[:1]
     other = toggle_edge(GRAPH, (0, 1))
     assert log_ratios(release, GRAPH, pair) == pytest.approx(log_ratios(release, other, pair))
-    assert distances(release, GRAPH, pair) == pytest.approx(distances(release, other, pair))
+    assert squared_distances(release, GRAPH, pair) == pytest.approx(
+        squared_distances(release, other, pair)
+    )
 
 
 @every
 def test_the_distance_is_never_more_than_was_charged_for(aggregation: Aggregation) -> None:
-    apart = distances(seen(GRAPH, aggregation=aggregation), GRAPH, PAIRS)
+    apart = squared_distances(seen(GRAPH, aggregation=aggregation), GRAPH, PAIRS)
     assert (apart <= 2 / NOISE**2).all()
     assert apart.max() > 0.2 / NOISE**2
 
 
 def test_its_mean_is_half_of_the_squared_distance_in_either_direction() -> None:
     other = toggle_edge(GRAPH, (0, 1))
-    apart = float(distances(seen(GRAPH), GRAPH, PAIRS)[0])
+    apart = float(squared_distances(seen(GRAPH), GRAPH, PAIRS)[0])
     for graph, sign in ((GRAPH, 1), (other, -1)):
         ratios = [float(log_ratios(seen(graph, seed), graph, PAIRS[:1])[0]) for seed in range(400)]
         error = 5 * np.sqrt(apart / 400)
@@ -87,14 +89,14 @@ def test_its_mean_is_half_of_the_squared_distance_in_either_direction() -> None:
 
 
 def test_without_noise_the_sign_tells_all() -> None:
-    door = WatchedDoor(OpenDoor(GRAPH))
+    door = RecordingDoor(OpenDoor(GRAPH))
     door.release(messages(), noise_std=0.0)
     assert (log_ratios(door.releases[0], GRAPH, PAIRS) > 0).tolist() == [True, True, False, False]
-    assert np.isinf(distances(door.releases[0], GRAPH, PAIRS)).all()
+    assert np.isinf(squared_distances(door.releases[0], GRAPH, PAIRS)).all()
 
 
 def test_a_node_that_says_nothing_cannot_be_told() -> None:
-    door = WatchedDoor(OpenDoor(GRAPH))
+    door = RecordingDoor(OpenDoor(GRAPH))
     door.release(np.zeros((6, 3), dtype=np.float32), noise_std=0.0)
-    assert distances(door.releases[0], GRAPH, PAIRS).tolist() == [0.0] * 4
+    assert squared_distances(door.releases[0], GRAPH, PAIRS).tolist() == [0.0] * 4
     assert log_ratios(door.releases[0], GRAPH, PAIRS).tolist() == [0.0] * 4

@@ -15,9 +15,9 @@ from vesper.mechanism.aggregations.clipped_sum import clip_on_grid
 from vesper.mechanism.aggregations.grid import STEPS
 from vesper.mechanism.aggregations.neighbor_sum import NeighborSum
 from vesper.mechanism.door import ChargedDoor, OpenDoor
-from vesper.mechanism.likelihood import distances, log_ratios, world_ratios
+from vesper.mechanism.likelihood import log_ratios, squared_distances, world_ratios
 from vesper.mechanism.noise.noise_source import NoiseSource
-from vesper.mechanism.recording_door import Release, WatchedDoor
+from vesper.mechanism.recording_door import RecordedRelease, RecordingDoor
 from vesper.mechanism.reference.node_relation import isolate
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.ledger.store import Ledger
@@ -39,14 +39,14 @@ def messages() -> NDArray[np.float32]:
     return np.asarray(unit, dtype=np.float32)
 
 
-Seen = Callable[..., Release]
+Seen = Callable[..., RecordedRelease]
 
 
 @pytest.fixture
 def seen(tmp_path: Path) -> Seen:
     """Releases through a charged door, so that rows are clipped as a run's are."""
 
-    def release(graph: Graph, relation: GraphRelation, *, seed: int = 0) -> Release:
+    def release(graph: Graph, relation: GraphRelation, *, seed: int = 0) -> RecordedRelease:
         ledger = Ledger(tmp_path / f"{relation}-{seed}.sqlite", clock=lambda: 0.0)
         door = ChargedDoor(
             graph,
@@ -56,7 +56,7 @@ def seen(tmp_path: Path) -> Seen:
             run="test",
             relation=relation,
         )
-        watched = WatchedDoor(door)
+        watched = RecordingDoor(door)
         watched.release(messages(), noise_std=1.5)
         ledger.close()
         return watched.releases[0]
@@ -64,7 +64,7 @@ def seen(tmp_path: Path) -> Seen:
     return release
 
 
-def log_density(release: Release, graph: Graph) -> float:
+def log_density(release: RecordedRelease, graph: Graph) -> float:
     values = NeighborSum().aggregate(graph, release.messages, None)
     if release.row_norm is not None:
         clip_on_grid(values, row_norm=release.row_norm)
@@ -98,12 +98,12 @@ def test_of_one_edge_it_is_what_pairs_are_scored_by(seen: Seen, name: str) -> No
     release, pair = seen(STAR, RELATIONS[name]), np.array([[0, 4]])
     ratios = world_ratios(release, STAR, toggle_edge(STAR, (0, 4)))
     assert log_ratios(release, STAR, pair)[0] == pytest.approx(ratios.log_ratios.sum())
-    assert distances(release, STAR, pair)[0] == pytest.approx(ratios.mu_squared.sum())
+    assert squared_distances(release, STAR, pair)[0] == pytest.approx(ratios.mu_squared.sum())
 
 
 def test_without_noise_the_sign_tells_all() -> None:
     for graph, sign in ((STAR, 1.0), (GONE, -1.0)):
-        door = WatchedDoor(OpenDoor(graph))
+        door = RecordingDoor(OpenDoor(graph))
         door.release(messages(), noise_std=0.0)
         ratios = world_ratios(door.releases[0], STAR, GONE)
         assert np.sign(ratios.log_ratios.sum()) == sign

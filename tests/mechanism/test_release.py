@@ -13,7 +13,7 @@ from vesper.mechanism.aggregations.maximum import GridMax
 from vesper.mechanism.aggregations.neighbor_sum import NeighborSum
 from vesper.mechanism.fingerprint import fingerprint
 from vesper.mechanism.noise.noise_source import NoiseSource
-from vesper.mechanism.release import PROVED, release
+from vesper.mechanism.release import PROVED_AGGREGATIONS, release
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.events import ClippedRelease, GaussianRelease
 from vesper.privacy.ledger.account import Account, open_account
@@ -151,9 +151,9 @@ def test_an_aggregation_is_released_under_its_own_name_and_to_everyone(account: 
 
 
 def test_every_aggregation_has_its_claim_in_statements_and_its_proof() -> None:
-    assert {each.name for each in PROVED} == set(CLAIMS)
+    assert {each.name for each in PROVED_AGGREGATIONS} == set(CLAIMS)
     proofs = Path(__file__).parents[2] / "docs" / "claims"
-    for each in PROVED:
+    for each in PROVED_AGGREGATIONS:
         assert (
             f"`{each.__module__}.{each.__name__}`"
             in (proofs / f"{CLAIMS[each.name][0]}.md").read_text()

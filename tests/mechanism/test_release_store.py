@@ -11,8 +11,8 @@ from vesper.mechanism.door import ChargedDoor, ClaimedDoor
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.mechanism.noisy_graph.edgerand import EdgeRand
 from vesper.mechanism.noisy_graph.lapgraph import LapGraph
-from vesper.mechanism.noisy_graph.perturbed_graph import room_for
-from vesper.mechanism.release_store import HEADERS, Vault
+from vesper.mechanism.noisy_graph.perturbed_graph import graph_bytes
+from vesper.mechanism.release_store import HEADER_BYTES, ReleaseStore
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.ledger.store import Ledger
 
@@ -29,17 +29,17 @@ def door(path: Path, *, run: str = "session", epsilon: float = 1.0) -> ChargedDo
         budget=Budget(epsilon=epsilon, delta=1e-6),
         noise=NoiseSource.from_os(),
         run=run,
-        vault=Vault(path / run),
+        release_store=ReleaseStore(path / run),
     )
 
 
 def test_what_is_put_comes_back(tmp_path: Path) -> None:
-    digest = Vault(tmp_path).put(7, ARRAYS)
-    assert np.array_equal(Vault(tmp_path).get(7, digest)["sums"], ARRAYS["sums"])
-    found = Vault(tmp_path).find(7)
+    digest = ReleaseStore(tmp_path).put(7, ARRAYS)
+    assert np.array_equal(ReleaseStore(tmp_path).get(7, digest)["sums"], ARRAYS["sums"])
+    found = ReleaseStore(tmp_path).find(7)
     assert found is not None
     assert np.array_equal(found["sums"], ARRAYS["sums"])
-    assert Vault(tmp_path).find(8) is None
+    assert ReleaseStore(tmp_path).find(8) is None
 
 
 @pytest.mark.parametrize("damage", ["gone", "empty", "cut", "changed", "other"])
@@ -79,7 +79,7 @@ def test_a_door_that_died_between_paying_and_keeping_draws_under_the_same_charge
     def killed(number: int, arrays: object) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(first._vault, "put", killed)
+    monkeypatch.setattr(first._release_store, "put", killed)
     with pytest.raises(KeyboardInterrupt):
         first.release(MESSAGES, noise_std=8.0)
     spent = first.account.spent.copy()
@@ -134,11 +134,11 @@ def test_room_can_be_taken_without_a_call_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(os, "posix_fallocate")
-    Vault(tmp_path).reserve(4, 3 << 20)
-    assert (tmp_path / "0004.room").stat().st_size == (3 << 20) + HEADERS
-    digest = Vault(tmp_path).put(4, ARRAYS)
-    assert np.array_equal(Vault(tmp_path).get(4, digest)["sums"], ARRAYS["sums"])
-    assert [path.stat().st_size < HEADERS for path in tmp_path.iterdir()] == [True]
+    ReleaseStore(tmp_path).reserve(4, 3 << 20)
+    assert (tmp_path / "0004.room").stat().st_size == (3 << 20) + HEADER_BYTES
+    digest = ReleaseStore(tmp_path).put(4, ARRAYS)
+    assert np.array_equal(ReleaseStore(tmp_path).get(4, digest)["sums"], ARRAYS["sums"])
+    assert [path.stat().st_size < HEADER_BYTES for path in tmp_path.iterdir()] == [True]
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 3.0, 20.0])
@@ -148,14 +148,15 @@ def test_the_room_is_enough(mechanism: type[EdgeRand] | type[LapGraph], epsilon:
     perturbation = mechanism(epsilon=epsilon)
     for seed in range(20):
         noisy = perturbation.perturb(ring, NoiseSource.for_simulation(seed))
-        assert noisy.num_edges <= perturbation.most_edges(ring)
+        assert noisy.num_edges <= perturbation.max_edges(ring)
         taken = noisy.indptr.nbytes + noisy.neighbors.nbytes
-        assert taken <= room_for(perturbation.most_edges(ring), ring)
+        assert taken <= graph_bytes(perturbation.max_edges(ring), ring)
 
 
 def test_a_claimed_door_draws_once_too(tmp_path: Path) -> None:
     doors = [
-        ClaimedDoor(GRAPH, noise=NoiseSource.from_os(), vault=Vault(tmp_path)) for _ in range(2)
+        ClaimedDoor(GRAPH, noise=NoiseSource.from_os(), release_store=ReleaseStore(tmp_path))
+        for _ in range(2)
     ]
     first, again = (each.release(MESSAGES, noise_std=1.0) for each in doors)
     assert np.array_equal(first, again)
@@ -171,7 +172,7 @@ def test_a_full_disk_is_said_before_anything_leaves(
     opened = door(tmp_path)
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(VesperError, match=r"cannot be kept \(No space left on device\)"):
-        Vault(tmp_path / "v").put(0, ARRAYS)
+        ReleaseStore(tmp_path / "v").put(0, ARRAYS)
     assert list((tmp_path / "v").iterdir()) == []
     monkeypatch.undo()
     assert opened.release(MESSAGES, noise_std=8.0).shape == (3, 2)

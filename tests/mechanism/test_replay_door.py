@@ -11,8 +11,8 @@ from vesper.graph.graph import Graph
 from vesper.mechanism.door import ChargedDoor
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.mechanism.noisy_graph.edgerand import EdgeRand
-from vesper.mechanism.release_store import Vault
-from vesper.mechanism.replay_door import KeptDoor
+from vesper.mechanism.release_store import ReleaseStore
+from vesper.mechanism.replay_door import ReplayDoor
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.ledger.ledger_file import open_to_read
 from vesper.privacy.ledger.store import Ledger
@@ -28,7 +28,7 @@ def charged(path: Path, run: str = "test") -> ChargedDoor:
         budget=Budget(epsilon=4.0, delta=1e-6),
         noise=NoiseSource.for_simulation(0),
         run=run,
-        vault=Vault(path / "vault"),
+        release_store=ReleaseStore(path / "vault"),
     )
 
 
@@ -37,13 +37,15 @@ def test_releases_come_back_in_order_and_the_ledger_stays(tmp_path: Path) -> Non
     made = [door.release(MESSAGES, noise_std=8.0) for _ in range(2)]
     before = (tmp_path / "ledger.sqlite").read_bytes()
     with closing(open_to_read(tmp_path / "ledger.sqlite")) as ledger:
-        kept = KeptDoor(PATH, ledger=ledger, run="test", vault=Vault(tmp_path / "vault"))
+        kept = ReplayDoor(
+            PATH, ledger=ledger, run="test", release_store=ReleaseStore(tmp_path / "vault")
+        )
         for sums in made:
             assert np.array_equal(kept.release(MESSAGES, noise_std=1.0), sums)
         with pytest.raises(VesperError, match="never made"):
             kept.release(MESSAGES, noise_std=8.0)
         assert kept.balance().spent_epsilon() == door.account.spent_epsilon()
-        assert kept.spent() == ""
+        assert kept.spending_summary() == ""
         with pytest.raises(ValueError, match="not the graph"):
             kept.uncertified_graph()
     assert (tmp_path / "ledger.sqlite").read_bytes() == before
@@ -52,18 +54,20 @@ def test_releases_come_back_in_order_and_the_ledger_stays(tmp_path: Path) -> Non
 def test_noisy_edges_come_back(tmp_path: Path) -> None:
     noisy = charged(tmp_path).perturb(EdgeRand(epsilon=1.0))
     with closing(open_to_read(tmp_path / "ledger.sqlite")) as ledger:
-        kept = KeptDoor(PATH, ledger=ledger, run="test", vault=Vault(tmp_path / "vault"))
+        kept = ReplayDoor(
+            PATH, ledger=ledger, run="test", release_store=ReleaseStore(tmp_path / "vault")
+        )
         again = kept.perturb(EdgeRand(epsilon=1.0))
     assert np.array_equal(again.neighbors, noisy.neighbors)
 
 
 def test_another_graph_run_or_shape_is_refused(tmp_path: Path) -> None:
     charged(tmp_path).release(MESSAGES, noise_std=8.0)
-    vault = Vault(tmp_path / "vault")
+    release_store = ReleaseStore(tmp_path / "vault")
     with closing(open_to_read(tmp_path / "ledger.sqlite")) as ledger:
         for graph, run in ((Graph.from_edges(3, [(0, 1)]), "test"), (PATH, "other")):
             with pytest.raises(InputError, match="knows no release"):
-                KeptDoor(graph, ledger=ledger, run=run, vault=vault)
-        kept = KeptDoor(PATH, ledger=ledger, run="test", vault=vault)
+                ReplayDoor(graph, ledger=ledger, run=run, release_store=release_store)
+        kept = ReplayDoor(PATH, ledger=ledger, run="test", release_store=release_store)
         with pytest.raises(VesperError, match="shape"):
             kept.release(MESSAGES[:, :1], noise_std=8.0)

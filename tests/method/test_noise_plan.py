@@ -3,13 +3,13 @@ import math
 import pytest
 
 from vesper.errors import InputError
-from vesper.method.base import Sizes
-from vesper.method.noise_plan import certified, public_delta, shares
+from vesper.method.base import PublicSizes
+from vesper.method.noise_plan import certified_plan, public_delta, shares
 from vesper.method.settings import PrivacySettings
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.accounting.participation import cap_for
 
-SIZES = Sizes(num_nodes=15_374, num_train=9_000, num_features=5, num_classes=3)
+SIZES = PublicSizes(num_nodes=15_374, num_train=9_000, num_features=5, num_classes=3)
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 32.0])
@@ -19,11 +19,11 @@ def test_shares_use_the_cap_up_and_not_more(
     epsilon: float, first_share: float | None, releases: int
 ) -> None:
     privacy = PrivacySettings(epsilon=epsilon, first_share=first_share)
-    promise = certified(privacy, SIZES, releases=releases, width=4)
-    spent = math.fsum(noise_std**-2 for noise_std in promise.noise_stds)
+    noise_plan = certified_plan(privacy, SIZES, releases=releases, width=4)
+    spent = math.fsum(noise_std**-2 for noise_std in noise_plan.noise_stds)
     cap = cap_for(budget=Budget(epsilon=epsilon, delta=1e-6))
     assert 0.999 * cap < spent <= cap
-    assert promise.certified_epsilon == epsilon
+    assert noise_plan.certified_epsilon == epsilon
 
 
 def test_equal_shares_unless_said() -> None:
@@ -36,7 +36,7 @@ def test_delta_is_a_power_of_ten_of_a_public_number() -> None:
 
 def test_a_certified_method_takes_no_other_accounting() -> None:
     with pytest.raises(InputError, match="expected 'exact'"):
-        certified(PrivacySettings(accounting="as-published"), SIZES, releases=1, width=4)
+        certified_plan(PrivacySettings(accounting="as-published"), SIZES, releases=1, width=4)
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_noise_that_is_not_drawn_is_refused_before_the_first_hop(
 ) -> None:
     privacy = PrivacySettings(epsilon=epsilon, first_share=0.9)
     with pytest.raises(InputError, match=advice):
-        certified(privacy, SIZES, releases=2, width=4)
+        certified_plan(privacy, SIZES, releases=2, width=4)

@@ -12,16 +12,16 @@ from vesper.graph.graph import Graph
 from vesper.mechanism.aggregations.aggregation import Aggregation
 from vesper.mechanism.door import OpenDoor
 from vesper.mechanism.release import NEIGHBOR_SUM
-from vesper.method.base import Sizes
-from vesper.method.certified.method import VesperMethod
-from vesper.method.options import OF_METHOD, RELEASES_SUMS, refuse_aggregator
+from vesper.method.base import PublicSizes
+from vesper.method.certified.method import CertifiedMethod
+from vesper.method.options import AGGREGATORS_OF_METHOD, SUM_AGGREGATORS, refuse_aggregator
 from vesper.method.registry import METHODS
 from vesper.session.config import load_config
 
-ALL = OF_METHOD["vesper"]
+ALL = AGGREGATORS_OF_METHOD["certified"]
 GRAPH = Graph.from_edges(12, [(k, (k + 1) % 12) for k in range(12)] + [(0, k) for k in range(2, 8)])
 FEATURES = np.random.default_rng(0).normal(size=(12, 4)).astype(np.float32)
-SIZES = Sizes(num_nodes=12, num_train=6, num_features=4, num_classes=3)
+SIZES = PublicSizes(num_nodes=12, num_train=6, num_features=4, num_classes=3)
 
 Rows = NDArray[np.float32]
 
@@ -45,14 +45,14 @@ def asked_by(aggregator: str, **settings: Any) -> tuple[NotingDoor, torch.Tensor
     given = {"aggregator": aggregator, "epsilon": float("inf"), "hops": 2, "width": 8, **settings}
     door = NotingDoor(GRAPH)
     config = load_config(None, given)
-    side = VesperMethod().data_side(
+    side = CertifiedMethod().make_representation(
         config,
         SIZES,
-        noise_plan=VesperMethod().promise(config, SIZES),
+        noise_plan=CertifiedMethod().noise_plan(config, SIZES),
         features=FEATURES,
         door=door,
     )
-    side.hear(np.arange(6), np.eye(3, dtype=np.float32)[np.arange(6) % 3])
+    side.set_labels(np.arange(6), np.eye(3, dtype=np.float32)[np.arange(6) % 3])
     for stage in range(3):
         side.begin_stage(stage)
     side.module.eval()
@@ -100,7 +100,7 @@ def test_the_clamp_is_a_setting() -> None:
 @pytest.mark.parametrize("aggregator", ALL)
 def test_methods_with_their_own_aggregator_refuse_others(method: str, aggregator: str) -> None:
     config = load_config(None, {"method": method, "aggregator": aggregator})
-    if aggregator in OF_METHOD.get(method, ("gin",)):
+    if aggregator in AGGREGATORS_OF_METHOD.get(method, ("gin",)):
         refuse_aggregator(config)
         return
     expected = "'gin' or 'gcn'" if method == "vfgnn" else "none, there is no choice,"
@@ -111,7 +111,7 @@ def test_methods_with_their_own_aggregator_refuse_others(method: str, aggregator
 @pytest.mark.parametrize("aggregator", ALL)
 def test_nodes_are_protected_by_sums_alone(aggregator: str) -> None:
     config = load_config(None, {"aggregator": aggregator, "privacy_unit": "node"})
-    if aggregator in RELEASES_SUMS:
+    if aggregator in SUM_AGGREGATORS:
         refuse_aggregator(config)
         return
     with pytest.raises(InputError, match="'gcn' or 'gin' or 'mean' with privacy_unit 'node'"):
@@ -122,22 +122,22 @@ def test_nodes_are_protected_by_sums_alone(aggregator: str) -> None:
 def test_what_needs_degrees_needs_them_in_the_messages(aggregator: str) -> None:
     config = load_config(None, {"aggregator": aggregator, "degree_share": 0.0})
     with pytest.raises(InputError, match=f"'{aggregator}' needs degree_share > 0"):
-        VesperMethod().promise(config, SIZES)
+        CertifiedMethod().noise_plan(config, SIZES)
 
 
 def test_what_cannot_be_rounded_is_refused_before_anything_is_trained() -> None:
     config = load_config(None, {"aggregator": "gcn-clamped"})
-    wide = Sizes(num_nodes=12, num_train=6, num_features=4, num_classes=4000)
+    wide = PublicSizes(num_nodes=12, num_train=6, num_features=4, num_classes=4000)
     with pytest.raises(InputError, match="use fewer classes, a smaller min_degree"):
-        VesperMethod().promise(config, wide)
+        CertifiedMethod().noise_plan(config, wide)
     high = load_config(None, {"aggregator": "gcn-clamped", "min_degree": 600})
     with pytest.raises(InputError, match="1 <= min_degree < 512"):
-        VesperMethod().promise(high, SIZES)
+        CertifiedMethod().noise_plan(high, SIZES)
 
 
 @pytest.mark.parametrize("aggregator", ALL)
 def test_all_are_promised_the_same_noise(aggregator: str) -> None:
     given = {"epsilon": 2.0, "degree_share": 0.3}
-    usual = VesperMethod().promise(load_config(None, given), SIZES)
+    usual = CertifiedMethod().noise_plan(load_config(None, given), SIZES)
     config = load_config(None, {**given, "aggregator": aggregator})
-    assert VesperMethod().promise(config, SIZES) == usual
+    assert CertifiedMethod().noise_plan(config, SIZES) == usual

@@ -6,12 +6,12 @@ from torch import Tensor, nn
 
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import OpenDoor
-from vesper.method.base import Sizes
-from vesper.method.certified.method import VesperMethod
+from vesper.method.base import PublicSizes
+from vesper.method.certified.method import CertifiedMethod
 from vesper.method.settings import Config, PrivacySettings, RunSettings
 from vesper.model.encoders import EncoderShape
 
-SIZES = Sizes(num_nodes=12, num_train=6, num_features=3, num_classes=2)
+SIZES = PublicSizes(num_nodes=12, num_train=6, num_features=3, num_classes=2)
 
 
 class Waves(nn.Module):
@@ -36,11 +36,11 @@ def test_an_encoder_of_ones_own() -> None:
     )
     graph = Graph.from_edges(12, [(k, (k + 1) % 12) for k in range(12)])
     features = np.random.default_rng(0).normal(size=(12, 3)).astype(np.float32)
-    method = VesperMethod(waves)
-    side = method.data_side(
+    method = CertifiedMethod(waves)
+    side = method.make_representation(
         config,
         SIZES,
-        noise_plan=method.promise(config, SIZES),
+        noise_plan=method.noise_plan(config, SIZES),
         features=features,
         door=OpenDoor(graph),
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vesper.files import read_arrays
-from vesper.method.registry import CERTIFIED, METHODS, READ, unread
+from vesper.method.registry import CERTIFIED_METHODS, METHODS, USED_BY, unused_settings
 from vesper.session.config import load_config
 from vesper.simulation.simulate import simulate
 
@@ -70,11 +70,11 @@ def is_equal(first: dict[str, Any], second: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_what_is_not_read_changes_nothing(train: Train, method: str) -> None:
-    said = unread(load_config(None, {"method": method, **OTHER}))
+    said = unused_settings(load_config(None, {"method": method, **OTHER}))
     usual = METHODS[method].defaults  # that of `label_messages` is off, where nobody listens
     assert set(said) == {
         name
-        for name, is_read in READ.items()
+        for name, is_read in USED_BY.items()
         if not is_read(load_config(None, {"method": method, **OTHER}))
         and usual.get(name) != OTHER[name]
     }
@@ -86,10 +86,10 @@ def test_what_is_not_read_changes_nothing(train: Train, method: str) -> None:
     ("method", "name"),
     [
         (method, name)
-        for method in ("vesper", "gap", "vfgnn", "vesper-paper-gcn", "mlp")
-        for name, is_read in READ.items()
+        for method in ("certified", "gap", "vfgnn", "paper-gcn", "mlp")
+        for name, is_read in USED_BY.items()
         if is_read(load_config(None, {"method": method}))
-        and (name != "privacy_unit" or method in CERTIFIED)  # others refuse it
+        and (name != "privacy_unit" or method in CERTIFIED_METHODS)  # others refuse it
         and name != "accounting"
     ],
 )
@@ -105,4 +105,4 @@ def test_what_is_read_changes_something(train: Train, method: str, name: str) ->
 
 def test_nothing_is_said_of_defaults() -> None:
     for method in METHODS:
-        assert unread(load_config(None, {"method": method})) == []
+        assert unused_settings(load_config(None, {"method": method})) == []

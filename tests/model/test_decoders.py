@@ -1,7 +1,7 @@
 import torch
 
 from vesper.model.decoders import ConcatDecoder, CorrectingDecoder
-from vesper.model.ensemble import consensus_of, deviations_of
+from vesper.model.ensemble import mean_logits, member_offsets
 
 
 def test_the_correction_starts_at_zero_and_then_learns() -> None:
@@ -45,14 +45,14 @@ def test_members_are_corrected_alike_and_averaged() -> None:
             weight.uniform_(-0.5, 0.5)
     alone = CorrectingDecoder(num_classes=3, stages=2)
     alone.load_state_dict(decoder.state_dict())
-    opinions = torch.randn(5, 3, 4)
-    together = consensus_of(opinions)
+    logits_by_member = torch.randn(5, 3, 4)
+    together = mean_logits(logits_by_member)
     for stage in range(2):
         stages = torch.randn(5, 3, 2)
         stages[:, :, stage] = together
-        sent = torch.cat([stages, deviations_of(opinions, together)], dim=2)
+        sent = torch.cat([stages, member_offsets(logits_by_member, together)], dim=2)
         expected = []
-        for opinion in opinions.unbind(dim=2):  # each as if there were no other
+        for opinion in logits_by_member.unbind(dim=2):  # each as if there were no other
             stages[:, :, stage] = opinion
             expected.append(alone.decode(stages, stage))
         assert torch.allclose(decoder.train().decode(sent, stage), torch.cat(expected), atol=1e-6)

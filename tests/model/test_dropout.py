@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from vesper.model.dropout import LEVELS, SeededDropout
-from vesper.model.dropout_kernel import PIECE
+from vesper.model.dropout_kernel import ENTRIES_PER_PIECE
 
 
 def test_keeps_the_mean_repeats_and_rests_in_evaluation() -> None:
@@ -22,7 +22,7 @@ def test_a_rate_is_the_next_65_536th_and_never_all() -> None:
     x = torch.ones(1 << 20)
     for rate, levels in ((1e-9, 1), (0.2, 13108), (0.5, 32768), (1 - 1e-9, LEVELS - 1)):
         drop = SeededDropout(rate, seed=0)
-        assert drop.dropped == levels
+        assert drop.dropped_levels == levels
         actual = levels / LEVELS
         dropped = drop(x)
         kept = dropped[dropped != 0]
@@ -45,12 +45,12 @@ def test_any_shape_and_the_gradient_is_the_mask() -> None:
 @pytest.mark.parametrize("rate", [0.2, 0.5])
 def test_equals_the_product_with_a_mask_over_several_pieces(rate: float) -> None:
     """The slow, obvious reference: the mask written down."""
-    x = torch.randn(3, PIECE - 5, requires_grad=True)
+    x = torch.randn(3, ENTRIES_PER_PIECE - 5, requires_grad=True)
     drop = SeededDropout(rate, seed=7)
     words = torch.empty(-(-x.numel() // 4), dtype=torch.int64)
     words.random_(-(2**63), None, generator=torch.Generator().manual_seed(7))
     levels = words.view(torch.int16)[: x.numel()].view(x.shape)
-    mask = (levels >= drop.dropped - LEVELS // 2) * (LEVELS / (LEVELS - drop.dropped))
+    mask = (levels >= drop.dropped_levels - LEVELS // 2) * (LEVELS / (LEVELS - drop.dropped_levels))
     dropped, weights = drop(x), torch.randn(x.shape)
     assert torch.equal(dropped, x * mask)
     (gradient,) = torch.autograd.grad((dropped * weights).sum(), x)

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from vesper.engine.engine import InProcessEngine
 from vesper.model import edge_free_inference
-from vesper.model.edge_free_inference import edge_free_of_all
+from vesper.model.edge_free_inference import edge_free_logits_of_all
 from vesper.model.encoders import EncoderShape, make_encoder
-from vesper.model.feature_scaling import Inputs, Scaling
+from vesper.model.feature_scaling import FeatureScaling, Inputs
 from vesper.model.pre import PrivateRepresentationExtractor
 
 NUM_NODES, NUM_FEATURES, BLOCK = 217, 6, 16
@@ -38,20 +38,22 @@ def extractor_for(width: int) -> PrivateRepresentationExtractor:
     )
 
 
-@pytest.mark.parametrize("near", [True, False])
+@pytest.mark.parametrize("local", [True, False])
 @pytest.mark.parametrize("num_workers", [1, 3, 50])
 def test_workers_give_what_one_process_gives(
-    features: NDArray[np.float32], num_workers: int, near: bool, monkeypatch: pytest.MonkeyPatch
+    features: NDArray[np.float32], num_workers: int, local: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(edge_free_inference, "ROWS", BLOCK)
-    inputs = Inputs(features, Scaling(features))
+    monkeypatch.setattr(edge_free_inference, "ROWS_PER_BLOCK", BLOCK)
+    inputs = Inputs(features, FeatureScaling(features))
     extractor = extractor_for(inputs.width).eval()
-    engine = InProcessEngine(num_workers, near=near)
-    logits = edge_free_of_all(engine, extractor, inputs)
+    engine = InProcessEngine(num_workers, local=local)
+    logits = edge_free_logits_of_all(engine, extractor, inputs)
     with torch.no_grad():
         blocks = np.array_split(np.arange(NUM_NODES), range(BLOCK, NUM_NODES, BLOCK))
-        opinions = torch.cat([extractor.edge_free(inputs.of(block)) for block in blocks])
-        expected = opinions.mean(dim=2)
+        logits_by_member = torch.cat(
+            [extractor.edge_free_logits(inputs.rows(block)) for block in blocks]
+        )
+        expected = logits_by_member.mean(dim=2)
     assert torch.equal(logits, expected)
     pieces = -(-NUM_NODES // BLOCK)
-    assert len({call.worker for call in engine.made}) == min(num_workers, pieces)
+    assert len({call.worker for call in engine.calls_made}) == min(num_workers, pieces)

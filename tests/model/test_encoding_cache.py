@@ -4,8 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from vesper.model import encoding_cache
-from vesper.model.encoding_cache import FEW, KeptEncodings, encoded
-from vesper.model.feature_scaling import Inputs, Scaling
+from vesper.model.encoding_cache import UNCACHED_FRACTION, EncodingCache, encode_in_parts
+from vesper.model.feature_scaling import FeatureScaling, Inputs
 
 NUM_NODES = 50
 
@@ -25,16 +25,16 @@ class Counting(nn.Module):
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoding_cache, "ROWS", 8)
+    monkeypatch.setattr(encoding_cache, "ROWS_PER_BLOCK", 8)
 
 
 def some_inputs() -> Inputs:
     features = np.random.default_rng(0).standard_normal((NUM_NODES, 4)).astype(np.float32)
-    return Inputs(features, Scaling(features))
+    return Inputs(features, FeatureScaling(features))
 
 
-def kept_by(encoder: Counting, inputs: Inputs, most_bytes: int = 1 << 20) -> KeptEncodings:
-    return KeptEncodings(encoder, weights=encoder, inputs=inputs, most_bytes=most_bytes)
+def kept_by(encoder: Counting, inputs: Inputs, max_bytes: int = 1 << 20) -> EncodingCache:
+    return EncodingCache(encoder, weights=encoder, inputs=inputs, max_bytes=max_bytes)
 
 
 @torch.no_grad()
@@ -45,7 +45,7 @@ def test_a_node_is_encoded_once_and_as_it_should_be() -> None:
     rng = np.random.default_rng(1)
     for _ in range(5):
         nodes = rng.permutation(NUM_NODES)[:30]
-        assert torch.allclose(kept.of(nodes), encoder.linear(inputs.of(nodes)), atol=1e-6)
+        assert torch.allclose(kept.rows(nodes), encoder.linear(inputs.rows(nodes)), atol=1e-6)
     assert encoder.rows <= NUM_NODES
 
 
@@ -55,8 +55,8 @@ def test_what_was_asked_before_changes_no_bit() -> None:
     encoder = Counting(inputs.width)
     nodes = np.arange(3, 40)
     first, second = kept_by(encoder, inputs), kept_by(encoder, inputs)
-    second.of(np.arange(20, NUM_NODES)[::-1].copy())
-    assert torch.equal(first.of(nodes), second.of(nodes))
+    second.rows(np.arange(20, NUM_NODES)[::-1].copy())
+    assert torch.equal(first.rows(nodes), second.rows(nodes))
 
 
 def test_weights_that_change_are_noticed_however_they_change() -> None:
@@ -68,10 +68,10 @@ def test_weights_that_change_are_noticed_however_they_change() -> None:
 
     def right() -> bool:
         with torch.no_grad():
-            return torch.allclose(kept.of(nodes), encoder.linear(inputs.of(nodes)), atol=1e-6)
+            return torch.allclose(kept.rows(nodes), encoder.linear(inputs.rows(nodes)), atol=1e-6)
 
     assert right()
-    encoder(inputs.of(nodes)).sum().backward()
+    encoder(inputs.rows(nodes)).sum().backward()
     optimizer.step()
     assert right()
     encoder.load_state_dict(before)
@@ -82,13 +82,13 @@ def test_weights_that_change_are_noticed_however_they_change() -> None:
 def test_few_nodes_and_large_tables_are_not_kept() -> None:
     inputs = some_inputs()
     encoder = Counting(inputs.width)
-    few = np.arange(NUM_NODES // FEW)
-    kept_by(encoder, inputs).of(few)
+    few = np.arange(NUM_NODES // UNCACHED_FRACTION)
+    kept_by(encoder, inputs).rows(few)
     assert encoder.rows == len(few)
-    cramped = kept_by(encoder, inputs, most_bytes=10)
+    cramped = kept_by(encoder, inputs, max_bytes=10)
     for _ in range(2):
         assert torch.equal(
-            cramped.of(np.arange(NUM_NODES)), encoder.linear(inputs.of(np.arange(NUM_NODES)))
+            cramped.rows(np.arange(NUM_NODES)), encoder.linear(inputs.rows(np.arange(NUM_NODES)))
         )
 
 
@@ -97,7 +97,7 @@ def test_in_parts_values_and_gradients_are_those_of_the_whole() -> None:
     nodes = np.random.default_rng(2).permutation(NUM_NODES)[:25]  # four parts of at most 8 rows
     whole, parts = Counting(inputs.width), Counting(inputs.width)
     parts.load_state_dict(whole.state_dict())
-    expected, got = whole(inputs.of(nodes)), encoded(parts, inputs=inputs, nodes=nodes)
+    expected, got = whole(inputs.rows(nodes)), encode_in_parts(parts, inputs=inputs, nodes=nodes)
     assert torch.allclose(got, expected, atol=1e-6)
     weights = torch.linspace(-1, 1, expected.numel()).view_as(expected)
     (expected * weights).sum().backward()
@@ -116,6 +116,6 @@ def test_no_part_has_a_row_alone_unless_one_node_is_asked_for() -> None:
         sizes.append(len(rows))
         return rows
 
-    assert len(encoded(encode, inputs=inputs, nodes=np.arange(17))) == 17
+    assert len(encode_in_parts(encode, inputs=inputs, nodes=np.arange(17))) == 17
     assert sizes == [6, 6, 5]
-    assert len(encoded(encode, inputs=inputs, nodes=np.arange(1))) == 1
+    assert len(encode_in_parts(encode, inputs=inputs, nodes=np.arange(1))) == 1

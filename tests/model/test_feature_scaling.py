@@ -1,12 +1,20 @@
 import numpy as np
 import torch
 
-from vesper.model.feature_scaling import BINNED_UP_TO, BINS, KNOTS, LIMIT, Inputs, Scaling, bins_for
+from vesper.model.feature_scaling import (
+    BINNED_UP_TO,
+    BINS,
+    KNOTS,
+    LIMIT,
+    FeatureScaling,
+    Inputs,
+    bins_for,
+)
 
 
 def scaled(features: np.ndarray[tuple[int, int], np.dtype[np.float32]]) -> torch.Tensor:
     bins = bins_for(features.shape[1])
-    output: torch.Tensor = Scaling(features, bins=bins)(torch.from_numpy(features))
+    output: torch.Tensor = FeatureScaling(features, bins=bins)(torch.from_numpy(features))
     return output
 
 
@@ -38,24 +46,24 @@ def test_ties_share_a_rank_and_constants_are_zero() -> None:
 
 def test_bytes_are_features_too() -> None:
     features = (np.arange(600).reshape(200, 3) % 2).astype(np.uint8)
-    out = Scaling(features)(torch.from_numpy(features.astype(np.float32)))
+    out = FeatureScaling(features)(torch.from_numpy(features.astype(np.float32)))
     assert bool(torch.isfinite(out).all())
 
 
 def test_inputs_are_the_same_kept_or_made_anew() -> None:
     features = np.random.default_rng(0).normal(size=(300, 3)).astype(np.float32)
-    scaling = Scaling(features)
+    scaling = FeatureScaling(features)
     nodes = np.array([299, 0, 17])
-    kept, anew = Inputs(features, scaling), Inputs(features, scaling, most_bytes=0)
-    assert torch.equal(kept.of(nodes), anew.of(nodes))
-    assert torch.equal(kept.of(nodes), scaling(torch.from_numpy(features[nodes])))
+    kept, anew = Inputs(features, scaling), Inputs(features, scaling, max_bytes=0)
+    assert torch.equal(kept.rows(nodes), anew.rows(nodes))
+    assert torch.equal(kept.rows(nodes), scaling(torch.from_numpy(features[nodes])))
 
 
 def test_few_features_are_binned_and_many_are_not() -> None:
     features = np.random.default_rng(0).normal(size=(50, BINNED_UP_TO + 1)).astype(np.float32)
     assert scaled(features).shape[1] == 2 * (BINNED_UP_TO + 1)
     assert scaled(features[:, 1:]).shape[1] == (2 + BINS) * BINNED_UP_TO
-    assert Scaling(features[:, :3]).width == 6  # nobody asked
+    assert FeatureScaling(features[:, :3]).width == 6  # nobody asked
 
 
 def test_a_value_is_above_some_bins_inside_one_and_below_the_rest() -> None:

@@ -1,6 +1,6 @@
 import torch
 
-from vesper.model.gap_network import HopDecoder, HopNetwork, SeluPerceptron, pad
+from vesper.model.gap_network import HopDecoder, HopNetwork, SeluPerceptron, pad_hops
 
 
 def network(seed: int) -> HopNetwork:
@@ -41,6 +41,6 @@ def test_a_head_sees_the_hops_of_its_stage_alone() -> None:
 
 
 def test_hops_to_come_are_zero() -> None:
-    padded = pad([torch.ones(2, 4)], depth=3)
+    padded = pad_hops([torch.ones(2, 4)], depth=3)
     assert padded.shape == (2, 4, 3)
     assert (padded[:, :, 1:] == 0).all()

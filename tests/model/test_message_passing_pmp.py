@@ -12,10 +12,10 @@ from vesper.mechanism.sampled.layers import (
     LayerNoise,
     SampledBatch,
     SampledGraph,
-    aggregation_of,
+    degree_weights_of,
 )
-from vesper.model.message_passing import Layers, PerturbedMessagePassing, PmpLayer
-from vesper.model.unit_rows import normalized
+from vesper.model.message_passing import LayerSpec, PerturbedMessagePassing, PmpLayer
+from vesper.model.unit_rows import unit_rows
 
 WIDTH, NODES, MIN_DEGREE = 4, 12, 3
 AGGREGATORS: list[Aggregator] = ["gin", "gcn", "truncated-gcn"]
@@ -44,7 +44,7 @@ def batch_of(
 def extractor_of(
     aggregator: Aggregator, num_layers: int, noise: LayerNoise | None = None
 ) -> PerturbedMessagePassing:
-    layers = Layers(width=WIDTH, num_layers=num_layers, exact=True, noise=noise, seed=0)
+    layers = LayerSpec(width=WIDTH, num_layers=num_layers, exact=True, noise=noise, seed=0)
     truncated = aggregator == "truncated-gcn"
     return PerturbedMessagePassing(nn.Identity(), layers, truncated=truncated).double()
 
@@ -57,7 +57,7 @@ def by_the_book(
     graph: Graph, aggregator: Aggregator, extractor: PerturbedMessagePassing, inputs: Tensor
 ) -> Tensor:
     """All nodes at once, from the dense matrix: (num_nodes, width, L)."""
-    aggregation = aggregation_of(aggregator, min_degree=MIN_DEGREE)
+    aggregation = degree_weights_of(aggregator, min_degree=MIN_DEGREE)
     matrix = torch.from_numpy(LinearAggregation.operator(aggregation, graph))
     h = inputs / inputs.norm(dim=1, keepdim=True)
     low = degrees_of(graph) < MIN_DEGREE
@@ -111,8 +111,8 @@ def test_noise_comes_after_the_map_and_before_the_nonlinearity(graph: Graph) -> 
     inputs = torch.from_numpy(np.random.default_rng(3).normal(size=(len(batch.nodes), WIDTH)))
     noisy = extractor_of("gin", 1, LayerNoise(noise_std=0.7, seed=4))
     (layer,) = layers_of(noisy)
-    value = layer.value(normalized(inputs), batch.layers[0])
-    by_hand = normalized(torch.relu(LayerNoise(noise_std=0.7, seed=4).perturb(value)))
+    value = layer.pre_activation(unit_rows(inputs), batch.layers[0])
+    by_hand = unit_rows(torch.relu(LayerNoise(noise_std=0.7, seed=4).perturb(value)))
     assert torch.equal(noisy(inputs, batch)[:, :, 0], by_hand)
 
 

@@ -7,14 +7,14 @@ from torch import nn
 
 from vesper.graph.graph import Graph
 from vesper.mechanism.reference.vfgnn_bound import VfgnnOutput
-from vesper.mechanism.sampled.layers import Aggregator, LayerNoise, SampledGraph, aggregation_of
-from vesper.model.message_passing import Layers, UnitWeight, VfgnnExtractor
+from vesper.mechanism.sampled.layers import Aggregator, LayerNoise, SampledGraph, degree_weights_of
+from vesper.model.message_passing import LayerSpec, UnitWeight, VfgnnExtractor
 
 NODES, WIDTH, NORM = 9, 3, 2.0
 
 
 def extractor_of(num_layers: int, noise: LayerNoise | None) -> VfgnnExtractor:
-    layers = Layers(width=WIDTH, num_layers=num_layers, exact=True, noise=noise, seed=0)
+    layers = LayerSpec(width=WIDTH, num_layers=num_layers, exact=True, noise=noise, seed=0)
     extractor = VfgnnExtractor(nn.Identity(), layers, norm=NORM)
     with torch.no_grad():
         for unit_weight in extractor.unit_weights:
@@ -40,7 +40,7 @@ def test_without_noise_it_is_the_output_of_the_claim(
     )
     batch = sampled.sample(np.arange(NODES), step=0)
     inputs = rng.normal(size=(NODES, WIDTH))
-    weights = aggregation_of(aggregator, min_degree=1)
+    weights = degree_weights_of(aggregator, min_degree=1)
     claim = VfgnnOutput(weights, max_degree=NODES, num_layers=num_layers, norm=NORM)
     given = torch.from_numpy(inputs[batch.nodes])
     output = extractor_of(num_layers, None)(given, batch)

@@ -4,13 +4,13 @@ import torch
 from vesper.mechanism.aggregations.grid import to_grid
 from vesper.model.message_rows import (
     AGREEMENT,
-    above_zero,
-    damp,
-    describe,
-    keys_of,
-    mean_of,
-    messages_of,
-    vote_rows,
+    attention_keys,
+    class_messages,
+    damp_by_degree,
+    mean_from_sums,
+    positive_part,
+    projection_rows,
+    sum_features,
     with_degree,
 )
 
@@ -19,7 +19,7 @@ from vesper.model.message_rows import (
 @pytest.mark.parametrize("spread", [0.0, 1.0, 50.0])
 def test_messages_fit_the_grid_whatever_the_beliefs(degree_share: float, spread: float) -> None:
     logits = spread * torch.randn(200, 3, generator=torch.Generator().manual_seed(1))
-    messages = messages_of(logits.softmax(dim=1), degree_share=degree_share)
+    messages = class_messages(logits.softmax(dim=1), degree_share=degree_share)
     assert messages.shape == (200, 4)
     assert messages.norm(dim=1).max() <= 1 + 1e-5
     assert torch.allclose(messages[:, 0], torch.tensor(degree_share))
@@ -27,7 +27,7 @@ def test_messages_fit_the_grid_whatever_the_beliefs(degree_share: float, spread:
 
 
 def test_equal_beliefs_say_nothing_but_the_degree() -> None:
-    messages = messages_of(torch.full((4, 3), 1 / 3), degree_share=0.3)
+    messages = class_messages(torch.full((4, 3), 1 / 3), degree_share=0.3)
     assert messages[:, 1:].abs().max() == 0
 
 
@@ -35,7 +35,7 @@ def test_equal_beliefs_say_nothing_but_the_degree() -> None:
 def test_votes_fit_the_grid_and_keep_their_proportions_up_to_a_length(length: float) -> None:
     votes = torch.randn(200, 3, generator=torch.Generator().manual_seed(3))
     votes[0] = 0
-    rows = vote_rows(votes, length=torch.tensor(length))
+    rows = projection_rows(votes, length=torch.tensor(length))
     to_grid(with_degree(rows, degree_share=0.4).numpy())
     sizes = votes.norm(dim=1)
     assert torch.allclose(rows.norm(dim=1)[1:], (sizes / sizes.clamp(min=length))[1:])
@@ -44,41 +44,43 @@ def test_votes_fit_the_grid_and_keep_their_proportions_up_to_a_length(length: fl
 
 def test_a_description_has_size_and_direction() -> None:
     released = torch.tensor([[3.0, 4.0], [0.0, 0.0]])
-    described = describe(released, torch.tensor([3.0, 2.0]))
+    described = sum_features(released, torch.tensor([3.0, 2.0]))
     assert torch.allclose(described[0], torch.tensor([1.0, 2.0, 1.2, 1.6]))
     assert described[1].abs().max() == 0
 
 
 def test_damping_shortens_hubs_and_lengthens_nobody() -> None:
     messages = torch.ones(5, 2) / 2**0.5
-    damped = damp(messages, torch.tensor([-3.0, 0.0, 3.0, 3.0, 99.0]))
+    damped = damp_by_degree(messages, torch.tensor([-3.0, 0.0, 3.0, 3.0, 99.0]))
     lengths = damped.norm(dim=1)
     assert torch.allclose(lengths, torch.tensor([1.0, 1.0, 1.0, 1.0, 0.2]))
 
 
 def test_a_given_centre_and_median_take_the_place_of_those_of_the_nodes() -> None:
     beliefs = torch.tensor([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]])
-    alike = messages_of(beliefs, degree_share=0.3, centre=beliefs.mean(dim=0))
-    assert torch.equal(alike, messages_of(beliefs, degree_share=0.3))
-    alone = messages_of(beliefs[:1], degree_share=0.3, centre=beliefs.mean(dim=0))
+    alike = class_messages(beliefs, degree_share=0.3, centre=beliefs.mean(dim=0))
+    assert torch.equal(alike, class_messages(beliefs, degree_share=0.3))
+    alone = class_messages(beliefs[:1], degree_share=0.3, centre=beliefs.mean(dim=0))
     assert torch.allclose(alone, alike[:1])
     degrees = torch.tensor([0.0, 3.0, 8.0])
-    assert torch.equal(damp(alike, degrees, median=degrees.median()), damp(alike, degrees))
-    assert torch.equal(damp(alike, degrees, median=torch.tensor(99.0)), alike)
-    assert (damp(alike, degrees, median=torch.tensor(-5.0)).norm(dim=1) <= 1 + 1e-6).all()
+    assert torch.equal(
+        damp_by_degree(alike, degrees, median=degrees.median()), damp_by_degree(alike, degrees)
+    )
+    assert torch.equal(damp_by_degree(alike, degrees, median=torch.tensor(99.0)), alike)
+    assert (damp_by_degree(alike, degrees, median=torch.tensor(-5.0)).norm(dim=1) <= 1 + 1e-6).all()
 
 
 @pytest.mark.parametrize("spread", [0.0, 1.0, 50.0])
 def test_keys_fit_the_grid_whatever_the_beliefs(spread: float) -> None:
     logits = spread * torch.randn(200, 3, generator=torch.Generator().manual_seed(2))
-    keys = keys_of(logits.softmax(dim=1), centre=torch.tensor([0.2, 0.3, 0.5]))
+    keys = attention_keys(logits.softmax(dim=1), centre=torch.tensor([0.2, 0.3, 0.5]))
     to_grid(keys.numpy())
     assert torch.allclose(keys.norm(dim=1), torch.ones(200), atol=1e-5)
 
 
 def test_who_leans_the_same_way_weighs_most() -> None:
     centre = torch.tensor([0.5, 0.5])
-    keys = keys_of(torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.75, 0.25]]), centre=centre)
+    keys = attention_keys(torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.75, 0.25]]), centre=centre)
     scores = keys @ keys.T
     assert torch.allclose(scores.diagonal(), torch.ones(3))
     assert scores[0, 2] == pytest.approx(1.0)
@@ -86,13 +88,13 @@ def test_who_leans_the_same_way_weighs_most() -> None:
 
 
 def test_what_is_below_zero_is_left_out_and_the_rest_has_norm_1() -> None:
-    rows = above_zero(torch.tensor([[0.6, -0.8], [-1.0, 0.0], [0.3, 0.4]]))
+    rows = positive_part(torch.tensor([[0.6, -0.8], [-1.0, 0.0], [0.3, 0.4]]))
     assert torch.allclose(rows, torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.6, 0.8]]))
 
 
 def test_a_mean_is_the_sum_over_the_degree_unless_that_drowns_in_noise() -> None:
     released = torch.tensor([[5.0, 2.0], [0.25, 1.0], [-3.0, 1.0]])
-    clear = mean_of(released, degree_share=0.5, noise_std=0.0)
+    clear = mean_from_sums(released, degree_share=0.5, noise_std=0.0)
     assert torch.allclose(clear, released / torch.tensor([[10.0], [1.0], [1.0]]))
-    noisy = mean_of(released, degree_share=0.5, noise_std=4.0)
+    noisy = mean_from_sums(released, degree_share=0.5, noise_std=4.0)
     assert torch.allclose(noisy, released / torch.tensor([[10.0], [8.0], [8.0]]))

@@ -9,15 +9,15 @@ from vesper.errors import InputError
 from vesper.mechanism.label_door import respond
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.model.evaluation import evaluate
-from vesper.model.noisy_labels import RespondedClassification
-from vesper.model.objective_factory import Responses, make_objective
+from vesper.model.noisy_labels import NoisyLabelClassification
+from vesper.model.objective_factory import LabelResponses, make_objective
 from vesper.privacy.accounting.randomized_response import forward_targets
 
 EPSILON, CLASSES, ROWS = 1.0, 3, 40_000
 RANDOM = np.random.default_rng(0)
 
 
-def responded(labels: np.ndarray, num_classes: int) -> RespondedClassification:
+def responded(labels: np.ndarray, num_classes: int) -> NoisyLabelClassification:
     noise = NoiseSource.for_simulation(5)
     seen = respond(
         labels,
@@ -25,7 +25,7 @@ def responded(labels: np.ndarray, num_classes: int) -> RespondedClassification:
         num_classes=num_classes,
         words=lambda rows: noise.words(len(rows)),
     )
-    return RespondedClassification(
+    return NoisyLabelClassification(
         labels, seen, num_classes, num_train=len(labels) // 2, epsilon=EPSILON
     )
 
@@ -33,7 +33,7 @@ def responded(labels: np.ndarray, num_classes: int) -> RespondedClassification:
 def test_gradient_of_the_loss() -> None:
     """softmax - forward targets, over the batch (LABEL-RR)."""
     seen, rows = np.array([0, 2, 1, 1]), np.arange(4)
-    objective = RespondedClassification(seen, seen, CLASSES, num_train=4, epsilon=EPSILON)
+    objective = NoisyLabelClassification(seen, seen, CLASSES, num_train=4, epsilon=EPSILON)
     scores = torch.from_numpy(RANDOM.normal(size=(4, CLASSES))).requires_grad_()
     torch.autograd.backward([objective.loss(scores.float(), rows)])
     posterior = softmax(scores.detach().numpy(), axis=1)
@@ -51,21 +51,23 @@ def test_metrics_are_those_of_the_truth_but_for_chance(num_classes: int, toleran
     objective, truth = responded(labels, num_classes), evaluate(scores, labels)
     estimate = objective.evaluate(scores, np.arange(ROWS))
     assert abs(estimate - truth) < tolerance
-    assert abs(evaluate(scores, objective._seen) - truth) > 2 * tolerance  # without the correction
+    assert (
+        abs(evaluate(scores, objective._observed) - truth) > 2 * tolerance
+    )  # without the correction
 
 
 def test_test_rows_are_measured_as_they_are() -> None:
     labels = np.array([0, 1, 2, 0, 1, 2])
-    objective = RespondedClassification(labels, np.array([1, 1, 1]), 3, num_train=2, epsilon=1.0)
+    objective = NoisyLabelClassification(labels, np.array([1, 1, 1]), 3, num_train=2, epsilon=1.0)
     assert objective.evaluate(np.eye(3), np.array([3, 4, 5])) == 100.0
 
 
 def test_rows_without_a_response_are_not_trained_on() -> None:
     labels = np.array([0, 1, 2, 0])
-    objective = RespondedClassification(labels, labels[:3], 3, num_train=2, epsilon=1.0)
+    objective = NoisyLabelClassification(labels, labels[:3], 3, num_train=2, epsilon=1.0)
     for use in (
         lambda: objective.loss(torch.zeros(1, 3), np.array([3])),
-        lambda: objective.voices(np.array([3])),
+        lambda: objective.label_posteriors(np.array([3])),
         lambda: objective.evaluate(np.zeros((2, 3)), np.array([2, 3])),
     ):
         with pytest.raises(ValueError, match="without a response"):
@@ -75,7 +77,7 @@ def test_rows_without_a_response_are_not_trained_on() -> None:
 def test_labels_behind_responses_are_never_read() -> None:
     seen, rows = np.array([0, 2, 1]), np.arange(3)
     one, other = (
-        RespondedClassification(labels, seen, 3, num_train=2, epsilon=1.0)
+        NoisyLabelClassification(labels, seen, 3, num_train=2, epsilon=1.0)
         for labels in (np.array([0, 1, 2]), np.array([2, 2, 2]))
     )
     scores = RANDOM.normal(size=(3, 3))
@@ -83,12 +85,12 @@ def test_labels_behind_responses_are_never_read() -> None:
     assert one.loss(torch.from_numpy(scores).float(), rows) == other.loss(
         torch.from_numpy(scores).float(), rows
     )
-    assert np.array_equal(one.voices(rows), other.voices(rows))
+    assert np.array_equal(one.label_posteriors(rows), other.label_posteriors(rows))
 
 
 def test_voices_are_likelihoods() -> None:
-    objective = RespondedClassification(np.array([0]), np.array([1]), 3, num_train=1, epsilon=1.0)
-    (voice,) = objective.voices(np.array([0]))
+    objective = NoisyLabelClassification(np.array([0]), np.array([1]), 3, num_train=1, epsilon=1.0)
+    (voice,) = objective.label_posteriors(np.array([0]))
     assert voice.argmax() == 1
     assert voice[1] / voice[0] == pytest.approx(np.e, rel=1e-6)
     assert voice.sum() == pytest.approx(1.0)
@@ -99,7 +101,7 @@ def test_voices_are_likelihoods() -> None:
     [("regression", False, "labels that are classes"), ("classification", True, "class_weights")],
 )
 def test_refused(task: str, balanced: bool, message: str) -> None:
-    responses = Responses(np.array([0, 1]), 1.0)
+    responses = LabelResponses(np.array([0, 1]), 1.0)
     with pytest.raises(InputError, match=message):
         make_objective(
             task, (0, 1), np.array([0, 1]), num_train=1, balanced=balanced, responses=responses

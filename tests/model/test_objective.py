@@ -61,7 +61,7 @@ def test_without_weights_nothing_changes() -> None:
     expected = torch.nn.functional.cross_entropy(scores, torch.from_numpy(labels))
     assert torch.equal(objective.loss(scores, np.arange(3)), expected)
     assert objective.evaluate(scores.double().numpy(), np.arange(3)) == pytest.approx(200 / 3)
-    assert objective.voices(np.array([1])).tolist() == [[0, 0, 1]]
+    assert objective.label_posteriors(np.array([1])).tolist() == [[0, 0, 1]]
 
 
 def test_a_class_without_training_rows_keeps_finite_scores() -> None:

@@ -24,7 +24,7 @@ def test_the_task_decides(
     objective = make_objective(task, classes, labels, num_train=20, balanced=False)
     assert (objective.metric, objective.outputs) == (metric, outputs)
     assert num_outputs(task, classes) == outputs
-    assert objective.voices(np.arange(4)).shape == (4, outputs)
+    assert objective.label_posteriors(np.arange(4)).shape == (4, outputs)
 
 
 def test_what_does_not_fit_is_refused() -> None:

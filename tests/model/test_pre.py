@@ -1,7 +1,7 @@
 import torch
 
 from vesper.model.encoders import MlpEncoder, initialize
-from vesper.model.ensemble import consensus_of
+from vesper.model.ensemble import mean_logits
 from vesper.model.pre import PrivateRepresentationExtractor
 
 
@@ -27,22 +27,24 @@ def released(hops: int) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
 def test_shapes() -> None:
     made = extractor(members=3)
     assert made.num_members == 3
-    opinions = made.edge_free(torch.randn(6, 5))
-    assert opinions.shape == (6, 3, 3)
-    logits = consensus_of(opinions)
+    logits_by_member = made.edge_free_logits(torch.randn(6, 5))
+    assert logits_by_member.shape == (6, 3, 3)
+    logits = mean_logits(logits_by_member)
     assert logits.shape == (6, 3)
-    assert made.with_releases(logits, *released(1)).shape == (6, 3, 3)
-    assert made.with_releases(logits, *released(2)).shape == (6, 3, 3)
+    assert made.logits_with_releases(logits, *released(1)).shape == (6, 3, 3)
+    assert made.logits_with_releases(logits, *released(2)).shape == (6, 3, 3)
 
 
 def test_gradients_agree_with_finite_differences() -> None:
     made = extractor().double()
     inputs = torch.randn(3, 5, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(made.edge_free, (inputs,))
+    assert torch.autograd.gradcheck(made.edge_free_logits, (inputs,))
     logits = torch.randn(3, 3, dtype=torch.float64, requires_grad=True)
     heard = [torch.randn(3, 4, dtype=torch.float64)]
     scales = [torch.ones(4, dtype=torch.float64)]
-    assert torch.autograd.gradcheck(lambda x: made.with_releases(x, heard, scales), (logits,))
+    assert torch.autograd.gradcheck(
+        lambda x: made.logits_with_releases(x, heard, scales), (logits,)
+    )
 
 
 def test_weights_come_from_the_seed_alone() -> None:
@@ -58,8 +60,8 @@ def test_weights_come_from_the_seed_alone() -> None:
 
 def test_members_begin_apart_and_leave_out_different_units() -> None:
     inputs = torch.randn(6, 5)
-    opinions = extractor().edge_free(inputs)
-    assert not torch.allclose(opinions[:, :, 0], opinions[:, :, 1])
+    logits_by_member = extractor().edge_free_logits(inputs)
+    assert not torch.allclose(logits_by_member[:, :, 0], logits_by_member[:, :, 1])
     dropping = extractor(dropout=0.5).train()
     dropping.load_state_dict(extractor(dropout=0.5).state_dict())
     with torch.no_grad():  # the same weights in both members
@@ -67,17 +69,17 @@ def test_members_begin_apart_and_leave_out_different_units() -> None:
             dropping.heads[0].parameters(), dropping.heads[1].parameters(), strict=True
         ):
             other.copy_(one)
-    opinions = dropping.with_releases(torch.randn(6, 3), *released(1))
-    assert not torch.allclose(opinions[:, :, 0], opinions[:, :, 1])
+    logits_by_member = dropping.logits_with_releases(torch.randn(6, 3), *released(1))
+    assert not torch.allclose(logits_by_member[:, :, 0], logits_by_member[:, :, 1])
 
 
 def test_a_member_learns_nothing_from_what_another_is_told() -> None:
     made = extractor()
-    for opinions, parts in (
-        (made.edge_free(torch.randn(6, 5)), [made.encoders, made.first]),
-        (made.with_releases(torch.randn(6, 3), *released(1)), [made.heads[:2]]),
+    for logits_by_member, parts in (
+        (made.edge_free_logits(torch.randn(6, 5)), [made.encoders, made.edge_free_heads]),
+        (made.logits_with_releases(torch.randn(6, 3), *released(1)), [made.heads[:2]]),
     ):
-        torch.autograd.backward([opinions[:, :, 0].square().sum()])
+        torch.autograd.backward([logits_by_member[:, :, 0].square().sum()])
         for part in parts:
             mine, theirs = (list(part[k].parameters()) for k in range(2))
             assert all(weight.grad is not None and weight.grad.any() for weight in mine)
@@ -86,4 +88,6 @@ def test_a_member_learns_nothing_from_what_another_is_told() -> None:
 
 def test_the_first_stage_is_the_same_whatever_hops_follow() -> None:
     inputs = torch.randn(6, 5)
-    assert torch.equal(extractor(hops=0).edge_free(inputs), extractor(hops=2).edge_free(inputs))
+    assert torch.equal(
+        extractor(hops=0).edge_free_logits(inputs), extractor(hops=2).edge_free_logits(inputs)
+    )

@@ -5,7 +5,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from vesper.model.ranking_kernel import PIECE, look_up
+from vesper.model.ranking_kernel import ROWS_PER_PIECE, look_up_ranks
 
 KNOTS = 16
 Floats = NDArray[np.float32]
@@ -23,8 +23,10 @@ def test_every_value_has_the_rank_that_torch_finds(distinct: int, num_threads: i
     rng = np.random.default_rng(distinct)
     pool = rng.normal(size=distinct).astype(np.float32)
     knots = np.sort(rng.choice(pool, (3, KNOTS)), axis=1)
-    x = rng.choice(np.concatenate([pool, pool + 0.5, [-9, 9, 0.0, -0.0]]), (2 * PIECE + 7, 3))
+    x = rng.choice(
+        np.concatenate([pool, pool + 0.5, [-9, 9, 0.0, -0.0]]), (2 * ROWS_PER_PIECE + 7, 3)
+    )
     x = np.ascontiguousarray(x, dtype=np.float32)
     ranks, out = np.arange(2 * KNOTS + 1, dtype=np.float32), np.empty_like(x)
-    look_up(x, knots, ranks, out=out, num_threads=num_threads)
+    look_up_ranks(x, knots, ranks, out=out, num_threads=num_threads)
     assert np.array_equal(out, by_torch(x, knots))

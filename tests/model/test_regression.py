@@ -14,14 +14,14 @@ def confident(
     objective: Regression, rows: np.ndarray[tuple[int], np.dtype[np.int64]]
 ) -> torch.Tensor:
     """Scores that are sure of the right bin."""
-    return 30 * torch.from_numpy(objective.voices(rows))
+    return 30 * torch.from_numpy(objective.label_posteriors(rows))
 
 
 def test_bins_hold_equal_shares_of_the_training_labels() -> None:
     objective = Ranking(NUMBERS, num_train=240)
-    shares = objective.voices(np.arange(240)).sum(axis=0)
+    shares = objective.label_posteriors(np.arange(240)).sum(axis=0)
     assert shares.tolist() == [30] * BINS
-    held_out = objective.voices(np.arange(240, 400)).sum(axis=0)
+    held_out = objective.label_posteriors(np.arange(240, 400)).sum(axis=0)
     assert held_out.sum() == 160
 
 
@@ -95,7 +95,7 @@ def test_neither_offset_nor_scale_changes_what_is_learned(kind: type[Regression]
     scores = torch.randn(400, BINS, generator=torch.Generator().manual_seed(0))
     for offset, scale in ((1e9, 1.0), (-1e12, 1.0), (0.0, 1e200), (0.0, 1e-200)):
         other = kind(NUMBERS * scale + offset, num_train=240)
-        assert (other.voices(rows) == plain.voices(rows)).mean() > 0.99
+        assert (other.label_posteriors(rows) == plain.label_posteriors(rows)).mean() > 0.99
         assert other.loss(scores, rows).item() == pytest.approx(
             plain.loss(scores, rows).item(), rel=1e-2
         )

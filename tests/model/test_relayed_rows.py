@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vesper.model.relayed_rows import (
-    HandedOn,
-    change_of,
+    RelayTransform,
+    class_rate,
     excess_of,
-    is_lacking,
-    rate_of,
-    typical_of,
+    lacks_signal,
+    mean_jacobian,
+    rms_excess,
 )
 
 USERS, SHOPS, SHARE = 900, 60, 0.6
@@ -40,10 +40,10 @@ def summed(edges: NDArray[np.int64], rows: Tensor) -> Tensor:
     return sums.index_add_(0, shops, rows[users])
 
 
-def handing(heard: Tensor, length: float) -> HandedOn:
-    rate = rate_of(heard)
-    change = change_of(heard, rate, length, heard[:, 0].clamp(min=0))
-    return HandedOn(rate=rate, length=length, change=change, degree_share=SHARE)
+def handing(heard: Tensor, length: float) -> RelayTransform:
+    rate = class_rate(heard)
+    jacobian = mean_jacobian(heard, rate, length, heard[:, 0].clamp(min=0))
+    return RelayTransform(rate=rate, length=length, jacobian=jacobian, degree_share=SHARE)
 
 
 @pytest.mark.parametrize("length", [0.1, 3.0, 1e3])
@@ -57,11 +57,13 @@ def test_rows_have_norm_one_at_most(length: float) -> None:
 def test_classes_that_only_follow_the_degree_are_nothing_to_hand_on() -> None:
     degrees = torch.arange(1.0, 9.0)[:, None]
     heard = torch.cat([degrees, degrees * torch.tensor([-0.9, 0.9])], dim=1)
-    assert excess_of(heard, rate_of(heard)).abs().max() < 1e-5
+    assert excess_of(heard, class_rate(heard)).abs().max() < 1e-5
 
 
 def test_who_heard_nothing_in_excess_says_its_degree_alone() -> None:
-    handed = HandedOn(rate=torch.zeros(2), length=1.0, change=torch.eye(2), degree_share=SHARE)
+    handed = RelayTransform(
+        rate=torch.zeros(2), length=1.0, jacobian=torch.eye(2), degree_share=SHARE
+    )
     expected = torch.tensor([[SHARE, 0.0, 0.0]])
     assert torch.equal(handed.messages(torch.tensor([[3.0, 0.0, 0.0]])), expected)
 
@@ -75,7 +77,7 @@ def test_what_a_node_had_said_is_taken_off_where_nothing_is_cut() -> None:
     back = summed(edges, handed.messages(heard))
     said[0, 1:] = handed.rate
     without = summed(edges, handed.messages(summed(edges, said)))[0, 1:]
-    cleared = handed.without_own(back, rows, noise_std=0.0)[0, 1:]
+    cleared = handed.remove_own_message(back, rows, noise_std=0.0)[0, 1:]
     assert not torch.allclose(back[0, 1:], without, rtol=1e-2)
     assert torch.allclose(cleared, without, rtol=1e-4)
 
@@ -93,13 +95,13 @@ def test_labels_at_random_do_not_come_back_at_the_usual_length(num_classes: int)
     )
     said = torch.cat([torch.ones(len(rows), 1), rows], dim=1)
     heard = summed(np.unique(edges, axis=0), said)
-    rate, speakers = rate_of(heard), heard[:, 0].clone()
-    speakers[:USERS] = 0  # shops do not speak
-    length = 0.5 * float(typical_of(heard, rate))
-    change = change_of(heard, rate, length, speakers)
-    handed = HandedOn(rate=rate, length=length, change=change, degree_share=SHARE)
+    rate, labelled_nodes = class_rate(heard), heard[:, 0].clone()
+    labelled_nodes[:USERS] = 0  # shops do not speak
+    length = 0.5 * float(rms_excess(heard, rate))
+    jacobian = mean_jacobian(heard, rate, length, labelled_nodes)
+    handed = RelayTransform(rate=rate, length=length, jacobian=jacobian, degree_share=SHARE)
     back = summed(np.unique(edges, axis=0), handed.messages(heard))
-    cleared = handed.without_own(back, rows, noise_std=0.0)
+    cleared = handed.remove_own_message(back, rows, noise_std=0.0)
 
     def own_in(sums: Tensor) -> float:
         """How much of its own row a user hears, on average."""
@@ -110,12 +112,14 @@ def test_labels_at_random_do_not_come_back_at_the_usual_length(num_classes: int)
 
 
 def test_noisy_degrees_are_drawn_to_their_mean() -> None:
-    handed = HandedOn(rate=torch.zeros(2), length=1.0, change=torch.eye(2), degree_share=SHARE)
+    handed = RelayTransform(
+        rate=torch.zeros(2), length=1.0, jacobian=torch.eye(2), degree_share=SHARE
+    )
     noise = torch.randn(4000, generator=torch.Generator().manual_seed(0))
     released = torch.zeros(4000, 3)
     released[:, 0] = SHARE * 5 + noise
     own = torch.tensor([[0.5**0.5, -(0.5**0.5)]]).expand(4000, 2)
-    cleared = handed.without_own(released, own, noise_std=1.0)
+    cleared = handed.remove_own_message(released, own, noise_std=1.0)
     taken = -cleared[:, 1:] @ own[0] / (1 - SHARE**2) ** 0.5
     assert taken.mean() == pytest.approx(5, rel=0.05)
     assert taken.std() < 0.3, "the degrees are all the same: what differs is noise"
@@ -125,13 +129,13 @@ def test_another_window_is_noticed_and_an_equal_one_is_not() -> None:
     generator = torch.Generator().manual_seed(0)
     noise = torch.randn(3000, 3, generator=generator) + torch.tensor([5.0, 0.0, 0.0])
     speaks = noise + torch.tensor([0.0, 3.0, -3.0]) * torch.randn(3000, 1, generator=generator)
-    assert is_lacking(speaks[:1500], noise[1500:], noise_std=1.0)
-    assert not is_lacking(speaks[:1500], speaks[1500:], noise_std=1.0)
-    assert not is_lacking(noise[:1500], noise[1500:], noise_std=1.0)
+    assert lacks_signal(speaks[:1500], noise[1500:], noise_std=1.0)
+    assert not lacks_signal(speaks[:1500], speaks[1500:], noise_std=1.0)
+    assert not lacks_signal(noise[:1500], noise[1500:], noise_std=1.0)
 
 
 def test_who_has_fewer_neighbours_is_not_taken_for_another_window() -> None:
     generator = torch.Generator().manual_seed(0)
     said = torch.randn(3000, 3, generator=generator)
     said[:, 0] = 1
-    assert not is_lacking(10 * said[:1500], 4 * said[1500:], noise_std=0.0)
+    assert not lacks_signal(10 * said[:1500], 4 * said[1500:], noise_std=0.0)

@@ -13,8 +13,8 @@ from vesper.model.encoders import (
     make_encoder,
     takes_sparse_rows,
 )
-from vesper.model.encoding_cache import encoded
-from vesper.model.feature_scaling import Inputs, Scaling
+from vesper.model.encoding_cache import encode_in_parts
+from vesper.model.feature_scaling import FeatureScaling, Inputs
 from vesper.model.sparse_inputs import SparseInputs, SparseRows, inputs_of, is_sparse
 
 NUM_NODES, NUM_FEATURES = 400, 60
@@ -37,7 +37,7 @@ def numbers() -> NDArray[np.float32]:
 
 
 def both(features: Matrix) -> tuple[Inputs, SparseInputs]:
-    scaling = Scaling(features)
+    scaling = FeatureScaling(features)
     return Inputs(features, scaling), SparseInputs(features, scaling)
 
 
@@ -56,7 +56,7 @@ def test_values_and_gradients_are_those_of_the_dense_inputs(features: Matrix) ->
     gradients = []
     for inputs in (dense, sparse):
         encoder.zero_grad()
-        out = encoder(inputs.of(nodes))  # (150, 9)
+        out = encoder(inputs.rows(nodes))  # (150, 9)
         (out * torch.linspace(-1, 1, out.numel()).view_as(out)).sum().backward()
         gradients.append([out.detach(), *(weight.grad for weight in encoder.parameters())])
     for theirs, mine in zip(*gradients, strict=True):
@@ -72,12 +72,12 @@ class Through(nn.Module):
         self.linear = nn.Linear(num_inputs, 2).double()
 
     def forward(self) -> Tensor:
-        return self.rows.through(self.linear)
+        return self.rows.apply_linear(self.linear)
 
 
 def test_gradients_are_those_of_finite_differences() -> None:
     _, sparse = both(words())
-    module = Through(sparse.of(np.arange(12)), sparse.width)
+    module = Through(sparse.rows(np.arange(12)), sparse.width)
     weights = {name: weight.detach() for name, weight in module.named_parameters()}
 
     def through(*given: Tensor) -> Tensor:
@@ -89,30 +89,30 @@ def test_gradients_are_those_of_finite_differences() -> None:
 
 def test_blocks_and_nodes_like_the_median(monkeypatch: pytest.MonkeyPatch) -> None:
     dense, sparse = both(words())
-    monkeypatch.setattr(sparse_inputs, "ROWS", 64)
-    rows = sparse.of(np.arange(NUM_NODES))
+    monkeypatch.setattr(sparse_inputs, "ROWS_PER_BLOCK", 64)
+    rows = sparse.rows(np.arange(NUM_NODES))
     assert len(rows) == NUM_NODES
     kept = np.zeros((NUM_NODES, sparse.width), dtype=np.float32)
     at = rows.deviations
     assert at.weights is not None
     kept[np.repeat(np.arange(NUM_NODES), np.diff(at.indptr)), at.indices] = at.weights
-    whole = dense.of(np.arange(NUM_NODES)).numpy()
+    whole = dense.rows(np.arange(NUM_NODES)).numpy()
     assert np.allclose(kept + rows.base.numpy(), whole, atol=1e-6)
     assert np.diff(at.indptr)[5] == 0
     assert len(at.indices) < whole.size / 10  # few are kept
-    nobody = encoder_for(dense)(sparse.of(np.arange(0)))
+    nobody = encoder_for(dense)(sparse.rows(np.arange(0)))
     assert nobody.shape == (0, 9)
 
 
 def test_sparse_only_where_it_is_and_whoever_reads_takes_it() -> None:
-    assert is_sparse(words(), Scaling(words()))
-    assert not is_sparse(numbers(), Scaling(numbers()))
+    assert is_sparse(words(), FeatureScaling(words()))
+    assert not is_sparse(numbers(), FeatureScaling(numbers()))
     for features, sparse, expected in (
         (words(), True, SparseInputs),
         (words(), False, Inputs),
         (numbers(), True, Inputs),
     ):
-        inputs = inputs_of(features, Scaling(features), sparse=sparse)
+        inputs = inputs_of(features, FeatureScaling(features), sparse=sparse)
         assert isinstance(inputs, expected)
 
 
@@ -126,11 +126,11 @@ def test_masks_and_sequences_take_no_sparse_rows(kind: str, dropout: float, take
 
 
 def test_a_scaling_learned_elsewhere_is_kept_to() -> None:
-    elsewhere = Scaling(words(seed=9))
+    elsewhere = FeatureScaling(words(seed=9))
     dense, sparse = both(words())
     for inputs in (dense, sparse):
-        inputs.scaling.keep_to(elsewhere.fitted())
+        inputs.scaling.load_fitted(elsewhere.fitted_arrays())
     encoder, nodes = encoder_for(dense), np.arange(NUM_NODES)
-    assert torch.allclose(encoder(sparse.of(nodes)), encoder(dense.of(nodes)), atol=1e-5)
-    in_parts = encoded(encoder, inputs=sparse, nodes=nodes)
-    assert torch.allclose(in_parts, encoder(sparse.of(nodes)), atol=1e-6)
+    assert torch.allclose(encoder(sparse.rows(nodes)), encoder(dense.rows(nodes)), atol=1e-5)
+    in_parts = encode_in_parts(encoder, inputs=sparse, nodes=nodes)
+    assert torch.allclose(in_parts, encoder(sparse.rows(nodes)), atol=1e-6)

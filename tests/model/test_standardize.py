@@ -56,7 +56,7 @@ def test_everything_is_in_the_state() -> None:
         "inner",
         "mean",
         "variance",
-        "seen",
+        "total_weight",
     }
     one.eval()
     other.eval()

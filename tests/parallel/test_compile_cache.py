@@ -3,6 +3,7 @@
 import hashlib
 import importlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from vesper.parallel import compile_cache as under_test
-from vesper.parallel.compile_cache import COMPILERS, SOURCES, CodeFiles, source_stamp
+from vesper.parallel.compile_cache import COMPILERS, SOURCES, CompiledCodeCache, source_stamp
 
 
 class Alike:
@@ -33,12 +34,12 @@ def set_source(monkeypatch: pytest.MonkeyPatch, stamp: str) -> None:
 
 
 @pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CodeFiles:
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CompiledCodeCache:
     set_source(monkeypatch, "now")
-    return CodeFiles(tmp_path, "f-1.py311", "now")
+    return CompiledCodeCache(tmp_path, "f-1.py311", "now")
 
 
-def test_each_key_has_its_own_code(files: CodeFiles) -> None:
+def test_each_key_has_its_own_code(files: CompiledCodeCache) -> None:
     files.save(("int32", "avx2"), "code 1")
     files.save(("int64", "avx2"), "code 2")
     assert files.load(("int32", "avx2")) == "code 1"
@@ -46,9 +47,11 @@ def test_each_key_has_its_own_code(files: CodeFiles) -> None:
     assert files.load(("int64", "avx512")) is None
 
 
-def test_two_processes_that_write_at_once_keep_both_codes(files: CodeFiles, tmp_path: Path) -> None:
+def test_two_processes_that_write_at_once_keep_both_codes(
+    files: CompiledCodeCache, tmp_path: Path
+) -> None:
     """What goes wrong in Numba: both look before either writes."""
-    other = CodeFiles(tmp_path, "f-1.py311", "now")
+    other = CompiledCodeCache(tmp_path, "f-1.py311", "now")
     assert files.load("int32") is None
     assert other.load("int64") is None
     other.save("int64", "code for int64")
@@ -57,14 +60,14 @@ def test_two_processes_that_write_at_once_keep_both_codes(files: CodeFiles, tmp_
         assert (each.load("int32"), each.load("int64")) == ("code for int32", "code for int64")
 
 
-def test_keys_of_one_text_never_get_each_others_code(files: CodeFiles) -> None:
+def test_keys_of_one_text_never_get_each_others_code(files: CompiledCodeCache) -> None:
     files.save(Alike("one"), "code")
     assert files.load(Alike("one")) == "code"
     assert files.load(Alike("other")) is None
 
 
 @pytest.mark.parametrize("kept", [0, 10, 32, -1])
-def test_half_written_code_is_not_run(files: CodeFiles, tmp_path: Path, kept: int) -> None:
+def test_half_written_code_is_not_run(files: CompiledCodeCache, tmp_path: Path, kept: int) -> None:
     files.save("int32", "code")
     (path,) = tmp_path.iterdir()
     path.write_bytes(path.read_bytes()[:kept])
@@ -73,14 +76,16 @@ def test_half_written_code_is_not_run(files: CodeFiles, tmp_path: Path, kept: in
     assert files.load("int32") == "code"
 
 
-def test_changed_bytes_are_not_run(files: CodeFiles, tmp_path: Path) -> None:
+def test_changed_bytes_are_not_run(files: CompiledCodeCache, tmp_path: Path) -> None:
     files.save("int32", "code")
     (path,) = tmp_path.iterdir()
     path.write_bytes(path.read_bytes().replace(b"code", b"cod3"))
     assert files.load("int32") is None
 
 
-def test_what_cannot_be_read_any_more_is_made_again(files: CodeFiles, tmp_path: Path) -> None:
+def test_what_cannot_be_read_any_more_is_made_again(
+    files: CompiledCodeCache, tmp_path: Path
+) -> None:
     """As after a change of Numba that moved a class."""
     files.save("int32", "code")
     (path,) = tmp_path.iterdir()
@@ -89,7 +94,7 @@ def test_what_cannot_be_read_any_more_is_made_again(files: CodeFiles, tmp_path: 
     assert files.load("int32") is None
 
 
-def test_others_may_read_what_one_has_compiled(files: CodeFiles, tmp_path: Path) -> None:
+def test_others_may_read_what_one_has_compiled(files: CompiledCodeCache, tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
         files.save("int32", "code")
@@ -104,11 +109,11 @@ def test_code_of_another_source_is_not_found_and_then_let_go(
 ) -> None:
     set_source(monkeypatch, "before")
     for base in ("f-1", "f-12", "g-1"):
-        CodeFiles(tmp_path, f"{base}.py311", "before").save("int32", "old code")
+        CompiledCodeCache(tmp_path, f"{base}.py311", "before").save("int32", "old code")
     (tmp_path / "f-1.py311.1.nbc").write_text("as Numba calls it")
     (tmp_path / "f-1.py311.nbi").write_text("its index")
     set_source(monkeypatch, "now")
-    now = CodeFiles(tmp_path, "f-1.py311", "now")
+    now = CompiledCodeCache(tmp_path, "f-1.py311", "now")
     assert now.load("int32") is None
     now.save("int64", "new code")
     names = sorted(path.name.split(".py311")[0] for path in tmp_path.iterdir())
@@ -117,7 +122,7 @@ def test_code_of_another_source_is_not_found_and_then_let_go(
 
 
 def test_a_process_whose_source_has_changed_neither_finds_nor_keeps(
-    files: CodeFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    files: CompiledCodeCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files.save("int32", "code")
     set_source(monkeypatch, "later")
@@ -126,7 +131,7 @@ def test_a_process_whose_source_has_changed_neither_finds_nor_keeps(
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_flush_lets_go(files: CodeFiles, tmp_path: Path) -> None:
+def test_flush_lets_go(files: CompiledCodeCache, tmp_path: Path) -> None:
     files.save("int32", "code")
     files.flush()
     assert not list(tmp_path.iterdir())
@@ -183,9 +188,9 @@ def test_locks_of_editors_and_folders_are_no_source(
 
 ADDING = """
 import numpy as np
-from vesper.parallel.compile_cache import compiled
+from vesper.parallel.compile_cache import cached_njit
 
-@compiled
+@cached_njit
 def total(values):
     sum_of_all = 0
     for value in values:
@@ -236,12 +241,16 @@ def test_without_compiling_it_is_the_function_itself(tmp_path: Path) -> None:
 
 def test_nothing_else_asks_numba_to_compile() -> None:
     package = Path(under_test.__file__).parent.parent
-    asking = [path.name for path in sorted(package.rglob("*.py")) if "njit" in path.read_text()]
+    asking = [
+        path.name
+        for path in sorted(package.rglob("*.py"))
+        if re.search(r"\bnjit\b", path.read_text())
+    ]
     assert asking == ["compile_cache.py"]
 
 
 def test_all_compiled_code_lies_in_the_packages_that_are_watched() -> None:
     package = Path(under_test.__file__).parent.parent
-    using = [path for path in package.rglob("*.py") if "@compiled" in path.read_text()]
+    using = [path for path in package.rglob("*.py") if "@cached_njit" in path.read_text()]
     assert len(using) > 5
     assert {path.relative_to(package).parts[0] for path in using} <= set(SOURCES)

@@ -19,12 +19,12 @@ from vesper.parallel.pool import Work, finish, run, take
 
 @njit(nogil=True)
 def count_pieces(
-    work: Work, seat: int, times: NDArray[np.int64], members: NDArray[np.int64]
+    work: Work, thread: int, times: NDArray[np.int64], members: NDArray[np.int64]
 ) -> None:
     piece = take(work)
     while piece >= 0:
         times[piece] += 1
-        members[seat] += 1
+        members[thread] += 1
         finish(work)
         piece = take(work)
 
@@ -42,10 +42,10 @@ def test_every_piece_is_done_once(num_pieces: int, num_threads: int) -> None:
 def test_mates_come_and_work_beside_the_caller() -> None:
     both_are_here = threading.Barrier(2)
 
-    def meet(work: Work, seat: int, members: NDArray[np.int64]) -> None:
+    def meet(work: Work, thread: int, members: NDArray[np.int64]) -> None:
         piece = take(work)
         both_are_here.wait(timeout=60)
-        members[seat] = piece
+        members[thread] = piece
         finish(work)
 
     members = np.full(2, -1, dtype=np.int64)
@@ -71,24 +71,24 @@ def test_calls_from_several_threads_at_once() -> None:
 
 
 def test_mates_that_never_come_are_not_waited_for() -> None:
-    absent = pool._Mates()
+    absent = pool._HelperThreads()
     absent._num_started = 99
-    with patch.object(pool, "_MATES", absent):
+    with patch.object(pool, "_HELPER_THREADS", absent):
         for _ in range(5):
             times = np.zeros(10, dtype=np.int64)
             members = np.zeros(3, dtype=np.int64)
             run(count_pieces, times, members, num_pieces=10, num_threads=3)
             assert members.tolist() == [10, 0, 0]
     assert absent._wake_ups.qsize() == 2  # asked once, not five times
-    assert absent._asked is None  # and keeps no arrays
+    assert absent._task is None  # and keeps no arrays
 
 
 def test_a_mate_that_wakes_late_does_what_was_asked_last_and_no_more_than_asked() -> None:
     calls = list[str]()
-    mates = pool._Mates()
+    mates = pool._HelperThreads()
     mates._num_started = 99
-    mates.ask(lambda: calls.append("first"), 3)
-    mates.ask(lambda: calls.append("second"), 1)
+    mates.wake(lambda: calls.append("first"), 3)
+    mates.wake(lambda: calls.append("second"), 1)
     Thread(target=mates._serve, daemon=True).start()
     while mates._wake_ups.qsize():
         sleep(0.001)
@@ -96,11 +96,11 @@ def test_a_mate_that_wakes_late_does_what_was_asked_last_and_no_more_than_asked(
 
     # More mates than threads allowed: those without a seat leave.
     tasks = list[Callable[[], None]]()
-    with patch.object(pool._MATES, "ask", lambda task, count: tasks.append(task)):
+    with patch.object(pool._HELPER_THREADS, "wake", lambda task, count: tasks.append(task)):
         seats = list[int]()
 
-        def note(work: Work, seat: int) -> None:
-            seats.append(seat)
+        def note(work: Work, thread: int) -> None:
+            seats.append(thread)
             while take(work) >= 0:
                 finish(work)
 

@@ -8,14 +8,14 @@ from torch import Tensor, nn
 
 from vesper.errors import RemoteProtocolError, VesperError
 from vesper.party.data_party import DataParty
-from vesper.party.representation import NOBODY, Forgetful, Nodes
+from vesper.party.representation import NO_NODES, Nodes, StatelessRepresentation
 from vesper.protocol.messages import Gradients, Purpose
-from vesper.protocol.tensor import digest_of
+from vesper.protocol.tensor import digest_of_roots
 
 FEATURES = torch.randn(12, 4, generator=torch.Generator().manual_seed(0))
 
 
-class Linear(Forgetful):
+class Linear(StatelessRepresentation):
     """The smallest representation: one linear map of the features."""
 
     def __init__(self) -> None:
@@ -27,8 +27,10 @@ class Linear(Forgetful):
     def module(self) -> nn.Module:
         return self.linear
 
-    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
-        self.heard = nodes, voices
+    def set_labels(
+        self, nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes = NO_NODES
+    ) -> None:
+        self.heard = nodes, label_posteriors
 
     def begin_stage(self, stage: int) -> None:
         self.stages.append(stage)
@@ -45,41 +47,41 @@ def party(local_updates: int = 1) -> tuple[DataParty, Linear]:
     made = DataParty(
         representation, learning_rate=0.01, weight_decay=0.0, local_updates=local_updates
     )
-    made.meet(np.arange(12), np.zeros((0, 3), dtype=np.float32), num_nodes=12)
+    made.receive_roster(np.arange(12), np.zeros((0, 3), dtype=np.float32), num_nodes=12)
     made.begin_stage(0)
     return made, representation
 
 
 def test_roots_are_rows_of_the_roster_and_training_nodes_are_its_first() -> None:
     made, representation = party()
-    everyone = made.release(np.arange(12), purpose=Purpose.EVALUATE).values
-    voices = np.eye(3, dtype=np.float32)[:2]
-    made.meet(np.array([7, 2, 5]), voices, num_nodes=12)
-    sent = made.release(np.array([2, 0]), purpose=Purpose.EVALUATE)
+    everyone = made.embed_batch(np.arange(12), purpose=Purpose.EVALUATE).values
+    label_posteriors = np.eye(3, dtype=np.float32)[:2]
+    made.receive_roster(np.array([7, 2, 5]), label_posteriors, num_nodes=12)
+    sent = made.embed_batch(np.array([2, 0]), purpose=Purpose.EVALUATE)
     assert np.allclose(sent.values, everyone[[5, 7]], atol=1e-6)
-    assert sent.roots_digest == digest_of(np.array([2, 0]))
+    assert sent.roots_digest == digest_of_roots(np.array([2, 0]))
     assert representation.heard is not None
     assert representation.heard[0].tolist() == [7, 2]
-    assert representation.heard[1] is voices
+    assert representation.heard[1] is label_posteriors
 
 
 def test_learning_changes_and_restoring_brings_back() -> None:
     made, _ = party()
     roots = np.array([0, 1, 2])
-    sent = made.release(roots, purpose=Purpose.TRAIN)
+    sent = made.embed_batch(roots, purpose=Purpose.TRAIN)
     made.learn(Gradients(step=sent.step, values=np.ones_like(sent.values)))
-    changed = made.release(roots, purpose=Purpose.EVALUATE).values
+    changed = made.embed_batch(roots, purpose=Purpose.EVALUATE).values
     assert not np.array_equal(changed, sent.values)
-    made.restore()
-    assert np.array_equal(made.release(roots, purpose=Purpose.EVALUATE).values, sent.values)
+    made.restore_best()
+    assert np.array_equal(made.embed_batch(roots, purpose=Purpose.EVALUATE).values, sent.values)
 
 
 def test_gradients_are_taken_once_for_what_was_sent_last() -> None:
     made, _ = party()
-    sent = made.release(np.array([0]), purpose=Purpose.EVALUATE)
+    sent = made.embed_batch(np.array([0]), purpose=Purpose.EVALUATE)
     with pytest.raises(RemoteProtocolError, match="without embeddings"):
         made.learn(Gradients(step=sent.step, values=sent.values))
-    sent = made.release(np.array([0]), purpose=Purpose.TRAIN)
+    sent = made.embed_batch(np.array([0]), purpose=Purpose.TRAIN)
     with pytest.raises(RemoteProtocolError, match="without embeddings"):
         made.learn(Gradients(step=sent.step - 1, values=sent.values))
     with pytest.raises(RemoteProtocolError, match=r"expected gradients of shape \(1, 3, 1\)"):
@@ -94,14 +96,14 @@ def test_divergence_is_this_sides_failure() -> None:
     with torch.no_grad():
         representation.linear.weight.fill_(float("nan"))
     with pytest.raises(VesperError, match="lower learning_rate") as caught:
-        made.release(np.array([0]), purpose=Purpose.TRAIN)
+        made.embed_batch(np.array([0]), purpose=Purpose.TRAIN)
     assert caught.value.exit_code == 1
 
 
 def test_local_updates_embed_the_same_roots_again_with_the_same_gradients() -> None:
     roots = np.array([3, 1, 2])
     made, representation = party(local_updates=3)
-    sent = made.release(roots, purpose=Purpose.TRAIN)
+    sent = made.embed_batch(roots, purpose=Purpose.TRAIN)
     received = np.random.default_rng(0).normal(size=sent.values.shape).astype(np.float32)
     made.learn(Gradients(step=sent.step, values=received))
 
@@ -112,7 +114,7 @@ def test_local_updates_embed_the_same_roots_again_with_the_same_gradients() -> N
         torch.autograd.backward([alone.embed(roots, training=True)], [torch.from_numpy(received)])
         optimizer.step()
     assert torch.equal(representation.linear.weight, alone.linear.weight)
-    assert made.release(roots, purpose=Purpose.EVALUATE).step == sent.step + 1
+    assert made.embed_batch(roots, purpose=Purpose.EVALUATE).step == sent.step + 1
 
 
 def test_what_was_fitted_is_read_again_and_not_judged() -> None:
@@ -127,11 +129,11 @@ def test_what_was_fitted_is_read_again_and_not_judged() -> None:
             super().begin_stage(stage)
             self.value = self.world if np.isnan(self.value) else self.value
 
-        def fitted(self) -> dict[str, NDArray[Any]]:
+        def fitted_arrays(self) -> dict[str, NDArray[Any]]:
             return {"value": np.array(self.value)}
 
-        def keep_to(self, fitted: dict[str, NDArray[Any]]) -> None:
-            self.value = float(fitted["value"])
+        def load_fitted(self, fitted_arrays: dict[str, NDArray[Any]]) -> None:
+            self.value = float(fitted_arrays["value"])
 
     def of(world: float) -> tuple[DataParty, Fitting]:
         representation = Fitting(world)
@@ -141,6 +143,6 @@ def test_what_was_fitted_is_read_again_and_not_judged() -> None:
     before.begin_stage(0)
     before.begin_stage(1)
     after, representation = of(world=2.0)
-    after.recall(before.remember(), stage=1)
+    after.load_state_arrays(before.state_arrays(), stage=1)
     assert representation.value == 1.0
     assert representation.stages == [0, 1]

@@ -7,15 +7,15 @@ from torch import Tensor, nn
 
 from vesper.errors import VesperError
 from vesper.graph.ids import Ids
-from vesper.party.inference import AnsweringParty, arrays_of_trained
-from vesper.party.representation import NOBODY, Forgetful, Nodes
+from vesper.party.inference import InferenceParty, trained_arrays
+from vesper.party.representation import NO_NODES, Nodes, StatelessRepresentation
 from vesper.protocol.messages import Roster
 
 FEATURES = torch.randn(5, 4, generator=torch.Generator().manual_seed(0))
 IDS = Ids(pa.array(["a", "b", "c", "d", "e"], type=pa.large_string()))
 
 
-class Linear(Forgetful):
+class Linear(StatelessRepresentation):
     """One linear map of the features."""
 
     def __init__(self, seed: int) -> None:
@@ -24,8 +24,10 @@ class Linear(Forgetful):
         self.stages: list[int] = []
         self.heard: tuple[Nodes, NDArray[np.float32]] | None = None
 
-    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
-        self.heard = nodes, voices
+    def set_labels(
+        self, nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes = NO_NODES
+    ) -> None:
+        self.heard = nodes, label_posteriors
 
     def begin_stage(self, stage: int) -> None:
         assert self.heard is not None
@@ -38,14 +40,16 @@ class Linear(Forgetful):
 
 def test_a_fresh_representation_answers_as_the_trained_one() -> None:
     trained, fresh = Linear(0), Linear(1)
-    voices = np.eye(3, dtype=np.float32)
-    roster = Roster(train=("gone", "c", "a"), val=("b",), test=(), voices=voices)
-    arrays = arrays_of_trained(trained)
-    party = AnsweringParty(fresh, IDS, trained=arrays, roster=roster, stage=1, is_new=True)
+    label_posteriors = np.eye(3, dtype=np.float32)
+    roster = Roster(
+        train=("gone", "c", "a"), val=("b",), test=(), label_posteriors=label_posteriors
+    )
+    arrays = trained_arrays(trained)
+    party = InferenceParty(fresh, IDS, trained=arrays, roster=roster, stage=1, is_new=True)
     assert fresh.stages == [0, 1]
     assert fresh.heard is not None
     assert fresh.heard[0].tolist() == [2, 0]
-    assert np.array_equal(fresh.heard[1], voices[1:])
+    assert np.array_equal(fresh.heard[1], label_posteriors[1:])
     unknown, values = party.embed(("e", "nobody", "a"))
     assert unknown == ("nobody",)
     expected = trained.embed(np.array([4, 0]), training=False).detach().numpy()
@@ -54,10 +58,12 @@ def test_a_fresh_representation_answers_as_the_trained_one() -> None:
 
 
 def test_labels_that_stayed_are_not_heard() -> None:
-    roster = Roster(train=("a",), val=("b",), test=(), voices=np.zeros((0, 3), dtype=np.float32))
+    roster = Roster(
+        train=("a",), val=("b",), test=(), label_posteriors=np.zeros((0, 3), dtype=np.float32)
+    )
     fresh = Linear(1)
-    AnsweringParty(
-        fresh, IDS, trained=arrays_of_trained(Linear(0)), roster=roster, stage=0, is_new=True
+    InferenceParty(
+        fresh, IDS, trained=trained_arrays(Linear(0)), roster=roster, stage=0, is_new=True
     )
     assert fresh.heard is not None
     assert len(fresh.heard[0]) == 0
@@ -67,23 +73,25 @@ def test_embeddings_that_are_no_numbers_do_not_leave() -> None:
     trained = Linear(0)
     with torch.no_grad():
         next(trained.module.parameters()).fill_(float("nan"))
-    roster = Roster(train=(), val=(), test=(), voices=np.zeros((0, 3), dtype=np.float32))
-    arrays = arrays_of_trained(trained)
-    party = AnsweringParty(Linear(1), IDS, trained=arrays, roster=roster, stage=0, is_new=True)
+    roster = Roster(train=(), val=(), test=(), label_posteriors=np.zeros((0, 3), dtype=np.float32))
+    arrays = trained_arrays(trained)
+    party = InferenceParty(Linear(1), IDS, trained=arrays, roster=roster, stage=0, is_new=True)
     with pytest.raises(VesperError, match="finite"):
         party.embed(("a",))
 
 
-class Wide(Forgetful):
+class Wide(StatelessRepresentation):
     """Several layers, which round otherwise for few rows than for many."""
 
-    def __init__(self, num_nodes: int, *, draws: bool = False) -> None:
+    def __init__(self, num_nodes: int, *, is_random: bool = False) -> None:
         torch.manual_seed(0)
         self.module: nn.Module = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 3))
-        self.draws, self.asked = draws, list[Nodes]()
+        self.is_random, self.asked = is_random, list[Nodes]()
         self._features = torch.randn(num_nodes, 20)
 
-    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
+    def set_labels(
+        self, nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes = NO_NODES
+    ) -> None:
         pass
 
     def begin_stage(self, stage: int) -> None:
@@ -95,11 +103,11 @@ class Wide(Forgetful):
         return embeddings
 
 
-def answering(representation: Wide, num_nodes: int) -> AnsweringParty:
+def answering(representation: Wide, num_nodes: int) -> InferenceParty:
     ids = Ids(pa.array([str(k) for k in range(num_nodes)], type=pa.large_string()))
-    roster = Roster(train=(), val=(), test=(), voices=np.zeros((0, 3), dtype=np.float32))
-    arrays = arrays_of_trained(representation)
-    return AnsweringParty(representation, ids, trained=arrays, roster=roster, stage=0, is_new=True)
+    roster = Roster(train=(), val=(), test=(), label_posteriors=np.zeros((0, 3), dtype=np.float32))
+    arrays = trained_arrays(representation)
+    return InferenceParty(representation, ids, trained=arrays, roster=roster, stage=0, is_new=True)
 
 
 @pytest.mark.parametrize("together", [1, 3, 17, 150])
@@ -118,6 +126,6 @@ def test_only_blocks_of_those_asked_for_are_embedded() -> None:
 
 
 def test_who_draws_anew_is_asked_about_nobody_else() -> None:
-    wide = Wide(150, draws=True)
+    wide = Wide(150, is_random=True)
     answering(wide, 150).embed(("140", "3"))
     assert [nodes.tolist() for nodes in wide.asked] == [[140, 3]]

@@ -6,11 +6,11 @@ import torch
 
 from vesper.errors import RemoteProtocolError, VesperError
 from vesper.model.decoders import CorrectingDecoder
-from vesper.model.ensemble import consensus_of, deviations_of
+from vesper.model.ensemble import mean_logits, member_offsets
 from vesper.model.objective import Classification
 from vesper.party.label_party import LabelParty
 from vesper.protocol.messages import Embeddings, Purpose, Verdict
-from vesper.protocol.tensor import digest_of
+from vesper.protocol.tensor import digest_of_roots
 
 LABELS = np.array([0, 1, 2, 0, 1, 2])
 ROOTS = np.array([4, 0, 2])
@@ -32,7 +32,9 @@ def party(patience: int = 2, local_updates: int = 1) -> LabelParty:
 
 def embeddings(roots: np.ndarray[tuple[int], np.dtype[np.int64]] = ROOTS) -> Embeddings:
     values = np.random.default_rng(0).normal(size=(3, 3, 1)).astype(np.float32)
-    return Embeddings(step=7, purpose=Purpose.TRAIN, roots_digest=digest_of(roots), values=values)
+    return Embeddings(
+        step=7, purpose=Purpose.TRAIN, roots_digest=digest_of_roots(roots), values=values
+    )
 
 
 def test_gradients_are_those_of_the_mean_cross_entropy() -> None:
@@ -54,8 +56,8 @@ def test_each_member_has_a_loss_of_its_own() -> None:
     made.begin_stage(0)
     drawn = np.random.default_rng(1).normal(size=(3, 3, 2)).astype(np.float32)
     said = torch.from_numpy(drawn).requires_grad_()
-    together = consensus_of(said)
-    sent = torch.cat([together[:, :, None], deviations_of(said, together)], dim=2)
+    together = mean_logits(said)
+    sent = torch.cat([together[:, :, None], member_offsets(said, together)], dim=2)
     gradients = made.learn(replace(embeddings(), values=sent.detach().numpy()), ROOTS)
     torch.autograd.backward([sent], [torch.from_numpy(gradients.values)])
     assert said.grad is not None
@@ -75,13 +77,13 @@ def test_judge_keeps_the_best_and_stops_when_patience_ends() -> None:
     good = np.eye(3)[LABELS]
     bad = np.eye(3)[(LABELS + 1) % 3]
     rows = np.arange(6)
-    assert made.judge(bad, rows) is Verdict.BEST
-    assert made.judge(good, rows) is Verdict.BEST
+    assert made.verdict_of(bad, rows) is Verdict.BEST
+    assert made.verdict_of(good, rows) is Verdict.BEST
     made.learn(embeddings(), ROOTS)
     changed = made.score(embeddings(), ROOTS)
-    assert made.judge(good, rows) is Verdict.GO_ON
-    assert made.judge(bad, rows) is Verdict.STOP
-    made.restore()
+    assert made.verdict_of(good, rows) is Verdict.CONTINUE
+    assert made.verdict_of(bad, rows) is Verdict.STOP
+    made.restore_best()
     assert not np.array_equal(made.score(embeddings(), ROOTS), changed)
 
 
@@ -89,15 +91,15 @@ def test_it_settles_on_the_best_stage() -> None:
     made = party()
     rows = np.arange(6)
     good = np.eye(3)[LABELS]
-    made.judge(good, rows)
-    made.restore()
+    made.verdict_of(good, rows)
+    made.restore_best()
     at_first = made.score(embeddings(), ROOTS)
     made.begin_stage(0)
     made.learn(embeddings(), ROOTS)
-    made.judge(np.roll(good, 1, axis=1), rows)
-    made.restore()
+    made.verdict_of(np.roll(good, 1, axis=1), rows)
+    made.restore_best()
     assert not np.array_equal(made.score(embeddings(), ROOTS), at_first)
-    assert made.settle() == 0
+    assert made.select_stage() == 0
     assert np.array_equal(made.score(embeddings(), ROOTS), at_first)
 
 
@@ -122,12 +124,12 @@ def test_local_updates_are_steps_on_the_same_embeddings() -> None:
     gradients = made.learn(sent, ROOTS)
     assert np.array_equal(gradients.values, alone.learn(sent, ROOTS).values)  # of the first step
     before = made.score(sent, ROOTS)
-    made.practise()
+    made.run_local_updates()
     for _ in range(2):
         alone.learn(sent, ROOTS)
     assert np.array_equal(made.score(sent, ROOTS), alone.score(sent, ROOTS))
     assert not np.array_equal(made.score(sent, ROOTS), before)
-    made.practise()
+    made.run_local_updates()
     assert np.array_equal(made.score(sent, ROOTS), alone.score(sent, ROOTS))  # once an exchange
 
 

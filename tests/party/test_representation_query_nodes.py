@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from vesper.party.representation import asked_of
+from vesper.party.representation import query_nodes_of
 
 ROSTER = np.array([5, 1, 3, 0])
 
 
 def test_test_nodes_are_the_end_of_the_roster() -> None:
-    assert asked_of(ROSTER, num_test=2, num_nodes=9).tolist() == [3, 0]
+    assert query_nodes_of(ROSTER, num_test=2, num_nodes=9).tolist() == [3, 0]
 
 
 def test_without_them_everybody_who_is_not_on_it() -> None:
-    assert asked_of(ROSTER, num_test=0, num_nodes=7).tolist() == [2, 4, 6]
+    assert query_nodes_of(ROSTER, num_test=0, num_nodes=7).tolist() == [2, 4, 6]
 
 
 def test_nobody_may_be_left() -> None:
-    assert asked_of(np.arange(4), num_test=0, num_nodes=4).tolist() == []
+    assert query_nodes_of(np.arange(4), num_test=0, num_nodes=4).tolist() == []

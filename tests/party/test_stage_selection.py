@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from vesper.model.evaluation import evaluate
-from vesper.party.stage_selection import Finished, chosen_stage, error_of_difference
+from vesper.party.stage_selection import StageResult, error_of_difference, select_stage
 
 ROWS = np.arange(400)
 LABELS = np.random.default_rng(0).integers(0, 3, 400)
@@ -18,10 +18,10 @@ def metric(scores: NDArray[np.float64], rows: NDArray[np.int64]) -> float:
     return evaluate(scores, LABELS[rows])
 
 
-def stage(right: Right) -> Finished:
+def stage(right: Right) -> StageResult:
     """A stage that is right about these nodes."""
     scores = np.eye(3, dtype=np.float32)[np.where(right, LABELS, (LABELS + 1) % 3)]
-    return Finished(metric=metric(scores.astype(float), ROWS), weights={}, scores=scores)
+    return StageResult(metric=metric(scores.astype(float), ROWS), weights={}, scores=scores)
 
 
 def test_the_error_is_that_of_pairs() -> None:
@@ -41,18 +41,29 @@ def test_better_beyond_chance(gained: int, lost: int, chosen: int) -> None:
     rng = np.random.default_rng(2)
     second[rng.permutation(200)[:lost]] = False
     second[200 + rng.permutation(200)[:gained]] = True
-    assert chosen_stage([stage(first), stage(second)], ROWS, metric, telling=400) == chosen
+    assert select_stage([stage(first), stage(second)], ROWS, metric, effective_rows=400) == chosen
 
 
 def test_of_later_stages_the_best_is_held_against_the_first() -> None:
     few, more, most = (np.arange(400) < count for count in (200, 260, 330))
     slightly = np.arange(400) < 262
-    assert chosen_stage([stage(few), stage(more), stage(most)], ROWS, metric, telling=400) == 2
-    assert chosen_stage([stage(few), stage(most), stage(more)], ROWS, metric, telling=400) == 1
-    assert chosen_stage([stage(most), stage(few), stage(more)], ROWS, metric, telling=400) == 0
-    assert chosen_stage([stage(few), stage(most), stage(most)], ROWS, metric, telling=400) == 1
-    assert chosen_stage([stage(few), stage(more), stage(slightly)], ROWS, metric, telling=400) == 2
-    assert chosen_stage([stage(few)], ROWS, metric, telling=400) == 0
+    assert (
+        select_stage([stage(few), stage(more), stage(most)], ROWS, metric, effective_rows=400) == 2
+    )
+    assert (
+        select_stage([stage(few), stage(most), stage(more)], ROWS, metric, effective_rows=400) == 1
+    )
+    assert (
+        select_stage([stage(most), stage(few), stage(more)], ROWS, metric, effective_rows=400) == 0
+    )
+    assert (
+        select_stage([stage(few), stage(most), stage(most)], ROWS, metric, effective_rows=400) == 1
+    )
+    assert (
+        select_stage([stage(few), stage(more), stage(slightly)], ROWS, metric, effective_rows=400)
+        == 2
+    )
+    assert select_stage([stage(few)], ROWS, metric, effective_rows=400) == 0
 
 
 def test_rare_positives_do_not_hide_a_good_stage() -> None:
@@ -64,21 +75,21 @@ def test_rare_positives_do_not_hide_a_good_stage() -> None:
     def area(scores: NDArray[np.float64], some: NDArray[np.int64]) -> float:
         return evaluate(scores, labels[some])
 
-    def scored(positive: float) -> Finished:
+    def scored(positive: float) -> StageResult:
         scores = np.column_stack([np.zeros(60), np.linspace(0, 1, 60)]).astype(np.float32)
         scores[7, 1] = positive
         metric = area(scores.astype(float), rows)
-        return Finished(metric=metric, weights={}, scores=scores)
+        return StageResult(metric=metric, weights={}, scores=scores)
 
-    assert chosen_stage([scored(0.4), scored(0.99)], rows, area, telling=60) == 1
+    assert select_stage([scored(0.4), scored(0.99)], rows, area, effective_rows=60) == 1
     assert error_of_difference(scored(0.4), scored(0.99), rows, area) < 100
 
 
 def test_one_node_tells_nothing_and_no_metric_is_no_reason() -> None:
     good, bad = stage(np.ones(400, dtype=bool)), stage(np.zeros(400, dtype=bool))
-    assert chosen_stage([bad, good], ROWS[:1], metric, telling=1) == 0
-    none = Finished(metric=-math.inf, weights={}, scores=np.zeros((0, 0), dtype=np.float32))
-    assert chosen_stage([none, none], ROWS, metric, telling=400) == 0
+    assert select_stage([bad, good], ROWS[:1], metric, effective_rows=1) == 0
+    none = StageResult(metric=-math.inf, weights={}, scores=np.zeros((0, 0), dtype=np.float32))
+    assert select_stage([none, none], ROWS, metric, effective_rows=400) == 0
 
 
 def test_where_few_rows_tell_more_is_asked_for() -> None:
@@ -88,4 +99,9 @@ def test_where_few_rows_tell_more_is_asked_for() -> None:
     second[rng.permutation(200)[:10]] = False
     second[200 + rng.permutation(200)[:25]] = True  # ahead by 2.5 errors
     both = [stage(first), stage(second)]
-    assert [chosen_stage(both, ROWS, metric, telling=n) for n in (400, 14, 3, 0)] == [1, 1, 0, 0]
+    assert [select_stage(both, ROWS, metric, effective_rows=n) for n in (400, 14, 3, 0)] == [
+        1,
+        1,
+        0,
+        0,
+    ]

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from vesper.errors import InputError
-from vesper.party.state import arrays_of, put_back, weights_of
+from vesper.party.state import arrays_of, load_weights, weights_of
 
 
 def kept_of(module: nn.Module) -> dict[str, torch.Tensor]:
@@ -14,7 +14,7 @@ def kept_of(module: nn.Module) -> dict[str, torch.Tensor]:
 
 def test_weights_go_back() -> None:
     trained, fresh = nn.Linear(3, 2), nn.Linear(3, 2)
-    put_back(fresh, kept_of(trained))
+    load_weights(fresh, kept_of(trained))
     assert torch.equal(fresh.weight, trained.weight)
 
 
@@ -30,6 +30,6 @@ def test_weights_of_other_layers_are_refused(kept: nn.Module, said: str) -> None
     fresh = nn.Linear(3, 2)
     before = fresh.weight.clone()
     with pytest.raises(InputError, match=said) as refusal:
-        put_back(fresh, kept_of(kept))
+        load_weights(fresh, kept_of(kept))
     assert "train again" in str(refusal.value)
     assert torch.equal(fresh.weight, before)

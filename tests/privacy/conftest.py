@@ -41,7 +41,9 @@ class LedgerFolder:
     @staticmethod
     def append(ledger: Ledger, *, cost: float, **facts: float) -> None:
         with ledger.transaction():
-            ledger.append(graph="g", run="r", facts={"kind": "x", **facts}, cost=cost, who=b"A")
+            ledger.append(
+                graph="g", run="r", facts={"kind": "x", **facts}, cost=cost, encoded_receivers=b"A"
+            )
 
     def raw(self) -> sqlite3.Connection:
         """Somebody else's connection: no settings of ours hold on it."""
@@ -70,7 +72,7 @@ def charged() -> Callable[..., Balance]:
     def charge(balance: Balance, event: Event, times: int = 1) -> Balance:
         everyone = encode(None, len(balance.spent))
         for _ in range(times):
-            balance.refuse_what_does_not_fit(event, everyone)
+            balance.refuse_if_over_budget(event, everyone)
             facts = dict(event.facts)
             balance.book(Entry(balance.releases + 1, 0.0, "g", "r", facts, event.cost, everyone))
         return balance

@@ -8,21 +8,21 @@ from hypothesis import strategies as st
 from vesper.errors import RemoteProtocolError
 from vesper.protocol.codec import KINDS, decode, encode
 from vesper.protocol.messages import (
-    Answer,
-    AnswererHello,
-    AskerHello,
     DataHello,
+    EmbeddingClientHello,
+    EmbeddingQuery,
     Embeddings,
+    EmbeddingServerHello,
+    EvaluationReply,
     Farewell,
-    Finished,
     Gradients,
     LabelHello,
     Message,
     Purpose,
-    Query,
-    Received,
-    Refusal,
+    QueryAnswer,
+    QueryRefusal,
     Roster,
+    SessionFinished,
     Verdict,
 )
 
@@ -42,7 +42,7 @@ BALANCE: dict[str, Any] = {
 MESSAGES: st.SearchStrategy[Message] = st.one_of(
     st.builds(DataHello, version=STEPS, contract=st.text(), num_nodes=STEPS, num_features=STEPS),
     st.builds(LabelHello, version=STEPS, contract=st.text(), num_outputs=STEPS),
-    st.builds(Roster, train=TEXTS, val=TEXTS, test=TEXTS, voices=TENSORS),
+    st.builds(Roster, train=TEXTS, val=TEXTS, test=TEXTS, label_posteriors=TENSORS),
     st.builds(
         Embeddings,
         step=STEPS,
@@ -51,16 +51,24 @@ MESSAGES: st.SearchStrategy[Message] = st.one_of(
         values=TENSORS,
     ),
     st.builds(Gradients, step=STEPS, values=TENSORS),
-    st.builds(Received, step=STEPS, verdict=st.sampled_from(Verdict)),
-    st.builds(Finished),
+    st.builds(EvaluationReply, step=STEPS, verdict=st.sampled_from(Verdict)),
+    st.builds(SessionFinished),
     st.builds(Farewell),
     st.builds(
-        AnswererHello, version=STEPS, contract=st.text(), session=st.text(), snapshot=st.text()
+        EmbeddingServerHello,
+        version=STEPS,
+        contract=st.text(),
+        session=st.text(),
+        snapshot=st.text(),
     ),
-    st.builds(AskerHello, version=STEPS, contract=st.text(), session=st.text(), stage=STEPS),
-    st.builds(Query, number=STEPS, ids=TEXTS),
-    st.builds(Answer, **BALANCE, ids_digest=st.binary(max_size=20), unknown=TEXTS, values=TENSORS),
-    st.builds(Refusal, **BALANCE, reason=st.text()),
+    st.builds(
+        EmbeddingClientHello, version=STEPS, contract=st.text(), session=st.text(), stage=STEPS
+    ),
+    st.builds(EmbeddingQuery, number=STEPS, ids=TEXTS),
+    st.builds(
+        QueryAnswer, **BALANCE, ids_digest=st.binary(max_size=20), unknown=TEXTS, values=TENSORS
+    ),
+    st.builds(QueryRefusal, **BALANCE, reason=st.text()),
 )
 
 
@@ -114,7 +122,7 @@ def test_tensors_that_are_not_finite_are_refused(bad: float) -> None:
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_numbers_that_are_not_finite_are_refused(bad: float) -> None:
-    frame = encode(Refusal(1, 1.0, 1e-5, bad, 0.0, "no"))
+    frame = encode(QueryRefusal(1, 1.0, 1e-5, bad, 0.0, "no"))
     with pytest.raises(RemoteProtocolError, match="NaN or infinite"):
         decode(frame)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from vesper.errors import VesperError
-from vesper.protocol.rounding import LARGEST_STEP, Rounding, Wire, to_float16, to_int8
+from vesper.protocol.rounding import LARGEST_STEP, Rounding, WireFormat, to_float16, to_int8
 
 FLOATS = arrays.arrays(
     np.float32,
@@ -71,7 +71,7 @@ def test_edge_cases() -> None:
 
 def test_coins_are_keyed_by_seed_role_and_step() -> None:
     def draw(seed: int, role: int, step: int) -> float:
-        return Rounding(Wire.INT8, seed=seed, role=role).coins(step).random()
+        return Rounding(WireFormat.INT8, seed=seed, role=role).random_generator(step).random()
 
     assert draw(1, 0, 5) == draw(1, 0, 5)
     keys = [(1, 0, 5), (1, 1, 5), (1, 0, 6), (2, 0, 5), (2**62, 0, 5)]

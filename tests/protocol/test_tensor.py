@@ -8,44 +8,44 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vesper.errors import RemoteProtocolError
-from vesper.protocol.frame_reader import Reader
-from vesper.protocol.rounding import Rounding, Wire
-from vesper.protocol.tensor import MOST_ENTRIES, read_tensor, write_tensor
+from vesper.protocol.frame_reader import FrameReader
+from vesper.protocol.rounding import Rounding, WireFormat
+from vesper.protocol.tensor import MAX_ENTRIES, read_tensor, write_tensor
 
 VALUES = np.random.default_rng(0).normal(size=(50, 3, 2)).astype(np.float32)
-ENTRY_BYTES = {Wire.FLOAT32: 4, Wire.FLOAT16: 2, Wire.INT8: 1}
-LARGEST_ERROR = {Wire.FLOAT32: 0.0, Wire.FLOAT16: 4 / 1024, Wire.INT8: 4 / 127}
+ENTRY_BYTES = {WireFormat.FLOAT32: 4, WireFormat.FLOAT16: 2, WireFormat.INT8: 1}
+LARGEST_ERROR = {WireFormat.FLOAT32: 0.0, WireFormat.FLOAT16: 4 / 1024, WireFormat.INT8: 4 / 127}
 
 
-def written(wire: Wire, values: np.ndarray = VALUES, step: int = 7) -> bytes:
+def written(wire: WireFormat, values: np.ndarray = VALUES, step: int = 7) -> bytes:
     return write_tensor(values, Rounding(wire, seed=3, role=1), step=step)
 
 
-@pytest.mark.parametrize("wire", Wire)
-def test_there_and_back(wire: Wire) -> None:
-    back = read_tensor(Reader(written(wire)), wire)
+@pytest.mark.parametrize("wire", WireFormat)
+def test_there_and_back(wire: WireFormat) -> None:
+    back = read_tensor(FrameReader(written(wire)), wire)
     assert back.dtype == np.float32
     assert back.shape == VALUES.shape
     assert np.abs(back - VALUES).max() <= LARGEST_ERROR[wire]
     assert written(wire) == written(wire)
-    if wire is not Wire.FLOAT32:
+    if wire is not WireFormat.FLOAT32:
         assert written(wire) != written(wire, step=8)
 
 
-@pytest.mark.parametrize("wire", Wire)
-def test_sizes_do_not_depend_on_values(wire: Wire) -> None:
-    scales = 4 * 3 * 2 if wire is Wire.INT8 else 0
+@pytest.mark.parametrize("wire", WireFormat)
+def test_sizes_do_not_depend_on_values(wire: WireFormat) -> None:
+    scales = 4 * 3 * 2 if wire is WireFormat.INT8 else 0
     expected = 2 + 4 * 3 + scales + ENTRY_BYTES[wire] * VALUES.size
     assert {len(written(wire, scale * VALUES)) for scale in (0.0, 1.0, 1e4)} == {expected}
 
 
-@pytest.mark.parametrize("sent", Wire)
-@pytest.mark.parametrize("expected", Wire)
-def test_the_contract_says_which_kind(sent: Wire, expected: Wire) -> None:
+@pytest.mark.parametrize("sent", WireFormat)
+@pytest.mark.parametrize("expected", WireFormat)
+def test_the_contract_says_which_kind(sent: WireFormat, expected: WireFormat) -> None:
     if sent is not expected:
         with pytest.raises(RemoteProtocolError, match=f"expected {expected.name.lower()}"):
-            read_tensor(Reader(written(sent)), expected)
-    read_tensor(Reader(written(sent)), None)
+            read_tensor(FrameReader(written(sent)), expected)
+    read_tensor(FrameReader(written(sent)), None)
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_the_contract_says_which_kind(sent: Wire, expected: Wire) -> None:
         (b"\xff\0", "unknown kind 255"),
         (b"\0\xff", "255 dimensions"),
         (struct.pack("<BB3I", 0, 3, 0, 2**32 - 1, 2**32 - 1), "too large"),
-        (struct.pack("<BB2I", 2, 2, 0, MOST_ENTRIES + 1), "too large"),
-        (struct.pack("<BB2I", 2, 2, MOST_ENTRIES, 1), "ends too early"),
+        (struct.pack("<BB2I", 2, 2, 0, MAX_ENTRIES + 1), "too large"),
+        (struct.pack("<BB2I", 2, 2, MAX_ENTRIES, 1), "ends too early"),
         (struct.pack("<BB2Ifb", 2, 2, 1, 1, float("nan"), 1), "scale"),
         (struct.pack("<BB2Ifb", 2, 2, 1, 1, float("inf"), 0), "scale"),
         (struct.pack("<BB2Ifb", 2, 2, 1, 1, -1.0, 1), "scale"),
@@ -67,13 +67,13 @@ def test_the_contract_says_which_kind(sent: Wire, expected: Wire) -> None:
 )
 def test_hostile_tensors(frame: bytes, why: str) -> None:
     with pytest.raises(RemoteProtocolError, match=why):
-        read_tensor(Reader(frame), None)
+        read_tensor(FrameReader(frame), None)
 
 
 @given(st.binary(max_size=60))
 def test_any_bytes_are_a_tensor_or_the_peers_fault(frame: bytes) -> None:
     try:
-        values = read_tensor(Reader(frame), None)
+        values = read_tensor(FrameReader(frame), None)
     except RemoteProtocolError:
         return
     assert np.isfinite(values).all()

@@ -6,35 +6,35 @@ from typing import Any
 import pytest
 
 from vesper.report.board_page import board_main, board_page
-from vesper.report.budget_section import Charged
+from vesper.report.budget_section import RunCharges
 from vesper.report.contents import Contents
-from vesper.report.live_run import State, Watched
+from vesper.report.live_run import RunState, RunStatus
 from vesper.session.config import load_config
-from vesper.session.journal import Doing, JournalRead
+from vesper.session.journal import JournalSummary, TaskProgress
 from vesper.session.observer import EpochFacts
 
 CONFIG = load_config(None, {})
 
 
-def told(**changes: Any) -> JournalRead:
+def journal(**changes: Any) -> JournalSummary:
     whole: dict[str, Any] = {
         "side": "label",
         "config": CONFIG,
         "ledger": None,
-        "began": 0.0,
-        "last": 60.0,
-        "agreed": {"stages": 3, "epochs": 60, "metric": "roc_auc"},
-        "doing": Doing(task="training", done=5, total=90, note="loss 0.6  <b>"),
+        "started_at": 0.0,
+        "last_line_at": 60.0,
+        "planned": {"stages": 3, "epochs": 60, "metric": "roc_auc"},
+        "task_progress": TaskProgress(task="training", done=5, total=90, note="loss 0.6  <b>"),
         "epochs": (EpochFacts(stage=1, epoch=6, is_best=True, loss=0.625, validation=71.25),),
-        "how": None,
-        "why": "",
-        "is_written": True,
+        "outcome": None,
+        "reason": "",
+        "is_being_written": True,
     }
-    return JournalRead(**{**whole, **changes})
+    return JournalSummary(**{**whole, **changes})
 
 
 def test_a_run_that_trains() -> None:
-    main = board_main(Watched(state="running", told=told(), config=CONFIG))
+    main = board_main(RunStatus(state="running", journal=journal(), config=CONFIG))
     for words in (
         "label party; begun 1970-01-01 00:00:00 UTC",
         "Running.",
@@ -52,7 +52,7 @@ def test_a_run_that_trains() -> None:
 
 def test_the_data_party_sees_charges_and_no_curves() -> None:
     epochs = (EpochFacts(stage=0, epoch=0, is_best=True),)
-    charged = Charged(
+    run_charges = RunCharges(
         charges=(),
         head=None,
         spent_epsilon=1.0,
@@ -61,8 +61,11 @@ def test_the_data_party_sees_charges_and_no_curves() -> None:
         best_guess=0.6,
     )
     main = board_main(
-        Watched(
-            state="running", told=told(side="data", epochs=epochs), config=CONFIG, charged=charged
+        RunStatus(
+            state="running",
+            journal=journal(side="data", epochs=epochs),
+            config=CONFIG,
+            run_charges=run_charges,
         )
     )
     assert "epsilon 1 of 4 is spent" in main
@@ -73,33 +76,37 @@ def test_the_data_party_sees_charges_and_no_curves() -> None:
 @pytest.mark.parametrize(
     ("state", "changes", "words"),
     [
-        ("failed", {"why": "no room <here>"}, "Stopped: no room &lt;here&gt;. Go on with: vesper"),
+        (
+            "failed",
+            {"reason": "no room <here>"},
+            "Stopped: no room &lt;here&gt;. Go on with: vesper",
+        ),
         ("lost", {}, "The process is gone: it was killed"),
         ("lost", {}, "Its last sign was at 1970-01-01 00:01:00 UTC"),
         ("lost", {"side": "data"}, "vesper party data --config FILE --resume"),
         ("finished", {}, "Finished. 1970-01-01 00:01:00 UTC"),
     ],
 )
-def test_a_run_that_does_not(state: State, changes: dict[str, Any], words: str) -> None:
-    watched = Watched(state=state, told=told(**changes), config=CONFIG)
-    assert words in board_main(watched)
+def test_a_run_that_does_not(state: RunState, changes: dict[str, Any], words: str) -> None:
+    status = RunStatus(state=state, journal=journal(**changes), config=CONFIG)
+    assert words in board_main(status)
 
 
 def test_a_simulation_cannot_go_on() -> None:
     assert "--resume" not in board_main(
-        Watched(state="lost", told=told(side="both"), config=CONFIG)
+        RunStatus(state="lost", journal=journal(side="both"), config=CONFIG)
     )
 
 
 def test_before_and_after(contents: Callable[..., Contents]) -> None:
-    assert "Nobody has started" in board_main(Watched(state="not begun"))
-    main = board_main(Watched(state="finished", contents=contents()))
+    assert "Nobody has started" in board_main(RunStatus(state="not begun"))
+    main = board_main(RunStatus(state="finished", contents=contents()))
     assert "Finished." in main
     assert "Model report" in main
 
 
 def test_the_page_loads_nothing_from_elsewhere(contents: Callable[..., Contents]) -> None:
-    page = board_page(board_main(Watched(state="finished", contents=contents())))
+    page = board_page(board_main(RunStatus(state="finished", contents=contents())))
     assert "http:" not in page
     assert "https:" not in page
     assert page.count("<script>") == 1

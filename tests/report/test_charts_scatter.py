@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vesper.report.charts import MOST_NODES, numbers_chart, ranks_chart
-from vesper.report.contents import JudgedNumbers
+from vesper.report.contents import NumberEvaluation
 
 POINT = r'<circle cx="([\d.]+)" cy="([\d.]+)" r="2" class="point validation cloud"'
 
@@ -35,11 +35,11 @@ def test_an_order_is_one_whatever_the_numbers() -> None:
 
 def test_the_metric_is_that_of_the_name() -> None:
     labels, predicted = np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 9.0])
-    judged = {
-        name: JudgedNumbers(split="test", labels=labels, predicted=predicted, name=name).metric
+    evaluation = {
+        name: NumberEvaluation(split="test", labels=labels, predicted=predicted, name=name).metric
         for name in ("r2", "spearman")
     }
-    assert judged == pytest.approx({"r2": 100 * (1 - 36 / 2), "spearman": 100.0})
+    assert evaluation == pytest.approx({"r2": 100 * (1 - 36 / 2), "spearman": 100.0})
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-3, 1e7, 1e9, 1e16, 1e200])

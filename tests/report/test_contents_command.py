@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from vesper.cli.setting_options import settings_given
+from vesper.cli.setting_options import settings_from_options
 from vesper.report.contents import command_of
 from vesper.session.config import load_config
 
@@ -23,4 +23,4 @@ def test_it_repeats_the_run(given: dict[str, object]) -> None:
     words = shlex.split(command_of(config))
     settings = [word for before, word in zip(words, words[1:], strict=False) if before == "--set"]
     method = words[words.index("--method") + 1]
-    assert load_config(None, settings_given(settings, method=method)) == config
+    assert load_config(None, settings_from_options(settings, method=method)) == config

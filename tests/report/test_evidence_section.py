@@ -14,7 +14,7 @@ from vesper.report.page import render
 
 ATTACK = {
     "attack": "edge-likelihood",
-    "method": "vesper",
+    "method": "certified",
     "auc": 0.731,
     "ci_low": 0.7,
     "ci_high": 0.76,
@@ -22,13 +22,13 @@ ATTACK = {
     "knows": "features <and> batches",
 }
 AUDIT = {
-    "method": "vesper",
+    "method": "certified",
     "epsilon_lower_bound": "inf",
     "confidence": 0.95,
     "certified_epsilon": 4.0,
     "claimed_epsilon": None,
     "verdict": "not refuted",
-    "found": 330,
+    "detections": 330,
     "false_alarms": 163,
     "observations": 500,
 }
@@ -52,7 +52,7 @@ def written(folder: Path, facts: Any) -> Path:
 def test_it_is_on_the_page(
     tmp_path: Path, contents: Callable[..., Contents], facts: dict[str, Any], words: list[str]
 ) -> None:
-    found = read_evidence(written(tmp_path, facts), method="vesper")
+    found = read_evidence(written(tmp_path, facts), method="certified")
     page = render(contents(evidence=(found,)))
     assert all(each in page for each in words)
     assert "Epsilon claimed" not in page
@@ -67,11 +67,11 @@ def test_a_noisy_count_below_zero_has_no_bar() -> None:
 @pytest.mark.parametrize("facts", [[], "auc", {}, {"auc": 0.5}, {**AUDIT, "confidence": "high"}])
 def test_what_is_no_finding(tmp_path: Path, facts: Any) -> None:
     with pytest.raises(InputError, match=r"facts.json: expected what `vesper attack`"):
-        read_evidence(written(tmp_path, facts), method="vesper")
+        read_evidence(written(tmp_path, facts), method="certified")
 
 
 def test_a_finding_about_something_else(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="about method 'gap', got one about 'vesper'"):
+    with pytest.raises(InputError, match="about method 'gap', got one about 'certified'"):
         read_evidence(written(tmp_path, ATTACK), method="gap")
     with pytest.raises(InputError, match="cannot be read"):
         read_evidence(tmp_path / "missing.json", method="gap")

@@ -24,7 +24,7 @@ def result(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_simulation_has_a_line_for_training_and_each_snapshot(tmp_path: Path) -> None:
-    lines = graph_lines(tmp_path, result(snapshots=[LATER]), charged=None, ledger=None)
+    lines = graph_lines(tmp_path, result(snapshots=[LATER]), run_charges=None, ledger=None)
     assert [line.name for line in lines] == ["training", "february"]
     assert (lines[0].test, lines[0].epsilon, lines[0].releases) == (79.4, 4.0, 2)
     assert lines[1] == GraphLine(
@@ -41,7 +41,7 @@ def test_a_simulation_has_a_line_for_training_and_each_snapshot(tmp_path: Path) 
 def test_each_of_several_data_parties_has_a_line_of_its_own(tmp_path: Path) -> None:
     costs = [{**LATER, "name": name, "epsilon": epsilon} for name, epsilon in (("a", 4), ("b", 1))]
     later = {**LATER, "parties": costs}
-    lines = graph_lines(tmp_path, result(snapshots=[later]), charged=None, ledger=None)
+    lines = graph_lines(tmp_path, result(snapshots=[later]), run_charges=None, ledger=None)
     assert [(line.name, line.epsilon) for line in lines[1:]] == [
         ("february, a", 4),
         ("february, b", 1),
@@ -51,7 +51,7 @@ def test_each_of_several_data_parties_has_a_line_of_its_own(tmp_path: Path) -> N
 
 def test_one_graph_needs_no_table(tmp_path: Path) -> None:
     for none in (result(), result(snapshots=[]), result(session="ab")):
-        assert graph_lines(tmp_path, none, charged=None, ledger=None) == ()
+        assert graph_lines(tmp_path, none, run_charges=None, ledger=None) == ()
     assert graphs_section((), metric="ROC AUC") == ""
 
 

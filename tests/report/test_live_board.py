@@ -11,9 +11,9 @@ import pytest
 
 from vesper.report import live_board as board_module
 from vesper.report.live_board import Board
-from vesper.serving.http.server import Responder, Response, ServingServer, error_response
+from vesper.serving.http.server import HttpResponse, HttpServer, Responder, error_response
 from vesper.session.config import load_config
-from vesper.session.journal import Journal, journal_of
+from vesper.session.journal import Journal, open_journal
 from vesper.session.observer import EpochFacts
 
 CONFIG = load_config(None, {})
@@ -25,7 +25,7 @@ def raised(error: Exception) -> None:
 
 def test_only_reading_is_answered(tmp_path: Path) -> None:
     board = Board(tmp_path, failed=raised)
-    with journal_of(tmp_path, side="label", config=CONFIG):
+    with open_journal(tmp_path, side="label", config=CONFIG):
         page = board.respond("GET", "/?x=1", "", b"")
         main = board.respond("GET", "/main", "", b"")
     assert (page.status, main.status) == (200, 200)
@@ -46,7 +46,7 @@ def test_our_own_mistakes_are_for_our_eyes(tmp_path: Path, monkeypatch: pytest.M
     def fail(run: Path) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr(board_module, "watch", fail)
+    monkeypatch.setattr(board_module, "read_run_status", fail)
     failures: list[Exception] = []
     response = Board(tmp_path, failed=failures.append).respond("GET", "/main", "", b"")
     assert response.status == 500
@@ -60,7 +60,7 @@ class Following:
     def __init__(self, folder: Path, journal: Journal) -> None:
         self._board, self._journal, self._epoch = Board(folder, failed=raised), journal, 0
 
-    def respond(self, method: str, path: str, kind: str, body: bytes) -> Response:
+    def respond(self, method: str, path: str, kind: str, body: bytes) -> HttpResponse:
         if path == "/main":
             facts = EpochFacts(
                 stage=0, epoch=self._epoch, is_best=True, loss=0.5, validation=60.0 + self._epoch
@@ -76,7 +76,7 @@ class Leaving:
     def __init__(self, folder: Path, journal: Journal) -> None:
         self._board = Board(folder, failed=raised)
 
-    def respond(self, method: str, path: str, kind: str, body: bytes) -> Response:
+    def respond(self, method: str, path: str, kind: str, body: bytes) -> HttpResponse:
         if path == "/main":
             return error_response(503, "gone", "come back")
         return self._board.respond(method, path, kind, body)
@@ -84,7 +84,7 @@ class Leaving:
 
 @contextmanager
 def serving(service: Responder) -> Iterator[str]:
-    with ServingServer("127.0.0.1", 0, service, said=lambda line: None) as server:
+    with HttpServer("127.0.0.1", 0, service, said=lambda line: None) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
@@ -131,7 +131,7 @@ def browsed(tmp_path: Path) -> Callable[[Responder], str]:
 
 
 def test_a_browser_follows_the_run(tmp_path: Path, browsed: Callable[[Responder], str]) -> None:
-    with journal_of(tmp_path, side="label", config=CONFIG) as journal:
+    with open_journal(tmp_path, side="label", config=CONFIG) as journal:
         page = browsed(Following(tmp_path, journal))
     assert "ROC" not in page, "no metric was agreed on"
     best = float(page.partition(" %</b>")[0].rpartition("<b>")[2])
@@ -143,7 +143,7 @@ def test_a_browser_follows_the_run(tmp_path: Path, browsed: Callable[[Responder]
 def test_a_browser_says_that_nobody_answers(
     tmp_path: Path, browsed: Callable[[Responder], str]
 ) -> None:
-    with journal_of(tmp_path, side="label", config=CONFIG) as journal:
+    with open_journal(tmp_path, side="label", config=CONFIG) as journal:
         page = browsed(Leaving(tmp_path, journal))
     assert "Running." in page, "what it knew last is still there"
     assert 'role="alert" hidden' not in page

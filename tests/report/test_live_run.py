@@ -15,11 +15,11 @@ from vesper.deployment.config.party_config import load_party_config
 from vesper.deployment.data_process import run_data_party
 from vesper.deployment.label_process import run_label_party
 from vesper.errors import InputError
-from vesper.method.base import Promise
-from vesper.report.live_run import watch
+from vesper.method.base import NoisePlan
+from vesper.report.live_run import read_run_status
 from vesper.session.config import load_config
 from vesper.session.contract import approve
-from vesper.session.journal import journal_of
+from vesper.session.journal import open_journal
 from vesper.session.observer import EpochFacts
 from vesper.simulation.simulate import simulate
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tests.conftest import Institutions
 
 CONFIG = load_config(None, {"epsilon": 4.0})
-PROMISE = Promise(
+PROMISE = NoisePlan(
     plan="certified",
     certified_epsilon=3.5,
     claimed_epsilon=None,
@@ -39,43 +39,43 @@ EPOCH = EpochFacts(stage=0, epoch=0, is_best=True, loss=0.6, validation=71.0)
 
 def test_what_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="found no such folder"):
-        watch(tmp_path / "missing")
+        read_run_status(tmp_path / "missing")
     with pytest.raises(InputError, match="found something else"):
-        watch(tmp_path)
+        read_run_status(tmp_path)
 
 
 def test_a_party_that_nobody_has_started(tmp_path: Path) -> None:
     approve(tmp_path, CONFIG)
-    assert watch(tmp_path).state == "not begun"
+    assert read_run_status(tmp_path).state == "not begun"
 
 
 def test_a_simulation_is_found_where_it_is_written(tmp_path: Path) -> None:
     partial = tmp_path / ".run.partial-abcd"
     partial.mkdir()
-    with journal_of(partial, side="both", config=CONFIG) as told:
-        assert watch(tmp_path / "run").state == "running"
+    with open_journal(partial, side="both", config=CONFIG) as told:
+        assert read_run_status(tmp_path / "run").state == "running"
         told.agreed(PROMISE, {"stages": 1, "epochs": 2, "steps": 2}, metric="roc_auc")
         told.epoch(EPOCH)
-        seen = watch(tmp_path / "run")
-    assert seen.told is not None
-    assert seen.told.epochs == (EPOCH,)
+        seen = read_run_status(tmp_path / "run")
+    assert seen.journal is not None
+    assert seen.journal.epochs == (EPOCH,)
     assert seen.privacy is not None
     assert seen.privacy.epsilon == 4.0, "counts made before are part of the budget"
     assert not seen.privacy.is_private, "noise of a simulation comes from a seed"
-    assert seen.charged is None
-    assert watch(tmp_path / "run").state == "running", "it is moved into place next"
+    assert seen.run_charges is None
+    assert read_run_status(tmp_path / "run").state == "running", "it is moved into place next"
 
 
 def test_a_run_that_failed_and_one_that_was_killed(tmp_path: Path) -> None:
-    with pytest.raises(InputError), journal_of(tmp_path, side="label", config=CONFIG):
+    with pytest.raises(InputError), open_journal(tmp_path, side="label", config=CONFIG):
         raise InputError("the peer is gone")
-    seen = watch(tmp_path)
+    seen = read_run_status(tmp_path)
     assert seen.state == "failed"
-    assert seen.told is not None
-    assert seen.told.why == "the peer is gone"
+    assert seen.journal is not None
+    assert seen.journal.reason == "the peer is gone"
     path = tmp_path / "progress.jsonl"
     path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
-    assert watch(tmp_path).state == "lost"
+    assert read_run_status(tmp_path).state == "lost"
 
 
 def test_a_simulation_that_is_finished(tmp_path: Path, write_folders: Callable[..., Path]) -> None:
@@ -88,7 +88,7 @@ def test_a_simulation_that_is_finished(tmp_path: Path, write_folders: Callable[.
         labels={"id": ids, "label": ids % 2, "split": splits},
     )
     simulate(folders, load_config(None, {"epochs": 2}), tmp_path / "run")
-    seen = watch(tmp_path / "run")
+    seen = read_run_status(tmp_path / "run")
     assert seen.state == "finished"
     assert seen.contents is not None
     stages = {facts.stage for facts in seen.contents.epochs}
@@ -96,8 +96,8 @@ def test_a_simulation_that_is_finished(tmp_path: Path, write_folders: Callable[.
     for stage in stages:
         best = max(f.validation or 0 for f in seen.contents.epochs if f.stage == stage)
         assert best == seen.contents.stages[stage]["validation"]
-    assert seen.charged is not None
-    assert len(seen.charged.charges) == seen.contents.privacy.releases
+    assert seen.run_charges is not None
+    assert len(seen.run_charges.charges) == seen.contents.privacy.releases
 
 
 def test_both_parties_after_a_run(
@@ -116,21 +116,21 @@ def test_both_parties_after_a_run(
         other = pool.submit(run_data_party, data)
         run_label_party(label)
         other.result()
-    ours, theirs = watch(data.party.state), watch(label.party.state)
+    ours, theirs = read_run_status(data.party.state), read_run_status(label.party.state)
     assert (ours.state, theirs.state) == ("finished", "finished")
-    assert ours.told is not None
-    assert theirs.told is not None
-    assert all(facts.loss is None and facts.validation is None for facts in ours.told.epochs)
-    assert len(ours.told.epochs) == len(theirs.told.epochs) > 0
+    assert ours.journal is not None
+    assert theirs.journal is not None
+    assert all(facts.loss is None and facts.validation is None for facts in ours.journal.epochs)
+    assert len(ours.journal.epochs) == len(theirs.journal.epochs) > 0
     assert ours.contents is None
-    assert ours.charged is not None
+    assert ours.run_charges is not None
     assert ours.privacy is not None
     assert ours.privacy.is_private
     drawn = f"noise std {ours.privacy.noise_stds[-1]:.4g}"
-    assert drawn in ours.charged.charges[-1].what, "noise planned for what counts have left"
+    assert drawn in ours.run_charges.charges[-1].what, "noise planned for what counts have left"
     assert ours.privacy.epsilon == 4.0
     assert theirs.contents is not None
-    assert theirs.charged is None, "the label party has no ledger of edges"
+    assert theirs.run_charges is None, "the label party has no ledger of edges"
     told = (label.party.state / "progress.jsonl").read_text()
     assert str(data.party.ledger) not in told
     assert os.stat(label.party.state / "progress.jsonl").st_size < 1 << 16

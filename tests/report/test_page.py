@@ -83,15 +83,15 @@ def test_a_page_without_privacy_says_so(contents: Make, plan: str, words: str) -
 
 def test_test_nodes_come_first(contents: Make) -> None:
     whole = contents(num_classes=2)
-    assert whole.judged is not None
-    page = render(whole.with_test(whole.judged))
+    assert whole.evaluation is not None
+    page = render(whole.with_test(whole.evaluation))
     assert page.index("ROC AUC, test") < page.index("ROC AUC, validation")
     assert "ROC curve" in page
 
 
 def test_what_is_not_known_is_not_drawn(contents: Make) -> None:
     page = render(
-        contents("edge-free", judged=None, stages=({"validation": 60.0},), chosen_stage=0)
+        contents("edge-free", evaluation=None, stages=({"validation": 60.0},), chosen_stage=0)
     )
     assert "<svg" not in page
 

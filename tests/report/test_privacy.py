@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from vesper.privacy.accounting.gaussian import delta_of
-from vesper.report.budget_section import best_guess, counted_guess, gaussian_guess
+from vesper.report.budget_section import best_guess, best_guess_gaussian, best_guess_with_counts
 from vesper.report.contents import Contents
 from vesper.report.registry_record import Publisher, registry_record
 from vesper.report.sections import privacy_figures
@@ -20,14 +20,14 @@ Make = Callable[..., Contents]
 
 @pytest.mark.parametrize("mu", [0.0, 0.2, 1.0, 3.0])
 def test_a_gaussian_guess_is_the_best_test(mu: float) -> None:
-    assert gaussian_guess(mu=mu) == pytest.approx(norm.cdf(mu / 2))
+    assert best_guess_gaussian(mu=mu) == pytest.approx(norm.cdf(mu / 2))
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 4.0])
 def test_what_epsilon_and_delta_say_is_never_less(epsilon: float) -> None:
     for mu in (0.1, 1.0, 2.0):
         whole = best_guess(epsilon=epsilon, delta=delta_of(mu=mu, epsilon=epsilon))
-        assert whole >= gaussian_guess(mu=mu) - 1e-12
+        assert whole >= best_guess_gaussian(mu=mu) - 1e-12
     assert best_guess(epsilon=epsilon, delta=0.0) == pytest.approx(
         math.exp(epsilon) / (1 + math.exp(epsilon))
     )
@@ -36,8 +36,8 @@ def test_what_epsilon_and_delta_say_is_never_less(epsilon: float) -> None:
 @pytest.mark.parametrize("pure", [0.0, 0.1, 2.0])
 @pytest.mark.parametrize("mu", [0.0, 0.5, 2.0])
 def test_counts_before_releases_are_never_forgotten(pure: float, mu: float) -> None:
-    both = counted_guess(pure=pure, mu=mu)
-    assert both >= max(gaussian_guess(mu=mu), best_guess(epsilon=pure, delta=0.0)) - 1e-12
+    both = best_guess_with_counts(pure=pure, mu=mu)
+    assert both >= max(best_guess_gaussian(mu=mu), best_guess(epsilon=pure, delta=0.0)) - 1e-12
     # Attained at best: randomised response, then one look at N(0, 1) against N(mu, 1).
     said = 1 / (1 + math.exp(-pure))  # right with this probability
     threshold = math.log(said / (1 - said)) / mu if mu else math.copysign(math.inf, pure)

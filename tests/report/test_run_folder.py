@@ -31,7 +31,7 @@ FACTS: dict[str, Any] = {
     ],
 )
 def test_who_may_rely_on_it(plan: str, session: str | None, is_private: bool) -> None:
-    privacy = privacy_from({**FACTS, "plan": plan}, session=session, charged=None)
+    privacy = privacy_from({**FACTS, "plan": plan}, session=session, run_charges=None)
     assert privacy.is_private is is_private
     assert privacy.releases == 2, "the poll has no noise of its own in the list"
     assert ("session abababab" in privacy.covers) is (session is not None)
@@ -39,7 +39,7 @@ def test_who_may_rely_on_it(plan: str, session: str | None, is_private: bool) ->
 
 def test_nothing_certified_is_no_number() -> None:
     facts = {**FACTS, "plan": "none", "certified_epsilon": None}
-    assert privacy_from(facts, session=None, charged=None).epsilon == float("inf")
+    assert privacy_from(facts, session=None, run_charges=None).epsilon == float("inf")
 
 
 @pytest.mark.parametrize("result", ["[]", "{}", '{"privacy": 3}'])

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from vesper.method.options import OF_METHOD
-from vesper.report.budget_section import Charge, Charged
+from vesper.method.options import AGGREGATORS_OF_METHOD
+from vesper.report.budget_section import Charge, RunCharges
 from vesper.report.contents import Contents
 from vesper.report.sections import (
     budget_section,
@@ -20,7 +20,7 @@ from vesper.report.sections import (
 from vesper.session.config import load_config
 from vesper.session.observer import EpochFacts
 
-CHARGED = Charged(
+CHARGED = RunCharges(
     charges=(Charge(sequence=3, what="gaussian <release>", time=0.0),),
     head="3:00ff",
     spent_epsilon=1.0,
@@ -38,7 +38,7 @@ def test_every_charge_has_its_time() -> None:
     assert "3:00ff" in section
 
 
-@pytest.mark.parametrize("aggregator", OF_METHOD["vesper"])
+@pytest.mark.parametrize("aggregator", AGGREGATORS_OF_METHOD["certified"])
 def test_what_edges_make_is_said(contents: Callable[..., Contents], aggregator: str) -> None:
     config = load_config(None, {"aggregator": aggregator})
     page = privacy_section(contents().privacy, config)

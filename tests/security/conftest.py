@@ -20,15 +20,15 @@ from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.method.settings import Config
 from vesper.privacy.ledger.store import Ledger
 from vesper.protocol.codec import decode
-from vesper.protocol.messages import Farewell, Gradients, Received, Verdict
+from vesper.protocol.messages import EvaluationReply, Farewell, Gradients, Verdict
 from vesper.protocol.turns import Role
 from vesper.session.config import load_config
-from vesper.session.data_side import data_end
+from vesper.session.data_side import run_data_session
 from vesper.session.doors import open_door
-from vesper.session.label_side import Seat, label_end
+from vesper.session.label_side import DataPeer, run_label_session
 from vesper.session.peer import Link
 from vesper.transport.channel import Channel
-from vesper.transport.close_reason import Parting, error_of
+from vesper.transport.close_reason import CloseReason, error_for_close_reason
 from vesper.transport.memory import memory_pair
 
 NODES, EPOCHS, STEPS, PATIENCE = 60, 3, 2, 1
@@ -51,7 +51,7 @@ class Script:
         frames: Sequence[bytes],
         waited: Callable[[int], object] = int,
         *,
-        parting: Parting = Parting.FAULT,
+        parting: CloseReason = CloseReason.FAULT,
     ) -> None:
         self._frames, self._waited, self.taken = frames, waited, 0
         self._parting = parting
@@ -63,11 +63,11 @@ class Script:
     def receive(self) -> bytes:
         self._waited(self.taken)
         if self.taken == len(self._frames):
-            raise error_of(self._parting, "the peer")
+            raise error_for_close_reason(self._parting, "the peer")
         self.taken += 1
         return self._frames[self.taken - 1]
 
-    def close(self, why: Parting = Parting.DONE) -> None:
+    def close(self, why: CloseReason = CloseReason.DONE) -> None:
         return
 
 
@@ -97,7 +97,9 @@ class Parties:
         changed = self.config.run.model_copy(update=run)
         return self.config.model_copy(update={"run": changed})
 
-    def data_party(self, frames: Sequence[bytes], *, parting: Parting = Parting.FAULT) -> Ended:
+    def data_party(
+        self, frames: Sequence[bytes], *, parting: CloseReason = CloseReason.FAULT
+    ) -> Ended:
         """Be the data party, with a charged door; any error but ours is a bug and goes through."""
         script, error = Script(frames, parting=parting), None
         path = self.folder / f"{next(NUMBERS)}.sqlite"
@@ -112,16 +114,18 @@ class Parties:
 
     def talk_as_data(self, channel: Channel, ledger: Ledger) -> None:
         noise = NoiseSource.for_simulation(1)
-        prepare = partial(open_door, graph=self.data.graph, ledger=ledger, noise=noise, run="r")
+        door_opener = partial(open_door, graph=self.data.graph, ledger=ledger, noise=noise, run="r")
         link = Link(Role.DATA, channel)
-        data_end(self.config, self.data, link, prepare=prepare)
+        run_data_session(self.config, self.data, link, door_opener=door_opener)
         link.expect(Farewell)
 
-    def label_party(self, frames: Sequence[bytes], *, parting: Parting = Parting.FAULT) -> Ended:
+    def label_party(
+        self, frames: Sequence[bytes], *, parting: CloseReason = CloseReason.FAULT
+    ) -> Ended:
         """Be the label party."""
         script, error = Script(frames, parting=parting), None
         try:
-            label_end([Seat(self.config, Link(Role.LABEL, script))], self.labels)
+            run_label_session([DataPeer(self.config, Link(Role.LABEL, script))], self.labels)
         except VesperError as caught:
             error = caught
         return Ended(error, script.sent, script.taken)
@@ -136,11 +140,13 @@ class Recorded(Parties):
     charges: dict[int, int]
     """Of the data party, by how many stages it has begun."""
 
-    def checked(self, frames: Sequence[bytes], *, parting: Parting = Parting.FAULT) -> Ended:
+    def checked(
+        self, frames: Sequence[bytes], *, parting: CloseReason = CloseReason.FAULT
+    ) -> Ended:
         """Let the data party meet frames; the ledger may have what the accepted ones warrant."""
         ended = self.data_party(frames, parting=parting)
         accepted = frames[: ended.taken - isinstance(ended.error, RemoteProtocolError)]
-        assert ended.charges <= self.charges[min(stages_begun(accepted), max(self.charges))]
+        assert ended.charges <= self.charges[min(stages_started(accepted), max(self.charges))]
         return ended
 
 
@@ -157,7 +163,7 @@ class Tapped:
     def receive(self) -> bytes:
         return self._inner.receive()
 
-    def close(self, why: Parting = Parting.DONE) -> None:
+    def close(self, why: CloseReason = CloseReason.DONE) -> None:
         self._inner.close(why)
 
 
@@ -200,15 +206,15 @@ def recorded(folder: Path, *, wire: str) -> Recorded:
         closing(Ledger(folder / "honest.sqlite", clock=lambda: 0.0)) as ledger,
         ThreadPoolExecutor(1) as pool,
     ):
-        seats = [Seat(config, Link(Role.LABEL, label_channel))]
-        answering = pool.submit(label_end, seats, labels)
+        data_peers = [DataPeer(config, Link(Role.LABEL, label_channel))]
+        answering = pool.submit(run_label_session, data_peers, labels)
         parties.talk_as_data(data_channel, ledger)
         answering.result()
         sent, received = tuple(data_channel.sent), tuple(label_channel.sent)
     with closing(Ledger(folder / "again.sqlite", clock=lambda: 0.0)) as ledger:
 
         def note(taken: int) -> None:
-            stage = stages_begun(received[:taken])
+            stage = stages_started(received[:taken])
             charges[stage] = max(charges.get(stage, 0), charges_in(ledger))
 
         parties.talk_as_data(Script(received, note), ledger)
@@ -219,7 +225,7 @@ def charges_in(ledger: Ledger) -> int:
     return sum(entry.cost > 0 for entry in ledger.entries())
 
 
-def stages_begun(frames: Sequence[bytes]) -> int:
+def stages_started(frames: Sequence[bytes]) -> int:
     """How many stages an honest data party has begun after these frames of its peer."""
     messages = [decode(frame) for frame in frames[2:]]  # hello and roster
     stage, epoch, steps, is_measuring = 0, 0, 0, False
@@ -228,7 +234,7 @@ def stages_begun(frames: Sequence[bytes]) -> int:
             steps += 1
         elif is_measuring:
             stage, epoch, is_measuring = stage + 1, 0, False
-        elif isinstance(message, Received):
+        elif isinstance(message, EvaluationReply):
             assert steps == STEPS
             epoch, steps = epoch + 1, 0
             is_measuring = epoch == EPOCHS or message.verdict is Verdict.STOP

@@ -19,7 +19,7 @@ from vesper.privacy.events import ClippedRelease, Event, GaussianRelease, PureRe
 from vesper.privacy.ledger.account import Account, accounts, open_account
 from vesper.privacy.ledger.balance import Balance
 from vesper.privacy.ledger.ledger_file import open_to_read
-from vesper.privacy.ledger.reader import Entry, shown_head
+from vesper.privacy.ledger.reader import Entry, format_head
 from vesper.privacy.ledger.receipt import encode
 from vesper.privacy.ledger.store import Ledger
 
@@ -73,7 +73,7 @@ def test_opacus_an_older_copy_of_ledger_and_note_is_known_by_a_noted_head(tmp_pa
     account.charge(TWO_FIT, None, run="r")
     head = account._ledger.head()
     account._ledger.close()
-    sequence, digest = shown_head(head).split(":")
+    sequence, digest = format_head(head).split(":")
     assert open_to_read(tmp_path / "now" / "ledger.sqlite").contains(int(sequence), digest)
     assert not open_to_read(tmp_path / "copy" / "ledger.sqlite").contains(int(sequence), digest)
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from vesper.errors import PeerLostError, RemoteProtocolError
 from vesper.privacy.ledger.store import Ledger
 from vesper.protocol.codec import MAGIC, decode
-from vesper.protocol.messages import Received, Verdict
+from vesper.protocol.messages import EvaluationReply, Verdict
 from vesper.protocol.turns import Role
-from vesper.session.label_side import Seat, label_end
+from vesper.session.label_side import DataPeer, run_label_session
 from vesper.session.peer import Link
-from vesper.transport.close_reason import Parting, error_of
+from vesper.transport.close_reason import CloseReason, error_for_close_reason
 from vesper.transport.memory import memory_pair
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def test_the_record_can_be_played_again(either: "Recorded") -> None:
     answered = honest.label_party(honest.of_data)
     assert answered.error is None
     assert tuple(answered.frames) == honest.of_label
-    verdicts = [m.verdict for m in map(decode, honest.of_label) if isinstance(m, Received)]
+    verdicts = [m.verdict for m in map(decode, honest.of_label) if isinstance(m, EvaluationReply)]
     assert Verdict.STOP in verdicts  # else nothing below tells when stopping is allowed
 
 
@@ -131,9 +131,9 @@ def test_a_peer_may_leave_with_any_word_at_any_moment(honest: "Recorded") -> Non
     ]
     for frames, check in ends:
         for at in range(0, len(frames), 3):
-            parting = chance.choice(list(Parting))
+            parting = chance.choice(list(CloseReason))
             ended = check(frames[:at], parting=parting)
-            assert str(ended.error) == str(error_of(parting, "the peer"))
+            assert str(ended.error) == str(error_for_close_reason(parting, "the peer"))
 
 
 def test_a_silent_peer_is_given_up(honest: "Recorded") -> None:
@@ -143,4 +143,4 @@ def test_a_silent_peer_is_given_up(honest: "Recorded") -> None:
             honest.talk_as_data(channel, ledger)
         assert not any(entry.cost > 0 for entry in ledger.entries())
     with pytest.raises(PeerLostError, match="silent for"):
-        label_end([Seat(honest.config, Link(Role.LABEL, channel))], honest.labels)
+        run_label_session([DataPeer(honest.config, Link(Role.LABEL, channel))], honest.labels)

@@ -14,16 +14,16 @@ from vesper.protocol.codec import KINDS, MAGIC, decode, encode
 from vesper.protocol.messages import (
     DataHello,
     Embeddings,
+    EvaluationReply,
     Gradients,
     LabelHello,
     Message,
     Purpose,
-    Received,
     Roster,
     Verdict,
 )
-from vesper.protocol.rounding import Rounding, Wire
-from vesper.session.contract import canonical
+from vesper.protocol.rounding import Rounding, WireFormat
+from vesper.session.contract import contract_text
 from vesper.session.peer import PROTOCOL_VERSION
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def scripted(
 ) -> tuple[list[bytes], int]:
     """The record with one message of a kind changed, and its position."""
     at = [k for k, frame in enumerate(frames) if isinstance(decode(frame), kind)][number]
-    rounding = Rounding(Wire[honest.config.run.wire.upper()])
+    rounding = Rounding(WireFormat[honest.config.run.wire.upper()])
     return [*frames[:at], encode(wrong(decode(frames[at])), rounding), *frames[at + 1 :]], at
 
 
@@ -63,13 +63,17 @@ def filled(value: float) -> Wrong:
     return lambda message: but(values=np.full_like(message.values, value))(message)
 
 
-def with_voices(change: Callable[[Any], Any]) -> Wrong:
-    return lambda roster: but(voices=change(roster.voices).astype(np.float32))(roster)
+def with_label_posteriors(change: Callable[[Any], Any]) -> Wrong:
+    return lambda roster: but(label_posteriors=change(roster.label_posteriors).astype(np.float32))(
+        roster
+    )
 
 
 def first_row(value: float) -> Callable[[Any], Any]:
-    def change(voices: Any) -> Any:
-        return np.concatenate([np.full((1, voices.shape[1]), value), voices[1:]])
+    def change(label_posteriors: Any) -> Any:
+        return np.concatenate(
+            [np.full((1, label_posteriors.shape[1]), value), label_posteriors[1:]]
+        )
 
     return change
 
@@ -89,19 +93,19 @@ def first_row(value: float) -> Callable[[Any], Any]:
         (Roster, lambda m: but(train=(*m.train[1:], m.val[0]))(m), 0),
         (Roster, lambda m: but(test=(*m.test, m.test[0]))(m), 0),
         (Roster, lambda m: but(train=m.train[1:])(m), 0),
-        *((Roster, with_voices(first_row(value)), 0) for value in (3e38, -1.0, 1.0, 0.0)),
-        (Roster, with_voices(lambda voices: voices[:0]), 0),
-        (Roster, with_voices(lambda voices: voices[1:]), 0),
-        (Roster, with_voices(lambda voices: voices[:, 1:]), 0),
-        (Roster, with_voices(lambda voices: voices[:, :, None]), 0),
+        *((Roster, with_label_posteriors(first_row(value)), 0) for value in (3e38, -1.0, 1.0, 0.0)),
+        (Roster, with_label_posteriors(lambda label_posteriors: label_posteriors[:0]), 0),
+        (Roster, with_label_posteriors(lambda label_posteriors: label_posteriors[1:]), 0),
+        (Roster, with_label_posteriors(lambda label_posteriors: label_posteriors[:, 1:]), 0),
+        (Roster, with_label_posteriors(lambda label_posteriors: label_posteriors[:, :, None]), 0),
         *((Gradients, but(step=step), 0) for step in (0, -1, 2, 1 << 62)),
         (Gradients, but(step=1), 1),
         *((Gradients, shaped(*shape), 1) for shape in ((10, 3), (3, 10, 2), (1, 1, 1), (0, 3, 2))),
         (Gradients, shaped(10, 3, 3), 1),
-        *((Received, but(step=step), 0) for step in (0, 2, 1 << 62)),
-        (Received, but(verdict=Verdict.GO_ON), 0),  # the patience is one epoch
-        (Received, but(verdict=Verdict.BEST), -1),  # nothing is judged any more
-        (Received, but(verdict=Verdict.STOP), -1),
+        *((EvaluationReply, but(step=step), 0) for step in (0, 2, 1 << 62)),
+        (EvaluationReply, but(verdict=Verdict.CONTINUE), 0),  # the patience is one epoch
+        (EvaluationReply, but(verdict=Verdict.BEST), -1),  # nothing is judged any more
+        (EvaluationReply, but(verdict=Verdict.STOP), -1),
     ],
 )
 def test_the_data_party_refuses(
@@ -163,7 +167,7 @@ def test_huge_values_are_learnt_from_or_end_the_run(honest: "Recorded", size: fl
 
 
 def test_other_settings_are_named(honest: "Recorded") -> None:
-    other = canonical(honest.other(width=5))
+    other = contract_text(honest.other(width=5))
     frames, _ = scripted(honest, honest.of_label, LabelHello, but(contract=other))
     ended = honest.checked(frames)
     assert isinstance(ended.error, InputError)
@@ -190,7 +194,7 @@ def roster_of_nothing(ids: int) -> bytes:
         (2, MAGIC + b"\4" + struct.pack("<qBB3I", 1, 2, 3, 1, 1 << 27, 1)),
         (2, MAGIC + b"\4" + struct.pack("<qBB3I", 1, 2, 3, 0, 1 << 14, 1 << 14)),
     ],
-    ids=["contract", "ids", "id", "voices", "gradients", "scales", "no rows"],
+    ids=["contract", "ids", "id", "label_posteriors", "gradients", "scales", "no rows"],
 )
 def test_memory(honest: "Recorded", at: int, frame: bytes) -> None:
     frames = [*honest.of_label[:at], frame]
@@ -212,9 +216,9 @@ def test_memory(honest: "Recorded", at: int, frame: bytes) -> None:
 def test_nothing_is_charged_before_the_roster_is_accepted(honest: "Recorded") -> None:
     config = honest.other(method="edgerand", label_messages=True)
     parties = replace(honest, config=config)
-    hello = encode(LabelHello(PROTOCOL_VERSION, canonical(config), num_outputs=3))
+    hello = encode(LabelHello(PROTOCOL_VERSION, contract_text(config), num_outputs=3))
     roster = decode(honest.of_label[1])
-    for wrong in (but(train=()), but(test=("nobody",)), with_voices(first_row(9.0))):
+    for wrong in (but(train=()), but(test=("nobody",)), with_label_posteriors(first_row(9.0))):
         ended = parties.data_party([hello, encode(wrong(roster))])
         assert isinstance(ended.error, RemoteProtocolError)
         assert ended.charges == 0

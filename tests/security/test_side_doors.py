@@ -15,7 +15,7 @@ from vesper.mechanism.fingerprint import fingerprint
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.privacy.ledger.store import Ledger, key_of
 from vesper.protocol.codec import decode
-from vesper.protocol.messages import DataHello, Embeddings, Finished, Message
+from vesper.protocol.messages import DataHello, Embeddings, Message, SessionFinished
 from vesper.session.config import load_config
 from vesper.simulation import in_process as pair_module
 from vesper.simulation.simulate import simulate
@@ -102,7 +102,7 @@ def test_only_messages_of_the_protocol_cross_and_the_fingerprint_does_not(
 ) -> None:
     folder = write(tmp_path / "a", PAIRS)
     to_label, to_data, out = crossed(folder, monkeypatch)
-    assert {type(decode(frame)) for frame in to_label} == {DataHello, Embeddings, Finished}
+    assert {type(decode(frame)) for frame in to_label} == {DataHello, Embeddings, SessionFinished}
     ledger = Ledger(out / "ledger.sqlite", clock=lambda: 0.0)
     key = key_of(ledger)
     name = fingerprint(open_data(folder / "data").graph, key=key)

@@ -5,16 +5,16 @@ import numpy as np
 import pytest
 
 from vesper.errors import VesperError
-from vesper.serving.embedding_cache import AT_ONCE, AnswerCache
+from vesper.serving.embedding_cache import IDS_PER_STATEMENT, EmbeddingCache
 
 VALUES = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
 
 
 def test_what_was_kept_is_found_by_snapshot_stage_and_id(tmp_path: Path) -> None:
-    cache = AnswerCache(tmp_path / "cache")
-    cache.keep("s", 1, ["a", "b"], VALUES)
+    cache = EmbeddingCache(tmp_path / "cache")
+    cache.store("s", 1, ["a", "b"], VALUES)
     cache.close()
-    again = AnswerCache(tmp_path / "cache")
+    again = EmbeddingCache(tmp_path / "cache")
     found = again.find("s", 1, ["b", "a", "c", "a"])
     assert set(found) == {"a", "b"}
     assert np.array_equal(found["b"], VALUES[1])
@@ -23,40 +23,45 @@ def test_what_was_kept_is_found_by_snapshot_stage_and_id(tmp_path: Path) -> None
 
 
 def test_many_ids_and_strange_ones(tmp_path: Path) -> None:
-    cache = AnswerCache(tmp_path)
-    ids = [f"id{k}" for k in range(3 * AT_ONCE)] + ["'; DROP TABLE answers;--", "\0", "ü", ""]
-    cache.keep("s", 0, ids, np.ones((len(ids), 1, 1), dtype=np.float32))
+    cache = EmbeddingCache(tmp_path)
+    ids = [f"id{k}" for k in range(3 * IDS_PER_STATEMENT)] + [
+        "'; DROP TABLE answers;--",
+        "\0",
+        "ü",
+        "",
+    ]
+    cache.store("s", 0, ids, np.ones((len(ids), 1, 1), dtype=np.float32))
     assert set(cache.find("s", 0, ids)) == set(ids)
     cache.close()
 
 
 def test_notes_are_replaced(tmp_path: Path) -> None:
-    cache = AnswerCache(tmp_path)
-    assert cache.heard("snapshot") is None
-    cache.note("snapshot", "one")
-    cache.note("snapshot", "two")
-    assert cache.heard("snapshot") == "two"
+    cache = EmbeddingCache(tmp_path)
+    assert cache.read_note("snapshot") is None
+    cache.write_note("snapshot", "one")
+    cache.write_note("snapshot", "two")
+    assert cache.read_note("snapshot") == "two"
     cache.close()
 
 
 def test_a_damaged_cache_is_made_anew_and_one_that_cannot_be_is_named(tmp_path: Path) -> None:
     (tmp_path / "answers.sqlite").write_bytes(b"this is no database, and it is long enough" * 9)
-    cache = AnswerCache(tmp_path)
+    cache = EmbeddingCache(tmp_path)
     assert cache.find("s", 0, ["a"]) == {}
     cache.close()
     (tmp_path / "file").write_text("")
     with pytest.raises(VesperError, match="cannot be written"):
-        AnswerCache(tmp_path / "file" / "cache")
+        EmbeddingCache(tmp_path / "file" / "cache")
     with pytest.raises(VesperError, match="may be removed"):
-        cache.note("a", "b")
+        cache.write_note("a", "b")
 
 
 def test_threads_share_it(tmp_path: Path) -> None:
-    cache = AnswerCache(tmp_path)
+    cache = EmbeddingCache(tmp_path)
 
     def work(k: int) -> None:
         for j in range(20):
-            cache.keep("s", 0, [f"{k}-{j}"], np.full((1, 1, 1), k, dtype=np.float32))
+            cache.store("s", 0, [f"{k}-{j}"], np.full((1, 1, 1), k, dtype=np.float32))
             assert cache.find("s", 0, [f"{k}-{j}"])
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]

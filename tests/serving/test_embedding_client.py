@@ -5,55 +5,55 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vesper.deployment.saved_run import read_asking
+from vesper.deployment.saved_run import read_saved_label_run
 from vesper.errors import PeerLostError
-from vesper.protocol.messages import Answer
+from vesper.protocol.messages import QueryAnswer
 from vesper.serving import embedding_client
-from vesper.serving.embedding_client import Asker
+from vesper.serving.embedding_client import EmbeddingClient
 from vesper.transport.channel import Channel
 
 if TYPE_CHECKING:
-    from tests.fixtures.finished_run import Finished
+    from tests.fixtures.finished_run import FinishedRun
 
 
-def test_a_lost_connection_is_replaced_and_the_query_repeated(finished: "Finished") -> None:
-    with finished.answering() as connect:
+def test_a_lost_connection_is_replaced_and_the_query_repeated(finished: "FinishedRun") -> None:
+    with finished.serve() as connect:
         channels: list[Channel] = []
 
         def counted(limit: float | None) -> Channel:
             channels.append(connect(limit))
             return channels[-1]
 
-        asker = Asker(counted, read_asking(finished.label), peer="platform")
-        first = asker.ask(("u01",), limit=None)
+        client = EmbeddingClient(counted, read_saved_label_run(finished.label), peer="platform")
+        first = client.query(("u01",), limit=None)
         channels[0].close()  # cut
-        again = asker.ask(("u01",), limit=None)
-        asker.close()
-        asker.close()
+        again = client.query(("u01",), limit=None)
+        client.close()
+        client.close()
     assert len(channels) == 2
     assert first[0] == again[0]
-    assert isinstance(again[1], Answer)
-    assert asker.away_since is None
+    assert isinstance(again[1], QueryAnswer)
+    assert client.unreachable_since is None
 
 
-def test_a_fresh_connection_that_is_lost_is_not_tried_for_ever(finished: "Finished") -> None:
+def test_a_fresh_connection_that_is_lost_is_not_tried_for_ever(finished: "FinishedRun") -> None:
     tried: list[float | None] = []
 
     def nobody(limit: float | None) -> Channel:
         tried.append(limit)
         raise PeerLostError("platform is not there")
 
-    asker = Asker(nobody, read_asking(finished.label), peer="platform")
+    client = EmbeddingClient(nobody, read_saved_label_run(finished.label), peer="platform")
     with pytest.raises(PeerLostError):
-        asker.ask(("u01",), limit=0.5)
+        client.query(("u01",), limit=0.5)
     assert tried == [0.5]
-    assert asker.away_since is not None
+    assert client.unreachable_since is not None
 
 
 def test_a_query_that_waits_holds_up_no_other(
-    finished: "Finished", monkeypatch: pytest.MonkeyPatch
+    finished: "FinishedRun", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding_client, "BUSY", 0.01)
+    monkeypatch.setattr(embedding_client, "BUSY_TIMEOUT", 0.01)
     waiting, release = threading.Event(), threading.Event()
 
     def slow(limit: float | None) -> Channel:
@@ -61,16 +61,16 @@ def test_a_query_that_waits_holds_up_no_other(
         release.wait(20)
         raise PeerLostError("platform is not there")
 
-    asker = Asker(slow, read_asking(finished.label), peer="platform")
+    client = EmbeddingClient(slow, read_saved_label_run(finished.label), peer="platform")
 
     def first() -> None:
         with pytest.raises(PeerLostError, match="not there"):
-            asker.ask(("u01",), limit=None)
+            client.query(("u01",), limit=None)
 
     thread = threading.Thread(target=first)
     thread.start()
     waiting.wait(20)
     with pytest.raises(PeerLostError, match="earlier query"):
-        asker.ask(("u02",), limit=None)
+        client.query(("u02",), limit=None)
     release.set()
     thread.join()

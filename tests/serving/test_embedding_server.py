@@ -10,12 +10,12 @@ from vesper.errors import InputError, RemoteProtocolError
 from vesper.graph.labels import open_labels
 from vesper.model.evaluation import evaluate
 from vesper.protocol.codec import encode
-from vesper.protocol.messages import Answer, Query
+from vesper.protocol.messages import EmbeddingQuery, QueryAnswer
 from vesper.protocol.tensor import digest_of_ids
-from vesper.serving.embedding_server import LONGEST_ID, MOST_IDS, open_answerer
+from vesper.serving.embedding_server import MAX_ID_LENGTH, MAX_IDS, open_embedding_server
 
 if TYPE_CHECKING:
-    from tests.fixtures.finished_run import Finished, Train
+    from tests.fixtures.finished_run import FinishedRun, Train
 
 METHODS: list[dict[str, Any]] = [
     {},
@@ -36,7 +36,7 @@ def test_answers_give_the_metric_that_training_measured(
     rows = labels.rows("test")
     ids = tuple(map(str, labels.ids.take(rows)))
     before = finished.ledger.read_bytes()
-    with finished.asked() as predictor:
+    with finished.open_predictor() as predictor:
         found = predictor.predict(ids, limit=None)
     scores = np.log(np.stack([found.values[text] for text in ids]))
     result = json.loads((finished.label.party.state / "result" / "result.json").read_text())
@@ -44,27 +44,29 @@ def test_answers_give_the_metric_that_training_measured(
     assert finished.ledger.read_bytes() == before
 
 
-def test_ids_are_answered_one_by_one_and_unknown_ones_named(finished: "Finished") -> None:
+def test_ids_are_answered_one_by_one_and_unknown_ones_named(finished: "FinishedRun") -> None:
     ids = ("u07", "nobody", "u03", "u07", "")
-    reply = finished.answered(ids)
-    assert isinstance(reply, Answer)
+    reply = finished.query(ids)
+    assert isinstance(reply, QueryAnswer)
     assert reply.unknown == ("nobody", "")
     assert reply.ids_digest == digest_of_ids(ids)
     assert reply.values.shape[0] == 3
     assert np.array_equal(reply.values[0], reply.values[2])
     assert not np.array_equal(reply.values[0], reply.values[1])
-    nobody = finished.answered(("nobody",))
-    assert isinstance(nobody, Answer)
+    nobody = finished.query(("nobody",))
+    assert isinstance(nobody, QueryAnswer)
     assert len(nobody.values) == 0
 
 
-def test_a_query_without_ids_is_about_the_budget_and_charges_nothing(finished: "Finished") -> None:
+def test_a_query_without_ids_is_about_the_budget_and_charges_nothing(
+    finished: "FinishedRun",
+) -> None:
     before = finished.charges()
-    trained = finished.answered(())
+    trained = finished.query(())
     assert trained.epsilon == 8.0
     assert trained.spent_epsilon == pytest.approx(8.0)
     assert trained.left_epsilon == pytest.approx(0.0, abs=1e-6)
-    later = finished.answered((), snapshot=finished.snapshot())
+    later = finished.query((), snapshot=finished.snapshot())
     assert later.spent_epsilon == 0.0
     assert later.left_epsilon == pytest.approx(8.0)
     assert finished.charges() == before
@@ -74,44 +76,46 @@ def test_a_method_that_reads_no_edge_answers_about_anything_for_nothing(train: "
     finished = train(method="mlp")
     before = finished.entries()
     snapshot = finished.snapshot()
-    reply = finished.answered(("u20", "v1", "u01"), snapshot=snapshot)
-    assert isinstance(reply, Answer)
+    reply = finished.query(("u20", "v1", "u01"), snapshot=snapshot)
+    assert isinstance(reply, QueryAnswer)
     assert reply.unknown == ("u01",)
     assert (reply.epsilon, reply.spent_epsilon) == (0.0, 0.0)
     assert finished.entries() == before
-    with open_answerer(finished.data, snapshot=snapshot) as answerer:
-        name = answerer.hello.snapshot
-    with open_answerer(finished.data, snapshot=snapshot) as answerer:
-        assert answerer.hello.snapshot == name
+    with open_embedding_server(finished.data, snapshot=snapshot) as server:
+        name = server.hello.snapshot
+    with open_embedding_server(finished.data, snapshot=snapshot) as server:
+        assert server.hello.snapshot == name
 
 
-def test_too_many_and_too_long_ids_are_the_peers_fault(finished: "Finished") -> None:
-    for ids in (("u01",) * (MOST_IDS + 1), ("x" * (LONGEST_ID + 1),)):
+def test_too_many_and_too_long_ids_are_the_peers_fault(finished: "FinishedRun") -> None:
+    for ids in (("u01",) * (MAX_IDS + 1), ("x" * (MAX_ID_LENGTH + 1),)):
         with pytest.raises(RemoteProtocolError, match="limit"):
-            finished.answered(ids)
+            finished.query(ids)
 
 
 @pytest.mark.parametrize(
     "settings",
-    [{"epsilon": "inf"}, {"method": "vesper-paper-gin", "label_messages": False, "hops": 1}],
+    [{"epsilon": "inf"}, {"method": "paper-gin", "label_messages": False, "hops": 1}],
     ids=str,
 )
 def test_plans_that_certify_nothing_are_not_answered_for(
     train: "Train", settings: dict[str, Any]
 ) -> None:
-    with pytest.raises(InputError, match="plan"), open_answerer(train(**settings).data):
+    with pytest.raises(InputError, match="plan"), open_embedding_server(train(**settings).data):
         pass
 
 
 def test_sizes_of_replies_do_not_depend_on_edges_and_no_name_of_a_graph_crosses(
-    finished: "Finished",
+    finished: "FinishedRun",
 ) -> None:
     ids = ("u20", "v1", "nobody")
     frames: list[bytes] = []
     for name, step in (("one", 7), ("other", 8)):
-        with open_answerer(finished.data, snapshot=finished.snapshot(name, step=step)) as answerer:
-            frames.append(encode(answerer.hello))
-            frames.append(encode(answerer.reply(Query(number=1, ids=ids), stage=1)))
+        with open_embedding_server(
+            finished.data, snapshot=finished.snapshot(name, step=step)
+        ) as server:
+            frames.append(encode(server.hello))
+            frames.append(encode(server.reply(EmbeddingQuery(number=1, ids=ids), stage=1)))
     assert list(map(len, frames[:2])) == list(map(len, frames[2:]))
     names = {entry.graph for entry in finished.entries() if entry.graph}
     assert len(names) == 3

@@ -9,57 +9,67 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vesper.deployment.saved_run import read_asking
+from vesper.deployment.saved_run import read_saved_label_run
 from vesper.errors import InputError, PeerError
 from vesper.protocol.codec import encode
-from vesper.protocol.inference_turns import ASKING
+from vesper.protocol.inference_turns import QUERY_TABLE
 from vesper.protocol.messages import (
-    Answer,
-    AnswererHello,
-    AskerHello,
     DataHello,
+    EmbeddingClientHello,
+    EmbeddingQuery,
+    EmbeddingServerHello,
     Farewell,
     LabelHello,
     Message,
-    Query,
+    QueryAnswer,
 )
 from vesper.protocol.turns import Role
 from vesper.serving import embedding_server
-from vesper.serving.embedding_server import Answerer, answer_queries, converse, open_answerer
+from vesper.serving.embedding_server import (
+    EmbeddingServer,
+    open_embedding_server,
+    serve_embeddings,
+    serve_peer,
+)
 from vesper.session.peer import PROTOCOL_VERSION, Link
 from vesper.transport.channel import Channel
 from vesper.transport.memory import memory_pair
 
 if TYPE_CHECKING:
-    from tests.fixtures.finished_run import Finished
+    from tests.fixtures.finished_run import FinishedRun
 
 
-def hello_of(finished: "Finished", **other: Any) -> AskerHello:
-    run = read_asking(finished.label)
+def hello_of(finished: "FinishedRun", **other: Any) -> EmbeddingClientHello:
+    run = read_saved_label_run(finished.label)
     facts = {
         "version": PROTOCOL_VERSION,
         "contract": run.contract,
         "session": run.session,
         "stage": run.stage,
     }
-    return AskerHello(**{**facts, **other})
+    return EmbeddingClientHello(**{**facts, **other})
 
 
-def spoken_to(answerer: Answerer, *frames: bytes) -> list[str]:
+def connected_to_server(server: EmbeddingServer, *frames: bytes) -> list[str]:
     """Let a peer say these frames and close; give the lines that the answerer says."""
     ours, theirs = memory_pair(patience=5)
     for frame in frames:
         ours.send(frame)
     ours.close()
     said: list[str] = []
-    converse(answerer, Link(Role.DATA, theirs, ASKING), said=said.append)
+    serve_peer(server, Link(Role.DATA, theirs, QUERY_TABLE), said=said.append)
     return said
 
 
-def test_a_conversation_ends_with_a_farewell(finished: "Finished") -> None:
-    words: list[Message] = [hello_of(finished), Query(1, ("u01", "x")), Query(2, ()), Farewell()]
-    with open_answerer(finished.data) as answerer:
-        said = spoken_to(answerer, *map(encode, words))
+def test_a_conversation_ends_with_a_farewell(finished: "FinishedRun") -> None:
+    words: list[Message] = [
+        hello_of(finished),
+        EmbeddingQuery(1, ("u01", "x")),
+        EmbeddingQuery(2, ()),
+        Farewell(),
+    ]
+    with open_embedding_server(finished.data) as server:
+        said = connected_to_server(server, *map(encode, words))
     assert said == ["answered about 1 nodes, 1 unknown (epsilon 8 of 8)"]
 
 
@@ -75,31 +85,33 @@ def test_a_conversation_ends_with_a_farewell(finished: "Finished") -> None:
     ],
     ids=lambda wrong: str(wrong)[:30],
 )
-def test_strangers_are_sent_away(finished: "Finished", wrong: dict[str, Any], said: str) -> None:
-    with open_answerer(finished.data) as answerer, pytest.raises(PeerError, match=said):
-        spoken_to(answerer, encode(hello_of(finished, **wrong)), encode(Query(1, ("u01",))))
+def test_strangers_are_sent_away(finished: "FinishedRun", wrong: dict[str, Any], said: str) -> None:
+    with open_embedding_server(finished.data) as server, pytest.raises(PeerError, match=said):
+        connected_to_server(
+            server, encode(hello_of(finished, **wrong)), encode(EmbeddingQuery(1, ("u01",)))
+        )
 
 
-def test_words_out_of_turn_are_the_peers_fault(finished: "Finished") -> None:
+def test_words_out_of_turn_are_the_peers_fault(finished: "FinishedRun") -> None:
     wrong: list[list[Message]] = [
-        [Query(1, ("u01",))],
+        [EmbeddingQuery(1, ("u01",))],
         [Farewell()],
         [LabelHello(PROTOCOL_VERSION, "", 2)],
         [hello_of(finished), hello_of(finished)],
         [hello_of(finished), DataHello(PROTOCOL_VERSION, "", 1, 1)],
     ]
     before = finished.ledger.read_bytes()
-    with open_answerer(finished.data) as answerer:
+    with open_embedding_server(finished.data) as server:
         for words in wrong:
             with pytest.raises(PeerError, match="expected"):
-                spoken_to(answerer, *map(encode, words))
+                connected_to_server(server, *map(encode, words))
     assert finished.ledger.read_bytes() == before
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_broken_bytes_never_move_the_ledger(finished: "Finished", data: st.DataObject) -> None:
-    frames = [encode(hello_of(finished)), encode(Query(1, ("u01",))), encode(Farewell())]
+def test_broken_bytes_never_move_the_ledger(finished: "FinishedRun", data: st.DataObject) -> None:
+    frames = [encode(hello_of(finished)), encode(EmbeddingQuery(1, ("u01",))), encode(Farewell())]
     broken = data.draw(st.integers(0, 2))
     frame = bytearray(frames[broken])
     at = data.draw(st.integers(0, len(frame) - 1))
@@ -107,9 +119,9 @@ def test_broken_bytes_never_move_the_ledger(finished: "Finished", data: st.DataO
     frame[at] ^= data.draw(st.integers(1, 255))
     frames[broken] = bytes(frame[:at] if cut else frame)
     before = finished.ledger.read_bytes()
-    with open_answerer(finished.data) as answerer:
+    with open_embedding_server(finished.data) as server:
         try:
-            spoken_to(answerer, *frames)
+            connected_to_server(server, *frames)
         except PeerError:
             pass
     assert finished.ledger.read_bytes() == before
@@ -120,9 +132,9 @@ class Enough(Exception):
 
 
 def test_after_a_bad_peer_the_next_is_heard(
-    finished: "Finished", monkeypatch: pytest.MonkeyPatch
+    finished: "FinishedRun", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    good = [encode(hello_of(finished)), encode(Query(1, ("u01",))), encode(Farewell())]
+    good = [encode(hello_of(finished)), encode(EmbeddingQuery(1, ("u01",))), encode(Farewell())]
     peers = [[b"noise"], [], good]
     ends: list[Any] = []
 
@@ -140,29 +152,29 @@ def test_after_a_bad_peer_the_next_is_heard(
 
         yield connect
 
-    monkeypatch.setattr(embedding_server, "meeting_place", met)
+    monkeypatch.setattr(embedding_server, "peer_connector", met)
     said: list[str] = []
     with pytest.raises(Enough):
-        answer_queries(finished.data, said=said.append)
+        serve_embeddings(finished.data, said=said.append)
     text = "\n".join(said)
     assert "bank was sent away" in text
     assert "answered about 1 nodes" in text
-    link = Link(Role.LABEL, ends[-1], ASKING)
-    assert isinstance(link.receive(), AnswererHello)
-    link._conversation.sending(hello_of(finished))
-    link._conversation.sending(Query(1, ("u01",)))
-    assert isinstance(link.receive(), Answer)
+    link = Link(Role.LABEL, ends[-1], QUERY_TABLE)
+    assert isinstance(link.receive(), EmbeddingServerHello)
+    link._conversation.record_sent(hello_of(finished))
+    link._conversation.record_sent(EmbeddingQuery(1, ("u01",)))
+    assert isinstance(link.receive(), QueryAnswer)
 
 
-def test_one_process_at_a_time_and_a_state_must_be_there(finished: "Finished") -> None:
-    from vesper.deployment.state_folder import held
+def test_one_process_at_a_time_and_a_state_must_be_there(finished: "FinishedRun") -> None:
+    from vesper.deployment.state_folder import state_folder_lock
 
-    with held(finished.data.party.state):
+    with state_folder_lock(finished.data.party.state):
         failed: list[BaseException] = []
 
         def second() -> None:
             try:
-                answer_queries(finished.data)
+                serve_embeddings(finished.data)
             except InputError as error:
                 failed.append(error)
 
@@ -170,5 +182,8 @@ def test_one_process_at_a_time_and_a_state_must_be_there(finished: "Finished") -
         thread.start()
         thread.join()
     assert "another process" in str(failed[0])
-    with pytest.raises(InputError, match="cannot be written"), held(finished.root / "none"):
+    with (
+        pytest.raises(InputError, match="cannot be written"),
+        state_folder_lock(finished.root / "none"),
+    ):
         pass

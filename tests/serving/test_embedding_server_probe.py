@@ -8,37 +8,37 @@ import numpy as np
 import pytest
 from tests.fixtures import finished_run
 
-from vesper.deployment.saved_run import read_answering
+from vesper.deployment.saved_run import read_saved_data_run
 from vesper.graph.holdings import open_data
 from vesper.mechanism.fingerprint import fingerprint
-from vesper.method.certified.probe import Asking
+from vesper.method.certified.probe import Probe
 from vesper.privacy.events import PureRelease
 from vesper.privacy.ledger.account import open_account
 from vesper.privacy.ledger.run_balance import DEGREES
 from vesper.privacy.ledger.store import Ledger, key_of
-from vesper.protocol.messages import Answer
+from vesper.protocol.messages import QueryAnswer
 
 if TYPE_CHECKING:
-    from tests.fixtures.finished_run import Finished
+    from tests.fixtures.finished_run import FinishedRun
 
 
 @pytest.fixture
-def trials(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def recorded_probes(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Let trials be made on few nodes; their noise."""
     noise_stds: list[float] = []
-    real = Asking.trial
+    real = Probe.run
 
-    def noted(self: Asking, *given: Any, **how: Any) -> Any:
+    def noted(self: Probe, *given: Any, **how: Any) -> Any:
         noise_stds.append(self.noise_std)
         return real(self, *given, **how)
 
-    monkeypatch.setattr("vesper.method.certified.probe_decision.NODES_A_COLUMN", 1)
-    monkeypatch.setattr("vesper.method.certified.probe_decision.LEAST_EVIDENCE", 0.0)
-    monkeypatch.setattr(Asking, "trial", noted)
+    monkeypatch.setattr("vesper.method.certified.probe_decision.NODES_PER_COLUMN", 1)
+    monkeypatch.setattr("vesper.method.certified.probe_decision.MIN_EVIDENCE", 0.0)
+    monkeypatch.setattr(Probe, "run", noted)
     return noise_stds
 
 
-def trained(root: Path, *, counts: float, **settings: object) -> "Finished":
+def trained(root: Path, *, counts: float, **settings: object) -> "FinishedRun":
     """Train two parties after a count of the graph, as `vesper degrees` makes it."""
     if counts:
         ids = [f"u{k:02d}" for k in range(finished_run.NODES)]
@@ -50,36 +50,36 @@ def trained(root: Path, *, counts: float, **settings: object) -> "Finished":
             account.charge(PureRelease(epsilon=counts, what=DEGREES), None, run="degrees")
     labels = [k // 3 % 2 for k in range(finished_run.NODES)]
     finished_run._trained(root, dict(settings), labels)
-    return finished_run.Finished(root)
+    return finished_run.FinishedRun(root)
 
 
 @pytest.mark.parametrize("counts", [0.0, 2.0])
 @pytest.mark.parametrize("settings", [{}, {"hops": 1, "degree_share": 0.0}], ids=str)
 def test_the_graph_of_training_is_answered_about_as_trained(
-    tmp_path: Path, trials: list[float], counts: float, settings: dict[str, object]
+    tmp_path: Path, recorded_probes: list[float], counts: float, settings: dict[str, object]
 ) -> None:
     finished = trained(tmp_path, counts=counts, **settings)
-    kept = read_answering(finished.data).arrays
-    assert len(trials) == 1
+    kept = read_saved_data_run(finished.data).arrays
+    assert len(recorded_probes) == 1
     before = finished.ledger.read_bytes()
-    first = finished.answered(("u20", "u21"), stage=1)
-    assert isinstance(first, Answer)
-    assert len(trials) == 2, "read again, not drawn again"
-    assert trials[0] == trials[1], "planned for what counts had left"
+    first = finished.query(("u20", "u21"), stage=1)
+    assert isinstance(first, QueryAnswer)
+    assert len(recorded_probes) == 2, "read again, not drawn again"
+    assert recorded_probes[0] == recorded_probes[1], "planned for what counts had left"
     assert finished.ledger.read_bytes() == before
-    again = finished.answered(("u20", "u21"), stage=1)
-    assert isinstance(again, Answer)
+    again = finished.query(("u20", "u21"), stage=1)
+    assert isinstance(again, QueryAnswer)
     assert np.array_equal(first.values, again.values)
     if not settings:
-        assert "fitted/sums/degree_share" in kept
+        assert "fitted/constants/degree_share" in kept
 
 
 def test_a_snapshot_says_what_was_found_and_asks_nothing(
-    tmp_path: Path, trials: list[float]
+    tmp_path: Path, recorded_probes: list[float]
 ) -> None:
     finished = trained(tmp_path, counts=0.0)
     before = finished.charges()
-    reply = finished.answered(("u20", "v1"), snapshot=finished.snapshot(), stage=1)
-    assert isinstance(reply, Answer)
-    assert len(trials) == 1
+    reply = finished.query(("u20", "v1"), snapshot=finished.snapshot(), stage=1)
+    assert isinstance(reply, QueryAnswer)
+    assert len(recorded_probes) == 1
     assert finished.charges() == before + 1, "the hop alone"

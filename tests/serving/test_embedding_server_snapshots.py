@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from vesper.errors import InputError, VesperError
-from vesper.export.writer import hand_off
+from vesper.export.writer import export_features
 from vesper.graph.holdings import open_data
 from vesper.mechanism.fingerprint import fingerprint
 from vesper.method.certified.staged_representation import ProgressiveRepresentation
@@ -17,11 +17,11 @@ from vesper.privacy.events import PureRelease
 from vesper.privacy.ledger.account import accounts, open_account
 from vesper.privacy.ledger.run_balance import DEGREES
 from vesper.privacy.ledger.store import Ledger, key_of
-from vesper.protocol.messages import Answer
+from vesper.protocol.messages import QueryAnswer
 from vesper.session.config import load_config
 
 if TYPE_CHECKING:
-    from tests.fixtures.finished_run import Finished, Train
+    from tests.fixtures.finished_run import FinishedRun, Train
 
 
 @pytest.mark.parametrize(
@@ -40,32 +40,32 @@ def test_a_snapshot_is_charged_once_and_its_noise_drawn_once(
 ) -> None:
     finished = train(**settings)
     snapshot, before = finished.snapshot(), finished.charges()
-    first = finished.answered(("u20", "v1"), snapshot=snapshot, seed=5, stage=stages - 1)
+    first = finished.query(("u20", "v1"), snapshot=snapshot, seed=5, stage=stages - 1)
     charged = finished.charges() - before
     assert charged == (1 if stages == 1 else 2)
-    assert isinstance(first, Answer)
+    assert isinstance(first, QueryAnswer)
     assert first.unknown == ()
     written = finished.ledger.read_bytes()
     for seed in (6, 7):  # killed and started again, with other noise at hand
-        again = finished.answered(("u20", "v1"), snapshot=snapshot, seed=seed, stage=stages - 1)
-        assert isinstance(again, Answer)
+        again = finished.query(("u20", "v1"), snapshot=snapshot, seed=seed, stage=stages - 1)
+        assert isinstance(again, QueryAnswer)
         assert np.array_equal(again.values, first.values)
     assert finished.ledger.read_bytes() == written
     assert first.spent_epsilon == pytest.approx(8.0)
 
 
 def test_a_snapshot_pays_only_for_the_hops_of_the_stage_that_is_asked_for(
-    finished: "Finished",
+    finished: "FinishedRun",
 ) -> None:
     snapshot, before = finished.snapshot(), finished.charges()
     for stage, charged in ((0, 0), (1, 1), (0, 1), (2, 2), (1, 2)):
-        reply = finished.answered(("v0",), snapshot=snapshot, stage=stage)
-        assert isinstance(reply, Answer)
+        reply = finished.query(("v0",), snapshot=snapshot, stage=stage)
+        assert isinstance(reply, QueryAnswer)
         assert finished.charges() - before == charged
 
 
 def test_a_crash_between_charge_and_release_costs_nothing_again(
-    finished: "Finished", monkeypatch: pytest.MonkeyPatch
+    finished: "FinishedRun", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshot, before = finished.snapshot(), finished.charges()
 
@@ -73,62 +73,64 @@ def test_a_crash_between_charge_and_release_costs_nothing_again(
         raise VesperError("disk full")
 
     with monkeypatch.context() as broken:
-        broken.setattr("vesper.mechanism.release_store.Vault.put", full)
+        broken.setattr("vesper.mechanism.release_store.ReleaseStore.put", full)
         with pytest.raises(VesperError, match="disk full"):
-            finished.answered(("v0",), snapshot=snapshot, stage=1)
+            finished.query(("v0",), snapshot=snapshot, stage=1)
     assert finished.charges() == before + 1
-    assert isinstance(finished.answered(("v0",), snapshot=snapshot, stage=1), Answer)
+    assert isinstance(finished.query(("v0",), snapshot=snapshot, stage=1), QueryAnswer)
     assert finished.charges() == before + 1
 
 
 @pytest.mark.parametrize("epsilon", [8.0, 1.0])
 def test_edges_that_another_run_was_charged_for_are_refused_before_anybody_is_met(
-    finished: "Finished", epsilon: float
+    finished: "FinishedRun", epsilon: float
 ) -> None:
     """Answers, or a refusal for want of budget, would tell that no edge has changed since."""
     snapshot = finished.snapshot()
     settings = load_config(None, {"epsilon": epsilon, "hops": 1})
-    hand_off(snapshot, settings, finished.root / "released.parquet", ledger=finished.ledger)
+    export_features(snapshot, settings, finished.root / "released.parquet", ledger=finished.ledger)
     before = finished.entries()
     with pytest.raises(InputError, match="its edges are exactly those .* hand-off"):
-        finished.answered(("u20",), snapshot=snapshot)
+        finished.query(("u20",), snapshot=snapshot)
     assert finished.entries() == before
 
 
-def test_features_are_scaled_as_in_training(finished: "Finished") -> None:
+def test_features_are_scaled_as_in_training(finished: "FinishedRun") -> None:
     """One node alone in a snapshot, stage 0: refitted scales would make its features zero."""
-    trained = finished.answered(("u12",), stage=0)
+    trained = finished.query(("u12",), stage=0)
     folder = finished.root / "alone"
     folder.mkdir()
     table = pq.read_table(finished.data.party.folder / "nodes.parquet")
     pq.write_table(table.slice(12, 1), folder / "nodes.parquet")
     edges = {"src": pa.array([], pa.string()), "dst": pa.array([], pa.string())}
     pq.write_table(pa.table(edges), folder / "edges.parquet")
-    alone = finished.answered(("u12",), snapshot=folder, stage=0)
-    assert isinstance(trained, Answer)
-    assert isinstance(alone, Answer)
+    alone = finished.query(("u12",), snapshot=folder, stage=0)
+    assert isinstance(trained, QueryAnswer)
+    assert isinstance(alone, QueryAnswer)
     assert np.allclose(alone.values, trained.values, atol=1e-6)
 
 
 def test_training_nodes_that_are_still_there_keep_their_voices(
-    finished: "Finished", monkeypatch: pytest.MonkeyPatch
+    finished: "FinishedRun", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[tuple[list[int], Any]] = []
-    hear = ProgressiveRepresentation.hear
+    set_labels = ProgressiveRepresentation.set_labels
 
-    def listening(self: ProgressiveRepresentation, nodes: Any, voices: Any, asked: Any) -> None:
-        heard.append((nodes.tolist(), voices))
-        hear(self, nodes, voices, asked)
+    def listening(
+        self: ProgressiveRepresentation, nodes: Any, label_posteriors: Any, query_nodes: Any
+    ) -> None:
+        heard.append((nodes.tolist(), label_posteriors))
+        set_labels(self, nodes, label_posteriors, query_nodes)
 
-    monkeypatch.setattr(ProgressiveRepresentation, "hear", listening)
-    finished.answered(("u20",), snapshot=finished.snapshot(gone=10))
-    speakers = [k for k in range(10, 60) if k % 3 == 0]  # training nodes from u10 on
-    nodes, voices = heard[0]
-    assert nodes == [k - 10 for k in speakers]
-    assert voices.argmax(axis=1).tolist() == [k // 3 % 2 for k in speakers]
+    monkeypatch.setattr(ProgressiveRepresentation, "set_labels", listening)
+    finished.query(("u20",), snapshot=finished.snapshot(gone=10))
+    labelled_nodes = [k for k in range(10, 60) if k % 3 == 0]  # training nodes from u10 on
+    nodes, label_posteriors = heard[0]
+    assert nodes == [k - 10 for k in labelled_nodes]
+    assert label_posteriors.argmax(axis=1).tolist() == [k // 3 % 2 for k in labelled_nodes]
 
 
-def test_a_count_of_a_snapshot_is_taken_from_its_budget_first(finished: "Finished") -> None:
+def test_a_count_of_a_snapshot_is_taken_from_its_budget_first(finished: "FinishedRun") -> None:
     """Less than 8 would mean one hop to the method; the trained model has two, and keeps them."""
     snapshot = finished.snapshot()
     graph = open_data(snapshot).graph
@@ -136,15 +138,15 @@ def test_a_count_of_a_snapshot_is_taken_from_its_budget_first(finished: "Finishe
         name = fingerprint(graph, key=key_of(ledger))
         account = open_account(ledger, name, num_nodes=graph.num_nodes)
         account.charge(PureRelease(epsilon=0.5, what=DEGREES), None, run="degrees")
-    reply = finished.answered(("u20",), snapshot=snapshot, stage=2)
-    assert isinstance(reply, Answer)
+    reply = finished.query(("u20",), snapshot=snapshot, stage=2)
+    assert isinstance(reply, QueryAnswer)
     with closing(Ledger(finished.ledger, clock=lambda: 0.0)) as ledger:
         whole = next(each for each in accounts(ledger) if each.graph == name)
     assert reply.spent_epsilon == whole.spent_epsilon() == pytest.approx(8.0)
     assert reply.spent_epsilon <= 8.0
 
 
-def test_a_count_of_another_graph_makes_no_difference_to_see(finished: "Finished") -> None:
+def test_a_count_of_another_graph_makes_no_difference_to_see(finished: "FinishedRun") -> None:
     """Noise is the same, and so is what is said, whether an older snapshot has the same edges."""
     said = []
     for counted in ("later", "other"):
@@ -155,7 +157,7 @@ def test_a_count_of_another_graph_makes_no_difference_to_see(finished: "Finished
                 name = fingerprint(graph, key=key_of(ledger))
                 account = open_account(ledger, name, num_nodes=graph.num_nodes)
                 account.charge(PureRelease(epsilon=0.5, what=DEGREES), None, run="degrees")
-        reply = finished.answered(("u20",), snapshot=snapshot, stage=2)
-        assert isinstance(reply, Answer)
+        reply = finished.query(("u20",), snapshot=snapshot, stage=2)
+        assert isinstance(reply, QueryAnswer)
         said.append((round(reply.spent_epsilon, 3), round(reply.left_epsilon, 3)))
     assert said[0] == said[1]

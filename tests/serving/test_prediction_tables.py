@@ -7,17 +7,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from vesper.errors import InputError, VesperError
-from vesper.serving.prediction_tables import read_wanted, refuse_output, write_predictions
-from vesper.serving.predictor import Predicted
+from vesper.serving.prediction_tables import read_query_ids, refuse_output, write_predictions
+from vesper.serving.predictor import Predictions
 
-FOUND = Predicted(
+FOUND = Predictions(
     snapshot="s",
     values={"7": np.array([0.25, 0.75]), "9": np.array([1.0, 0.0])},
     cached=frozenset(),
     unknown=frozenset({"8"}),
     budget=None,
     refusal=None,
-    away=None,
+    unreachable=None,
 )
 
 
@@ -28,7 +28,7 @@ def test_ids_come_from_tables_and_lines(tmp_path: Path, name: str) -> None:
         pq.write_table(pa.table({"id": [9, 7, 8], "more": [1, 2, 3]}), path)
     else:
         path.write_text("id\n9\n7\n8\n" if path.suffix == ".csv" else "9\n\n 7 \n8")
-    assert [str(each) for each in read_wanted(path).values.to_pylist()] == ["9", "7", "8"]
+    assert [str(each) for each in read_query_ids(path).values.to_pylist()] == ["9", "7", "8"]
 
 
 @pytest.mark.parametrize(
@@ -46,19 +46,19 @@ def test_ids_come_from_tables_and_lines(tmp_path: Path, name: str) -> None:
 def test_files_without_ids_are_named(tmp_path: Path, name: str, content: bytes, said: str) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=said):
-        read_wanted(tmp_path / name)
+        read_query_ids(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["missing.txt", "missing.csv", "missing.parquet"])
 def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=name):
-        read_wanted(tmp_path / name)
+        read_query_ids(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["out.parquet", "out.csv"])
 def test_predictions_are_written_in_the_order_asked(tmp_path: Path, name: str) -> None:
     (tmp_path / "ids.csv").write_text("id\n9\n7\n8\n")
-    ids, out = read_wanted(tmp_path / "ids.csv"), tmp_path / name
+    ids, out = read_query_ids(tmp_path / "ids.csv"), tmp_path / name
     refuse_output(out)
     write_predictions(out, ids, ["p_no", "p_yes"], FOUND)
     table = pq.read_table(out) if out.suffix == ".parquet" else pa_csv.read_csv(out)
@@ -80,5 +80,5 @@ def test_places_that_cannot_be_written_are_named(tmp_path: Path) -> None:
     (tmp_path / "ids.txt").write_text("7")
     with pytest.raises(VesperError, match="cannot be written"):
         write_predictions(
-            tmp_path / "none" / "out.csv", read_wanted(tmp_path / "ids.txt"), ["p"], FOUND
+            tmp_path / "none" / "out.csv", read_query_ids(tmp_path / "ids.txt"), ["p"], FOUND
         )

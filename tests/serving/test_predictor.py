@@ -7,47 +7,51 @@ import numpy as np
 import pytest
 import torch
 
-from vesper.deployment.saved_run import AskingRun, read_asking
+from vesper.deployment.saved_run import SavedLabelRun, read_saved_label_run
 from vesper.errors import InputError, LocalProtocolError, PeerError, PeerLostError
 from vesper.protocol.codec import encode
-from vesper.protocol.inference_turns import ASKING
+from vesper.protocol.inference_turns import QUERY_TABLE
 from vesper.protocol.messages import (
-    Answer,
-    AnswererHello,
-    AskerHello,
     DataHello,
+    EmbeddingClientHello,
+    EmbeddingQuery,
+    EmbeddingServerHello,
     Message,
-    Query,
-    Refusal,
+    QueryAnswer,
+    QueryRefusal,
 )
 from vesper.protocol.tensor import digest_of_ids
 from vesper.protocol.turns import Role
-from vesper.serving.embedding_cache import AnswerCache
-from vesper.serving.embedding_client import Asker
-from vesper.serving.predictor import Predictor
+from vesper.serving.embedding_cache import EmbeddingCache
+from vesper.serving.embedding_client import EmbeddingClient
+from vesper.serving.predictor import PeerPredictor
 from vesper.session.peer import PROTOCOL_VERSION, Link
 from vesper.transport.channel import Channel
 from vesper.transport.memory import memory_pair
 
 if TYPE_CHECKING:
-    from tests.fixtures.finished_run import Finished, Train
+    from tests.fixtures.finished_run import FinishedRun, Train
 
 
 def nobody(limit: float | None) -> Channel:
     raise PeerLostError("platform is not there")
 
 
-def alone(finished: "Finished", connect: Callable[[float | None], Channel] = nobody) -> Predictor:
-    run = read_asking(finished.label)
-    cache = AnswerCache(finished.label.party.state / "cache")
-    return Predictor(run, Asker(connect, run, peer="platform"), cache, peer="platform")
+def alone(
+    finished: "FinishedRun", connect: Callable[[float | None], Channel] = nobody
+) -> PeerPredictor:
+    run = read_saved_label_run(finished.label)
+    cache = EmbeddingCache(finished.label.party.state / "cache")
+    return PeerPredictor(
+        run, EmbeddingClient(connect, run, peer="platform"), cache, peer="platform"
+    )
 
 
 def test_probabilities_are_of_classes_and_come_from_the_cache_the_second_time(
-    finished: "Finished",
+    finished: "FinishedRun",
 ) -> None:
     ids = ["u05", "u01", "nobody", "u05"]
-    with finished.asked() as predictor:
+    with finished.open_predictor() as predictor:
         first = predictor.predict(ids, limit=None)
         again = predictor.predict(ids, limit=None)
     assert first.cached == frozenset()
@@ -58,46 +62,46 @@ def test_probabilities_are_of_classes_and_come_from_the_cache_the_second_time(
         assert np.allclose(first.values[text], again.values[text])
     assert first.budget is not None
     assert first.budget["epsilon"] == 8.0
-    away = alone(finished).predict(["u05", "u02"], limit=0.0)
-    assert away.cached == {"u05"}
-    assert set(away.values) == {"u05"}
-    assert away.away is not None
-    assert "waiting for platform for" in away.away
+    unreachable = alone(finished).predict(["u05", "u02"], limit=0.0)
+    assert unreachable.cached == {"u05"}
+    assert set(unreachable.values) == {"u05"}
+    assert unreachable.unreachable is not None
+    assert "waiting for platform for" in unreachable.unreachable
 
 
 def test_numbers_are_predicted_as_a_score(train: "Train") -> None:
     finished = train("numbers")
-    with finished.asked() as predictor:
+    with finished.open_predictor() as predictor:
         found = predictor.predict(["u05"], limit=None)
     assert predictor.columns == ["score"]
     assert -1 <= float(found.values["u05"][0]) <= 1
 
 
 def test_a_new_snapshot_is_not_answered_from_the_cache_of_the_old_graph(
-    finished: "Finished",
+    finished: "FinishedRun",
 ) -> None:
-    with finished.asked() as predictor:
+    with finished.open_predictor() as predictor:
         old = predictor.predict(["u20"], limit=None)
-    with finished.asked(snapshot=finished.snapshot()) as predictor:
+    with finished.open_predictor(snapshot=finished.snapshot()) as predictor:
         new = predictor.predict(["u20"], limit=None)
         again = predictor.predict(["u20"], limit=None)
     assert new.snapshot != old.snapshot
     assert new.cached == frozenset()
     assert again.cached == {"u20"}
-    with finished.asked() as predictor:
+    with finished.open_predictor() as predictor:
         assert predictor.predict(["u20"], limit=None).cached == {"u20"}
 
 
-def test_another_graph_behind_the_same_predictor_is_noticed(finished: "Finished") -> None:
+def test_another_graph_behind_the_same_predictor_is_noticed(finished: "FinishedRun") -> None:
     """The data party is started again, with a snapshot, while the label party serves."""
-    with finished.answering() as first, finished.answering(snapshot=finished.snapshot()) as second:
+    with finished.serve() as first, finished.serve(snapshot=finished.snapshot()) as second:
         behind = [first]
         predictor = alone(finished, lambda limit: behind[0](limit))
         old = predictor.predict(["u20"], limit=None)
         behind[0] = second
-        predictor._asker.close()
+        predictor._client.close()
         new = predictor.predict(["u20", "v1"], limit=None)
-        predictor._asker.close()
+        predictor._client.close()
     assert new.snapshot != old.snapshot
     assert set(new.values) == {"u20", "v1"}
     assert new.cached == frozenset()
@@ -106,9 +110,9 @@ def test_another_graph_behind_the_same_predictor_is_noticed(finished: "Finished"
 class Pretender:
     """A data party that says what it is told to say."""
 
-    def __init__(self, run: AskingRun) -> None:
-        self.hello = AnswererHello(PROTOCOL_VERSION, run.contract, run.session, "0" * 32)
-        self.reply: Callable[[Query], Message] = fitting
+    def __init__(self, run: SavedLabelRun) -> None:
+        self.hello = EmbeddingServerHello(PROTOCOL_VERSION, run.contract, run.session, "0" * 32)
+        self.reply: Callable[[EmbeddingQuery], Message] = fitting
 
     def __call__(self, limit: float | None) -> Channel:
         from threading import Thread
@@ -118,18 +122,18 @@ class Pretender:
         return ours
 
     def _talk(self, channel: Any) -> None:
-        link = Link(Role.DATA, channel, ASKING)
+        link = Link(Role.DATA, channel, QUERY_TABLE)
         try:
             link.send(self.hello)
-            link.expect(AskerHello)
-            while isinstance(query := link.receive(), Query):
+            link.expect(EmbeddingClientHello)
+            while isinstance(query := link.receive(), EmbeddingQuery):
                 channel.send(encode(self.reply(query)))
-                link._conversation.sending(Refusal(0, 0.0, 0.0, 0.0, 0.0, ""))
+                link._conversation.record_sent(QueryRefusal(0, 0.0, 0.0, 0.0, 0.0, ""))
         except (PeerError, LocalProtocolError):
             channel.close()
 
 
-def fitting(query: Query, **other: Any) -> Answer:
+def fitting(query: EmbeddingQuery, **other: Any) -> QueryAnswer:
     facts: dict[str, Any] = {
         "number": query.number,
         "epsilon": 8.0,
@@ -140,11 +144,11 @@ def fitting(query: Query, **other: Any) -> Answer:
         "unknown": (),
         "values": np.ones((len(query.ids), 2, 3), dtype=np.float32),
     }
-    return Answer(**{**facts, **other})
+    return QueryAnswer(**{**facts, **other})
 
 
-def test_what_fits_is_believed(finished: "Finished") -> None:
-    pretender = Pretender(read_asking(finished.label))
+def test_what_fits_is_believed(finished: "FinishedRun") -> None:
+    pretender = Pretender(read_saved_label_run(finished.label))
     assert set(alone(finished, pretender).predict(["a"], limit=None).values) == {"a"}
 
 
@@ -161,35 +165,35 @@ def test_what_fits_is_believed(finished: "Finished") -> None:
     ids=str,
 )
 def test_answers_that_do_not_fit_are_the_peers_fault_and_not_kept(
-    finished: "Finished", wrong: dict[str, Any], said: str
+    finished: "FinishedRun", wrong: dict[str, Any], said: str
 ) -> None:
-    pretender = Pretender(read_asking(finished.label))
+    pretender = Pretender(read_saved_label_run(finished.label))
     pretender.reply = lambda query: fitting(query, **(wrong if query.ids else {}))
     with pytest.raises(PeerError, match=said):
         alone(finished, pretender).predict(["a", "b"], limit=None)
     assert alone(finished).predict(["a", "b"], limit=0.0).values == {}
 
 
-def test_scores_that_are_no_numbers_are_not_predictions(finished: "Finished") -> None:
+def test_scores_that_are_no_numbers_are_not_predictions(finished: "FinishedRun") -> None:
     class Broken:
         def decode(self, embeddings: torch.Tensor, stage: int) -> torch.Tensor:
             return torch.full((len(embeddings), 2), float("nan"))
 
-    predictor = alone(finished, Pretender(read_asking(finished.label)))
+    predictor = alone(finished, Pretender(read_saved_label_run(finished.label)))
     broken: Any = Broken()
     predictor._decoder = broken
     with pytest.raises(PeerError, match="mean nothing"):
         predictor.predict(["a"], limit=None)
 
 
-def test_a_refusal_is_told_with_what_is_left(finished: "Finished") -> None:
-    pretender = Pretender(read_asking(finished.label))
-    pretender.reply = lambda query: Refusal(query.number, 8.0, 1e-5, 7.5, 0.5, "no more of it")
+def test_a_refusal_is_told_with_what_is_left(finished: "FinishedRun") -> None:
+    pretender = Pretender(read_saved_label_run(finished.label))
+    pretender.reply = lambda query: QueryRefusal(query.number, 8.0, 1e-5, 7.5, 0.5, "no more of it")
     found = alone(finished, pretender).predict(["a"], limit=None)
     assert found.refusal == "no more of it"
     assert found.budget is not None
     assert found.budget["left_epsilon"] == 0.5
-    pretender.reply = lambda query: Refusal(query.number, 8.0, 1e-5, 7.5, 0.5, "\x1b[2J")
+    pretender.reply = lambda query: QueryRefusal(query.number, 8.0, 1e-5, 7.5, 0.5, "\x1b[2J")
     with pytest.raises(PeerError, match="cannot be shown"):
         alone(finished, pretender).predict(["a"], limit=None)
 
@@ -204,15 +208,15 @@ def test_a_refusal_is_told_with_what_is_left(finished: "Finished") -> None:
     ],
 )
 def test_a_hello_that_does_not_fit_is_refused(
-    finished: "Finished", wrong: dict[str, Any], error: type[Exception], said: str
+    finished: "FinishedRun", wrong: dict[str, Any], error: type[Exception], said: str
 ) -> None:
-    pretender = Pretender(read_asking(finished.label))
-    pretender.hello = AnswererHello(**{**vars(pretender.hello), **wrong})
+    pretender = Pretender(read_saved_label_run(finished.label))
+    pretender.hello = EmbeddingServerHello(**{**vars(pretender.hello), **wrong})
     with pytest.raises(error, match=said):
         alone(finished, pretender).predict(["a"], limit=None)
 
 
-def test_a_data_party_that_trains_is_told_apart(finished: "Finished") -> None:
+def test_a_data_party_that_trains_is_told_apart(finished: "FinishedRun") -> None:
     def training(limit: float | None) -> Channel:
         ours, theirs = memory_pair(patience=10)
         theirs.send(encode(DataHello(PROTOCOL_VERSION, "", 1, 1)))

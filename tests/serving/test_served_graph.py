@@ -9,15 +9,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from vesper.errors import InputError, VesperError
-from vesper.serving.embedding_server import open_answerer
+from vesper.serving.embedding_server import open_embedding_server
 
 if TYPE_CHECKING:
-    from tests.fixtures.finished_run import Finished, Train
+    from tests.fixtures.finished_run import FinishedRun, Train
 
 
-def name_of(finished: "Finished", snapshot: Path | None = None) -> str:
-    with open_answerer(finished.data, snapshot=snapshot) as answerer:
-        return answerer.subject.name
+def name_of(finished: "FinishedRun", snapshot: Path | None = None) -> str:
+    with open_embedding_server(finished.data, snapshot=snapshot) as server:
+        return server.served_graph.name
 
 
 def without_last_edge(folder: Path) -> None:
@@ -31,11 +31,11 @@ def with_other_features(folder: Path) -> None:
     pq.write_table(nodes.set_column(2, "rent", rent), folder / "nodes.parquet")
 
 
-def test_the_graph_of_training_has_the_name_of_the_session(finished: "Finished") -> None:
+def test_the_graph_of_training_has_the_name_of_the_session(finished: "FinishedRun") -> None:
     assert name_of(finished) == (finished.data.party.state / "session").read_bytes().hex()
 
 
-def test_another_edge_is_not_the_graph_of_training(finished: "Finished") -> None:
+def test_another_edge_is_not_the_graph_of_training(finished: "FinishedRun") -> None:
     without_last_edge(finished.data.party.folder)
     before = finished.ledger.read_bytes()
     with pytest.raises(InputError, match="knows no release of this graph"):
@@ -50,16 +50,16 @@ def test_other_features_are_not_those_of_training(train: "Train") -> None:
         name_of(finished)
 
 
-def test_a_lost_release_is_not_drawn_again(finished: "Finished") -> None:
+def test_a_lost_release_is_not_drawn_again(finished: "FinishedRun") -> None:
     shutil.rmtree(finished.data.party.state / "releases")
-    with open_answerer(finished.data) as answerer:
-        from vesper.protocol.messages import Query
+    with open_embedding_server(finished.data) as server:
+        from vesper.protocol.messages import EmbeddingQuery
 
         with pytest.raises(VesperError, match="lost or changed"):
-            answerer.reply(Query(number=1, ids=("u01",)), stage=1)
+            server.reply(EmbeddingQuery(number=1, ids=("u01",)), stage=1)
 
 
-def test_a_changed_ledger_is_not_believed(finished: "Finished") -> None:
+def test_a_changed_ledger_is_not_believed(finished: "FinishedRun") -> None:
     import sqlite3
 
     database = sqlite3.connect(finished.ledger)
@@ -71,14 +71,16 @@ def test_a_changed_ledger_is_not_believed(finished: "Finished") -> None:
         name_of(finished)
 
 
-def test_the_graph_of_training_is_no_snapshot(finished: "Finished") -> None:
+def test_the_graph_of_training_is_no_snapshot(finished: "FinishedRun") -> None:
     copied = finished.root / "copied"
     shutil.copytree(finished.data.party.folder, copied)
     with pytest.raises(InputError, match="graph of training"):
         name_of(finished, copied)
 
 
-def test_a_snapshot_keeps_its_name_and_changed_edges_make_a_new_one(finished: "Finished") -> None:
+def test_a_snapshot_keeps_its_name_and_changed_edges_make_a_new_one(
+    finished: "FinishedRun",
+) -> None:
     folder = finished.snapshot()
     name = name_of(finished, folder)
     assert name == name_of(finished, folder)
@@ -88,7 +90,7 @@ def test_a_snapshot_keeps_its_name_and_changed_edges_make_a_new_one(finished: "F
 
 
 def test_equal_edges_get_no_second_name_and_other_features_no_second_release(
-    finished: "Finished",
+    finished: "FinishedRun",
 ) -> None:
     folder = finished.snapshot()
     name_of(finished, folder)
@@ -101,7 +103,9 @@ def test_equal_edges_get_no_second_name_and_other_features_no_second_release(
         name_of(finished, folder)
 
 
-def test_features_of_a_snapshot_are_those_of_training_in_their_order(finished: "Finished") -> None:
+def test_features_of_a_snapshot_are_those_of_training_in_their_order(
+    finished: "FinishedRun",
+) -> None:
     folder = finished.snapshot()
     nodes = pq.read_table(folder / "nodes.parquet")
     pq.write_table(nodes.select(["id", "rent", "age"]), folder / "nodes.parquet")
@@ -112,16 +116,16 @@ def test_features_of_a_snapshot_are_those_of_training_in_their_order(finished: "
         name_of(finished, folder)
 
 
-def test_what_is_said_to_the_data_party(finished: "Finished") -> None:
-    with open_answerer(finished.data) as answerer:
-        assert "answers are free" in answerer.subject.in_words()[0]
-    with open_answerer(finished.data, snapshot=finished.snapshot()) as answerer:
-        said = " ".join(answerer.subject.in_words())
+def test_what_is_said_to_the_data_party(finished: "FinishedRun") -> None:
+    with open_embedding_server(finished.data) as server:
+        assert "answers are free" in server.served_graph.describe()[0]
+    with open_embedding_server(finished.data, snapshot=finished.snapshot()) as server:
+        said = " ".join(server.served_graph.describe())
     assert "a budget of its own, epsilon 8" in said
     assert "record of both" in said
 
 
-def test_a_damaged_note_of_a_snapshot_is_named(finished: "Finished") -> None:
+def test_a_damaged_note_of_a_snapshot_is_named(finished: "FinishedRun") -> None:
     folder = finished.snapshot()
     name = name_of(finished, folder)
     note = finished.data.party.state / "snapshots" / name / "snapshot.json"

@@ -9,31 +9,31 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vesper.deployment.saved_run import read_asking
+from vesper.deployment.saved_run import read_saved_label_run
 from vesper.report.board_page import board_main
 from vesper.report.contents import contents_of_run
 from vesper.report.graphs import graph_lines
-from vesper.report.live_run import watch
+from vesper.report.live_run import read_run_status
 from vesper.report.page import render
-from vesper.serving.embedding_cache import heard_graphs
+from vesper.serving.embedding_cache import read_graph_notes
 from vesper.serving.prediction_tables import read_truth
 from vesper.simulation.simulate import simulate
-from vesper.simulation.snapshot_run import STREAM
+from vesper.simulation.snapshot_run import SNAPSHOT_SEED_OFFSET
 
 if TYPE_CHECKING:
-    from tests.fixtures.finished_run import Finished, Train
+    from tests.fixtures.finished_run import FinishedRun, Train
 
 SEED = 1
 
 
 @pytest.fixture
-def finished(train: "Train") -> "Finished":
+def finished(train: "Train") -> "FinishedRun":
     """Trained with the noise that a simulation with its seed has."""
     return train(seed=SEED, hops=1)
 
 
 @pytest.fixture
-def window(finished: "Finished") -> Path:
+def window(finished: "FinishedRun") -> Path:
     """Party folders of a later window, all of whose labels are for test."""
     folder = finished.root / "window"
     data = finished.snapshot("window/data", gone=5)
@@ -45,27 +45,29 @@ def window(finished: "Finished") -> Path:
     return folder
 
 
-def test_a_simulation_and_two_parties_find_the_same(finished: "Finished", window: Path) -> None:
+def test_a_simulation_and_two_parties_find_the_same(finished: "FinishedRun", window: Path) -> None:
     shared, path = finished.label.shared, window / "label" / "labels.parquet"
     simulated = simulate(finished.root, shared, finished.root / "run", snapshots=[window])
-    stage, truth = read_asking(finished.label).stage, read_truth(path)
+    stage, truth = read_saved_label_run(finished.label).stage, read_truth(path)
     assert simulated.chosen_stage == stage
-    with finished.asked(snapshot=window / "data", seed=SEED + STREAM) as predictor:
+    with finished.open_predictor(
+        snapshot=window / "data", seed=SEED + SNAPSHOT_SEED_OFFSET
+    ) as predictor:
         found = predictor.predict(list(truth), limit=20)
-        test = predictor.judge(found, truth, path=path)
+        test = predictor.evaluate(found, truth, path=path)
     assert test == simulated.snapshots[0].test
     assert predictor.metric == simulated.metric == "roc_auc"
     assert found.budget is not None
     assert found.budget["spent_epsilon"] == simulated.snapshots[0].spent_epsilon
 
 
-def test_every_report_has_a_line_a_graph(finished: "Finished", window: Path) -> None:
+def test_every_report_has_a_line_a_graph(finished: "FinishedRun", window: Path) -> None:
     truth = read_truth(window / "label" / "labels.parquet")
-    with finished.asked(snapshot=window / "data", stage=1) as predictor:
+    with finished.open_predictor(snapshot=window / "data", stage=1) as predictor:
         found = predictor.predict(list(truth), limit=20)
-        test = predictor.judge(found, truth, path=window)
+        test = predictor.evaluate(found, truth, path=window)
     label, data = finished.label.party.state, finished.data.party.state
-    (name,) = heard_graphs(label / "cache")
+    (name,) = read_graph_notes(label / "cache")
     assert test is not None
     page = render(contents_of_run(label))
     assert "Budget of each graph" in page
@@ -73,23 +75,25 @@ def test_every_report_has_a_line_a_graph(finished: "Finished", window: Path) -> 
     at = words.index(name[:8])
     assert words[at - 1 : at + 4] == ["graph", name[:8], f"{test:.1f}", "%", "8"]
     result = json.loads((data / "result" / "result.json").read_text())
-    lines = graph_lines(data, result, charged=None, ledger=finished.ledger)
+    lines = graph_lines(data, result, run_charges=None, ledger=finished.ledger)
     assert [line.name for line in lines] == ["training", "data"]
     assert lines[1].spent_epsilon == pytest.approx(8.0, rel=1e-3)
     assert (lines[1].epsilon, lines[1].nodes, lines[1].releases) == (8.0, 60, 1)
-    assert "Budget of each graph" in board_main(watch(data))
+    assert "Budget of each graph" in board_main(read_run_status(data))
 
 
-def test_without_snapshots_there_is_no_such_table(finished: "Finished") -> None:
+def test_without_snapshots_there_is_no_such_table(finished: "FinishedRun") -> None:
     assert "Budget of each graph" not in render(contents_of_run(finished.label.party.state))
-    assert watch(finished.data.party.state).graphs == ()
+    assert read_run_status(finished.data.party.state).graphs == ()
 
 
-def test_nothing_is_measured_while_answers_are_missing(finished: "Finished", window: Path) -> None:
+def test_nothing_is_measured_while_answers_are_missing(
+    finished: "FinishedRun", window: Path
+) -> None:
     truth = read_truth(window / "label" / "labels.parquet")
-    with finished.asked(snapshot=window / "data") as predictor:
+    with finished.open_predictor(snapshot=window / "data") as predictor:
         found = predictor.predict(list(truth)[:3], limit=20)
-        assert predictor.judge(found, truth, path=window) is None
+        assert predictor.evaluate(found, truth, path=window) is None
         with_strangers = {**dict(list(truth.items())[:3]), "nobody": 1}
         asked = predictor.predict(list(with_strangers), limit=20)
-        assert predictor.judge(asked, with_strangers, path=window) is not None
+        assert predictor.evaluate(asked, with_strangers, path=window) is not None

@@ -10,23 +10,25 @@ import pytest
 from vesper.errors import PeerLostError, VesperError
 from vesper.session.checkpoint import FileCheckpoints, Position
 from vesper.transport.channel import Channel
-from vesper.transport.durable_channel import LastingChannel
+from vesper.transport.durable_channel import DurableChannel
 from vesper.transport.frame_log import FrameLog
-from vesper.transport.transcript import Receipts
+from vesper.transport.transcript import Transcript
 
 
 def nobody(limit: float | None) -> Channel:
     raise PeerLostError("nobody is there")
 
 
-def channel_in(folder: Path) -> LastingChannel:
-    return LastingChannel(nobody, folder, begins=True, directions=("a", "b"), waits=False)
+def channel_in(folder: Path) -> DurableChannel:
+    return DurableChannel(
+        nobody, folder, names_session=True, directions=("a", "b"), reconnects=False
+    )
 
 
 def test_a_checkpoint_comes_back_and_the_channel_with_it(tmp_path: Path) -> None:
     path, position = tmp_path / "checkpoint.npz", Position(stage=1, epoch=2, step=30)
     with closing(channel_in(tmp_path)) as channel:
-        channel.go_back_to((4, 5))
+        channel.rewind_to((4, 5))
         FileCheckpoints(path, channel).save(position, {"weights": np.arange(3.0)})
     with closing(channel_in(tmp_path)) as channel:
         found = FileCheckpoints(path, channel).load()
@@ -41,11 +43,16 @@ def test_frames_and_receipts_are_on_disk_before_and_forgotten_after(
 ) -> None:
     """Else a power cut could leave a checkpoint that needs frames nobody has."""
     order: list[str] = []
-    sync, settle, mark, replace = FrameLog.sync, Receipts.settle, FrameLog.mark, os.replace
+    sync, flush, start_segment, replace = (
+        FrameLog.sync,
+        Transcript.flush,
+        FrameLog.start_segment,
+        os.replace,
+    )
     for owner, name, real in (
         (FrameLog, "sync", sync),
-        (Receipts, "settle", settle),
-        (FrameLog, "mark", mark),
+        (Transcript, "flush", flush),
+        (FrameLog, "start_segment", start_segment),
         (os, "replace", replace),
     ):
 
@@ -58,8 +65,8 @@ def test_frames_and_receipts_are_on_disk_before_and_forgotten_after(
     with closing(channel_in(tmp_path)) as channel:
         order.clear()
         FileCheckpoints(tmp_path / "checkpoint.npz", channel).save(Position(0, 0, 0), {})
-    assert sorted(order[:2]) == ["settle", "sync"]
-    assert order[2:] == ["replace", "mark"]
+    assert sorted(order[:2]) == ["flush", "sync"]
+    assert order[2:] == ["replace", "start_segment"]
 
 
 def test_a_damaged_checkpoint_is_said(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from vesper.errors import InputError
-from vesper.session.config import explain, keys_of, nearest, read_tables
+from vesper.session.config import explain_first_error, keys_of, read_tables, suggest_key
 
 
 class Table(BaseModel):
@@ -57,8 +57,8 @@ def test_no_file(tmp_path: Path) -> None:
 def test_the_first_mistake_is_explained(values: dict[str, object], message: str) -> None:
     with pytest.raises(ValidationError) as caught:
         Both.model_validate({"table": values})
-    assert explain(Path("f.toml"), caught.value, KEYS).startswith(message)
+    assert explain_first_error(Path("f.toml"), caught.value, KEYS).startswith(message)
 
 
 def test_a_key_like_no_other_lists_those_of_its_table() -> None:
-    assert nearest("b.zzzz", ["a.x", "b.width", "b.depth"]) == "; known are width, depth"
+    assert suggest_key("b.zzzz", ["a.x", "b.width", "b.depth"]) == "; known are width, depth"

@@ -12,26 +12,26 @@ from vesper.errors import InputError, RemoteProtocolError
 from vesper.method.settings import Config
 from vesper.session.config import load_config
 from vesper.session.contract import (
-    LARGEST_TEXT,
+    MAX_CONTRACT_LENGTH,
     approval_path,
     approve,
-    approved,
-    canonical,
-    changed_since_approval,
-    differences,
+    changes_since_approval,
+    contract_differences,
+    contract_text,
+    refuse_unapproved,
 )
 
-MINE = canonical(Config())
+MINE = contract_text(Config())
 
 
 def test_equal_settings_are_equal_texts() -> None:
-    assert canonical(load_config(None, {"epsilon": 4})) == MINE
-    assert differences(MINE, MINE) == []
+    assert contract_text(load_config(None, {"epsilon": 4})) == MINE
+    assert contract_differences(MINE, MINE) == []
 
 
 def test_every_difference_is_named() -> None:
-    theirs = canonical(load_config(None, {"epsilon": 2.0, "seed": 7, "delta": 1e-6}))
-    assert differences(MINE, theirs) == [
+    theirs = contract_text(load_config(None, {"epsilon": 2.0, "seed": 7, "delta": 1e-6}))
+    assert contract_differences(MINE, theirs) == [
         "privacy.delta: null here, 1e-06 there",
         "privacy.epsilon: 4.0 here, 2.0 there",
         "run.seed: 0 here, 7 there",
@@ -39,13 +39,13 @@ def test_every_difference_is_named() -> None:
 
 
 def test_infinity_is_a_value() -> None:
-    theirs = canonical(load_config(None, {"epsilon": float("inf")}))
-    assert differences(MINE, theirs) == ['privacy.epsilon: 4.0 here, "Infinity" there']
+    theirs = contract_text(load_config(None, {"epsilon": float("inf")}))
+    assert contract_differences(MINE, theirs) == ['privacy.epsilon: 4.0 here, "Infinity" there']
 
 
 def test_a_setting_that_only_one_side_knows() -> None:
     theirs = MINE.replace('"width":128', '"wings":2')
-    assert differences(MINE, theirs) == [
+    assert contract_differences(MINE, theirs) == [
         "run.width: 128 here, not known there",
         "run.wings: not known here, 2 there",
     ]
@@ -71,20 +71,20 @@ def test_a_setting_that_only_one_side_knows() -> None:
         "[" * 30_000,
         '{"a":' * 10_000 + "1" + "}" * 10_000,
         '{"run":{"seed":' + "9" * 20_000 + "}}",
-        " " * (LARGEST_TEXT + 1),
+        " " * (MAX_CONTRACT_LENGTH + 1),
         "\ud800",
     ],
     ids=range(19),
 )
 def test_what_is_no_contract_is_the_peers_fault(theirs: str) -> None:
     with pytest.raises(RemoteProtocolError, match="the peer"):
-        differences(MINE, theirs)
+        contract_differences(MINE, theirs)
 
 
 @given(st.text(alphabet='{}[]":,0123456789.eE-+ \\untrefals\n', max_size=60))
 def test_any_text_is_a_contract_or_refused(theirs: str) -> None:
     try:
-        said = differences(MINE, theirs)
+        said = contract_differences(MINE, theirs)
     except RemoteProtocolError as error:
         said = [str(error)]
     assert said  # none of these texts is ours
@@ -94,7 +94,7 @@ def test_any_text_is_a_contract_or_refused(theirs: str) -> None:
 @given(st.text(max_size=200))
 def test_values_of_the_peer_stay_short_and_on_one_line(value: str) -> None:
     theirs = json.dumps({"run": {"x": value}}, separators=(",", ":"))
-    (line,) = [line for line in differences(MINE, theirs) if line.startswith("run.x")]
+    (line,) = [line for line in contract_differences(MINE, theirs) if line.startswith("run.x")]
     assert line.isprintable()
     assert len(line) < 120
 
@@ -102,16 +102,16 @@ def test_values_of_the_peer_stay_short_and_on_one_line(value: str) -> None:
 def test_approval_holds_until_a_setting_changes(tmp_path: Path) -> None:
     state, config = tmp_path / "new" / "state", Config()
     with pytest.raises(InputError, match=r"found none; read it and approve it with `vesper contr"):
-        approved(state, config)
-    assert changed_since_approval(state, config) is None
+        refuse_unapproved(state, config)
+    assert changes_since_approval(state, config) is None
     approve(state, config)
-    approved(state, config)
+    refuse_unapproved(state, config)
     other = load_config(None, {"epsilon": 2.0})
     message = "1 settings have changed since the approval (first 1: privacy.epsilon: 2.0 now, 4.0 "
     with pytest.raises(InputError, match=re.escape(message)):
-        approved(state, other)
+        refuse_unapproved(state, other)
     approve(state, other)
-    approved(state, other)
+    refuse_unapproved(state, other)
     written = json.loads(approval_path(state).read_text())
     assert written["contract"] == other.contract
     assert [path.name for path in state.iterdir()] == ["contract.json"]
@@ -123,7 +123,7 @@ def test_approval_holds_until_a_setting_changes(tmp_path: Path) -> None:
 def test_an_approval_that_is_none(tmp_path: Path, text: str) -> None:
     approval_path(tmp_path).write_text(text)
     with pytest.raises(InputError, match="expected an approved contract, found something else"):
-        approved(tmp_path, Config())
+        refuse_unapproved(tmp_path, Config())
 
 
 def test_a_state_that_cannot_be_written(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from vesper.errors import InputError
 from vesper.session.config import load_config
-from vesper.session.data_parties import ONE, SimulatedParty, config_for, load_simulation
+from vesper.session.data_parties import ONLY_DATA_PARTY, SimulatedParty, config_for, load_simulation
 
 TWO = """
 [privacy]
@@ -39,8 +39,8 @@ def test_each_party_and_what_holds_for_it(tmp_path: Path) -> None:
 
 
 def test_without_tables_there_is_one(tmp_path: Path) -> None:
-    assert load(tmp_path, "[run]\nseed = 3\n") == (ONE,)
-    assert load_simulation(None, {"epsilon": 1.0})[1] == (ONE,)
+    assert load(tmp_path, "[run]\nseed = 3\n") == (ONLY_DATA_PARTY,)
+    assert load_simulation(None, {"epsilon": 1.0})[1] == (ONLY_DATA_PARTY,)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pytest
 from vesper.errors import RemoteProtocolError
 from vesper.graph.ids import Ids
 from vesper.graph.table_source import Column
-from vesper.protocol.codec import LARGEST_FRAME, encode
+from vesper.protocol.codec import MAX_FRAME_BYTES, encode
 from vesper.protocol.messages import Roster
-from vesper.session.data_side import limits_of_roster, physical_memory, refuse_outputs
+from vesper.session.data_side import physical_memory, refuse_outputs, roster_limits
 
 GIB = 1 << 30
 
@@ -38,7 +38,7 @@ def test_a_model_that_fits_is_not() -> None:
 def test_a_roster_of_everybody_is_within_the_limits(ids: Column) -> None:
     texts = tuple(str(text) for text in ids.to_pylist())
     roster = Roster(texts, (), (), np.ones((3, 4), dtype=np.float32))
-    limits = limits_of_roster(Ids(ids), outputs=4)
+    limits = roster_limits(Ids(ids), outputs=4)
     assert len(encode(roster)) <= limits.frame
     assert limits.ids == 3
     longer = Roster(texts * 3, (), (), np.ones((9, 4), dtype=np.float32))
@@ -47,4 +47,4 @@ def test_a_roster_of_everybody_is_within_the_limits(ids: Column) -> None:
 
 def test_no_frame_is_larger_than_the_largest() -> None:
     ids = Ids(pa.array(["x" * 100, "y"], type=pa.large_string()))
-    assert limits_of_roster(ids, outputs=LARGEST_FRAME).frame == LARGEST_FRAME
+    assert roster_limits(ids, outputs=MAX_FRAME_BYTES).frame == MAX_FRAME_BYTES

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from vesper.errors import InputError
-from vesper.method.base import Promise
+from vesper.method.base import NoisePlan
 from vesper.session.config import load_config
-from vesper.session.journal import JOURNAL, Journal, is_written, journal_of
+from vesper.session.journal import JOURNAL, Journal, is_being_written, open_journal
 from vesper.session.observer import EpochFacts
 
 CONFIG = load_config(None, {"epsilon": 2.0})
-PROMISE = Promise(
+PROMISE = NoisePlan(
     plan="certified",
     certified_epsilon=2.0,
     claimed_epsilon=None,
@@ -35,7 +35,7 @@ def ticking(step: float) -> Iterator[float]:
 
 def test_a_run_from_its_begin_to_its_end(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.sqlite"
-    with journal_of(tmp_path, side="data", config=CONFIG, ledger=ledger, source="here") as told:
+    with open_journal(tmp_path, side="data", config=CONFIG, ledger=ledger, source="here") as told:
         told.agreed(PROMISE, {"stages": 2, "epochs": 5, "steps": 10}, metric="roc_auc")
         told.epoch(EpochFacts(stage=0, epoch=1, is_best=True, loss=float("inf"), validation=70.5))
         told.progress("training", 10, 10, "epsilon 1 of 2")
@@ -61,7 +61,7 @@ def test_a_run_from_its_begin_to_its_end(tmp_path: Path) -> None:
     ],
 )
 def test_a_run_that_fails_says_why(tmp_path: Path, error: BaseException, why: str) -> None:
-    with pytest.raises(type(error)), journal_of(tmp_path, side="label", config=CONFIG):
+    with pytest.raises(type(error)), open_journal(tmp_path, side="label", config=CONFIG):
         raise error
     assert (lines(tmp_path)[-1]["how"], lines(tmp_path)[-1]["why"]) == ("failed", why)
 
@@ -72,7 +72,7 @@ def test_a_task_is_written_once_a_second_and_at_its_end(tmp_path: Path) -> None:
     def shown(task: str, done: int, total: int, note: str = "") -> None:
         heard.append(done)
 
-    with journal_of(
+    with open_journal(
         tmp_path, side="both", config=CONFIG, progress=shown, clock=lambda: next(clock)
     ) as told:
         for step in range(1, 10):
@@ -85,7 +85,7 @@ def test_a_task_is_written_once_a_second_and_at_its_end(tmp_path: Path) -> None:
 
 def test_what_was_killed_in_a_line_does_not_spoil_the_next(tmp_path: Path) -> None:
     (tmp_path / JOURNAL).write_text('{"event": "begun"}\n{"event": "ep')
-    with journal_of(tmp_path, side="data", config=CONFIG, resumed=True):
+    with open_journal(tmp_path, side="data", config=CONFIG, resumed=True):
         pass
     texts = (tmp_path / JOURNAL).read_text().splitlines()
     assert texts[1] == '{"event": "ep'
@@ -93,9 +93,9 @@ def test_what_was_killed_in_a_line_does_not_spoil_the_next(tmp_path: Path) -> No
 
 
 def test_who_writes_it_is_seen(tmp_path: Path) -> None:
-    with journal_of(tmp_path, side="data", config=CONFIG):
-        assert is_written(tmp_path / JOURNAL)
-    assert not is_written(tmp_path / JOURNAL)
+    with open_journal(tmp_path, side="data", config=CONFIG):
+        assert is_being_written(tmp_path / JOURNAL)
+    assert not is_being_written(tmp_path / JOURNAL)
 
 
 def test_a_line_that_cannot_be_written_is_left_out(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from vesper.errors import InputError
 from vesper.session.config import load_config
-from vesper.session.journal import JOURNAL, Doing, journal_of, read_journal
+from vesper.session.journal import JOURNAL, TaskProgress, open_journal, read_journal
 from vesper.session.observer import EpochFacts
 
 CONFIG = load_config(None, {"epsilon": 2.0})
@@ -20,7 +20,7 @@ def epoch(stage: int, number: int, validation: float) -> EpochFacts:
 
 
 def fail_after(folder: Path, *epochs: EpochFacts) -> None:
-    with journal_of(folder, side="label", config=CONFIG, clock=lambda: 5.0) as told:
+    with open_journal(folder, side="label", config=CONFIG, clock=lambda: 5.0) as told:
         for facts in epochs:
             told.epoch(facts)
         raise InputError("lost")
@@ -33,17 +33,17 @@ def test_no_journal_is_no_run(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_being_written(tmp_path: Path) -> None:
-    with journal_of(tmp_path, side="label", config=CONFIG) as told:
+    with open_journal(tmp_path, side="label", config=CONFIG) as told:
         told.progress("training", 3, 9, "loss 0.5")
         told.epoch(epoch(0, 0, 61.0))
         read = read_journal(tmp_path)
     assert read is not None
-    assert read.is_written
-    assert read.how is None
+    assert read.is_being_written
+    assert read.outcome is None
     assert read.side == "label"
     assert read.config == CONFIG
     assert read.ledger is None
-    assert read.doing == Doing(task="training", done=3, total=9, note="loss 0.5")
+    assert read.task_progress == TaskProgress(task="training", done=3, total=9, note="loss 0.5")
     assert read.epochs == (epoch(0, 0, 61.0),)
 
 
@@ -52,19 +52,21 @@ def test_an_epoch_that_is_trained_again_counts_once(tmp_path: Path) -> None:
         fail_after(tmp_path, epoch(0, 0, 61.0), epoch(0, 1, 62.0))
     failed = read_journal(tmp_path)
     assert failed is not None
-    assert (failed.how, failed.why, failed.is_written) == ("failed", "lost", False)
-    with journal_of(tmp_path, side="label", config=CONFIG, resumed=True, clock=lambda: 9.0) as told:
+    assert (failed.outcome, failed.reason, failed.is_being_written) == ("failed", "lost", False)
+    with open_journal(
+        tmp_path, side="label", config=CONFIG, resumed=True, clock=lambda: 9.0
+    ) as told:
         told.epoch(epoch(0, 1, 63.0))
         told.epoch(epoch(1, 0, 64.0))
     read = read_journal(tmp_path)
     assert read is not None
-    assert (read.how, read.began, read.last) == ("finished", 5.0, 9.0)
+    assert (read.outcome, read.started_at, read.last_line_at) == ("finished", 5.0, 9.0)
     assert [facts.validation for facts in read.epochs] == [61.0, 63.0, 64.0]
 
 
 def test_a_run_begun_anew_has_forgotten_the_one_before(tmp_path: Path) -> None:
     for validation in (61.0, 71.0):
-        with journal_of(tmp_path, side="label", config=CONFIG) as told:
+        with open_journal(tmp_path, side="label", config=CONFIG) as told:
             told.epoch(epoch(0, 0, validation))
     read = read_journal(tmp_path)
     assert read is not None

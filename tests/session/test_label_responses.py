@@ -14,14 +14,14 @@ from vesper.graph.holdings import open_data
 from vesper.graph.labels import LabelHoldings, open_labels
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.method.settings import Config
-from vesper.model.objective_factory import Responses
+from vesper.model.objective_factory import LabelResponses
 from vesper.privacy.ledger.account import accounts
 from vesper.privacy.ledger.ledger_file import open_to_read
 from vesper.privacy.ledger.store import Ledger
 from vesper.session.config import load_config
 from vesper.session.doors import open_door
-from vesper.session.label_responses import charged_responses
-from vesper.session.run_spec import agree
+from vesper.session.label_responses import charge_label_responses
+from vesper.session.run_spec import run_spec_for
 from vesper.simulation import in_process as pair_module
 from vesper.simulation.simulate import simulate
 from vesper.transport.memory import MemoryChannel, memory_pair
@@ -68,17 +68,17 @@ class Written:
 
 
 def frames_of_the_label_party(
-    folder: Path, labels: LabelHoldings, responses: Responses, monkeypatch: pytest.MonkeyPatch
+    folder: Path, labels: LabelHoldings, responses: LabelResponses, monkeypatch: pytest.MonkeyPatch
 ) -> list[bytes]:
     config, data = settings(), open_data(folder / "data")
     ends = memory_pair()
     written = Written(ends[1])
     monkeypatch.setattr(pair_module, "memory_pair", lambda: (ends[0], written))
-    agreement = agree(config, data, labels)
+    run_spec = run_spec_for(config, data, labels)
     with closing(Ledger(folder / f"{len(list(folder.iterdir()))}.sqlite", clock=float)) as ledger:
         noise = NoiseSource.for_simulation(0)
-        door, agreement = open_door(agreement, data.graph, ledger, noise, run="r")
-        pair_module.train(agreement, data, labels, door, responses=responses)
+        door, run_spec = open_door(run_spec, data.graph, ledger, noise, run="r")
+        pair_module.train(run_spec, data, labels, door, responses=responses)
     return written.frames
 
 
@@ -87,23 +87,27 @@ def test_nothing_that_crosses_depends_on_a_label_but_through_its_response(
 ) -> None:
     labels = open_labels(folder / "label")
     shown = np.concatenate([labels.rows("train"), labels.rows("val")])
-    responses = Responses(np.arange(len(shown)) % CLASSES, 1.0)
+    responses = LabelResponses(np.arange(len(shown)) % CLASSES, 1.0)
     changed = labels.labels.copy()
     changed[shown] = (changed[shown] + 1) % CLASSES  # every one, where the claim is about one
     other = replace(labels, labels=changed)
     first = frames_of_the_label_party(folder, labels, responses, monkeypatch)
     assert first == frames_of_the_label_party(folder, other, responses, monkeypatch)
     # and it could have been seen: responses do cross
-    seen = responses.seen.copy()
+    seen = responses.noisy_labels.copy()
     seen[0] = (seen[0] + 1) % CLASSES
-    assert first != frames_of_the_label_party(folder, labels, Responses(seen, 1.0), monkeypatch)
+    assert first != frames_of_the_label_party(
+        folder, labels, LabelResponses(seen, 1.0), monkeypatch
+    )
 
 
 def test_the_order_of_the_table_does_not_cross(
     folder: Path, write_folders: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     labels = open_labels(folder / "label")
-    responses = Responses(np.arange(len(labels.rows("train")) + len(labels.rows("val"))) % 3, 1.0)
+    responses = LabelResponses(
+        np.arange(len(labels.rows("train")) + len(labels.rows("val"))) % 3, 1.0
+    )
     first = frames_of_the_label_party(folder, labels, responses, monkeypatch)
     table = pq.read_table(folder / "label" / "labels.parquet")
     by_label = table.sort_by([("label", "ascending"), ("id", "descending")])
@@ -120,9 +124,9 @@ def test_whether_a_run_begins_follows_from_responses(folder: Path, tmp_path: Pat
     equal[rows] = 0
     other = replace(two, labels=equal)
     noise, path = NoiseSource.from_os(), tmp_path / "ledger.sqlite"
-    assert charged_responses(settings(), other, path=path, noise=noise) is not None
+    assert charge_label_responses(settings(), other, path=path, noise=noise) is not None
     with pytest.raises(InputError, match="at least two different labels"):
-        agree(settings(label_epsilon=None), open_data(folder / "data"), other)
+        run_spec_for(settings(label_epsilon=None), open_data(folder / "data"), other)
 
 
 def test_a_simulated_run_charges_the_label_ledger(folder: Path, tmp_path: Path) -> None:
@@ -139,30 +143,30 @@ def test_a_simulated_run_charges_the_label_ledger(folder: Path, tmp_path: Path) 
 def test_a_later_run_pays_nothing(folder: Path, tmp_path: Path) -> None:
     labels, path = open_labels(folder / "label"), tmp_path / "label.sqlite"
     first, second = (
-        charged_responses(settings(seed=seed), labels, path=path, noise=NoiseSource.from_os())
+        charge_label_responses(settings(seed=seed), labels, path=path, noise=NoiseSource.from_os())
         for seed in (0, 1)
     )
     assert first is not None
     assert second is not None
-    assert np.array_equal(first.seen, second.seen)
+    assert np.array_equal(first.noisy_labels, second.noisy_labels)
     with closing(open_to_read(path)) as ledger:
         assert sum(entry.cost > 0 for entry in ledger.entries()) == 1
 
 
 def test_a_session_without_responses_is_refused(folder: Path) -> None:
     config, data, labels = settings(), open_data(folder / "data"), open_labels(folder / "label")
-    agreement = agree(config, data, labels)
+    run_spec = run_spec_for(config, data, labels)
     with closing(Ledger(folder / "l.sqlite", clock=float)) as ledger:
         noise = NoiseSource.for_simulation(0)
-        door, agreement = open_door(agreement, data.graph, ledger, noise, run="r")
+        door, run_spec = open_door(run_spec, data.graph, ledger, noise, run="r")
         with pytest.raises(ValueError, match="expected responses"):
-            pair_module.train(agreement, data, labels, door)
+            pair_module.train(run_spec, data, labels, door)
 
 
 def test_refused_before_anything_is_charged(folder: Path, tmp_path: Path) -> None:
     labels, path = open_labels(folder / "label"), tmp_path / "label.sqlite"
     config = settings(class_weights="balanced")
     with pytest.raises(InputError, match="class_weights"):
-        charged_responses(config, labels, path=path, noise=NoiseSource.from_os())
+        charge_label_responses(config, labels, path=path, noise=NoiseSource.from_os())
     with closing(open_to_read(path)) as ledger:
         assert not any(entry.graph for entry in ledger.entries())

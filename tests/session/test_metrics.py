@@ -5,7 +5,7 @@ import pytest
 
 from vesper.errors import InputError
 from vesper.model.evaluation import Calibration
-from vesper.session.metrics import measure, metric_of
+from vesper.session.metrics import evaluate_predictions, metric_name_of
 
 TWO = Calibration(classes=(0, 1), constants=(0.0, 0.0))
 THREE = Calibration(classes=("a", "b", "c"), constants=(0.0,) * 3)
@@ -15,24 +15,26 @@ HERE = Path("labels.csv")
 
 def test_two_classes() -> None:
     predicted = np.array([[0.9, 0.1], [0.6, 0.4], [0.7, 0.3], [0.0, 1.0]])
-    assert measure(predicted, [0, 0, 1, 1], TWO, task="auto", path=HERE) == 75.0
-    assert measure(predicted, ["0", "0", "1", "1"], TWO, task="auto", path=HERE) == 75.0
-    assert metric_of(TWO, task="auto") == "roc_auc"
+    assert evaluate_predictions(predicted, [0, 0, 1, 1], TWO, task="auto", path=HERE) == 75.0
+    assert (
+        evaluate_predictions(predicted, ["0", "0", "1", "1"], TWO, task="auto", path=HERE) == 75.0
+    )
+    assert metric_name_of(TWO, task="auto") == "roc_auc"
 
 
 def test_more_classes_need_not_all_be_there() -> None:
     predicted = np.array([[0.5, 0.4, 0.1], [0.2, 0.7, 0.1]])
-    assert measure(predicted, ["a", "c"], THREE, task="auto", path=HERE) == 50.0
-    assert metric_of(THREE, task="auto") == "accuracy"
+    assert evaluate_predictions(predicted, ["a", "c"], THREE, task="auto", path=HERE) == 50.0
+    assert metric_name_of(THREE, task="auto") == "accuracy"
 
 
 def test_numbers() -> None:
     predicted = np.array([[1.0], [2.0], [4.0]])
     truth = [1.0, 2.0, 3.0]
-    assert measure(predicted, truth, NUMBERS, task="auto", path=HERE) == 50.0
-    assert measure(predicted, truth, NUMBERS, task="ranking", path=HERE) == 100.0
-    assert metric_of(NUMBERS, task="regression") == "r2"
-    assert metric_of(NUMBERS, task="ranking") == "spearman"
+    assert evaluate_predictions(predicted, truth, NUMBERS, task="auto", path=HERE) == 50.0
+    assert evaluate_predictions(predicted, truth, NUMBERS, task="ranking", path=HERE) == 100.0
+    assert metric_name_of(NUMBERS, task="regression") == "r2"
+    assert metric_name_of(NUMBERS, task="ranking") == "spearman"
 
 
 @pytest.mark.parametrize(
@@ -41,6 +43,6 @@ def test_numbers() -> None:
 )
 def test_labels_that_cannot_be_judged_by(truth: list[int], said: str) -> None:
     with pytest.raises(InputError) as refused:
-        measure(np.full((2, 2), 0.5), truth, TWO, task="auto", path=HERE)
+        evaluate_predictions(np.full((2, 2), 0.5), truth, TWO, task="auto", path=HERE)
     assert said in str(refused.value)
     assert "labels.csv" in str(refused.value)

@@ -7,26 +7,35 @@ import pytest
 
 from vesper.errors import RemoteProtocolError
 from vesper.protocol.codec import encode
-from vesper.protocol.messages import Embeddings, Gradients, Message, Purpose, Received, Verdict
-from vesper.protocol.turns import Conversation, Role, State
+from vesper.protocol.messages import (
+    Embeddings,
+    EvaluationReply,
+    Gradients,
+    Message,
+    Purpose,
+    Verdict,
+)
+from vesper.protocol.turns import Role, TrainingState, TurnChecker
 from vesper.session.peer import Link, RemoteDataParty, RemoteLabelParty
 from vesper.transport.memory import MemoryChannel, memory_pair
 
 VALUES = np.ones((2, 3, 1), dtype=np.float32)
 ROOTS = np.arange(2)
-BEST, GO_ON, STOP = Verdict.BEST, Verdict.GO_ON, Verdict.STOP
+BEST, CONTINUE, STOP = Verdict.BEST, Verdict.CONTINUE, Verdict.STOP
 
 
-def ready(role: Role, state: State, monkeypatch: pytest.MonkeyPatch) -> tuple[Link, MemoryChannel]:
+def ready(
+    role: Role, state: TrainingState, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Link, MemoryChannel]:
     """A link whose opening is over, and the peer's end of it."""
     ours, theirs = memory_pair(patience=1)
 
-    class Opened(Conversation):
+    class Opened(TurnChecker):
         def __init__(self, role: Role, *rest: object) -> None:
             super().__init__(role)
             self.state = state
 
-    monkeypatch.setattr("vesper.session.peer.Conversation", Opened)
+    monkeypatch.setattr("vesper.session.peer.TurnChecker", Opened)
     return Link(role, ours), theirs
 
 
@@ -38,21 +47,26 @@ def epochs(
     verdicts: list[Verdict], monkeypatch: pytest.MonkeyPatch, *, patience: int, blocks: int = 1
 ) -> list[Verdict]:
     """Let the label party say these verdicts, one a block of each epoch."""
-    link, peer = ready(Role.DATA, State.READY, monkeypatch)
+    link, peer = ready(Role.DATA, TrainingState.READY, monkeypatch)
     party = RemoteLabelParty(link, patience=patience)
     for step, verdict in enumerate(verdicts):
-        peer.send(encode(Received(step=step, verdict=verdict)))
+        peer.send(encode(EvaluationReply(step=step, verdict=verdict)))
     steps = iter(range(len(verdicts)))
 
     def validation() -> Iterator[Embeddings]:
         return (embeddings(next(steps)) for _ in range(blocks))
 
-    return [party.judge(validation()) for _ in range(len(verdicts) // blocks)]
+    return [party.request_verdict(validation()) for _ in range(len(verdicts) // blocks)]
 
 
 @pytest.mark.parametrize(
     "verdicts",
-    [[BEST, BEST, GO_ON, BEST], [BEST, GO_ON, STOP], [GO_ON, STOP], [GO_ON, BEST, GO_ON, STOP]],
+    [
+        [BEST, BEST, CONTINUE, BEST],
+        [BEST, CONTINUE, STOP],
+        [CONTINUE, STOP],
+        [CONTINUE, BEST, CONTINUE, STOP],
+    ],
 )
 def test_verdicts_that_follow_from_the_patience(
     verdicts: list[Verdict], monkeypatch: pytest.MonkeyPatch
@@ -60,64 +74,66 @@ def test_verdicts_that_follow_from_the_patience(
     assert epochs(verdicts, monkeypatch, patience=2) == verdicts
 
 
-@pytest.mark.parametrize("verdicts", [[STOP], [BEST, STOP], [GO_ON, GO_ON], [BEST, GO_ON, GO_ON]])
+@pytest.mark.parametrize(
+    "verdicts", [[STOP], [BEST, STOP], [CONTINUE, CONTINUE], [BEST, CONTINUE, CONTINUE]]
+)
 def test_verdicts_that_do_not(verdicts: list[Verdict], monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RemoteProtocolError, match=r"with a patience of 2"):
         epochs(verdicts, monkeypatch, patience=2)
 
 
 def test_patience_goes_on_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
-    link, peer = ready(Role.DATA, State.READY, monkeypatch)
+    link, peer = ready(Role.DATA, TrainingState.READY, monkeypatch)
     party = RemoteLabelParty(link, patience=2)
-    party.recall({"peer/waited": np.array(1)})
-    assert int(party.remember()["peer/waited"]) == 1
-    peer.send(encode(Received(step=1, verdict=STOP)))
-    assert party.judge(iter([embeddings(1)])) is STOP
+    party.load_state_arrays({"peer/waited": np.array(1)})
+    assert int(party.state_arrays()["peer/waited"]) == 1
+    peer.send(encode(EvaluationReply(step=1, verdict=STOP)))
+    assert party.request_verdict(iter([embeddings(1)])) is STOP
 
 
-@pytest.mark.parametrize("verdicts", [[STOP, GO_ON], [BEST, BEST]])
+@pytest.mark.parametrize("verdicts", [[STOP, CONTINUE], [BEST, BEST]])
 def test_no_verdict_before_all_blocks_were_seen(
     verdicts: list[Verdict], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(RemoteProtocolError, match="before its time"):
         epochs(verdicts, monkeypatch, patience=2, blocks=2)
-    assert epochs([GO_ON, BEST], monkeypatch, patience=2, blocks=2) == [BEST]
+    assert epochs([CONTINUE, BEST], monkeypatch, patience=2, blocks=2) == [BEST]
 
 
 @pytest.mark.parametrize("verdict", [BEST, STOP])
 def test_what_is_measured_is_not_judged(verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
-    link, peer = ready(Role.DATA, State.READY, monkeypatch)
-    peer.send(encode(Received(step=1, verdict=verdict)))
+    link, peer = ready(Role.DATA, TrainingState.READY, monkeypatch)
+    peer.send(encode(EvaluationReply(step=1, verdict=verdict)))
     with pytest.raises(RemoteProtocolError, match="before its time"):
-        RemoteLabelParty(link, patience=1).measure(iter([embeddings(1)]))
+        RemoteLabelParty(link, patience=1).send_held_out(iter([embeddings(1)]))
 
 
 @pytest.mark.parametrize(
     "reply", [Gradients(step=4, values=VALUES), Gradients(step=-1, values=VALUES)]
 )
 def test_gradients_of_another_step(reply: Message, monkeypatch: pytest.MonkeyPatch) -> None:
-    link, peer = ready(Role.DATA, State.READY, monkeypatch)
+    link, peer = ready(Role.DATA, TrainingState.READY, monkeypatch)
     peer.send(encode(reply))
     with pytest.raises(RemoteProtocolError, match="expected step 5"):
         RemoteLabelParty(link, patience=1).learn(embeddings(5, Purpose.TRAIN))
 
 
 def test_steps_of_embeddings_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    link, peer = ready(Role.LABEL, State.READY, monkeypatch)
+    link, peer = ready(Role.LABEL, TrainingState.READY, monkeypatch)
     party = RemoteDataParty(link)
-    party.recall({"peer/step": np.array(6)})
+    party.load_state_arrays({"peer/step": np.array(6)})
     peer.send(encode(embeddings(7)))
-    assert party.release(ROOTS, Purpose.EVALUATE).step == 7
-    assert int(party.remember()["peer/step"]) == 7
-    link.send(Received(step=7, verdict=GO_ON))
+    assert party.receive_embeddings(ROOTS, Purpose.EVALUATE).step == 7
+    assert int(party.state_arrays()["peer/step"]) == 7
+    link.send(EvaluationReply(step=7, verdict=CONTINUE))
     peer.send(encode(embeddings(7)))
     with pytest.raises(RemoteProtocolError, match="speaks of step 7, expected step 8"):
-        party.release(ROOTS, Purpose.EVALUATE)
+        party.receive_embeddings(ROOTS, Purpose.EVALUATE)
 
 
 @pytest.mark.parametrize("purpose", Purpose)
 def test_embeddings_of_the_other_purpose(purpose: Purpose, monkeypatch: pytest.MonkeyPatch) -> None:
-    link, peer = ready(Role.LABEL, State.READY, monkeypatch)
+    link, peer = ready(Role.LABEL, TrainingState.READY, monkeypatch)
     peer.send(encode(embeddings(1, purpose)))
     with pytest.raises(RemoteProtocolError, match="expected embeddings to"):
-        RemoteDataParty(link).release(ROOTS, Purpose(1 - purpose))
+        RemoteDataParty(link).receive_embeddings(ROOTS, Purpose(1 - purpose))

@@ -11,7 +11,7 @@ from vesper.session.peer_group import Absence
 def test_from_the_step_on_and_not_before(tmp_path: Path) -> None:
     absence = Absence(tmp_path / "left")
     assert not absence.covers(10**9)
-    absence.begin(7)
+    absence.start(7)
     assert [absence.covers(step) for step in (6, 7, 8)] == [False, True, True]
     again = Absence(tmp_path / "left")
     assert [again.covers(step) for step in (6, 7, 8)] == [False, True, True]
@@ -19,7 +19,7 @@ def test_from_the_step_on_and_not_before(tmp_path: Path) -> None:
 
 def test_without_a_file() -> None:
     absence = Absence()
-    absence.begin(2)
+    absence.start(2)
     assert (absence.covers(1), absence.covers(2)) == (False, True)
 
 
@@ -33,5 +33,5 @@ def test_a_file_that_says_nothing(tmp_path: Path, content: str) -> None:
 def test_what_cannot_be_written_down_does_not_happen(tmp_path: Path) -> None:
     absence = Absence(tmp_path / "nowhere" / "left")
     with pytest.raises(VesperError, match="cannot be written"):
-        absence.begin(3)
+        absence.start(3)
     assert not absence.covers(3)

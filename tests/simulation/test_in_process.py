@@ -12,7 +12,7 @@ from vesper.graph.labels import open_labels
 from vesper.mechanism.door import OpenDoor
 from vesper.model.evaluation import evaluate
 from vesper.session.config import load_config
-from vesper.session.run_spec import agree
+from vesper.session.run_spec import run_spec_for
 from vesper.simulation.in_process import train
 
 NODES = 240
@@ -36,14 +36,14 @@ def folders(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("method", ["gap", "progap", "vesper", "mlp", "gin"])
+@pytest.mark.parametrize("method", ["gap", "progap", "certified", "mlp", "gin"])
 def test_embeddings_after_training_are_those_of_the_chosen_stage(
     folders: Path, method: str
 ) -> None:
     data, labels = open_data(folders / "data"), open_labels(folders / "label")
     settings = {"method": method, "epochs": 8, "width": 8, "epsilon": float("inf"), "seed": 1}
     config = load_config(None, settings)
-    trained = train(agree(config, data, labels), data, labels, OpenDoor(data.graph))
+    trained = train(run_spec_for(config, data, labels), data, labels, OpenDoor(data.graph))
     if method == "gap":
         assert trained.best_stage == 0
     rows = labels.rows("test")

@@ -14,13 +14,13 @@ from vesper.graph.graph import Graph
 from vesper.graph.holdings import open_data
 from vesper.graph.labels import open_labels
 from vesper.mechanism.aggregations.aggregation import Aggregation
-from vesper.mechanism.door import OpenDoor, Rows
+from vesper.mechanism.door import FloatRows, OpenDoor
 from vesper.mechanism.release import NEIGHBOR_SUM
 from vesper.session.config import load_config
 from vesper.session.data_parties import SimulatedParty
-from vesper.session.run_spec import agree
+from vesper.session.run_spec import run_spec_for
 from vesper.simulation import in_process as pair_module
-from vesper.simulation.in_process import Holder, Trained, train_together
+from vesper.simulation.in_process import InProcessDataParty, TrainedSession, train_all_parties
 from vesper.simulation.simulate import simulate
 from vesper.transport.memory import MemoryChannel, memory_pair
 
@@ -55,13 +55,13 @@ def write(root: Path, **changed: list[tuple[int, int]]) -> Path:
 class Replayed(OpenDoor):
     """Releases what was released before, whatever its graph is; without it, notes it down."""
 
-    def __init__(self, graph: Graph, notes: list[Rows], *, is_again: bool) -> None:
+    def __init__(self, graph: Graph, notes: list[FloatRows], *, is_again: bool) -> None:
         super().__init__(graph)
         self._notes, self._is_again, self._number = notes, is_again, 0
 
     def release(
-        self, messages: Rows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
-    ) -> Rows:
+        self, messages: FloatRows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
+    ) -> FloatRows:
         if not self._is_again:
             self._notes.append(super().release(messages, noise_std=0.0, aggregation=aggregation))
         self._number += 1
@@ -70,11 +70,11 @@ class Replayed(OpenDoor):
 
 def run(
     folder: Path,
-    released: dict[str, list[Rows]],
+    released: dict[str, list[FloatRows]],
     monkeypatch: pytest.MonkeyPatch,
     *,
     is_again: bool = False,
-) -> tuple[Trained, list[bytes]]:
+) -> tuple[TrainedSession, list[bytes]]:
     """Train together; give every frame that crossed, in the order of each channel."""
     channels: list[list[bytes]] = []
 
@@ -89,12 +89,14 @@ def run(
     monkeypatch.setattr(pair_module, "memory_pair", tapped)
     labels = open_labels(folder / "label")
     config = load_config(None, {**SETTINGS, "epsilon": float("inf")})
-    holders = []
+    data_parties = []
     for name in NAMES:
         data = open_data(folder / name)
         door = Replayed(data.graph, released.setdefault(name, []), is_again=is_again)
-        holders.append(Holder(agree(config, data, labels), data, door, name))
-    trained = train_together(holders, labels)
+        data_parties.append(
+            InProcessDataParty(run_spec_for(config, data, labels), data, door, name)
+        )
+    trained = train_all_parties(data_parties, labels)
     return trained, [frame for frames in channels for frame in frames]
 
 
@@ -110,12 +112,12 @@ def _noting(send: Callable[[bytes], None], frames: list[bytes]) -> Callable[[byt
 def test_an_edge_changes_nothing_but_what_its_own_party_releases(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whose: str
 ) -> None:
-    released: dict[str, list[Rows]] = {}
+    released: dict[str, list[FloatRows]] = {}
     _, frames = run(write(tmp_path / "a"), released, monkeypatch)
     other = write(tmp_path / "b", **{whose.replace("-", "_"): PAIRS[whose][1:]})
     _, again = run(other, released, monkeypatch, is_again=True)
     assert frames == again  # nothing that crosses knows of the edge, but through its release
-    elsewhere: dict[str, list[Rows]] = {}
+    elsewhere: dict[str, list[FloatRows]] = {}
     _, different = run(other, elsewhere, monkeypatch)
     assert frames != different  # and what is released does
     first = {name: rows[0] for name, rows in released.items()}
@@ -199,17 +201,19 @@ def test_what_went_wrong_is_said_and_not_what_it_did_to_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Broken(OpenDoor):
-        def release(self, *_: object, **__: object) -> Rows:
+        def release(self, *_: object, **__: object) -> FloatRows:
             raise ZeroDivisionError("in the second data party")
 
     folder = write(tmp_path / "a")
     labels = open_labels(folder / "label")
     config = load_config(None, {**SETTINGS, "epsilon": float("inf")})
-    holders = []
+    data_parties = []
     for name, door in zip(NAMES, (OpenDoor, Broken), strict=True):
         data = open_data(folder / name)
-        holders.append(Holder(agree(config, data, labels), data, door(data.graph), name))
+        data_parties.append(
+            InProcessDataParty(run_spec_for(config, data, labels), data, door(data.graph), name)
+        )
     with ThreadPoolExecutor(1) as pool:
-        training = pool.submit(train_together, holders, labels)
+        training = pool.submit(train_all_parties, data_parties, labels)
         with pytest.raises(ZeroDivisionError, match="in the second"):
             training.result(timeout=120)

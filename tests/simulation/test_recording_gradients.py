@@ -5,11 +5,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vesper.party.representation import NOBODY, Forgetful, Nodes
-from vesper.simulation.recording import ReturnedRepresentation
+from vesper.party.representation import NO_NODES, Nodes, StatelessRepresentation
+from vesper.simulation.recording import FeedbackRecordingRepresentation
 
 
-class Table(Forgetful):
+class Table(StatelessRepresentation):
     """Embeddings that are weights."""
 
     def __init__(self) -> None:
@@ -20,7 +20,9 @@ class Table(Forgetful):
     def module(self) -> nn.Module:
         return self.weights
 
-    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
+    def set_labels(
+        self, nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes = NO_NODES
+    ) -> None:
         self.heard.append(nodes)
 
     def begin_stage(self, stage: int) -> None:
@@ -32,7 +34,7 @@ class Table(Forgetful):
 
 
 def test_gradients_are_added_up_by_node() -> None:
-    returned = ReturnedRepresentation(Table(), num_nodes=5)
+    returned = FeedbackRecordingRepresentation(Table(), num_nodes=5)
     assert returned.gradients() is None
     expected = np.zeros((5, 2))
     for step, nodes in enumerate((np.array([0, 3]), np.array([3, 4]))):
@@ -48,9 +50,9 @@ def test_gradients_are_added_up_by_node() -> None:
 
 
 def test_voices_are_kept() -> None:
-    returned = ReturnedRepresentation(Table(), num_nodes=5)
+    returned = FeedbackRecordingRepresentation(Table(), num_nodes=5)
     said = np.eye(2, dtype=np.float32)
-    returned.hear(np.array([1, 2]), said)
-    assert returned.voices is not None
-    assert np.array_equal(returned.voices, said)
-    assert returned.speakers.tolist() == [1, 2]
+    returned.set_labels(np.array([1, 2]), said)
+    assert returned.label_posteriors is not None
+    assert np.array_equal(returned.label_posteriors, said)
+    assert returned.labelled_nodes.tolist() == [1, 2]

@@ -51,19 +51,19 @@ def run(folders: Path, out: Path, **settings: object) -> Result:
 
 def test_the_graph_helps_and_everything_is_charged(folders: Path, tmp_path: Path) -> None:
     mlp = run(folders, tmp_path / "mlp", method="mlp")
-    private = run(folders, tmp_path / "vesper", method="vesper", epsilon=8.0)
+    private = run(folders, tmp_path / "certified", method="certified", epsilon=8.0)
     assert private.test > mlp.test + 5
     assert mlp.privacy.plan == "edge-free"
     assert mlp.privacy.releases == 0
     assert private.privacy.plan == "certified"
     assert private.privacy.certified_epsilon == 8.0
     assert "not private" in private.privacy.noise
-    ledger = Ledger(tmp_path / "vesper" / "ledger.sqlite", clock=lambda: 0.0)
+    ledger = Ledger(tmp_path / "certified" / "ledger.sqlite", clock=lambda: 0.0)
     kinds = [entry.facts["kind"] for entry in ledger.entries()]
     assert kinds == ["key", "graph", "budget", *["gaussian release"] * 3]  # a poll, two hops
     assert accounts(ledger)[0].spent_epsilon() == pytest.approx(8.0, rel=1e-3)
     assert ledger.verify() is None
-    files = {path.name for path in (tmp_path / "vesper").iterdir()}
+    files = {path.name for path in (tmp_path / "certified").iterdir()}
     assert {"config.json", "result.json", "data_party.npz", "label_party.npz"} <= files
 
 
@@ -72,7 +72,7 @@ def test_the_graph_helps_and_everything_is_charged(folders: Path, tmp_path: Path
     [
         {},
         {"method": "gap"},
-        {"method": "vesper-paper-gin", "epochs": 2},
+        {"method": "paper-gin", "epochs": 2},
         {"privacy_unit": "node", "max_degree": 60},
     ],
 )
@@ -90,7 +90,7 @@ def test_an_engine_changes_where_it_runs_and_nothing_else(
     for name in ("data_party.npz", "label_party.npz"):
         ours, theirs = (np.load(tmp_path / each / name) for each in ("here", "there"))
         assert all(np.array_equal(ours[key], theirs[key]) for key in ours.files)
-    assert engine.made
+    assert engine.calls_made
 
 
 def test_repeats_bit_for_bit(folders: Path, tmp_path: Path) -> None:
@@ -168,10 +168,12 @@ def test_the_first_stage_is_the_mlp(
             load_config(None, {"method": method, "epochs": 12, "hops": 2, "batch_size": 300}),
             tmp_path / method,
         )
-        for method in ("mlp", "vesper")
+        for method in ("mlp", "certified")
     )
     assert alone.stages[0] == first.stages[0]
-    ours, theirs = (np.load(tmp_path / method / "data_party.npz") for method in ("vesper", "mlp"))
+    ours, theirs = (
+        np.load(tmp_path / method / "data_party.npz") for method in ("certified", "mlp")
+    )
     for name in theirs.files:
         assert np.array_equal(ours[name], theirs[name]), name
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from vesper.errors import BudgetError, InputError
-from vesper.mechanism.aggregations.row_noise import Noising
+from vesper.mechanism.aggregations.row_noise import RowNoise
 from vesper.privacy.ledger.account import accounts
 from vesper.privacy.ledger.balance import Balance
 from vesper.privacy.ledger.store import Ledger
@@ -64,7 +64,7 @@ def window(tmp_path: Path, write_folders: Callable[..., Path]) -> Window:
 @pytest.fixture
 def stage_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Validation chooses the stage that needs edges, whatever it finds on so few nodes."""
-    monkeypatch.setattr("vesper.party.label_party.chosen_stage", lambda *judged, **telling: 1)
+    monkeypatch.setattr("vesper.party.label_party.select_stage", lambda *judged, **telling: 1)
 
 
 def run(
@@ -111,14 +111,14 @@ def test_each_party_pays_for_its_own_graph_of_each_window(window: Window) -> Non
 def noise(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Rows]]:
     """Releases that were made, each with the key of its noise: the graph's name, key and values."""
     made: list[tuple[str, Rows]] = []
-    finish = Noising.finish
+    finish = RowNoise.finish_rows
 
-    def noted(self: Noising, values: NDArray[np.int32], *, first_row: int = 0) -> Rows:
+    def noted(self: RowNoise, values: NDArray[np.int32], *, first_row: int = 0) -> Rows:
         finished = finish(self, values, first_row=first_row)
         made.append((f"{self.bits.key.hex()} from {self.bits.start}", finished.copy()))
         return finished
 
-    monkeypatch.setattr(Noising, "finish", noted)
+    monkeypatch.setattr(RowNoise, "finish_rows", noted)
     return made
 
 

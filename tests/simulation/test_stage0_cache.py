@@ -11,9 +11,9 @@ from vesper.method.registry import METHODS
 from vesper.session.config import load_config
 from vesper.session.result import Result
 from vesper.simulation.simulate import simulate
-from vesper.simulation.stage0_cache import Begun
+from vesper.simulation.stage0_cache import Stage0Cache
 
-SEVERAL_STAGES = {"vesper", "gap", "progap"}
+SEVERAL_STAGES = {"certified", "gap", "progap"}
 
 
 @pytest.fixture
@@ -32,14 +32,16 @@ def folders(tmp_path: Path, write_folders: Callable[..., Path]) -> Path:
     )
 
 
-def run(folders: Path, out: Path, begun: Begun | None = None, **settings: Any) -> Result:
+def run(
+    folders: Path, out: Path, stage0_cache: Stage0Cache | None = None, **settings: Any
+) -> Result:
     config = load_config(None, {"epochs": 2, "width": 8, **settings})
-    return simulate(folders, config, out, begun=begun)
+    return simulate(folders, config, out, stage0_cache=stage0_cache)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_run_ends_as_it_would_have(method: str, folders: Path, tmp_path: Path) -> None:
-    begun = Begun(tmp_path / "begun")
+    begun = Stage0Cache(tmp_path / "begun")
     run(folders, tmp_path / "first", begun, method=method, epsilon=1.0)
     then = run(folders, tmp_path / "then", begun, method=method, epsilon=4.0)
     alone = run(folders, tmp_path / "alone", method=method, epsilon=4.0)
@@ -63,7 +65,7 @@ def test_a_run_ends_as_it_would_have(method: str, folders: Path, tmp_path: Path)
     ],
 )
 def test_edges_may_be_asked_otherwise(other: dict[str, Any], folders: Path, tmp_path: Path) -> None:
-    begun = Begun(tmp_path / "begun")
+    begun = Stage0Cache(tmp_path / "begun")
     run(folders, tmp_path / "first", begun)
     then = run(folders, tmp_path / "then", begun, **other)
     alone = run(folders, tmp_path / "alone", **other)
@@ -75,7 +77,7 @@ def test_edges_may_be_asked_otherwise(other: dict[str, Any], folders: Path, tmp_
 def test_who_begins_otherwise_begins_anew(
     other: dict[str, Any], folders: Path, tmp_path: Path
 ) -> None:
-    begun = Begun(tmp_path / "begun")
+    begun = Stage0Cache(tmp_path / "begun")
     run(folders, tmp_path / "first", begun, hops=2)
     then = run(folders, tmp_path / "then", begun, **{"hops": 2, **other})
     alone = run(folders, tmp_path / "alone", **{"hops": 2, **other})
@@ -85,8 +87,8 @@ def test_who_begins_otherwise_begins_anew(
 def test_only_the_newest_are_kept(
     folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vesper.simulation.stage0_cache.MOST", 2)
-    begun = Begun(tmp_path / "begun")
+    monkeypatch.setattr("vesper.simulation.stage0_cache.MAX_STORED_ENTRIES", 2)
+    begun = Stage0Cache(tmp_path / "begun")
     for seed in range(3):
         run(folders, tmp_path / str(seed), begun, seed=seed, epochs=1, hops=1)
     assert len(list((tmp_path / "begun").iterdir())) == 2

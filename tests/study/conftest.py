@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from vesper.session.config import load_config
-from vesper.study.cell import Cell, Line
+from vesper.study.cell import Cell, CellResult
 from vesper.study.study_results import line_of
 from vesper.study.worker import Job
 
@@ -16,12 +16,12 @@ import os
 import resource
 import threading
 
-from vesper.study.measure import Measured
+from vesper.study.measure import Measurement
 
 
 def quick(config, folder, out):
     out.mkdir()
-    return Measured(plan="certified", metric="threads", test=float(os.environ["OMP_NUM_THREADS"]))
+    return Measurement(plan="certified", metric="threads", test=float(os.environ["OMP_NUM_THREADS"]))
 
 
 def forgetful(config, folder, out):
@@ -30,7 +30,7 @@ def forgetful(config, folder, out):
     for _ in range(10):
         bytearray(1 << 26)
     faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-    return Measured(plan="none", metric="faults", test=float(faults))
+    return Measurement(plan="none", metric="faults", test=float(faults))
 
 
 def wrong(config, folder, out):
@@ -59,21 +59,21 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int],
 
     def make(measure: str, seed: int) -> Job:
         return Job(
-            cell=Cell("tiny", "vesper", 4.0, seed),
+            cell=Cell("tiny", "certified", 4.0, seed),
             config=load_config(None, {"seed": seed}),
             folder=tmp_path,
             measure=measure,
-            measured_by=getattr(module, measure),
+            measure_function=getattr(module, measure),
         )
 
     return make
 
 
 @pytest.fixture
-def line() -> Callable[..., Line]:
+def line() -> Callable[..., CellResult]:
     """Make a line of a cell."""
 
-    def make(cell: Cell, **more: Any) -> Line:
+    def make(cell: Cell, **more: Any) -> CellResult:
         facts: dict[str, Any] = {"settings": "s", "version": "1", "code": "c", "test": 50.0}
         identity = {name: getattr(cell, name) for name in cell.__dataclass_fields__}
         facts |= identity | more

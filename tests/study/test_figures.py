@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from vesper.study.cell import Cell, Line
+from vesper.study.cell import Cell, CellResult
 from vesper.study.figures import write_figures
 from vesper.study.findings import findings_in
 from vesper.study.folder import Study, open_folder
@@ -16,7 +16,7 @@ from vesper.study.study_results import JOURNAL, append_line
 TEXT = "{http://www.w3.org/2000/svg}text"
 
 
-def drawn(folder: Path, name: str, lines: list[Line]) -> tuple[ElementTree.Element, set[str]]:
+def drawn(folder: Path, name: str, lines: list[CellResult]) -> tuple[ElementTree.Element, set[str]]:
     grid = find_grid(name)[1]
     sources = dict.fromkeys(grid.datasets, "simulated, 9 nodes")
     study = Study(name=name, small=False, grid=grid, seeds=2, sources=sources)
@@ -33,9 +33,11 @@ def test_an_empty_study_is_drawn(tmp_path: Path, name: str) -> None:
     drawn(tmp_path, name, [])
 
 
-def test_a_panel_a_set_with_the_mlp_as_a_level(tmp_path: Path, line: Callable[..., Line]) -> None:
+def test_a_panel_a_set_with_the_mlp_as_a_level(
+    tmp_path: Path, line: Callable[..., CellResult]
+) -> None:
     ours = [
-        line(Cell("reddit", "vesper", epsilon, seed, "vesper (certified)"), test=50 + seed)
+        line(Cell("reddit", "certified", epsilon, seed, "vesper (certified)"), test=50 + seed)
         for epsilon in (1.0, 4.0)
         for seed in (0, 1)
     ]
@@ -55,11 +57,11 @@ def test_an_ablation_has_a_panel_a_model_and_set(tmp_path: Path) -> None:
 
 
 def test_histograms_have_bars_and_what_is_published(
-    tmp_path: Path, line: Callable[..., Line]
+    tmp_path: Path, line: Callable[..., CellResult]
 ) -> None:
     counts = (100.0,) * 51
     lines = [
-        line(Cell("reddit", "vesper", 0.1, 0, series), test=None, histogram=counts)
+        line(Cell("reddit", "certified", 0.1, 0, series), test=None, histogram=counts)
         for series in ("as in the paper", "vesper (certified)")
     ]
     tree, texts = drawn(tmp_path, "degree-histograms", lines)

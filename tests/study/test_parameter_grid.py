@@ -8,11 +8,11 @@ import pytest
 
 from vesper.errors import InputError
 from vesper.study.parameter_grid import Grid, names_of, plan_cells, read_grid
-from vesper.study.sets import Source
+from vesper.study.sets import DatasetSource
 
 SOURCES = {
-    "a": Source(name="a", num_nodes=10, paper_settings={"width": 7, "max_degree": 3}),
-    "b": Source(name="b", folder=Path("b")),
+    "a": DatasetSource(name="a", num_nodes=10, paper_settings={"width": 7, "max_degree": 3}),
+    "b": DatasetSource(name="b", folder=Path("b")),
 }
 
 
@@ -25,13 +25,13 @@ def planned(found: Grid, **more: Any) -> list[Any]:
 
 
 def test_every_combination_the_first_seed_of_everything_first() -> None:
-    found = grid({"method": ["vesper", "mlp"], "epsilon": [1, 4], "hops": [1, 2]})
+    found = grid({"method": ["certified", "mlp"], "epsilon": [1, 4], "hops": [1, 2]})
     cells = [each.cell for each in planned(found, seeds=2)]
     assert len(cells) == len(set(cells)) == 2 * 2 * (2 * 2 + 2)
     assert [cell.seed for cell in cells] == [0] * 12 + [1] * 12
-    assert {cell.series for cell in cells if cell.method == "vesper"} == {
-        "vesper, hops=1",
-        "vesper, hops=2",
+    assert {cell.series for cell in cells if cell.method == "certified"} == {
+        "certified, hops=1",
+        "certified, hops=2",
     }
     assert {cell.epsilon for cell in cells if cell.method == "mlp"} == {math.inf}
 
@@ -60,12 +60,12 @@ def test_small_settings_are_for_what_the_paper_runs_and_the_block_wins() -> None
 
 def test_names_are_those_of_the_cells() -> None:
     found = grid(
-        {"method": ["vesper", "mlp"], "epsilon": [4, 1]}, {"series": "x", "datasets": ["a"]}
+        {"method": ["certified", "mlp"], "epsilon": [4, 1]}, {"series": "x", "datasets": ["a"]}
     )
     names = list(names_of(found, small=False))
     cells = [each.cell for each in planned(found)]
     assert set(names) == {(cell.dataset, cell.series, cell.epsilon) for cell in cells}
-    assert names[0] == ("a", "vesper", 4.0)
+    assert names[0] == ("a", "certified", 4.0)
 
 
 def test_a_grid_survives_json() -> None:
@@ -78,7 +78,7 @@ def test_a_grid_survives_json() -> None:
     ("block", "said"),
     [
         ({"wdith": 3}, "did you mean 'run.width'"),
-        ({"method": "magic"}, "expected one of vesper"),
+        ({"method": "magic"}, "expected one of certified"),
         ({"series": "D={max_dgree}", "max_degree": 3}, "names of settings"),
         ({"series": "same", "hops": [1, 2]}, "different settings have the name"),
         ({"as_paper": True}, "which 'b' has not"),

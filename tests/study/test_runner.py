@@ -69,17 +69,17 @@ def test_kin_wait_for_each_other_while_there_is_something_else(
     job: MakeJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[tuple[int, float]] = []
-    give = Worker.give
+    assign = Worker.assign
 
     def noted(worker: Worker, job: Job, out: Path) -> None:
         given.append((job.cell.seed, job.cell.epsilon))
-        give(worker, job, out)
+        assign(worker, job, out)
 
-    monkeypatch.setattr(Worker, "give", noted)
+    monkeypatch.setattr(Worker, "assign", noted)
     one, other = job("quick", 0), job("quick", 1)
-    kin = replace(one, cell=replace(one.cell, epsilon=8.0))
-    assert one.kin == kin.kin != other.kin
-    lines = list(run_jobs([one, kin, other], workers=2, limit=LONG, work=tmp_path))
+    family = replace(one, cell=replace(one.cell, epsilon=8.0))
+    assert one.family == family.family != other.family
+    lines = list(run_jobs([one, family, other], workers=2, limit=LONG, work=tmp_path))
     assert len(lines) == 3
     assert given == [(0, 4.0), (1, 4.0), (0, 8.0)]
 

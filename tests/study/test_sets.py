@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from vesper.errors import InputError
-from vesper.study.sets import KNOWN, Source, find_sources, make_folders
+from vesper.study.sets import KNOWN, DatasetSource, find_sources, make_folders
 
 
 def test_without_data_everything_is_simulated() -> None:
@@ -39,7 +39,7 @@ def test_mistakes_are_named(tmp_path: Path, names: list[str], data: str | None, 
 
 
 def test_a_set_is_simulated_once(tmp_path: Path) -> None:
-    source = Source(name="reddit", num_nodes=150)
+    source = DatasetSource(name="reddit", num_nodes=150)
     made = make_folders(source, tmp_path)
     labels = made / "label" / "labels.parquet"
     assert pq.read_metadata(labels).num_rows == 150
@@ -50,14 +50,14 @@ def test_a_set_is_simulated_once(tmp_path: Path) -> None:
 
 def test_party_folders_are_used_as_they_are_and_others_converted(tmp_path: Path) -> None:
     (tmp_path / "own" / "data").mkdir(parents=True)
-    own = Source(name="own", folder=tmp_path / "own")
+    own = DatasetSource(name="own", folder=tmp_path / "own")
     assert make_folders(own, tmp_path / "work") == tmp_path / "own"
     neutral = tmp_path / "neutral"
     neutral.mkdir()
     nodes = {"id": [0, 1], "label": pa.array([0, 1], pa.int32()), "split": ["train", "val"]}
     pq.write_table(pa.table({**nodes, "f0": [0.5, 1.5]}), neutral / "nodes.parquet")
     pq.write_table(pa.table({"src": [0], "dst": [1]}), neutral / "edges.parquet")
-    made = make_folders(Source(name="n", folder=neutral), tmp_path / "work")
+    made = make_folders(DatasetSource(name="n", folder=neutral), tmp_path / "work")
     assert (made, (made / "data").is_dir()) == (tmp_path / "work" / "n", True)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from vesper.errors import InputError
 from vesper.study.measure import Measure
-from vesper.study.study import Asked, outcome, run_study
+from vesper.study.study import StudyRequest, outcome, run_study
 from vesper.study.study_results import JOURNAL, read_results
 from vesper.study.worker import Job
 
@@ -26,10 +26,10 @@ epsilon = [1, 4]
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> Asked:
+def asked(tmp_path: Path) -> StudyRequest:
     (tmp_path / "sets" / "tiny" / "data").mkdir(parents=True)
     (tmp_path / "tiny.toml").write_text(GRID)
-    return Asked(
+    return StudyRequest(
         study=str(tmp_path / "tiny.toml"), out=tmp_path / "out", data=tmp_path / "sets", workers=1
     )
 
@@ -38,8 +38,10 @@ class Stop(BaseException):
     """Ctrl-C, as the command line has it."""
 
 
-def test_a_stopped_study_loses_nothing_and_repeats_nothing(asked: Asked, job: MakeJob) -> None:
-    measures: dict[str, Measure] = {"quick": job("quick", 0).measured_by}
+def test_a_stopped_study_loses_nothing_and_repeats_nothing(
+    asked: StudyRequest, job: MakeJob
+) -> None:
+    measures: dict[str, Measure] = {"quick": job("quick", 0).measure_function}
     told: list[int] = []
 
     def stop_after_two(task: str, done: int, total: int, note: str = "") -> None:
@@ -67,11 +69,11 @@ def test_a_stopped_study_loses_nothing_and_repeats_nothing(asked: Asked, job: Ma
     assert len(read_results(asked.out)) == 6
 
 
-def test_what_failed_is_told_and_tried_again(asked: Asked, job: MakeJob) -> None:
-    failed = run_study(asked, measures={"quick": job("wrong", 0).measured_by})
+def test_what_failed_is_told_and_tried_again(asked: StudyRequest, job: MakeJob) -> None:
+    failed = run_study(asked, measures={"quick": job("wrong", 0).measure_function})
     assert len(failed) == 4
     assert outcome(failed[0]).endswith("FAILED, ValueError: no luck")
-    assert run_study(asked, measures={"quick": job("quick", 0).measured_by}) == []
+    assert run_study(asked, measures={"quick": job("quick", 0).measure_function}) == []
     assert all(line.is_measured for line in read_results(asked.out))
 
 
@@ -86,7 +88,7 @@ def test_what_failed_is_told_and_tried_again(asked: Asked, job: MakeJob) -> None
     ],
 )
 def test_mistakes_are_named_before_anything_is_begun(
-    asked: Asked, change: dict[str, Any], said: str
+    asked: StudyRequest, change: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(InputError, match=said):
         run_study(replace(asked, **change))

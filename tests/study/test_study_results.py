@@ -5,14 +5,16 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-from vesper.study.cell import Cell, Line
+from vesper.study.cell import Cell, CellResult
 from vesper.study.study_results import append_line, read_lines
 
-CELL = Cell("cora", "vesper", 1.0, 0)
+CELL = Cell("cora", "certified", 1.0, 0)
 INFINITE = Cell("cora", "mlp", math.inf, 0)
 
 
-def test_lines_are_read_back_the_newest_counts(tmp_path: Path, line: Callable[..., Line]) -> None:
+def test_lines_are_read_back_the_newest_counts(
+    tmp_path: Path, line: Callable[..., CellResult]
+) -> None:
     path = tmp_path / "j.jsonl"
     assert read_lines(path) == []
     histogram = line(INFINITE, histogram=(1.0, 2.0), decoder="gru", hops=2)
@@ -24,9 +26,9 @@ def test_lines_are_read_back_the_newest_counts(tmp_path: Path, line: Callable[..
 
 
 def test_a_line_torn_at_any_byte_is_left_out_and_not_built_upon(
-    tmp_path: Path, line: Callable[..., Line]
+    tmp_path: Path, line: Callable[..., CellResult]
 ) -> None:
-    whole, other = tmp_path / "whole.jsonl", Cell("cora", "vesper", 4.0, 0)
+    whole, other = tmp_path / "whole.jsonl", Cell("cora", "certified", 4.0, 0)
     append_line(whole, line(CELL))
     first = len(whole.read_bytes())
     append_line(whole, line(other))

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from vesper.study.cell import Cell, Line
+from vesper.study.cell import Cell, CellResult
 from vesper.study.findings import findings_in
 from vesper.study.folder import Study, open_folder
 from vesper.study.presets import find_grid
 from vesper.study.study_results import JOURNAL, append_line
 from vesper.study.table import as_markdown, tables_of
 
-Fill = Callable[[str, Sequence[Line]], Path]
+Fill = Callable[[str, Sequence[CellResult]], Path]
 GIN, OURS = "VESPER(GIN)", "vesper (certified)"
 
 
@@ -20,7 +20,7 @@ GIN, OURS = "VESPER(GIN)", "vesper (certified)"
 def fill(tmp_path: Path) -> Fill:
     """A folder of a preset that holds some lines."""
 
-    def make(name: str, lines: Sequence[Line]) -> Path:
+    def make(name: str, lines: Sequence[CellResult]) -> Path:
         sources = {dataset: "simulated, 9 nodes" for dataset in find_grid(name)[1].datasets}
         study = Study(name=name, small=True, grid=find_grid(name)[1], seeds=2, sources=sources)
         with open_folder(tmp_path, study):
@@ -31,19 +31,21 @@ def fill(tmp_path: Path) -> Fill:
     return make
 
 
-def some(line: Callable[..., Line]) -> list[Line]:
-    paper = [Cell("reddit", "vesper-paper-gin", 4.0, seed, GIN) for seed in range(3)]
+def some(line: Callable[..., CellResult]) -> list[CellResult]:
+    paper = [Cell("reddit", "paper-gin", 4.0, seed, GIN) for seed in range(3)]
     return [
         line(paper[0], test=40.0, plan="paper", metric="accuracy"),
         line(paper[1], test=42.0, plan="paper", metric="accuracy"),
         line(paper[2], test=99.0, plan="paper"),  # a seed too many
-        line(Cell("reddit", "vesper", 4.0, 0, OURS), test=70.0, plan="certified"),
-        line(Cell("reddit", "vesper", 8.0, 0, OURS), test=None, failed="InputError: no"),
-        line(Cell("reddit", "vesper", 5.0, 0, OURS), test=1.0),  # not in the grid
+        line(Cell("reddit", "certified", 4.0, 0, OURS), test=70.0, plan="certified"),
+        line(Cell("reddit", "certified", 8.0, 0, OURS), test=None, failed="InputError: no"),
+        line(Cell("reddit", "certified", 5.0, 0, OURS), test=1.0),  # not in the grid
     ]
 
 
-def test_ours_above_published_with_what_it_is_worth(fill: Fill, line: Callable[..., Line]) -> None:
+def test_ours_above_published_with_what_it_is_worth(
+    fill: Fill, line: Callable[..., CellResult]
+) -> None:
     tables = tables_of(findings_in(fill("table-1", some(line))))
     assert [table.title.split(" (")[0] for table in tables] == [
         "ogbn-products",
@@ -59,14 +61,14 @@ def test_ours_above_published_with_what_it_is_worth(fill: Fill, line: Callable[.
     assert rows[-1][:4] == [OURS, "certified", "70.0 (1)", ""]
 
 
-def test_markdown_names_what_is_missing(fill: Fill, line: Callable[..., Line]) -> None:
+def test_markdown_names_what_is_missing(fill: Fill, line: Callable[..., CellResult]) -> None:
     text = as_markdown(findings_in(fill("table-1", some(line))))
     assert "## Reddit (simulated, 9 nodes): accuracy" in text
     assert "| VESPER(GIN) | claimed | 41.0 ± 1.4 |" in text
     assert f"* Missing: reddit, {OURS}, epsilon 8, seed 0: InputError: no." in text
 
 
-def test_json_has_both_numbers(fill: Fill, line: Callable[..., Line]) -> None:
+def test_json_has_both_numbers(fill: Fill, line: Callable[..., CellResult]) -> None:
     facts = findings_in(fill("table-1", some(line))).as_json()
     (cell,) = [
         each
@@ -80,9 +82,9 @@ def test_json_has_both_numbers(fill: Fill, line: Callable[..., Line]) -> None:
     ]
 
 
-def test_degrees_are_shares_of_nodes(fill: Fill, line: Callable[..., Line]) -> None:
+def test_degrees_are_shares_of_nodes(fill: Fill, line: Callable[..., CellResult]) -> None:
     histogram = (30.0, *[1.0] * 50)
-    cell = Cell("finance", "vesper", 0.1, 0, OURS)
+    cell = Cell("finance", "certified", 0.1, 0, OURS)
     lines = [line(cell, test=None, histogram=histogram, plan="certified", measure="degrees")]
     found = findings_in(fill("degree-histograms", lines))
     table = tables_of(found)[2]

@@ -11,10 +11,10 @@ import pytest
 
 from vesper.errors import LocalProtocolError, PeerError, PeerLostError, RemoteProtocolError
 from vesper.transport.channel import Channel
-from vesper.transport.close_reason import Parting
-from vesper.transport.durable_channel import LastingChannel
-from vesper.transport.memory import MemoryChannel, MemoryMeeting, memory_pair
-from vesper.transport.reconnect import Greeting
+from vesper.transport.close_reason import CloseReason
+from vesper.transport.durable_channel import DurableChannel
+from vesper.transport.memory import MemoryChannel, MemoryRendezvous, memory_pair
+from vesper.transport.reconnect import SessionGreeting
 from vesper.transport.transcript import first_difference
 
 
@@ -27,7 +27,7 @@ class Fragile:
     def _use(self) -> None:
         self._calls -= 1
         if self._calls <= 0:
-            self._inner.close(Parting.FAULT)
+            self._inner.close(CloseReason.FAULT)
             raise PeerLostError("cut")
 
     def send(self, frame: bytes) -> None:
@@ -39,10 +39,10 @@ class Fragile:
         try:
             return self._inner.receive()
         except PeerLostError:
-            self._inner.close(Parting.FAULT)
+            self._inner.close(CloseReason.FAULT)
             raise
 
-    def close(self, why: Parting = Parting.DONE) -> None:
+    def close(self, why: CloseReason = CloseReason.DONE) -> None:
         self._inner.close(why)
 
 
@@ -50,29 +50,29 @@ class Rendezvous:
     """A meeting whose connections are cut after some calls."""
 
     def __init__(self, calls: random.Random | None = None) -> None:
-        self._meeting, self._calls = MemoryMeeting(patience=20), calls
+        self._meeting, self._calls = MemoryRendezvous(patience=20), calls
 
     def connect(self, role: str, limit: float | None) -> Channel:
         inner = self._meeting.connect(0 if role == "data" else 1, limit)
         return Fragile(inner, self._calls.randint(3, 15) if self._calls else 1 << 30)
 
 
-def end(place: Rendezvous, role: str, folder: Path, *, waits: bool = True) -> LastingChannel:
+def end(place: Rendezvous, role: str, folder: Path, *, reconnects: bool = True) -> DurableChannel:
     folder.mkdir(exist_ok=True)
     directions = ("d>l", "l>d") if role == "data" else ("l>d", "d>l")
     connect = partial(place.connect, role)
-    return LastingChannel(
-        connect, folder, begins=role == "data", directions=directions, waits=waits
+    return DurableChannel(
+        connect, folder, names_session=role == "data", directions=directions, reconnects=reconnects
     )
 
 
-def talk(channel: LastingChannel, role: str, turns: range, *, marks: int = 0) -> list[bytes]:
+def talk(channel: DurableChannel, role: str, turns: range, *, marks: int = 0) -> list[bytes]:
     """Say a number, hear a number: the data side first."""
     heard = []
     for turn in turns:
         if marks and turn % marks == 0 and turn > 0:
-            channel.settle()
-            channel.mark()
+            channel.flush_received()
+            channel.mark_checkpoint()
         if role == "data":
             channel.send(b"question %d" % turn)
             heard.append(channel.receive())
@@ -98,7 +98,7 @@ def both(place: Rendezvous, tmp_path: Path, turns: range, *, marks: int = 0) -> 
 
 
 def receipts(tmp_path: Path) -> tuple[Path, Path]:
-    return tmp_path / "data" / "receipts.tsv", tmp_path / "label" / "receipts.tsv"
+    return tmp_path / "data" / "transcript.tsv", tmp_path / "label" / "transcript.tsv"
 
 
 def test_without_trouble(tmp_path: Path) -> None:
@@ -132,14 +132,14 @@ def test_only_one_side_restarts_from_a_mark(tmp_path: Path) -> None:
         answering = pool.submit(label)
         first = end(place, "data", tmp_path / "data")
         talk(first, "data", range(4))
-        first.settle()
-        first.mark()
+        first.flush_received()
+        first.mark_checkpoint()
         mark = first.counts
         talk(first, "data", range(4, 6))
         first.send(b"question 6")  # and dies before it hears the answer
         first.close()
         with closing(end(place, "data", tmp_path / "data")) as second:
-            second.go_back_to(mark)
+            second.rewind_to(mark)
             heard = talk(second, "data", range(4, 10))
         assert heard == [b"answer %d" % turn for turn in range(4, 10)]
         assert answering.result() == [b"question %d" % turn for turn in range(10)]
@@ -159,7 +159,7 @@ def test_sessions_are_not_mixed(tmp_path: Path) -> None:
 
     def label() -> None:
         with closing(end(place, "label", tmp_path / "label")) as channel:
-            channel.go_back_to((3, 3))
+            channel.rewind_to((3, 3))
             channel.receive()
 
     with ThreadPoolExecutor(1) as pool:
@@ -182,7 +182,7 @@ def test_a_peer_that_has_lost_its_state_is_told_so(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         answering = pool.submit(label)
         with closing(end(place, "data", tmp_path / "data")) as channel:
-            channel.go_back_to((3, 3))
+            channel.rewind_to((3, 3))
             with pytest.raises(PeerError, match="has lost its state"):
                 channel.send(b"question 3")
         with pytest.raises(PeerError):
@@ -193,7 +193,7 @@ def test_who_shall_not_wait_stops(tmp_path: Path) -> None:
     place = Rendezvous(random.Random(1))
 
     def side(role: str) -> None:
-        with closing(end(place, role, tmp_path / role, waits=False)) as channel:
+        with closing(end(place, role, tmp_path / role, reconnects=False)) as channel:
             talk(channel, role, range(60))
 
     with ThreadPoolExecutor(1) as pool:
@@ -209,8 +209,12 @@ def test_a_strange_greeting_is_refused(tmp_path: Path, greeting: bytes) -> None:
     ours, theirs = memory_pair(patience=5)
     theirs.send(greeting)
     (tmp_path / "data").mkdir()
-    channel = LastingChannel(
-        lambda limit: ours, tmp_path / "data", begins=True, directions=("a", "b"), waits=True
+    channel = DurableChannel(
+        lambda limit: ours,
+        tmp_path / "data",
+        names_session=True,
+        directions=("a", "b"),
+        reconnects=True,
     )
     with closing(channel), pytest.raises(RemoteProtocolError, match="greeting"):
         channel.send(b"x")
@@ -220,19 +224,19 @@ def test_a_peer_that_claims_frames_which_were_never_sent_is_refused(tmp_path: Pa
     (tmp_path / "data").mkdir()
     meetings = [memory_pair(patience=5) for _ in range(2)]
     ours = iter(meetings)
-    channel = LastingChannel(
+    channel = DurableChannel(
         lambda limit: next(ours)[0],
         tmp_path / "data",
-        begins=True,
+        names_session=True,
         directions=("a", "b"),
-        waits=True,
+        reconnects=True,
     )
     session = bytes.fromhex(channel.session)
     for (_, theirs), known in zip(meetings, (0, 9), strict=True):
-        theirs.send(Greeting(session, received=known, sent=0).packed())
+        theirs.send(SessionGreeting(session, received=known, sent=0).to_bytes())
     with closing(channel):
         channel.send(b"question 0")
-        meetings[0][1].close(Parting.FAULT)
+        meetings[0][1].close(CloseReason.FAULT)
         with pytest.raises(RemoteProtocolError, match="has 9 frames; so many were not sent"):
             channel.receive()
 
@@ -240,7 +244,7 @@ def test_a_peer_that_claims_frames_which_were_never_sent_is_refused(tmp_path: Pa
 def test_a_log_that_was_lost_with_the_power_is_made_again(tmp_path: Path) -> None:
     place = Rendezvous()
     both(place, tmp_path, range(6))
-    for name in ("frames", "receipts.tsv"):  # all since the beginning, or the end of it
+    for name in ("frames", "transcript.tsv"):  # all since the beginning, or the end of it
         path = tmp_path / "data" / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     both(place, tmp_path, range(9))

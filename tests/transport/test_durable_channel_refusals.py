@@ -7,45 +7,54 @@ from pathlib import Path
 import pytest
 
 from vesper.errors import PeerError, RemoteProtocolError, VesperError
-from vesper.transport.close_reason import Parting
-from vesper.transport.durable_channel import LastingChannel
+from vesper.transport.close_reason import CloseReason
+from vesper.transport.durable_channel import DurableChannel
 from vesper.transport.frame_log import RECEIVED, FrameLog
 from vesper.transport.memory import MemoryChannel, memory_pair
-from vesper.transport.reconnect import NO_SESSION, Greeting, read_greeting, write_name
+from vesper.transport.reconnect import (
+    NO_SESSION_ID,
+    SessionGreeting,
+    read_greeting,
+    write_session_name,
+)
 
 SESSION = b"1" * 16
 
 
-def alone(folder: Path, *channels: MemoryChannel, begins: bool = True) -> LastingChannel:
+def alone(folder: Path, *channels: MemoryChannel, names_session: bool = True) -> DurableChannel:
     """A lasting channel over these connections."""
     folder.mkdir(exist_ok=True)
     ours = iter(channels)
-    return LastingChannel(
-        lambda limit: next(ours), folder, begins=begins, directions=("a", "b"), waits=True
+    return DurableChannel(
+        lambda limit: next(ours),
+        folder,
+        names_session=names_session,
+        directions=("a", "b"),
+        reconnects=True,
     )
 
 
 def test_a_frame_that_is_refused_is_forgotten_and_another_may_come(tmp_path: Path) -> None:
-    for answer, why in ((b"bad", Parting.PROTOCOL), (b"good", Parting.DONE)):
+    for answer, why in ((b"bad", CloseReason.PROTOCOL), (b"good", CloseReason.DONE)):
         ours, theirs = memory_pair(patience=5)
-        theirs.send(Greeting(SESSION, received=0, sent=1).packed())
+        theirs.send(SessionGreeting(SESSION, received=0, sent=1).to_bytes())
         theirs.send(answer)
-        channel = alone(tmp_path / "label", ours, begins=False)
+        channel = alone(tmp_path / "label", ours, names_session=False)
         assert channel.receive() == answer
         channel.close(why)
         assert read_greeting(theirs.receive()).is_blank
-    again = alone(tmp_path / "label", begins=False)
+    again = alone(tmp_path / "label", names_session=False)
     assert again.receive() == b"good"  # from the log: nobody is asked
     again.close()
-    lines = (tmp_path / "label" / "receipts.tsv").read_text().splitlines()
+    lines = (tmp_path / "label" / "transcript.tsv").read_text().splitlines()
     assert [line.split("\t")[2] for line in lines] == ["4"]
 
 
 def test_a_process_that_dies_over_a_frame_has_not_logged_it(tmp_path: Path) -> None:
     ours, theirs = memory_pair(patience=5)
-    theirs.send(Greeting(SESSION, received=0, sent=1).packed())
+    theirs.send(SessionGreeting(SESSION, received=0, sent=1).to_bytes())
     theirs.send(b"bad")
-    channel = alone(tmp_path / "label", ours, begins=False)
+    channel = alone(tmp_path / "label", ours, names_session=False)
     assert channel.receive() == b"bad"
     killed = shutil.copytree(tmp_path / "label", tmp_path / "killed")  # as kill -9 leaves it
     with closing(FrameLog(killed / "frames")) as log:
@@ -56,20 +65,20 @@ def test_a_process_that_dies_over_a_frame_has_not_logged_it(tmp_path: Path) -> N
 @pytest.mark.parametrize("way", ["send", "receive", "settle", "close"])
 def test_whatever_a_session_goes_on_from_is_logged(tmp_path: Path, way: str) -> None:
     ours, theirs = memory_pair(patience=5)
-    theirs.send(Greeting(SESSION, received=0, sent=2).packed())
+    theirs.send(SessionGreeting(SESSION, received=0, sent=2).to_bytes())
     for frame in (b"one", b"two"):
         theirs.send(frame)
-    channel = alone(tmp_path / "label", ours, begins=False)
+    channel = alone(tmp_path / "label", ours, names_session=False)
     assert channel.receive() == b"one"
     if way == "send":
         channel.send(b"answer")
     elif way == "receive":
         channel.receive()
     elif way == "settle":
-        channel.settle()
+        channel.flush_received()
         assert channel.counts == (0, 1)
     if way != "close":
-        channel.close(Parting.USER)
+        channel.close(CloseReason.USER)
     else:
         channel.close()
     with closing(FrameLog(tmp_path / "label" / "frames")) as log:
@@ -78,11 +87,11 @@ def test_whatever_a_session_goes_on_from_is_logged(tmp_path: Path, way: str) -> 
 
 def test_going_back_to_a_mark_leaves_nothing_to_be_counted_again(tmp_path: Path) -> None:
     ours, theirs = memory_pair(patience=5)
-    theirs.send(Greeting(SESSION, received=0, sent=1).packed())
+    theirs.send(SessionGreeting(SESSION, received=0, sent=1).to_bytes())
     theirs.send(b"opening")
-    with closing(alone(tmp_path / "label", ours, begins=False)) as channel:
+    with closing(alone(tmp_path / "label", ours, names_session=False)) as channel:
         channel.receive()
-        channel.go_back_to((4, 7))
+        channel.rewind_to((4, 7))
         channel.send(b"answer")
         assert channel.counts == (5, 7)
 
@@ -90,14 +99,14 @@ def test_going_back_to_a_mark_leaves_nothing_to_be_counted_again(tmp_path: Path)
 def test_a_peer_that_has_more_than_it_can_have_is_not_waited_for(tmp_path: Path) -> None:
     """After a restart our log may be short, but then the peer's answers are there to go on from."""
     (tmp_path / "data").mkdir()
-    write_name(tmp_path / "data" / "session", SESSION)
+    write_session_name(tmp_path / "data" / "session", SESSION)
     ours, theirs = memory_pair(patience=5)
-    theirs.send(Greeting(SESSION, received=9, sent=3).packed())
+    theirs.send(SessionGreeting(SESSION, received=9, sent=3).to_bytes())
     with closing(alone(tmp_path / "data", ours)) as channel:
-        channel.go_back_to((3, 3))
-        channel.meet()
+        channel.rewind_to((3, 3))
+        channel.connect_now()
         with pytest.raises(VesperError, match="the peer has 9 frames, this side is at 3"):
-            channel.refuse_if_behind()
+            channel.refuse_stale_copy()
         channel.send(b"question 3")
         with pytest.raises(RemoteProtocolError, match=r"has 9 frames, but .* no more than 4"):
             channel.receive()
@@ -105,7 +114,7 @@ def test_a_peer_that_has_more_than_it_can_have_is_not_waited_for(tmp_path: Path)
 
 def test_two_sides_that_both_wait_for_the_other_to_begin_are_told_so(tmp_path: Path) -> None:
     ours, theirs = memory_pair(patience=5)
-    theirs.send(Greeting(NO_SESSION, received=0, sent=0).packed())
-    with closing(alone(tmp_path / "label", ours, begins=False)) as channel:
+    theirs.send(SessionGreeting(NO_SESSION_ID, received=0, sent=0).to_bytes())
+    with closing(alone(tmp_path / "label", ours, names_session=False)) as channel:
         with pytest.raises(PeerError, match="neither side begins a session"):
             channel.receive()

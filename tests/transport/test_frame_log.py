@@ -57,7 +57,7 @@ def test_the_opening_and_the_last_two_parts_are_kept(tmp_path: Path) -> None:
     log = FrameLog(tmp_path)
     log.append(SENT, 0, b"opening")
     for part in range(1, 5):
-        log.mark()
+        log.start_segment()
         log.append(SENT, part, b"part")
     kept = [number for number in range(5) if log.frame(SENT, number) is not None]
     assert kept == [0, 3, 4]

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from vesper.errors import InputError, PeerError, PeerLostError, PeerStoppedError
-from vesper.transport.close_reason import Parting
+from vesper.transport.close_reason import CloseReason
 from vesper.transport.grpc_channel import Identity, Listener, connect
 from vesper.transport.stream import StreamChannel
 
@@ -100,7 +100,7 @@ def test_the_last_frame_arrives_although_its_sender_closes_at_once(
         assert len(platform.receive()) == 2_000_000
         with pytest.raises(PeerLostError) as ended:
             platform.receive()
-        assert ended.value.is_farewell
+        assert ended.value.is_clean_close
         platform.close()
         closing_bank.result()
 
@@ -112,7 +112,7 @@ def test_the_other_end_is_told_why(listener: Listener, authority: Authority, lea
         bank = dial(listener, authority.identity("bank"))
         ends = {"bank": bank, "platform": accepting.result()}
         left = ends.pop(leaver)
-        closing_it = pool.submit(left.close, Parting.BUDGET)
+        closing_it = pool.submit(left.close, CloseReason.BUDGET)
         with pytest.raises(PeerStoppedError, match=f"{leaver} has ended the session: its privacy"):
             next(iter(ends.values())).receive()
         closing_it.result()
@@ -196,20 +196,20 @@ def test_a_killed_peer_is_noticed_at_once(listener: Listener, authority: Authori
         threading.Timer(0.2, bank._cancel).start()  # the connection is gone, without a word
         with pytest.raises(PeerLostError) as gone:
             platform.receive()
-        assert not gone.value.is_farewell
+        assert not gone.value.is_clean_close
 
 
 def test_a_peer_that_nobody_waits_for_does_not_keep_a_process_from_ending(
     authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ended, outgoing = threading.Event(), StreamChannel.outgoing
+    ended, outgoing_chunks = threading.Event(), StreamChannel.outgoing_chunks
 
     def noted(channel: StreamChannel) -> Iterator[bytes]:
-        yield from outgoing(channel)
+        yield from outgoing_chunks(channel)
         if channel._peer == "bank":  # it is the platform's end
             ended.set()
 
-    monkeypatch.setattr(StreamChannel, "outgoing", noted)
+    monkeypatch.setattr(StreamChannel, "outgoing_chunks", noted)
     identity = authority.identity("platform")
     listener = Listener("127.0.0.1:0", identity=identity, peer="bank", patience=3600.0)
     with closing(dial(listener, authority.identity("bank"))):

@@ -5,23 +5,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vesper.errors import PeerError, RemoteProtocolError
-from vesper.transport.reconnect import MAGIC, NO_SESSION, Greeting, agreed_session, read_greeting
+from vesper.transport.reconnect import (
+    MAGIC,
+    NO_SESSION_ID,
+    SessionGreeting,
+    agreed_session,
+    read_greeting,
+)
 
 ONE, OTHER = b"1" * 16, b"2" * 16
 
 
-def at(session: bytes, received: int = 0, sent: int = 0) -> Greeting:
-    return Greeting(session, received=received, sent=sent)
+def at(session: bytes, received: int = 0, sent: int = 0) -> SessionGreeting:
+    return SessionGreeting(session, received=received, sent=sent)
 
 
 @given(
-    st.binary(min_size=16, max_size=16).filter(lambda name: name != NO_SESSION),
+    st.binary(min_size=16, max_size=16).filter(lambda name: name != NO_SESSION_ID),
     st.integers(0, 2**64 - 1),
     st.integers(0, 2**64 - 1),
 )
 def test_round_trip(session: bytes, received: int, sent: int) -> None:
     greeting = at(session, received, sent)
-    assert read_greeting(greeting.packed()) == greeting
+    assert read_greeting(greeting.to_bytes()) == greeting
 
 
 @given(st.binary(max_size=60))
@@ -31,46 +37,50 @@ def test_noise_is_refused(noise: bytes) -> None:
             read_greeting(frame)
         except RemoteProtocolError:
             continue
-        assert len(frame) == len(at(ONE).packed())
+        assert len(frame) == len(at(ONE).to_bytes())
 
 
 @pytest.mark.parametrize("counts", [(1, 0), (0, 1), (9, 9)])
 def test_frames_of_no_session_are_refused(counts: tuple[int, int]) -> None:
     with pytest.raises(RemoteProtocolError, match="in no session"):
-        read_greeting(at(NO_SESSION, *counts).packed())
+        read_greeting(at(NO_SESSION_ID, *counts).to_bytes())
 
 
 @pytest.mark.parametrize(
-    ("own", "peer", "begins", "session"),
+    ("own", "peer", "names_session", "session"),
     [
         (at(ONE, 3, 3), at(ONE, 3, 4), True, ONE),
         (at(ONE, 3, 3), at(ONE), False, ONE),  # its log was lost with the power
-        (at(ONE), at(NO_SESSION), True, ONE),
-        (at(ONE, 0, 1), at(NO_SESSION), True, ONE),  # it had not come as far as to greet
+        (at(ONE), at(NO_SESSION_ID), True, ONE),
+        (at(ONE, 0, 1), at(NO_SESSION_ID), True, ONE),  # it had not come as far as to greet
         (at(ONE, 0, 1), at(OTHER), True, ONE),  # it has greeted, and we began anew since
-        (at(NO_SESSION), at(ONE, 0, 1), False, ONE),
+        (at(NO_SESSION_ID), at(ONE, 0, 1), False, ONE),
         (at(OTHER), at(ONE), False, ONE),
         (at(OTHER), at(ONE, 0, 1), False, ONE),
     ],
 )
-def test_they_go_on(own: Greeting, peer: Greeting, begins: bool, session: bytes) -> None:
-    assert agreed_session(own, peer, begins=begins) == session
+def test_they_go_on(
+    own: SessionGreeting, peer: SessionGreeting, names_session: bool, session: bytes
+) -> None:
+    assert agreed_session(own, peer, names_session=names_session) == session
 
 
 @pytest.mark.parametrize(
-    ("own", "peer", "begins", "why"),
+    ("own", "peer", "names_session", "why"),
     [
-        (at(ONE, 2, 1), at(NO_SESSION), True, "has lost its state"),
+        (at(ONE, 2, 1), at(NO_SESSION_ID), True, "has lost its state"),
         (at(ONE, 2, 1), at(OTHER), True, "has lost its state"),
         (at(ONE, 0, 1), at(OTHER, 1, 2), True, "has begun anew"),
         (at(OTHER, 1, 2), at(ONE), False, "has begun anew"),
         (at(OTHER, 5, 6), at(ONE, 0, 1), False, "has begun anew"),
-        (at(NO_SESSION), at(ONE, 2, 1), False, "in the middle of session"),
+        (at(NO_SESSION_ID), at(ONE, 2, 1), False, "in the middle of session"),
         (at(OTHER), at(ONE, 2, 1), False, "in the middle of session"),
-        (at(NO_SESSION), at(NO_SESSION), False, "neither side begins"),
+        (at(NO_SESSION_ID), at(NO_SESSION_ID), False, "neither side begins"),
         (at(ONE), at(OTHER, 0, 1), True, "has begun anew"),  # two data parties
     ],
 )
-def test_they_do_not(own: Greeting, peer: Greeting, begins: bool, why: str) -> None:
+def test_they_do_not(
+    own: SessionGreeting, peer: SessionGreeting, names_session: bool, why: str
+) -> None:
     with pytest.raises(PeerError, match=why):
-        agreed_session(own, peer, begins=begins)
+        agreed_session(own, peer, names_session=names_session)

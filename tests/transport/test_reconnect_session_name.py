@@ -3,24 +3,24 @@ from pathlib import Path
 import pytest
 
 from vesper.errors import VesperError
-from vesper.transport.reconnect import NO_SESSION, read_name, write_name
+from vesper.transport.reconnect import NO_SESSION_ID, read_session_name, write_session_name
 
 
 def test_a_name_comes_back(tmp_path: Path) -> None:
     path = tmp_path / "session"
-    assert read_name(path) == NO_SESSION
+    assert read_session_name(path) == NO_SESSION_ID
     for name in (b"a" * 16, b"b" * 16):
-        write_name(path, name)
-        assert read_name(path) == name
+        write_session_name(path, name)
+        assert read_session_name(path) == name
     assert [each.name for each in tmp_path.iterdir()] == ["session"]
 
 
 def test_a_damaged_file_is_said(tmp_path: Path) -> None:
     (tmp_path / "session").write_bytes(b"short")
     with pytest.raises(VesperError, match="is damaged"):
-        read_name(tmp_path / "session")
+        read_session_name(tmp_path / "session")
 
 
 def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(VesperError, match="cannot be written"):
-        write_name(tmp_path / "missing" / "session", b"a" * 16)
+        write_session_name(tmp_path / "missing" / "session", b"a" * 16)

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from vesper.errors import PeerError, PeerLostError, PeerStoppedError, RemoteProtocolError
 from vesper.transport import stream
-from vesper.transport.close_reason import Parting, error_of
+from vesper.transport.close_reason import CloseReason, error_for_close_reason
 from vesper.transport.stream import CHUNK, StreamChannel
 
-FAREWELLS = [stream.FAREWELL + bytes([why]) for why in Parting]
+FAREWELLS = [stream.CLOSE_CHUNK + bytes([why]) for why in CloseReason]
 
 
 @pytest.fixture(autouse=True)
 def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody ends these streams, so closing need not wait for it."""
-    monkeypatch.setattr(stream, "LINGER", 0.01)
+    monkeypatch.setattr(stream, "CLOSE_TIMEOUT", 0.01)
 
 
 def pair(patience: float = 5.0) -> tuple[StreamChannel, StreamChannel]:
@@ -28,9 +28,9 @@ def pair(patience: float = 5.0) -> tuple[StreamChannel, StreamChannel]:
     ]
 
     def pump(source: StreamChannel, target: StreamChannel) -> None:
-        for chunk in source.outgoing():
-            target.arrived(chunk)
-        target.ended(PeerLostError("closed"))
+        for chunk in source.outgoing_chunks():
+            target.receive_chunk(chunk)
+        target.end_input(PeerLostError("closed"))
 
     for source, target in (ends, ends[::-1]):
         threading.Thread(target=pump, args=(source, target), daemon=True).start()
@@ -59,7 +59,7 @@ def test_a_peer_that_works_is_not_silent_but_one_that_is_stopped_is() -> None:
     lonely = StreamChannel(peer="bank", patience=0.4, cancel=lambda: None, waiting=waited.append)
     began = monotonic()
     for _ in range(3):  # signs of life, though no frame comes
-        threading.Timer(0.3 * (_ + 1), lonely.arrived, args=(stream.ALIVE,)).start()
+        threading.Timer(0.3 * (_ + 1), lonely.receive_chunk, args=(stream.HEARTBEAT_CHUNK,)).start()
     with pytest.raises(PeerLostError, match=r"bank has been silent for .* \(patience 0.4 s\)"):
         lonely.receive()
     assert monotonic() - began > 0.9  # the patience began anew with every sign of life
@@ -76,25 +76,25 @@ def test_after_the_end_every_call_says_so() -> None:
         other.send(b"x")
 
 
-@pytest.mark.parametrize("why", Parting)
-def test_the_peer_is_told_why_after_all_that_was_sent(why: Parting) -> None:
+@pytest.mark.parametrize("why", CloseReason)
+def test_the_peer_is_told_why_after_all_that_was_sent(why: CloseReason) -> None:
     one, other = pair()
     one.send(b"last")
     one.close(why)
     assert other.receive() == b"last"
     with pytest.raises(PeerError) as told:
         other.receive()
-    assert str(told.value) == str(error_of(why, "platform"))
+    assert str(told.value) == str(error_for_close_reason(why, "platform"))
 
 
 def test_who_sends_garbage_is_told_so() -> None:
     one, other = pair()
-    other.arrived(b"garbage")
-    other.arrived(stream.FAREWELL + b"\1")  # whatever it says after that
+    other.receive_chunk(b"garbage")
+    other.receive_chunk(stream.CLOSE_CHUNK + b"\1")  # whatever it says after that
     for _ in range(2):
         with pytest.raises(RemoteProtocolError, match="no part of a frame"):
             other.receive()
-    other.close(Parting.PROTOCOL)
+    other.close(CloseReason.PROTOCOL)
     with pytest.raises(PeerStoppedError, match="refuses what this side has sent"):
         one.receive()
 
@@ -102,7 +102,7 @@ def test_who_sends_garbage_is_told_so() -> None:
 @pytest.mark.parametrize("content", [b"", b"\x07", b"\xff", b"\0\0", b"\3" * 300])
 def test_a_farewell_of_other_words_is_garbage(content: bytes) -> None:
     end = StreamChannel(peer="bank", patience=0.2, cancel=lambda: None)
-    end.arrived(stream.FAREWELL + content)
+    end.receive_chunk(stream.CLOSE_CHUNK + content)
     with pytest.raises(RemoteProtocolError):
         end.receive()
 
@@ -110,24 +110,24 @@ def test_a_farewell_of_other_words_is_garbage(content: bytes) -> None:
 @given(st.binary(max_size=20))
 def test_chunks_of_garbage_are_the_peers_fault_or_a_frame(chunk: bytes) -> None:
     end = StreamChannel(peer="bank", patience=0.2, cancel=lambda: None)
-    end.arrived(chunk)
-    end.ended(PeerLostError("over"))
+    end.receive_chunk(chunk)
+    end.end_input(PeerLostError("over"))
     try:
         frame = end.receive()
-        assert chunk[:1] == stream.END
+        assert chunk[:1] == stream.LAST_CHUNK
         assert frame == chunk[1:]
     except RemoteProtocolError:
-        assert chunk[:1] not in (stream.ALIVE, stream.MORE, stream.END)
+        assert chunk[:1] not in (stream.HEARTBEAT_CHUNK, stream.PART_CHUNK, stream.LAST_CHUNK)
         assert chunk not in FAREWELLS
     except PeerError:
-        assert chunk[:1] in (stream.ALIVE, stream.MORE) or chunk in FAREWELLS
+        assert chunk[:1] in (stream.HEARTBEAT_CHUNK, stream.PART_CHUNK) or chunk in FAREWELLS
 
 
 def test_a_frame_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "LARGEST_FRAME", 100)
+    monkeypatch.setattr(stream, "MAX_FRAME_BYTES", 100)
     end = StreamChannel(peer="bank", patience=0.2, cancel=lambda: None)
     for _ in range(5):
-        end.arrived(stream.MORE + bytes(30))
+        end.receive_chunk(stream.PART_CHUNK + bytes(30))
     with pytest.raises(RemoteProtocolError, match="no part of a frame"):
         end.receive()
 
@@ -138,25 +138,27 @@ def drain(end: StreamChannel) -> None:
 
 
 @pytest.mark.parametrize(
-    "chunk", [stream.MORE, stream.MORE + b"xy", stream.END], ids=["empty", "short", "frames"]
+    "chunk",
+    [stream.PART_CHUNK, stream.PART_CHUNK + b"xy", stream.LAST_CHUNK],
+    ids=["empty", "short", "frames"],
 )
 def test_holding_many_small_chunks_is_bounded(
     chunk: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "LARGEST_FRAME", 1 << 16)
+    monkeypatch.setattr(stream, "MAX_FRAME_BYTES", 1 << 16)
     end = StreamChannel(peer="bank", patience=5.0, cancel=lambda: None)
-    for _ in range((1 << 16) // stream.HELD + 1):
-        end.arrived(chunk)
+    for _ in range((1 << 16) // stream.CHUNK_OVERHEAD + 1):
+        end.receive_chunk(chunk)
     with pytest.raises(RemoteProtocolError, match="no part of a frame"):
         drain(end)
 
 
 def test_what_was_taken_no_longer_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "LARGEST_FRAME", 1 << 10)
+    monkeypatch.setattr(stream, "MAX_FRAME_BYTES", 1 << 10)
     end = StreamChannel(peer="bank", patience=5.0, cancel=lambda: None)
     for _ in range(100):
-        end.arrived(stream.MORE + b"x" * 200)
-        end.arrived(stream.END + b"y" * 200)
+        end.receive_chunk(stream.PART_CHUNK + b"x" * 200)
+        end.receive_chunk(stream.LAST_CHUNK + b"y" * 200)
         assert len(end.receive()) == 400
 
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, NoReturn, Self
 
 from vesper.api.encoder import MakeEncoder
-from vesper.api.fitted import Fitted
-from vesper.api.inputs import Holdings, hold
+from vesper.api.fitted import FittedModel
+from vesper.api.inputs import FitInputs, prepare_inputs
 from vesper.api.targets import Targets
-from vesper.api.training import drawn_seed, fit_pair, undisturbed, watching
+from vesper.api.training import fit_in_process, preserve_torch_state, progress_reporter, random_seed
 from vesper.errors import InputError
 from vesper.method.settings import Config
 from vesper.progress import Progress
@@ -76,7 +76,7 @@ class Parameters:
         return f"{type(self).__name__}({', '.join(changed)})"
 
 
-UNFITTED = "call fit(graph, features, labels, train=...) first"
+NOT_FITTED = "call fit(graph, features, labels, train=...) first"
 
 
 class Estimator(Parameters, ABC):
@@ -93,7 +93,7 @@ class Estimator(Parameters, ABC):
         *,
         epsilon: float = 4.0,
         delta: float | None = None,
-        method: str = "vesper",
+        method: str = "certified",
         aggregator: str = "gin",
         hops: int | None = None,
         seed: int | None = None,
@@ -135,9 +135,9 @@ class Estimator(Parameters, ABC):
         """
         if not isinstance(self.ledger, str | os.PathLike | None):
             raise InputError(f"ledger: expected a path, got {type(self.ledger).__name__}")
-        seed = drawn_seed() if self.seed is None else self.seed
+        seed = random_seed() if self.seed is None else self.seed
         config = self._config(seed)
-        held = hold(
+        inputs = prepare_inputs(
             graph,
             features,
             labels,
@@ -146,10 +146,10 @@ class Estimator(Parameters, ABC):
             targets=self._targets(config),
             seed=seed,
         )
-        with undisturbed(), watching(self.progress) as progress:
-            self._fitted = fit_pair(
+        with preserve_torch_state(), progress_reporter(self.progress) as progress:
+            self._fitted = fit_in_process(
                 config,
-                held,
+                inputs,
                 is_simulated=self.seed is not None,
                 ledger=None if self.ledger is None else Path(self.ledger),
                 encoder=self.encoder if callable(self.encoder) else None,
@@ -158,8 +158,8 @@ class Estimator(Parameters, ABC):
         contents = self._fitted.contents
         self.privacy_, self.metric_ = contents.privacy, contents.metric
         self.validation_, self.stage_ = contents.validation, contents.chosen_stage
-        self.n_features_in_ = held.data.features.shape[1]
-        self._learn(held)
+        self.n_features_in_ = inputs.data.features.shape[1]
+        self._after_fit(inputs)
         return self
 
     def score(self, ids: Any, labels: Any) -> float:
@@ -170,7 +170,7 @@ class Estimator(Parameters, ABC):
             labels: as many as `ids`, one for each in their order; or one a node of the graph; or a
                 mapping.
         """
-        return self._learned().judge(ids, labels).metric
+        return self._require_fitted().evaluate(ids, labels).metric
 
     def report(self, path: Path | str, *, ids: Any = None, labels: Any = None) -> Path:
         """Write one HTML page for people: what was trained, how good it is, what it promises.
@@ -182,11 +182,11 @@ class Estimator(Parameters, ABC):
         """
         if not isinstance(path, str | os.PathLike):
             raise InputError(f"path: expected where to write the page, got {type(path).__name__}")
-        contents = self._learned().contents
+        contents = self._require_fitted().contents
         if ids is None and labels is not None:
             raise InputError("ids: expected the nodes that labels are of, got none; give ids=...")
         if ids is not None:
-            contents = contents.with_test(self._learned().judge(ids, labels))
+            contents = contents.with_test(self._require_fitted().evaluate(ids, labels))
         return write_report(contents, Path(path))
 
     @abstractmethod
@@ -194,7 +194,7 @@ class Estimator(Parameters, ABC):
         """What labels are; refuses settings that ask for something else."""
 
     @abstractmethod
-    def _learn(self, held: Holdings) -> None:
+    def _after_fit(self, inputs: FitInputs) -> None:
         """Keep what labels tell."""
 
     def _config(self, seed: int) -> Config:
@@ -229,15 +229,15 @@ class Estimator(Parameters, ABC):
 
     def __sklearn_is_fitted__(self) -> bool:
         """For `sklearn.utils.validation.check_is_fitted`."""
-        return isinstance(vars(self).get("_fitted"), Fitted)
+        return isinstance(vars(self).get("_fitted"), FittedModel)
 
-    def _learned(self) -> Fitted:
+    def _require_fitted(self) -> FittedModel:
         fitted = vars(self).get("_fitted")
-        if not isinstance(fitted, Fitted):
-            raise InputError(f"this model is not trained yet; {UNFITTED}")
+        if not isinstance(fitted, FittedModel):
+            raise InputError(f"this model is not trained yet; {NOT_FITTED}")
         return fitted
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.endswith("_") and not name.startswith("_"):
-            raise AttributeError(f"{name} is not known yet; {UNFITTED}")
+            raise AttributeError(f"{name} is not known yet; {NOT_FITTED}")
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from vesper.errors import InputError
 from vesper.method.base import Method
-from vesper.method.certified.method import VesperMethod
-from vesper.model.custom_encoder import OwnEncoder
+from vesper.method.certified.method import CertifiedMethod
+from vesper.model.custom_encoder import CustomEncoder
 from vesper.model.encoders import EncoderShape
 
 MakeEncoder = Callable[[int, int], nn.Module]
@@ -21,9 +21,9 @@ MakeEncoder = Callable[[int, int], nn.Module]
 
 def with_encoder(method: Method, make: MakeEncoder) -> Method:
     """The same method with another encoder."""
-    if not isinstance(method, VesperMethod):
+    if not isinstance(method, CertifiedMethod):
         raise InputError(
-            f"encoder: expected method 'vesper' or 'mlp' for an encoder of one's own, got "
+            f"encoder: expected method 'certified' or 'mlp' for an encoder of one's own, got "
             f"'{method.name}'"
         )
     if isinstance(make, nn.Module):
@@ -34,21 +34,22 @@ def with_encoder(method: Method, make: MakeEncoder) -> Method:
         )
 
     def encoders(kind: str, shape: EncoderShape) -> nn.Module:
-        return OwnEncoder(
-            partial(made_by, make, num_inputs=shape.num_inputs, width=shape.width), seed=shape.seed
+        return CustomEncoder(
+            partial(build_encoder, make, num_inputs=shape.num_inputs, width=shape.width),
+            seed=shape.seed,
         )
 
     return type(method)(encoders)
 
 
-def made_by(make: MakeEncoder, *, num_inputs: int, width: int) -> nn.Module:
+def build_encoder(make: MakeEncoder, *, num_inputs: int, width: int) -> nn.Module:
     """Make it, and refuse what gives no encodings of the right shape, before anything is spent."""
     try:
         module = make(num_inputs, width)
     except Exception as error:  # anything may go wrong in somebody else's function
         raise InputError(
             f"encoder: the function failed when called with num_inputs={num_inputs} and "
-            f"width={width}: {_said(error)}"
+            f"width={width}: {_describe(error)}"
         ) from error
     if not isinstance(module, nn.Module):
         raise InputError(
@@ -62,7 +63,7 @@ def made_by(make: MakeEncoder, *, num_inputs: int, width: int) -> nn.Module:
     except Exception as error:  # nor do we know what its module does
         raise InputError(
             f"encoder: the module failed on inputs of shape (B, {num_inputs}), float32: "
-            f"{_said(error)}"
+            f"{_describe(error)}"
         ) from error
     module.train(was_training)
     if not isinstance(encodings, Tensor):
@@ -79,5 +80,5 @@ def made_by(make: MakeEncoder, *, num_inputs: int, width: int) -> nn.Module:
     return module
 
 
-def _said(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0]

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.api.base_estimator import Estimator
-from vesper.api.inputs import Holdings
-from vesper.api.targets import Classes
+from vesper.api.inputs import FitInputs
+from vesper.api.targets import ClassTargets
 from vesper.errors import InputError
 from vesper.method.settings import Config
 
@@ -64,21 +64,21 @@ class Vesper(Estimator):
         paper's) sample anew in every call; `vfgnn` and the paper's also draw noise anew, which
         their claimed epsilon does not count. The others give the same answer again.
         """
-        return self._learned().predict(ids)
+        return self._require_fitted().predict(ids)
 
     def predict(self, ids: Any) -> NDArray[Any]:
         """Most probable class of each node."""
-        shares = self._learned().predict(ids)
+        shares = self._require_fitted().predict(ids)
         chosen: NDArray[Any] = self.classes_[shares.argmax(axis=1)]
         return chosen
 
-    def _targets(self, config: Config) -> Classes:
+    def _targets(self, config: Config) -> ClassTargets:
         if config.run.task not in ("auto", "classification"):
             raise InputError(
                 f"settings: Vesper finds classes, expected task 'classification', got "
                 f"'{config.run.task}'; use VesperRegressor for numbers"
             )
-        return Classes()
+        return ClassTargets()
 
-    def _learn(self, held: Holdings) -> None:
-        self.classes_ = held.distinct
+    def _after_fit(self, inputs: FitInputs) -> None:
+        self.classes_ = inputs.distinct

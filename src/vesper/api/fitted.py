@@ -17,19 +17,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vesper.api.inputs import Holdings
-from vesper.api.node_ids import Nodes, label_values, labels_at, node_numbers
+from vesper.api.inputs import FitInputs
+from vesper.api.node_ids import Nodes, as_label_array, labels_at, node_numbers
 from vesper.errors import InputError
 from vesper.model.objective import Objective
-from vesper.report.contents import Contents, Judged
-from vesper.session.loop import blocks
-from vesper.simulation.in_process import Trained
+from vesper.report.contents import Contents, Evaluation
+from vesper.session.loop import evaluation_blocks
+from vesper.simulation.in_process import TrainedSession
 
 
-class Predictor:
+class InProcessPredictor:
     """Both sides of a trained pair, in one process."""
 
-    def __init__(self, trained: Trained, objective: Objective) -> None:
+    def __init__(self, trained: TrainedSession, objective: Objective) -> None:
         self._data_side, self._label_side = trained.data_side, trained.label_side
         self._stage, self._objective = trained.best_stage, objective
 
@@ -43,22 +43,24 @@ class Predictor:
         self._label_side.module.eval()
         said = [self._objective.predict(np.zeros((0, self._objective.outputs)))]
         order = np.argsort(nodes, kind="stable")  # (nodes,)
-        for rows in blocks(order):
+        for rows in evaluation_blocks(order):
             embeddings = self._data_side.embed(nodes[rows], training=False)  # (B, width, depth)
             scores = self._label_side.decode(embeddings, self._stage)  # (B, outputs)
             said.append(self._objective.predict(scores.double().numpy()))
         return np.concatenate(said)[np.argsort(order)]
 
 
-class Fitted:
+class FittedModel:
     """A trained pair that can be asked about the nodes of its graph."""
 
-    def __init__(self, predictor: Predictor, held: Holdings, contents: Contents) -> None:
-        self._predictor, self._targets, self._distinct = predictor, held.targets, held.distinct
-        self._num_nodes = len(held.data.ids)
-        validation = held.distinct[held.labels.labels[held.labels.rows("val")]]
+    def __init__(
+        self, predictor: InProcessPredictor, inputs: FitInputs, contents: Contents
+    ) -> None:
+        self._predictor, self._targets, self._distinct = predictor, inputs.targets, inputs.distinct
+        self._num_nodes = len(inputs.data.ids)
+        validation = inputs.distinct[inputs.labels.labels[inputs.labels.rows("val")]]
         self.contents = replace(
-            contents, judged=self._judged("validation", held.validation, validation)
+            contents, evaluation=self._evaluate("validation", inputs.validation, validation)
         )
 
     def predict(self, ids: Any) -> NDArray[np.float64]:
@@ -66,29 +68,29 @@ class Fitted:
         nodes = node_numbers(ids, "ids", num_nodes=self._num_nodes)
         return self._predictor.predict(nodes)
 
-    def judge(self, ids: Any, labels: Any) -> Judged:
+    def evaluate(self, ids: Any, labels: Any) -> Evaluation:
         """Hold test nodes against their labels: one for each of `ids`, one a node, or a mapping."""
         nodes = node_numbers(ids, "ids", num_nodes=self._num_nodes)
         if len(nodes) == 0:
             raise InputError("ids: expected at least one node, got none")
-        judged = self._judged("test", nodes, self._labels(labels, nodes))
-        if not math.isfinite(judged.metric):
+        evaluation = self._evaluate("test", nodes, self._labels(labels, nodes))
+        if not math.isfinite(evaluation.metric):
             raise InputError(
                 f"labels: expected at least two different ones among the {len(nodes)} that are "
                 f"judged by, got one; no metric can be computed on them"
             )
-        return judged
+        return evaluation
 
     def _labels(self, labels: Any, nodes: Nodes) -> NDArray[Any]:
         if labels is None:
             raise InputError("labels: expected one for each of the ids, got none; give labels=...")
         read = self._targets.read
         if not isinstance(labels, Mapping):
-            values = label_values(labels)
+            values = as_label_array(labels)
             if values.shape == (len(nodes),):
                 return read(values, nodes)
         return labels_at(labels, nodes, read, num_nodes=self._num_nodes)
 
-    def _judged(self, split: str, nodes: Nodes, labels: NDArray[Any]) -> Judged:
+    def _evaluate(self, split: str, nodes: Nodes, labels: NDArray[Any]) -> Evaluation:
         predicted = self._predictor.predict(nodes)
-        return self._targets.judged(split, nodes, labels, predicted, self._distinct)
+        return self._targets.evaluate(split, nodes, labels, predicted, self._distinct)

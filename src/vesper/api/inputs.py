@@ -24,7 +24,7 @@ from vesper.graph.labels import LabelHoldings
 
 
 @dataclass(frozen=True, kw_only=True)
-class Holdings:
+class FitInputs:
     """What each party holds, and the nodes that were set apart for validation."""
 
     data: DataHoldings
@@ -34,7 +34,7 @@ class Holdings:
     validation: Nodes
 
 
-def hold(
+def prepare_inputs(
     graph: Any,
     features: Any,
     labels: Any,
@@ -43,7 +43,7 @@ def hold(
     validation: Any,
     targets: Targets,
     seed: int,
-) -> Holdings:
+) -> FitInputs:
     """Check everything and hand it to the parties.
 
     Args:
@@ -67,7 +67,7 @@ def hold(
     # In ascending order, as party folders have them: nodes in another order are the same nodes.
     training = np.sort(distinct_nodes(chosen, "train", num_nodes=num_nodes))
     if validation is None:
-        held_back = targets.set_apart(labels_of(training), seed=seed)
+        held_back = targets.split_validation(labels_of(training), seed=seed)
         training, judging = training[~held_back], training[held_back]
     else:
         judging = np.sort(distinct_nodes(validation, "validation", num_nodes=num_nodes))
@@ -80,7 +80,7 @@ def hold(
     nodes = np.concatenate([training, judging])
     distinct, codes = np.unique(labels_of(nodes), return_inverse=True)
     targets.refuse_few(distinct, codes, num_train=len(training))
-    return Holdings(
+    return FitInputs(
         data=DataHoldings(
             ids=Ids(pa.array(np.arange(num_nodes))),
             features=matrix,
@@ -100,10 +100,10 @@ def hold(
     )
 
 
-def _either(given: Any, held: Any, what: str) -> Any:
-    if given is None and held is None:
+def _either(given: Any, from_graph: Any, what: str) -> Any:
+    if given is None and from_graph is None:
         raise InputError(f"{what}: expected them beside the graph, got none; give {what}=...")
-    return held if given is None else given
+    return from_graph if given is None else given
 
 
 def _length(features: Any) -> int | None:

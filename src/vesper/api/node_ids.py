@@ -66,10 +66,10 @@ def distinct_nodes(nodes: Any, what: str, *, num_nodes: int) -> Nodes:
     return numbers
 
 
-def label_values(labels: Any) -> NDArray[Any]:
+def as_label_array(labels: Any) -> NDArray[Any]:
     """Give labels as a row; those of a list stay what they are, so that a missing one is seen.
 
-    >>> label_values(["a", float("nan")]).tolist()
+    >>> as_label_array(["a", float("nan")]).tolist()
     ['a', nan]
     """
     values = as_array(labels, "labels")
@@ -100,8 +100,8 @@ def labels_at(
                 f"labels: {len(missing)} nodes have none ({first_three(missing)}); "
                 f"give them a label or leave them out of train and validation"
             )
-        return read(label_values([labels[int(node)] for node in nodes]), nodes)
-    whole = label_values(labels)
+        return read(as_label_array([labels[int(node)] for node in nodes]), nodes)
+    whole = as_label_array(labels)
     if whole.shape != (num_nodes,):
         raise InputError(
             f"labels: expected one value a node, shape ({num_nodes},), got {whole.shape}; "

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.api.base_estimator import Estimator
-from vesper.api.inputs import Holdings
-from vesper.api.targets import Numbers
+from vesper.api.inputs import FitInputs
+from vesper.api.targets import NumberTargets
 from vesper.errors import InputError
 from vesper.method.settings import Config
 from vesper.model.regression import Ranking, Regression
@@ -42,7 +42,7 @@ class VesperRegressor(Estimator):
 
     def predict(self, ids: Any) -> NDArray[np.float64]:
         """Expected number of each node, or its position in the order; any node, at no cost."""
-        return self._learned().predict(ids)
+        return self._require_fitted().predict(ids)
 
     def _config(self, seed: int) -> Config:
         config = super()._config(seed)
@@ -51,13 +51,13 @@ class VesperRegressor(Estimator):
         run = config.run.model_copy(update={"task": "regression"})
         return config.model_copy(update={"run": run})
 
-    def _targets(self, config: Config) -> Numbers:
+    def _targets(self, config: Config) -> NumberTargets:
         if config.run.task not in OBJECTIVES:
             raise InputError(
                 f"settings: VesperRegressor predicts numbers, expected task 'regression' or "
                 f"'ranking', got '{config.run.task}'; use Vesper for classes"
             )
-        return Numbers(OBJECTIVES[config.run.task].metric)
+        return NumberTargets(OBJECTIVES[config.run.task].metric)
 
-    def _learn(self, held: Holdings) -> None:
+    def _after_fit(self, inputs: FitInputs) -> None:
         """Nothing: numbers have no classes."""

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from vesper.api.node_ids import Nodes
 from vesper.errors import InputError, first_three
 from vesper.model.objective import Label
-from vesper.report.contents import Judged, JudgedClasses, JudgedNumbers
+from vesper.report.contents import ClassEvaluation, Evaluation, NumberEvaluation
 
-VALIDATION_SHARE = 5
+VALIDATION_ONE_IN = 5
 """One in so many training nodes is kept for validation when none are given."""
 
 
@@ -30,7 +30,7 @@ class Targets(Protocol):
     def read(self, values: NDArray[Any], nodes: Nodes) -> NDArray[Any]:
         """Bring labels of these nodes to one form; refuse those that have none."""
 
-    def set_apart(self, labels: NDArray[Any], *, seed: int) -> NDArray[np.bool_]:
+    def split_validation(self, labels: NDArray[Any], *, seed: int) -> NDArray[np.bool_]:
         """Pick a fifth for validation."""
 
     def refuse_few(
@@ -41,14 +41,14 @@ class Targets(Protocol):
     def names(self, distinct: NDArray[Any]) -> tuple[Label, ...]:
         """Give distinct labels as parties hold them."""
 
-    def judged(
+    def evaluate(
         self,
         split: str,
         nodes: Nodes,
         labels: NDArray[Any],
         predicted: NDArray[np.float64],
         distinct: NDArray[Any],
-    ) -> Judged:
+    ) -> Evaluation:
         """Hold predictions against labels; `distinct` are those of training."""
 
 
@@ -97,11 +97,11 @@ def refuse_alike(codes: NDArray[np.int64], *, num_train: int, expected: str, rem
             raise InputError(f"{what}: expected nodes {expected}, got {different}; {remedy}")
 
 
-LARGEST = 2.0**53
+LARGEST_EXACT_INTEGER = 2.0**53
 """From here on neighbouring whole numbers are one decimal number."""
 
 
-class Classes:
+class ClassTargets:
     """Whole numbers, booleans or text."""
 
     has_classes = True
@@ -117,7 +117,7 @@ class Classes:
                     f"({first_three(values[decimal])}); give each node a class, or predict numbers "
                     f"with VesperRegressor"
                 )
-            huge = np.abs(values) >= LARGEST
+            huge = np.abs(values) >= LARGEST_EXACT_INTEGER
             if huge.any():
                 raise InputError(
                     f"labels: expected classes, {int(huge.sum())} labels are no whole numbers that "
@@ -131,14 +131,14 @@ class Classes:
             )
         return values
 
-    def set_apart(self, labels: NDArray[Any], *, seed: int) -> NDArray[np.bool_]:
+    def split_validation(self, labels: NDArray[Any], *, seed: int) -> NDArray[np.bool_]:
         """Pick a fifth of each class, at least one where there are two."""
-        picks = np.random.default_rng([seed, VALIDATION_SHARE])
+        picks = np.random.default_rng([seed, VALIDATION_ONE_IN])
         apart = np.zeros(len(labels), dtype=bool)
         _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
         for code, count in enumerate(counts):
             members = np.flatnonzero(codes == code)
-            wanted = max(int(count) // VALIDATION_SHARE, int(count > 1))
+            wanted = max(int(count) // VALIDATION_ONE_IN, int(count > 1))
             apart[picks.choice(members, size=wanted, replace=False)] = True
         return apart
 
@@ -162,14 +162,14 @@ class Classes:
         """As text."""
         return tuple(str(value) for value in distinct.tolist())
 
-    def judged(
+    def evaluate(
         self,
         split: str,
         nodes: Nodes,
         labels: NDArray[Any],
         predicted: NDArray[np.float64],
         distinct: NDArray[Any],
-    ) -> JudgedClasses:
+    ) -> ClassEvaluation:
         """Hold probabilities against classes; refuse classes that training did not see."""
         known = np.isin(labels, distinct)
         if not known.all():
@@ -179,7 +179,7 @@ class Classes:
                 f"({first_three(f'{value} of node {node}' for value, node in strange)}); "
                 f"leave these nodes out"
             )
-        return JudgedClasses(
+        return ClassEvaluation(
             split=split,
             classes=self.names(distinct),
             labels=np.searchsorted(distinct, labels).astype(np.int64),
@@ -188,7 +188,7 @@ class Classes:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class NumberTargets:
     """Whole or not.
 
     Args:
@@ -212,13 +212,13 @@ class Numbers:
             )
         return values.astype(np.float64)
 
-    def set_apart(self, labels: NDArray[Any], *, seed: int) -> NDArray[np.bool_]:
+    def split_validation(self, labels: NDArray[Any], *, seed: int) -> NDArray[np.bool_]:
         """Pick one of any five that follow one another in order; of two to four in all, one."""
-        picks = np.random.default_rng([seed, VALIDATION_SHARE])
+        picks = np.random.default_rng([seed, VALIDATION_ONE_IN])
         order, apart = np.argsort(labels, kind="stable"), np.zeros(len(labels), dtype=bool)
-        for start in range(0, len(order), VALIDATION_SHARE):
-            few = order[start : start + VALIDATION_SHARE]
-            if len(few) == VALIDATION_SHARE or (start == 0 and len(few) > 1):
+        for start in range(0, len(order), VALIDATION_ONE_IN):
+            few = order[start : start + VALIDATION_ONE_IN]
+            if len(few) == VALIDATION_ONE_IN or (start == 0 and len(few) > 1):
                 apart[picks.choice(few)] = True
         return apart
 
@@ -237,13 +237,13 @@ class Numbers:
         """As they are."""
         return tuple(distinct.tolist())
 
-    def judged(
+    def evaluate(
         self,
         split: str,
         nodes: Nodes,
         labels: NDArray[Any],
         predicted: NDArray[np.float64],
         distinct: NDArray[Any],
-    ) -> JudgedNumbers:
+    ) -> NumberEvaluation:
         """Hold numbers against numbers."""
-        return JudgedNumbers(split=split, labels=labels, predicted=predicted, name=self.metric)
+        return NumberEvaluation(split=split, labels=labels, predicted=predicted, name=self.metric)

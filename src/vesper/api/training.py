@@ -20,31 +20,31 @@ from typing import Any
 import torch
 
 from vesper.api.encoder import MakeEncoder, with_encoder
-from vesper.api.fitted import Fitted, Predictor
-from vesper.api.inputs import Holdings
+from vesper.api.fitted import FittedModel, InProcessPredictor
+from vesper.api.inputs import FitInputs
 from vesper.errors import InputError
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.settings import Config
 from vesper.model.objective_factory import make_objective
 from vesper.privacy.ledger.store import Ledger
-from vesper.progress import Progress, silent
-from vesper.report.budget_section import charged_of
+from vesper.progress import Progress, no_progress
+from vesper.report.budget_section import run_charges_of
 from vesper.report.contents import Contents
 from vesper.report.privacy import NO_EDGE, NO_GUARANTEE, ONLY_THIS_FIT, privacy_of
 from vesper.session.doors import open_door
-from vesper.session.label_responses import responses_of
-from vesper.session.result import simulated_name
-from vesper.session.run_spec import agree
+from vesper.session.label_responses import make_label_responses
+from vesper.session.result import simulated_run_name
+from vesper.session.run_spec import run_spec_for
 from vesper.simulation.in_process import train
 
 
 @contextmanager
-def watching(wanted: bool | Progress) -> Iterator[Progress]:
+def progress_reporter(wanted: bool | Progress) -> Iterator[Progress]:
     """Give something to report to: nobody, a bar, or what the user gave."""
     if callable(wanted):
         yield wanted
     elif not wanted:
-        yield silent
+        yield no_progress
     else:
         from rich.console import Console
         from rich.progress import Progress as Bars
@@ -64,51 +64,51 @@ def watching(wanted: bool | Progress) -> Iterator[Progress]:
 SEEDS = 1 << 31
 
 
-def drawn_seed() -> int:
+def random_seed() -> int:
     """A seed of weights and batches that nobody knows beforehand; noise never comes from it."""
     return secrets.randbelow(SEEDS)
 
 
-def fit_pair(
+def fit_in_process(
     config: Config,
-    held: Holdings,
+    inputs: FitInputs,
     *,
     is_simulated: bool,
     ledger: Path | None,
     encoder: MakeEncoder | None = None,
-    progress: Progress = silent,
-) -> Fitted:
+    progress: Progress = no_progress,
+) -> FittedModel:
     """Train, and keep what predictions and pages need.
 
     Args:
         config: checked settings.
-        held: what the parties hold.
+        inputs: what the parties hold.
         is_simulated: noise from the seed, which can be repeated and protects nothing.
         ledger: file to charge; None for one that goes away.
         encoder: makes the encoder; None for the one that settings name.
         progress: is told how far the fit is.
     """
     started = time.perf_counter()
-    agreement = agree(config, held.data, held.labels)
+    run_spec = run_spec_for(config, inputs.data, inputs.labels)
     if encoder is not None:
-        agreement = replace(agreement, method=with_encoder(agreement.method, encoder))
-    sizes = agreement.sizes
-    with _opened(ledger) as book:
+        run_spec = replace(run_spec, method=with_encoder(run_spec.method, encoder))
+    sizes = run_spec.sizes
+    with _open_ledger(ledger) as book:
         seed = config.run.seed
         noise = NoiseSource.for_simulation(seed) if is_simulated else NoiseSource.from_os()
-        run = simulated_name(config) if is_simulated else config.contract[:12]
-        door, agreement = open_door(agreement, held.data.graph, book, noise, run=run)
-        responses = responses_of(
-            config, held.labels, ledger=book, noise=noise, stale=_refuse_other_labels
+        run = simulated_run_name(config) if is_simulated else config.contract[:12]
+        door, run_spec = open_door(run_spec, inputs.data.graph, book, noise, run=run)
+        responses = make_label_responses(
+            config, inputs.labels, ledger=book, noise=noise, stale=_refuse_other_labels
         )
         trained = train(
-            agreement, held.data, held.labels, door, progress=progress, responses=responses
+            run_spec, inputs.data, inputs.labels, door, progress=progress, responses=responses
         )
         privacy = privacy_of(
-            agreement.noise_plan,
+            run_spec.noise_plan,
             has_secure_noise=noise.is_private,
-            covers=_covers(agreement.noise_plan.plan, ledger),
-            charged=charged_of(book, run=run, is_kept=ledger is not None),
+            covers=_covers(run_spec.noise_plan.plan, ledger),
+            run_charges=run_charges_of(book, run=run, has_ledger_file=ledger is not None),
         )
     best = trained.best_stage
     contents = Contents(
@@ -123,20 +123,20 @@ def fit_pair(
         sizes={
             "nodes": sizes.num_nodes,
             "training nodes": sizes.num_train,
-            "validation nodes": len(held.validation),
+            "validation nodes": len(inputs.validation),
             "features": sizes.num_features,
-            **({"classes": sizes.num_classes} if held.targets.has_classes else {}),
+            **({"classes": sizes.num_classes} if inputs.targets.has_classes else {}),
         },
         seconds=time.perf_counter() - started,
     )
     objective = make_objective(
         config.run.task,
-        held.labels.classes,
-        held.labels.labels,  # training rows first
+        inputs.labels.classes,
+        inputs.labels.labels,  # training rows first
         num_train=sizes.num_train,
         balanced=config.run.class_weights == "balanced",
     )
-    return Fitted(Predictor(trained, objective), held, contents)
+    return FittedModel(InProcessPredictor(trained, objective), inputs, contents)
 
 
 def _covers(plan: str, ledger: Path | None) -> str:
@@ -151,7 +151,7 @@ def _covers(plan: str, ledger: Path | None) -> str:
 
 
 @contextmanager
-def _opened(ledger: Path | None) -> Iterator[Ledger]:
+def _open_ledger(ledger: Path | None) -> Iterator[Ledger]:
     with tempfile.TemporaryDirectory(prefix="vesper-") as folder:
         path = ledger or Path(folder) / "ledger.sqlite"
         with closing(Ledger(path, clock=time.time)) as book:
@@ -171,7 +171,7 @@ def _refuse_other_labels(count: int) -> None:
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def preserve_torch_state() -> Iterator[None]:
     """Put the number of threads and the state of the generator back, whatever happens."""
     threads, state = torch.get_num_threads(), torch.get_rng_state()
     try:

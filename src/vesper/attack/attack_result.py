@@ -26,7 +26,7 @@ class Group:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attacked:
+class AttackResult:
     """One attack on one run."""
 
     attack: str

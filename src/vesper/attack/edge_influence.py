@@ -15,10 +15,10 @@ from vesper.attack.rerun import Rerun
 from vesper.graph.edges import Pairs
 from vesper.mechanism.sampled import LayerNoise, SampledGraph
 from vesper.method.baselines.sampled import SampledMethod, SampledRepresentation, num_layers_of
-from vesper.model.feature_scaling import Inputs, Scaling
-from vesper.simulation.recording import put_row_noise, row_noise_of
+from vesper.model.feature_scaling import FeatureScaling, Inputs
+from vesper.simulation.recording import row_noise_of, set_row_noise
 
-KNOWS = "predictions for any features"
+INFLUENCE_KNOWS = "predictions for any features"
 
 STEP = 1.0
 """How far each feature of a node is moved, in its standard deviations."""
@@ -27,9 +27,9 @@ STEP = 1.0
 @torch.no_grad()
 def score_influence(run: Rerun, pairs: Pairs) -> NDArray[np.float64]:
     """Score each pair; (num_pairs,)."""
-    if not isinstance(run.shown.inner, SampledRepresentation):
+    if not isinstance(run.recorder.inner, SampledRepresentation):
         return np.zeros(len(pairs))  # no answer depends on what another node says now
-    model = _Asked(run)
+    model = _QueriedModel(run)
     scores = np.zeros(len(pairs))
     ends = np.concatenate([pairs, pairs[:, ::-1]])  # asked about, changed
     rows = np.tile(np.arange(len(pairs)), 2)
@@ -41,26 +41,26 @@ def score_influence(run: Rerun, pairs: Pairs) -> NDArray[np.float64]:
     return scores
 
 
-class _Asked:
+class _QueriedModel:
     """The trained model, to be asked with other features."""
 
     def __init__(self, run: Rerun) -> None:
-        self._run, self._config = run, run.agreement.config
+        self._run, self._config = run, run.run_spec.config
         self._features = np.asarray(run.data.features, dtype=np.float32)
-        self._scaling = Scaling(run.data.features)
-        noise = row_noise_of(run.shown.inner)
+        self._scaling = FeatureScaling(run.data.features)
+        noise = row_noise_of(run.recorder.inner)
         if noise is not None:  # answers have noise of their own
             seed = self._config.run.seed
-            put_row_noise(run.shown.inner, LayerNoise(noise_std=noise.noise_std, seed=seed))
-        self._as_it_is = self._made(Inputs(self._features, self._scaling))
+            set_row_noise(run.recorder.inner, LayerNoise(noise_std=noise.noise_std, seed=seed))
+        self._unchanged = self._build(Inputs(self._features, self._scaling))
 
     def predict(self, nodes: NDArray[np.int64], *, changed: int | None) -> NDArray[np.float64]:
         """Class probabilities: (nodes, num_classes)."""
-        asked = self._as_it_is
+        asked = self._unchanged
         if changed is not None:
             features = self._features.copy()
             features[changed] += STEP * self._scaling.scale.numpy()
-            asked = self._made(Inputs(features, self._scaling, most_bytes=0))
+            asked = self._build(Inputs(features, self._scaling, max_bytes=0))
         trained = self._run.trained
         asked.module.eval()
         trained.label_side.module.eval()
@@ -69,8 +69,8 @@ class _Asked:
         probabilities: NDArray[np.float64] = scores.double().softmax(dim=1).numpy()
         return probabilities
 
-    def _made(self, inputs: Inputs) -> SampledRepresentation:
-        method, privacy = self._run.agreement.method, self._config.privacy
+    def _build(self, inputs: Inputs) -> SampledRepresentation:
+        method, privacy = self._run.run_spec.method, self._config.privacy
         assert isinstance(method, SampledMethod)
         noisy = self._run.door.noisy_graphs
         graph = SampledGraph(
@@ -81,6 +81,6 @@ class _Asked:
             min_degree=privacy.min_degree,
             seed=self._config.run.seed,
         )
-        inner = self._run.shown.inner
+        inner = self._run.recorder.inner
         assert isinstance(inner, SampledRepresentation)
         return SampledRepresentation(inner.module, inputs=inputs, graph=graph)

@@ -19,7 +19,7 @@ from vesper.errors import InputError
 from vesper.graph.edges import Pairs, are_edges
 from vesper.mechanism.likelihood import log_ratios
 
-KNOWS = "features, batches, weights and all other edges"
+LIKELIHOOD_KNOWS = "features, batches, weights and all other edges"
 
 
 def score_likelihood(run: Rerun, pairs: Pairs, rows: RowRatios) -> NDArray[np.float64]:
@@ -38,11 +38,11 @@ def score_likelihood(run: Rerun, pairs: Pairs, rows: RowRatios) -> NDArray[np.fl
         return np.asarray(np.sum(ratios, axis=0))
     if run.door.noisy_graphs:
         return are_edges(run.door.noisy_graphs[0], pairs).astype(np.float64)
-    if run.promise.plan == "edge-free":
+    if run.noise_plan.plan == "edge-free":
         return np.zeros(len(pairs))
     if rows.times:
         return rows.ratios
     raise InputError(
         f"edge-likelihood: expected a run with releases, noisy edges or noisy rows of GIN, got "
-        f"method '{run.agreement.config.run.method}'; try edge-influence or edge-similarity"
+        f"method '{run.run_spec.config.run.method}'; try edge-influence or edge-similarity"
     )

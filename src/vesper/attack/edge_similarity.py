@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from vesper.attack.rerun import Rerun
 from vesper.graph.edges import Pairs
 
-KNOWS = "the embeddings it received"
+SIMILARITY_KNOWS = "the embeddings it received"
 
 
 @torch.no_grad()
 def score_similarity(run: Rerun, pairs: Pairs) -> NDArray[np.float64]:
     """Score each pair; (num_pairs,)."""
-    inner = run.shown.inner
+    inner = run.recorder.inner
     inner.module.eval()
     nodes, places = np.unique(pairs, return_inverse=True)
     embeddings = inner.embed(nodes, training=False)  # (nodes, width, depth)

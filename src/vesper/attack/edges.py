@@ -7,35 +7,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.attack import edge_influence, edge_likelihood, edge_similarity
-from vesper.attack.attack_result import Attacked, by_degree
-from vesper.attack.rerun import Rerun, open_parties, read_config, refuse_other, repeat
+from vesper.attack.attack_result import AttackResult, by_degree
+from vesper.attack.rerun import Rerun, open_parties, read_config, refuse_other_run, rerun
 from vesper.attack.roc import RowRatios, roc_of
 from vesper.errors import InputError
-from vesper.graph.edges import Pairs, degrees_of, draw_edges, draw_non_edges, induced
+from vesper.graph.edges import Pairs, degrees_of, draw_edges, draw_non_edges, induced_subgraph
 from vesper.graph.holdings import DataHoldings
-from vesper.graph.labels import LabelHoldings, labelled_nodes
+from vesper.graph.labels import LabelHoldings, nodes_of_label_rows
 from vesper.method.baselines.sampled import SampledMethod
 from vesper.method.registry import find_method
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 
 Score = Callable[[Rerun, Pairs, RowRatios], NDArray[np.float64]]
 
 ATTACKS: dict[str, tuple[Score, str]] = {
-    "edge-likelihood": (edge_likelihood.score_likelihood, edge_likelihood.KNOWS),
+    "edge-likelihood": (edge_likelihood.score_likelihood, edge_likelihood.LIKELIHOOD_KNOWS),
     "edge-influence": (
         lambda run, pairs, rows: edge_influence.score_influence(run, pairs),
-        edge_influence.KNOWS,
+        edge_influence.INFLUENCE_KNOWS,
     ),
     "edge-similarity": (
         lambda run, pairs, rows: edge_similarity.score_similarity(run, pairs),
-        edge_similarity.KNOWS,
+        edge_similarity.SIMILARITY_KNOWS,
     ),
 }
 
 
 def attack_edges(
-    attack: str, run: Path, folder: Path, *, pairs: int, seed: int, progress: Progress = silent
-) -> Attacked:
+    attack: str, run: Path, folder: Path, *, pairs: int, seed: int, progress: Progress = no_progress
+) -> AttackResult:
     """Repeat a run and guess edges between labelled nodes.
 
     Args:
@@ -54,20 +54,20 @@ def attack_edges(
     score, knows = ATTACKS[attack]
     config = read_config(run)
     data, labels = open_parties(folder, config)
-    edges, others = _drawn(data, labels, pairs, np.random.default_rng(seed))
+    edges, others = _draw_pairs(data, labels, pairs, np.random.default_rng(seed))
     asked = np.concatenate([edges, others])
     method = find_method(config.run.method)
     is_gin = isinstance(method, SampledMethod) and method.aggregator(config) == "gin"
     rows = RowRatios(data, asked, is_gin=is_gin)
-    again = repeat(config, data, labels, watch=rows, progress=progress)
-    refuse_other(run, folder, again.trained)
+    again = rerun(config, data, labels, row_observer=rows, progress=progress)
+    refuse_other_run(run, folder, again.trained)
     scores = score(again, asked, rows)
     is_edge = np.arange(len(asked)) < len(edges)
     degrees = degrees_of(data.graph)[asked].min(axis=1)
-    return Attacked(
+    return AttackResult(
         attack=attack,
         method=config.run.method,
-        plan=again.promise.plan,
+        plan=again.noise_plan.plan,
         epsilon=config.privacy.epsilon,
         roc=roc_of(scores[is_edge], scores[~is_edge]),
         by_degree=by_degree(scores, is_edge, degrees),
@@ -76,12 +76,12 @@ def attack_edges(
     )
 
 
-def _drawn(
+def _draw_pairs(
     data: DataHoldings, labels: LabelHoldings, count: int, rng: np.random.Generator
 ) -> tuple[Pairs, Pairs]:
     """Pairs of labelled nodes: the label party sees no others."""
-    labelled = np.sort(labelled_nodes(data, labels))
-    between = induced(data.graph, labelled)
+    labelled = np.sort(nodes_of_label_rows(data, labels))
+    between = induced_subgraph(data.graph, labelled)
     edges = draw_edges(between, count, rng=rng)
     if len(edges) == 0:
         raise InputError(f"{labels.path}: expected edges between labelled nodes, found none")

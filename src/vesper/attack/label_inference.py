@@ -15,27 +15,27 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.attack.attack_result import Attacked
-from vesper.attack.rerun import open_parties, read_config, refuse_other, train_again
+from vesper.attack.attack_result import AttackResult
+from vesper.attack.rerun import open_parties, read_config, refuse_other_run, retrain
 from vesper.attack.roc import roc_of
 from vesper.errors import InputError
-from vesper.graph.labels import labelled_nodes
+from vesper.graph.labels import nodes_of_label_rows
 from vesper.model.objective_factory import task_of
-from vesper.progress import Progress, silent
-from vesper.simulation.recording import ReturnedMethod, ReturnedRepresentation
+from vesper.progress import Progress, no_progress
+from vesper.simulation.recording import FeedbackRecordingMethod, FeedbackRecordingRepresentation
 
 Scores = NDArray[np.float64]
 
 KNOWN_SHARE = 0.1
 """Of the training nodes: labels that the attacker has anyway, to find directions by."""
 
-KNOWS_VOICES = "what training nodes say of themselves, as the contract lends it"
+KNOWS_LABEL_POSTERIORS = "what training nodes say of themselves, as the contract lends it"
 KNOWS_GRADIENTS = "every gradient it received, and a tenth of the labels where it needs directions"
 
 
 def attack_labels(
-    run: Path, folder: Path, *, seed: int = 0, progress: Progress = silent
-) -> Attacked:
+    run: Path, folder: Path, *, seed: int = 0, progress: Progress = no_progress
+) -> AttackResult:
     """Repeat a run and guess labels of training nodes.
 
     Args:
@@ -51,18 +51,18 @@ def attack_labels(
     data, labels = open_parties(folder, config)
     if task_of(config.run.task, labels.classes) != "classification":
         raise InputError("label-inference: expected a run on classes, got one on numbers")
-    agreement, _, method, trained = train_again(
-        config, data, labels, watched=ReturnedMethod, progress=progress
+    run_spec, _, method, trained = retrain(
+        config, data, labels, wrap_method=FeedbackRecordingMethod, progress=progress
     )
-    refuse_other(run, folder, trained)
+    refuse_other_run(run, folder, trained)
     rows = labels.rows("train")
-    nodes, truth = labelled_nodes(data, labels)[rows], labels.labels[rows]
-    scores, judged, knows = _scored(method.returned, nodes, truth, len(labels.classes), seed)
+    nodes, truth = nodes_of_label_rows(data, labels)[rows], labels.labels[rows]
+    scores, judged, knows = _score_nodes(method.recording, nodes, truth, len(labels.classes), seed)
     is_true = np.arange(scores.shape[1])[None, :] == truth[judged][:, None]
-    return Attacked(
+    return AttackResult(
         attack="label-inference",
         method=config.run.method,
-        plan=agreement.noise_plan.plan,
+        plan=run_spec.noise_plan.plan,
         epsilon=config.privacy.label_epsilon or float("inf"),
         roc=roc_of(scores[is_true], scores[~is_true]),
         by_degree=(),
@@ -71,8 +71,8 @@ def attack_labels(
     )
 
 
-def _scored(
-    returned: ReturnedRepresentation,
+def _score_nodes(
+    returned: FeedbackRecordingRepresentation,
     nodes: NDArray[np.int64],
     truth: NDArray[np.int64],
     num_classes: int,
@@ -80,10 +80,10 @@ def _scored(
 ) -> tuple[Scores, NDArray[np.int64], str]:
     """Scores (judged, num_classes), which rows are judged, and what was known."""
     everyone = np.arange(len(nodes))
-    if returned.voices is not None and len(returned.voices):
-        said = dict(zip(returned.speakers.tolist(), returned.voices, strict=True))
-        voices = np.stack([said[node] for node in nodes.tolist()]).astype(np.float64)
-        return voices, everyone, KNOWS_VOICES
+    if returned.label_posteriors is not None and len(returned.label_posteriors):
+        said = dict(zip(returned.labelled_nodes.tolist(), returned.label_posteriors, strict=True))
+        label_posteriors = np.stack([said[node] for node in nodes.tolist()]).astype(np.float64)
+        return label_posteriors, everyone, KNOWS_LABEL_POSTERIORS
     gradients = returned.gradients()
     if gradients is None:
         raise InputError("label-inference: expected a run that trains, got no gradient")

@@ -25,20 +25,20 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn import functional as F
 
-from vesper.attack.attack_result import Attacked, by_degree
-from vesper.attack.rerun import Rerun, open_parties, read_config, repeat, simulated_door
+from vesper.attack.attack_result import AttackResult, by_degree
+from vesper.attack.rerun import Rerun, open_parties, read_config, rerun, simulated_door
 from vesper.attack.roc import roc_of
 from vesper.errors import InputError
-from vesper.graph.edges import degrees_of, induced
+from vesper.graph.edges import degrees_of, induced_subgraph
 from vesper.graph.holdings import DataHoldings
 from vesper.graph.ids import Ids
-from vesper.graph.labels import LabelHoldings, labelled_nodes
+from vesper.graph.labels import LabelHoldings, nodes_of_label_rows
 from vesper.method.settings import Config
 from vesper.model.encoders import initialize
 from vesper.model.objective_factory import task_of
-from vesper.progress import Progress, silent
-from vesper.session.label_responses import simulated_responses
-from vesper.session.label_side import objective_of
+from vesper.progress import Progress, no_progress
+from vesper.session.label_responses import simulate_label_responses
+from vesper.session.label_side import label_objective
 
 Posteriors = NDArray[np.float64]
 """(nodes, num_classes)."""
@@ -103,14 +103,14 @@ def _inputs(posteriors: Posteriors) -> torch.Tensor:
 
 
 SHADOW_NODES_A_CLASS = 1000
-VALIDATION_SHARE = 5
+VALIDATION_ONE_IN = 5
 """One in so many nodes of a subgraph judges its training."""
 
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Subgraph:
+class LabelledSubgraph:
     """What both parties hold of some labelled nodes."""
 
     data: DataHoldings
@@ -122,15 +122,15 @@ class Subgraph:
 
 
 def attack_membership(
-    run: Path, folder: Path, *, seed: int, progress: Progress = silent
-) -> Attacked:
+    run: Path, folder: Path, *, seed: int, progress: Progress = no_progress
+) -> AttackResult:
     """Train target and shadow with the settings of a run, and tell members from others."""
     return attack_settings(read_config(run), folder, seed=seed, progress=progress)
 
 
 def attack_settings(
-    config: Config, folder: Path, *, seed: int, progress: Progress = silent
-) -> Attacked:
+    config: Config, folder: Path, *, seed: int, progress: Progress = no_progress
+) -> AttackResult:
     """The same for settings that nobody has run yet: target and shadow are trained here anyway.
 
     Args:
@@ -148,8 +148,8 @@ def attack_settings(
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(labels.ids))
     target = _subgraph(data, labels, rows[: len(rows) // 2], rng)
-    trained = repeat(config, target.data, target.labels, progress=progress)
-    nodes = labelled_nodes(data, labels)
+    trained = rerun(config, target.data, target.labels, progress=progress)
+    nodes = nodes_of_label_rows(data, labels)
     others = np.setdiff1d(nodes, target.nodes)
     asked = np.concatenate([target.members, others])
     answers = posteriors_of(trained, config, data, labels, target, asked)
@@ -159,10 +159,10 @@ def attack_settings(
         scores = _by_shadow(config, data, labels, answers, rng, seed, progress)
         knows = "posteriors on the full graph, settings, and a shadow set"
     is_member = np.arange(len(asked)) < len(target.members)
-    return Attacked(
+    return AttackResult(
         attack="node-membership",
         method=config.run.method,
-        plan=trained.promise.plan,
+        plan=trained.noise_plan.plan,
         epsilon=config.privacy.epsilon,
         roc=roc_of(scores[is_member], scores[~is_member]),
         by_degree=by_degree(scores, is_member, degrees_of(data.graph)[asked]),
@@ -188,7 +188,7 @@ def _by_shadow(
     pool = rng.permutation(np.concatenate(drawn))
     inside = _subgraph(data, labels, pool[: len(pool) // 2], rng)
     whole = _subgraph(data, labels, pool, rng)
-    shadow = repeat(config, inside.data, inside.labels, progress=progress)
+    shadow = rerun(config, inside.data, inside.labels, progress=progress)
     members = np.searchsorted(whole.nodes, inside.members)
     others = np.searchsorted(whole.nodes, np.setdiff1d(whole.nodes, inside.nodes))
     here = replace(inside, members=members)
@@ -206,28 +206,30 @@ def posteriors_of(
     config: Config,
     data: DataHoldings,
     labels: LabelHoldings,
-    subgraph: Subgraph,
+    subgraph: LabelledSubgraph,
     nodes: Rows,
 ) -> Posteriors:
     """Ask a model trained on a subgraph about nodes of a larger graph: (nodes, num_classes)."""
-    sizes = replace(trained.agreement.sizes, num_nodes=data.graph.num_nodes)
-    agreement = replace(trained.agreement, sizes=sizes).planned_for(config)
-    inner, method = trained.shown.inner, agreement.method
-    with simulated_door(agreement, data) as (door, agreement):
-        side = method.data_side(
-            agreement.config,
+    sizes = replace(trained.run_spec.sizes, num_nodes=data.graph.num_nodes)
+    run_spec = replace(trained.run_spec, sizes=sizes).planned_for(config)
+    inner, method = trained.recorder.inner, run_spec.method
+    with simulated_door(run_spec, data) as (door, run_spec):
+        side = method.make_representation(
+            run_spec.config,
             sizes,
-            noise_plan=agreement.noise_plan,
+            noise_plan=run_spec.noise_plan,
             features=data.features,
             door=door,
         )
-        side.keep_to(inner.fitted())
+        side.load_fitted(inner.fitted_arrays())
         side.module.load_state_dict(inner.module.state_dict())
         if config.run.label_messages:
-            responses = simulated_responses(config, subgraph.labels)
-            objective = objective_of(config, subgraph.labels, responses)
-            side.hear(subgraph.members, objective.voices(np.arange(len(subgraph.members))))
-        for stage in range(method.stages(agreement.config, sizes)):
+            responses = simulate_label_responses(config, subgraph.labels)
+            objective = label_objective(config, subgraph.labels, responses)
+            side.set_labels(
+                subgraph.members, objective.label_posteriors(np.arange(len(subgraph.members)))
+            )
+        for stage in range(method.stages(run_spec.config, sizes)):
             side.begin_stage(stage)
         side.module.eval()
         embeddings = side.embed(nodes, training=False)
@@ -240,19 +242,19 @@ def posteriors_of(
 
 def _subgraph(
     data: DataHoldings, labels: LabelHoldings, rows: Rows, rng: np.random.Generator
-) -> Subgraph:
+) -> LabelledSubgraph:
     """Some labelled nodes, the edges between them, and a fifth of them for validation."""
-    nodes = labelled_nodes(data, labels)[rows]
+    nodes = nodes_of_label_rows(data, labels)[rows]
     order = np.argsort(nodes)
     rows, nodes = rows[order], nodes[order]  # nodes stay in ascending order
     splits = np.zeros(len(rows), dtype=np.int8)
-    splits[rng.permutation(len(rows))[: max(2, len(rows) // VALIDATION_SHARE)]] = 1
-    return Subgraph(
+    splits[rng.permutation(len(rows))[: max(2, len(rows) // VALIDATION_ONE_IN)]] = 1
+    return LabelledSubgraph(
         data=replace(
             data,
             ids=Ids(data.ids.values.take(nodes)),
             features=data.features[nodes],
-            graph=induced(data.graph, nodes),
+            graph=induced_subgraph(data.graph, nodes),
         ),
         labels=replace(
             labels,

@@ -21,37 +21,42 @@ from vesper.graph.labels import LabelHoldings, open_labels
 from vesper.graph.summary import refuse_unknown_labels
 from vesper.mechanism.door import Door
 from vesper.mechanism.noise import NoiseSource
-from vesper.mechanism.recording_door import WatchedDoor
-from vesper.method.base import Method, Promise
+from vesper.mechanism.recording_door import RecordingDoor
+from vesper.method.base import Method, NoisePlan
 from vesper.method.settings import Config
 from vesper.privacy.ledger.store import Ledger
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 from vesper.session.doors import open_door
-from vesper.session.label_responses import simulated_responses
-from vesper.session.run_spec import Agreement, agree
-from vesper.simulation.in_process import Trained, train
-from vesper.simulation.recording import ShownMethod, ShownRepresentation, Watch, WatchedMethod
+from vesper.session.label_responses import simulate_label_responses
+from vesper.session.run_spec import RunSpec, run_spec_for
+from vesper.simulation.in_process import TrainedSession, train
+from vesper.simulation.recording import (
+    RecordingMethod,
+    RowObserver,
+    RowRecordingMethod,
+    RowRecordingRepresentation,
+)
 
-M = TypeVar("M", bound=WatchedMethod)
+M = TypeVar("M", bound=RecordingMethod)
 
-CLOSE = 1e-9
+TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Rerun:
     """Both parties after the run, and everything that was shown."""
 
-    agreement: Agreement
+    run_spec: RunSpec
     data: DataHoldings
     labels: LabelHoldings
-    trained: Trained
-    door: WatchedDoor
-    shown: ShownRepresentation
+    trained: TrainedSession
+    door: RecordingDoor
+    recorder: RowRecordingRepresentation
 
     @property
-    def promise(self) -> Promise:
+    def noise_plan(self) -> NoisePlan:
         """What the run promised."""
-        return self.agreement.noise_plan
+        return self.run_spec.noise_plan
 
 
 def read_config(run: Path) -> Config:
@@ -83,58 +88,58 @@ def open_parties(folder: Path, config: Config) -> tuple[DataHoldings, LabelHoldi
     return data, labels
 
 
-def repeat(
+def rerun(
     config: Config,
     data: DataHoldings,
     labels: LabelHoldings,
     *,
-    watch: Watch | None = None,
-    progress: Progress = silent,
+    row_observer: RowObserver | None = None,
+    progress: Progress = no_progress,
 ) -> Rerun:
-    """Run the settings on what the parties hold; `watch` is told of perturbed rows."""
-    agreement, door, method, trained = train_again(
+    """Run the settings on what the parties hold; `row_observer` is told of perturbed rows."""
+    run_spec, door, method, trained = retrain(
         config,
         data,
         labels,
-        watched=lambda method: ShownMethod(method, watch=watch),
+        wrap_method=lambda method: RowRecordingMethod(method, row_observer=row_observer),
         progress=progress,
     )
-    return Rerun(agreement, data, labels, trained, door, method.shown)
+    return Rerun(run_spec, data, labels, trained, door, method.recorder)
 
 
-def train_again(
+def retrain(
     config: Config,
     data: DataHoldings,
     labels: LabelHoldings,
     *,
-    watched: Callable[[Method], M],
-    progress: Progress = silent,
-) -> tuple[Agreement, WatchedDoor, M, Trained]:
+    wrap_method: Callable[[Method], M],
+    progress: Progress = no_progress,
+) -> tuple[RunSpec, RecordingDoor, M, TrainedSession]:
     """Train as the run did, with a method that is watched."""
-    agreement = agree(config, data, labels)
-    with simulated_door(agreement, data) as (inner, agreement):
-        door, method = WatchedDoor(inner), watched(agreement.method)
+    run_spec = run_spec_for(config, data, labels)
+    with simulated_door(run_spec, data) as (inner, run_spec):
+        door, method = RecordingDoor(inner), wrap_method(run_spec.method)
         trained = train(
-            replace(agreement, method=method),
+            replace(run_spec, method=method),
             data,
             labels,
             door,
             progress=progress,
-            responses=simulated_responses(config, labels),
+            responses=simulate_label_responses(config, labels),
         )
-    return agreement, door, method, trained
+    return run_spec, door, method, trained
 
 
 @contextmanager
-def simulated_door(agreement: Agreement, data: DataHoldings) -> Iterator[tuple[Door, Agreement]]:
+def simulated_door(run_spec: RunSpec, data: DataHoldings) -> Iterator[tuple[Door, RunSpec]]:
     """Open the door that a simulated run has, charged to a ledger that goes away."""
-    noise = NoiseSource.for_simulation(agreement.config.run.seed)
+    noise = NoiseSource.for_simulation(run_spec.config.run.seed)
     with tempfile.TemporaryDirectory(prefix="vesper-attack-") as folder:
         with closing(Ledger(Path(folder) / "ledger.sqlite", clock=time.time)) as book:
-            yield open_door(agreement, data.graph, book, noise, run="attack")
+            yield open_door(run_spec, data.graph, book, noise, run="attack")
 
 
-def refuse_other(run: Path, folder: Path, trained: Trained) -> None:
+def refuse_other_run(run: Path, folder: Path, trained: TrainedSession) -> None:
     """Refuse what was repeated if it is not the run of this folder."""
     path = run / "result.json"
     try:
@@ -142,7 +147,7 @@ def refuse_other(run: Path, folder: Path, trained: Trained) -> None:
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(f"{path}: expected the result of a run beside its settings") from None
     found = trained.stages[trained.best_stage]["validation"]
-    if not isinstance(expected, float) or abs(found - expected) > CLOSE * max(1.0, abs(found)):
+    if not isinstance(expected, float) or abs(found - expected) > TOLERANCE * max(1.0, abs(found)):
         raise InputError(
             f"{folder}: repeated, the run reaches {found:.6g} on validation where {path} says "
             f"{expected}; give the folder it was trained on, and the version it was trained with"

@@ -15,7 +15,7 @@ An edge {u, v} adds W h_v to the mean of that row, so with all other edges known
     log ratio += (<row_u - mean without the edge, W h_v> - |W h_v|^2 / 2) / noise_std^2
 
 and the same at v. Weights are those of the moment, which hardly depend on one edge; what they
-betray by themselves is left out (`vesper audit --probe weights` counts it).
+betray by themselves is left out (`vesper audit --target weights` counts it).
 """
 
 from dataclasses import dataclass
@@ -29,11 +29,11 @@ from torch import Tensor
 from vesper.errors import InputError
 from vesper.graph.edges import Pairs, are_edges
 from vesper.graph.holdings import DataHoldings
-from vesper.model.feature_scaling import Inputs, Scaling
+from vesper.model.feature_scaling import FeatureScaling, Inputs
 from vesper.model.message_passing import PerturbedMessagePassing, PmpLayer
-from vesper.model.unit_rows import normalized
+from vesper.model.unit_rows import unit_rows
 from vesper.party.representation import Nodes, Representation
-from vesper.simulation.recording import Layer
+from vesper.simulation.recording import LayerRows
 
 Scores = NDArray[np.float64]
 
@@ -109,7 +109,7 @@ class RowRatios:
 
     def __init__(self, data: DataHoldings, pairs: Pairs, *, is_gin: bool) -> None:
         self._pairs, self._is_gin = pairs, is_gin
-        self._inputs = Inputs(data.features, Scaling(data.features))
+        self._inputs = Inputs(data.features, FeatureScaling(data.features))
         self._place = np.full(data.graph.num_nodes, -1, dtype=np.int64)
         self._signs = np.where(are_edges(data.graph, pairs), 0.5, -0.5)
         self.ratios: NDArray[np.float64] = np.zeros(len(pairs))
@@ -117,7 +117,7 @@ class RowRatios:
         """How many batches were looked at."""
 
     @torch.no_grad()
-    def __call__(self, inner: Representation, nodes: Nodes, layers: list[Layer]) -> None:
+    def __call__(self, inner: Representation, nodes: Nodes, layers: list[LayerRows]) -> None:
         """Look at the rows of a batch."""
         module = inner.module
         if not self._is_gin or not isinstance(module, PerturbedMessagePassing):
@@ -128,7 +128,7 @@ class RowRatios:
         for side in (0, 1):
             roots = self._place[self._pairs[:, side]]
             asked = np.flatnonzero(roots >= 0)
-            heard = _said(module, self._inputs, self._pairs[asked, 1 - side])  # (asked, width)
+            heard = _messages(module, self._inputs, self._pairs[asked, 1 - side])  # (asked, width)
             # Against the mean without the edge the noise is larger by what the edge has added.
             apart = noise[roots[asked]] + self._signs[asked, None] * heard
             self.ratios[asked] += (apart * heard).sum(axis=1) / module.noise.noise_std**2
@@ -136,14 +136,14 @@ class RowRatios:
         self.times += 1
 
 
-def _said(module: PerturbedMessagePassing, inputs: Inputs, nodes: Nodes) -> NDArray[np.float64]:
+def _messages(module: PerturbedMessagePassing, inputs: Inputs, nodes: Nodes) -> NDArray[np.float64]:
     """W h of each node, as it is now; nothing in the module changes."""
     first = module.layers[0]
     assert isinstance(first, PmpLayer)
     different, places = np.unique(nodes, return_inverse=True)
     was_training = module.training
     module.eval()  # no mask is drawn and no power iteration made
-    encodings = normalized(module.encoder(inputs.of(different)))
+    encodings = unit_rows(module.encoder(inputs.rows(different)))
     weight: Tensor = first.unit_weight()
     module.train(was_training)
     said: NDArray[np.float64] = (encodings @ weight.T).double().numpy()

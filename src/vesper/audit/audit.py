@@ -19,12 +19,19 @@ import numpy as np
 
 from vesper.audit.bound import LowerBounds, epsilon_at_least, lower_bounds
 from vesper.audit.canaries import Canaries, Coins, coins_of
-from vesper.audit.trial import Kind, Seen, kind_of, learn, observe, share_nothing
+from vesper.audit.trial import (
+    Kind,
+    TrialOutcome,
+    are_independent,
+    fit_discriminant,
+    kind_of,
+    observe,
+)
 from vesper.errors import InputError
 from vesper.method.noise_plan import public_delta
 from vesper.method.settings import Config
-from vesper.progress import Progress, silent
-from vesper.session.run_spec import agree
+from vesper.progress import Progress, no_progress
+from vesper.session.run_spec import run_spec_for
 
 PUBLIC_SEEDS = 8
 """Tried, where the small graphs are used: weights are public too, and some show more."""
@@ -42,7 +49,7 @@ STATISTICS: dict[Kind, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Audited:
+class AuditResult:
     """What an audit found."""
 
     method: str
@@ -61,10 +68,10 @@ class Audited:
     """What no audit with these canaries could exceed, if the noise is as promised."""
     trials: int
     canaries: int
-    found: int
+    detections: int
     false_alarms: int
     observations: int
-    """With the canary, and as many without, behind `found` and `false_alarms`."""
+    """With the canary, and as many without, behind `detections` and `false_alarms`."""
     seed: int
     unit: str = "edge"
     """What a canary is: one edge, or one node with all its edges."""
@@ -84,8 +91,8 @@ def audit(
     confidence: float = 0.95,
     claim: float | None = None,
     choose_seed: bool = False,
-    progress: Progress = silent,
-) -> Audited:
+    progress: Progress = no_progress,
+) -> AuditResult:
     """Run `trials` times with each canary and as often without.
 
     Args:
@@ -106,31 +113,31 @@ def audit(
         raise InputError(f"--confidence: expected at least 0.5 and below 1, got {confidence:g}")
     kind = kind_of(place(config), config)
     if kind == "two worlds" and choose_seed:
-        config = _telling(config, place)
+        config = _most_revealing_seed(config, place)
     canaries = place(config)
-    if len(canaries) > 1 and not share_nothing(canaries, config, kind):
+    if len(canaries) > 1 and not are_independent(canaries, config, kind):
         canaries = canaries.first()
-    agreement = agree(config, canaries.data, canaries.labels)
-    promise = agreement.noise_plan
-    delta = config.privacy.delta or public_delta(agreement.sizes.num_nodes)
-    delta = delta if promise.delta is None else promise.delta
+    run_spec = run_spec_for(config, canaries.data, canaries.labels)
+    noise_plan = run_spec.noise_plan
+    delta = config.privacy.delta or public_delta(run_spec.sizes.num_nodes)
+    delta = delta if noise_plan.delta is None else noise_plan.delta
     seen = _runs(canaries, config, kind, trials, progress)
     bounds = _bounds(seen, delta=delta, confidence=confidence)
-    is_gaussian = kind in ("release", "two worlds") or any(promise.noise_stds)
+    is_gaussian = kind in ("release", "two worlds") or any(noise_plan.noise_stds)
     guesses = bounds.gaussian_guesses if is_gaussian else bounds.guesses
     epsilon = bounds.epsilon_if_gaussian if is_gaussian else bounds.epsilon
     assert epsilon is not None, "Gaussian noise has a delta above 0"
-    claimed = promise.claimed_epsilon if claim is None else claim
-    protects = promise.unit if claim is None else config.privacy.privacy_unit
+    claimed = noise_plan.claimed_epsilon if claim is None else claim
+    protects = noise_plan.unit if claim is None else config.privacy.privacy_unit
     is_covered = protects == "node" or canaries.unit == "edge"
-    return Audited(
+    return AuditResult(
         method=config.run.method,
-        plan=promise.plan,
+        plan=noise_plan.plan,
         epsilon_lower_bound=epsilon,
         confidence=confidence,
         claimed_epsilon=claimed,
-        certified_epsilon=promise.certified_epsilon,
-        verdict=verdict_of(epsilon, claimed, promise.certified_epsilon, is_covered=is_covered),
+        certified_epsilon=noise_plan.certified_epsilon,
+        verdict=verdict_of(epsilon, claimed, noise_plan.certified_epsilon, is_covered=is_covered),
         delta=delta,
         statistic=STATISTICS[kind],
         assumes="Gaussian noise of any size, none included" if is_gaussian else "nothing",
@@ -139,7 +146,7 @@ def audit(
         best_possible_epsilon=_best_possible(seen, delta=delta),
         trials=trials,
         canaries=len(canaries),
-        found=guesses.found,
+        detections=guesses.detections,
         false_alarms=guesses.false_alarms,
         observations=guesses.with_edge,
         seed=config.run.seed,
@@ -166,7 +173,7 @@ def verdict_of(epsilon: float, *promised: float | None, is_covered: bool = True)
 
 def _runs(
     canaries: Canaries, config: Config, kind: Kind, trials: int, progress: Progress
-) -> list[tuple[Coins, Seen]]:
+) -> list[tuple[Coins, TrialOutcome]]:
     """Runs in twos, each canary there in one of the two."""
     num_canaries, seed = len(canaries), config.run.seed
     seen = []
@@ -178,7 +185,9 @@ def _runs(
     return seen
 
 
-def _bounds(seen: list[tuple[Coins, Seen]], *, delta: float, confidence: float) -> LowerBounds:
+def _bounds(
+    seen: list[tuple[Coins, TrialOutcome]], *, delta: float, confidence: float
+) -> LowerBounds:
     there = np.concatenate([coins for coins, _ in seen])
     if seen[0][1].scores is not None:
         scores = np.concatenate([each.scores for _, each in seen if each.scores is not None])
@@ -186,10 +195,10 @@ def _bounds(seen: list[tuple[Coins, Seen]], *, delta: float, confidence: float) 
         return lower_bounds(
             scores[there], scores[~there], delta=delta, confidence=confidence, middle=middle
         )
-    rows = np.concatenate([each.shown for _, each in seen if each.shown is not None])
+    rows = np.concatenate([each.rows for _, each in seen if each.rows is not None])
     half = len(rows) // 4 * 2  # whole twos of runs
     first, second = np.arange(len(rows)) < half, np.arange(len(rows)) >= half
-    learned = learn(rows[first & there], rows[first & ~there])
+    learned = fit_discriminant(rows[first & there], rows[first & ~there])
     scores = learned.score(rows)
     return lower_bounds(
         scores[second & there],
@@ -201,7 +210,7 @@ def _bounds(seen: list[tuple[Coins, Seen]], *, delta: float, confidence: float) 
     )
 
 
-def _best_possible(seen: list[tuple[Coins, Seen]], *, delta: float) -> float | None:
+def _best_possible(seen: list[tuple[Coins, TrialOutcome]], *, delta: float) -> float | None:
     """From the mean distance of the two worlds in units of the promised noise."""
     apart = [each.mu_squared for _, each in seen if each.mu_squared is not None]
     if not apart or delta == 0:
@@ -210,7 +219,7 @@ def _best_possible(seen: list[tuple[Coins, Seen]], *, delta: float) -> float | N
     return math.inf if math.isinf(mu) else epsilon_at_least(mu=mu, delta=delta)
 
 
-def _telling(config: Config, place: Callable[[Config], Canaries]) -> Config:
+def _most_revealing_seed(config: Config, place: Callable[[Config], Canaries]) -> Config:
     """The public seed whose weights show most of the canaries, tried on runs that do not count."""
 
     def with_seed(seed: int) -> Config:

@@ -106,7 +106,7 @@ CONVERSION_ERROR = 1e-9
 class Guesses:
     """How often a guess was made, with the edge and without."""
 
-    found: int
+    detections: int
     with_edge: int
     false_alarms: int
     without_edge: int
@@ -115,15 +115,15 @@ class Guesses:
         """At least so many found, at most so many false alarms; both with this confidence."""
         each = 1 - (1 - confidence) / 2
         return (
-            at_least(self.found, self.with_edge, confidence=each),
+            at_least(self.detections, self.with_edge, confidence=each),
             at_most(self.false_alarms, self.without_edge, confidence=each),
         )
 
     def epsilon(self, *, delta: float, confidence: float) -> float:
         """Lower bound without any assumption."""
-        found, false_alarms = self.limits(confidence=confidence)
-        hits = _log_ratio(found - delta, false_alarms)
-        misses = _log_ratio(1 - false_alarms - delta, 1 - found)
+        detections, false_alarms = self.limits(confidence=confidence)
+        hits = _log_ratio(detections - delta, false_alarms)
+        misses = _log_ratio(1 - false_alarms - delta, 1 - detections)
         return max(0.0, hits, misses)
 
     def mu(self, *, confidence: float) -> float:
@@ -137,7 +137,7 @@ class Guesses:
                 f"trials: expected as many with the edge as without, got {self.with_edge} and "
                 f"{self.without_edge}"
             )
-        right = self.found + self.without_edge - self.false_alarms
+        right = self.detections + self.without_edge - self.false_alarms
         chance = at_least(right, 2 * self.with_edge, confidence=confidence)
         return 2 * NormalDist().inv_cdf(chance) if chance > 0.5 else 0.0
 
@@ -145,7 +145,7 @@ class Guesses:
 def guesses(with_edge: Scores, without_edge: Scores, *, threshold: float) -> Guesses:
     """Guess that the edge is there above the threshold; a score on it is not above."""
     return Guesses(
-        found=int((with_edge > threshold).sum()),
+        detections=int((with_edge > threshold).sum()),
         with_edge=len(with_edge),
         false_alarms=int((without_edge > threshold).sum()),
         without_edge=len(without_edge),

@@ -18,7 +18,7 @@ from vesper.errors import InputError
 from vesper.graph.edges import Pairs, are_edges, degrees_of, edges_at, toggle_edge
 from vesper.graph.graph import Graph
 from vesper.graph.holdings import DataHoldings
-from vesper.graph.labels import LabelHoldings, labelled_nodes
+from vesper.graph.labels import LabelHoldings, nodes_of_label_rows
 
 Coins = NDArray[np.bool_]
 """(num_canaries,) which of them are there."""
@@ -52,17 +52,17 @@ class Canaries:
         return replace(self.data, graph=self.graph(coins))
 
     @cached_property
-    def all_there(self) -> Graph:
+    def graph_with_all(self) -> Graph:
         """The graph with all canaries; that without any is `data.graph`."""
         return self.graph(np.ones(len(self), dtype=bool))
 
-    def over_rows(self, numbers: Numbers) -> Numbers:
+    def sum_over_nodes(self, numbers: Numbers) -> Numbers:
         """Add up a number a node: of one canary over all, of several over the nodes of each."""
         if len(self) == 1:
             return np.array([numbers.sum()])
         return np.array([numbers[np.unique(edges)].sum() for edges in self.edges])
 
-    def ends(self, rows: Numbers) -> Numbers:
+    def endpoint_rows(self, rows: Numbers) -> Numbers:
         """Rows, (num_nodes, width), of a node of each canary beside the sum of its neighbours'."""
         both = []
         for edges in self.edges:
@@ -77,7 +77,9 @@ class Canaries:
     @property
     def largest_degree(self) -> int:
         """Of a labelled node when all canaries are there."""
-        return int(degrees_of(self.all_there)[labelled_nodes(self.data, self.labels)].max())
+        return int(
+            degrees_of(self.graph_with_all)[nodes_of_label_rows(self.data, self.labels)].max()
+        )
 
     def first(self) -> "Canaries":
         """The first of them alone; the others are not there."""
@@ -90,8 +92,10 @@ def place_edges(data: DataHoldings, labels: LabelHoldings, pairs: Pairs) -> Cana
     Raises:
         InputError: two pairs share a node.
     """
-    there = pairs[are_edges(data.graph, pairs)]
-    return _placed(data, labels, [pair[None] for pair in pairs], there=[there], unit="edge")
+    present = pairs[are_edges(data.graph, pairs)]
+    return _make_canaries(
+        data, labels, [pair[None] for pair in pairs], present=[present], unit="edge"
+    )
 
 
 def place_nodes(data: DataHoldings, labels: LabelHoldings, nodes: NDArray[np.int64]) -> Canaries:
@@ -103,21 +107,21 @@ def place_nodes(data: DataHoldings, labels: LabelHoldings, nodes: NDArray[np.int
     edges = [edges_at(data.graph, int(node)) for node in nodes]
     if not all(len(each) for each in edges):
         raise InputError("canaries: expected nodes with at least one edge")
-    return _placed(data, labels, edges, there=edges, unit="node")
+    return _make_canaries(data, labels, edges, present=edges, unit="node")
 
 
-def _placed(
+def _make_canaries(
     data: DataHoldings,
     labels: LabelHoldings,
     edges: Sequence[Pairs],
     *,
-    there: Sequence[Pairs],
+    present: Sequence[Pairs],
     unit: Unit,
 ) -> Canaries:
     nodes = np.concatenate([np.unique(each) for each in edges])
     if len(np.unique(nodes)) != len(nodes):
         raise InputError(f"canaries: expected each {unit} to share no node with another")
-    without = replace(data, graph=_toggled(data.graph, there))
+    without = replace(data, graph=_toggled(data.graph, present))
     return Canaries(without, labels, tuple(edges), unit)
 
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vesper.audit.audit import Audited, audit
+from vesper.audit.audit import AuditResult, audit
 from vesper.audit.canaries import UNITS, Canaries, Unit, place_edges, place_nodes
-from vesper.audit.small_graphs import PROBES, Probe, canaries_for, settings_for
+from vesper.audit.small_graphs import AUDIT_TARGETS, AuditTarget, canaries_for, settings_for
 from vesper.audit.trial import draw_nodes, draw_pairs
 from vesper.errors import InputError
 from vesper.graph.holdings import open_data
@@ -14,7 +14,7 @@ from vesper.graph.labels import open_labels
 from vesper.graph.summary import refuse_unknown_labels
 from vesper.method.registry import find_method
 from vesper.method.settings import Config, RunSettings
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 from vesper.session.config import load_config
 
 
@@ -24,13 +24,13 @@ def run_audit(
     trials: int,
     config: Path | None = None,
     data: Path | None = None,
-    probe: str = "rows",
+    target: str = "rows",
     canaries: int = 20,
     unit: str | None = None,
     confidence: float = 0.95,
     claim: float | None = None,
-    progress: Progress = silent,
-) -> Audited:
+    progress: Progress = no_progress,
+) -> AuditResult:
     """Audit a method on a small graph, or on party folders with the settings of a run.
 
     Args:
@@ -38,7 +38,7 @@ def run_audit(
         trials: runs with a canary, and as many without.
         config: TOML of settings; then nothing is set by the small graph.
         data: holds `data/` and `label/`; None for the small graph of the probe.
-        probe: where to look.
+        target: where to look.
         canaries: how many canaries in a run, where they can be told apart.
         unit: what a canary is: an `edge`, or a `node` with all its edges; None for what the run
             protects.
@@ -46,7 +46,7 @@ def run_audit(
         claim: what was said of the run, where that is not what its method promises.
         progress: is told how far it is.
     """
-    where = _probe(probe)
+    where = _target(target)
     if canaries < 1:
         raise InputError(f"--canaries: expected at least 1, got {canaries}")
     if data is None:
@@ -61,7 +61,7 @@ def run_audit(
     else:
         if where not in ("rows", "held-out"):
             raise InputError(
-                f"--probe: expected rows or held-out with --data, got '{probe}', which needs a "
+                f"--target: expected rows or held-out with --data, got '{target}', which needs a "
                 f"graph made for it"
             )
         settings = load_config(config, given)
@@ -92,11 +92,11 @@ def run_audit(
     )
 
 
-def _probe(name: str) -> Probe:
-    for probe in PROBES:
-        if name == probe:
-            return probe
-    raise InputError(f"--probe: expected one of {', '.join(PROBES)}, got '{name}'")
+def _target(name: str) -> AuditTarget:
+    for target in AUDIT_TARGETS:
+        if name == target:
+            return target
+    raise InputError(f"--target: expected one of {', '.join(AUDIT_TARGETS)}, got '{name}'")
 
 
 def _unit(name: str | None, settings: Config) -> Unit:

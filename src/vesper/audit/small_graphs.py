@@ -28,10 +28,10 @@ from vesper.graph.ids import Ids
 from vesper.graph.labels import LabelHoldings
 from vesper.method.base import Method
 from vesper.method.settings import Config
-from vesper.session.run_spec import agree
+from vesper.session.run_spec import run_spec_for
 
-Probe = Literal["rows", "held-out", "weights"]
-PROBES: tuple[Probe, ...] = ("rows", "held-out", "weights")
+AuditTarget = Literal["rows", "held-out", "weights"]
+AUDIT_TARGETS: tuple[AuditTarget, ...] = ("rows", "held-out", "weights")
 
 RING_TRAIN, RING_VAL, RING_TEST, REACH = 100, 40, 8, 2
 STARS_VAL, STARS_TEST = 8, 8
@@ -40,7 +40,7 @@ FIRST_BATCH = 16
 
 SMALL: dict[str, Any] = {"epochs": 1, "width": 8, "patience": 1000}
 ONE_LAYER: dict[str, Any] = {**SMALL, "hops": 1, "dropout": 0.0, "weight_decay": 0.0}
-SAMPLED: dict[Probe, dict[str, Any]] = {  # for methods that sample neighbours
+SAMPLED: dict[AuditTarget, dict[str, Any]] = {  # for methods that sample neighbours
     "rows": {**ONE_LAYER, "epochs": 2, "max_degree": 20, "batch_size": 1, "width": 1},
     "held-out": {**ONE_LAYER, "epochs": 2, "max_degree": 20, "batch_size": 1, "width": 1},
     "weights": {
@@ -53,12 +53,14 @@ SAMPLED: dict[Probe, dict[str, Any]] = {  # for methods that sample neighbours
 }
 
 
-def settings_for(probe: Probe, method: Method) -> dict[str, Any]:
+def settings_for(target: AuditTarget, method: Method) -> dict[str, Any]:
     """Settings that make a run quick and the question sharp."""
-    return SAMPLED[probe] if "max_degree" in method.defaults else SMALL
+    return SAMPLED[target] if "max_degree" in method.defaults else SMALL
 
 
-def canaries_for(probe: Probe, config: Config, *, count: int, unit: Unit = "edge") -> Canaries:
+def canaries_for(
+    target: AuditTarget, config: Config, *, count: int, unit: Unit = "edge"
+) -> Canaries:
     """The graph of a probe with its canaries; `count` of them on the ring or in stars, else one.
 
     Raises:
@@ -66,14 +68,16 @@ def canaries_for(probe: Probe, config: Config, *, count: int, unit: Unit = "edge
     """
     max_degree = config.privacy.max_degree
     if unit == "node":
-        if probe != "rows":
-            raise InputError(f"--probe: expected rows for canary nodes, got '{probe}'")
+        if target != "rows":
+            raise InputError(f"--target: expected rows for canary nodes, got '{target}'")
         return stars(count=count, max_degree=max_degree)
-    if probe == "weights":
+    if target == "weights":
         some = two_kinds(np.arange(FIRST_BATCH), max_degree=max_degree)
-        itinerary = agree(config, some.data, some.labels).itinerary  # public, as the seed is
-        return two_kinds(itinerary.training(0, 0).batch(0)[:FIRST_BATCH], max_degree=max_degree)
-    return ring(split="train" if probe == "rows" else "val", count=count)
+        schedule = run_spec_for(config, some.data, some.labels).schedule  # public, as the seed is
+        return two_kinds(
+            schedule.training_batches(0, 0).batch(0)[:FIRST_BATCH], max_degree=max_degree
+        )
+    return ring(split="train" if target == "rows" else "val", count=count)
 
 
 def ring(*, split: str, count: int) -> Canaries:

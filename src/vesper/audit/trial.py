@@ -36,21 +36,21 @@ from vesper.errors import InputError
 from vesper.graph.edges import Pairs, degrees_of, edges_at
 from vesper.graph.features import Features
 from vesper.graph.holdings import DataHoldings
-from vesper.graph.labels import LabelHoldings, labelled_nodes
+from vesper.graph.labels import LabelHoldings, nodes_of_label_rows
 from vesper.mechanism.door import Door
 from vesper.mechanism.likelihood import world_ratios
 from vesper.mechanism.noise import NoiseSource
-from vesper.mechanism.recording_door import WatchedDoor
-from vesper.method.base import Promise, Sizes
+from vesper.mechanism.recording_door import RecordingDoor
+from vesper.method.base import NoisePlan, PublicSizes
 from vesper.method.baselines.sampled import SampledMethod
 from vesper.method.settings import Config
 from vesper.party.representation import Representation
 from vesper.privacy.ledger.store import Ledger
 from vesper.session.doors import open_door
-from vesper.session.label_responses import simulated_responses
-from vesper.session.run_spec import Agreement, agree
+from vesper.session.label_responses import simulate_label_responses
+from vesper.session.run_spec import RunSpec, run_spec_for
 from vesper.simulation.in_process import train
-from vesper.simulation.recording import ShownMethod, WatchedMethod, row_noise_of
+from vesper.simulation.recording import RecordingMethod, RowRecordingMethod, row_noise_of
 
 
 def draw_pairs(
@@ -61,7 +61,7 @@ def draw_pairs(
     Raises:
         InputError: the split has too few nodes.
     """
-    nodes = labelled_nodes(data, labels)[labels.rows(split)]
+    nodes = nodes_of_label_rows(data, labels)[labels.rows(split)]
     if len(nodes) < 2 * count:
         raise InputError(
             f"{labels.path}, column split: expected at least {2 * count} rows with '{split}' for "
@@ -82,7 +82,7 @@ def draw_nodes(
         InputError: no node of the split has an edge.
     """
     nodes = np.random.default_rng(seed).permutation(
-        labelled_nodes(data, labels)[labels.rows(split)]
+        nodes_of_label_rows(data, labels)[labels.rows(split)]
     )
     nodes = nodes[np.argsort(-degrees_of(data.graph)[nodes], kind="stable")]
     taken, drawn = np.zeros(data.graph.num_nodes, dtype=bool), list[int]()
@@ -119,7 +119,7 @@ class Discriminant:
         return np.asarray(rows @ self.direction)
 
 
-def learn(with_edge: Rows, without_edge: Rows) -> Discriminant:
+def fit_discriminant(with_edge: Rows, without_edge: Rows) -> Discriminant:
     """Learn from (runs, width) each."""
     first, second = with_edge.mean(axis=0), without_edge.mean(axis=0)
     apart = np.concatenate([with_edge - first, without_edge - second])  # (runs, width)
@@ -132,78 +132,80 @@ def learn(with_edge: Rows, without_edge: Rows) -> Discriminant:
 
 Kind = Literal["release", "flipped edges", "noisy edges", "two worlds", "learned"]
 
-LITTLE = 1e-4
+NEGLIGIBLE_SHARE = 1e-4
 """Share of the distance of two worlds that may lie in rows of other nodes."""
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class TrialOutcome:
     """What one run tells about the canaries."""
 
     scores: NDArray[np.float64] | None
     """(num_canaries,); None where a score must be learned first."""
     mu_squared: NDArray[np.float64] | None
     """(num_canaries,) distance of the two worlds in units of the promised noise, where known."""
-    shown: NDArray[np.float64] | None
+    rows: NDArray[np.float64] | None
     """(num_canaries, width), to learn from."""
 
 
 def observe(
     canaries: Canaries, config: Config, coins: Coins, *, kind: Kind, noise_seed: int
-) -> Seen:
+) -> TrialOutcome:
     """Run once and look."""
     data = canaries.holdings(coins)
-    agreement = agree(config, data, canaries.labels)
+    run_spec = run_spec_for(config, data, canaries.labels)
     if kind == "two worlds":
         other = canaries.graph(~coins)
-        twin = TwinMethod(agreement.method, other=other, noise_seed=noise_seed)
-        _run(replace(agreement, method=twin), data, canaries, noise_seed)
-        return _of_twin(twin, canaries, coins)
+        twin = TwinMethod(run_spec.method, other=other, noise_seed=noise_seed)
+        _run(replace(run_spec, method=twin), data, canaries, noise_seed)
+        return _twin_outcome(twin, canaries, coins)
     if kind == "learned":
-        shown = ShownMethod(agreement.method, noise_seed=noise_seed)
-        _run(replace(agreement, method=shown), data, canaries, noise_seed)
-        sums = shown.shown.sums
+        method = RowRecordingMethod(run_spec.method, noise_seed=noise_seed)
+        _run(replace(run_spec, method=method), data, canaries, noise_seed)
+        sums = method.recorder.sums
         assert sums is not None
-        return Seen(None, None, canaries.ends(sums))
-    door = _run(agreement, data, canaries, noise_seed)
+        return TrialOutcome(None, None, canaries.endpoint_rows(sums))
+    door = _run(run_spec, data, canaries, noise_seed)
     if door.noisy_graphs:
-        return Seen(canaries.shares_in(door.noisy_graphs[0]), None, None)
-    there, gone = canaries.all_there, canaries.data.graph  # others' edges are in other rows
+        return TrialOutcome(canaries.shares_in(door.noisy_graphs[0]), None, None)
+    there, gone = canaries.graph_with_all, canaries.data.graph  # others' edges are in other rows
     found = [world_ratios(each, there, gone) for each in door.releases]
-    return Seen(
-        canaries.over_rows(np.sum([each.log_ratios for each in found], axis=0)),
-        canaries.over_rows(np.sum([each.mu_squared for each in found], axis=0)),
+    return TrialOutcome(
+        canaries.sum_over_nodes(np.sum([each.log_ratios for each in found], axis=0)),
+        canaries.sum_over_nodes(np.sum([each.mu_squared for each in found], axis=0)),
         None,
     )
 
 
-def _of_twin(twin: TwinMethod, canaries: Canaries, coins: Coins) -> Seen:
-    ratio = canaries.over_rows(twin.twin.log_ratios)
-    return Seen(np.where(coins, ratio, -ratio), canaries.over_rows(twin.twin.mu_squared), None)
+def _twin_outcome(twin: TwinMethod, canaries: Canaries, coins: Coins) -> TrialOutcome:
+    ratio = canaries.sum_over_nodes(twin.twin.log_ratios)
+    return TrialOutcome(
+        np.where(coins, ratio, -ratio), canaries.sum_over_nodes(twin.twin.mu_squared), None
+    )
 
 
 def _run(
-    agreement: Agreement, data: DataHoldings, canaries: Canaries, noise_seed: int
-) -> WatchedDoor:
+    run_spec: RunSpec, data: DataHoldings, canaries: Canaries, noise_seed: int
+) -> RecordingDoor:
     with tempfile.TemporaryDirectory(prefix="vesper-audit-") as folder:
         with closing(Ledger(Path(folder) / "ledger.sqlite", clock=time.time)) as book:
             noise = NoiseSource.for_simulation(noise_seed)
-            door, agreement = open_door(agreement, data.graph, book, noise, run="audit")
-            watched = WatchedDoor(door)
-            responses = simulated_responses(agreement.config, canaries.labels)
-            train(agreement, data, canaries.labels, watched, responses=responses)
+            door, run_spec = open_door(run_spec, data.graph, book, noise, run="audit")
+            watched = RecordingDoor(door)
+            responses = simulate_label_responses(run_spec.config, canaries.labels)
+            train(run_spec, data, canaries.labels, watched, responses=responses)
     return watched
 
 
 def kind_of(canaries: Canaries, config: Config) -> Kind:
     """Find out what there is to watch, by one run without any canary."""
-    agreement = agree(config, canaries.data, canaries.labels)
-    method = _Kept(agreement.method)
-    door = _run(replace(agreement, method=method), canaries.data, canaries, 0)
+    run_spec = run_spec_for(config, canaries.data, canaries.labels)
+    method = _NoiseDetector(run_spec.method)
+    door = _run(replace(run_spec, method=method), canaries.data, canaries, 0)
     if door.releases:
         return "release"
     if door.noisy_graphs:
-        return "flipped edges" if door.flips_edges_apart else "noisy edges"
+        return "flipped edges" if door.flips_edges_independently else "noisy edges"
     is_exact = (
         method.is_noisy
         and config.privacy.hops == 1
@@ -213,7 +215,7 @@ def kind_of(canaries: Canaries, config: Config) -> Kind:
     return "two worlds" if is_exact else "learned"
 
 
-def share_nothing(canaries: Canaries, config: Config, kind: Kind) -> bool:
+def are_independent(canaries: Canaries, config: Config, kind: Kind) -> bool:
     """Whether what is seen of one canary has nothing to do with another.
 
     Rows of a release have noise of their own and share no message, unless an edge moves rows of
@@ -226,32 +228,34 @@ def share_nothing(canaries: Canaries, config: Config, kind: Kind) -> bool:
         return kind == "flipped edges" or (kind == "release" and not moves_others)
     others = np.arange(len(canaries)) > 0
     data = canaries.holdings(others)
-    agreement = agree(config, data, canaries.labels)
-    method = agreement.method
+    run_spec = run_spec_for(config, data, canaries.labels)
+    method = run_spec.method
     if not isinstance(method, SampledMethod) or method.aggregator(config) != "gin":
         return False
-    twin = TwinMethod(method, other=canaries.all_there, noise_seed=0)
-    _run(replace(agreement, method=twin), data, canaries, 0)
+    twin = TwinMethod(method, other=canaries.graph_with_all, noise_seed=0)
+    _run(replace(run_spec, method=twin), data, canaries, 0)
     apart = twin.twin.mu_squared
-    elsewhere = apart.sum() - canaries.over_rows(apart)[0]
-    return bool(elsewhere <= LITTLE * apart.sum())
+    elsewhere = apart.sum() - canaries.sum_over_nodes(apart)[0]
+    return bool(elsewhere <= NEGLIGIBLE_SHARE * apart.sum())
 
 
-class _Kept(WatchedMethod):
+class _NoiseDetector(RecordingMethod):
     """Remembers whether the data side adds noise to rows."""
 
     is_noisy = False
 
-    def data_side(
+    def make_representation(
         self,
         config: Config,
-        sizes: Sizes,
+        sizes: PublicSizes,
         *,
-        noise_plan: Promise,
+        noise_plan: NoisePlan,
         features: Features,
         door: Door,
     ) -> Representation:
         """As the method has it."""
-        made = super().data_side(config, sizes, noise_plan=noise_plan, features=features, door=door)
+        made = super().make_representation(
+            config, sizes, noise_plan=noise_plan, features=features, door=door
+        )
         self.is_noisy = row_noise_of(made) is not None
         return made

@@ -24,18 +24,18 @@ from vesper.graph.features import Features
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import Door, OpenDoor
 from vesper.mechanism.sampled import LayerNoise
-from vesper.method.base import Method, Promise, Sizes
+from vesper.method.base import Method, NoisePlan, PublicSizes
 from vesper.method.settings import Config
-from vesper.party.representation import NOBODY, Forgetful, Nodes, Representation
-from vesper.simulation.recording import KeptNoise, WatchedMethod, put_row_noise
+from vesper.party.representation import NO_NODES, Nodes, Representation, StatelessRepresentation
+from vesper.simulation.recording import RecordingMethod, RecordingNoise, set_row_noise
 
 
-class FollowingNoise(LayerNoise):
+class MatchingNoise(LayerNoise):
     """Whatever noise makes the same rows as were seen."""
 
     means: Tensor
 
-    def __init__(self, leader: KeptNoise) -> None:
+    def __init__(self, leader: RecordingNoise) -> None:
         super().__init__(noise_std=leader.noise_std, seed=0)
         self._leader = leader
 
@@ -45,7 +45,7 @@ class FollowingNoise(LayerNoise):
         return self._leader.newest.perturbed + (rows - self.means)
 
 
-class TwinRepresentation(Forgetful):
+class TwinRepresentation(StatelessRepresentation):
     """Embeds in both worlds, shows what the real one shows; gradients reach both."""
 
     def __init__(
@@ -53,12 +53,12 @@ class TwinRepresentation(Forgetful):
         real: Representation,
         other: Representation,
         *,
-        noise: KeptNoise,
-        following: FollowingNoise,
+        noise: RecordingNoise,
+        matching: MatchingNoise,
         num_nodes: int,
     ) -> None:
         self._real, self._other = real, other
-        self._noise, self._following = noise, following
+        self._noise, self._matching = noise, matching
         self._modules = nn.ModuleList([real.module, other.module])
         self.log_ratios = np.zeros(num_nodes)
         """Of the real world to the other, by the rows of each node so far."""
@@ -70,10 +70,12 @@ class TwinRepresentation(Forgetful):
         """Weights of both worlds."""
         return self._modules
 
-    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
+    def set_labels(
+        self, nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes = NO_NODES
+    ) -> None:
         """Both hear the same."""
-        self._real.hear(nodes, voices, asked)
-        self._other.hear(nodes, voices, asked)
+        self._real.set_labels(nodes, label_posteriors, query_nodes)
+        self._other.set_labels(nodes, label_posteriors, query_nodes)
 
     def begin_stage(self, stage: int) -> None:
         """Both begin."""
@@ -90,14 +92,14 @@ class TwinRepresentation(Forgetful):
     def _note(self, nodes: Nodes) -> None:
         (layer,) = self._noise.take()
         rows, real = layer.perturbed.double(), layer.means.double()  # (B, width)
-        other = self._following.means.double()
+        other = self._matching.means.double()
         variance = self._noise.noise_std**2
         ratio = ((rows - other).square() - (rows - real).square()).sum(dim=1) / (2 * variance)
         self.log_ratios[nodes] += ratio.numpy()
         self.mu_squared[nodes] += ((real - other).square().sum(dim=1) / variance).numpy()
 
 
-class TwinMethod(WatchedMethod):
+class TwinMethod(RecordingMethod):
     """A method of the paper's plan whose data side lives in two worlds.
 
     Args:
@@ -113,26 +115,28 @@ class TwinMethod(WatchedMethod):
         super().__init__(method, noise_seed=noise_seed)
         self._other = other
 
-    def data_side(
+    def make_representation(
         self,
         config: Config,
-        sizes: Sizes,
+        sizes: PublicSizes,
         *,
-        noise_plan: Promise,
+        noise_plan: NoisePlan,
         features: Features,
         door: Door,
     ) -> Representation:
         """The data side of both worlds."""
-        real = super().data_side(config, sizes, noise_plan=noise_plan, features=features, door=door)
-        other = super().data_side(
+        real = super().make_representation(
+            config, sizes, noise_plan=noise_plan, features=features, door=door
+        )
+        other = super().make_representation(
             config, sizes, noise_plan=noise_plan, features=features, door=OpenDoor(self._other)
         )
         noise_std = noise_plan.noise_stds[0]
-        noise = KeptNoise(LayerNoise(noise_std=noise_std, seed=self._noise_seed or 0))
-        following = FollowingNoise(noise)
-        put_row_noise(real, noise)
-        put_row_noise(other, following)
+        noise = RecordingNoise(LayerNoise(noise_std=noise_std, seed=self._noise_seed or 0))
+        matching = MatchingNoise(noise)
+        set_row_noise(real, noise)
+        set_row_noise(other, matching)
         self.twin = TwinRepresentation(
-            real, other, noise=noise, following=following, num_nodes=sizes.num_nodes
+            real, other, noise=noise, matching=matching, num_nodes=sizes.num_nodes
         )
         return self.twin

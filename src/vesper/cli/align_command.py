@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from vesper.cli.console import print_json, say, shown_progress
+from vesper.cli.console import print_json, print_line, progress_display
 
 
 def align(
@@ -26,16 +26,16 @@ def align(
     from vesper.deployment.alignment.align import align_data, align_labels
     from vesper.deployment.alignment.aligned_file import write_aligned
     from vesper.deployment.alignment.private_intersection import refuse_without_library
-    from vesper.deployment.config.multi_party_config import pair_with
-    from vesper.deployment.connect import meeting
+    from vesper.deployment.config.multi_party_config import load_peer_config
+    from vesper.deployment.connect import peer_connection
     from vesper.graph.holdings import open_data
     from vesper.graph.labels import open_labels
 
-    settings = pair_with(config, peer)
+    settings = load_peer_config(config, peer)
     party = settings.party
     if private:
         refuse_without_library()
-    with shown_progress() as progress:
+    with progress_display() as progress:
         if party.role == "data":
             ids, path = open_data(party.folder, progress=progress).ids, party.folder
         else:
@@ -46,7 +46,7 @@ def align(
         def waiting(seconds: float) -> None:
             progress(f"waiting for {party.peer}, seconds", int(seconds), 0)
 
-        with meeting(settings, waiting=waiting) as channel:
+        with peer_connection(settings, waiting=waiting) as channel:
             if party.role == "data":
                 found = align_data(channel, ids, private=private, progress=progress)
             else:
@@ -56,5 +56,5 @@ def align(
     if as_json:
         print_json({"file": str(file), **facts, "proof": found.proof})
         return
-    say(f"{file}: {len(found.ids)} labelled ids in common, in one order")
-    say(f"proof {found.proof}, the same at {party.peer}")
+    print_line(f"{file}: {len(found.ids)} labelled ids in common, in one order")
+    print_line(f"proof {found.proof}, the same at {party.peer}")

@@ -43,7 +43,7 @@ EXIT_CODES = (
     "4 the peer failed, 130 stopped by Ctrl-C."
 )
 
-SHORT_OF_MEMORY = (
+OUT_OF_MEMORY_MESSAGE = (
     "expected room for what the settings ask for, there is not so much memory; lower width, "
     "message_width or batch_size, or take fewer nodes"
 )
@@ -82,7 +82,8 @@ app.command("contract")(contract_command.contract)
 app.command("preflight")(preflight_command.preflight)
 app.command("align")(align_command.align)
 app.add_typer(party_command.app, name="party")
-app.add_typer(party_command.receipts_app, name="receipts")
+app.add_typer(party_command.transcript_app, name="transcript")
+app.add_typer(party_command.transcript_app, name="receipts", hidden=True)  # former name
 app.command("predict")(predict_command.predict)
 app.command("serve")(serve_command.serve)
 
@@ -105,37 +106,39 @@ def options(
     """Train a graph neural network across two institutions with certified edge privacy."""
 
 
-class Stopped(BaseException):
+class Interrupted(BaseException):
     """Ctrl-C, or a service manager's stop. Of a KeyboardInterrupt Typer makes exit code 1."""
 
 
-def is_short_of_memory(error: Exception) -> bool:
+def is_out_of_memory(error: Exception) -> bool:
     """Whether it says that there was no room; torch says so in a RuntimeError."""
     return isinstance(error, MemoryError) or "allocate memory" in str(error)
 
 
-def _stop(signum: int, frame: FrameType | None) -> None:
-    raise Stopped
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    raise Interrupted
 
 
 def main() -> None:
     """Run the command line; a user's mistake ends in one message and its exit code."""
-    before = {number: signal.signal(number, _stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         app()
     except VesperError as error:
         typer.echo(f"vesper: {error}", err=True)
         sys.exit(error.exit_code)
     except (MemoryError, RuntimeError) as error:
-        if not is_short_of_memory(error):
+        if not is_out_of_memory(error):
             raise
-        typer.echo(f"vesper: {SHORT_OF_MEMORY}", err=True)
+        typer.echo(f"vesper: {OUT_OF_MEMORY_MESSAGE}", err=True)
         sys.exit(1)
-    except Stopped:
+    except Interrupted:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
         typer.echo("vesper: stopped by the user; what was not finished is not there", err=True)
         sys.exit(130)
     finally:
         for number, handler in before.items():
-            if signal.getsignal(number) is _stop:
+            if signal.getsignal(number) is _interrupt:
                 signal.signal(number, handler)

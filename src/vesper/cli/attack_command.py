@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vesper.cli.console import print_json, print_table, say, shown_progress
+from vesper.cli.console import print_json, print_line, print_table, progress_display
 
 if TYPE_CHECKING:
-    from vesper.attack.attack_result import Attacked
+    from vesper.attack.attack_result import AttackResult
 
 app = typer.Typer(
     help="Attack a run: who was in training, who knows whom, who has which label.",
@@ -27,8 +27,8 @@ def node_membership(run: Run, data: Data, seed: Seed = 0, as_json: AsJson = Fals
     """Tell training nodes from others by what the model says of them."""
     from vesper.attack.node_membership import attack_membership
 
-    with shown_progress() as progress:
-        _show(attack_membership(run, data, seed=seed, progress=progress), as_json)
+    with progress_display() as progress:
+        _print_result(attack_membership(run, data, seed=seed, progress=progress), as_json)
 
 
 @app.command("edge-likelihood")
@@ -60,24 +60,24 @@ def label_inference(run: Run, data: Data, seed: Seed = 0, as_json: AsJson = Fals
     """The data party tells labels of training nodes by what comes back to it."""
     from vesper.attack.label_inference import attack_labels
 
-    with shown_progress() as progress:
-        _show(attack_labels(run, data, seed=seed, progress=progress), as_json)
+    with progress_display() as progress:
+        _print_result(attack_labels(run, data, seed=seed, progress=progress), as_json)
 
 
 def _attack_edges(attack: str, run: Path, data: Path, pairs: int, seed: int, as_json: bool) -> None:
     from vesper.attack.edges import attack_edges
 
-    with shown_progress() as progress:
+    with progress_display() as progress:
         found = attack_edges(attack, run, data, pairs=pairs, seed=seed, progress=progress)
-    _show(found, as_json)
+    _print_result(found, as_json)
 
 
-def _show(found: "Attacked", as_json: bool) -> None:
+def _print_result(found: "AttackResult", as_json: bool) -> None:
     if as_json:
         print_json(found.as_json())
         return
     facts = found.as_json()
-    rows = [["all", facts], *([_degrees(each), each] for each in facts["by_degree"])]
+    rows = [["all", facts], *([_degree_range(each), each] for each in facts["by_degree"])]
     print_table(
         f"{found.attack} on {found.method}, epsilon {found.epsilon:g}",
         ["degree", "auc", "95 % interval", "tpr at 0.1 % fpr", "positives", "negatives"],
@@ -93,9 +93,9 @@ def _show(found: "Attacked", as_json: bool) -> None:
             for name, each in rows
         ],
     )
-    say(f"the attacker has {found.knows}")
+    print_line(f"the attacker has {found.knows}")
 
 
-def _degrees(group: dict[str, int | None]) -> str:
+def _degree_range(group: dict[str, int | None]) -> str:
     low, high = group["degree_from"], group["degree_to"]
     return f"{low} and more" if high is None else f"{low} to {high}"

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from vesper.cli.console import print_json, print_table, say, shown_progress
-from vesper.cli.setting_options import settings_given
+from vesper.cli.console import print_json, print_line, print_table, progress_display
+from vesper.cli.setting_options import settings_from_options
 
 
 def audit(
@@ -14,7 +14,10 @@ def audit(
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget; default 4.")] = None,
     trials: Annotated[int, typer.Option(help="Runs with each canary, and as many without.")] = 50,
     delta: Annotated[float | None, typer.Option(help="Default: from the number of nodes.")] = None,
-    probe: Annotated[str, typer.Option(help="Where to look: rows, held-out or weights.")] = "rows",
+    target: Annotated[
+        str,
+        typer.Option("--target", "--probe", help="Where to look: rows, held-out or weights."),
+    ] = "rows",
     canaries: Annotated[int, typer.Option(help="Canaries in a run, where they can be.")] = 20,
     unit: Annotated[
         str | None,
@@ -40,13 +43,13 @@ def audit(
     """Bound from below what a method leaks, by running it with and without canaries."""
     from vesper.audit.command import run_audit
 
-    given = settings_given(set_, method=method, epsilon=epsilon, delta=delta, seed=seed)
-    with shown_progress() as progress:
+    given = settings_from_options(set_, method=method, epsilon=epsilon, delta=delta, seed=seed)
+    with progress_display() as progress:
         found = run_audit(
             given,
             config=config,
             data=data,
-            probe=probe,
+            target=target,
             canaries=canaries,
             unit=unit,
             trials=trials,
@@ -78,11 +81,11 @@ def audit(
                 "-" if promised is None else f"{promised:g}",
                 f"{found.delta:g}",
                 f"{found.confidence:g}",
-                f"{found.found}/{found.observations}",
+                f"{found.detections}/{found.observations}",
                 f"{found.false_alarms}/{found.observations}",
             ]
         ],
     )
-    say(f"about one {found.unit}, by the {found.statistic}; assumes {found.assumes}")
+    print_line(f"about one {found.unit}, by the {found.statistic}; assumes {found.assumes}")
     if found.verdict == "not covered":
-        say(f"what is promised is about one {found.protects}: it does not cover a node")
+        print_line(f"what is promised is about one {found.protects}: it does not cover a node")

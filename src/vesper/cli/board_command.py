@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from vesper.cli.console import say
-from vesper.cli.interrupt import until_stopped
+from vesper.cli.console import print_line
+from vesper.cli.interrupt import until_interrupted
 
 
 def board(
@@ -21,18 +21,18 @@ def board(
 ) -> None:
     """Show a run in the browser, live while it trains, until Ctrl-C; it is only read."""
     from vesper.report.live_board import Board
-    from vesper.report.live_run import watch
-    from vesper.serving.http.server import ServingServer
+    from vesper.report.live_run import read_run_status
+    from vesper.serving.http.server import HttpServer
 
     def failed(error: Exception) -> None:
         typer.echo("".join(traceback.format_exception(error)), err=True)
 
-    watch(run)  # refuses what is no run
+    read_run_status(run)  # refuses what is no run
     with (
-        until_stopped(),
-        ServingServer(host, port, Board(run, failed=failed), said=lambda line: None) as server,
+        until_interrupted(),
+        HttpServer(host, port, Board(run, failed=failed), said=lambda line: None) as server,
     ):
         shown = f"[{host}]" if ":" in host else host
-        say(f"{run}: http://{shown}:{server.server_port}/ ; stop with Ctrl-C")
+        print_line(f"{run}: http://{shown}:{server.server_port}/ ; stop with Ctrl-C")
         server.serve_forever()
-    say("stopped")
+    print_line("stopped")

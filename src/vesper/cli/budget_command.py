@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vesper.cli.console import print_json, print_table, say
+from vesper.cli.console import print_json, print_line, print_table
 from vesper.errors import InputError, VesperError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ app = typer.Typer(help="Read and verify a privacy ledger.", no_args_is_help=True
 LedgerPath = Annotated[Path, typer.Argument(metavar="LEDGER", help="The data party's ledger file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-SHORT_HEAD = 16
+HEAD_DIGITS = 16
 
 
 @app.command()
@@ -34,22 +34,22 @@ def show(
     """Print spent, left, and how many more releases fit, for each graph, and every charge."""
     from vesper.privacy.ledger.account import accounts
     from vesper.privacy.ledger.ledger_file import open_to_read
-    from vesper.privacy.ledger.reader import shown_head
+    from vesper.privacy.ledger.reader import format_head
 
     with closing(open_to_read(ledger)) as opened:
         entries = list(opened.entries())
-        graphs = [_standing(balance, entries, noise_std) for balance in accounts(opened)]
+        graphs = [_account_facts(balance, entries, noise_std) for balance in accounts(opened)]
         count, digest = opened.head()
-    charges = _charges(entries)
+    charges = _grouped_charges(entries)
     if as_json:
-        head = shown_head((count, digest))
+        head = format_head((count, digest))
         print_json({"entries": count, "head": head, "graphs": graphs, "charges": charges})
         return
     columns = ["graph", "epsilon", "spent", "left", "delta", "protects", "releases", "more fit"]
     print_table(f"{ledger}: {count} entries", columns, [_cells(row) for row in graphs])
     for row in graphs:
         if row["unprotected_by"] is not None:
-            say(
+            print_line(
                 f"graph {row['graph'][:8]}: edges were used WITHOUT A GUARANTEE by run "
                 f"{row['unprotected_by']}; no epsilon holds for it"
             )
@@ -57,7 +57,7 @@ def show(
         names = ["run", "what", "charges", "nodes", "first_entry"]
         rows = [[str(charge[name]) for name in names] for charge in charges]
         print_table("charged", ["run", "what", "charges", "nodes each", "first entry"], rows)
-    say(f"head {count}:{digest.hex()[:SHORT_HEAD]} (keep a note of it elsewhere)")
+    print_line(f"head {count}:{digest.hex()[:HEAD_DIGITS]} (keep a note of it elsewhere)")
 
 
 @app.command()
@@ -75,9 +75,9 @@ def verify(
     """Recompute the chain with the ledger's key; tampering ends with exit code 1."""
     from vesper.privacy.ledger.keys import key_path
     from vesper.privacy.ledger.ledger_file import open_to_read
-    from vesper.privacy.ledger.reader import parsed_head, shown_head
+    from vesper.privacy.ledger.reader import format_head, parse_head
 
-    noted = None if head is None else parsed_head(head)
+    noted = None if head is None else parse_head(head)
     with closing(open_to_read(ledger, key=key)) as opened:
         if not (key or key_path(ledger)).is_file():
             raise InputError(
@@ -86,17 +86,17 @@ def verify(
             )
         broken = opened.verify()
         contained = noted is None or opened.contains(*noted)
-        behind = opened.behind_its_note()
+        behind = opened.behind_head_note()
         count, digest = opened.head()
     if as_json:
         print_json(
             {
                 "valid": broken is None and contained and not behind,
                 "entries": count,
-                "head": shown_head((count, digest)),
+                "head": format_head((count, digest)),
                 "first_bad_entry": broken,
                 "contains_given_head": None if noted is None else contained,
-                "behind_its_note": behind is not None,
+                "older_than_head_note": behind is not None,
             }
         )
     if broken is not None:
@@ -113,10 +113,12 @@ def verify(
             f"or another ledger"
         )
     if not as_json:
-        say(f"{ledger}: {count} entries, the chain holds; head {shown_head((count, digest))}")
+        print_line(
+            f"{ledger}: {count} entries, the chain holds; head {format_head((count, digest))}"
+        )
 
 
-def _standing(
+def _account_facts(
     balance: "Balance", entries: Iterable["Entry"], noise_std: float | None
 ) -> dict[str, Any]:
     """Where one graph stands."""
@@ -146,13 +148,13 @@ def _standing(
     }
 
 
-def _charges(entries: Iterable["Entry"]) -> list[dict[str, Any]]:
+def _grouped_charges(entries: Iterable["Entry"]) -> list[dict[str, Any]]:
     """Every charge in the ledger, and every use without a guarantee; equal ones share a line."""
     from vesper.privacy.events import UNPROTECTED_KIND
     from vesper.privacy.ledger.receipt import count
 
     def alike(entry: "Entry") -> tuple[str, str, str, int]:
-        return entry.graph, entry.run, _what(entry.facts), count(entry.receivers)
+        return entry.graph, entry.run, _describe_charge(entry.facts), count(entry.receivers)
 
     charged = (e for e in entries if e.cost > 0 or e.facts["kind"] == UNPROTECTED_KIND)
     lines = []
@@ -173,7 +175,7 @@ def _charges(entries: Iterable["Entry"]) -> list[dict[str, Any]]:
     return lines
 
 
-def _what(facts: dict[str, Any]) -> str:
+def _describe_charge(facts: dict[str, Any]) -> str:
     """Say what was charged in a few words, all numbers included."""
     if "plan" in facts:
         return f"{facts['kind']}, plan {facts['plan']}"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vesper.cli.console import print_json, say
+from vesper.cli.console import print_json, print_line
 
 app = typer.Typer(help="Make and sign certificates for two parties.", no_args_is_help=True)
 
@@ -28,8 +28,8 @@ def init(
         files = {"certificate": str(out / CERTIFICATE), "key": str(out / KEY)}
         print_json({**files, "valid_until": until.isoformat()})
         return
-    say(f"{out / CERTIFICATE}: valid until {until:%Y-%m-%d}; give it to both parties")
-    say(f"{out / KEY}: signs for both parties; it never leaves this machine")
+    print_line(f"{out / CERTIFICATE}: valid until {until:%Y-%m-%d}; give it to both parties")
+    print_line(f"{out / KEY}: signs for both parties; it never leaves this machine")
 
 
 @app.command()
@@ -49,9 +49,9 @@ def request(
         files = {"key": str(key), "request": str(file)}
         print_json({**files, "name": name, "fingerprint": made.fingerprint})
         return
-    say(f"{file}: send it to whoever runs the authority")
-    say(f"{key}: never leaves this machine")
-    say(f"fingerprint {made.fingerprint} (tell it by another way, to be compared)")
+    print_line(f"{file}: send it to whoever runs the authority")
+    print_line(f"{key}: never leaves this machine")
+    print_line(f"fingerprint {made.fingerprint} (tell it by another way, to be compared)")
 
 
 @app.command()
@@ -69,7 +69,7 @@ def approve(
     from cryptography.hazmat.primitives.serialization import Encoding
 
     from vesper.deployment.identity.authority import read_authority, sign
-    from vesper.deployment.identity.request import read_request, write_new
+    from vesper.deployment.identity.request import read_request, write_new_file
     from vesper.errors import InputError
 
     asked = read_request(request)
@@ -79,17 +79,19 @@ def approve(
             f"not the request that was made there"
         )
     signed = sign(read_authority(authority, now=_now()), asked, days=days, now=_now())
-    write_new(out, signed.public_bytes(Encoding.PEM))
+    write_new_file(out, signed.public_bytes(Encoding.PEM))
     until = signed.not_valid_after_utc
     if as_json:
         facts = {"certificate": str(out), "name": asked.name, "hosts": list(asked.hosts)}
         print_json({**facts, "fingerprint": asked.fingerprint, "valid_until": until.isoformat()})
         return
     also = f" and hosts {', '.join(asked.hosts)}" if asked.hosts else ""
-    say(f"{out}: for '{asked.name}'{also}, valid until {until:%Y-%m-%d}; send it back")
-    say(f"fingerprint {asked.fingerprint}")
+    print_line(f"{out}: for '{asked.name}'{also}, valid until {until:%Y-%m-%d}; send it back")
+    print_line(f"fingerprint {asked.fingerprint}")
     if fingerprint is None:
-        say("compare it with what the party says by another way before you send the certificate")
+        print_line(
+            "compare it with what the party says by another way before you send the certificate"
+        )
 
 
 def _now() -> datetime:

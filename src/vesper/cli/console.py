@@ -14,7 +14,7 @@ import typer
 from vesper.progress import Progress
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Print one piece of the result; end quietly when its reader has seen enough (`| head -1`)."""
     try:
         typer.echo(text)
@@ -27,14 +27,26 @@ def say(text: str) -> None:
 
 def print_json(facts: Mapping[str, Any] | Sequence[Any]) -> None:
     """Print one JSON document; infinities as the text "inf", as JSON has none."""
-    say(json.dumps(_plain(facts), indent=2))
+    print_line(json.dumps(_json_ready(facts), indent=2))
 
 
-def _plain(value: Any) -> Any:
+FORMER_FIELDS = {
+    "data_party_unreachable": "data_party_is_away",
+    "detection_at_one_percent": "found_at_one_percent",
+    "detections": "found",
+    "older_than_head_note": "behind_its_note",
+    "probe_noise_std": "poll_noise_std",
+    "self_transfers": "transfers_to_oneself",
+}
+"""Fields by their former names, which are printed as well for scripts that read them."""
+
+
+def _json_ready(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
+        former = {FORMER_FIELDS[key]: inner for key, inner in value.items() if key in FORMER_FIELDS}
+        return {key: _json_ready(inner) for key, inner in {**value, **former}.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [_json_ready(inner) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
     return value
@@ -43,7 +55,7 @@ def _plain(value: Any) -> Any:
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table: first column to the left, numbers to the right; without frames in a pipe."""
     if not sys.stdout.isatty():
-        say("\n".join([title, *plain_lines_of([columns, *rows])]))
+        print_line("\n".join([title, *aligned_lines([columns, *rows])]))
         return
     from rich.console import Console
     from rich.table import Table
@@ -56,10 +68,10 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     Console().print(table)
 
 
-def plain_lines_of(rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned_lines(rows: Sequence[Sequence[str]]) -> list[str]:
     """Align cells in columns, two spaces apart, for programs that read lines.
 
-    >>> plain_lines_of([["graph", "spent"], ["a", "1"]])
+    >>> aligned_lines([["graph", "spent"], ["a", "1"]])
     ['graph  spent', 'a          1']
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -73,10 +85,10 @@ def plain_lines_of(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 @contextmanager
-def shown_progress() -> Iterator[Progress]:
+def progress_display() -> Iterator[Progress]:
     """Give a progress callback: bars on a terminal, a line every few seconds elsewhere."""
     if not sys.stderr.isatty():
-        yield _plain_lines()
+        yield _line_progress()
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -100,7 +112,7 @@ def shown_progress() -> Iterator[Progress]:
         yield progress
 
 
-def _plain_lines() -> Progress:
+def _line_progress() -> Progress:
     """Lines for pipes, each task at most every few seconds, or as VESPER_LINE_SECONDS says."""
     every = float(os.environ.get("VESPER_LINE_SECONDS", "5"))
     last: dict[str, float] = {}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vesper.cli.console import print_json, say
+from vesper.cli.console import print_json, print_line
 
 if TYPE_CHECKING:
     from vesper.deployment.config.party_config import PartyConfig
@@ -18,50 +18,54 @@ def contract(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show the settings that both parties share, and approve them; one contract a data party."""
-    from vesper.deployment.config.multi_party_config import load_table
+    from vesper.deployment.config.multi_party_config import load_multi_party_config
     from vesper.session.contract import approve as write_approval
-    from vesper.session.contract import changed_since_approval
+    from vesper.session.contract import changes_since_approval
 
-    table = load_table(config)
+    table = load_multi_party_config(config)
     found = []
-    for settings in table.everyone:
-        changed = changed_since_approval(settings.party.state, settings.shared)
+    for settings in table.all_configs:
+        changed = changes_since_approval(settings.party.state, settings.shared)
         if approve:
             write_approval(settings.party.state, settings.shared)
         found.append((settings, changed, approve or changed == []))
     if as_json:
-        facts = {each[0].party.peer: _facts(*each) for each in found[: len(table.pairs)]}
-        print_json({"data_parties": facts} if table.parties else _facts(*found[0]))
+        facts = {each[0].party.peer: _facts(*each) for each in found[: len(table.peer_configs)]}
+        print_json({"data_parties": facts} if table.peer_settings else _facts(*found[0]))
         return
-    for settings, changed, is_approved in found[: len(table.pairs)]:
-        if table.parties:
-            say(f"# with {settings.party.peer}")
-        _say(settings, changed, is_approved=is_approved)
+    for settings, changed, is_approved_here in found[: len(table.peer_configs)]:
+        if table.peer_settings:
+            print_line(f"# with {settings.party.peer}")
+        _print_contract(settings, changed, is_approved_here=is_approved_here)
 
 
-def _facts(settings: "PartyConfig", changed: list[str] | None, is_approved: bool) -> dict[str, Any]:
-    from vesper.session.contract import canonical
+def _facts(
+    settings: "PartyConfig", changed: list[str] | None, is_approved_here: bool
+) -> dict[str, Any]:
+    from vesper.session.contract import contract_text
 
     return {
         "contract": settings.shared.contract,
-        "approved": is_approved,
+        "approved": is_approved_here,
         "changed": changed or [],
-        "settings": json.loads(canonical(settings.shared)),
+        "settings": json.loads(contract_text(settings.shared)),
     }
 
 
-def _say(settings: "PartyConfig", changed: list[str] | None, *, is_approved: bool) -> None:
-    from vesper.session.contract import approval_path, canonical
+def _print_contract(
+    settings: "PartyConfig", changed: list[str] | None, *, is_approved_here: bool
+) -> None:
+    from vesper.session.contract import approval_path, contract_text
 
-    for table, values in json.loads(canonical(settings.shared)).items():
-        say(f"[{table}]")
+    for table, values in json.loads(contract_text(settings.shared)).items():
+        print_line(f"[{table}]")
         for key, value in values.items():
-            say(f"{key} = {'(left to the method)' if value is None else json.dumps(value)}")
-    say(f"contract {settings.shared.contract}")
+            print_line(f"{key} = {'(left to the method)' if value is None else json.dumps(value)}")
+    print_line(f"contract {settings.shared.contract}")
     for line in changed or []:
-        say(f"changed: {line}")
-    if is_approved:
+        print_line(f"changed: {line}")
+    if is_approved_here:
         path = approval_path(settings.party.state)
-        say(f"approved in {path}; the peer must approve the same contract")
+        print_line(f"approved in {path}; the peer must approve the same contract")
     else:
-        say("not approved at this party; read it, and approve it with --approve")
+        print_line("not approved at this party; read it, and approve it with --approve")

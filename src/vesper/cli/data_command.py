@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vesper.cli.console import print_json, print_table, shown_progress
+from vesper.cli.console import print_json, print_table, progress_display
 from vesper.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ def finance(out: Out, nodes: Nodes = None, seed: Seed = 0) -> None:
     from vesper.datasets.finance import simulate_finance
 
     size = {} if nodes is None else {"num_nodes": nodes}
-    with shown_progress() as progress:
+    with progress_display() as progress:
         simulate_finance(out, seed=seed, progress=progress, **size)
-    _done(out)
+    _print_written(out)
 
 
 @app.command("products-like")
@@ -54,9 +54,9 @@ def convert(
     """Turn public data on disk into party folders."""
     from vesper.datasets.loaders.convert import convert as run
 
-    with shown_progress() as progress:
+    with progress_display() as progress:
         run(source, out, progress=progress)
-    _done(out)
+    _print_written(out)
 
 
 @app.command()
@@ -73,7 +73,7 @@ def check(
         raise InputError(f"{folder}: expected a folder with data/ and label/, found none")
     inner = folder / "data" if (folder / "data").is_dir() else folder
     labels = open_labels(folder / "label") if (folder / "label").is_dir() else None
-    with shown_progress() as progress:
+    with progress_display() as progress:
         data = open_data(inner, progress=progress)
     summary = asdict(summarize(data, labels))
     if as_json:
@@ -86,9 +86,9 @@ def check(
 def _simulate(model: "BlockModel", out: Path, nodes: int | None, seed: int) -> None:
     from vesper.datasets.block_model.simulate_graph import simulate
 
-    with shown_progress() as progress:
+    with progress_display() as progress:
         simulate(model, out, num_nodes=nodes, seed=seed, progress=progress)
-    _done(out)
+    _print_written(out)
 
 
 def _text(value: float | int | None) -> str:
@@ -97,5 +97,5 @@ def _text(value: float | int | None) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
 
 
-def _done(out: Path) -> None:
+def _print_written(out: Path) -> None:
     typer.echo(f"wrote {out / 'data'} and {out / 'label'}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vesper.cli.console import print_json, say, shown_progress
+from vesper.cli.console import print_json, print_line, progress_display
 
 if TYPE_CHECKING:
     from vesper.mechanism.degree_histogram import DegreeHistogram
@@ -34,7 +34,7 @@ def degrees(
 
     event = cost_of(epsilon, as_paper=as_paper)  # refuses numbers before a ledger is made
     inner = folder / "data" if (folder / "data").is_dir() else folder
-    with shown_progress() as progress:
+    with progress_display() as progress:
         graph = open_data(inner, progress=progress).graph
     opened = Ledger(ledger or inner / "ledger.sqlite", clock=time.time)
     name = fingerprint(graph, key=key_of(opened))
@@ -64,14 +64,14 @@ def degrees(
             }
         )
         return
-    say("\n".join(bars(histogram.counts)))
+    print_line("\n".join(bars(histogram.counts)))
     if as_paper:
-        say(
+        print_line(
             f"As in the paper: scale 2 / {epsilon:g} a bin. One edge moves four bins by one, not "
             f"two, so this cost epsilon {histogram.epsilon:g}."
         )
-    say(advice)
-    say(f"charged epsilon {histogram.epsilon:g} to {opened.path}")
+    print_line(advice)
+    print_line(f"charged epsilon {histogram.epsilon:g} to {opened.path}")
 
 
 def advise(histogram: "DegreeHistogram") -> str:
@@ -95,7 +95,7 @@ def advise(histogram: "DegreeHistogram") -> str:
     )
 
 
-STARTS = (*range(10), 10, 15, 20, 30, 40)
+BAR_STARTS = (*range(10), 10, 15, 20, 30, 40)
 """Where the lines of the drawing start: every degree up to 9, then wider; --json has all."""
 
 
@@ -107,8 +107,8 @@ def bars(counts: Sequence[float]) -> list[str]:
     last = len(counts) - 1
     width = max(20, console.width - 24)
     block = "█" if "utf" in console.encoding else "#"
-    stops = [*STARTS[1:], last]
-    groups = [(a, b, sum(counts[a:b])) for a, b in zip(STARTS, stops, strict=True)]
+    stops = [*BAR_STARTS[1:], last]
+    groups = [(a, b, sum(counts[a:b])) for a, b in zip(BAR_STARTS, stops, strict=True)]
     groups.append((last, last + 1, counts[last]))
     longest = max(*(count / (b - a) for a, b, count in groups), 1.0)
     lines = []

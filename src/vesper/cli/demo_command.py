@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vesper.cli.console import print_table, shown_progress
-from vesper.cli.side_by_side import watched
+from vesper.cli.console import print_table, progress_display
+from vesper.cli.side_by_side import show_side_by_side
 from vesper.errors import InputError
 
 if TYPE_CHECKING:
-    from vesper.deployment.local_pair import Stage
+    from vesper.deployment.local_pair import LocalPair
 
-MARK = ".made-by-vesper-demo"
+DEMO_MARKER = ".made-by-vesper-demo"
 METHODS = {
     "mlp": "without the graph",
-    "vesper": "with the graph, certified: two processes",
-    "vesper-paper-gin": "the paper's plan, claimed",
+    "certified": "with the graph, certified: two processes",
+    "paper-gin": "the paper's plan, claimed",
     "gin": "with the graph, no privacy",
 }
 COLUMNS = ["method", "what", "epsilon", "spent", "noise", "ROC-AUC"]
@@ -34,49 +34,51 @@ def demo(
     """Simulate payments, let a platform and a bank train on them, compare with three others."""
     from vesper.datasets.finance import simulate_finance
 
-    _make_room(out)
-    _say(f"1/6 simulating a payment platform with {nodes:,} users")
-    with shown_progress() as progress:
+    _replace_old_demo(out)
+    _print_step(f"1/6 simulating a payment platform with {nodes:,} users")
+    with progress_display() as progress:
         simulate_finance(out / "finance", num_nodes=nodes, seed=0, progress=progress)
     rows = [
-        _row(method, _trained(step, method, epsilon, out))
+        _row(method, _train(step, method, epsilon, out))
         for step, method in enumerate(METHODS, start=2)
     ]
     page = _page(out)
     print_table(f"Who is risky? Simulated payments, {nodes:,} users", COLUMNS, rows)
     typer.echo("epsilon: certified, or claimed by the paper where it says so; spent: charged to ")
     typer.echo(f"the platform's ledger, {out / 'two-parties' / 'platform' / 'ledger.sqlite'}")
-    typer.echo(f"What crossed: vesper receipts compare {' '.join(_states(out))}")
+    typer.echo(f"What crossed: vesper transcript compare {' '.join(_state_folders(out))}")
     typer.echo(f"The page about it: {page}")
 
 
-def _trained(step: int, method: str, epsilon: float, out: Path) -> dict[str, Any]:
+def _train(step: int, method: str, epsilon: float, out: Path) -> dict[str, Any]:
     """Train one method; give its result as JSON."""
     from vesper.session.config import load_config
     from vesper.simulation.simulate import simulate
 
-    _say(f"{step}/6 training {METHODS[method]}")
-    if method == "vesper":
-        return _two_parties(epsilon, out)
+    _print_step(f"{step}/6 training {METHODS[method]}")
+    if method == "certified":
+        return _train_two_parties(epsilon, out)
     config = load_config(None, {"method": method, "epsilon": epsilon})
-    with shown_progress() as progress:
+    with progress_display() as progress:
         return simulate(out / "finance", config, out / f"run-{method}", progress=progress).as_json()
 
 
-def _two_parties(epsilon: float, out: Path) -> dict[str, Any]:
+def _train_two_parties(epsilon: float, out: Path) -> dict[str, Any]:
     """The certified plan, as two processes that know each other by certificate."""
     import json
 
-    from vesper.deployment.local_pair import DATA, LABEL, both_running, set_up
+    from vesper.deployment.local_pair import DATA, LABEL, run_both_parties, set_up_local_pair
 
-    stage = set_up(out / "two-parties", out / "finance", {"privacy": {"epsilon": epsilon}})
-    with both_running(stage) as said:
-        watched([DATA, LABEL], said)
+    stage = set_up_local_pair(
+        out / "two-parties", out / "finance", {"privacy": {"epsilon": epsilon}}
+    )
+    with run_both_parties(stage) as said:
+        show_side_by_side([DATA, LABEL], said)
     result: dict[str, Any] = json.loads((stage.state(LABEL) / "result/result.json").read_text())
-    return result | {"spent": _spent(stage)}
+    return result | {"spent": _spent_epsilon(stage)}
 
 
-def _spent(stage: "Stage") -> float:
+def _spent_epsilon(stage: "LocalPair") -> float:
     from contextlib import closing
 
     from vesper.privacy.ledger.account import accounts
@@ -105,31 +107,31 @@ def _row(method: str, result: dict[str, Any]) -> list[str]:
 
 
 def _page(out: Path) -> Path:
-    from vesper.deployment.local_pair import LABEL, Stage
+    from vesper.deployment.local_pair import LABEL, LocalPair
     from vesper.report.contents import contents_of_run
     from vesper.report.page import write_report
 
-    _say("6/6 writing the report")
-    stage = Stage(out / "two-parties")
+    _print_step("6/6 writing the report")
+    stage = LocalPair(out / "two-parties")
     contents = contents_of_run(stage.state(LABEL), ledger=stage.ledger)
     return write_report(contents, out / "report.html")
 
 
-def _states(out: Path) -> Iterator[str]:
+def _state_folders(out: Path) -> Iterator[str]:
     return (str(out / "two-parties" / name / "state") for name in ("platform", "bank"))
 
 
-def _say(text: str) -> None:
+def _print_step(text: str) -> None:
     typer.echo(text, err=True)
 
 
-def _make_room(out: Path) -> None:
+def _replace_old_demo(out: Path) -> None:
     """Remove an old demo; refuse to touch anything else."""
     if out.exists() and any(out.iterdir()):
-        if not (out / MARK).is_file():
+        if not (out / DEMO_MARKER).is_file():
             raise InputError(
                 f"{out}: expected a new folder or an old demo; name another with --out"
             )
         shutil.rmtree(out)
     out.mkdir(parents=True, exist_ok=True)
-    (out / MARK).touch()
+    (out / DEMO_MARKER).touch()

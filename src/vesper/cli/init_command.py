@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from vesper.cli.console import say
+from vesper.cli.console import print_line
 
 
-class Role(StrEnum):
+class RoleArgument(StrEnum):
     """Which party."""
 
     data = "data"
@@ -17,11 +17,13 @@ class Role(StrEnum):
 
 
 def init(
-    role: Annotated[Role, typer.Argument(help="data holds the graph, label the labels.")],
+    role: Annotated[RoleArgument, typer.Argument(help="data holds the graph, label the labels.")],
     out: Annotated[Path, typer.Option(help="New TOML file.")],
 ) -> None:
     """Write a party's settings with an explanation of each, to be filled in."""
-    from vesper.deployment.config.template import write_init_file
+    from vesper.deployment.config.template import write_template
 
-    write_init_file(out, role.value)
-    say(f"{out}: fill in [party] and [tls]; [privacy] and [run] must be equal at both parties")
+    write_template(out, role.value)
+    print_line(
+        f"{out}: fill in [party] and [tls]; [privacy] and [run] must be equal at both parties"
+    )

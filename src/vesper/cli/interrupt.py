@@ -6,21 +6,23 @@ from contextlib import contextmanager
 from types import FrameType
 
 
-class _Stopped(BaseException):
+class _Interrupted(BaseException):
     """Ctrl-C, or the end that a service manager asks for."""
 
 
-def _stop(signum: int, frame: FrameType | None) -> None:
-    raise _Stopped
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    raise _Interrupted
 
 
 @contextmanager
-def until_stopped() -> Iterator[None]:
+def until_interrupted() -> Iterator[None]:
     """Leave the block when the process is interrupted or terminated."""
-    before = {number: signal.signal(number, _stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield
-    except _Stopped:
+    except _Interrupted:
         pass
     finally:
         for number, handler in before.items():

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from vesper.cli.console import print_json, print_table, say, shown_progress
-from vesper.cli.setting_options import settings_given
+from vesper.cli.console import print_json, print_line, print_table, progress_display
+from vesper.cli.setting_options import settings_from_options
 
 
 def learn(
@@ -26,12 +26,12 @@ def learn(
     """Train on a released file; with torchrun, in several processes or on several machines."""
     from vesper.export.learner import learn as run
     from vesper.export.learner_ranks import ranks
-    from vesper.progress import silent
+    from vesper.progress import no_progress
     from vesper.session.config import load_config
 
-    settings = load_config(None, settings_given(set_))
+    settings = load_config(None, settings_from_options(set_))
     is_first = os.environ.get("RANK", "0") == "0"
-    with ranks() as group, shown_progress() as progress:
+    with ranks() as group, progress_display() as progress:
         result = run(
             released,
             labels,
@@ -39,7 +39,7 @@ def learn(
             out,
             ranks=group,
             public_key=public_key,
-            progress=progress if is_first else silent,
+            progress=progress if is_first else no_progress,
         )
     if not is_first:
         return
@@ -63,8 +63,8 @@ def learn(
         ],
     )
     facts = result.statement
-    say(
+    print_line(
         f"features: epsilon {facts['epsilon']:g}, delta {facts['delta']:g}, as their statement says"
     )
     if facts["simulated"]:
-        say("features: SIMULATED noise, not private: for rehearsals only")
+        print_line("features: SIMULATED noise, not private: for rehearsals only")

@@ -1,4 +1,4 @@
-"""`vesper party data|label`: one side of a run over the network; `vesper receipts compare`."""
+"""`vesper party data|label`: one side of a run over the network; `vesper transcript compare`."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from vesper.cli.console import print_json, print_table, say, shown_progress
-from vesper.cli.interrupt import until_stopped
+from vesper.cli.console import print_json, print_line, print_table, progress_display
+from vesper.cli.interrupt import until_interrupted
 
 if TYPE_CHECKING:
-    from vesper.deployment.config.multi_party_config import LabelTable
+    from vesper.deployment.config.multi_party_config import MultiPartyConfig
     from vesper.deployment.config.party_config import PartyConfig
     from vesper.session.result import DataResult, LabelResult
 
@@ -21,13 +21,13 @@ app = typer.Typer(
     help="Run one side of a contract with the other party, over the network.",
     no_args_is_help=True,
 )
-receipts_app = typer.Typer(
-    help="What crossed between the parties, as each wrote it down.", no_args_is_help=True
+transcript_app = typer.Typer(
+    help="Compare what crossed between the parties, as each side recorded it.", no_args_is_help=True
 )
 
 ConfigOption = Annotated[Path, typer.Option("--config", help="This party's TOML file.")]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on with the run in its state.")]
-OWN_ALONE = 0o077
+PRIVATE_UMASK = 0o077
 """The umask of a party: weights, labels and releases are this user's own."""
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -37,7 +37,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JS
 def data(
     config: ConfigOption,
     resume: ResumeOption = False,
-    answer: Annotated[
+    serve_embeddings: Annotated[
         bool, typer.Option("--answer", help="After training: answer the label party's questions.")
     ] = False,
     snapshot: Annotated[
@@ -50,17 +50,17 @@ def data(
     from vesper.deployment.data_process import run_data_party
     from vesper.errors import InputError
 
-    settings = settings_of(config, "data")
-    if answer:
+    settings = load_data_settings(config, "data")
+    if serve_embeddings:
         if resume or as_json:
             raise InputError("--answer: goes with neither --resume nor --json")
-        _answer(settings, snapshot)
+        _serve_embeddings(settings, snapshot)
         return
     if snapshot is not None:
         raise InputError("--snapshot: is for --answer; a graph to train on is party.folder")
-    if resume and _stayed(settings, [settings]):
+    if resume and _wait_for_unfinished_peers(settings, [settings]):
         return
-    result = _ran(run_data_party, settings, resume=resume, as_json=as_json)
+    result = _run_party(run_data_party, settings, resume=resume, as_json=as_json)
     if result is None:
         return
     facts = result.privacy
@@ -80,23 +80,23 @@ def data(
             ]
         ],
     )
-    say(f"noise: {facts.noise}")
+    print_line(f"noise: {facts.noise}")
 
 
 @app.command("label")
 def label(config: ConfigOption, resume: ResumeOption = False, as_json: JsonOption = False) -> None:
     """Run the label party until the contract is fulfilled."""
-    from vesper.deployment.label_process import run_label_table, there_still
-    from vesper.deployment.own_graph import finish_own
+    from vesper.deployment.label_process import remaining_peers, run_label_party_with_peers
+    from vesper.deployment.own_graph import finish_own_graph
     from vesper.deployment.state_folder import is_finished
 
-    table = table_of(config)
+    table = load_label_settings(config)
     if resume and is_finished(table.own):
-        os.umask(OWN_ALONE)
-        finish_own(table)
-        _stayed(table.own, there_still(table))
+        os.umask(PRIVATE_UMASK)
+        finish_own_graph(table)
+        _wait_for_unfinished_peers(table.own, remaining_peers(table))
         return
-    result = _ran(run_label_table, table, resume=resume, as_json=as_json)
+    result = _run_party(run_label_party_with_peers, table, resume=resume, as_json=as_json)
     if result is None:
         return
     print_table(
@@ -116,55 +116,59 @@ def label(config: ConfigOption, resume: ResumeOption = False, as_json: JsonOptio
     )
 
 
-@receipts_app.command("compare")
+@transcript_app.command("compare")
 def compare(
-    mine: Annotated[Path, typer.Argument(help="A state folder, or its receipts.tsv.")],
+    mine: Annotated[Path, typer.Argument(help="A state folder, or its transcript.tsv.")],
     theirs: Annotated[Path, typer.Argument(help="The other party's.")],
     as_json: JsonOption = False,
 ) -> None:
     """Show the first frame that the two sides do not agree on; exit 1 if there is one."""
-    from vesper.transport.transcript import first_difference, read_receipts
+    from vesper.transport.transcript import first_difference, read_transcript
 
-    paths = [path / "receipts.tsv" if path.is_dir() else path for path in (mine, theirs)]
+    paths = [path / "transcript.tsv" if path.is_dir() else path for path in (mine, theirs)]
     different = first_difference(*paths)
-    count = sum(1 for _ in read_receipts(paths[0]))
+    count = sum(1 for _ in read_transcript(paths[0]))
     if as_json:
         ends = different or (None, None)
         named = [None if line is None else vars(line) for line in ends]
         print_json({"same": different is None, "frames": count, "difference": named})
     elif different is None:
-        say(f"the same: {count} frames, in the same order, with the same content")
+        print_line(f"the same: {count} frames, in the same order, with the same content")
     else:
         for path, line in zip(paths, different, strict=True):
             shown = "ends before" if line is None else str(line).replace("\t", "  ")
-            say(f"{path}: {shown}")
+            print_line(f"{path}: {shown}")
     if different is not None:
         raise typer.Exit(1)
 
 
-def _ran(
-    run: Callable[..., R], settings: "PartyConfig | LabelTable", *, resume: bool, as_json: bool
+def _run_party(
+    run: Callable[..., R],
+    settings: "PartyConfig | MultiPartyConfig",
+    *,
+    resume: bool,
+    as_json: bool,
 ) -> R | None:
     """Run a side; give its result where it is still to be shown."""
-    os.umask(OWN_ALONE)
-    with shown_progress() as progress:
-        result = run(settings, resume=resume, progress=progress, lost=_say_lost)
+    os.umask(PRIVATE_UMASK)
+    with progress_display() as progress:
+        result = run(settings, resume=resume, progress=progress, lost=_print_connection_lost)
     if as_json:
         print_json(result.as_json())
         return None
     return result
 
 
-def _answer(settings: "PartyConfig", snapshot: Path | None) -> None:
-    from vesper.serving.embedding_server import answer_queries
+def _serve_embeddings(settings: "PartyConfig", snapshot: Path | None) -> None:
+    from vesper.serving.embedding_server import serve_embeddings
 
-    os.umask(OWN_ALONE)
-    with until_stopped(), shown_progress() as progress:
-        answer_queries(settings, snapshot=snapshot, progress=progress, said=say)
-    say("stopped")
+    os.umask(PRIVATE_UMASK)
+    with until_interrupted(), progress_display() as progress:
+        serve_embeddings(settings, snapshot=snapshot, progress=progress, said=print_line)
+    print_line("stopped")
 
 
-def settings_of(path: Path, role: str) -> "PartyConfig":
+def load_data_settings(path: Path, role: str) -> "PartyConfig":
     """Read a party's file; refuse the other party's."""
     from vesper.deployment.config.party_config import load_party_config
 
@@ -173,11 +177,11 @@ def settings_of(path: Path, role: str) -> "PartyConfig":
     return settings
 
 
-def table_of(path: Path) -> "LabelTable":
+def load_label_settings(path: Path) -> "MultiPartyConfig":
     """Read the label party's file, with one data party or several."""
-    from vesper.deployment.config.multi_party_config import load_table
+    from vesper.deployment.config.multi_party_config import load_multi_party_config
 
-    table = load_table(path)
+    table = load_multi_party_config(path)
     _refuse_other_role(table.own, "label")
     return table
 
@@ -192,18 +196,18 @@ def _refuse_other_role(settings: "PartyConfig", role: str) -> None:
         )
 
 
-def _stayed(settings: "PartyConfig", pairs: Sequence["PartyConfig"]) -> bool:
+def _wait_for_unfinished_peers(settings: "PartyConfig", pairs: Sequence["PartyConfig"]) -> bool:
     """A run that is finished here may not be at the peers': stay until it is, or none has come."""
-    from vesper.deployment.state_folder import is_finished, stay_for_peer
+    from vesper.deployment.state_folder import is_finished, wait_for_peer_to_finish
 
     if not is_finished(settings):
         return False
-    say(f"this run is finished; its result is in {settings.party.state / 'result'}")
+    print_line(f"this run is finished; its result is in {settings.party.state / 'result'}")
     for pair in pairs:
-        with shown_progress() as progress:
-            has_come = stay_for_peer(pair, progress=progress, lost=_say_lost)
+        with progress_display() as progress:
+            has_come = wait_for_peer_to_finish(pair, progress=progress, lost=_print_connection_lost)
         peer = "the peer" if len(pairs) == 1 else pair.party.peer
-        say(
+        print_line(
             f"{peer} has everything, too"
             if has_come
             else f"{peer} has not come: it may be finished"
@@ -211,5 +215,5 @@ def _stayed(settings: "PartyConfig", pairs: Sequence["PartyConfig"]) -> bool:
     return True
 
 
-def _say_lost(why: str) -> None:
+def _print_connection_lost(why: str) -> None:
     typer.echo(f"vesper: {why}", err=True)

@@ -17,10 +17,12 @@ def plan(
     delta: Annotated[float, typer.Option(help="A public constant.")] = 1e-6,
     hops: Annotated[int, typer.Option(min=1, help="Hops of message passing.")] = 2,
     refreshes: Annotated[int, typer.Option(min=1, help="Times each hop is released.")] = 1,
-    poll: Annotated[
+    probe: Annotated[
         bool,
         typer.Option(
-            help="What method vesper asks before its first release; --train-nodes says how much."
+            "--probe/--no-probe",
+            "--poll/--no-poll",
+            help="Plan for the probe before the first hop; --train-nodes sets how large it is.",
         ),
     ] = True,
     degrees_epsilon: Annotated[
@@ -50,12 +52,12 @@ def plan(
         return
     from vesper.cli.plan_page import show_plan
     from vesper.method.certified.method import members_for
-    from vesper.method.certified.probe_decision import asking_share
+    from vesper.method.certified.probe_decision import probe_share
     from vesper.privacy.planning.plan import make_plan
-    from vesper.privacy.planning.probe_share import nothing_asked
-    from vesper.privacy.planning.traffic import Sizes
+    from vesper.privacy.planning.probe_share import no_probe
+    from vesper.privacy.planning.traffic import PublicSizes
 
-    _expect_options(epsilon, noise_std, delta, degrees_epsilon)
+    _refuse_options(epsilon, noise_std, delta, degrees_epsilon)
     if unit != "edge":
         _plan_for_nodes(unit, epsilon, delta, hops=hops, max_degree=max_degree, as_json=as_json)
         return
@@ -64,7 +66,7 @@ def plan(
             f"--nodes: expected at least the {train_nodes + val_nodes} nodes of --train-nodes and "
             f"--val-nodes, got {nodes}; give all nodes of the graph, or leave it out"
         )
-    sizes = Sizes(
+    sizes = PublicSizes(
         num_nodes=nodes,
         num_train_nodes=train_nodes,
         num_val_nodes=val_nodes,
@@ -80,9 +82,9 @@ def plan(
         refreshes=refreshes,
         epsilon=epsilon,
         noise_std=noise_std,
-        asking=partial(asking_share, num_train=train_nodes, num_classes=classes)
-        if poll
-        else nothing_asked,
+        probe_share=partial(probe_share, num_train=train_nodes, num_classes=classes)
+        if probe
+        else no_probe,
         degrees_epsilon=degrees_epsilon,
         sizes=sizes,
     )
@@ -92,7 +94,7 @@ def plan(
         show_plan(made, hops=hops, refreshes=refreshes, noise_is_given=noise_std is not None)
 
 
-def _expect_options(
+def _refuse_options(
     epsilon: float | None, noise_std: float | None, delta: float, degrees_epsilon: float
 ) -> None:
     """Refuse in the words of the command line what the library would refuse in its own."""
@@ -144,7 +146,7 @@ def _plan_for_nodes(
 
 
 def _reproduce(as_json: bool) -> None:
-    from vesper.cli.plan_page import say
+    from vesper.cli.plan_page import print_paragraph
     from vesper.privacy.planning.paper_plan import reproduce_paper
 
     rows = reproduce_paper()
@@ -167,7 +169,7 @@ def _reproduce(as_json: bool) -> None:
             for row in rows
         ],
     )
-    say(
+    print_paragraph(
         "claimed: the epsilon for which the paper's accountant gives 'paper noise'. true: the "
         "epsilon of the first layer's rows of both endpoints, exact for one layer; for two layers "
         "more is released than that, and gradients are not counted. certified noise: one release "

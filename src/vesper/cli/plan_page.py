@@ -11,47 +11,51 @@ from vesper.privacy.planning.node_plan import NodePlan
 from vesper.privacy.planning.plan import Plan
 from vesper.privacy.planning.traffic import Traffic
 
-WIDEST = 100
+MAX_LINE_WIDTH = 100
 
 
-def show_plan(made: Plan, *, hops: int, refreshes: int, noise_is_given: bool) -> None:
+def show_plan(plan: Plan, *, hops: int, refreshes: int, noise_is_given: bool) -> None:
     """Print the guarantee, the phases, what the label party can tell, and the paper's plan."""
-    whole = made.certified
+    whole = plan.certified
     often = "once" if refreshes == 1 else f"{refreshes} times"
     hopping = "1 hop" if hops == 1 else f"{hops} hops, each"
-    poll = whole.poll_noise_std
+    poll = whole.probe_noise_std
     before = (
         "" if poll is None else f", after one with noise {poll:.4g} that asks what is worth saying"
     )
-    say(
+    print_paragraph(
         f"{hopping} released {often} with noise {whole.noise_std:.4g} a unit message{before}: "
         f"everything the label party ever receives about this graph is (epsilon "
         f"{whole.epsilon:.4g}, delta {whole.delta:g}) for every single edge (mu {whole.mu:.4f}).",
     )
-    if poll is not None and not made.wire:
-        more = "epsilon larger" if noise_is_given else f"noise up to {_more_asked():.1%} larger"
-        say(f"How much is asked follows from --train-nodes, which may make {more}.")
+    if poll is not None and not plan.planned_traffic:
+        more = (
+            "epsilon larger"
+            if noise_is_given
+            else f"noise up to {_extra_noise_of_probe():.1%} larger"
+        )
+        print_paragraph(f"How much is asked follows from --train-nodes, which may make {more}.")
     typer.echo()
-    _show_phases(made)
+    _show_phases(plan)
     typer.echo()
-    _show_attack(made)
+    _show_attack(plan)
     typer.echo()
-    _show_claimed(made)
+    _show_claimed(plan)
 
 
-def show_node_plan(made: NodePlan, *, hops: int) -> None:
+def show_node_plan(plan: NodePlan, *, hops: int) -> None:
     """Print the noise that protects a node, in both accountants, and the paper's theorem."""
     print_table(
-        f"A node with all its edges: epsilon {made.epsilon:g}, delta {made.delta:g}, "
-        f"{hops} hop{'s' * (hops > 1)}, degrees at most {made.max_degree}",
+        f"A node with all its edges: epsilon {plan.epsilon:g}, delta {plan.delta:g}, "
+        f"{hops} hop{'s' * (hops > 1)}, degrees at most {plan.max_degree}",
         ["", "noise a unit message", "epsilon that holds"],
         [
-            ["certified, exact", f"{made.noise_std:.4g}", f"{made.epsilon:g}"],
-            ["certified, Renyi orders", f"{made.renyi_noise_std:.4g}", f"{made.epsilon:g}"],
-            ["claimed by the paper", f"{made.claimed_noise_std:.4g}", f"{made.true_epsilon:.4g}"],
+            ["certified, exact", f"{plan.noise_std:.4g}", f"{plan.epsilon:g}"],
+            ["certified, Renyi orders", f"{plan.renyi_noise_std:.4g}", f"{plan.epsilon:g}"],
+            ["claimed by the paper", f"{plan.claimed_noise_std:.4g}", f"{plan.true_epsilon:.4g}"],
         ],
     )
-    say(
+    print_paragraph(
         "Certified rows are clipped to the root of the largest degree, which is a public promise: "
         "a graph that breaks it is refused. The paper clips nothing, and forgets that the row of "
         "the node itself moves by as much as it has neighbours. A run adds a little noise for "
@@ -59,13 +63,13 @@ def show_node_plan(made: NodePlan, *, hops: int) -> None:
     )
 
 
-def say(text: str) -> None:
+def print_paragraph(text: str) -> None:
     """Print a paragraph as wide as the terminal, but not wider than one can read."""
-    typer.echo(textwrap.fill(text, width=min(shutil.get_terminal_size().columns, WIDEST)))
+    typer.echo(textwrap.fill(text, width=min(shutil.get_terminal_size().columns, MAX_LINE_WIDTH)))
 
 
-def _show_phases(made: Plan) -> None:
-    shown = [p for p in made.phases if p.releases or p.name != "degree histogram"]
+def _show_phases(plan: Plan) -> None:
+    shown = [p for p in plan.phases if p.releases or p.name != "degree histogram"]
     print_table(
         "What each phase costs",
         ["phase", "releases", "epsilon", "so far", "to label party", "to data party"],
@@ -80,50 +84,54 @@ def _show_phases(made: Plan) -> None:
             for phase in shown
         ],
     )
-    say(
+    print_paragraph(
         "Validation and inference on this snapshot are free: they re-use the values that training "
         "released, and nothing new about an edge leaves. A new snapshot of the graph has its own "
         "budget. The epsilon of a histogram that is made first is added; releases among "
         "themselves add their mu^2, which costs less."
     )
-    if made.wire:
-        say(f"A batch is {size(made.wire.per_batch_each_way)} each way, tensors only.")
+    if plan.planned_traffic:
+        print_paragraph(
+            f"A batch is {format_bytes(plan.planned_traffic.per_batch_each_way)} each way, tensors only."
+        )
     else:
-        say("Give --train-nodes, --val-nodes, --nodes and --classes for the bytes on the wire.")
+        print_paragraph(
+            "Give --train-nodes, --val-nodes, --nodes and --classes for the bytes on the wire."
+        )
 
 
-def _more_asked() -> float:
+def _extra_noise_of_probe() -> float:
     """How much more noise is left to the hops where as much is asked as there ever is."""
-    from vesper.method.certified.label_reach import POLL_SHARE
-    from vesper.method.certified.probe_decision import MOST_SHARE
+    from vesper.method.certified.label_reach import LABEL_REACH_SHARE
+    from vesper.method.certified.probe_decision import MAX_CONTENT_SHARE
 
-    return math.sqrt((1 - POLL_SHARE) / (1 - POLL_SHARE - MOST_SHARE)) - 1
+    return math.sqrt((1 - LABEL_REACH_SHARE) / (1 - LABEL_REACH_SHARE - MAX_CONTENT_SHARE)) - 1
 
 
-def _show_attack(made: Plan) -> None:
-    more = made.one_more_release
+def _show_attack(plan: Plan) -> None:
+    more = plan.one_more_release
     rows = [("before anything is sent", 0.5, 0.01)]
-    for name, holds in (("after this plan", made.certified), ("with one more release", more)):
+    for name, holds in (("after this plan", plan.certified), ("with one more release", more)):
         label = f"{name}, epsilon {holds.epsilon:.4g}"
-        rows.append((label, holds.attack_accuracy, holds.found_at_one_percent))
+        rows.append((label, holds.attack_accuracy, holds.detection_at_one_percent))
     print_table(
         "What the label party can tell about one edge, at best",
         ["", "guesses right", "finds, at 1 % false alarms"],
         [[name, f"{right:.1%}", f"{found:.1%}"] for name, right, found in rows],
     )
-    say(
+    print_paragraph(
         "At best: knowing the whole graph but this edge, all features, every batch and the noise "
         "scale, and keeping everything it received. One more release at this noise would take the "
         f"graph to epsilon {more.epsilon:.4g}; a ledger with a budget of "
-        f"{made.certified.epsilon:.4g} refuses it before any noise is drawn."
+        f"{plan.certified.epsilon:.4g} refuses it before any noise is drawn."
     )
 
 
-def _show_claimed(made: Plan) -> None:
-    claimed, whole = made.claimed, made.certified
+def _show_claimed(plan: Plan) -> None:
+    claimed, whole = plan.claimed, plan.certified
     if claimed is None:
-        hint = "; give --train-nodes" if made.wire is None else ""
-        say(f"The paper's accountant is left out: {made.claimed_omitted}{hint}.")
+        hint = "; give --train-nodes" if plan.planned_traffic is None else ""
+        print_paragraph(f"The paper's accountant is left out: {plan.claimed_omitted}{hint}.")
         return
     here = claimed.epsilon_at_certified_noise
     print_table(
@@ -146,7 +154,7 @@ def _show_claimed(made: Plan) -> None:
             ["gradients", "never meet an edge", "not covered"],
         ],
     )
-    say(
+    print_paragraph(
         "The claim needs batches that the label party does not know, and the label party knows "
         "them. 'At least' counts the first layer's rows of both endpoints: all of it for one "
         "layer, a part for more. Gradients that pass through raw edges come on top, without any "
@@ -157,13 +165,13 @@ def _show_claimed(made: Plan) -> None:
 def _sizes(traffic: Traffic | None) -> list[str]:
     if traffic is None:
         return ["-", "-"]
-    return [size(traffic.to_label_party), size(traffic.to_data_party)]
+    return [format_bytes(traffic.to_label_party), format_bytes(traffic.to_data_party)]
 
 
-def size(count: float) -> str:
+def format_bytes(count: float) -> str:
     """Give a number of bytes as people read it.
 
-    >>> size(0), size(1000), size(3 * 2**20)
+    >>> format_bytes(0), format_bytes(1000), format_bytes(3 * 2**20)
     ('-', '1000 B', '3 MiB')
     """
     if count == 0:

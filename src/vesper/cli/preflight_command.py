@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vesper.cli.console import print_json, say, shown_progress
+from vesper.cli.console import print_json, print_line, progress_display
 
 WRONG_INPUT = 2
 
@@ -20,26 +20,26 @@ def preflight(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Check files, budget, certificate, contract and the way to the peer; nothing is spent."""
-    from vesper.deployment.config.multi_party_config import load_table
+    from vesper.deployment.config.multi_party_config import load_multi_party_config
     from vesper.deployment.preflight import Preflight
 
-    table = load_table(config)
+    table = load_multi_party_config(config)
     checks = []
-    with shown_progress() as progress:
-        for settings in table.everyone:
-            if table.parties and not as_json:
+    with progress_display() as progress:
+        for settings in table.all_configs:
+            if table.peer_settings and not as_json:
                 is_own = settings is table.graph
-                say("# the own graph" if is_own else f"# with {settings.party.peer}")
+                print_line("# the own graph" if is_own else f"# with {settings.party.peer}")
             for check in Preflight(settings, wait=wait, progress=progress):
                 checks.append(check)
                 if not as_json:
-                    say(f"{check.outcome:<8}{check.name:<12}{check.text}")
+                    print_line(f"{check.outcome:<8}{check.name:<12}{check.text}")
     failed = [check.name for check in checks if check.outcome == "FAILED"]
     if as_json:
         print_json({"passed": not failed, "checks": [asdict(check) for check in checks]})
     elif failed:
-        say(f"FAILED: {', '.join(failed)}")
+        print_line(f"FAILED: {', '.join(failed)}")
     else:
-        say("PASSED")
+        print_line("PASSED")
     if failed:
         raise typer.Exit(WRONG_INPUT)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vesper.cli.console import print_json, print_table, shown_progress
+from vesper.cli.console import print_json, print_table, progress_display
 
 
 def prepare(
@@ -16,7 +16,7 @@ def prepare(
     train_window: Annotated[str, typer.Option(help="FROM..TO, TO not included.")],
     test_window: Annotated[str, typer.Option(help="FROM..TO, without overlap.")],
     out: Annotated[Path, typer.Option(help="New folder; gets data/ and label/.")],
-    apart: Annotated[
+    separate_windows: Annotated[
         bool,
         typer.Option(
             "--apart", help="A graph a window, in train/ and test/ of --out, with a budget each."
@@ -36,7 +36,7 @@ def prepare(
     """
     from vesper.datasets.prepare.job import prepare as run
 
-    with shown_progress() as progress:
+    with progress_display() as progress:
         prepared = run(
             transfers=transfers,
             activity=activity,
@@ -46,7 +46,7 @@ def prepare(
             out=out,
             seed=seed,
             transfer_columns=from_transfers or (),
-            apart=apart,
+            separate_windows=separate_windows,
             progress=progress,
         )
     counts = asdict(prepared)

@@ -5,14 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from vesper.cli.console import print_json, say, shown_progress
+from vesper.cli.console import print_json, print_line, progress_display
 from vesper.cli.setting_options import (
     EngineOption,
     RayAddressOption,
     RayWorkersOption,
-    settings_given,
+    settings_from_options,
 )
-from vesper.engine.choice import EngineName, working_on
+from vesper.engine.choice import EngineName, use_engine
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the statement as JSON.")]
 
@@ -45,24 +45,24 @@ def release(
     as_json: AsJson = False,
 ) -> None:
     """Write the data party's certified released features, for any learner."""
-    from vesper.export.writer import hand_off
+    from vesper.export.writer import export_features
     from vesper.session.config import load_config
 
-    overrides = settings_given(set_, epsilon=epsilon, delta=delta, seed=seed)
+    overrides = settings_from_options(set_, epsilon=epsilon, delta=delta, seed=seed)
     settings = load_config(config, overrides)
     with (
-        shown_progress() as progress,
-        working_on(engine, address=ray_address, num_workers=ray_workers, progress=progress),
+        progress_display() as progress,
+        use_engine(engine, address=ray_address, num_workers=ray_workers, progress=progress),
     ):
-        written = hand_off(
+        written = export_features(
             data, settings, out, ledger=ledger, simulated=seed is not None, progress=progress
         )
     if as_json:
         print_json({**written.facts, "path": str(written.file), "names": list(written.columns)})
         return
-    say(f"{written.file}: {written.facts['nodes']} rows, {len(written.columns)} columns")
-    say(f"{written.statement}: " + _in_words(written.facts))
-    say(f"public key {written.facts['public_key']} (tell it the label party by another way)")
+    print_line(f"{written.file}: {written.facts['nodes']} rows, {len(written.columns)} columns")
+    print_line(f"{written.statement}: " + _describe(written.facts))
+    print_line(f"public key {written.facts['public_key']} (tell it the label party by another way)")
 
 
 def verify(
@@ -79,15 +79,15 @@ def verify(
     if as_json:
         print_json({"valid": True, "key_was_given": public_key is not None, **facts})
         return
-    say(f"{file}: as it was signed; " + _in_words(facts))
+    print_line(f"{file}: as it was signed; " + _describe(facts))
     if public_key is None:
-        say(
+        print_line(
             f"signed with {facts['public_key']}; whose key that is only --public-key with a key "
             f"from elsewhere can show"
         )
 
 
-def _in_words(facts: dict[str, Any]) -> str:
+def _describe(facts: dict[str, Any]) -> str:
     if facts["simulated"]:
         return "SIMULATED noise, not private"
     return (

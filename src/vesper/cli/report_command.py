@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from vesper.cli.console import print_json, say
+from vesper.cli.console import print_json, print_line
 
 
 def report(
@@ -18,7 +18,7 @@ def report(
     ledger: Annotated[
         Path | None, typer.Option(help="The data party's ledger, where it is at hand.")
     ] = None,
-    with_: Annotated[
+    evidence_files: Annotated[
         list[Path] | None,
         typer.Option(
             "--with",
@@ -41,13 +41,13 @@ def report(
 
     from vesper.errors import InputError
     from vesper.report.contents import contents_of_run
-    from vesper.report.page import write_report, write_whole
+    from vesper.report.page import write_page, write_report
     from vesper.report.registry_record import Publisher, registry_record
     from vesper.report.run_folder import read_run
 
     if out is None and registry is None:
         raise InputError("--out, --registry: expected at least one of them; --out page.html, say")
-    if with_ and out is None:
+    if evidence_files and out is None:
         raise InputError("--with: only for --out")
     people = {
         "name": name,
@@ -62,13 +62,13 @@ def report(
     whole = read_run(run, ledger=ledger)
     written = {}
     if out is not None:
-        contents = contents_of_run(run, ledger=ledger, evidence=with_ or ())
+        contents = contents_of_run(run, ledger=ledger, evidence=evidence_files or ())
         written["report"] = str(write_report(contents, out))
     if registry is not None:
         record = registry_record(whole.privacy, whole.config, Publisher(**people))
-        write_whole(json.dumps(record, indent=2) + "\n", registry)
+        write_page(json.dumps(record, indent=2) + "\n", registry)
         written["registry"] = str(registry)
     if as_json:
         print_json({**written, "is_private": whole.privacy.is_private})
         return
-    say(f"{', '.join(written.values())}: {whole.privacy.verdict}")
+    print_line(f"{', '.join(written.values())}: {whole.privacy.verdict}")

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from vesper.cli.console import say
-from vesper.cli.interrupt import until_stopped
+from vesper.cli.console import print_line
+from vesper.cli.interrupt import until_interrupted
 
 
 def serve(
@@ -18,12 +18,12 @@ def serve(
     ] = "127.0.0.1",
 ) -> None:
     """Serve predictions as JSON over HTTP until Ctrl-C; the page at / says how."""
-    from vesper.cli.party_command import table_of
-    from vesper.serving.http.server import ServingServer
+    from vesper.cli.party_command import load_label_settings
+    from vesper.serving.http.server import HttpServer
     from vesper.serving.http.service import Service
-    from vesper.serving.multi_party_predictor import open_predictors
+    from vesper.serving.multi_party_predictor import open_predictor
 
-    table = table_of(config)
+    table = load_label_settings(config)
 
     def said(line: str) -> None:
         typer.echo(line, err=True)
@@ -31,11 +31,11 @@ def serve(
     def failed(error: Exception) -> None:
         typer.echo("".join(traceback.format_exception(error)), err=True)
 
-    with until_stopped(), open_predictors(table) as predictor:
-        peers = " and ".join(pair.party.peer for pair in table.pairs)
+    with until_interrupted(), open_predictor(table) as predictor:
+        peers = " and ".join(pair.party.peer for pair in table.peer_configs)
         service = Service(predictor, peer=peers, failed=failed)
-        with ServingServer(host, port, service, said=said) as server:
+        with HttpServer(host, port, service, said=said) as server:
             shown = f"[{host}]" if ":" in host else host
-            say(f"serving at http://{shown}:{server.server_port}/ ; stop with Ctrl-C")
+            print_line(f"serving at http://{shown}:{server.server_port}/ ; stop with Ctrl-C")
             server.serve_forever()
-    say("stopped")
+    print_line("stopped")

@@ -25,16 +25,16 @@ RayWorkersOption = Annotated[
 ]
 
 
-def settings_given(set_: Sequence[str] | None, **options: object) -> dict[str, Any]:
+def settings_from_options(set_: Sequence[str] | None, **options: object) -> dict[str, Any]:
     """Options that were given, and what `--set` says; nothing may be given twice.
 
-    >>> settings_given(["epochs=3", "encoder=gru"], epsilon=2.0, delta=None)
+    >>> settings_from_options(["epochs=3", "encoder=gru"], epsilon=2.0, delta=None)
     {'epsilon': 2.0, 'epochs': 3, 'encoder': 'gru'}
     """
     given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     places = {key: f"--{key} {value}" for key, value in given.items()}
     for text in set_ or []:
-        key, value = _pair(text)
+        key, value = _key_and_value(text)
         name = key.rpartition(".")[2]  # of privacy.epsilon
         if name in places:
             raise InputError(
@@ -46,7 +46,7 @@ def settings_given(set_: Sequence[str] | None, **options: object) -> dict[str, A
     return given
 
 
-def _pair(text: str) -> tuple[str, Any]:
+def _key_and_value(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals:
         raise InputError(f"--set: expected key=value, got '{text}'")

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 
 import typer
 
-KEPT = 4
+LINES_IN_VIEW = 4
 """Last lines of each that stay in view."""
 
 
-def watched(names: Sequence[str], said: Iterable[tuple[str, str]]) -> None:
+def show_side_by_side(names: Sequence[str], lines_of_each: Iterable[tuple[str, str]]) -> None:
     """Show who says what until nobody says anything more."""
     if not sys.stderr.isatty():
         width = max(map(len, names))
-        for name, line in said:
+        for name, line in lines_of_each:
             typer.echo(f"{name:<{width}} | {line}", err=True)
         return
     from rich.columns import Columns
@@ -22,19 +22,19 @@ def watched(names: Sequence[str], said: Iterable[tuple[str, str]]) -> None:
     from rich.live import Live
     from rich.panel import Panel
 
-    heard: dict[str, deque[str]] = {name: deque(maxlen=KEPT) for name in names}
+    recent: dict[str, deque[str]] = {name: deque(maxlen=LINES_IN_VIEW) for name in names}
 
     def view() -> Columns:
         panels = []
-        for name, lines in heard.items():
-            text = "\n".join([*lines, *[""] * (KEPT - len(lines))])
+        for name, lines in recent.items():
+            text = "\n".join([*lines, *[""] * (LINES_IN_VIEW - len(lines))])
             panels.append(Panel(text, title=name, width=72))
         return Columns(panels)
 
     with Live(view(), console=Console(stderr=True), refresh_per_second=8) as live:
-        for name, line in said:
+        for name, line in lines_of_each:
             task = line.partition(":")[0]
-            if heard[name] and heard[name][-1].partition(":")[0] == task:
-                heard[name].pop()  # the same task, further on
-            heard[name].append(line)
+            if recent[name] and recent[name][-1].partition(":")[0] == task:
+                recent[name].pop()  # the same task, further on
+            recent[name].append(line)
             live.update(view())

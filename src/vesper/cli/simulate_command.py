@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vesper.cli.console import print_json, print_table, shown_progress
+from vesper.cli.console import print_json, print_table, progress_display
 from vesper.cli.setting_options import (
     EngineOption,
     RayAddressOption,
     RayWorkersOption,
-    settings_given,
+    settings_from_options,
 )
-from vesper.engine.choice import EngineName, working_on
+from vesper.engine.choice import EngineName, use_engine
 
 if TYPE_CHECKING:
     from vesper.session.result import PrivacyFacts, SnapshotCost, SnapshotResult
@@ -58,19 +58,19 @@ def simulate(
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Train a method on party folders and write a run folder."""
-    from vesper.method.registry import unread
+    from vesper.method.registry import unused_settings
     from vesper.session.data_parties import load_simulation
     from vesper.simulation.simulate import simulate as run
 
-    given = settings_given(set_, method=method, epsilon=epsilon, delta=delta, seed=seed)
+    given = settings_from_options(set_, method=method, epsilon=epsilon, delta=delta, seed=seed)
     settings, parties = load_simulation(config, given, preset=preset)
-    ignored = unread(settings)
+    ignored = unused_settings(settings)
     if ignored:
         method = settings.run.method
         typer.echo(f"note: {method} does not read {', '.join(ignored)}: nothing changes", err=True)
     with (
-        shown_progress() as progress,
-        working_on(engine, address=ray_address, num_workers=ray_workers, progress=progress),
+        progress_display() as progress,
+        use_engine(engine, address=ray_address, num_workers=ray_workers, progress=progress),
     ):
         result = run(
             data,
@@ -91,7 +91,7 @@ def simulate(
             [
                 result.method,
                 result.privacy.plan,
-                shown_epsilon(result.privacy),
+                format_epsilon(result.privacy),
                 f"{result.privacy.noise_std:.3f}" if result.privacy.noise_std else "-",
                 f"{result.test:.2f}",
                 f"{result.validation:.2f}",
@@ -107,7 +107,7 @@ def simulate(
                 [
                     f"{each.name} (the label party's own graph)" if each.own else each.name,
                     each.privacy.plan,
-                    shown_epsilon(each.privacy),
+                    format_epsilon(each.privacy),
                     "-" if each.privacy.delta is None else f"{each.privacy.delta:g}",
                     f"{each.privacy.releases}",
                     f"{each.privacy.noise_std:.3f}" if each.privacy.noise_std else "-",
@@ -130,13 +130,13 @@ def simulate(
                     f"{each.test:.2f}",
                 ]
                 for each in result.snapshots
-                for name, cost in costs_of(each)
+                for name, cost in snapshot_costs(each)
             ],
         )
     typer.echo(f"noise: {result.privacy.noise}")
 
 
-def shown_epsilon(privacy: "PrivacyFacts") -> str:
+def format_epsilon(privacy: "PrivacyFacts") -> str:
     """What is certified; what is only claimed, with that word; or that there is nothing."""
     if privacy.certified_epsilon is not None:
         return f"{privacy.certified_epsilon:g}"
@@ -144,7 +144,7 @@ def shown_epsilon(privacy: "PrivacyFacts") -> str:
     return f"claimed {claimed:g}" if claimed is not None and isfinite(claimed) else "-"
 
 
-def costs_of(snapshot: "SnapshotResult") -> list[tuple[str, "SnapshotCost"]]:
+def snapshot_costs(snapshot: "SnapshotResult") -> list[tuple[str, "SnapshotCost"]]:
     """A line a graph: one, or that of each data party."""
     named = [(f"{snapshot.name}, {each.name}", each) for each in snapshot.parties]
     return named or [(snapshot.name, snapshot)]

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vesper.cli.console import print_json, print_table, say, shown_progress
+from vesper.cli.console import print_json, print_line, print_table, progress_display
 from vesper.errors import VesperError
 
 if TYPE_CHECKING:
     from vesper.method.settings import Config
     from vesper.study.findings import Findings
-    from vesper.study.measure import Measured
+    from vesper.study.measure import Measurement
 
 app = typer.Typer(
     help="Repeat the paper's tables and figures, or run a grid of your own.", no_args_is_help=True
@@ -46,9 +46,9 @@ def run(
 
     from vesper.study.findings import findings_in
     from vesper.study.measure import MEASURES
-    from vesper.study.study import Asked, run_study
+    from vesper.study.study import StudyRequest, run_study
 
-    asked = Asked(
+    request = StudyRequest(
         study=study,
         out=out,
         small=small,
@@ -57,15 +57,17 @@ def run(
         seeds=seeds,
         limit=limit,
     )
-    with shown_progress() as progress:
-        failed = run_study(asked, measures=MEASURES | {"membership": membership}, progress=progress)
+    with progress_display() as progress:
+        failed = run_study(
+            request, measures=MEASURES | {"membership": membership}, progress=progress
+        )
     _print(findings_in(out), as_json)
     if failed:
         raise VesperError(
             f"{len(failed)} cells have no result, see above; the same command tries them again"
         )
     if not as_json:
-        say(f"results: {out / 'results.parquet'}; figures: vesper study figures {out}")
+        print_line(f"results: {out / 'results.parquet'}; figures: vesper study figures {out}")
 
 
 @app.command()
@@ -80,7 +82,7 @@ def table(
 
     findings = findings_in(folder)
     if markdown:
-        say(as_markdown(findings))
+        print_line(as_markdown(findings))
     else:
         _print(findings, as_json)
 
@@ -95,7 +97,7 @@ def figures(
     from vesper.study.findings import findings_in
 
     for path in write_figures(findings_in(folder), out or folder / "figures"):
-        say(f"wrote {path}")
+        print_line(f"wrote {path}")
 
 
 @app.command("list")
@@ -120,15 +122,15 @@ def list_studies(as_json: AsJson = False) -> None:
     )
 
 
-def membership(config: "Config", folder: Path, out: Path) -> "Measured":
+def membership(config: "Config", folder: Path, out: Path) -> "Measurement":
     """Attack node membership; runs in the workers of a study, which cannot know of attacks."""
     from vesper.attack.node_membership import attack_membership
-    from vesper.study.measure import Measured
+    from vesper.study.measure import Measurement
 
     out.mkdir()
     (out / "config.json").write_text(config.model_dump_json(), encoding="utf-8")
     found = attack_membership(out, folder, seed=config.run.seed)
-    return Measured(plan=found.plan, metric="AUC of the attack", test=100 * found.roc.auc)
+    return Measurement(plan=found.plan, metric="AUC of the attack", test=100 * found.roc.auc)
 
 
 def _print(findings: "Findings", as_json: bool) -> None:
@@ -140,6 +142,6 @@ def _print(findings: "Findings", as_json: bool) -> None:
         return
     for each in tables_of(findings):
         print_table(each.title, each.columns, each.rows)
-        say("")
+        print_line("")
     for note in notes_of(findings):
-        say(note)
+        print_line(note)

@@ -13,15 +13,15 @@ from typing import Protocol
 from vesper.deployment.config.party_config import PartyConfig
 from vesper.deployment.identity.credentials import Credentials, read_credentials
 from vesper.progress import Progress
-from vesper.session.journal import Journal, journal_of
-from vesper.transport.channel import Channel, closing_in_words
-from vesper.transport.durable_channel import LastingChannel
+from vesper.session.journal import Journal, open_journal
+from vesper.transport.channel import Channel, closing_with_reason
+from vesper.transport.durable_channel import DurableChannel
 from vesper.transport.grpc_channel import Listener, connect
 from vesper.transport.reconnect import Connect
 from vesper.transport.stream import Waiting, unheard
 
 
-class Place(Protocol):
+class PeerConnector(Protocol):
     """Where two parties meet."""
 
     def __call__(
@@ -30,7 +30,7 @@ class Place(Protocol):
         """Give a way to connect to the peer, again and again."""
 
 
-UNNOTICED = 2.0
+QUIET_SECONDS = 2.0
 """Seconds of waiting that nobody needs to be told of."""
 
 
@@ -49,20 +49,20 @@ def credentials_of(config: PartyConfig, *, now: datetime | None = None) -> Crede
     )
 
 
-def waiting_shown(config: PartyConfig, progress: Progress) -> Waiting:
+def show_waiting(config: PartyConfig, progress: Progress) -> Waiting:
     """Show for whom this side waits, where, and for how long."""
     own = config.party
     where = f" at {own.connect}" if own.connect else f", listening at {own.listen}"
 
     def waiting(seconds: float) -> None:
-        if seconds > UNNOTICED:
+        if seconds > QUIET_SECONDS:
             progress(f"waiting for {own.peer}{where}: seconds", int(seconds), 0)
 
     return waiting
 
 
 @contextmanager
-def meeting_place(config: PartyConfig, *, waiting: Waiting = unheard) -> Iterator[Connect]:
+def peer_connector(config: PartyConfig, *, waiting: Waiting = unheard) -> Iterator[Connect]:
     """Give a way to connect to the peer, again and again; listen as long as this lasts.
 
     Args:
@@ -101,7 +101,7 @@ def meeting_place(config: PartyConfig, *, waiting: Waiting = unheard) -> Iterato
 
 
 @contextmanager
-def meeting(config: PartyConfig, *, waiting: Waiting = unheard) -> Iterator[Channel]:
+def peer_connection(config: PartyConfig, *, waiting: Waiting = unheard) -> Iterator[Channel]:
     """Give one connection to the peer; wait for it as `when_lost` says.
 
     Raises:
@@ -109,8 +109,8 @@ def meeting(config: PartyConfig, *, waiting: Waiting = unheard) -> Iterator[Chan
     """
     limit = None if config.party.when_lost == "wait" else config.party.patience
     with (
-        meeting_place(config, waiting=waiting) as connect_to_peer,
-        closing_in_words(connect_to_peer(limit)) as channel,
+        peer_connector(config, waiting=waiting) as connect_to_peer,
+        closing_with_reason(connect_to_peer(limit)) as channel,
     ):
         yield channel
 
@@ -119,26 +119,26 @@ Lost = Callable[[str], None]
 """Is told why this side waits for another connection, each time it does."""
 
 
-def party_channel(config: PartyConfig, connect: Connect, lost: Lost) -> LastingChannel:
+def open_party_channel(config: PartyConfig, connect: Connect, lost: Lost) -> DurableChannel:
     """Open it; it connects when it is first used, and again whenever it must."""
     is_data = config.party.role == "data"
     directions = ("data>label", "label>data")
-    return LastingChannel(
+    return DurableChannel(
         connect,
         config.party.state,
-        begins=is_data,
+        names_session=is_data,
         directions=directions if is_data else directions[::-1],
-        waits=config.party.when_lost == "wait",
+        reconnects=config.party.when_lost == "wait",
         lost=lost,
     )
 
 
-def party_journal(
+def open_party_journal(
     config: PartyConfig, *, resume: bool, source: str, progress: Progress
 ) -> AbstractContextManager[Journal]:
     """Write it into the state folder until the block ends."""
     own = config.party
-    return journal_of(
+    return open_journal(
         own.state,
         side=own.role,
         config=config.shared,

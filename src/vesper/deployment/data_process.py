@@ -1,6 +1,6 @@
 """The data party of a run over the network, from its file to its result; goes on after a crash.
 
-state/  contract.json   approved settings          frames/, session, receipts.tsv   what crossed
+state/  contract.json   approved settings          frames/, session, transcript.tsv   what crossed
 checkpoint.npz  where to go on from        releases/   the data party's, drawn once
 result/         config, result, model      lock        held while the party runs
 ledger, labels  which ones the run began with   progress.jsonl  for people who watch
@@ -19,47 +19,54 @@ from vesper.deployment.alignment.aligned_file import read_aligned, refuse_unalig
 from vesper.deployment.config.party_config import PartyConfig
 from vesper.deployment.connect import (
     Lost,
-    Place,
-    meeting_place,
-    party_channel,
-    party_journal,
-    waiting_shown,
+    PeerConnector,
+    open_party_channel,
+    open_party_journal,
+    peer_connector,
+    show_waiting,
 )
-from vesper.deployment.preflight import budget_for_run
-from vesper.deployment.saved_run import feature_columns, keep_for_answers
+from vesper.deployment.preflight import check_budget_for_run
+from vesper.deployment.saved_run import feature_columns, save_data_run
 from vesper.deployment.state_folder import (
-    hold_to_ledger,
+    guard_ledger,
+    hold_state_folder,
     is_charged,
-    own_state,
     refuse_lost_ledger,
-    run_name,
+    session_run_name,
 )
-from vesper.engine.choice import working_on
+from vesper.engine.choice import use_engine
 from vesper.errors import PeerError
-from vesper.files import write_whole
+from vesper.files import replace_file
 from vesper.graph.holdings import open_data
 from vesper.mechanism.door import Door
 from vesper.mechanism.noise import NoiseSource
-from vesper.mechanism.release_store import Vault
+from vesper.mechanism.release_store import ReleaseStore
 from vesper.privacy.ledger.store import Ledger
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 from vesper.protocol.messages import Farewell
 from vesper.protocol.turns import Role
 from vesper.session.checkpoint import FileCheckpoints
-from vesper.session.data_side import data_end
+from vesper.session.data_side import run_data_session
 from vesper.session.doors import open_door
 from vesper.session.peer import Link
-from vesper.session.result import SECURE, SIMULATED, DataResult, facts_of, peak_memory, write_run
-from vesper.session.run_spec import Agreement, refuse_no_features
-from vesper.transport.channel import closing_in_words
+from vesper.session.result import (
+    SECURE,
+    SIMULATED,
+    DataResult,
+    peak_memory,
+    privacy_facts_of,
+    write_run,
+)
+from vesper.session.run_spec import RunSpec, refuse_no_features
+from vesper.transport.channel import closing_with_reason
 
 
-def with_secret_seed(agreement: Agreement, path: Path) -> Agreement:
+def with_secret_seed(run_spec: RunSpec, path: Path) -> RunSpec:
     """Noise and samples of a plan without account come from a seed that the peer must not know."""
     if not path.exists():
-        write_whole(path, str(secrets.randbits(62)).encode())
-    run = agreement.config.run.model_copy(update={"seed": int(path.read_text())})
-    return replace(agreement, config=agreement.config.model_copy(update={"run": run}))
+        replace_file(path, str(secrets.randbits(62)).encode())
+    run = run_spec.config.run.model_copy(update={"seed": int(path.read_text())})
+    return replace(run_spec, config=run_spec.config.model_copy(update={"run": run}))
 
 
 def run_data_party(
@@ -67,9 +74,9 @@ def run_data_party(
     *,
     resume: bool = False,
     noise: NoiseSource | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     lost: Lost = lambda why: None,
-    place: Place = meeting_place,
+    connector: PeerConnector = peer_connector,
 ) -> DataResult:
     """Fulfil the contract as the data party.
 
@@ -79,7 +86,7 @@ def run_data_party(
         noise: where noise comes from; by default the operating system.
         progress: is told how far it is, and for whom it waits.
         lost: is told each time the connection is lost.
-        place: where the two meet; by default as the file says.
+        connector: where the two meet; by default as the file says.
 
     Raises:
         InputError: something must be set right first; nothing was charged or sent.
@@ -91,9 +98,9 @@ def run_data_party(
     source = SECURE if noise.is_private else SIMULATED
     assert own.ledger is not None
     with (
-        working_on(own.engine, address=own.ray_address, progress=progress),
-        own_state(config, resume=resume) as state,
-        party_journal(config, resume=resume, source=source, progress=progress) as told,
+        use_engine(own.engine, address=own.ray_address, progress=progress),
+        hold_state_folder(config, resume=resume) as state,
+        open_party_journal(config, resume=resume, source=source, progress=progress) as told,
     ):
         data, columns = open_data(own.folder, progress=told.progress), feature_columns(own.folder)
         refuse_no_features(data)
@@ -102,35 +109,35 @@ def run_data_party(
             refuse_unaligned(data.ids, aligned, own.folder)
         refuse_lost_ledger(state, own.ledger, resume=resume)
         if not is_charged(config):  # before anybody can see this party: it follows from edges
-            budget_for_run(config.shared, data, own.ledger)
+            check_budget_for_run(config.shared, data, own.ledger)
         with (
-            place(config, waiting=waiting_shown(config, told.progress)) as connect,
+            connector(config, waiting=show_waiting(config, told.progress)) as connect,
             closing(Ledger(own.ledger, clock=time.time)) as ledger,
-            closing_in_words(party_channel(config, connect, lost)) as channel,
+            closing_with_reason(open_party_channel(config, connect, lost)) as channel,
         ):
-            hold_to_ledger(state, ledger, resume=resume)
+            guard_ledger(state, ledger, resume=resume)
 
-            def prepare(agreement: Agreement) -> tuple[Door, Agreement]:
-                if agreement.noise_plan.plan == "paper" and noise.is_private:
-                    agreement = with_secret_seed(agreement, state / "seed")
+            def door_opener(run_spec: RunSpec) -> tuple[Door, RunSpec]:
+                if run_spec.noise_plan.plan == "paper" and noise.is_private:
+                    run_spec = with_secret_seed(run_spec, state / "seed")
                 return open_door(
-                    agreement,
+                    run_spec,
                     data.graph,
                     ledger,
                     noise,
-                    run=run_name(channel.session),
-                    vault=Vault(state / "releases"),
-                    before_drawing=channel.refuse_if_behind,
+                    run=session_run_name(channel.session),
+                    release_store=ReleaseStore(state / "releases"),
+                    before_drawing=channel.refuse_stale_copy,
                 )
 
             if resume:
-                channel.meet()  # what the peer has decides what may still be drawn
+                channel.connect_now()  # what the peer has decides what may still be drawn
             link = Link(Role.DATA, channel)
-            outcome = data_end(
+            outcome = run_data_session(
                 config.shared,
                 data,
                 link,
-                prepare=prepare,
+                door_opener=door_opener,
                 checkpoints=FileCheckpoints(state / "checkpoint.npz", channel),
                 progress=told.progress,
                 told=told,
@@ -147,13 +154,13 @@ def run_data_party(
             peak_memory_bytes=peak_memory(),
             bytes_sent=outcome.bytes_sent,
             session=session,
-            privacy=facts_of(
-                outcome.agreement.noise_plan,
+            privacy=privacy_facts_of(
+                outcome.run_spec.noise_plan,
                 source=source,
                 label_epsilon=config.shared.privacy.label_epsilon,
             ),
         )
         with new_folder(state / "result") as out:
             write_run(out, config.shared, result, data_party=outcome.data_side.module)
-            keep_for_answers(out, outcome, data, columns)
+            save_data_run(out, outcome, data, columns)
     return result

@@ -19,14 +19,14 @@ from vesper.deployment.identity.credentials import party_of
 from vesper.errors import InputError, PeerError, PeerLostError, RemoteProtocolError
 
 PROTOCOL = "vesper-preflight"
-LARGEST_GREETING = 1 << 17
-RETRY = 0.5
+MAX_GREETING_BYTES = 1 << 17
+RETRY_SECONDS = 0.5
 """Seconds between two attempts."""
 _LENGTH = struct.Struct("<I")
 
 
 @dataclass(frozen=True)
-class Greeting:
+class PreflightGreeting:
     """What the two sides of a preflight tell each other."""
 
     version: str
@@ -37,14 +37,14 @@ class Greeting:
 
 
 @dataclass(frozen=True)
-class Met:
+class PeerContact:
     """The peer, as its certificate shows it; its greeting if it waited for one."""
 
     certificate: x509.Certificate
-    greeting: Greeting | None
+    greeting: PreflightGreeting | None
 
 
-def reach(config: PartyConfig, own: Greeting, *, seconds: float = 0.0) -> Met:
+def reach_peer(config: PartyConfig, own: PreflightGreeting, *, seconds: float = 0.0) -> PeerContact:
     """Connect to the listening peer and shake hands; try again for so many seconds.
 
     Raises:
@@ -56,12 +56,12 @@ def reach(config: PartyConfig, own: Greeting, *, seconds: float = 0.0) -> Met:
         try:
             return _reach_once(config, own)
         except PeerLostError:
-            if time.monotonic() + RETRY > until:
+            if time.monotonic() + RETRY_SECONDS > until:
                 raise
-            time.sleep(RETRY)
+            time.sleep(RETRY_SECONDS)
 
 
-def wait_for_peer(config: PartyConfig, own: Greeting, *, seconds: float) -> Met:
+def wait_for_peer(config: PartyConfig, own: PreflightGreeting, *, seconds: float) -> PeerContact:
     """Listen until the peer's preflight has come.
 
     Raises:
@@ -73,7 +73,7 @@ def wait_for_peer(config: PartyConfig, own: Greeting, *, seconds: float) -> Met:
     context.verify_mode = ssl.CERT_REQUIRED
     context.set_alpn_protocols([PROTOCOL])
     refused, until = "", time.monotonic() + seconds
-    with bound(party.listen) as listener:
+    with bound_socket(party.listen) as listener:
         listener.listen()
         while (left := until - time.monotonic()) > 0:
             listener.settimeout(left)
@@ -81,11 +81,11 @@ def wait_for_peer(config: PartyConfig, own: Greeting, *, seconds: float) -> Met:
                 plain, _ = listener.accept()
                 plain.settimeout(min(left, party.patience))
                 with plain, context.wrap_socket(plain, server_side=True) as secure:
-                    return _met(secure, own, party.peer)
+                    return _exchange_greetings(secure, own, party.peer)
             except TimeoutError:
                 continue
             except ssl.SSLError as error:
-                refused = f"somebody came, but {_why(error, party.peer)}"
+                refused = f"somebody came, but {_explain_tls_error(error, party.peer)}"
             except (OSError, PeerError) as error:
                 refused = f"somebody came: {error}"
     raise PeerError(
@@ -94,7 +94,7 @@ def wait_for_peer(config: PartyConfig, own: Greeting, *, seconds: float) -> Met:
     )
 
 
-def bound(address: Address | None) -> socket.socket:
+def bound_socket(address: Address | None) -> socket.socket:
     """Give a socket bound to an address of this machine.
 
     Raises:
@@ -118,7 +118,7 @@ def bound(address: Address | None) -> socket.socket:
     return listener
 
 
-def _reach_once(config: PartyConfig, own: Greeting) -> Met:
+def _reach_once(config: PartyConfig, own: PreflightGreeting) -> PeerContact:
     party, address = config.party, config.party.connect
     assert address is not None
     context = _context(config, ssl.PROTOCOL_TLS_CLIENT)
@@ -128,14 +128,14 @@ def _reach_once(config: PartyConfig, own: Greeting) -> Met:
             socket.create_connection(address, timeout=party.patience) as plain,
             context.wrap_socket(plain, server_hostname=party.peer) as secure,
         ):
-            return _met(secure, own, party.peer)
+            return _exchange_greetings(secure, own, party.peer)
     except socket.gaierror:
         raise InputError(
             f"party.connect: the host '{address.host}' is not known here; mend the name, or use an "
             f"IP address"
         ) from None
     except ssl.SSLError as error:
-        raise PeerError(f"{address}: {_why(error, party.peer)}") from None
+        raise PeerError(f"{address}: {_explain_tls_error(error, party.peer)}") from None
     except OSError as error:
         why = "no answer" if isinstance(error, TimeoutError) else error.strerror or str(error)
         raise PeerLostError(
@@ -153,38 +153,38 @@ def _context(config: PartyConfig, protocol: int) -> ssl.SSLContext:
     return context
 
 
-def _met(secure: ssl.SSLSocket, own: Greeting, peer: str) -> Met:
+def _exchange_greetings(secure: ssl.SSLSocket, own: PreflightGreeting, peer: str) -> PeerContact:
     certificate = x509.load_der_x509_certificate(secure.getpeercert(binary_form=True) or b"")
     if party_of(certificate) != peer:  # before a word is said
         raise PeerError(f"expected the certificate of '{peer}', got '{party_of(certificate)}'")
     if secure.selected_alpn_protocol() != PROTOCOL:
         secure.recv(1)  # a refusal of our certificate comes with the first bytes
-        return Met(certificate, None)
+        return PeerContact(certificate, None)
     if secure.server_side:
-        _greet(secure, own)
-        return Met(certificate, _greeting(secure))
-    greeting = _greeting(secure)  # first, as a refusal would come instead of it
-    _greet(secure, own)
-    return Met(certificate, greeting)
+        _send_greeting(secure, own)
+        return PeerContact(certificate, _receive_greeting(secure))
+    greeting = _receive_greeting(secure)  # first, as a refusal would come instead of it
+    _send_greeting(secure, own)
+    return PeerContact(certificate, greeting)
 
 
-def _greet(secure: ssl.SSLSocket, own: Greeting) -> None:
+def _send_greeting(secure: ssl.SSLSocket, own: PreflightGreeting) -> None:
     words = {"version": own.version, "contract": own.contract, "time": time.time()}
     content = json.dumps(words).encode()
     secure.sendall(_LENGTH.pack(len(content)) + content)
 
 
-def _greeting(secure: ssl.SSLSocket) -> Greeting:
+def _receive_greeting(secure: ssl.SSLSocket) -> PreflightGreeting:
     """Read the peer's words; the certificate says who it is, not that it means well."""
     (length,) = _LENGTH.unpack(_exactly(secure, _LENGTH.size))
-    if length > LARGEST_GREETING:
+    if length > MAX_GREETING_BYTES:
         raise RemoteProtocolError(f"the peer greets with {length} bytes, which are too many")
     content = _exactly(secure, length)
     received = time.time()
     try:
         match json.loads(content):
             case {"version": str(version), "contract": str(contract), "time": float(when)}:
-                return Greeting(version[:40], contract, when, received)
+                return PreflightGreeting(version[:40], contract, when, received)
     except (ValueError, RecursionError):
         pass
     raise RemoteProtocolError("the peer greets with words of another version")
@@ -200,7 +200,7 @@ def _exactly(secure: ssl.SSLSocket, count: int) -> bytes:
     return content
 
 
-def _why(error: ssl.SSLError, peer: str) -> str:
+def _explain_tls_error(error: ssl.SSLError, peer: str) -> str:
     """Say in words what a failed handshake means."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _VERIFIED.get(error.verify_code, error.verify_message).format(peer=peer)

@@ -16,45 +16,47 @@ from dataclasses import replace
 from pathlib import Path
 
 from vesper.datasets.folders import new_folder
-from vesper.deployment.alignment.aligned_file import only_aligned, read_aligned
-from vesper.deployment.config.multi_party_config import LabelTable, table_of
+from vesper.deployment.alignment.aligned_file import drop_unaligned_labels, read_aligned
+from vesper.deployment.config.multi_party_config import MultiPartyConfig, single_party_config
 from vesper.deployment.config.party_config import PartyConfig
-from vesper.deployment.connect import Lost, party_journal
-from vesper.deployment.data_peers import own_states, seated_channel, seats_of
-from vesper.deployment.own_graph import own_graph
-from vesper.deployment.saved_run import keep_for_questions
+from vesper.deployment.connect import Lost, open_party_journal
+from vesper.deployment.data_peers import data_peer_channel, hold_state_folders, make_data_peers
+from vesper.deployment.own_graph import run_own_graph
+from vesper.deployment.saved_run import save_label_run
 from vesper.deployment.state_folder import (
-    hold_to_labels,
-    hold_to_ledger,
-    hold_to_parties,
+    guard_labels,
+    guard_ledger,
+    guard_parties,
     refuse_lost_ledger,
 )
 from vesper.graph.labels import LabelHoldings, open_labels
 from vesper.mechanism.noise import NoiseSource
 from vesper.model.decoders import JoinedDecoder
 from vesper.model.evaluation import Calibration
-from vesper.model.objective_factory import Responses
+from vesper.model.objective_factory import LabelResponses
 from vesper.privacy.ledger.store import Ledger
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 from vesper.session.checkpoint import FileCheckpoints
 from vesper.session.contract import approve
-from vesper.session.label_responses import responses_of
-from vesper.session.label_side import LabelOutcome, label_end, objective_of
-from vesper.session.result import LabelResult, PartyFacts, facts_of, peak_memory, write_run
+from vesper.session.label_responses import make_label_responses
+from vesper.session.label_side import LabelOutcome, label_objective, run_label_session
+from vesper.session.result import LabelResult, PartyFacts, peak_memory, privacy_facts_of, write_run
 from vesper.session.run_spec import least_private
 
 
-def keep_pairs(
+def save_peer_runs(
     out: Path,
-    table: LabelTable,
+    table: MultiPartyConfig,
     outcome: LabelOutcome,
     result: LabelResult,
     calibration: Calibration,
 ) -> None:
     """Write the part of each party that is still there."""
     decoder = outcome.label_side
-    modules = list(decoder.members) if isinstance(decoder, JoinedDecoder) else [decoder.module]
-    for number, (pair, facts) in enumerate(zip(table.pairs, result.parties, strict=True)):
+    modules = (
+        list(decoder.party_decoders) if isinstance(decoder, JoinedDecoder) else [decoder.module]
+    )
+    for number, (pair, facts) in enumerate(zip(table.peer_configs, result.parties, strict=True)):
         if facts.left:
             continue
         assert facts.session is not None
@@ -63,23 +65,23 @@ def keep_pairs(
         approve(folder, pair.shared)
         own = replace(result, session=facts.session, privacy=facts.privacy, parties=())
         write_run(folder / "result", pair.shared, own, label_party=modules[number])
-        sizes = outcome.agreements[number].sizes
-        keep_for_questions(folder / "result", sizes, calibration)
+        sizes = outcome.run_specs[number].sizes
+        save_label_run(folder / "result", sizes, calibration)
 
 
-def there_still(table: LabelTable) -> list[PartyConfig]:
+def remaining_peers(table: MultiPartyConfig) -> list[PartyConfig]:
     """Data parties of a finished run elsewhere that have not left it."""
-    if not table.parties:
-        return list(table.pairs)
-    own = [party.name for party in table.parties if party.own]
-    return [pair for pair, _ in kept_pairs(table) if pair.party.peer not in own]
+    if not table.peer_settings:
+        return list(table.peer_configs)
+    own = [party.name for party in table.peer_settings if party.own]
+    return [pair for pair, _ in saved_peer_runs(table) if pair.party.peer not in own]
 
 
-def kept_pairs(table: LabelTable) -> list[tuple[PartyConfig, PartyConfig]]:
+def saved_peer_runs(table: MultiPartyConfig) -> list[tuple[PartyConfig, PartyConfig]]:
     """Settings of each pair that can be asked: to meet by, and to read what was kept by."""
     kept = table.own.party.state / "result" / "with"
     found = []
-    for pair in table.pairs:
+    for pair in table.peer_configs:
         folder = kept / pair.party.peer
         if folder.is_dir():
             there = pair.party.model_copy(update={"state": folder})
@@ -87,7 +89,7 @@ def kept_pairs(table: LabelTable) -> list[tuple[PartyConfig, PartyConfig]]:
     return found
 
 
-DRAWN_THERE = "drawn by the data party"
+DRAWN_BY_DATA_PARTY = "drawn by the data party"
 
 
 def run_label_party(
@@ -95,24 +97,24 @@ def run_label_party(
     *,
     resume: bool = False,
     noise: NoiseSource | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     lost: Lost = lambda why: None,
 ) -> LabelResult:
     """Fulfil the contract with one data party; arguments and errors as of the data party.
 
     Where labels are protected, responses to them come from `noise`.
     """
-    return run_label_table(
-        table_of(config), resume=resume, noise=noise, progress=progress, lost=lost
+    return run_label_party_with_peers(
+        single_party_config(config), resume=resume, noise=noise, progress=progress, lost=lost
     )
 
 
-def run_label_table(
-    table: LabelTable,
+def run_label_party_with_peers(
+    table: MultiPartyConfig,
     *,
     resume: bool = False,
     noise: NoiseSource | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     lost: Lost = lambda why: None,
 ) -> LabelResult:
     """Fulfil the contracts with all data parties at once; the own graph's noise is from `noise`."""
@@ -120,27 +122,29 @@ def run_label_table(
     noise = noise or NoiseSource.from_os()
     decimals = config.shared.run.task != "classification"
     with (
-        own_states(table, resume=resume) as state,
-        party_journal(config, resume=resume, source=DRAWN_THERE, progress=progress) as told,
+        hold_state_folders(table, resume=resume) as state,
+        open_party_journal(
+            config, resume=resume, source=DRAWN_BY_DATA_PARTY, progress=progress
+        ) as told,
         ExitStack() as stack,
     ):
-        hold_to_parties(state, [party.name for party in table.parties], resume=resume)
+        guard_parties(state, [party.name for party in table.peer_settings], resume=resume)
         labels = open_labels(own.folder, decimals=decimals)
-        for pair in table.pairs:
+        for pair in table.peer_configs:
             aligned = read_aligned(pair.party.state)
             if aligned is not None:
-                labels = only_aligned(labels, aligned)
+                labels = drop_unaligned_labels(labels, aligned)
         responses = _responses(config, labels, noise, resume=resume, said=lost)
         graph = None
         if table.graph is not None:
-            has_met = (table.pair_with_own.party.state / "session").exists()
-            graph = stack.enter_context(own_graph(table.graph, resume=has_met, noise=noise))
+            has_met = (table.own_graph_peer.party.state / "session").exists()
+            graph = stack.enter_context(run_own_graph(table.graph, resume=has_met, noise=noise))
         channels = [
-            stack.enter_context(seated_channel(table, k, graph, told.progress, lost))
-            for k in range(len(table.pairs))
+            stack.enter_context(data_peer_channel(table, k, graph, told.progress, lost))
+            for k in range(len(table.peer_configs))
         ]
-        outcome = label_end(
-            seats_of(table, channels),
+        outcome = run_label_session(
+            make_data_peers(table, channels),
             labels,
             checkpoints=FileCheckpoints(state / "checkpoint.npz", *channels),
             progress=told.progress,
@@ -153,13 +157,13 @@ def run_label_table(
         )
         with new_folder(state / "result") as out:  # whatever the peers do from here on
             write_run(out, config.shared, result, label_party=outcome.label_side.module)
-            calibration = objective_of(config.shared, labels).calibration(labels.classes)
-            if table.parties:
-                keep_pairs(out, table, outcome, result, calibration)
+            calibration = label_objective(config.shared, labels).calibration(labels.classes)
+            if table.peer_settings:
+                save_peer_runs(out, table, outcome, result, calibration)
             else:
-                keep_for_questions(out, outcome.agreement.sizes, calibration)
-        for pair, channel in zip(table.pairs, channels, strict=True):
-            if pair.party.peer not in outcome.gone:
+                save_label_run(out, outcome.run_spec.sizes, calibration)
+        for pair, channel in zip(table.peer_configs, channels, strict=True):
+            if pair.party.peer not in outcome.lost_peers:
                 channel.finish(patience=pair.party.patience)
                 channel.linger()
     return result
@@ -167,7 +171,7 @@ def run_label_table(
 
 def _responses(
     config: PartyConfig, labels: LabelHoldings, noise: NoiseSource, *, resume: bool, said: Lost
-) -> Responses | None:
+) -> LabelResponses | None:
     """Responses to labels where they are protected; those that the run began with."""
 
     def stale(count: int) -> None:
@@ -183,21 +187,21 @@ def _responses(
     assert own.ledger is not None, "the settings were checked for it"
     refuse_lost_ledger(own.state, own.ledger, resume=resume)
     with closing(Ledger(own.ledger, clock=time.time)) as ledger:
-        hold_to_ledger(own.state, ledger, resume=resume)
-        return responses_of(
+        guard_ledger(own.state, ledger, resume=resume)
+        return make_label_responses(
             config.shared,
             labels,
             ledger=ledger,
             noise=noise,
-            named=lambda table: hold_to_labels(own.state, table, resume=resume),
+            named=lambda table: guard_labels(own.state, table, resume=resume),
             stale=stale,
         )
 
 
 def _label_result(
-    table: LabelTable, outcome: LabelOutcome, sessions: list[str], seconds: float
+    table: MultiPartyConfig, outcome: LabelOutcome, sessions: list[str], seconds: float
 ) -> LabelResult:
-    promises = [each.noise_plan for each in outcome.agreements]
+    noise_plans = [each.noise_plan for each in outcome.run_specs]
     label_epsilon = table.own.shared.privacy.label_epsilon
     best = outcome.best_stage
     return LabelResult(
@@ -211,15 +215,21 @@ def _label_result(
         peak_memory_bytes=peak_memory(),
         bytes_sent=outcome.bytes_sent,
         session=sessions[0],
-        privacy=facts_of(least_private(promises), source=DRAWN_THERE, label_epsilon=label_epsilon),
+        privacy=privacy_facts_of(
+            least_private(noise_plans), source=DRAWN_BY_DATA_PARTY, label_epsilon=label_epsilon
+        ),
         parties=tuple(
             PartyFacts(
                 party.name,
                 own=party.own,
-                privacy=facts_of(promise, source=DRAWN_THERE, label_epsilon=label_epsilon),
+                privacy=privacy_facts_of(
+                    noise_plan, source=DRAWN_BY_DATA_PARTY, label_epsilon=label_epsilon
+                ),
                 session=session,
-                left=party.name in outcome.gone,
+                left=party.name in outcome.lost_peers,
             )
-            for party, promise, session in zip(table.parties, promises, sessions, strict=False)
+            for party, noise_plan, session in zip(
+                table.peer_settings, noise_plans, sessions, strict=False
+            )
         ),
     )

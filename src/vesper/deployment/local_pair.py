@@ -30,12 +30,12 @@ from vesper.session.contract import approve
 DATA, LABEL = "platform", "bank"
 ROLES = {DATA: "data", LABEL: "label"}
 
-Shared = Mapping[str, Mapping[str, Any]]
+SharedTables = Mapping[str, Mapping[str, Any]]
 """Tables [privacy] and [run]."""
 
 
 @dataclass(frozen=True)
-class Stage:
+class LocalPair:
     """Two institutions, ready to run."""
 
     root: Path
@@ -54,9 +54,9 @@ class Stage:
         return self.root / DATA / "ledger.sqlite"
 
 
-def set_up(root: Path, parties: Path, shared: Shared) -> Stage:
+def set_up_local_pair(root: Path, parties: Path, shared: SharedTables) -> LocalPair:
     """Make both institutions below `root` for party folders `data/` and `label/`, approved."""
-    now, stage = datetime.now(UTC), Stage(root)
+    now, stage = datetime.now(UTC), LocalPair(root)
     authority = make_authority(root / "authority", name="rehearsal", now=now)
     port = _free_port()
     for name, role in ROLES.items():
@@ -71,7 +71,7 @@ def set_up(root: Path, parties: Path, shared: Shared) -> Stage:
             party["connect"] = f"127.0.0.1:{port}"
         files = {"certificate": f"{name}.pem", "key": f"{name}.key", "authority": "authority.pem"}
         proofs = {what: f"tls/{file}" for what, file in files.items()}
-        tables: Shared = {"party": party, "tls": proofs, **shared}
+        tables: SharedTables = {"party": party, "tls": proofs, **shared}
         stage.file(name).write_text(_toml(tables), encoding="utf-8")
         config = load_party_config(stage.file(name))
         approve(config.party.state, config.shared)
@@ -79,50 +79,50 @@ def set_up(root: Path, parties: Path, shared: Shared) -> Stage:
 
 
 @contextmanager
-def both_running(stage: Stage) -> Iterator[Iterator[tuple[str, str]]]:
+def run_both_parties(stage: LocalPair) -> Iterator[Iterator[tuple[str, str]]]:
     """Run both as processes; give what they say, line by line, each with who said it.
 
     Raises:
         VesperError: one of the two failed; its last words are in the message.
     """
-    said: SimpleQueue[tuple[str, str | None]] = SimpleQueue()
+    output: SimpleQueue[tuple[str, str | None]] = SimpleQueue()
     processes = {name: _start(stage, name) for name in ROLES}
     last: dict[str, str] = {}
 
-    def listen(name: str) -> None:
+    def read_lines(name: str) -> None:
         stream = processes[name].stderr
         assert stream is not None
         for line in stream:
-            said.put((name, line.rstrip()))
-        said.put((name, None))
+            output.put((name, line.rstrip()))
+        output.put((name, None))
 
     def lines() -> Iterator[tuple[str, str]]:
-        talking = set(processes)
-        while talking:
-            name, line = said.get()
+        running_names = set(processes)
+        while running_names:
+            name, line = output.get()
             if line is None:
-                talking.remove(name)
+                running_names.remove(name)
             else:
                 last[name] = line
                 yield name, line
 
     for name in processes:
-        Thread(target=listen, args=(name,), daemon=True).start()
+        Thread(target=read_lines, args=(name,), daemon=True).start()
     try:
         yield lines()
         for name, process in processes.items():
             if process.wait() != 0:
-                raise VesperError(f"{name} failed: {last.get(name, 'it said nothing')}")
+                raise VesperError(f"{name} failed: {last.get(name, 'it output nothing')}")
     finally:
         for process in processes.values():
             process.kill()
             process.communicate()
 
 
-def _start(stage: Stage, name: str) -> "subprocess.Popen[str]":
-    asked = ["party", ROLES[name], "--config", str(stage.file(name)), "--json"]
+def _start(stage: LocalPair, name: str) -> "subprocess.Popen[str]":
+    arguments = ["party", ROLES[name], "--config", str(stage.file(name)), "--json"]
     return subprocess.Popen(
-        [sys.executable, "-m", "vesper", *asked],
+        [sys.executable, "-m", "vesper", *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -145,7 +145,7 @@ def _free_port() -> int:
     return port
 
 
-def _toml(tables: Shared) -> str:
+def _toml(tables: SharedTables) -> str:
     return "\n".join(
         f"[{table}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
         for table, values in tables.items()

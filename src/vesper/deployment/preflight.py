@@ -21,15 +21,25 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from vesper.deployment.alignment.aligned_file import only_aligned, read_aligned, refuse_unaligned
+from vesper.deployment.alignment.aligned_file import (
+    drop_unaligned_labels,
+    read_aligned,
+    refuse_unaligned,
+)
 from vesper.deployment.config.party_config import PartyConfig
 from vesper.deployment.connect import credentials_of
-from vesper.deployment.handshake import Greeting, Met, bound, reach, wait_for_peer
+from vesper.deployment.handshake import (
+    PeerContact,
+    PreflightGreeting,
+    bound_socket,
+    reach_peer,
+    wait_for_peer,
+)
 from vesper.errors import InputError, PeerError, VesperError
 from vesper.graph.holdings import DataHoldings, open_data
 from vesper.graph.labels import open_labels
 from vesper.mechanism.fingerprint import fingerprint
-from vesper.method.base import Promise, Sizes
+from vesper.method.base import NoisePlan, PublicSizes
 from vesper.method.noise_plan import budget_of, relation_for
 from vesper.method.options import refuse_aggregator
 from vesper.method.registry import find_method
@@ -38,17 +48,17 @@ from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.ledger.account import Account, accounts
 from vesper.privacy.ledger.store import Ledger, key_of
 from vesper.privacy.relation import GraphRelation
-from vesper.progress import Progress, silent
-from vesper.session.contract import approved, canonical, differences
-from vesper.session.doors import refuse_counted_out, refuse_early, within
+from vesper.progress import Progress, no_progress
+from vesper.session.contract import contract_differences, contract_text, refuse_unapproved
+from vesper.session.doors import refuse_over_budget, refuse_spent_on_counts, with_remaining_epsilon
 from vesper.session.run_spec import refuse_no_features, refuse_unusable_labels
 from vesper.version import VERSION
 
-NUMBERS_OF_CLASSES = (2, 3)
+NUM_CLASSES_TO_CHECK = (2, 3)
 """Two, and more than two: what plans differ by."""
 
 
-def budget_for_run(config: Config, data: DataHoldings, ledger: Path) -> str:
+def check_budget_for_run(config: Config, data: DataHoldings, ledger: Path) -> str:
     """Say what the run will cost and what is left.
 
     Raises:
@@ -56,14 +66,14 @@ def budget_for_run(config: Config, data: DataHoldings, ledger: Path) -> str:
         BudgetError: the run would cost more than is left.
         VesperError: the ledger was changed or cannot be written.
     """
-    promises = _promises(config, data)
-    budget = budget_of(config.privacy, _sizes(data, NUMBERS_OF_CLASSES[0]))
-    if promises[0].plan != "certified" or budget is None:
+    noise_plans = _promises(config, data)
+    budget = budget_of(config.privacy, _sizes(data, NUM_CLASSES_TO_CHECK[0]))
+    if noise_plans[0].plan != "certified" or budget is None:
         _refuse_unwritable(ledger)
         after = (
-            "" if promises[0].plan == "edge-free" else ", nor for this graph in its ledger after"
+            "" if noise_plans[0].plan == "edge-free" else ", nor for this graph in its ledger after"
         )
-        return f"plan '{promises[0].plan}': nothing is charged, and nothing is certified{after}"
+        return f"plan '{noise_plans[0].plan}': nothing is charged, and nothing is certified{after}"
     stated = f"the run may use epsilon {budget.epsilon:g} at delta {budget.delta:g}"
     if not ledger.exists():
         _refuse_unwritable(ledger)
@@ -74,11 +84,11 @@ def budget_for_run(config: Config, data: DataHoldings, ledger: Path) -> str:
         broken = book.verify()
         if broken is not None:
             raise VesperError(f"{ledger}: entry {broken} was changed; nothing is charged to it")
-        refuse_counted_out(config, book)
+        refuse_spent_on_counts(config, book)
         account = _account(book, data, budget, relation_for(config.privacy))
-        left = within(config, account, book)
-        for promise in _promises(left, data):
-            refuse_early(account, promise, epsilon=left.privacy.epsilon)
+        left = with_remaining_epsilon(config, account, book)
+        for noise_plan in _promises(left, data):
+            refuse_over_budget(account, noise_plan, epsilon=left.privacy.epsilon)
         return f"{stated}, and spent is {account.spent_epsilon():.4g}"
 
 
@@ -108,14 +118,14 @@ def _account(book: Ledger, data: DataHoldings, budget: Budget, relation: GraphRe
     return Account(book, graph, num_nodes=num_nodes, budget=budget, relation=relation)
 
 
-def _promises(config: Config, data: DataHoldings) -> list[Promise]:
+def _promises(config: Config, data: DataHoldings) -> list[NoisePlan]:
     method = find_method(config.run.method)
     refuse_aggregator(config)
-    return [method.promise(config, _sizes(data, classes)) for classes in NUMBERS_OF_CLASSES]
+    return [method.noise_plan(config, _sizes(data, classes)) for classes in NUM_CLASSES_TO_CHECK]
 
 
-def _sizes(data: DataHoldings, num_classes: int) -> Sizes:
-    return Sizes(
+def _sizes(data: DataHoldings, num_classes: int) -> PublicSizes:
+    return PublicSizes(
         num_nodes=data.graph.num_nodes,
         num_train=data.graph.num_nodes,
         num_features=data.features.shape[1],
@@ -131,11 +141,11 @@ def _refuse_unwritable(ledger: Path) -> None:
         )
 
 
-ROOM = 1 << 28
+MIN_FREE_BYTES = 1 << 28
 """Bytes that should be free where a run keeps its state."""
-CLOCKS_APART = 120.0
+MAX_CLOCK_DIFFERENCE = 120.0
 """Seconds that two clocks may differ."""
-SOON = 14
+RENEWAL_DAYS = 14
 """Days before the end of a certificate from which on it is worth a word."""
 
 
@@ -149,7 +159,7 @@ class Check:
     text: str
 
 
-class _Skipped(Exception):
+class _CheckSkipped(Exception):
     """Cannot be looked at now."""
 
 
@@ -163,12 +173,12 @@ class Preflight:
     """
 
     def __init__(
-        self, config: PartyConfig, *, wait: float = 0.0, progress: Progress = silent
+        self, config: PartyConfig, *, wait: float = 0.0, progress: Progress = no_progress
     ) -> None:
         self._config, self._wait, self._progress = config, wait, progress
         self._data: DataHoldings | None = None
         self._has_credentials = False
-        self._met: Met | None = None
+        self._contact: PeerContact | None = None
 
     def __iter__(self) -> Iterator[Check]:
         checks: dict[str, Callable[[], str]] = {
@@ -179,13 +189,13 @@ class Preflight:
             "certificate": self._certificate,
             "contract": self._contract,
             "peer": self._peer,
-            "agreement": self._agreement,
+            "agreement": self._peer_contract,
             "clock": self._clock,
         }
         for name, check in checks.items():
             if name == "budget" and self._config.party.role == "label":
                 continue  # edges and their budget are the data party's
-            if name in ("certificate", "peer", "agreement", "clock") and self._has_no_way:
+            if name in ("certificate", "peer", "agreement", "clock") and self._is_in_process:
                 continue  # both are this process
             yield _checked(name, check)
 
@@ -204,7 +214,7 @@ class Preflight:
             self._data = data
             return f"{len(data.ids)} nodes with {data.features.shape[1]} features"
         labels = open_labels(party.folder, decimals=shared.run.task != "classification")
-        labels = labels if aligned is None else only_aligned(labels, aligned)
+        labels = labels if aligned is None else drop_unaligned_labels(labels, aligned)
         refuse_unusable_labels(shared, labels)
         return f"{len(labels.ids)} labels of {len(labels.classes)} kinds"
 
@@ -221,59 +231,59 @@ class Preflight:
             raise InputError(
                 f"{state}: cannot be written ({error.strerror}); mend party.state or the rights"
             ) from None
-        if free < ROOM:
+        if free < MIN_FREE_BYTES:
             raise InputError(
-                f"{state}: {free >> 20} MiB are free, expected {ROOM >> 20}; make room, or name a "
+                f"{state}: {free >> 20} MiB are free, expected {MIN_FREE_BYTES >> 20}; make room, or name a "
                 f"folder elsewhere as party.state"
             )
         if (state / "result").exists():
             raise InputError(f"{state}: a run has finished here; name a new folder as party.state")
-        begun = "; a run has begun here, `--resume` goes on" if self._has_begun() else ""
+        begun = "; a run has begun here, `--resume` goes on" if self._has_started() else ""
         return f"{state} can be written, {free >> 20} MiB are free{begun}"
 
     def _budget(self) -> str:
         ledger = self._config.party.ledger
         assert ledger is not None
         if self._data is None:
-            raise _Skipped("the files of this party must be readable first")
-        if self._has_begun():
-            raise _Skipped("a run has begun here; what it has charged is not charged again")
-        return budget_for_run(self._config.shared, self._data, ledger)
+            raise _CheckSkipped("the files of this party must be readable first")
+        if self._has_started():
+            raise _CheckSkipped("a run has begun here; what it has charged is not charged again")
+        return check_budget_for_run(self._config.shared, self._data, ledger)
 
     def _certificate(self) -> str:
         now = datetime.now(UTC)
         credentials = credentials_of(self._config, now=now)
         self._has_credentials = True
         days = (credentials.until - now).days
-        renew = "; have it renewed soon" if days < SOON else ""
+        renew = "; have it renewed soon" if days < RENEWAL_DAYS else ""
         return f"for '{self._config.party.name}', {days} days left{renew}"
 
     def _contract(self) -> str:
-        approved(self._config.party.state, self._config.shared)
+        refuse_unapproved(self._config.party.state, self._config.shared)
         return f"{self._config.shared.contract[:16]} is approved here"
 
     def _peer(self) -> str:
         party = self._config.party
-        own = Greeting(VERSION, canonical(self._config.shared), time.time())
+        own = PreflightGreeting(VERSION, contract_text(self._config.shared), time.time())
         if party.listen is not None and not self._wait:
-            with bound(party.listen):
+            with bound_socket(party.listen):
                 return f"{party.listen} is free to listen at; --wait lets {party.peer} try it"
         if not self._has_credentials:
-            raise _Skipped("the certificate must be right first")
+            raise _CheckSkipped("the certificate must be right first")
         if party.listen is not None:
-            self._met = wait_for_peer(self._config, own, seconds=self._wait)
+            self._contact = wait_for_peer(self._config, own, seconds=self._wait)
         else:
-            self._met = reach(self._config, own, seconds=self._wait)
+            self._contact = reach_peer(self._config, own, seconds=self._wait)
         return f"{party.peer} at {party.listen or party.connect} is who it says"
 
-    def _agreement(self) -> str:
+    def _peer_contract(self) -> str:
         greeting = self._greeting()
         if greeting.version != VERSION:
             raise PeerError(
                 f"{self._config.party.peer} has vesper {greeting.version!r}, this side {VERSION}; "
                 f"install the same on both sides"
             )
-        different = differences(canonical(self._config.shared), greeting.contract)
+        different = contract_differences(contract_text(self._config.shared), greeting.contract)
         if different:
             raise InputError(
                 f"{len(different)} settings differ ({'; '.join(different[:5])}); agree on one, "
@@ -283,36 +293,36 @@ class Preflight:
 
     def _clock(self) -> str:
         now = datetime.now(UTC)
-        if self._met is not None and self._met.certificate.not_valid_before_utc > now:
+        if self._contact is not None and self._contact.certificate.not_valid_before_utc > now:
             raise InputError("this machine's clock is before the peer's certificate; set it")
         greeting = self._greeting()
         apart = abs(greeting.time - greeting.received)
-        if not apart <= CLOCKS_APART:
+        if not apart <= MAX_CLOCK_DIFFERENCE:
             raise InputError(
                 f"the clocks of the two sides are {apart:.0f} s apart, expected at most "
-                f"{CLOCKS_APART:.0f}; set both by a time server"
+                f"{MAX_CLOCK_DIFFERENCE:.0f}; set both by a time server"
             )
         return f"the clocks of the two sides are {apart:.0f} s apart"
 
     @property
-    def _has_no_way(self) -> bool:
+    def _is_in_process(self) -> bool:
         return self._config.party.listen is None and self._config.party.connect is None
 
-    def _has_begun(self) -> bool:
+    def _has_started(self) -> bool:
         return (self._config.party.state / "session").exists()
 
-    def _greeting(self) -> Greeting:
-        if self._met is None or self._met.greeting is None:
-            raise _Skipped(
+    def _greeting(self) -> PreflightGreeting:
+        if self._contact is None or self._contact.greeting is None:
+            raise _CheckSkipped(
                 "is compared when both sides run `vesper preflight --wait 60` at the same time"
             )
-        return self._met.greeting
+        return self._contact.greeting
 
 
 def _checked(name: str, check: Callable[[], str]) -> Check:
     try:
         return Check(name, "PASSED", check())
-    except _Skipped as reason:
+    except _CheckSkipped as reason:
         return Check(name, "SKIPPED", str(reason))
     except VesperError as error:
         return Check(name, "FAILED", " ".join(str(error).split()))

@@ -22,34 +22,34 @@ from vesper.files import read_arrays
 from vesper.graph.features import feature_width
 from vesper.graph.holdings import DataHoldings
 from vesper.graph.table_source import open_source
-from vesper.method.base import Sizes
+from vesper.method.base import PublicSizes
 from vesper.method.settings import Config
 from vesper.model.evaluation import Calibration
-from vesper.party.inference import arrays_of_trained
+from vesper.party.inference import trained_arrays
 from vesper.party.state import Arrays
 from vesper.protocol.messages import Roster
-from vesper.session.contract import approved, canonical
+from vesper.session.contract import contract_text, refuse_unapproved
 from vesper.session.data_side import DataOutcome
 
-ANSWERING, ASKING = "answering.npz", "asking.json"
+DATA_RUN_FILE, LABEL_RUN_FILE = "answering.npz", "asking.json"
 ROWS = 1 << 16
 
 
 @dataclass(frozen=True)
-class KeptRun:
+class SavedRun:
     """What both parties know of a finished run."""
 
     session: str
     plan: str
     config: Config
     """As trained; at the data party with the hops that were released."""
-    sizes: Sizes
+    sizes: PublicSizes
     contract: str
     """As approved, for the hello."""
 
 
 @dataclass(frozen=True)
-class AnsweringRun(KeptRun):
+class SavedDataRun(SavedRun):
     """What the data party keeps."""
 
     roster: Roster
@@ -61,7 +61,7 @@ class AnsweringRun(KeptRun):
 
 
 @dataclass(frozen=True)
-class AskingRun(KeptRun):
+class SavedLabelRun(SavedRun):
     """What the label party keeps."""
 
     stage: int
@@ -69,11 +69,11 @@ class AskingRun(KeptRun):
     weights: Arrays
 
 
-def keep_for_answers(
+def save_data_run(
     out: Path, outcome: DataOutcome, data: DataHoldings, columns: list[list[Any]]
 ) -> None:
     """Write what the data party needs to answer; `columns` are its `feature_columns`."""
-    agreed = outcome.agreement
+    agreed = outcome.run_spec
     facts = {
         "sizes": asdict(agreed.sizes),
         "hops": agreed.noise_plan.hops,
@@ -84,38 +84,38 @@ def keep_for_answers(
         "test": outcome.roster.test,
     }
     np.savez(
-        out / ANSWERING,
+        out / DATA_RUN_FILE,
         allow_pickle=False,
         facts=np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8),
-        voices=outcome.roster.voices,
-        **arrays_of_trained(outcome.data_side),
+        label_posteriors=outcome.roster.label_posteriors,
+        **trained_arrays(outcome.data_side),
     )
 
 
-def keep_for_questions(out: Path, sizes: Sizes, calibration: Calibration) -> None:
+def save_label_run(out: Path, sizes: PublicSizes, calibration: Calibration) -> None:
     """Write what the label party needs to ask, and to make sense of answers."""
     facts = {"sizes": asdict(sizes), "calibration": asdict(calibration)}
-    (out / ASKING).write_text(json.dumps(facts), encoding="utf-8")
+    (out / LABEL_RUN_FILE).write_text(json.dumps(facts), encoding="utf-8")
 
 
-def read_answering(config: PartyConfig) -> AnsweringRun:
+def read_saved_data_run(config: PartyConfig) -> SavedDataRun:
     """Read what the data party kept.
 
     Raises:
         InputError: there is no finished run, or its settings are not those approved.
     """
     result, folder = _result_of(config)
-    with _readable(folder / ANSWERING):
-        arrays = read_arrays(folder / ANSWERING)
+    with _readable(folder / DATA_RUN_FILE):
+        arrays = read_arrays(folder / DATA_RUN_FILE)
         facts = json.loads(arrays.pop("facts").tobytes())
         ids = {split: tuple(map(str, facts[split])) for split in ("train", "val", "test")}
-        roster = Roster(**ids, voices=arrays.pop("voices"))
-        return AnsweringRun(
+        roster = Roster(**ids, label_posteriors=arrays.pop("label_posteriors"))
+        return SavedDataRun(
             session=result["session"],
             plan=result["privacy"]["plan"],
             config=with_hops(config.shared, hops=facts["hops"]),
-            sizes=Sizes(**facts["sizes"]),
-            contract=canonical(config.shared),
+            sizes=PublicSizes(**facts["sizes"]),
+            contract=contract_text(config.shared),
             roster=roster,
             arrays=arrays,
             nodes=facts["nodes"],
@@ -123,20 +123,20 @@ def read_answering(config: PartyConfig) -> AnsweringRun:
         )
 
 
-def read_asking(config: PartyConfig) -> AskingRun:
-    """Read what the label party kept; raises as `read_answering` does."""
+def read_saved_label_run(config: PartyConfig) -> SavedLabelRun:
+    """Read what the label party kept; raises as `read_saved_data_run` does."""
     result, folder = _result_of(config)
     with _readable(folder / "label_party.npz"):
         weights = read_arrays(folder / "label_party.npz")
-    with _readable(folder / ASKING):
-        facts = json.loads((folder / ASKING).read_text(encoding="utf-8"))
+    with _readable(folder / LABEL_RUN_FILE):
+        facts = json.loads((folder / LABEL_RUN_FILE).read_text(encoding="utf-8"))
         calibration = {name: tuple(values) for name, values in facts["calibration"].items()}
-        return AskingRun(
+        return SavedLabelRun(
             session=result["session"],
             plan=result["privacy"]["plan"],
             config=config.shared,
-            sizes=Sizes(**facts["sizes"]),
-            contract=canonical(config.shared),
+            sizes=PublicSizes(**facts["sizes"]),
+            contract=contract_text(config.shared),
             stage=int(result["chosen_stage"]),
             calibration=Calibration(**calibration),
             weights=weights,
@@ -167,7 +167,7 @@ def with_hops(config: Config, *, hops: int | None) -> Config:
 
 def _result_of(config: PartyConfig) -> tuple[dict[str, Any], Path]:
     state = config.party.state
-    approved(state, config.shared)
+    refuse_unapproved(state, config.shared)
     folder = state / "result"
     if not folder.is_dir():
         raise InputError(
@@ -177,7 +177,7 @@ def _result_of(config: PartyConfig) -> tuple[dict[str, Any], Path]:
     with _readable(folder / "result.json"):
         result: dict[str, Any] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
         trained = Config.model_validate_json((folder / "config.json").read_bytes())
-    if canonical(trained) != canonical(config.shared):
+    if contract_text(trained) != contract_text(config.shared):
         raise InputError(
             f"{config.path}: [privacy] or [run] have changed since training; set them back as in "
             f"{folder / 'config.json'}, and approve them again"

@@ -18,7 +18,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from vesper.deployment.config.party_config import PartyConfig
-from vesper.deployment.connect import Lost, Place, meeting_place, party_channel, waiting_shown
+from vesper.deployment.connect import (
+    Lost,
+    PeerConnector,
+    open_party_channel,
+    peer_connector,
+    show_waiting,
+)
 from vesper.errors import (
     BudgetError,
     InputError,
@@ -27,12 +33,12 @@ from vesper.errors import (
     RemoteProtocolError,
     VesperError,
 )
-from vesper.files import write_whole
+from vesper.files import replace_file
 from vesper.privacy.ledger.ledger_file import open_to_read
 from vesper.privacy.ledger.store import Ledger, key_of
-from vesper.progress import Progress, silent
-from vesper.session.contract import approved
-from vesper.transport.channel import closing_in_words
+from vesper.progress import Progress, no_progress
+from vesper.session.contract import refuse_unapproved
+from vesper.transport.channel import closing_with_reason
 from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
 
 
@@ -49,14 +55,14 @@ def refuse_lost_ledger(state: Path, ledger: Path, *, resume: bool) -> None:
         )
 
 
-def hold_to_ledger(state: Path, ledger: Ledger, *, resume: bool) -> None:
+def guard_ledger(state: Path, ledger: Ledger, *, resume: bool) -> None:
     """Note which ledger a run begins with; refuse to go on with another.
 
     Raises:
         InputError: it is another one.
     """
     name = hashlib.blake2b(key_of(ledger), digest_size=16, person=b"ledger name").hexdigest()
-    hold_to(
+    guard_value(
         state / "ledger",
         name,
         resume=resume,
@@ -65,13 +71,13 @@ def hold_to_ledger(state: Path, ledger: Ledger, *, resume: bool) -> None:
     )
 
 
-def hold_to_labels(state: Path, table: str, *, resume: bool) -> None:
+def guard_labels(state: Path, table: str, *, resume: bool) -> None:
     """Note which table of labels is answered; refuse to go on with another.
 
     Raises:
         InputError: labels have changed since the run began.
     """
-    hold_to(
+    guard_value(
         state / "labels",
         table,
         resume=resume,
@@ -81,14 +87,14 @@ def hold_to_labels(state: Path, table: str, *, resume: bool) -> None:
     )
 
 
-def hold_to_parties(state: Path, names: Sequence[str], *, resume: bool) -> None:
+def guard_parties(state: Path, names: Sequence[str], *, resume: bool) -> None:
     """Note which data parties there are, in which order; refuse to go on with others.
 
     Raises:
         InputError: some have come, gone or changed places since the run began.
     """
     if names:
-        hold_to(
+        guard_value(
             state / "parties",
             "\n".join(names),
             resume=resume,
@@ -97,26 +103,26 @@ def hold_to_parties(state: Path, names: Sequence[str], *, resume: bool) -> None:
         )
 
 
-def hold_to(path: Path, value: str, *, resume: bool, refusal: str) -> None:
+def guard_value(path: Path, value: str, *, resume: bool, refusal: str) -> None:
     """Write a value when a run begins, whole or not at all; refuse another when it goes on."""
     try:
         if resume and path.exists():
             if path.read_text() != value:
                 raise InputError(refusal)
             return
-        write_whole(path, value.encode())
+        replace_file(path, value.encode())
     except (OSError, UnicodeDecodeError) as error:
         raise VesperError(f"{path}: cannot be used ({error}); mend or restore it") from None
 
 
 @contextmanager
-def own_state(
-    config: PartyConfig, *, resume: bool, is_one_of_several: bool = False
+def hold_state_folder(
+    config: PartyConfig, *, resume: bool, is_multi_party: bool = False
 ) -> Iterator[Path]:
     """Hold the state folder alone; refuse to begin over a run, or to go on without one."""
     state = config.party.state
-    approved(state, config.shared)
-    with held(state):
+    refuse_unapproved(state, config.shared)
+    with state_folder_lock(state):
         if (state / "result").exists():
             raise InputError(f"{state}: this run is finished; its result is in {state / 'result'}")
         begun = (state / "session").exists()
@@ -126,12 +132,12 @@ def own_state(
             )
         if resume and not begun:
             raise InputError(f"{state}: there is no run to go on with; start without --resume")
-        with _forgotten_unless_begun(config, is_one_of_several=is_one_of_several):
+        with _discard_if_nothing_happened(config, is_multi_party=is_multi_party):
             yield state
 
 
 @contextmanager
-def held(state: Path) -> Iterator[None]:
+def state_folder_lock(state: Path) -> Iterator[None]:
     """Be the only process that runs this party."""
     try:
         lock = (state / "lock").open("w")
@@ -146,7 +152,7 @@ def held(state: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _forgotten_unless_begun(config: PartyConfig, *, is_one_of_several: bool) -> Iterator[None]:
+def _discard_if_nothing_happened(config: PartyConfig, *, is_multi_party: bool) -> Iterator[None]:
     """Leave no session behind that ended before anything was trained, released or charged.
 
     Contracts that differ, a roster with strangers, a budget that does not suffice: once that is
@@ -158,41 +164,43 @@ def _forgotten_unless_begun(config: PartyConfig, *, is_one_of_several: bool) -> 
     except PeerLostError:
         raise
     except (InputError, BudgetError, PeerError) as error:
-        is_kept = is_one_of_several and is_anothers(error, config, sent=_sent(config))
-        if not (is_kept or _may_have_trained(config, error) or is_charged(config)):
-            _forget(config.party.state)
+        is_kept = is_multi_party and is_about_another_party(
+            error, config, sent=_num_frames_sent(config)
+        )
+        if not (is_kept or _may_have_started_training(config, error) or is_charged(config)):
+            _discard_session(config.party.state)
         raise
 
 
-def is_anothers(error: BaseException, config: PartyConfig, *, sent: int) -> bool:
+def is_about_another_party(error: BaseException, config: PartyConfig, *, sent: int) -> bool:
     """Whether a data party, one of several, may have trained and is not what the error is about.
 
     It had the label party's hello and roster; it can go on when what was wrong is set right.
     """
-    return sent > 1 and isinstance(error, VesperError) and error.whose != config.party.peer
+    return sent > 1 and isinstance(error, VesperError) and error.party_name != config.party.peer
 
 
-def forget_unless_begun(config: PartyConfig) -> None:
+def discard_unless_started(config: PartyConfig) -> None:
     """Forget a session that a data party was stopped in before it had sent more than a hello."""
     if not (config.party.state / "session").exists():
         return
-    with held(config.party.state):
-        if not (_sent(config) > 1 or is_charged(config)):
-            _forget(config.party.state)
+    with state_folder_lock(config.party.state):
+        if not (_num_frames_sent(config) > 1 or is_charged(config)):
+            _discard_session(config.party.state)
 
 
-def _sent(config: PartyConfig) -> int:
+def _num_frames_sent(config: PartyConfig) -> int:
     with closing(FrameLog(config.party.state / "frames")) as log:
         return log.count(SENT)
 
 
-def _forget(state: Path) -> None:
+def _discard_session(state: Path) -> None:
     shutil.rmtree(state / "frames", ignore_errors=True)
-    for name in ("session", "receipts.tsv", "checkpoint.npz"):
+    for name in ("session", "transcript.tsv", "checkpoint.npz"):
         (state / name).unlink(missing_ok=True)
 
 
-def _may_have_trained(config: PartyConfig, error: VesperError) -> bool:
+def _may_have_started_training(config: PartyConfig, error: VesperError) -> bool:
     """Whether the data party has sent more than a hello, or the label party received more.
 
     What the label party refuses is not in its log; after its roster it can only be embeddings.
@@ -209,12 +217,12 @@ def is_charged(config: PartyConfig) -> bool:
     path, name = config.party.ledger, config.party.state / "session"
     if path is None or not path.exists() or not name.exists():
         return False
-    run = run_name(name.read_bytes().hex())
+    run = session_run_name(name.read_bytes().hex())
     with closing(open_to_read(path)) as ledger:
         return any(entry.run == run and entry.cost > 0 for entry in ledger.entries())
 
 
-def run_name(session: str) -> str:
+def session_run_name(session: str) -> str:
     """What the ledger calls the run of a session."""
     return f"session {session}"
 
@@ -224,24 +232,24 @@ def is_finished(config: PartyConfig) -> bool:
     return (config.party.state / "result").exists()
 
 
-def stay_for_peer(
+def wait_for_peer_to_finish(
     config: PartyConfig,
     *,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     lost: Lost = lambda why: None,
-    place: Place = meeting_place,
+    connector: PeerConnector = peer_connector,
 ) -> bool:
     """Give a peer that was cut off at the very end what it has not got; False if none has come."""
     with (
-        held(config.party.state),
-        place(config, waiting=waiting_shown(config, progress)) as connect,
-        closing_in_words(party_channel(config, connect, lost)) as channel,
+        state_folder_lock(config.party.state),
+        connector(config, waiting=show_waiting(config, progress)) as connect,
+        closing_with_reason(open_party_channel(config, connect, lost)) as channel,
     ):
         channel.finish(patience=config.party.patience)
         try:
-            channel.meet()
+            channel.connect_now()
         except PeerLostError:
             return False  # it is most likely finished, too
-        if not channel.is_level:
-            channel.linger(is_word_due=config.party.role == "data")  # the farewell
+        if not channel.is_in_sync:
+            channel.linger(expects_last_frame=config.party.role == "data")  # the farewell
     return True

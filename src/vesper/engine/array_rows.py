@@ -28,8 +28,8 @@ class MappedRows:
 
 
 def rows_for(engine: Engine, worker: int, array: Array, start: int, stop: int) -> Any:
-    """Give rows start to stop of an array in a form to send to a worker, who calls `opened`."""
-    if engine.is_near(worker) and _is_mapped(array):
+    """Give rows start to stop of an array in a form to send to a worker, who calls `as_array`."""
+    if engine.is_local(worker) and _is_mapped(array):
         assert isinstance(array, np.memmap)
         return MappedRows(
             path=Path(str(array.filename)),
@@ -40,7 +40,7 @@ def rows_for(engine: Engine, worker: int, array: Array, start: int, stop: int) -
     return engine.share(np.ascontiguousarray(array[start:stop]))
 
 
-def opened(rows: MappedRows | Array) -> Array:
+def as_array(rows: MappedRows | Array) -> Array:
     """Rows as an array, at the worker."""
     if not isinstance(rows, MappedRows):
         return rows

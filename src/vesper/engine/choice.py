@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from vesper.engine.engine import using
 from vesper.errors import InputError
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 
 
 class EngineName(StrEnum):
@@ -17,12 +17,12 @@ class EngineName(StrEnum):
 
 
 @contextmanager
-def working_on(
+def use_engine(
     name: EngineName,
     *,
     address: str | None = None,
     num_workers: int | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Iterator[None]:
     """Send heavy work where the user wants it, as long as the context lasts.
 

@@ -1,7 +1,7 @@
 """What an engine does: make calls on workers, each worker one after the other, and bring results.
 
     with using(engine):        from here on heavy work goes to its workers
-        ...                    in_use() is the engine; without one, None: work stays in this process
+        ...                    current_engine() is it; without one, None: work stays in this process
 
 An engine decides where numbers are made and how fast, never which. A worker may die with a call in
 hand; the call is then made again, so a function must give the same whenever its arguments are.
@@ -42,7 +42,7 @@ class Engine(Protocol):
     def num_workers(self) -> int:
         """How many there are."""
 
-    def is_near(self, worker: int) -> bool:
+    def is_local(self, worker: int) -> bool:
         """Whether a worker is on this machine and can open the same files."""
 
     def share(self, value: Any) -> Any:
@@ -69,7 +69,7 @@ def using(engine: Engine) -> Iterator[None]:
         _stack.remove(engine)
 
 
-def in_use() -> Engine | None:
+def current_engine() -> Engine | None:
     """The engine that heavy work goes to; None: it stays in this process."""
     return _stack[-1] if _stack else None
 
@@ -79,15 +79,15 @@ class InProcessEngine:
 
     Args:
         num_workers: how many to pretend.
-        near: whether they can open the files of this machine.
+        local: whether they can open the files of this machine.
     """
 
-    def __init__(self, num_workers: int, *, near: bool = False) -> None:
-        self.num_workers, self._near = num_workers, near
-        self.made: list[Call] = []
+    def __init__(self, num_workers: int, *, local: bool = False) -> None:
+        self.num_workers, self._near = num_workers, local
+        self.calls_made: list[Call] = []
         """All calls, as workers got them."""
 
-    def is_near(self, worker: int) -> bool:
+    def is_local(self, worker: int) -> bool:
         """As told."""
         return self._near
 
@@ -99,5 +99,5 @@ class InProcessEngine:
         """Make all calls, the last one first."""
         for number, call in reversed(list(enumerate(calls))):
             sent: Call = pickle.loads(pickle.dumps(call))
-            self.made.append(sent)
+            self.calls_made.append(sent)
             yield number, sent.function(*sent.arguments)

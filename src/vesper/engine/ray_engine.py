@@ -27,7 +27,7 @@ from vesper.errors import InputError, VesperError
 from vesper.version import VERSION
 
 
-def connect(address: str | None, *, num_cpus: int | None) -> Any:
+def connect_to_ray(address: str | None, *, num_cpus: int | None) -> Any:
     """Give the module `ray`, connected.
 
     Args:
@@ -45,7 +45,7 @@ def connect(address: str | None, *, num_cpus: int | None) -> Any:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # its warning of the future
     if address is None:
-        _ask_for_a_token()
+        _require_token()
     try:
         import ray
     except ImportError:
@@ -56,7 +56,7 @@ def connect(address: str | None, *, num_cpus: int | None) -> Any:
         raise InputError("engine ray: this process is connected to Ray already; close that first")
     quietly: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address is None:
-        with _own_signals():
+        with _keep_sigterm_handler():
             ray.init(address="local", num_cpus=num_cpus, include_dashboard=False, **quietly)
         return ray
     try:
@@ -68,7 +68,7 @@ def connect(address: str | None, *, num_cpus: int | None) -> Any:
 
 
 @contextmanager
-def _own_signals() -> Iterator[None]:
+def _keep_sigterm_handler() -> Iterator[None]:
     """Keep what this process does when it is told to end: Ray puts its own way in place of it."""
     handler = signal.getsignal(signal.SIGTERM)
     yield
@@ -76,7 +76,7 @@ def _own_signals() -> Iterator[None]:
         signal.signal(signal.SIGTERM, handler)
 
 
-def _ask_for_a_token() -> None:
+def _require_token() -> None:
     """Have a cluster that is made here refuse strangers; must be said before Ray is imported.
 
     The token lives in the environment of this process and its workers. Where the user has said how
@@ -88,13 +88,13 @@ def _ask_for_a_token() -> None:
         os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
 
 
-AT_ONCE = 2
+CALLS_PER_WORKER = 2
 """Calls a worker has in hand: one to make, one to go on with."""
 
-REPEATS = 3
+MAX_RETRIES = 3
 """How often a call is made again whose worker died; the worker is started again always."""
 
-PATIENCE = 120.0
+START_TIMEOUT = 120.0
 """Seconds for all workers to start: on a cluster that is busy they may never."""
 
 
@@ -132,22 +132,22 @@ class RayEngine:
     def __init__(self, *, address: str | None = None, num_workers: int | None = None) -> None:
         if num_workers is not None and num_workers < 1:
             raise InputError(f"workers: expected at least 1, got {num_workers}")
-        self._ray = connect(address, num_cpus=num_workers)
+        self._ray = connect_to_ray(address, num_cpus=num_workers)
         try:
-            places = self._places(num_workers)
-            self._workers = [self._worker_at(node) for node in places]
-            self._refuse_strange_workers()
+            places = self._nodes_for(num_workers)
+            self._workers = [self._start_worker(node) for node in places]
+            self._refuse_other_versions()
         except BaseException:
             self.close()
             raise
-        self._near = [node == self._here() for node in places]
+        self._near = [node == self._own_node() for node in places]
 
     @property
     def num_workers(self) -> int:
         """How many there are."""
         return len(self._workers)
 
-    def is_near(self, worker: int) -> bool:
+    def is_local(self, worker: int) -> bool:
         """Whether a worker is on this machine."""
         return self._near[worker]
 
@@ -168,14 +168,14 @@ class RayEngine:
                 made = self._workers[worker].call.remote(call.function, *call.arguments)
                 running[made] = number, worker
 
-        for _ in range(AT_ONCE):
+        for _ in range(CALLS_PER_WORKER):
             for worker in range(self.num_workers):
                 give(worker)
         while running:
             done, _ = self._ray.wait(list(running), num_returns=1)
             number, worker = running.pop(done[0])
             give(worker)
-            yield number, self._result(done[0])
+            yield number, self._result_of(done[0])
 
     def close(self) -> None:
         """Let the workers go, and the cluster if it was made here."""
@@ -187,7 +187,7 @@ class RayEngine:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _result(self, made: Any) -> Any:
+    def _result_of(self, made: Any) -> Any:
         failures = self._ray.exceptions
         try:
             return self._ray.get(made)
@@ -196,19 +196,19 @@ class RayEngine:
         except failures.RayError as error:
             why = str(error).splitlines()[0]
             raise VesperError(
-                f"engine ray: a call was given up after {REPEATS} repeats ({why}); nothing of it "
+                f"engine ray: a call was given up after {MAX_RETRIES} repeats ({why}); nothing of it "
                 f"was handed on. Look after the cluster's machines, their memory above all"
             ) from None
 
-    def _here(self) -> str:
+    def _own_node(self) -> str:
         """The machine of this process."""
         node: str = self._ray.get_runtime_context().get_node_id()
         return node
 
-    def _places(self, num_workers: int | None) -> list[str]:
+    def _nodes_for(self, num_workers: int | None) -> list[str]:
         """A machine for each worker: cores of this one first, which see its files."""
         machines = [node for node in self._ray.nodes() if node["Alive"]]
-        machines.sort(key=lambda node: node["NodeID"] != self._here())
+        machines.sort(key=lambda node: node["NodeID"] != self._own_node())
         cores = [
             str(node["NodeID"])
             for node in machines
@@ -220,7 +220,7 @@ class RayEngine:
             )
         return cores[:num_workers]
 
-    def _worker_at(self, node: str) -> Any:
+    def _start_worker(self, node: str) -> Any:
         """Start a worker; one that sees files here must not be started again elsewhere."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -229,22 +229,22 @@ class RayEngine:
             .options(
                 num_cpus=1,
                 max_restarts=-1,
-                max_task_retries=REPEATS,
-                scheduling_strategy=NodeAffinitySchedulingStrategy(node, node != self._here()),
+                max_task_retries=MAX_RETRIES,
+                scheduling_strategy=NodeAffinitySchedulingStrategy(node, node != self._own_node()),
             )
             .remote()
         )
 
-    def _refuse_strange_workers(self) -> None:
+    def _refuse_other_versions(self) -> None:
         """Wait for all workers; refuse those with another version of this package."""
         asked = [worker.version.remote() for worker in self._workers]
-        ready, late = self._ray.wait(asked, num_returns=len(asked), timeout=PATIENCE)
+        ready, late = self._ray.wait(asked, num_returns=len(asked), timeout=START_TIMEOUT)
         if late:
             raise InputError(
-                f"workers: expected {len(asked)} to start within {PATIENCE:g} s, got {len(ready)}; "
+                f"workers: expected {len(asked)} to start within {START_TIMEOUT:g} s, got {len(ready)}; "
                 f"the cluster is busy. Ask for fewer"
             )
-        others = {self._result(each) for each in asked} - {VERSION}
+        others = {self._result_of(each) for each in asked} - {VERSION}
         if others:
             raise InputError(
                 f"engine ray: expected vesper {VERSION} on all machines, found {min(others)}"

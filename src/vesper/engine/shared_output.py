@@ -28,7 +28,7 @@ F_ADD_SEALS, SEAL_FUTURE_WRITE = 1033, 0x10  # of Linux; `fcntl` does not name t
 
 
 @dataclass(frozen=True)
-class Place:
+class OutputSlice:
     """Of some rows of a landing, for one worker."""
 
     path: Path
@@ -38,25 +38,25 @@ class Place:
     offset: int
 
 
-class Landing:
+class SharedOutput:
     """A result of this shape; `rows` is all of it."""
 
     def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
         dtype = np.dtype(dtype)
         self._row = int(dtype.itemsize * np.prod(shape[1:], dtype=np.int64))
-        self._file, memory = _nameless(self._row * shape[0])
+        self._file, memory = _anonymous_memory(self._row * shape[0])
         self.rows: Array = (
             np.empty(shape, dtype=dtype)
             if memory is None
             else np.frombuffer(memory, dtype=dtype).reshape(shape)
         )
 
-    def place(self, engine: Engine, worker: int, start: int) -> Place | None:
+    def slice_for(self, engine: Engine, worker: int, start: int) -> OutputSlice | None:
         """Where a worker writes rows from start on; None: it sends them."""
-        if self._file < 0 or not engine.is_near(worker):
+        if self._file < 0 or not engine.is_local(worker):
             return None
         about = os.fstat(self._file)
-        return Place(
+        return OutputSlice(
             path=Path(f"/proc/{os.getpid()}/fd/{self._file}"),
             identity=(about.st_dev, about.st_ino),
             dtype=self.rows.dtype.str,
@@ -71,14 +71,14 @@ class Landing:
             os.close(self._file)
             self._file = -1
 
-    def __enter__(self) -> "Landing":
+    def __enter__(self) -> "SharedOutput":
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
 
 
-def has_landed(values: Array, place: Place | None) -> bool:
+def write_output(values: Array, place: OutputSlice | None) -> bool:
     """Write all rows of a place, at the worker; False: it cannot be had, so send them.
 
     Written like a file: to touch fresh memory page by page takes twice the time.
@@ -99,7 +99,7 @@ def has_landed(values: Array, place: Place | None) -> bool:
     return True
 
 
-def _nameless(size: int) -> tuple[int, mmap.mmap | None]:
+def _anonymous_memory(size: int) -> tuple[int, mmap.mmap | None]:
     """A file in memory and its bytes; -1 and None where the system gives none."""
     if not size or not hasattr(os, "memfd_create"):
         return -1, None

@@ -24,7 +24,7 @@ from torch import nn
 from vesper.datasets.folders import new_folder
 from vesper.errors import InputError, VesperError
 from vesper.export.learner_ranks import Ranks
-from vesper.export.released_rows import ReleasedRows, Scale, feature_names, write_rows
+from vesper.export.released_rows import ColumnScale, ExportedRows, feature_names, write_rows
 from vesper.files import partial_folder
 from vesper.graph.labels import SPLITS, LabelHoldings, open_labels
 from vesper.graph.schedule import ShuffledEpochs
@@ -33,14 +33,14 @@ from vesper.model.encoders import initialize
 from vesper.model.objective import Objective
 from vesper.model.objective_factory import make_objective
 from vesper.privacy.ledger.statement import verify_file
-from vesper.progress import Progress, silent
-from vesper.session.loop import blocks
-from vesper.session.result import Facts, peak_memory, refuse_used, write_run
+from vesper.progress import Progress, no_progress
+from vesper.session.loop import evaluation_blocks
+from vesper.session.result import StoredResult, peak_memory, refuse_used_folder, write_run
 from vesper.session.run_spec import refuse_unusable_labels
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearnOutcome:
     """How good the weights are that validation chose."""
 
     metric: str
@@ -49,20 +49,20 @@ class Learned:
     epochs: int
 
 
-class Scaling(nn.Module):
+class ColumnScaling(nn.Module):
     """Keeps the scale beside the weights."""
 
-    def __init__(self, scale: Scale) -> None:
+    def __init__(self, scale: ColumnScale) -> None:
         super().__init__()
         self.register_buffer("mean", torch.from_numpy(scale.mean))
         self.register_buffer("deviation", torch.from_numpy(scale.deviation))
 
 
-class Learner:
+class ExportLearner:
     """Labels, rows and the network on top of them."""
 
     def __init__(
-        self, config: Config, holdings: LabelHoldings, rows: ReleasedRows, ranks: Ranks
+        self, config: Config, holdings: LabelHoldings, rows: ExportedRows, ranks: Ranks
     ) -> None:
         run = config.run
         self._run, self._ranks, self._rows = run, ranks, rows
@@ -78,7 +78,7 @@ class Learner:
             balanced=False,
         )
         self._scale = rows.scale_of(self._split["train"])
-        self.scaling = Scaling(self._scale)
+        self.scaling = ColumnScaling(self._scale)
         self.network = nn.Sequential(
             nn.Linear(rows.width, run.width),
             nn.ReLU(),
@@ -86,10 +86,10 @@ class Learner:
         )
         initialize(self.network, run.seed)
 
-    def run(self, progress: Progress) -> Learned:
+    def run(self, progress: Progress) -> LearnOutcome:
         """Train until validation has not become better for `patience` epochs."""
         run, train = self._run, self._split["train"]
-        network = self._ranks.joined(self.network)
+        network = self._ranks.data_parallel(self.network)
         optimizer = torch.optim.Adam(
             network.parameters(), lr=run.learning_rate, weight_decay=run.weight_decay
         )
@@ -112,7 +112,7 @@ class Learner:
             progress("learning", epochs, run.epochs, f"validation {metric:.2f}")
         self.network.load_state_dict(kept)
         progress("learning", run.epochs, run.epochs, f"validation {best:.2f}")
-        return Learned(
+        return LearnOutcome(
             metric=self._objective.metric,
             validation=best,
             test=self._metric("test") if len(self._split["test"]) else None,
@@ -128,7 +128,7 @@ class Learner:
         counts as its share does.
         """
         own = self._ranks.share_of(batch)
-        inputs = torch.from_numpy(self._rows.of(own, self._scale))  # (own, width)
+        inputs = torch.from_numpy(self._rows.scaled(own, self._scale))  # (own, width)
         loss = self._objective.loss(network(inputs), self._place[own])
         if not bool(torch.isfinite(loss)):
             raise VesperError("training diverged: expected a finite loss; lower learning_rate")
@@ -141,13 +141,13 @@ class Learner:
         rows = self._split[split]
         own = self._ranks.share_of(rows)
         scores = [
-            self.network(torch.from_numpy(self._rows.of(block, self._scale))).double().numpy()
-            for block in blocks(own)
+            self.network(torch.from_numpy(self._rows.scaled(block, self._scale))).double().numpy()
+            for block in evaluation_blocks(own)
         ]
         outputs = self._objective.outputs
         mine = np.concatenate(scores) if scores else np.zeros((0, outputs))
         together = np.empty((len(rows), outputs))
-        for rank, theirs in enumerate(self._ranks.gathered(mine)):
+        for rank, theirs in enumerate(self._ranks.gather(mine)):
             together[rank :: self._ranks.world] = theirs
         return self._objective.evaluate(together, self._place[rows])
 
@@ -171,7 +171,7 @@ def refuse_small_batches(size: int, *, world: int) -> None:
 
 
 @dataclass(frozen=True)
-class LearnResult(Facts):
+class LearnResult(StoredResult):
     """What was reached with a released file, and what that file's statement says."""
 
     metric: str
@@ -194,7 +194,7 @@ def learn(
     *,
     ranks: Ranks,
     public_key: str | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> LearnResult:
     """Train on a released file and write a run folder.
 
@@ -212,15 +212,15 @@ def learn(
         VesperError: the file is not what its statement speaks of, or training diverged.
     """
     started = time.perf_counter()
-    refuse_used(out)
+    refuse_used_folder(out)
     statement = verify_file(released, public_key=public_key)
     holdings = open_labels(labels, decimals=config.run.task != "classification")
     refuse_unusable_labels(config, holdings)
     names = feature_names(released)
     with ExitStack() as stack:
         store = _store(stack, released, holdings, out, ranks, progress)
-        rows = ReleasedRows(store, num_rows=len(holdings.ids), width=len(names))
-        learner = Learner(config, holdings, rows, ranks)
+        rows = ExportedRows(store, num_rows=len(holdings.ids), width=len(names))
+        learner = ExportLearner(config, holdings, rows, ranks)
         found = learner.run(progress)
         result = LearnResult(
             metric=found.metric,
@@ -260,7 +260,7 @@ def _store(
             made = str(folder / "rows.f32")
         except (OSError, VesperError) as failure:
             error = failure
-    said = ranks.gathered((made, None if error is None else str(error)))
+    said = ranks.gather((made, None if error is None else str(error)))
     if error is not None:
         raise error
     failures = [why for _, why in said if why is not None]

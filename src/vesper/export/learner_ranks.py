@@ -40,11 +40,11 @@ class Ranks:
         """Every world-th row, from the rank on."""
         return rows[self.rank :: self.world]
 
-    def joined(self, module: nn.Module) -> nn.Module:
+    def data_parallel(self, module: nn.Module) -> nn.Module:
         """The module, with gradients averaged over all."""
         return module if self.world == 1 else DistributedDataParallel(module)
 
-    def said_by_first(self, value: Any) -> Any:
+    def broadcast_from_first(self, value: Any) -> Any:
         """What the first process says, at all."""
         if self.world == 1:
             return value
@@ -52,7 +52,7 @@ class Ranks:
         torch.distributed.broadcast_object_list(box, src=0)
         return box[0]
 
-    def gathered(self, value: Any) -> list[Any]:
+    def gather(self, value: Any) -> list[Any]:
         """What all say, at all, by rank."""
         if self.world == 1:
             return [value]

@@ -16,15 +16,15 @@ from vesper.errors import InputError, VesperError
 from vesper.files import partial_folder
 from vesper.graph.ids import Ids
 from vesper.graph.table_source import Column
-from vesper.method.export_columns import Columns
+from vesper.method.export_columns import ExportColumns
 from vesper.privacy.ledger.statement import sha256_of, statement_path
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 
 ROWS = 1 << 16
 
 
-class ReleaseFile:
-    """A place for one released file; `new_release_file` makes it before anything is charged."""
+class ExportFile:
+    """A place for one released file; `new_export_file` makes it before anything is charged."""
 
     def __init__(self, out: Path, partial: Path) -> None:
         self.out, self.partial = out, partial
@@ -32,10 +32,10 @@ class ReleaseFile:
     def write(
         self,
         ids: Ids,
-        columns: Columns,
+        columns: ExportColumns,
         *,
         statement_for: Callable[[str], str],
-        progress: Progress = silent,
+        progress: Progress = no_progress,
     ) -> None:
         """Write table and statement.
 
@@ -67,7 +67,7 @@ class ReleaseFile:
 
 
 @contextmanager
-def new_release_file(out: Path) -> Iterator[ReleaseFile]:
+def new_export_file(out: Path) -> Iterator[ExportFile]:
     """Give a place to write to, checked before anything is charged.
 
     Raises:
@@ -84,10 +84,10 @@ def new_release_file(out: Path) -> Iterator[ReleaseFile]:
             folder = stack.enter_context(partial_folder(out.parent, f".{out.stem}.partial-"))
         except OSError as error:
             raise InputError(f"{out}: cannot be written ({error.strerror}); name another") from None
-        yield ReleaseFile(out, folder)
+        yield ExportFile(out, folder)
 
 
-def _write_table(path: Path, ids: Ids, columns: Columns, progress: Progress) -> None:
+def _write_table(path: Path, ids: Ids, columns: ExportColumns, progress: Progress) -> None:
     """Without compression: the size of the file follows from public sizes alone."""
     kind = pa.int64() if ids.are_integers else pa.string()  # what other tables join with
     fields = [("id", kind), *((name, pa.float32()) for name in columns)]

@@ -16,33 +16,33 @@ from numpy.typing import NDArray
 from vesper.errors import InputError, first_three
 from vesper.graph.labels import LabelHoldings
 from vesper.graph.table_source import Column
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 
 BATCH = 1 << 16
 """Rows read at a time."""
 
 
 @dataclass(frozen=True)
-class Scale:
+class ColumnScale:
     """Of training rows: what a column is shifted and divided by."""
 
     mean: NDArray[np.float32]
     deviation: NDArray[np.float32]
 
 
-class ReleasedRows:
+class ExportedRows:
     """The store, open for reading."""
 
     def __init__(self, path: Path, *, num_rows: int, width: int) -> None:
         self._rows = np.memmap(path, dtype=np.float32, mode="r", shape=(num_rows, width))
         self.width = width
 
-    def of(self, rows: NDArray[np.int64], scale: Scale) -> NDArray[np.float32]:
+    def scaled(self, rows: NDArray[np.int64], scale: ColumnScale) -> NDArray[np.float32]:
         """(rows, width), in memory and scaled."""
         taken: NDArray[np.float32] = (self._rows[rows] - scale.mean) / scale.deviation
         return taken
 
-    def scale_of(self, rows: NDArray[np.int64]) -> Scale:
+    def scale_of(self, rows: NDArray[np.int64]) -> ColumnScale:
         """Mean and deviation over these rows, a block at a time."""
         count, total = len(rows), np.zeros(self.width)
         squares = np.zeros(self.width)
@@ -53,7 +53,7 @@ class ReleasedRows:
         mean = total / count
         deviation = np.sqrt(np.maximum(squares / count - mean**2, 0.0))
         deviation[deviation == 0] = 1.0  # a column that says nothing
-        return Scale(mean.astype(np.float32), deviation.astype(np.float32))
+        return ColumnScale(mean.astype(np.float32), deviation.astype(np.float32))
 
 
 def feature_names(released: Path) -> list[str]:
@@ -73,7 +73,7 @@ def feature_names(released: Path) -> list[str]:
 
 
 def write_rows(
-    released: Path, labels: LabelHoldings, out: Path, *, progress: Progress = silent
+    released: Path, labels: LabelHoldings, out: Path, *, progress: Progress = no_progress
 ) -> None:
     """Make the store.
 

@@ -16,25 +16,25 @@ from pathlib import Path
 from typing import Any
 
 from vesper.errors import InputError
-from vesper.export.release_file import new_release_file
+from vesper.export.release_file import new_export_file
 from vesper.graph.holdings import DataHoldings, open_data
 from vesper.graph.labels import LabelHoldings, open_labels
 from vesper.graph.summary import refuse_unknown_labels
 from vesper.mechanism.door import ChargedDoor
 from vesper.mechanism.noise import NoiseSource
-from vesper.method.base import Sizes
+from vesper.method.base import PublicSizes
 from vesper.method.certified.staged_representation import ProgressiveRepresentation
-from vesper.method.export_columns import Columns, label_free_columns
-from vesper.method.noise_plan import budget_of, certified
+from vesper.method.export_columns import ExportColumns, label_free_columns
+from vesper.method.noise_plan import budget_of, certified_plan
 from vesper.method.settings import Config
 from vesper.privacy.ledger.statement import make_statement, statement_path, verify_file
 from vesper.privacy.ledger.store import Ledger
-from vesper.progress import Progress, silent
-from vesper.session.doors import refuse_counted_out, refuse_early, within
-from vesper.session.run_spec import agree
+from vesper.progress import Progress, no_progress
+from vesper.session.doors import refuse_over_budget, refuse_spent_on_counts, with_remaining_epsilon
+from vesper.session.run_spec import run_spec_for
 from vesper.simulation.in_process import train
 
-MEANING = {
+COLUMN_MEANINGS = {
     "own_*": "principal components of the node's own features; no edge was read",
     "stage0_*": "logits from the node's own features, classes ascending, fitted on the training "
     "nodes lent; no edge was read",
@@ -47,7 +47,7 @@ MEANING = {
 
 
 @dataclass(frozen=True)
-class HandOff:
+class Export:
     """What was written, and what the statement beside it says."""
 
     file: Path
@@ -56,15 +56,15 @@ class HandOff:
     facts: dict[str, Any]
 
 
-def hand_off(
+def export_features(
     folder: Path,
     config: Config,
     out: Path,
     *,
     ledger: Path | None = None,
     simulated: bool = False,
-    progress: Progress = silent,
-) -> HandOff:
+    progress: Progress = no_progress,
+) -> Export:
     """Write released features and their statement.
 
     Args:
@@ -82,7 +82,7 @@ def hand_off(
     """
     _refuse_settings(config)
     data_folder = folder / "data" if (folder / "data").is_dir() else folder
-    with new_release_file(out) as target:
+    with new_export_file(out) as target:
         data = open_data(data_folder, progress=progress)
         labels = None
         if (folder / "label").is_dir():
@@ -91,37 +91,37 @@ def hand_off(
             refuse_unknown_labels(data.ids, labels)
         default = (target.partial if simulated else data_folder) / "ledger.sqlite"
         with closing(Ledger(ledger or default, clock=time.time)) as book:
-            refuse_counted_out(config, book)
+            refuse_spent_on_counts(config, book)
             door = _open_door(config, data, book, simulated)
             first = book.head()[0]
-            planned = within(config, door.account, book)
+            planned = with_remaining_epsilon(config, door.account, book)
             columns = _columns(planned, data, labels, door, progress)
             entries = [entry for entry in book.entries(after=first) if entry.cost > 0]
-            charged = [entry for entry in entries if entry.graph == door.account.graph]
+            charge_entries = [entry for entry in entries if entry.graph == door.account.graph]
 
             def statement_for(sha256: str) -> str:
                 return make_statement(
                     balance=door.account,
-                    charged=charged,
+                    charge_entries=charge_entries,
                     ledger=book,
                     simulated=simulated,
                     run=config.contract,
                     file=out.name,
                     sha256=sha256,
-                    columns=_meaning(columns),
+                    columns=_column_meanings(columns),
                     now=time.time(),
                 )
 
             target.write(data.ids, columns, statement_for=statement_for, progress=progress)
-    return HandOff(out, statement_path(out), ("id", *columns), verify_file(out))
+    return Export(out, statement_path(out), ("id", *columns), verify_file(out))
 
 
 def _refuse_settings(config: Config) -> None:
     if math.isinf(config.privacy.epsilon):
         raise InputError("--epsilon: expected a finite number; without noise nothing is certified")
-    if config.run.method != "vesper":
+    if config.run.method != "certified":
         raise InputError(
-            f"method: expected 'vesper', whose releases are certified, got '{config.run.method}'"
+            f"method: expected 'certified', whose releases are certified, got '{config.run.method}'"
         )
     if config.privacy.privacy_unit != "edge":
         raise InputError("privacy_unit: expected 'edge' for a hand-off; `node` is for runs")
@@ -132,8 +132,8 @@ def _refuse_settings(config: Config) -> None:
         )
 
 
-def _sizes(data: DataHoldings) -> Sizes:
-    return Sizes(
+def _sizes(data: DataHoldings) -> PublicSizes:
+    return PublicSizes(
         num_nodes=data.graph.num_nodes,
         num_train=0,
         num_features=data.features.shape[1],
@@ -158,7 +158,7 @@ def _columns(
     labels: LabelHoldings | None,
     door: ChargedDoor,
     progress: Progress,
-) -> Columns:
+) -> ExportColumns:
     if labels is None:
         if config.privacy.aggregator != "gin":
             raise InputError(
@@ -166,22 +166,22 @@ def _columns(
                 f"summed, got '{config.privacy.aggregator}'; nothing was charged"
             )
         hops = config.privacy.hops or 1
-        promise = certified(config.privacy, _sizes(data), releases=hops, width=1)
-        refuse_early(door.account, promise, epsilon=config.privacy.epsilon)
+        noise_plan = certified_plan(config.privacy, _sizes(data), releases=hops, width=1)
+        refuse_over_budget(door.account, noise_plan, epsilon=config.privacy.epsilon)
         return label_free_columns(
             data.features,
             door,
-            noise_stds=promise.noise_stds,
+            noise_stds=noise_plan.noise_stds,
             degree_share=config.run.degree_share,
         )
-    agreement = agree(config, data, labels)
-    refuse_early(door.account, agreement.noise_plan, epsilon=config.privacy.epsilon)
-    data_side = train(agreement, data, labels, door, progress=progress).data_side
+    run_spec = run_spec_for(config, data, labels)
+    refuse_over_budget(door.account, run_spec.noise_plan, epsilon=config.privacy.epsilon)
+    data_side = train(run_spec, data, labels, door, progress=progress).data_side
     assert isinstance(data_side, ProgressiveRepresentation)
     return data_side.columns()
 
 
-def _meaning(columns: Columns) -> dict[str, str]:
+def _column_meanings(columns: ExportColumns) -> dict[str, str]:
     """What is to be said of the columns that are there."""
-    found = {next(p for p in MEANING if fnmatchcase(name, p)) for name in columns}
-    return {pattern: meaning for pattern, meaning in MEANING.items() if pattern in found}
+    found = {next(p for p in COLUMN_MEANINGS if fnmatchcase(name, p)) for name in columns}
+    return {pattern: meaning for pattern, meaning in COLUMN_MEANINGS.items() if pattern in found}

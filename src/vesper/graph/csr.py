@@ -18,7 +18,7 @@ from vesper.errors import InputError, first_three
 from vesper.graph.graph import Neighbors, neighbor_dtype
 from vesper.graph.ids import Ids, match_ids
 from vesper.graph.table_source import Source
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -63,7 +63,7 @@ def read_pairs(source: Source, ids: Ids) -> Iterator[Pairs]:
 
 
 def build_csr(
-    source: Source, ids: Ids, *, progress: Progress = silent
+    source: Source, ids: Ids, *, progress: Progress = no_progress
 ) -> tuple[NDArray[np.int64], Neighbors, EdgeCounts]:
     """Read an edge table into (indptr, neighbors, counts)."""
     from vesper.graph import csr_kernels as kernels

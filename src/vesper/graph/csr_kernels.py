@@ -4,14 +4,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.graph.graph import Neighbors
-from vesper.parallel.compile_cache import compiled
+from vesper.parallel.compile_cache import cached_njit
 from vesper.parallel.pool import Work, finish, take
 
 ROWS = 4096
 """Rows a piece."""
 
 
-@compiled
+@cached_njit
 def count_degrees(src: NDArray[np.int64], dst: NDArray[np.int64], indptr: NDArray[np.int64]) -> int:
     """Add each row to indptr[endpoint + 1] of both ends; return the number of self-loops."""
     self_loops = 0
@@ -24,7 +24,7 @@ def count_degrees(src: NDArray[np.int64], dst: NDArray[np.int64], indptr: NDArra
     return self_loops
 
 
-@compiled
+@cached_njit
 def scatter(
     src: NDArray[np.int64],
     dst: NDArray[np.int64],
@@ -41,10 +41,10 @@ def scatter(
             cursor[v] += 1
 
 
-@compiled
+@cached_njit
 def sort_rows(
     work: Work,
-    seat: int,
+    thread: int,
     indptr: NDArray[np.int64],
     neighbors: Neighbors,
     lengths: NDArray[np.int64],
@@ -66,7 +66,7 @@ def sort_rows(
         piece = take(work)
 
 
-@compiled
+@cached_njit
 def move_together(
     indptr: NDArray[np.int64], neighbors: Neighbors, lengths: NDArray[np.int64]
 ) -> None:

@@ -17,7 +17,7 @@ from vesper.errors import InputError, first_three
 from vesper.files import map_array
 from vesper.graph.ids import Ids
 from vesper.graph.table_source import Column, Source
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 
 Features = NDArray[np.float32] | NDArray[np.uint8]
 
@@ -27,7 +27,9 @@ NOT_FEATURES = {"label", "split"}
 """Columns that belong to the label party: refused in the data party's table."""
 
 
-def write_features(source: Source, ids: Ids, path: Path, *, progress: Progress = silent) -> None:
+def write_features(
+    source: Source, ids: Ids, path: Path, *, progress: Progress = no_progress
+) -> None:
     """Stream the features of `source` into the .npy file `path`, a batch at a time."""
     columns = [column for column in source.columns if column != "id"]
     foreign = sorted(NOT_FEATURES.intersection(columns))

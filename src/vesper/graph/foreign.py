@@ -137,12 +137,12 @@ def _from_pyg(data: Any, num_nodes: int | None) -> ForeignGraph:
 def _nodes_of_pyg(data: Any, num_nodes: int | None) -> int | None:
     """As many as it says; where it guesses from its edges, as many as features were given."""
     held = _part(data, "num_nodes")
-    if held is None or (num_nodes is not None and _guesses(data)):
+    if held is None or (num_nodes is not None and _infers_num_nodes(data)):
         return num_nodes
     return int(held)
 
 
-def _guesses(data: Any) -> bool:
+def _infers_num_nodes(data: Any) -> bool:
     """Whether a PyG `Data` holds nothing but edges, so that its last nodes may be missing."""
     keys = _part(data, "keys")
     names = set(keys() if callable(keys) else keys or ())

@@ -32,7 +32,7 @@ from vesper.graph.features import Features, reorder, write_features
 from vesper.graph.graph import Graph
 from vesper.graph.ids import Ids, read_ids
 from vesper.graph.table_source import Source, open_source
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 
 CACHE = ".vesper-cache"
 FORMAT = 3
@@ -48,7 +48,7 @@ class DataHoldings:
     counts: EdgeCounts
 
 
-def open_data(folder: Path | str, *, progress: Progress = silent) -> DataHoldings:
+def open_data(folder: Path | str, *, progress: Progress = no_progress) -> DataHoldings:
     """Open a data party's folder: `nodes` and `edges`, Parquet or CSV."""
     folder = Path(folder)
     nodes, edges = open_source(folder, "nodes"), open_source(folder, "edges")

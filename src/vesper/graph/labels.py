@@ -159,7 +159,7 @@ def _refuse(offending: Column, source: Source, column: str, what: str, ids: Ids)
         raise InputError(f"{source.path}, column {column}: {len(rows)} rows {what} ({named})")
 
 
-def labelled_nodes(data: DataHoldings, labels: LabelHoldings) -> NDArray[np.int64]:
+def nodes_of_label_rows(data: DataHoldings, labels: LabelHoldings) -> NDArray[np.int64]:
     """(num_labels,) node of each row; ids meet as text, as they do in a run."""
     texts = tuple(map(str, labels.ids.values.to_pylist()))
     return data.ids.find_texts(texts)

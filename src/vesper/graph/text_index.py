@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vesper.graph.table_source import Column
 from vesper.parallel import pool
-from vesper.parallel.compile_cache import compiled
+from vesper.parallel.compile_cache import cached_njit
 from vesper.parallel.pool import Work, finish, take, threads_allowed
 
 Bytes = NDArray[np.uint8]
@@ -58,7 +58,7 @@ def _buffers(values: Column) -> tuple[Offsets, Bytes]:
     return starts[values.offset : values.offset + len(values) + 1], content
 
 
-@compiled
+@cached_njit
 def _hash(texts: Bytes, start: int, stop: int) -> np.uint64:
     """FNV-1a, mixed once more at the end."""
     value = np.uint64(14695981039346656037)
@@ -68,7 +68,7 @@ def _hash(texts: Bytes, start: int, stop: int) -> np.uint64:
     return value
 
 
-@compiled
+@cached_njit
 def _equal(a: Bytes, a_start: int, a_stop: int, b: Bytes, b_start: int, b_stop: int) -> bool:
     if a_stop - a_start != b_stop - b_start:
         return False
@@ -78,7 +78,7 @@ def _equal(a: Bytes, a_start: int, a_stop: int, b: Bytes, b_start: int, b_stop: 
     return True
 
 
-@compiled
+@cached_njit
 def _insert(offsets: Offsets, texts: Bytes, slots: NDArray[np.int64]) -> None:
     mask = np.uint64(len(slots) - 1)
     for k in range(len(offsets) - 1):
@@ -88,10 +88,10 @@ def _insert(offsets: Offsets, texts: Bytes, slots: NDArray[np.int64]) -> None:
         slots[at] = k
 
 
-@compiled
+@cached_njit
 def _find(
     work: Work,
-    seat: int,
+    thread: int,
     wanted_offsets: Offsets,
     wanted: Bytes,
     offsets: Offsets,

@@ -20,7 +20,7 @@ from vesper.privacy.events import PureRelease
 from vesper.privacy.ledger.receipt import Receipt, encode
 from vesper.privacy.ledger.run_balance import DEGREES
 
-LAST = 50
+LAST_BIN = 50
 """Degrees from here on share the last bin."""
 
 CUMULATIVE_SENSITIVITY = 2
@@ -74,24 +74,24 @@ def release_histogram(
 ) -> DegreeHistogram:
     """Release the histogram for the epsilon of `event`."""
     receipt.spend(event=event, receivers=encode(None, graph.num_nodes), graph=fingerprint)
-    degrees = np.minimum(np.diff(graph.indptr), LAST)  # (num_nodes,)
-    plain = np.bincount(degrees, minlength=LAST + 1).astype(np.int32)  # (LAST + 1,)
+    degrees = np.minimum(np.diff(graph.indptr), LAST_BIN)  # (num_nodes,)
+    plain = np.bincount(degrees, minlength=LAST_BIN + 1).astype(np.int32)  # (LAST + 1,)
     if as_paper:
         noise.add_laplace_to(plain, epsilon=event.epsilon / PLAIN_SENSITIVITY)
         counts = plain.astype(np.float64)
     else:
         cumulative = np.cumsum(plain[::-1])[::-1][1:].astype(np.int32)  # (LAST,) degree >= 1 ..
         noise.add_laplace_to(cumulative, epsilon=event.epsilon / CUMULATIVE_SENSITIVITY)
-        falling = fit_falling(cumulative.astype(np.float64)).clip(0, graph.num_nodes)
+        falling = fit_non_increasing(cumulative.astype(np.float64)).clip(0, graph.num_nodes)
         edges = np.concatenate([[graph.num_nodes], falling, [0.0]])  # (LAST + 2,)
         counts = edges[:-1] - edges[1:]  # (LAST + 1,)
     return DegreeHistogram(counts=tuple(counts.tolist()), epsilon=event.epsilon)
 
 
-def fit_falling(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def fit_non_increasing(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Give the non-increasing sequence nearest in least squares: pool adjacent violators.
 
-    >>> fit_falling(np.array([5.0, 1.0, 3.0, 0.0])).tolist()
+    >>> fit_non_increasing(np.array([5.0, 1.0, 3.0, 0.0])).tolist()
     [5.0, 2.0, 2.0, 0.0]
     """
     blocks: list[tuple[float, int]] = []  # (mean, length), means falling

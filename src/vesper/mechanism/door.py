@@ -22,9 +22,9 @@ from vesper.mechanism.aggregations.grid import from_grid, to_grid
 from vesper.mechanism.aggregations.partition import noisy_rows
 from vesper.mechanism.fingerprint import fingerprint, refuse_directed
 from vesper.mechanism.noise.noise_source import NoiseSource
-from vesper.mechanism.noisy_graph.perturbed_graph import Perturbation, release_graph, room_for
+from vesper.mechanism.noisy_graph.perturbed_graph import Perturbation, graph_bytes, release_graph
 from vesper.mechanism.release import NEIGHBOR_SUM, release
-from vesper.mechanism.release_store import Arrays, Vault, drawn_once, nothing
+from vesper.mechanism.release_store import Arrays, ReleaseStore, no_check, release_once
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.events import Event
 from vesper.privacy.ledger.account import Account, open_account
@@ -32,7 +32,7 @@ from vesper.privacy.ledger.receipt import Receipt
 from vesper.privacy.ledger.store import Ledger, key_of
 from vesper.privacy.relation import EdgeRelation, GraphRelation, NodeRelation
 
-Rows = NDArray[np.float32]
+FloatRows = NDArray[np.float32]
 
 ONE_EDGE = EdgeRelation()
 
@@ -41,8 +41,8 @@ class Door(Protocol):
     """Released neighbour sums of unit messages."""
 
     def release(
-        self, messages: Rows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
-    ) -> Rows:
+        self, messages: FloatRows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
+    ) -> FloatRows:
         """Sum `messages` (num_nodes, width), rows of norm at most 1, over neighbours, for all.
 
         Another `aggregation` than the sum is scaled to cost the same.
@@ -51,7 +51,7 @@ class Door(Protocol):
     def perturb(self, perturbation: Perturbation | None) -> Graph:
         """Give a graph of noisy edges; anything may be done with it. None: without noise."""
 
-    def spent(self) -> str:
+    def spending_summary(self) -> str:
         """Say what was spent of the budget, for people to see."""
 
     def uncertified_graph(self) -> Graph:
@@ -68,7 +68,7 @@ class ChargedDoor:
         noise: where noise comes from.
         run: what the ledger writes beside the charges.
         relation: what two graphs differ by: one edge, or all edges of one node.
-        vault: where releases are kept, so that a run can go on after a crash; its `run` must be
+        release_store: where releases are kept, so that a run can go on after a crash; its `run` must be
             the name of that run alone. Without one, a release lives as long as the process.
         before_drawing: refuses, by raising, what must have been drawn before.
     """
@@ -82,24 +82,24 @@ class ChargedDoor:
         noise: NoiseSource,
         run: str,
         relation: GraphRelation = ONE_EDGE,
-        vault: Vault | None = None,
-        before_drawing: Callable[[], None] = nothing,
+        release_store: ReleaseStore | None = None,
+        before_drawing: Callable[[], None] = no_check,
     ) -> None:
         self._graph, self._noise, self._run = graph, noise, run
-        self._vault, self._number, self._before_drawing = vault, 0, before_drawing
+        self._release_store, self._number, self._before_drawing = release_store, 0, before_drawing
         self._relation = relation
         refuse_directed(graph)
         if isinstance(relation, NodeRelation):
             refuse_high_degrees(graph, max_degree=relation.max_degree)
         name = fingerprint(graph, key=key_of(ledger))
-        self._said = (-1, "")
+        self._summary = (-1, "")
         self.account: Account = open_account(
             ledger, name, num_nodes=graph.num_nodes, budget=budget, relation=relation
         )
 
     def release(
-        self, messages: Rows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
-    ) -> Rows:
+        self, messages: FloatRows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
+    ) -> FloatRows:
         """Charge for a Gaussian release to all nodes, then make it."""
         grid = to_grid(messages)  # whatever is wrong with messages is found before paying
         aggregation.refuse(grid)
@@ -120,16 +120,16 @@ class ChargedDoor:
             )
             return {"sums": sums}
 
-        return self._drawn_once(event, draw)["sums"]
+        return self._release_once(event, draw)["sums"]
 
-    def spent(self) -> str:
+    def spending_summary(self) -> str:
         """Say what was spent of the budget."""
         releases = self.account.releases
-        if releases != self._said[0]:  # the conversion takes milliseconds, steps do too
+        if releases != self._summary[0]:  # the conversion takes milliseconds, steps do too
             budget = self.account.budget
             limit = "" if budget is None else f" of {budget.epsilon:g}"
-            self._said = releases, f"epsilon {self.account.spent_epsilon():.3g}{limit}"
-        return self._said[1]
+            self._summary = releases, f"epsilon {self.account.spent_epsilon():.3g}{limit}"
+        return self._summary[1]
 
     def perturb(self, perturbation: Perturbation | None) -> Graph:
         """Charge for a graph of noisy edges, then make it."""
@@ -147,26 +147,26 @@ class ChargedDoor:
             )
             return {"indptr": noisy.indptr, "neighbors": noisy.neighbors}
 
-        room = room_for(perturbation.most_edges(self._graph), self._graph)
-        arrays = self._drawn_once(perturbation.event, draw, room=room)
+        reserved_bytes = graph_bytes(perturbation.max_edges(self._graph), self._graph)
+        arrays = self._release_once(perturbation.event, draw, reserved_bytes=reserved_bytes)
         return Graph(arrays["indptr"], arrays["neighbors"])
 
-    def _drawn_once(
-        self, event: Event, draw: Callable[[Receipt], Arrays], *, room: int = 0
+    def _release_once(
+        self, event: Event, draw: Callable[[Receipt], Arrays], *, reserved_bytes: int = 0
     ) -> Arrays:
         """Draw for each event once; with a vault, once however often the process dies."""
-        if self._vault is None:
+        if self._release_store is None:
             return draw(self.account.charge(event, None, run=self._run))
         number, self._number = self._number, self._number + 1
-        return drawn_once(
+        return release_once(
             self.account,
-            self._vault,
+            self._release_store,
             event,
             draw,
             run=self._run,
             number=number,
             before_drawing=self._before_drawing,
-            room=room,
+            reserved_bytes=reserved_bytes,
         )
 
     def uncertified_graph(self) -> Graph:
@@ -177,27 +177,29 @@ class ChargedDoor:
 class ClaimedDoor:
     """Noisy sums that no account knows of: for baselines that count in another way."""
 
-    def __init__(self, graph: Graph, *, noise: NoiseSource, vault: Vault | None = None) -> None:
+    def __init__(
+        self, graph: Graph, *, noise: NoiseSource, release_store: ReleaseStore | None = None
+    ) -> None:
         self._graph, self._noise = graph, noise
-        self._vault, self._number = vault, 0
+        self._release_store, self._number = release_store, 0
 
     def release(
-        self, messages: Rows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
-    ) -> Rows:
+        self, messages: FloatRows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
+    ) -> FloatRows:
         """Sum and add the noise asked for."""
         number, self._number = self._number, self._number + 1
-        kept = self._vault.find(number) if self._vault else None
-        if kept is not None:
-            return kept["sums"]
+        stored = self._release_store.find(number) if self._release_store else None
+        if stored is not None:
+            return stored["sums"]
         grid = to_grid(messages)
         sums = noisy_rows(
             aggregation, self._graph, grid, None, noise=self._noise, noise_std=noise_std
         )
-        if self._vault:
-            self._vault.put(number, {"sums": sums})
+        if self._release_store:
+            self._release_store.put(number, {"sums": sums})
         return sums
 
-    def spent(self) -> str:
+    def spending_summary(self) -> str:
         """Nothing that an account knows of."""
         return ""
 
@@ -217,15 +219,15 @@ class OpenDoor:
         self._graph = graph
 
     def release(
-        self, messages: Rows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
-    ) -> Rows:
+        self, messages: FloatRows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
+    ) -> FloatRows:
         """Sum on the same grid, without noise."""
         if noise_std != 0:
             raise ValueError(f"an open door adds no noise, expected noise_std=0, got {noise_std}")
         values = aggregation.aggregate(self._graph, to_grid(messages), None)
         return from_grid(values, steps=aggregation.steps)  # (num_nodes, width)
 
-    def spent(self) -> str:
+    def spending_summary(self) -> str:
         """Nothing that an account knows of."""
         return ""
 
@@ -244,12 +246,12 @@ class ClosedDoor:
     """For methods that promise to read no edge: they could not."""
 
     def release(
-        self, messages: Rows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
-    ) -> Rows:
+        self, messages: FloatRows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
+    ) -> FloatRows:
         """Refuse."""
         raise ValueError("a closed door gives nothing: the method promised to read no edge")
 
-    def spent(self) -> str:
+    def spending_summary(self) -> str:
         """Nothing."""
         return ""
 

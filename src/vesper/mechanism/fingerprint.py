@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from vesper.errors import InputError
 from vesper.graph.graph import Graph, Neighbors, neighbor_dtype
 from vesper.graph.ids import Ids
-from vesper.parallel.compile_cache import compiled
+from vesper.parallel.compile_cache import cached_njit
 
 CHUNK = 1 << 22
 """Neighbours converted at a time, where they must be."""
@@ -87,7 +87,7 @@ def _reordered(graph: Graph, order: NDArray[np.int64]) -> Iterator[Neighbors]:
         first = rows_end
 
 
-@compiled
+@cached_njit
 def _renumber(
     indptr: NDArray[np.int64],
     neighbors: Neighbors,
@@ -125,7 +125,7 @@ def refuse_directed(graph: Graph) -> None:
         raise InputError(f"Expected an undirected graph without repeats or loops, got {found}.")
 
 
-@compiled
+@cached_njit
 def _scan(indptr: NDArray[np.int64], neighbors: Neighbors, key: np.uint64) -> tuple[int, np.uint64]:
     """Give the first bad row, or -1, and the balance of both directions."""
     balance = np.uint64(0)
@@ -141,7 +141,7 @@ def _scan(indptr: NDArray[np.int64], neighbors: Neighbors, key: np.uint64) -> tu
     return -1, balance
 
 
-@compiled
+@cached_njit
 def _mix(x: np.uint64) -> np.uint64:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

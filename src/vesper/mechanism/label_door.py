@@ -30,15 +30,15 @@ from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.accounting.randomized_response import keep_probability
 from vesper.privacy.events import PureRelease
-from vesper.privacy.ledger.account import Account, Kept, open_account
+from vesper.privacy.ledger.account import Account, StoredRelease, open_account
 from vesper.privacy.ledger.receipt import encode
 from vesper.privacy.ledger.store import Ledger, key_of
 from vesper.privacy.relation import LABELS, LabelRelation
 
 Labels = NDArray[np.int64]
-Rows = NDArray[np.int64]
+RowIndices = NDArray[np.int64]
 
-Words = Callable[[Rows], NDArray[np.uint64]]
+Words = Callable[[RowIndices], NDArray[np.uint64]]
 """Rows -> a uniform word of 64 bits for each, independent of all that were given before."""
 
 
@@ -56,35 +56,35 @@ def respond(labels: Labels, *, epsilon: float, num_classes: int, words: Words) -
     keep = Fraction(keep_probability(epsilon=epsilon, num_classes=num_classes))
     everyone = np.arange(len(labels))
     flipped = np.flatnonzero(words(everyone) >= np.uint64(math.floor(keep * 2**64)))
-    others = _below(num_classes - 1, flipped, words)  # (num_flipped,)
-    seen = labels.copy()
-    seen[flipped] = others + (others >= labels[flipped])
-    return seen
+    others = _uniform_below(num_classes - 1, flipped, words)  # (num_flipped,)
+    responses = labels.copy()
+    responses[flipped] = others + (others >= labels[flipped])
+    return responses
 
 
-def _below(bound: int, rows: Rows, words: Words) -> Labels:
+def _uniform_below(bound: int, rows: RowIndices, words: Words) -> Labels:
     """Draw a whole number from 0 to bound - 1 for each row, each with the same chance."""
     last = np.uint64(2**64 - 1 - 2**64 % bound)
-    drawn = words(rows)
-    while (beyond := drawn > last).any():
-        drawn[beyond] = words(rows[beyond])
-    return (drawn % np.uint64(bound)).astype(np.int64)
+    values = words(rows)
+    while (beyond := values > last).any():
+        values[beyond] = words(rows[beyond])
+    return (values % np.uint64(bound)).astype(np.int64)
 
 
-RUN = "labels"
+LABELS_RUN = "labels"
 """Name of the charge in the ledger: it belongs to labels, not to runs."""
 
-Named = Callable[[str], None]
-Stale = Callable[[int], None]
+NameCheck = Callable[[str], None]
+StaleCheck = Callable[[int], None]
 
 UNUSED_DELTA = 1e-9
 """A budget has a delta; randomised response needs none of it."""
 
-ANY_LABEL = 1
+NUM_LABEL_NODES = 1
 """Labels in the account: what holds for one holds for each."""
 
 
-def unsaid(count: int) -> None:
+def ignore_stale(count: int) -> None:
     """Say nothing of labels that have changed."""
 
 
@@ -98,8 +98,8 @@ class LabelDoor:
         epsilon: the budget of each label.
         ledger: the label party's ledger.
         noise: whether responses are secret, or those of a simulation.
-        named: is told the name of the table before anything is charged; it may refuse.
-        stale: is told, where there are some, how many labels were others when they were first
+        check_name: is told the name of the table before anything is charged; it may refuse.
+        check_stale: is told, where there are some, how many labels were others when they were first
             answered about; for this party's eyes. It may refuse.
 
     Raises:
@@ -115,18 +115,18 @@ class LabelDoor:
         epsilon: float,
         ledger: Ledger,
         noise: NoiseSource,
-        named: Named = lambda name: None,
-        stale: Stale = unsaid,
+        check_name: NameCheck = lambda name: None,
+        check_stale: StaleCheck = ignore_stale,
     ) -> None:
         self._ids, self._labels, self._classes = ids, labels, classes
-        self._event, self._stale = PureRelease(epsilon=epsilon, what=LABELS), stale
+        self._event, self._check_stale = PureRelease(epsilon=epsilon, what=LABELS), check_stale
         self._ledger = ledger
         self._key = noise.key_for("responses") or ledger.keys.response
-        named(fingerprint_of(ids, labels, classes, key=key_of(ledger)))
+        check_name(label_table_fingerprint(ids, labels, classes, key=key_of(ledger)))
         self.account: Account = open_account(
             ledger,
             hashlib.blake2b(key=key_of(ledger), digest_size=16, person=b"all labels").hexdigest(),
-            num_nodes=ANY_LABEL,
+            num_nodes=NUM_LABEL_NODES,
             budget=Budget(epsilon=epsilon, delta=UNUSED_DELTA),
             relation=LabelRelation(),
         )
@@ -140,17 +140,21 @@ class LabelDoor:
         """
         epsilon, num_classes = self._event.epsilon, len(self._classes)
         try:
-            receipt = self.account.charge_once(self._event, None, run=RUN, number=num_classes)
+            receipt = self.account.charge_once(
+                self._event, None, run=LABELS_RUN, number=num_classes
+            )
         except BudgetError as refusal:
             raise BudgetError(
                 f"{refusal} Labels were shown with another number of classes than the "
                 f"{num_classes} of today; other labels need a ledger of their own."
             ) from None
-        assert not isinstance(receipt, Kept), "nothing is kept: it can always be drawn again"
-        everyone = encode(None, ANY_LABEL)
+        assert not isinstance(receipt, StoredRelease), (
+            "nothing is kept: it can always be drawn again"
+        )
+        everyone = encode(None, NUM_LABEL_NODES)
         receipt.spend(event=self._event, receivers=everyone, graph=self.account.graph)
-        labels = self._first_labels()
-        words = OwnWords(
+        labels = self._labels_at_first_answer()
+        words = KeyedWords(
             self._key,
             self._ids,
             [self._classes[label] for label in labels.tolist()],
@@ -158,13 +162,13 @@ class LabelDoor:
         )
         return respond(labels, epsilon=epsilon, num_classes=num_classes, words=words)
 
-    def _first_labels(self) -> Labels:
+    def _labels_at_first_answer(self) -> Labels:
         """The labels when they were first answered about; those of today are, from now on."""
         base = hashlib.blake2b(key=key_of(self._ledger), digest_size=16, person=b"label shown")
         names = [_digest(base, each) for each in self._ids]
         labels = self._labels.copy()
         with self._ledger.transaction():
-            known = self._ledger.labels_shown(names)
+            known = self._ledger.answered_labels(names)
             new = []
             for row, (each, name) in enumerate(zip(self._ids, names, strict=True)):
                 today = _digest(base, each, self._classes[labels[row]])
@@ -174,8 +178,8 @@ class LabelDoor:
                     labels[row] = self._class_of(known[name], base, each)
             changed = int((labels != self._labels).sum())
             if changed:
-                self._stale(changed)
-            self._ledger.show_labels(new)
+                self._check_stale(changed)
+            self._ledger.record_answered_labels(new)
         return labels
 
     def _class_of(self, record: bytes, base: "hashlib.blake2b", each: str) -> int:
@@ -189,7 +193,7 @@ class LabelDoor:
         )
 
 
-class OwnWords:
+class KeyedWords:
     """Words that belong to an id and its label: the same whenever they are asked for again.
 
     Args:
@@ -205,20 +209,20 @@ class OwnWords:
         base = hashlib.blake2b(key=key, digest_size=8, person=b"response")
         base.update(_counted(question))
         self._base, self._ids, self._labels = base, ids, labels
-        self._given = np.zeros(len(ids), dtype=np.int64)
+        self._words_given = np.zeros(len(ids), dtype=np.int64)
 
-    def __call__(self, rows: Rows) -> NDArray[np.uint64]:
+    def __call__(self, rows: RowIndices) -> NDArray[np.uint64]:
         """Give the next word of each row."""
         words = b"".join(self._word(row) for row in rows.tolist())
-        self._given[rows] += 1
+        self._words_given[rows] += 1
         return np.frombuffer(words, dtype="<u8").astype(np.uint64)
 
     def _word(self, row: int) -> bytes:
-        turn = f"{self._given[row]}"
+        turn = f"{self._words_given[row]}"
         return _digest(self._base, self._ids[row], self._labels[row], turn)
 
 
-def fingerprint_of(
+def label_table_fingerprint(
     ids: Sequence[str], labels: Labels, classes: Sequence[str], *, key: bytes
 ) -> str:
     """Digest a table under the ledger's key, whatever its order; nobody can check a guess."""

@@ -36,7 +36,7 @@ from vesper.graph.graph import Graph
 from vesper.mechanism.aggregations.clipped_sum import clip_on_grid
 from vesper.mechanism.aggregations.grid import STEPS
 from vesper.mechanism.aggregations.neighbor_sum import NeighborSum
-from vesper.mechanism.recording_door import Release
+from vesper.mechanism.recording_door import RecordedRelease
 from vesper.privacy.events import SUM
 
 Numbers = NDArray[np.float64]
@@ -53,32 +53,39 @@ class WorldRatios:
     """(num_nodes,) distance of the two worlds by the row of each node; infinite without noise."""
 
 
-def world_ratios(release: Release, there: Graph, gone: Graph) -> WorldRatios:
+def world_ratios(release: RecordedRelease, with_edges: Graph, without_edges: Graph) -> WorldRatios:
     """Hold what was seen against both graphs.
 
     Args:
         release: what was seen.
-        there: the graph with the edges that are asked for.
-        gone: the graph without them.
+        with_edges: the graph with the edges that are asked for.
+        without_edges: the graph without them.
     """
-    means = [_means(release, graph) for graph in (there, gone)]  # (num_nodes, width) each
-    seen = release.released.astype(np.float64)
-    far = [np.square(seen - mean).sum(axis=1) for mean in means]
-    apart = np.square(means[0] - means[1]).sum(axis=1)
+    means = [
+        _means(release, graph) for graph in (with_edges, without_edges)
+    ]  # (num_nodes, width) each
+    released = release.released.astype(np.float64)
+    squared_residuals = [np.square(released - mean).sum(axis=1) for mean in means]
+    squared_distance = np.square(means[0] - means[1]).sum(axis=1)
     if release.noise_std == 0:
-        return WorldRatios((far[1] - far[0]) / 2, np.where(apart > 0, np.inf, 0.0))
+        return WorldRatios(
+            (squared_residuals[1] - squared_residuals[0]) / 2,
+            np.where(squared_distance > 0, np.inf, 0.0),
+        )
     variance = release.noise_std**2
-    return WorldRatios((far[1] - far[0]) / (2 * variance), apart / variance)
+    return WorldRatios(
+        (squared_residuals[1] - squared_residuals[0]) / (2 * variance), squared_distance / variance
+    )
 
 
-def _means(release: Release, graph: Graph) -> Numbers:
+def _means(release: RecordedRelease, graph: Graph) -> Numbers:
     values = release.aggregation.aggregate(graph, release.messages, None)
     if release.row_norm is not None:
         clip_on_grid(values, row_norm=release.row_norm)
     return values / release.aggregation.steps
 
 
-def log_ratios(release: Release, graph: Graph, pairs: Pairs) -> Numbers:
+def log_ratios(release: RecordedRelease, graph: Graph, pairs: Pairs) -> Numbers:
     """Exact log likelihood ratio of each pair being an edge, all others known; (num_pairs,).
 
     Args:
@@ -90,38 +97,44 @@ def log_ratios(release: Release, graph: Graph, pairs: Pairs) -> Numbers:
     """
     if release.aggregation.name != SUM:
         return np.array([_of_pair(release, graph, pair).log_ratios.sum() for pair in pairs])
-    there, gone = _ends(release, graph, pairs)
-    seen = release.released[pairs].astype(np.float64)  # (num_pairs, 2, width)
-    inner = ((seen - (there + gone) / 2) * (there - gone)).sum(axis=(1, 2))
+    with_edges, without_edges = _endpoint_means(release, graph, pairs)
+    released = release.released[pairs].astype(np.float64)  # (num_pairs, 2, width)
+    inner = ((released - (with_edges + without_edges) / 2) * (with_edges - without_edges)).sum(
+        axis=(1, 2)
+    )
     return np.asarray(inner / (release.noise_std or 1.0) ** 2)
 
 
-def distances(release: Release, graph: Graph, pairs: Pairs) -> Numbers:
+def squared_distances(release: RecordedRelease, graph: Graph, pairs: Pairs) -> Numbers:
     """mu^2 between the two worlds of each pair: (num_pairs,); infinite without noise."""
     if release.aggregation.name != SUM:
         return np.array([_of_pair(release, graph, pair).mu_squared.sum() for pair in pairs])
-    there, gone = _ends(release, graph, pairs)
-    apart = np.square(there - gone).sum(axis=(1, 2))
+    with_edges, without_edges = _endpoint_means(release, graph, pairs)
+    squared_distance = np.square(with_edges - without_edges).sum(axis=(1, 2))
     if release.noise_std == 0:
-        return np.where(apart > 0, np.inf, 0.0)
-    return np.asarray(apart / release.noise_std**2)
+        return np.where(squared_distance > 0, np.inf, 0.0)
+    return np.asarray(squared_distance / release.noise_std**2)
 
 
-def _ends(release: Release, graph: Graph, pairs: Pairs) -> tuple[Numbers, Numbers]:
+def _endpoint_means(
+    release: RecordedRelease, graph: Graph, pairs: Pairs
+) -> tuple[Numbers, Numbers]:
     """Means of both ends' rows, with the edge and without: (num_pairs, 2, width) each."""
-    heard = release.messages[pairs[:, ::-1]].astype(np.int32)  # (num_pairs, 2, width)
+    other_messages = release.messages[pairs[:, ::-1]].astype(np.int32)  # (num_pairs, 2, width)
     nodes, places = np.unique(pairs, return_inverse=True)
     sums = NeighborSum().aggregate(graph, release.messages, nodes)  # (nodes, width)
-    gone = sums[places.reshape(pairs.shape)] - heard * are_edges(graph, pairs)[:, None, None]
-    there = gone + heard
+    without_edges = (
+        sums[places.reshape(pairs.shape)] - other_messages * are_edges(graph, pairs)[:, None, None]
+    )
+    with_edges = without_edges + other_messages
     if release.row_norm is not None:
-        for values in (there, gone):
+        for values in (with_edges, without_edges):
             clip_on_grid(values.reshape(-1, values.shape[2]), row_norm=release.row_norm)
-    return there / STEPS, gone / STEPS
+    return with_edges / STEPS, without_edges / STEPS
 
 
-def _of_pair(release: Release, graph: Graph, pair: NDArray[np.int64]) -> WorldRatios:
+def _of_pair(release: RecordedRelease, graph: Graph, pair: NDArray[np.int64]) -> WorldRatios:
     edge = (int(pair[0]), int(pair[1]))
     other = toggle_edge(graph, edge)
-    there, gone = (graph, other) if has_edge(graph, edge) else (other, graph)
-    return world_ratios(release, there, gone)
+    with_edges, without_edges = (graph, other) if has_edge(graph, edge) else (other, graph)
+    return world_ratios(release, with_edges, without_edges)

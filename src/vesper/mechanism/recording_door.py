@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from vesper.graph.graph import Graph
 from vesper.mechanism.aggregations.aggregation import Aggregation
 from vesper.mechanism.aggregations.grid import Messages, to_grid
-from vesper.mechanism.door import ChargedDoor, Door, Rows
+from vesper.mechanism.door import ChargedDoor, Door, FloatRows
 from vesper.mechanism.noisy_graph.edgerand import EdgeRand
 from vesper.mechanism.noisy_graph.perturbed_graph import Perturbation
 from vesper.mechanism.release import NEIGHBOR_SUM
@@ -17,50 +17,50 @@ from vesper.privacy.relation import NodeRelation
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class RecordedRelease:
     """One release: what nodes said, with how much noise it was summed, and what came out."""
 
     messages: Messages
     """(num_nodes, width), on the grid as they were summed."""
     noise_std: float
-    released: Rows
+    released: FloatRows
     """(num_nodes, width)."""
     aggregation: Aggregation = NEIGHBOR_SUM
     row_norm: float | None = None
     """Norm that rows were clipped to before the noise; None: they were not."""
 
 
-class WatchedDoor:
+class RecordingDoor:
     """Passes everything on to a door, and notes what came back."""
 
     def __init__(self, door: Door) -> None:
         self._door = door
-        self.releases: list[Release] = []
+        self.releases: list[RecordedRelease] = []
         self.noisy_graphs: list[Graph] = []
-        self.flips_edges_apart = False
+        self.flips_edges_independently = False
         """Whether each pair of nodes was made noisy by itself, as randomised response does."""
 
     def release(
-        self, messages: Rows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
-    ) -> Rows:
+        self, messages: FloatRows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
+    ) -> FloatRows:
         """Release, and note it."""
         released = self._door.release(messages, noise_std=noise_std, aggregation=aggregation)
-        noted = Release(
+        record = RecordedRelease(
             to_grid(messages), noise_std, released.copy(), aggregation, _row_norm_of(self._door)
         )
-        self.releases.append(noted)
+        self.releases.append(record)
         return released
 
     def perturb(self, perturbation: Perturbation | None) -> Graph:
         """Give a graph of noisy edges, and note it."""
         noisy = self._door.perturb(perturbation)
         self.noisy_graphs.append(noisy)
-        self.flips_edges_apart = isinstance(perturbation, EdgeRand)
+        self.flips_edges_independently = isinstance(perturbation, EdgeRand)
         return noisy
 
-    def spent(self) -> str:
+    def spending_summary(self) -> str:
         """What the door says."""
-        return self._door.spent()
+        return self._door.spending_summary()
 
     def uncertified_graph(self) -> Graph:
         """What the door gives."""

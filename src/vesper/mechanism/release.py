@@ -17,7 +17,7 @@ from vesper.mechanism.aggregations.aggregation import Aggregation
 from vesper.mechanism.aggregations.attention import GridAttention
 from vesper.mechanism.aggregations.clamped_gcn import GridGcn
 from vesper.mechanism.aggregations.clipped_sum import rounding_of
-from vesper.mechanism.aggregations.grid import Messages, line_up, refuse_long
+from vesper.mechanism.aggregations.grid import Messages, align_rows, refuse_long
 from vesper.mechanism.aggregations.maximum import GridMax
 from vesper.mechanism.aggregations.neighbor_sum import NeighborSum
 from vesper.mechanism.aggregations.partition import noisy_rows
@@ -26,7 +26,7 @@ from vesper.privacy.events import SUM, ClippedRelease, GaussianRelease
 from vesper.privacy.ledger.receipt import Receipt, Receivers, encode, is_everyone
 
 NEIGHBOR_SUM = NeighborSum()
-PROVED = (NeighborSum, GridAttention, GridMax, GridGcn)
+PROVED_AGGREGATIONS = (NeighborSum, GridAttention, GridMax, GridGcn)
 """Whose move has a claim; nothing else may read edges for a receipt."""
 
 
@@ -50,17 +50,17 @@ def release(
             or the event was charged for less than the aggregation moves, or to too few nodes.
         InputError: messages longer than 1.
     """
-    messages = line_up(messages)  # a copy: what is checked is summed, whatever other threads do
+    messages = align_rows(messages)  # a copy: what is checked is summed, whatever other threads do
     _refuse_smaller_shift(event, aggregation, width=messages.shape[1])
     receivers = None if receivers is None else np.array(receivers)
     if len(messages) != graph.num_nodes:
         raise InputError(f"Expected {graph.num_nodes} messages, got {len(messages)}.")
     refuse_long(messages)
     aggregation.refuse(messages)
-    who = encode(receivers, graph.num_nodes)
-    if aggregation.moves_others and not is_everyone(who):
+    encoded_receivers = encode(receivers, graph.num_nodes)
+    if aggregation.moves_others and not is_everyone(encoded_receivers):
         raise BudgetError("An edge moves other rows of this release: charge it to every node.")
-    receipt.spend(event=event, receivers=who, graph=fingerprint)
+    receipt.spend(event=event, receivers=encoded_receivers, graph=fingerprint)
     return noisy_rows(
         aggregation,
         graph,
@@ -76,7 +76,7 @@ def _refuse_smaller_shift(
     event: GaussianRelease | ClippedRelease, aggregation: Aggregation, *, width: int
 ) -> None:
     """Refuse an event that was charged for less than one edge moves, or for something else."""
-    if type(aggregation) not in PROVED:
+    if type(aggregation) not in PROVED_AGGREGATIONS:
         raise BudgetError("No claim says how far one edge moves this aggregation.")
     if isinstance(event, ClippedRelease):
         is_named = aggregation.name == SUM

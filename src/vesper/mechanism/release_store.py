@@ -28,17 +28,17 @@ from numpy.typing import NDArray
 from vesper.errors import VesperError
 from vesper.files import read_arrays
 from vesper.privacy.events import Event
-from vesper.privacy.ledger.account import Account, Kept
+from vesper.privacy.ledger.account import Account, StoredRelease
 from vesper.privacy.ledger.receipt import Receipt
 
 Arrays = dict[str, NDArray[Any]]
 
-BLOCK = 1 << 20
-HEADERS = 1 << 16
+BYTES_PER_WRITE = 1 << 20
+HEADER_BYTES = 1 << 16
 """Bytes of a file beside its arrays, and more."""
 
 
-class Vault:
+class ReleaseStore:
     """Releases of one run, in a folder of the data party."""
 
     def __init__(self, folder: Path) -> None:
@@ -54,14 +54,14 @@ class Vault:
         Raises:
             VesperError: there is not so much.
         """
-        room = self._room(number)
+        reserved_path = self._reserved_path(number)
         try:
-            with room.open("wb") as file:
-                _take(file, num_bytes + HEADERS)
+            with reserved_path.open("wb") as file:
+                _allocate(file, num_bytes + HEADER_BYTES)
         except OSError as error:
-            room.unlink(missing_ok=True)
+            reserved_path.unlink(missing_ok=True)
             raise VesperError(
-                f"{self._folder}: expected room for {num_bytes + HEADERS:,} bytes of a release "
+                f"{self._folder}: expected room for {num_bytes + HEADER_BYTES:,} bytes of a release "
                 f"({error.strerror}); it was not drawn. Make room, then go on with --resume"
             ) from None
 
@@ -74,10 +74,10 @@ class Vault:
         digest = _digest_of(arrays)
         path = self._path(number, digest)
         partial = path.with_suffix(f".{os.getpid()}")
-        room = self._room(number)
+        reserved_path = self._reserved_path(number)
         try:
-            if room.exists():
-                os.replace(room, partial)
+            if reserved_path.exists():
+                os.replace(reserved_path, partial)
             with partial.open("r+b" if partial.exists() else "wb") as file:
                 np.savez(file, allow_pickle=False, **arrays)
                 file.truncate(file.seek(0, os.SEEK_CUR))
@@ -121,7 +121,7 @@ class Vault:
             return self.get(number, path.stem.partition("-")[2])
         return None
 
-    def _room(self, number: int) -> Path:
+    def _reserved_path(self, number: int) -> Path:
         return self._folder / f"{number:04d}.room"
 
     def _path(self, number: int, digest: str) -> Path:
@@ -136,13 +136,13 @@ def _digest_of(arrays: Arrays) -> str:
     return digest.hexdigest()
 
 
-def _take(file: IO[bytes], num_bytes: int) -> None:
+def _allocate(file: IO[bytes], num_bytes: int) -> None:
     """Take so many bytes of the disk; where the system has no call for it, by writing them."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file.fileno(), 0, num_bytes)
         return
-    for start in range(0, num_bytes, BLOCK):
-        file.write(bytes(min(BLOCK, num_bytes - start)))
+    for start in range(0, num_bytes, BYTES_PER_WRITE):
+        file.write(bytes(min(BYTES_PER_WRITE, num_bytes - start)))
 
 
 def _sync(folder: Path) -> None:
@@ -153,51 +153,51 @@ def _sync(folder: Path) -> None:
         os.close(handle)
 
 
-def nothing() -> None:
+def no_check() -> None:
     """Refuse nothing."""
 
 
-def drawn_once(
+def release_once(
     account: Account,
-    vault: Vault,
+    release_store: ReleaseStore,
     event: Event,
     draw: Callable[[Receipt], Arrays],
     *,
     run: str,
     number: int,
-    before_drawing: Callable[[], None] = nothing,
-    room: int = 0,
+    before_drawing: Callable[[], None] = no_check,
+    reserved_bytes: int = 0,
 ) -> Arrays:
     """Give release `number` of a run, drawn now or kept before.
 
     Args:
         account: is charged, once.
-        vault: keeps what is drawn.
+        release_store: keeps what is drawn.
         event: what is charged.
         draw: draws, for a receipt.
         run: its name in the ledger; one vault holds releases of one run.
         number: of the release in its run.
         before_drawing: refuses, by raising, what must have been drawn before.
-        room: bytes to take before drawing, where the size of what is drawn depends on the draw.
+        reserved_bytes: bytes to take before drawing, where the size of what is drawn depends on the draw.
 
     Raises:
         BudgetError: it does not fit, or was charged as something else.
         VesperError: it was drawn before under another ledger, or its file is lost, or there is no
             room for it.
     """
-    if not account.is_kept(run=run, number=number):
+    if not account.is_stored(run=run, number=number):
         before_drawing()
-        if vault.holds(number) and not account.is_charged(run, number):
+        if release_store.holds(number) and not account.is_charged(run, number):
             raise VesperError(
                 f"release {number} of this run was drawn before, but this ledger was not "
                 f"charged for it: it is another ledger, or an older copy. Noise is never drawn "
                 f"twice; use the ledger that the run began with, or begin a new run"
             )
-        if room:
-            vault.reserve(number, room)
+        if reserved_bytes:
+            release_store.reserve(number, reserved_bytes)
     charged = account.charge_once(event, None, run=run, number=number)
-    if isinstance(charged, Kept):
-        return vault.get(number, charged.digest)
+    if isinstance(charged, StoredRelease):
+        return release_store.get(number, charged.digest)
     arrays = draw(charged)
-    account.keep(charged, digest=vault.put(number, arrays))
+    account.mark_stored(charged, digest=release_store.put(number, arrays))
     return arrays

@@ -7,38 +7,40 @@ charged for has no such door.
 from vesper.errors import InputError, VesperError
 from vesper.graph.graph import Graph
 from vesper.mechanism.aggregations.aggregation import Aggregation
-from vesper.mechanism.door import Rows
+from vesper.mechanism.door import FloatRows
 from vesper.mechanism.fingerprint import fingerprint
 from vesper.mechanism.noisy_graph.perturbed_graph import Perturbation
 from vesper.mechanism.release import NEIGHBOR_SUM
-from vesper.mechanism.release_store import Arrays, Vault
-from vesper.privacy.ledger.account import KEPT_KIND
+from vesper.mechanism.release_store import Arrays, ReleaseStore
+from vesper.privacy.ledger.account import STORED_KIND
 from vesper.privacy.ledger.balance import Balance
 from vesper.privacy.ledger.reader import LedgerReader
 from vesper.privacy.ledger.run_balance import balance_of_run
 
 
-class KeptDoor:
+class ReplayDoor:
     """What a run released of a graph, in the same order.
 
     Args:
         graph: must be the one that was charged.
         ledger: says what was charged and kept.
         run: the name of the run in the ledger.
-        vault: where its releases are.
+        release_store: where its releases are.
 
     Raises:
         InputError: the ledger knows no release of this graph by this run.
         VesperError: the ledger was changed.
     """
 
-    def __init__(self, graph: Graph, *, ledger: LedgerReader, run: str, vault: Vault) -> None:
-        self._ledger, self._vault, self._number, self._run = ledger, vault, 0, run
+    def __init__(
+        self, graph: Graph, *, ledger: LedgerReader, run: str, release_store: ReleaseStore
+    ) -> None:
+        self._ledger, self._release_store, self._number, self._run = ledger, release_store, 0, run
         self._name = fingerprint(graph, key=ledger.keys.fingerprint)
         broken = ledger.verify()
         if broken is not None:
             raise VesperError(f"{ledger.path}: entry {broken} was changed; see `vesper budget`")
-        self._digests = self._kept_by(run)
+        self._digests = self._stored_digests(run)
         if not self._digests:
             raise InputError(
                 f"{ledger.path}: knows no release of this graph by {run}; the edges, or the "
@@ -50,10 +52,10 @@ class KeptDoor:
         return balance_of_run(self._ledger, self._name, self._run)
 
     def release(
-        self, messages: Rows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
-    ) -> Rows:
+        self, messages: FloatRows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
+    ) -> FloatRows:
         """Read the next release; messages and noise are those of its time."""
-        sums: Rows = self._next()["sums"]
+        sums: FloatRows = self._next()["sums"]
         if sums.shape != messages.shape:
             raise VesperError(
                 f"a release of shape {sums.shape} was kept, expected {messages.shape}: the model "
@@ -66,7 +68,7 @@ class KeptDoor:
         arrays = self._next()
         return Graph(arrays["indptr"], arrays["neighbors"])
 
-    def spent(self) -> str:
+    def spending_summary(self) -> str:
         """Nothing is spent here."""
         return ""
 
@@ -78,9 +80,9 @@ class KeptDoor:
         number, self._number = self._number, self._number + 1
         if number not in self._digests:
             raise VesperError(f"release {number} was never made; nothing is released anew here")
-        return self._vault.get(number, self._digests[number])
+        return self._release_store.get(number, self._digests[number])
 
-    def _kept_by(self, run: str) -> dict[int, str]:
+    def _stored_digests(self, run: str) -> dict[int, str]:
         """Digests of the releases of a run, by number."""
         numbers: dict[int, int] = {}  # of the entry that charged
         digests: dict[int, str] = {}
@@ -89,6 +91,6 @@ class KeptDoor:
                 continue
             if entry.run == run and "number" in entry.facts:
                 numbers[entry.sequence] = int(entry.facts["number"])
-            if entry.facts["kind"] == KEPT_KIND and entry.facts["of"] in numbers:
+            if entry.facts["kind"] == STORED_KIND and entry.facts["of"] in numbers:
                 digests[numbers[entry.facts["of"]]] = str(entry.facts["digest"])
         return digests

@@ -18,19 +18,19 @@ from vesper.model.decoders import Decoder
 from vesper.party.representation import Representation
 
 
-class Fitted:
+class FittedConstants:
     """Named values: the model is one function, whatever graph it is asked about."""
 
     def __init__(self) -> None:
         self._values: dict[str, Tensor] = {}
 
-    def once(self, name: str, fit: Callable[[], Tensor]) -> Tensor:
+    def fit_once(self, name: str, fit: Callable[[], Tensor]) -> Tensor:
         """Fit on the graph of training; later, and on every other graph, the same."""
         if name not in self._values:
             self._values[name] = fit()
         return self._values[name]
 
-    def find(self, name: str) -> Tensor | None:
+    def get(self, name: str) -> Tensor | None:
         """Give what was fitted under this name, if it was."""
         return self._values.get(name)
 
@@ -38,13 +38,13 @@ class Fitted:
         """Everything."""
         return {name: value.numpy() for name, value in self._values.items()}
 
-    def keep_to(self, arrays: dict[str, NDArray[Any]]) -> None:
+    def load_fitted(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take it over."""
         self._values = {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sizes:
+class PublicSizes:
     """Public sizes a method may depend on; anything computed from edges may not be in here."""
 
     num_nodes: int
@@ -54,7 +54,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Promise:
+class NoisePlan:
     """What a method will do with edges and what that is worth, known before any data is read."""
 
     plan: str
@@ -64,9 +64,9 @@ class Promise:
     delta: float | None
     noise_stds: tuple[float, ...]
     """Of each release or layer, in order."""
-    poll_noise_std: float | None = None
+    probe_noise_std: float | None = None
     """Of the poll before them (`method.certified.label_reach`); None: there is none."""
-    asking_share: float = 0.0
+    probe_share: float = 0.0
     """Of the budget, for that release."""
     releases: int | None = None
     """How many, where they have no noise_std each."""
@@ -80,10 +80,10 @@ class Promise:
     """What noise that is claimed for really certifies, where that is known."""
 
     @property
-    def charged_noise_stds(self) -> tuple[float, ...]:
+    def all_noise_stds(self) -> tuple[float, ...]:
         """Of everything that is released, the poll too, in order."""
-        polled = () if self.poll_noise_std is None else (self.poll_noise_std,)
-        return polled + self.noise_stds
+        probe = () if self.probe_noise_std is None else (self.probe_noise_std,)
+        return probe + self.noise_stds
 
     @property
     def hops(self) -> int | None:
@@ -98,22 +98,22 @@ class Method(Protocol):
     defaults: Mapping[str, object]
     """Settings it starts from, where they differ from those of `Config`."""
 
-    def promise(self, config: Config, sizes: Sizes) -> Promise:
+    def noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
         """Fix noise from the budget."""
 
-    def stages(self, config: Config, sizes: Sizes) -> int:
+    def stages(self, config: Config, sizes: PublicSizes) -> int:
         """How many times training starts anew on top of what came before."""
 
-    def data_side(
+    def make_representation(
         self,
         config: Config,
-        sizes: Sizes,
+        sizes: PublicSizes,
         *,
-        noise_plan: Promise,
+        noise_plan: NoisePlan,
         features: Features,
         door: Door,
     ) -> Representation:
         """Make the data party's part; the noise plan is that of the run."""
 
-    def label_side(self, config: Config, sizes: Sizes) -> Decoder:
+    def make_decoder(self, config: Config, sizes: PublicSizes) -> Decoder:
         """Make the label party's part."""

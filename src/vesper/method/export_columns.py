@@ -23,21 +23,21 @@ from numpy.typing import NDArray
 from vesper.graph.features import Features
 from vesper.mechanism.aggregations import STEPS
 from vesper.mechanism.door import Door
-from vesper.model.message_rows import messages_of
-from vesper.model.principal_components import project
+from vesper.model.message_rows import class_messages
+from vesper.model.principal_components import principal_components
 
-Columns = dict[str, NDArray[np.float32]]
+ExportColumns = dict[str, NDArray[np.float32]]
 """(num_nodes,) each."""
 
 
-def columns_of(name: str, values: NDArray[np.float32]) -> Columns:
+def columns_of(name: str, values: NDArray[np.float32]) -> ExportColumns:
     """Name the columns of (num_nodes, width) values by position."""
     return {f"{name}_{k}": values[:, k] for k in range(values.shape[1])}
 
 
 def columns_of_sums(
     hop: int, released: NDArray[np.float32], *, degree_share: float | None
-) -> Columns:
+) -> ExportColumns:
     """Name the columns of a release, (num_nodes, message_width), whose first is the constant's.
 
     | degree_share | degree column |
@@ -50,27 +50,31 @@ def columns_of_sums(
     named = columns_of(f"hop{hop}", released[:, 1:])
     if degree_share == 0:
         return named
-    said = math.floor(degree_share * STEPS) / STEPS  # what is left of the constant on the grid
-    return {f"hop{hop}_degree": released[:, 0] / np.float32(said), **named}
+    constant_on_grid = (
+        math.floor(degree_share * STEPS) / STEPS
+    )  # what is left of the constant on the grid
+    return {f"hop{hop}_degree": released[:, 0] / np.float32(constant_on_grid), **named}
 
 
 MESSAGE_WIDTH = 15
 """Components; with the constant a message has 16 coordinates."""
 
-DEGREE_SHARE = 0.7
+DEFAULT_DEGREE_SHARE = 0.7
 """When none is given: degree and components get half of a message's squared norm each."""
 
 
 def label_free_columns(
     features: Features, door: Door, *, noise_stds: Sequence[float], degree_share: float | None
-) -> Columns:
+) -> ExportColumns:
     """Release one hop a noise; give own components and sums of all nodes."""
-    degree_share = DEGREE_SHARE if degree_share is None else degree_share
-    said: NDArray[np.float32] = project(features, width=MESSAGE_WIDTH)  # (num_nodes, <= 15)
-    columns = columns_of("own", said)
+    degree_share = DEFAULT_DEGREE_SHARE if degree_share is None else degree_share
+    rows: NDArray[np.float32] = principal_components(
+        features, width=MESSAGE_WIDTH
+    )  # (num_nodes, <= 15)
+    columns = columns_of("own", rows)
     for hop, noise_std in enumerate(noise_stds, start=1):
-        messages = messages_of(torch.from_numpy(said), degree_share=degree_share).numpy()
+        messages = class_messages(torch.from_numpy(rows), degree_share=degree_share).numpy()
         released = door.release(messages, noise_std=noise_std)  # (num_nodes, <= 16)
         columns |= columns_of_sums(hop, released, degree_share=degree_share)
-        said = released[:, 1:]
+        rows = released[:, 1:]
     return columns

@@ -10,12 +10,12 @@ from dataclasses import replace
 
 from vesper.errors import InputError
 from vesper.mechanism.aggregations import rounding_of
-from vesper.method.base import Promise, Sizes
+from vesper.method.base import NoisePlan, PublicSizes
 from vesper.method.settings import PrivacySettings
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.accounting.participation import noise_std_for
 from vesper.privacy.events import LARGEST_NOISE, SMALLEST_NOISE
-from vesper.privacy.planning.probe_share import ROUND_UP, Share, nothing_asked, split_off
+from vesper.privacy.planning.probe_share import ROUND_UP, ProbeShare, no_probe, split_probe_noise
 from vesper.privacy.relation import EdgeRelation, GraphRelation, NodeRelation
 
 
@@ -30,7 +30,7 @@ def public_delta(num_nodes: int) -> float:
     return float(f"1e-{math.ceil(math.log10(max(num_nodes, 1))) + 1}")
 
 
-def budget_of(privacy: PrivacySettings, sizes: Sizes) -> Budget | None:
+def budget_of(privacy: PrivacySettings, sizes: PublicSizes) -> Budget | None:
     """The budget that the settings ask for; None for no privacy."""
     if math.isinf(privacy.epsilon):
         return None
@@ -58,14 +58,14 @@ def relation_for(privacy: PrivacySettings) -> GraphRelation:
     return NodeRelation(max_degree=degree, row_norm=math.sqrt(degree))
 
 
-def certified(
+def certified_plan(
     privacy: PrivacySettings,
-    sizes: Sizes,
+    sizes: PublicSizes,
     *,
     releases: int,
     width: int,
-    asking: Share = nothing_asked,
-) -> Promise:
+    probe_share: ProbeShare = no_probe,
+) -> NoisePlan:
     """Promise `releases` Gaussian releases of unit messages to all nodes within the budget.
 
     Args:
@@ -73,7 +73,7 @@ def certified(
         sizes: public.
         releases: how many.
         width: of messages; clipped ones are rounded by as many coordinates.
-        asking: share of the budget for one more release before them, by the noise with which one
+        probe_share: share of the budget for one more release before them, by the noise with which one
             release would use it up.
     """
     if privacy.accounting != "exact":
@@ -83,9 +83,11 @@ def certified(
         )
     budget = budget_of(privacy, sizes)
     if budget is None:
-        share = asking(0.0)
-        poll = 0.0 if share else None
-        return replace(unprotected(releases), poll_noise_std=poll, asking_share=share)
+        share = probe_share(0.0)
+        probe_noise_std = 0.0 if share else None
+        return replace(
+            unprotected_plan(releases), probe_noise_std=probe_noise_std, probe_share=share
+        )
     relation = relation_for(privacy)
     whole = noise_std_for(
         budget=budget,
@@ -93,25 +95,25 @@ def certified(
         rows=relation.rows,
         endpoint_shift=relation.shift(rounding=rounding_of(width)),
     )
-    poll, rest = split_off(whole, share=asking(whole))
+    probe_noise_std, rest = split_probe_noise(whole, share=probe_share(whole))
     noise_stds = tuple(
         rest / math.sqrt(share) * ROUND_UP for share in shares(privacy, releases=releases)
     )
-    refuse_what_is_not_drawn(budget, noise_stds)
-    return Promise(
+    refuse_undrawable_noise(budget, noise_stds)
+    return NoisePlan(
         plan="certified",
         certified_epsilon=budget.epsilon,
         claimed_epsilon=None,
         delta=budget.delta,
         noise_stds=noise_stds,
-        poll_noise_std=poll,
-        asking_share=asking(whole),
+        probe_noise_std=probe_noise_std,
+        probe_share=probe_share(whole),
         width=width,
         unit=privacy.privacy_unit,
     )
 
 
-def refuse_what_is_not_drawn(
+def refuse_undrawable_noise(
     budget: Budget, noise_stds: tuple[float, ...], *, most: float = LARGEST_NOISE
 ) -> None:
     """Refuse in the words of the settings what the ledger would refuse in its own."""
@@ -128,9 +130,9 @@ def refuse_what_is_not_drawn(
         )
 
 
-def unprotected(releases: int) -> Promise:
+def unprotected_plan(releases: int) -> NoisePlan:
     """Promise nothing: no noise."""
-    return Promise(
+    return NoisePlan(
         plan="none",
         certified_epsilon=None,
         claimed_epsilon=None,

@@ -21,21 +21,21 @@ from torch import Tensor
 from vesper.errors import InputError
 from vesper.mechanism.aggregations import Aggregation, GridAttention, GridGcn, GridMax
 from vesper.mechanism.release import NEIGHBOR_SUM
-from vesper.method.base import Sizes
+from vesper.method.base import PublicSizes
 from vesper.method.settings import Config
 from vesper.model.encoders import EncoderShape
-from vesper.model.message_rows import keys_of
+from vesper.model.message_rows import attention_keys
 
-OF_METHOD: dict[str, tuple[str, ...]] = {
-    "vesper": ("gin", "gcn", "gcn-clamped", "mean", "gat", "max"),
+AGGREGATORS_OF_METHOD: dict[str, tuple[str, ...]] = {
+    "certified": ("gin", "gcn", "gcn-clamped", "mean", "gat", "max"),
     "vfgnn": ("gin", "gcn"),
 }
 """Every other method has its own and takes the default, `gin`, as not asked for."""
 
-RELEASES_SUMS = {"gin", "gcn", "mean"}
+SUM_AGGREGATORS = {"gin", "gcn", "mean"}
 """Aggregators for which the door sums: what is proved of clipped sums holds for them too."""
 
-TELLS_DEGREES = {"gin", "gcn"}
+READS_DEGREES = {"gin", "gcn"}
 """Aggregators for which the first coordinate of what is read is a degree."""
 
 NEEDS_DEGREES = {"gcn", "mean"}
@@ -48,21 +48,23 @@ def refuse_aggregator(config: Config) -> None:
         InputError: naming those that do.
     """
     method, aggregator = config.run.method, config.privacy.aggregator
-    possible = OF_METHOD.get(method, ("gin",))
+    possible = AGGREGATORS_OF_METHOD.get(method, ("gin",))
     if aggregator not in possible:
-        expected = _listed(possible) if method in OF_METHOD else "none, there is no choice,"
+        expected = (
+            _listed(possible) if method in AGGREGATORS_OF_METHOD else "none, there is no choice,"
+        )
         raise InputError(
             f"aggregator: expected {expected} for method '{method}', got '{aggregator}'; leave it "
-            f"out, or take method 'vesper', which has all"
+            f"out, or take method 'certified', which has all"
         )
-    if config.privacy.privacy_unit == "node" and aggregator not in RELEASES_SUMS:
+    if config.privacy.privacy_unit == "node" and aggregator not in SUM_AGGREGATORS:
         raise InputError(
-            f"aggregator: expected {_listed(sorted(RELEASES_SUMS))} with privacy_unit 'node', "
+            f"aggregator: expected {_listed(sorted(SUM_AGGREGATORS))} with privacy_unit 'node', "
             f"got '{aggregator}', whose bound is for one edge"
         )
 
 
-def aggregation_of(
+def choose_aggregation(
     aggregator: str, *, min_degree: int, logits: Tensor, centre: Tensor
 ) -> Aggregation:
     """What the door makes of the messages.
@@ -76,7 +78,7 @@ def aggregation_of(
     if aggregator == "gcn-clamped":
         return GridGcn(min_degree=min_degree)
     if aggregator == "gat":
-        keys = keys_of(logits.softmax(dim=1), centre=centre).numpy()
+        keys = attention_keys(logits.softmax(dim=1), centre=centre).numpy()
         return GridAttention(keys=keys, queries=keys)
     return GridMax() if aggregator == "max" else NEIGHBOR_SUM
 
@@ -99,7 +101,7 @@ def refuse_other_decoder(config: Config) -> None:
 
 
 def encoder_shape_of(
-    config: Config, sizes: Sizes, *, num_inputs: int, normalized: bool = False
+    config: Config, sizes: PublicSizes, *, num_inputs: int, normalized: bool = False
 ) -> EncoderShape:
     """What the encoder has to fit; its masks have a seed of their own."""
     run = config.run

@@ -15,11 +15,11 @@ from vesper.method.baselines.mlp import MlpMethod
 from vesper.method.baselines.noisy_graph import EdgeRandMethod, LapGraphMethod
 from vesper.method.baselines.paper import PaperMethod
 from vesper.method.baselines.vfgnn import VfgnnMethod
-from vesper.method.certified.method import VesperMethod
-from vesper.method.settings import Config, PrivacySettings, RunSettings
+from vesper.method.certified.method import CertifiedMethod
+from vesper.method.settings import Config, PrivacySettings, RunSettings, current_name
 
 _ALL: tuple[Method, ...] = (
-    VesperMethod(),
+    CertifiedMethod(),
     PaperMethod("gin"),
     PaperMethod("gcn"),
     MlpMethod(),
@@ -35,55 +35,56 @@ METHODS: dict[str, Method] = {method.name: method for method in _ALL}
 
 
 def find_method(name: str) -> Method:
-    """Give the method of this name."""
+    """Give the method of this name, or of this former name."""
+    name = current_name(name)
     if name not in METHODS:
         raise InputError(f"method: expected one of {', '.join(METHODS)}, got '{name}'")
     return METHODS[name]
 
 
-SUMMING = {"gap", "progap"}
-CERTIFIED = {"vesper", *SUMMING}
+SUM_BASELINES = {"gap", "progap"}
+CERTIFIED_METHODS = {"certified", *SUM_BASELINES}
 
 
-def _by(*methods: str) -> Callable[[Config], bool]:
+def _for_methods(*methods: str) -> Callable[[Config], bool]:
     return lambda config: config.run.method in methods
 
 
-READ: dict[str, Callable[[Config], bool]] = {
+USED_BY: dict[str, Callable[[Config], bool]] = {
     "hops": lambda config: config.run.method != "mlp",
-    "first_share": _by(*CERTIFIED),
-    "accounting": _by(*CERTIFIED, "vfgnn", "edgerand", "lapgraph"),
+    "first_share": _for_methods(*CERTIFIED_METHODS),
+    "accounting": _for_methods(*CERTIFIED_METHODS, "vfgnn", "edgerand", "lapgraph"),
     "privacy_unit": lambda config: config.run.method not in {"mlp", "gin", "gcn"},  # or refused
     "max_degree": lambda config: (
-        config.run.method not in {"mlp", *CERTIFIED}
+        config.run.method not in {"mlp", *CERTIFIED_METHODS}
         or config.privacy.privacy_unit == "node"
         or config.privacy.accounting == "theorem-1"
     ),
     "min_degree": lambda config: (
-        config.run.method == "vesper-paper-gcn" or config.privacy.aggregator == "gcn-clamped"
+        config.run.method == "paper-gcn" or config.privacy.aggregator == "gcn-clamped"
     ),
-    "clip": _by("vfgnn"),
-    "spectral_norm": lambda config: config.run.method not in {"mlp", *CERTIFIED},
-    "message_width": _by(*SUMMING),
-    "members": _by("vesper", "mlp"),
+    "clip": _for_methods("vfgnn"),
+    "spectral_norm": lambda config: config.run.method not in {"mlp", *CERTIFIED_METHODS},
+    "message_width": _for_methods(*SUM_BASELINES),
+    "members": _for_methods("certified", "mlp"),
     "steps": lambda config: config.run.encoder != "mlp",
-    "degree_share": _by("vesper"),
-    "label_messages": _by("vesper"),
+    "degree_share": _for_methods("certified"),
+    "label_messages": _for_methods("certified"),
 }
 """By which settings a setting is read; all that are not in here always are."""
 
 
-def unread(config: Config) -> list[str]:
+def unused_settings(config: Config) -> list[str]:
     """Name settings that are no default, and that the method does not read.
 
-    >>> unread(Config(run=RunSettings(method="mlp", steps=3, members=2)))
+    >>> unused_settings(Config(run=RunSettings(method="mlp", steps=3, members=2)))
     ['steps']
     """
     given = dict(config.privacy) | dict(config.run)
-    usual = dict(PrivacySettings()) | dict(RunSettings())
+    default_values = dict(PrivacySettings()) | dict(RunSettings())
     own = find_method(config.run.method).defaults
     return [
         name
-        for name, is_read in READ.items()
-        if given[name] not in (usual[name], own.get(name)) and not is_read(config)
+        for name, is_used in USED_BY.items()
+        if given[name] not in (default_values[name], own.get(name)) and not is_used(config)
     ]

@@ -65,11 +65,24 @@ class PrivacySettings(Settings):
     """Operator norms in the paper's plan: one power iteration, as printed, or singular values."""
 
 
+METHOD_ALIASES = {
+    "vesper": "certified",
+    "vesper-paper-gin": "paper-gin",
+    "vesper-paper-gcn": "paper-gcn",
+}
+"""Former names of methods, which are still accepted wherever a method is named."""
+
+
+def current_name(method: str) -> str:
+    """Give the present name of a method."""
+    return METHOD_ALIASES.get(method, method)
+
+
 class RunSettings(Settings):
     """What cannot change epsilon."""
 
-    method: str = "vesper"
-    """How to learn: vesper, or a baseline that `vesper simulate --method` lists."""
+    method: str = "certified"
+    """How to learn: `certified`, or a baseline that `vesper simulate --help` lists."""
     seed: int = Field(default=0, ge=0, lt=2**63)
     """Of weights and batches; noise never comes from it in a real run."""
     width: int = Field(default=128, ge=1)
@@ -89,7 +102,7 @@ class RunSettings(Settings):
     dropout: float = Field(default=0.2, ge=0, lt=1)
     """Share of hidden units left out in a training step."""
     members: int | None = Field(default=None, ge=1, le=32)
-    """Networks that learn side by side and are averaged, in `vesper` and `mlp`; None: from the
+    """Networks that learn side by side and are averaged, in `certified` and `mlp`; None: from the
     number of training nodes."""
     encoder: Literal["mlp", "gru", "transformer"] = "mlp"
     """What turns features into encodings; `gru` and `transformer` are for sequences."""
@@ -115,8 +128,13 @@ class RunSettings(Settings):
     """Training nodes send their label instead of a guess; the data party then learns the labels of
     training nodes. Off: it learns of them only what gradients tell."""
 
+    @field_validator("method")
+    @classmethod
+    def _current_name(cls, method: str) -> str:
+        return current_name(method)
 
-CAME_LATER = ("members",)
+
+LATER_SETTINGS = ("members",)
 """Settings that the first contracts did not have."""
 
 
@@ -132,7 +150,7 @@ class Config(Settings):
 
         A setting that came later counts where it is given: the digest of others stays what it was.
         """
-        unused = {name for name in CAME_LATER if getattr(self.run, name) is None}
+        unused = {name for name in LATER_SETTINGS if getattr(self.run, name) is None}
         text = self.model_dump_json(exclude={"run": unused})
         return hashlib.sha256(text.encode()).hexdigest()
 

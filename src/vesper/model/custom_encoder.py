@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 
-class OwnEncoder(nn.Module):
+class CustomEncoder(nn.Module):
     """A module from (B, num_inputs) to (B, width), with a generator of its own.
 
     Args:
@@ -24,17 +24,17 @@ class OwnEncoder(nn.Module):
     def __init__(self, make: Callable[[], nn.Module], *, seed: int) -> None:
         super().__init__()
         self.generator = torch.Generator().manual_seed(seed)
-        with self._drawing():
+        with self._own_generator():
             self.module = make()
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Encode; the global generator is afterwards as it was before."""
-        with self._drawing():
+        with self._own_generator():
             encodings: Tensor = self.module(inputs)
         return encodings
 
     @contextmanager
-    def _drawing(self) -> Iterator[None]:
+    def _own_generator(self) -> Iterator[None]:
         with torch.random.fork_rng(devices=[]):
             torch.set_rng_state(self.generator.get_state())
             yield

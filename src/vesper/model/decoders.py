@@ -33,7 +33,7 @@ import torch
 from torch import Tensor, nn
 
 from vesper.model.encoders import initialize
-from vesper.model.ensemble import opinions_of
+from vesper.model.ensemble import member_logits
 
 
 class Decoder(Protocol):
@@ -84,7 +84,7 @@ class CorrectingDecoder(nn.Module):
 
         scores = logits_k + bias + sum over stages j <= k of W_j logits_j
 
-    Embeddings are logits of all stages, then how members of the newest differ (`opinions`). Members
+    Embeddings are logits of all stages, then how members of the newest differ (`logits_by_member`). Members
     are corrected alike, so the mean of their scores is the corrected mean.
 
     Weights of a stage are a tensor of their own, and those of later stages are not looked at: a
@@ -113,8 +113,8 @@ class CorrectingDecoder(nn.Module):
         ]
         if not self.training:
             return self._corrected(newest, before)
-        opinions = opinions_of(newest, embeddings[:, :, self._stages :])
-        return torch.cat([self._corrected(each, before) for each in opinions])
+        logits_by_member = member_logits(newest, embeddings[:, :, self._stages :])
+        return torch.cat([self._corrected(each, before) for each in logits_by_member])
 
     def _corrected(self, newest: Tensor, before: Sequence[Tensor]) -> Tensor:
         """(B, num_classes) logits -> (B, num_classes) scores."""
@@ -159,7 +159,7 @@ class JoinedDecoder(nn.Module):
 
     def __init__(self, decoders: Sequence[Decoder]) -> None:
         super().__init__()
-        self.members = nn.ModuleList(decoder.module for decoder in decoders)
+        self.party_decoders = nn.ModuleList(decoder.module for decoder in decoders)
         self._decoders = list(decoders)
         self.shapes = [decoder.embedding_shape for decoder in decoders]
         self._widths = [width * depth for width, depth in self.shapes]
@@ -171,9 +171,9 @@ class JoinedDecoder(nn.Module):
         """All weights: this module."""
         return self
 
-    def leave(self, member: int, *, last_stage: int) -> None:
+    def leave(self, party: int, *, last_stage: int) -> None:
         """Decode what is kept of a party as of this stage from now on."""
-        self._last_stages[member] = last_stage
+        self._last_stages[party] = last_stage
 
     def decode(self, embeddings: Tensor, stage: int) -> Tensor:
         """(B, sum of widths x depths, 1) -> (B, num_outputs), or a block a network."""

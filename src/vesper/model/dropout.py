@@ -23,24 +23,24 @@ class SeededDropout(nn.Module):
 
     def __init__(self, rate: float, *, seed: int) -> None:
         super().__init__()
-        self.dropped = min(math.ceil(rate * LEVELS), LEVELS - 1)  # levels, of 65,536
+        self.dropped_levels = min(math.ceil(rate * LEVELS), LEVELS - 1)  # levels, of 65,536
         self.generator = torch.Generator().manual_seed(seed)
 
     def forward(self, x: Tensor) -> Tensor:
         """Drop entries while training."""
-        if not self.training or self.dropped == 0:
+        if not self.training or self.dropped_levels == 0:
             return x
         words = torch.empty(-(-x.numel() // PER_WORD), dtype=torch.int64)
         words.random_(-(2**63), None, generator=self.generator)
-        return _drop(x, words.view(torch.int16)[: x.numel()], self.dropped)
+        return _drop(x, words.view(torch.int16)[: x.numel()], self.dropped_levels)
 
 
 class _Drop(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, levels: Tensor, dropped: int) -> Tensor:
+    def forward(ctx: Any, x: Tensor, levels: Tensor, dropped_levels: int) -> Tensor:
         ctx.save_for_backward(levels)
-        ctx.dropped = dropped
-        return _kept(x, levels, dropped)
+        ctx.dropped = dropped_levels
+        return _masked(x, levels, dropped_levels)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
@@ -51,17 +51,17 @@ class _Drop(torch.autograd.Function):
 _drop: Callable[[Tensor, Tensor, int], Tensor] = _Drop.apply
 
 
-def _kept(x: Tensor, levels: Tensor, dropped: int) -> Tensor:
+def _masked(x: Tensor, levels: Tensor, dropped_levels: int) -> Tensor:
     """Give x, scaled up, where the level is not among those dropped; else 0."""
-    from vesper.model.dropout_kernel import keep  # late: Numba takes a while to load
+    from vesper.model.dropout_kernel import apply_mask  # late: Numba takes a while to load
 
-    kept = torch.empty(x.shape, dtype=x.dtype)
-    keep(
+    masked = torch.empty(x.shape, dtype=x.dtype)
+    apply_mask(
         x.detach().contiguous().view(-1).numpy(),
         levels.numpy(),
-        least=dropped - LEVELS // 2,
-        scale=LEVELS / (LEVELS - dropped),
-        out=kept.view(-1).numpy(),
+        min_level=dropped_levels - LEVELS // 2,
+        scale=LEVELS / (LEVELS - dropped_levels),
+        out=masked.view(-1).numpy(),
         num_threads=torch.get_num_threads(),
     )
-    return kept
+    return masked

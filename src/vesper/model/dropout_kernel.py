@@ -4,45 +4,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.parallel import pool
-from vesper.parallel.compile_cache import compiled
+from vesper.parallel.compile_cache import cached_njit
 from vesper.parallel.pool import Work, finish, take
 
-PIECE = 1 << 17
+ENTRIES_PER_PIECE = 1 << 17
 """Entries a thread takes at a time."""
 
 Floats = NDArray[np.float32]
 
 
-def keep(
-    x: Floats, levels: NDArray[np.int16], *, least: int, scale: float, out: Floats, num_threads: int
+def apply_mask(
+    x: Floats,
+    levels: NDArray[np.int16],
+    *,
+    min_level: int,
+    scale: float,
+    out: Floats,
+    num_threads: int,
 ) -> None:
-    """Write x scale into `out` where the level is at least `least`, and 0 elsewhere."""
+    """Write x scale into `out` where the level is at least `min_level`, and 0 elsewhere."""
     pool.run(
-        _keep,
+        _apply_mask,
         x,
         levels,
-        np.int16(least),
+        np.int16(min_level),
         np.float32(scale),
         out,
-        num_pieces=-(-len(x) // PIECE),
+        num_pieces=-(-len(x) // ENTRIES_PER_PIECE),
         num_threads=num_threads,
     )
 
 
-@compiled
-def _keep(
+@cached_njit
+def _apply_mask(
     work: Work,
-    seat: int,
+    thread: int,
     x: Floats,
     levels: NDArray[np.int16],
-    least: np.int16,
+    min_level: np.int16,
     scale: np.float32,
     out: Floats,
 ) -> None:
     zero = np.float32(0)
     piece = take(work)
     while piece >= 0:
-        for k in range(piece * PIECE, min((piece + 1) * PIECE, len(x))):
-            out[k] = x[k] * (scale if levels[k] >= least else zero)
+        for k in range(piece * ENTRIES_PER_PIECE, min((piece + 1) * ENTRIES_PER_PIECE, len(x))):
+            out[k] = x[k] * (scale if levels[k] >= min_level else zero)
         finish(work)
         piece = take(work)

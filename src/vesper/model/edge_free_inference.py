@@ -1,6 +1,6 @@
 """Logits of all nodes from their features, shared out over the workers of an engine.
 
-    logits[v] = mean over members of Head_0(Encoder(scaled x[v])),    in blocks of `ROWS` nodes
+    logits[v] = mean over members of Head_0(Encoder(scaled x[v])),    in blocks of `ROWS_PER_BLOCK` nodes
 
 Each worker reads its rows of the features and gets the weights. Blocks are those of one process, so
 the numbers are the same but for how many threads share a block: its sums are floats.
@@ -10,28 +10,28 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vesper.engine.array_rows import Array, MappedRows, opened, rows_for
+from vesper.engine.array_rows import Array, MappedRows, as_array, rows_for
 from vesper.engine.engine import Call, Engine
-from vesper.model.ensemble import consensus_of
-from vesper.model.feature_scaling import Inputs, Scaling
+from vesper.model.ensemble import mean_logits
+from vesper.model.feature_scaling import FeatureScaling, Inputs
 from vesper.model.pre import PrivateRepresentationExtractor
 
-ROWS = 1 << 14
+ROWS_PER_BLOCK = 1 << 14
 """Nodes at a time."""
 
 
-def edge_free_of_all(
+def edge_free_logits_of_all(
     engine: Engine, extractor: PrivateRepresentationExtractor, inputs: Inputs
 ) -> Tensor:
     """Stage 0 of all nodes, as the extractor is: (num_nodes, num_classes)."""
     network, scaling = engine.share(extractor), engine.share(inputs.scaling)
-    starts = range(0, inputs.num_nodes, ROWS)
+    starts = range(0, inputs.num_nodes, ROWS_PER_BLOCK)
     calls = []
     for number, start in enumerate(starts):
         worker = number * engine.num_workers // len(starts)
-        stop = min(start + ROWS, inputs.num_nodes)
+        stop = min(start + ROWS_PER_BLOCK, inputs.num_nodes)
         rows = rows_for(engine, worker, inputs.features, start, stop)
-        calls.append(Call(worker, edge_free_rows, (network, scaling, rows)))
+        calls.append(Call(worker, edge_free_logits_of_rows, (network, scaling, rows)))
     logits = torch.empty(inputs.num_nodes, extractor.num_classes)
     for number, values in engine.results(calls):
         start = starts[number]
@@ -40,9 +40,9 @@ def edge_free_of_all(
 
 
 @torch.no_grad()
-def edge_free_rows(
-    extractor: PrivateRepresentationExtractor, scaling: Scaling, features: MappedRows | Array
+def edge_free_logits_of_rows(
+    extractor: PrivateRepresentationExtractor, scaling: FeatureScaling, features: MappedRows | Array
 ) -> Array:
     """Stage 0 of a block of nodes, at the worker: (rows, num_classes)."""
-    inputs = Inputs(opened(features), scaling, most_bytes=0)
-    return consensus_of(extractor.edge_free(inputs.of(np.arange(inputs.num_nodes)))).numpy()
+    inputs = Inputs(as_array(features), scaling, max_bytes=0)
+    return mean_logits(extractor.edge_free_logits(inputs.rows(np.arange(inputs.num_nodes)))).numpy()

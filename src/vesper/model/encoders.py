@@ -28,7 +28,7 @@ import torch
 from torch import Tensor, nn
 
 from vesper.errors import InputError
-from vesper.model.custom_encoder import OwnEncoder
+from vesper.model.custom_encoder import CustomEncoder
 from vesper.model.dropout import SeededDropout
 from vesper.model.norms import RowNorm
 from vesper.model.sequence_encoders import GruEncoder, TransformerEncoder
@@ -60,7 +60,7 @@ class MlpEncoder(nn.Module):
         assert self.takes_sparse_rows
         _, first, *rest = self.layers
         assert isinstance(first, nn.Linear)
-        rows = inputs.through(first)  # (B, width)
+        rows = inputs.apply_linear(first)  # (B, width)
         for layer in rest:
             rows = layer(rows)
         return rows
@@ -74,17 +74,17 @@ def initialize(module: nn.Module, seed: int) -> None:
     """
     generator = torch.Generator().manual_seed(seed)
     parts = list(module.modules())
-    own = [part for part in parts if isinstance(part, OwnEncoder)]
-    kept = {weight for part in own for weight in part.parameters()}
+    own = [part for part in parts if isinstance(part, CustomEncoder)]
+    custom_weights = {weight for part in own for weight in part.parameters()}
     with torch.no_grad():
         for weight in module.parameters():
-            if weight in kept:
+            if weight in custom_weights:
                 continue
             bound = weight.shape[-1] ** -0.5
             weight.uniform_(-bound, bound, generator=generator)
-    theirs = {inner for part in own for inner in part.modules()}
+    custom_modules = {inner for part in own for inner in part.modules()}
     for part in parts:
-        if isinstance(part, nn.BatchNorm1d | nn.LayerNorm) and part not in theirs:
+        if isinstance(part, nn.BatchNorm1d | nn.LayerNorm) and part not in custom_modules:
             part.reset_parameters()
 
 

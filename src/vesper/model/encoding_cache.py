@@ -18,20 +18,20 @@ from torch import Tensor, nn
 from vesper.model.feature_scaling import Inputs
 from vesper.model.sparse_inputs import SparseInputs
 
-ROWS = 1 << 13
-MOST_BYTES = 1 << 31
-FEW = 4
+ROWS_PER_BLOCK = 1 << 13
+MAX_BYTES = 1 << 31
+UNCACHED_FRACTION = 4
 """Who asks for fewer than one node in so many gets these and no blocks."""
 
 
-class KeptEncodings:
+class EncodingCache:
     """Encodings by node, for as long as weights are what they were.
 
     Args:
         encode: (B, num_inputs) -> (B, width), row by row, without drawing anything.
         weights: whose parameters `encode` reads.
         inputs: of all nodes.
-        most_bytes: above this nothing is kept.
+        max_bytes: above this nothing is kept.
     """
 
     def __init__(
@@ -40,45 +40,47 @@ class KeptEncodings:
         *,
         weights: nn.Module,
         inputs: Inputs | SparseInputs,
-        most_bytes: int = MOST_BYTES,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         self._encode, self._weights, self._inputs = encode, weights, inputs
-        self._most_bytes = most_bytes
-        self.forget()
+        self._max_bytes = max_bytes
+        self.clear()
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Let go of all encodings."""
-        self._kept: Tensor | None = None  # (num_nodes, width)
-        self._made: NDArray[np.bool_] = np.zeros(0, dtype=bool)  # by block
+        self._cache: Tensor | None = None  # (num_nodes, width)
+        self._is_encoded: NDArray[np.bool_] = np.zeros(0, dtype=bool)  # by block
         self._digest = b""
 
     @torch.no_grad()
-    def of(self, nodes: NDArray[np.int64]) -> Tensor:
+    def rows(self, nodes: NDArray[np.int64]) -> Tensor:
         """Encodings of the nodes, without gradients: (B, width)."""
         num_nodes = self._inputs.num_nodes
-        if FEW * len(nodes) < num_nodes:
-            return self._encode(self._inputs.of(nodes))
+        if UNCACHED_FRACTION * len(nodes) < num_nodes:
+            return self._encode(self._inputs.rows(nodes))
         digest = _digest_of(self._weights)
         if digest != self._digest:
-            self.forget()
+            self.clear()
             self._digest = digest
-        for block in np.unique(nodes // ROWS):
-            if self._kept is not None and self._made[block]:
+        for block in np.unique(nodes // ROWS_PER_BLOCK):
+            if self._cache is not None and self._is_encoded[block]:
                 continue
-            rows = slice(int(block) * ROWS, min((int(block) + 1) * ROWS, num_nodes))
-            made = self._encode(self._inputs.of(np.arange(rows.start, rows.stop)))
-            if self._kept is None:
-                if made.element_size() * made.shape[1] * num_nodes > self._most_bytes:
-                    return self._encode(self._inputs.of(nodes))
-                self._kept = torch.empty(num_nodes, made.shape[1], dtype=made.dtype)
-                self._made = np.zeros(-(-num_nodes // ROWS), dtype=bool)
-            self._kept[rows] = made
-            self._made[block] = True
-        assert self._kept is not None  # there is at least one node, hence one block
-        return self._kept.index_select(0, torch.from_numpy(nodes))
+            rows = slice(
+                int(block) * ROWS_PER_BLOCK, min((int(block) + 1) * ROWS_PER_BLOCK, num_nodes)
+            )
+            block_rows = self._encode(self._inputs.rows(np.arange(rows.start, rows.stop)))
+            if self._cache is None:
+                if block_rows.element_size() * block_rows.shape[1] * num_nodes > self._max_bytes:
+                    return self._encode(self._inputs.rows(nodes))
+                self._cache = torch.empty(num_nodes, block_rows.shape[1], dtype=block_rows.dtype)
+                self._is_encoded = np.zeros(-(-num_nodes // ROWS_PER_BLOCK), dtype=bool)
+            self._cache[rows] = block_rows
+            self._is_encoded[block] = True
+        assert self._cache is not None  # there is at least one node, hence one block
+        return self._cache.index_select(0, torch.from_numpy(nodes))
 
 
-def encoded(
+def encode_in_parts(
     encode: Callable[..., Tensor], *, inputs: Inputs | SparseInputs, nodes: NDArray[np.int64]
 ) -> Tensor:
     """Encodings of the nodes with gradients: (B, width).
@@ -87,8 +89,8 @@ def encoded(
     hundreds of megabytes that a step writes, reads and gives back several times over. Parts are
     even, so that none has a row alone, of which some encoders cannot learn.
     """
-    parts = np.array_split(nodes, max(-(-len(nodes) // ROWS), 1))
-    return torch.cat([encode(inputs.of(part)) for part in parts])
+    parts = np.array_split(nodes, max(-(-len(nodes) // ROWS_PER_BLOCK), 1))
+    return torch.cat([encode(inputs.rows(part)) for part in parts])
 
 
 def _digest_of(weights: nn.Module) -> bytes:

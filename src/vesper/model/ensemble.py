@@ -11,26 +11,26 @@ member nothing else crosses.
 from torch import Tensor
 
 
-def consensus_of(opinions: Tensor) -> Tensor:
+def mean_logits(logits_by_member: Tensor) -> Tensor:
     """What members say together: (B, num_classes, members) -> (B, num_classes)."""
-    return opinions.mean(dim=2)
+    return logits_by_member.mean(dim=2)
 
 
-def deviations_of(opinions: Tensor, consensus: Tensor) -> Tensor:
+def member_offsets(logits_by_member: Tensor, mean: Tensor) -> Tensor:
     """How members differ from it: (B, num_classes, members - 1)."""
-    return opinions[:, :, :-1] - consensus[:, :, None]
+    return logits_by_member[:, :, :-1] - mean[:, :, None]
 
 
-def opinions_of(consensus: Tensor, deviations: Tensor) -> list[Tensor]:
+def member_logits(mean: Tensor, offsets: Tensor) -> list[Tensor]:
     """What each member says: (B, num_classes) and (B, num_classes, members - 1) -> members.
 
     >>> import torch
     >>> said = torch.tensor([[[3.0, 5.0, 1.0]]])
-    >>> together = consensus_of(said)
-    >>> [each.item() for each in opinions_of(together, deviations_of(said, together))]
+    >>> together = mean_logits(said)
+    >>> [each.item() for each in member_logits(together, member_offsets(said, together))]
     [3.0, 5.0, 1.0]
     """
-    if deviations.shape[2] == 0:
-        return [consensus]
-    others = [consensus + each for each in deviations.unbind(dim=2)]
-    return [*others, consensus - deviations.sum(dim=2)]
+    if offsets.shape[2] == 0:
+        return [mean]
+    others = [mean + each for each in offsets.unbind(dim=2)]
+    return [*others, mean - offsets.sum(dim=2)]

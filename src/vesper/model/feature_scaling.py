@@ -21,15 +21,15 @@ KNOTS = 256
 BINS = 16
 BINNED_UP_TO = 64
 """Features; above this there are no bins."""
-SAMPLE = 1 << 17
+SAMPLE_ROWS = 1 << 17
 """Rows from which ranks are learned; evenly spaced, so that nothing is random."""
-ROWS = 1 << 14
-MOST_BYTES = 1 << 31
-NARROWEST = 1e-30
+ROWS_PER_BLOCK = 1 << 14
+MAX_BYTES = 1 << 31
+MIN_BIN_WIDTH = 1e-30
 """What the width of an empty bin counts as, so that nothing is divided by 0."""
 
 
-class Scaling(nn.Module):
+class FeatureScaling(nn.Module):
     """(B, num_features) raw features -> (B, views * num_features), view after view.
 
     Args:
@@ -50,33 +50,33 @@ class Scaling(nn.Module):
         self.register_buffer("knots", torch.from_numpy(_knots(features)))  # (num_features, KNOTS)
         self.width = (2 + bins) * features.shape[1]
 
-    def fitted(self) -> dict[str, NDArray[np.float32]]:
+    def fitted_arrays(self) -> dict[str, NDArray[np.float32]]:
         """What was learned from the features."""
         return {name: buffer.numpy().copy() for name, buffer in self.named_buffers()}
 
-    def keep_to(self, fitted: dict[str, NDArray[np.float32]]) -> None:
+    def load_fitted(self, arrays: dict[str, NDArray[np.float32]]) -> None:
         """Scale as other features were; what was learned from these is forgotten."""
-        self.load_state_dict({name: torch.from_numpy(array) for name, array in fitted.items()})
+        self.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
 
     def forward(self, features: Tensor) -> Tensor:
         """Scale, rank and bin."""
-        views = [self.standard(features), self._ranked(features)]
+        views = [self.standardize(features), self._ranked(features)]
         if self._bins:
             views.append(self._binned(features))
         return torch.cat(views, dim=1)
 
-    def standard(self, features: Tensor) -> Tensor:
+    def standardize(self, features: Tensor) -> Tensor:
         """Scale only: (B, num_features)."""
         scaled: Tensor = ((features - self.mean) / self.scale).clamp(-LIMIT, LIMIT)
         return scaled
 
     def _ranked(self, features: Tensor) -> Tensor:
-        from vesper.model.ranking_kernel import look_up  # late: Numba takes a while to load
+        from vesper.model.ranking_kernel import look_up_ranks  # late: Numba takes a while to load
 
         shares = torch.arange(2 * KNOTS + 1).float() / (2 * KNOTS)  # by twice the rank
         probits: Tensor = torch.special.ndtri(shares.clamp(1e-3, 1 - 1e-3))
         ranked = torch.empty(features.shape)
-        look_up(
+        look_up_ranks(
             features.contiguous().numpy(),
             self.knots.numpy(),
             probits.numpy(),
@@ -93,7 +93,7 @@ class Scaling(nn.Module):
         at = torch.linspace(0, KNOTS - 1, self._bins + 1).round().long()
         edges = self.knots[:, at].T  # (bins + 1, num_features)
         widths = edges[1:] - edges[:-1]  # (bins, num_features)
-        inside = ((features[:, None] - edges[:-1]) / widths.clamp(min=NARROWEST)).clamp(0, 1)
+        inside = ((features[:, None] - edges[:-1]) / widths.clamp(min=MIN_BIN_WIDTH)).clamp(0, 1)
         binned: Tensor = (2 * inside - 1) * (widths > 0)  # (B, bins, num_features)
         return binned.flatten(start_dim=1)
 
@@ -111,15 +111,15 @@ def _moments(features: Features) -> tuple[NDArray[np.float32], NDArray[np.float3
     """Mean and standard deviation of each feature over all nodes; 1 for a constant one."""
     mean = np.asarray(np.mean(features, axis=0, dtype=np.float64))  # (num_features,)
     square = np.zeros_like(mean)
-    for start in range(0, len(features), ROWS):
-        square += np.square(features[start : start + ROWS] - mean).sum(axis=0)
+    for start in range(0, len(features), ROWS_PER_BLOCK):
+        square += np.square(features[start : start + ROWS_PER_BLOCK] - mean).sum(axis=0)
     scale = np.sqrt(square / len(features))
     scale[scale == 0] = 1.0
     return mean.astype(np.float32), scale.astype(np.float32)
 
 
 def _knots(features: Features) -> NDArray[np.float32]:
-    rows = features[:: max(1, len(features) // SAMPLE)]
+    rows = features[:: max(1, len(features) // SAMPLE_ROWS)]
     at = (np.arange(KNOTS) + 0.5) / KNOTS
     knots = np.quantile(np.asarray(rows, dtype=np.float32), at, axis=0, method="nearest")
     return np.ascontiguousarray(knots.T.astype(np.float32))
@@ -133,31 +133,31 @@ class Inputs:
     Args:
         features: (num_nodes, num_features), raw.
         scaling: how to scale them.
-        most_bytes: above this, nothing is kept.
+        max_bytes: above this, nothing is kept.
     """
 
     def __init__(
-        self, features: Features, scaling: Scaling, *, most_bytes: int = MOST_BYTES
+        self, features: Features, scaling: FeatureScaling, *, max_bytes: int = MAX_BYTES
     ) -> None:
         self.features, self.scaling, self.width = features, scaling, scaling.width
         self.num_nodes = len(features)
-        self._kept: Tensor | None = None
-        self._keep = 4 * len(features) * scaling.width <= most_bytes
+        self._cache: Tensor | None = None
+        self._is_cached = 4 * len(features) * scaling.width <= max_bytes
 
-    def of(self, nodes: NDArray[np.int64]) -> Tensor:
+    def rows(self, nodes: NDArray[np.int64]) -> Tensor:
         """Give (B, scaling.width)."""
-        if not self._keep:
+        if not self._is_cached:
             return self._scaled(self.features[nodes])
-        if self._kept is None:
-            self._kept = torch.empty(self.num_nodes, self.width)  # (num_nodes, width)
-            for start in range(0, self.num_nodes, ROWS):
-                block = slice(start, start + ROWS)
-                self._kept[block] = self._scaled(self.features[block])
-        return self._kept.index_select(0, torch.from_numpy(nodes))
+        if self._cache is None:
+            self._cache = torch.empty(self.num_nodes, self.width)  # (num_nodes, width)
+            for start in range(0, self.num_nodes, ROWS_PER_BLOCK):
+                block = slice(start, start + ROWS_PER_BLOCK)
+                self._cache[block] = self._scaled(self.features[block])
+        return self._cache.index_select(0, torch.from_numpy(nodes))
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Let go of what is kept; it is made anew when it is asked for."""
-        self._kept = None
+        self._cache = None
 
     def _scaled(self, features: Features) -> Tensor:
         scaled: Tensor = self.scaling(torch.from_numpy(features.astype(np.float32)))

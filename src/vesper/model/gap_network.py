@@ -132,6 +132,6 @@ class HopDecoder(nn.Module):
         return scores
 
 
-def pad(hops: list[Tensor], *, depth: int) -> Tensor:
+def pad_hops(hops: list[Tensor], *, depth: int) -> Tensor:
     """Stack (B, width) hops to (B, width, depth); those to come are zero."""
     return torch.stack(hops + [torch.zeros_like(hops[0])] * (depth - len(hops)), dim=2)

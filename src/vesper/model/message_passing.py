@@ -36,7 +36,7 @@ from torch.nn import functional as F
 from vesper.mechanism.sampled import LayerNoise, SampledBatch, SampledLayer
 from vesper.model.encoders import initialize
 from vesper.model.sparse_inputs import InputRows
-from vesper.model.unit_rows import normalized, rectified
+from vesper.model.unit_rows import rectified_unit_rows, unit_rows
 
 
 class UnitWeight(nn.Module):
@@ -72,7 +72,7 @@ class UnitWeight(nn.Module):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layers:
+class LayerSpec:
     """What the layers of an extractor are made from."""
 
     width: int
@@ -104,19 +104,21 @@ class PmpLayer(nn.Module):
         super().__init__()
         self.unit_weight, self.branch = unit_weight, branch
 
-    def value(self, rows: Tensor, layer: SampledLayer) -> Tensor:
+    def pre_activation(self, rows: Tensor, layer: SampledLayer) -> Tensor:
         """What is perturbed: (num_senders, width) to (num_receivers, width)."""
         values = F.linear(layer.gather(rows), self.unit_weight())
-        if self.branch is None or layer.blocked is None:
+        if self.branch is None or layer.branch_receivers is None:
             return values
-        return values.index_copy(0, layer.blocked, self.branch(rows.index_select(0, layer.blocked)))
+        return values.index_copy(
+            0, layer.branch_receivers, self.branch(rows.index_select(0, layer.branch_receivers))
+        )
 
     def forward(self, rows: Tensor, layer: SampledLayer, noise: LayerNoise | None) -> Tensor:
         """(num_senders, width) to (num_receivers, width)."""
-        values = self.value(rows, layer)
+        values = self.pre_activation(rows, layer)
         if noise is not None:
             values = noise.perturb(values)
-        return rectified(values)
+        return rectified_unit_rows(values)
 
 
 class PerturbedMessagePassing(nn.Module):
@@ -128,7 +130,7 @@ class PerturbedMessagePassing(nn.Module):
         truncated: whether receivers of low degree have a branch of their own.
     """
 
-    def __init__(self, encoder: nn.Module, layers: Layers, *, truncated: bool) -> None:
+    def __init__(self, encoder: nn.Module, layers: LayerSpec, *, truncated: bool) -> None:
         super().__init__()
         self.encoder, self.noise = encoder, layers.noise
         self.layers = nn.ModuleList(
@@ -139,13 +141,13 @@ class PerturbedMessagePassing(nn.Module):
 
     def forward(self, inputs: InputRows, batch: SampledBatch) -> Tensor:
         """(num_nodes, num_inputs) of the batch's nodes -> (B, width, L)."""
-        return self.passed_on(self.encode(inputs), batch)
+        return self.propagate(self.encode(inputs), batch)
 
     def encode(self, inputs: InputRows) -> Tensor:
         """h^(0), edge-free: (num_nodes, num_inputs) -> (num_nodes, width)."""
-        return normalized(self.encoder(inputs))
+        return unit_rows(self.encoder(inputs))
 
-    def passed_on(self, rows: Tensor, batch: SampledBatch) -> Tensor:
+    def propagate(self, rows: Tensor, batch: SampledBatch) -> Tensor:
         """(num_nodes, width) encodings of the batch's nodes -> (B, width, L)."""
         roots = []
         for module, layer in zip(self.layers, batch.layers, strict=True):
@@ -163,7 +165,7 @@ class VfgnnExtractor(nn.Module):
         norm: C, length of every output row before the noise.
     """
 
-    def __init__(self, encoder: nn.Module, layers: Layers, *, norm: float) -> None:
+    def __init__(self, encoder: nn.Module, layers: LayerSpec, *, norm: float) -> None:
         super().__init__()
         self.encoder, self._norm, self.noise = encoder, norm, layers.noise
         self.unit_weights = nn.ModuleList(layers.unit_weights())
@@ -171,14 +173,14 @@ class VfgnnExtractor(nn.Module):
 
     def forward(self, inputs: InputRows, batch: SampledBatch) -> Tensor:
         """(num_nodes, num_inputs) of the batch's nodes -> (B, width, 1)."""
-        return self.passed_on(self.encode(inputs), batch)
+        return self.propagate(self.encode(inputs), batch)
 
     def encode(self, inputs: InputRows) -> Tensor:
         """h^(0), edge-free: (num_nodes, num_inputs) -> (num_nodes, width)."""
         rows: Tensor = self.encoder(inputs)
         return rows
 
-    def passed_on(self, rows: Tensor, batch: SampledBatch) -> Tensor:
+    def propagate(self, rows: Tensor, batch: SampledBatch) -> Tensor:
         """(num_nodes, width) encodings of the batch's nodes -> (B, width, 1)."""
         *inner, last = [
             (unit_weight, layer)
@@ -187,7 +189,7 @@ class VfgnnExtractor(nn.Module):
         for unit_weight, layer in inner:
             rows = F.relu(F.linear(layer.gather(rows), unit_weight()))
         unit_weight, layer = last
-        output = self._norm * normalized(F.linear(layer.gather(rows), unit_weight()))
+        output = self._norm * unit_rows(F.linear(layer.gather(rows), unit_weight()))
         if self.noise is not None:
             output = self.noise.perturb(output)
         return output.unsqueeze(2)

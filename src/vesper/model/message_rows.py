@@ -15,19 +15,21 @@ from torch import Tensor
 from torch.nn import functional as F
 
 
-def combined(posteriors: Tensor, voices: Tensor) -> Tensor:
+def bayes_update(posteriors: Tensor, label_posteriors: Tensor) -> Tensor:
     """Posterior after a node has spoken, from the one before: all (B, num_classes).
 
     A voice says how likely each class makes what was said. That of an open label is one-hot, and
     so is the posterior after it; that of a response leaves some doubt.
 
-    >>> combined(torch.tensor([[0.2, 0.8], [0.5, 0.5]]), torch.tensor([[1.0, 0.0], [0.9, 0.1]]))
+    >>> bayes_update(torch.tensor([[0.2, 0.8], [0.5, 0.5]]), torch.tensor([[1.0, 0.0], [0.9, 0.1]]))
     tensor([[1.0000, 0.0000],
             [0.9000, 0.1000]])
     """
-    joint = posteriors * voices
+    joint = posteriors * label_posteriors
     total = joint.sum(dim=1, keepdim=True)
-    return torch.where(total > 0, joint / total, voices)  # of a class held impossible: believe it
+    return torch.where(
+        total > 0, joint / total, label_posteriors
+    )  # of a class held impossible: believe it
 
 
 AGREEMENT = 0.1
@@ -44,13 +46,13 @@ def class_rows(beliefs: Tensor, *, centre: Tensor) -> Tensor:
     return F.normalize(beliefs - centre, dim=1, eps=1e-12)
 
 
-def vote_rows(votes: Tensor, *, length: Tensor) -> Tensor:
+def projection_rows(projections: Tensor, *, length: Tensor) -> Tensor:
     """Votes / max(||votes||, length): (num_nodes, num_classes), rows of norm at most 1.
 
     What a node is sure of is cut short; who has little to say says little.
     """
-    sizes = torch.linalg.vector_norm(votes, dim=1, keepdim=True)  # (num_nodes, 1)
-    cut: Tensor = votes / sizes.clamp(min=max(float(length), 1e-12))
+    sizes = torch.linalg.vector_norm(projections, dim=1, keepdim=True)  # (num_nodes, 1)
+    cut: Tensor = projections / sizes.clamp(min=max(float(length), 1e-12))
     return cut
 
 
@@ -60,7 +62,7 @@ def with_degree(rows: Tensor, *, degree_share: float) -> Tensor:
     return torch.cat([constant, (1 - degree_share**2) ** 0.5 * rows], dim=1)
 
 
-def messages_of(beliefs: Tensor, *, degree_share: float, centre: Tensor | None = None) -> Tensor:
+def class_messages(beliefs: Tensor, *, degree_share: float, centre: Tensor | None = None) -> Tensor:
     """(num_nodes, num_classes) beliefs -> (num_nodes, num_classes + 1), rows of norm <= 1.
 
     Args:
@@ -76,7 +78,9 @@ def messages_of(beliefs: Tensor, *, degree_share: float, centre: Tensor | None =
     return with_degree(class_rows(beliefs, centre=centre), degree_share=degree_share)
 
 
-def damp(messages: Tensor, noisy_degrees: Tensor, *, median: Tensor | None = None) -> Tensor:
+def damp_by_degree(
+    messages: Tensor, noisy_degrees: Tensor, *, median: Tensor | None = None
+) -> Tensor:
     """Shorten the messages of nodes with many neighbours, as a GCN does (claim S-GCN-RELEASED).
 
         message[u] * min(1, sqrt((m + 1) / (d_u + 1))),    m the median of the noisy degrees
@@ -84,14 +88,14 @@ def damp(messages: Tensor, noisy_degrees: Tensor, *, median: Tensor | None = Non
     `median` is m if it is given; the noisy degrees of another graph may be meant.
 
     The degrees come from an earlier release; a receiver is normalised after the noise, by
-    `describe`. Rows never get longer.
+    `sum_features`. Rows never get longer.
     """
     degrees = noisy_degrees.clamp(min=0) + 1  # (num_nodes,)
-    typical = degrees.median() if median is None else median.clamp(min=0) + 1
-    return messages * (typical / degrees).sqrt().clamp(max=1)[:, None]
+    median_degree = degrees.median() if median is None else median.clamp(min=0) + 1
+    return messages * (median_degree / degrees).sqrt().clamp(max=1)[:, None]
 
 
-def keys_of(beliefs: Tensor, *, centre: Tensor) -> Tensor:
+def attention_keys(beliefs: Tensor, *, centre: Tensor) -> Tensor:
     """What nodes attend by, and are attended by: (num_nodes, num_classes + 1), of norm 1 at most.
 
         key            = (sqrt(1 - a), sqrt(a) unit(belief - centre)),               a = AGREEMENT
@@ -104,12 +108,12 @@ def keys_of(beliefs: Tensor, *, centre: Tensor) -> Tensor:
     return torch.cat([constant, AGREEMENT**0.5 * leaning], dim=1)
 
 
-def above_zero(messages: Tensor) -> Tensor:
+def positive_part(messages: Tensor) -> Tensor:
     """Leave out what is below zero, which no maximum with floor 0 shows; norm 1, or 0."""
     return F.normalize(messages.clamp(min=0), dim=1, eps=1e-12)
 
 
-def mean_of(released: Tensor, *, degree_share: float, noise_std: float) -> Tensor:
+def mean_from_sums(released: Tensor, *, degree_share: float, noise_std: float) -> Tensor:
     """Sums over noisy degrees, after the noise: (num_nodes, message_width) -> the same.
 
         sum[v] / max(degree[v], 1, noise_std / c),     degree[v] = sum[v]_0 / c,   c = degree_share
@@ -120,7 +124,7 @@ def mean_of(released: Tensor, *, degree_share: float, noise_std: float) -> Tenso
     return released / degrees.clamp(min=max(1.0, noise_std / degree_share))
 
 
-def describe(released: Tensor, scale: Tensor) -> Tensor:
+def sum_features(released: Tensor, scale: Tensor) -> Tensor:
     """Released sums as inputs: scaled, and their direction; (B, 2 * message_width).
 
     The size of a sum grows with the degree; its direction says which classes are around.

@@ -27,7 +27,7 @@ from vesper.model.evaluation import (
     metric_name,
     probabilities_of,
 )
-from vesper.model.objective import Label, Rows, Scores, telling_among
+from vesper.model.objective import Label, RowIndices, Scores, num_effective_rows
 from vesper.privacy.accounting.randomized_response import (
     flip_probability,
     keep_probability,
@@ -35,7 +35,7 @@ from vesper.privacy.accounting.randomized_response import (
 )
 
 
-class RespondedClassification:
+class NoisyLabelClassification:
     """Classes, seen through randomised response.
 
     Args:
@@ -56,7 +56,7 @@ class RespondedClassification:
         epsilon: float,
     ) -> None:
         known = len(responses)
-        self._seen = np.concatenate([responses, labels[known:]])
+        self._observed = np.concatenate([responses, labels[known:]])
         self._num_responses = known
         self.outputs, self.metric = num_classes, metric_name(num_classes)
         self._keep = keep_probability(epsilon=epsilon, num_classes=num_classes)
@@ -64,16 +64,18 @@ class RespondedClassification:
         self._transition = transition(epsilon=epsilon, num_classes=num_classes).astype(np.float32)
         self._share_of_ones = self._true_share(responses[:num_train])
 
-    def loss(self, scores: Tensor, rows: Rows) -> Tensor:
+    def loss(self, scores: Tensor, rows: RowIndices) -> Tensor:
         """Forward-corrected cross-entropy."""
         self._refuse_truth(rows)
-        seen = torch.from_numpy(self._seen[rows])
-        shown = scores.softmax(dim=1) @ torch.from_numpy(self._transition)  # (B, num_classes)
-        return -shown.gather(1, seen[:, None]).log().mean()
+        observed = torch.from_numpy(self._observed[rows])
+        response_probabilities = scores.softmax(dim=1) @ torch.from_numpy(
+            self._transition
+        )  # (B, num_classes)
+        return -response_probabilities.gather(1, observed[:, None]).log().mean()
 
-    def evaluate(self, scores: Scores, rows: Rows) -> float:
+    def evaluate(self, scores: Scores, rows: RowIndices) -> float:
         """Metric on the truth, estimated from responses; of test rows, the metric itself."""
-        measured = evaluate(scores, self._seen[rows])
+        measured = evaluate(scores, self._observed[rows])
         if len(rows) and rows.min() >= self._num_responses:
             return measured
         self._refuse_truth(rows)
@@ -83,9 +85,9 @@ class RespondedClassification:
             estimate = 50 + (measured - 50) / self._sharpness()
         return min(max(estimate, 0.0), 100.0)  # few responses can be estimated beyond
 
-    def telling(self, rows: Rows) -> int:
+    def effective_rows(self, rows: RowIndices) -> int:
         """As of labels, among what was seen."""
-        return telling_among(self._seen[rows], self.outputs)
+        return num_effective_rows(self._observed[rows], self.outputs)
 
     def predict(self, scores: Scores) -> Scores:
         """Probabilities of the true classes: (B, num_classes)."""
@@ -95,16 +97,16 @@ class RespondedClassification:
         """What `predict` needs, with the names of the classes."""
         return calibration_of_classes(classes, np.zeros(self.outputs))
 
-    def voices(self, rows: Rows) -> NDArray[np.float32]:
+    def label_posteriors(self, rows: RowIndices) -> NDArray[np.float32]:
         """How likely each class makes what was seen; each row a distribution, as T is symmetric."""
         self._refuse_truth(rows)
-        said: NDArray[np.float32] = self._transition[self._seen[rows]]
-        return said
+        posteriors: NDArray[np.float32] = self._transition[self._observed[rows]]
+        return posteriors
 
     def _true_share(self, responses: NDArray[np.int64]) -> float:
         """Share of class 1 in the truth, estimated, for two classes."""
-        seen = float((responses == 1).mean())
-        return float(np.clip((seen - self._flip) / (self._keep - self._flip), 0.01, 0.99))
+        observed = float((responses == 1).mean())
+        return float(np.clip((observed - self._flip) / (self._keep - self._flip), 0.01, 0.99))
 
     def _sharpness(self) -> float:
         """1 - a - b: by how much responses blur the area under the curve."""
@@ -114,7 +116,7 @@ class RespondedClassification:
         wrong_zeros = ones * self._flip / (1 - seen_ones)
         return 1 - wrong_ones - wrong_zeros
 
-    def _refuse_truth(self, rows: Rows) -> None:
+    def _refuse_truth(self, rows: RowIndices) -> None:
         if len(rows) and rows.max() >= self._num_responses:
             raise ValueError("rows without a response may not be mixed with, or used as, others")
 

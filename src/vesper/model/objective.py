@@ -25,7 +25,7 @@ from vesper.model.evaluation import (
     probabilities_of,
 )
 
-Rows = NDArray[np.int64]
+RowIndices = NDArray[np.int64]
 Scores = NDArray[np.float64]
 Label = int | float | str
 
@@ -36,13 +36,13 @@ class Objective(Protocol):
     outputs: int
     metric: str
 
-    def loss(self, scores: Tensor, rows: Rows) -> Tensor:
+    def loss(self, scores: Tensor, rows: RowIndices) -> Tensor:
         """Loss of (B, outputs) scores of these rows."""
 
-    def evaluate(self, scores: Scores, rows: Rows) -> float:
+    def evaluate(self, scores: Scores, rows: RowIndices) -> float:
         """Metric of the scores of these rows; more is better."""
 
-    def telling(self, rows: Rows) -> int:
+    def effective_rows(self, rows: RowIndices) -> int:
         """How many of these rows the metric rests on: of two classes, the rarer one."""
 
     def predict(self, scores: Scores) -> Scores:
@@ -51,7 +51,7 @@ class Objective(Protocol):
     def calibration(self, classes: Sequence[Label]) -> Calibration:
         """What `predict` needs, once training is over; `classes` are the distinct labels."""
 
-    def voices(self, rows: Rows) -> NDArray[np.float32]:
+    def label_posteriors(self, rows: RowIndices) -> NDArray[np.float32]:
         """What these rows would say of themselves: (rows, outputs), each a distribution."""
 
 
@@ -82,18 +82,18 @@ class Classification:
         self._log_weights = np.log(weights)
         self._weights = torch.from_numpy(weights.astype(np.float32)) if balanced else None
 
-    def loss(self, scores: Tensor, rows: Rows) -> Tensor:
+    def loss(self, scores: Tensor, rows: RowIndices) -> Tensor:
         """Cross-entropy."""
         return F.cross_entropy(scores, torch.from_numpy(self._labels[rows]), weight=self._weights)
 
-    def evaluate(self, scores: Scores, rows: Rows) -> float:
+    def evaluate(self, scores: Scores, rows: RowIndices) -> float:
         """Accuracy, or area under the curve."""
         calibrated = scores if self._weights is None else scores - self._log_weights
         return evaluate(calibrated, self._labels[rows])
 
-    def telling(self, rows: Rows) -> int:
+    def effective_rows(self, rows: RowIndices) -> int:
         """All rows, or those of the rarer of two classes."""
-        return telling_among(self._labels[rows], self.outputs)
+        return num_effective_rows(self._labels[rows], self.outputs)
 
     def predict(self, scores: Scores) -> Scores:
         """Calibrated probabilities: (B, num_classes)."""
@@ -103,16 +103,16 @@ class Classification:
         """What `predict` needs, with the names of the classes."""
         return calibration_of_classes(classes, self._log_weights)
 
-    def voices(self, rows: Rows) -> NDArray[np.float32]:
+    def label_posteriors(self, rows: RowIndices) -> NDArray[np.float32]:
         """One-hot labels."""
-        said: NDArray[np.float32] = np.eye(self.outputs, dtype=np.float32)[self._labels[rows]]
-        return said
+        posteriors: NDArray[np.float32] = np.eye(self.outputs, dtype=np.float32)[self._labels[rows]]
+        return posteriors
 
 
-def telling_among(labels: Rows, num_classes: int) -> int:
+def num_effective_rows(labels: RowIndices, num_classes: int) -> int:
     """How many labels a metric rests on: all, or those of the rarer of two classes.
 
-    >>> telling_among(np.array([0, 1, 0, 0]), 2), telling_among(np.array([0, 1, 0, 0]), 3)
+    >>> num_effective_rows(np.array([0, 1, 0, 0]), 2), num_effective_rows(np.array([0, 1, 0, 0]), 3)
     (1, 4)
     """
     return int(np.bincount(labels, minlength=2).min()) if num_classes == 2 else len(labels)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from vesper.errors import InputError, first_three
-from vesper.model.noisy_labels import RespondedClassification, refuse_other_tasks
-from vesper.model.objective import Classification, Label, Objective, Rows
+from vesper.model.noisy_labels import NoisyLabelClassification, refuse_other_tasks
+from vesper.model.objective import Classification, Label, Objective, RowIndices
 from vesper.model.regression import BINS, Ranking, Regression
 
 
@@ -43,37 +43,37 @@ def num_outputs(task: str, classes: Sequence[Label]) -> int:
 
 
 @dataclass(frozen=True)
-class Responses:
+class LabelResponses:
     """What may be shown of the labels of training and validation rows, in this order."""
 
-    seen: Rows
+    noisy_labels: RowIndices
     epsilon: float
 
 
 def make_objective(
     task: str,
     classes: Sequence[Label],
-    labels: Rows,
+    labels: RowIndices,
     *,
     num_train: int,
     balanced: bool,
-    responses: Responses | None = None,
+    responses: LabelResponses | None = None,
 ) -> Objective:
     """Make the objective of labels that are positions in `classes`, training rows first."""
-    settled = task_of(task, classes)
+    resolved_task = task_of(task, classes)
     if responses is not None:
-        refuse_other_tasks(settled, balanced=balanced)
-        return RespondedClassification(
+        refuse_other_tasks(resolved_task, balanced=balanced)
+        return NoisyLabelClassification(
             labels,
-            responses.seen,
+            responses.noisy_labels,
             len(classes),
             num_train=num_train,
             epsilon=responses.epsilon,
         )
-    if settled == "classification":
+    if resolved_task == "classification":
         return Classification(labels, len(classes), num_train=num_train, balanced=balanced)
     if balanced:
-        raise InputError(f"class_weights: expected 'none' for {settled}, got 'balanced'")
+        raise InputError(f"class_weights: expected 'none' for {resolved_task}, got 'balanced'")
     numbers = np.array(classes, dtype=np.float64)[labels]
     makers = {"regression": Regression, "ranking": Ranking}
-    return makers[settled](numbers, num_train=num_train)
+    return makers[resolved_task](numbers, num_train=num_train)

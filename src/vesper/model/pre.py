@@ -22,13 +22,13 @@ from torch import Tensor, nn
 
 from vesper.model.dropout import SeededDropout
 from vesper.model.encoders import initialize
-from vesper.model.message_rows import describe
+from vesper.model.message_rows import sum_features
 
 LOWEST_LOG = -8.0
 HEAD_WIDTH = 64
 
 
-MEMBERS_APART = 1 << 20
+MEMBER_SEED_STRIDE = 1 << 20
 """Seeds of masks of two members are this far from each other."""
 
 
@@ -59,10 +59,14 @@ class PrivateRepresentationExtractor(nn.Module):
         super().__init__()
         self.encoders, self.hops = nn.ModuleList(encoders), hops
         self.num_classes, self.message_width = num_classes, message_width
-        seeds = [seed + MEMBERS_APART * member for member in range(len(encoders))]
-        self.first = nn.ModuleList(  # before the heads: weights do not depend on their number
-            nn.Sequential(SeededDropout(dropout, seed=each), nn.Linear(encoding_width, num_classes))
-            for each in seeds
+        seeds = [seed + MEMBER_SEED_STRIDE * member for member in range(len(encoders))]
+        self.edge_free_heads = (
+            nn.ModuleList(  # before the heads: weights do not depend on their number
+                nn.Sequential(
+                    SeededDropout(dropout, seed=each), nn.Linear(encoding_width, num_classes)
+                )
+                for each in seeds
+            )
         )
         self.heads = nn.ModuleList(  # members of a stage side by side
             _head(
@@ -81,12 +85,14 @@ class PrivateRepresentationExtractor(nn.Module):
         """How many networks are averaged."""
         return len(self.encoders)
 
-    def edge_free(self, inputs: Tensor) -> Tensor:
+    def edge_free_logits(self, inputs: Tensor) -> Tensor:
         """Stage 0: (B, num_inputs) -> (B, num_classes, members) logits."""
-        pairs = zip(self.encoders, self.first, strict=True)
+        pairs = zip(self.encoders, self.edge_free_heads, strict=True)
         return torch.stack([head(encoder(inputs)) for encoder, head in pairs], dim=2)
 
-    def with_releases(self, logits: Tensor, released: list[Tensor], scales: list[Tensor]) -> Tensor:
+    def logits_with_releases(
+        self, logits: Tensor, released: list[Tensor], scales: list[Tensor]
+    ) -> Tensor:
         """Stage k >= 1.
 
         Args:
@@ -101,10 +107,10 @@ class PrivateRepresentationExtractor(nn.Module):
         stage = len(released)
         sums = released if stage == 1 else [*released, torch.stack(released).sum(dim=0)]
         known = [logits.log_softmax(dim=1).clamp(min=LOWEST_LOG) / 2]
-        known += [describe(z, scale) for z, scale in zip(sums, scales, strict=True)]
-        heard = torch.cat(known, dim=1)  # the same for all members
+        known += [sum_features(z, scale) for z, scale in zip(sums, scales, strict=True)]
+        head_inputs = torch.cat(known, dim=1)  # the same for all members
         heads = self.heads[(stage - 1) * self.num_members : stage * self.num_members]
-        return torch.stack([head(heard) for head in heads], dim=2)
+        return torch.stack([head(head_inputs) for head in heads], dim=2)
 
 
 def _head(num_inputs: int, num_classes: int, *, dropout: float, seed: int) -> nn.Sequential:

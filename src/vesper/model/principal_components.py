@@ -24,16 +24,16 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vesper.graph.features import Features
-from vesper.model.feature_scaling import Inputs, Scaling
+from vesper.model.feature_scaling import FeatureScaling, Inputs
 
-SAMPLE = 1 << 14
+SAMPLE_ROWS = 1 << 14
 """Rows from which directions are learned."""
-ITERATIONS, SPARE = 12, 8
+ITERATIONS, SPARE_DIRECTIONS = 12, 8
 """Directions beyond those wanted make the iteration converge sooner."""
-ROWS = 1 << 14
+ROWS_PER_BLOCK = 1 << 14
 
 
-def project(features: Features, *, width: int) -> NDArray[np.float32]:
+def principal_components(features: Features, *, width: int) -> NDArray[np.float32]:
     """Give at most `width` components of all nodes; (num_nodes, min(width, 2 num_features)).
 
     | features | result |
@@ -42,64 +42,66 @@ def project(features: Features, *, width: int) -> NDArray[np.float32]:
     """
     if features.shape[1] == 0:
         return np.zeros((len(features), 0), dtype=np.float32)
-    scaling = Scaling(features)
-    sample = _scaled(features[:: max(1, len(features) // SAMPLE)], scaling)
+    scaling = FeatureScaling(features)
+    sample = _scaled(features[:: max(1, len(features) // SAMPLE_ROWS)], scaling)
     mean = sample.mean(axis=0)  # (2 num_features,)
-    directions = leading(sample - mean, width)  # (2 num_features, width)
+    directions = principal_directions(sample - mean, width)  # (2 num_features, width)
     out = np.empty((len(features), directions.shape[1]), dtype=np.float32)
-    for start in range(0, len(features), ROWS):
-        out[start : start + ROWS] = (
-            _scaled(features[start : start + ROWS], scaling) - mean
+    for start in range(0, len(features), ROWS_PER_BLOCK):
+        out[start : start + ROWS_PER_BLOCK] = (
+            _scaled(features[start : start + ROWS_PER_BLOCK], scaling) - mean
         ) @ directions
     return out
 
 
-def _scaled(rows: Features, scaling: Scaling) -> NDArray[np.float32]:
+def _scaled(rows: Features, scaling: FeatureScaling) -> NDArray[np.float32]:
     values: NDArray[np.float32] = scaling(torch.from_numpy(rows.astype(np.float32))).numpy()
     return values
 
 
-def leading(rows: NDArray[np.float32], width: int) -> NDArray[np.float32]:
+def principal_directions(rows: NDArray[np.float32], width: int) -> NDArray[np.float32]:
     """Find Q of the rows, largest variance first: (num_features, at most width)."""
     generator = np.random.default_rng(0)
     num_features = rows.shape[1]
-    basis = generator.normal(size=(num_features, min(width + SPARE, num_features)))
+    basis = generator.normal(size=(num_features, min(width + SPARE_DIRECTIONS, num_features)))
     basis = np.linalg.qr(basis)[0].astype(np.float32)
     for _ in range(ITERATIONS):
         basis = np.linalg.qr(rows.T @ (rows @ basis))[0]
-    _, _, turned = np.linalg.svd(rows @ basis, full_matrices=False)  # largest variance first
-    found: NDArray[np.float32] = (basis @ turned.T)[:, :width]
-    return found
+    _, _, rotation = np.linalg.svd(rows @ basis, full_matrices=False)  # largest variance first
+    components: NDArray[np.float32] = (basis @ rotation.T)[:, :width]
+    return components
 
 
 COMPONENTS = 16
-MOST_FEATURES = 64
-NEARLY_ALL = 0.9
+MAX_FEATURES = 64
+NEARLY_ALL_SHARE = 0.9
 """Of the directions: then features are said as they are."""
-SURE = 1.5
+MIN_DEVIATIONS = 1.5
 """Deviations of chance above which what is said has to be expected, if it is said in more columns
 than `COMPONENTS`."""
 
 
-def components_of(inputs: Inputs, *, evidence: float = 0.0, most: int = COMPONENTS) -> Tensor:
+def components_of(
+    inputs: Inputs, *, evidence: float = 0.0, max_columns: int = COMPONENTS
+) -> Tensor:
     """Find Q: (num_features, columns).
 
     Args:
         inputs: features.
         evidence: squared deviations of chance that one column which tells all would be heard with.
-        most: columns.
+        max_columns: columns.
     """
     num_features = inputs.features.shape[1]
     if num_features <= COMPONENTS:
         return torch.eye(num_features)
-    sample = inputs.features[:: max(1, inputs.num_nodes // SAMPLE)]
-    rows = _standard(inputs, sample).numpy()
-    if num_features > MOST_FEATURES or most <= COMPONENTS:
-        return torch.from_numpy(leading(rows, COMPONENTS))
-    directions = leading(rows, num_features)
+    sample = inputs.features[:: max(1, inputs.num_nodes // SAMPLE_ROWS)]
+    rows = _standardized(inputs, sample).numpy()
+    if num_features > MAX_FEATURES or max_columns <= COMPONENTS:
+        return torch.from_numpy(principal_directions(rows, COMPONENTS))
+    directions = principal_directions(rows, num_features)
     variances = np.square(rows @ directions).sum(axis=0, dtype=np.float64)
-    width = min(width_for(variances, evidence=evidence), most)
-    if NEARLY_ALL * num_features <= width and num_features <= most:
+    width = min(width_for(variances, evidence=evidence), max_columns)
+    if NEARLY_ALL_SHARE * num_features <= width and num_features <= max_columns:
         return torch.eye(num_features)  # one of them may tell by itself
     return torch.from_numpy(np.ascontiguousarray(directions[:, :width]))
 
@@ -115,20 +117,24 @@ def width_for(variances: NDArray[np.float64], *, evidence: float) -> int:
     """
     total = variances.sum()
     shares = variances / total if total > 0 else variances
-    held = np.maximum(np.cumsum(shares), 1e-12)  # E_K
+    cumulative_share = np.maximum(np.cumsum(shares), 1e-12)  # E_K
     width = np.arange(1, len(shares) + 1)
     if np.isinf(evidence):
-        told = held
+        expected_share = cumulative_share
     else:
-        heard = evidence * np.cumsum(np.square(shares)) / held  # r
-        told = np.where(heard >= SURE * np.sqrt(2 * width), held * heard / (heard + width), 0.0)
+        signal_to_noise = evidence * np.cumsum(np.square(shares)) / cumulative_share  # r
+        expected_share = np.where(
+            signal_to_noise >= MIN_DEVIATIONS * np.sqrt(2 * width),
+            cumulative_share * signal_to_noise / (signal_to_noise + width),
+            0.0,
+        )
     least = COMPONENTS - 1
     # The first of those that are nearly as good: columns of no variance tell nothing.
-    best = told[least:].max()
-    return least + 1 + int(np.argmax(told[least:] >= best * (1 - 1e-3)))
+    best = expected_share[least:].max()
+    return least + 1 + int(np.argmax(expected_share[least:] >= best * (1 - 1e-3)))
 
 
-class Along:
+class ComponentProjection:
     """Where nodes lie along Q, some at a time.
 
     Args:
@@ -146,9 +152,9 @@ class Along:
 
     def __call__(self, rows: slice) -> Tensor:
         """(B, columns), rows of norm 1; 0 where a node is like the mean of all."""
-        block = _standard(self._inputs, self._inputs.features[rows])
+        block = _standardized(self._inputs, self._inputs.features[rows])
         return F.normalize(block @ self._components, dim=1, eps=1e-12)
 
 
-def _standard(inputs: Inputs, features: Features) -> Tensor:
-    return inputs.scaling.standard(torch.from_numpy(features.astype(np.float32)))
+def _standardized(inputs: Inputs, features: Features) -> Tensor:
+    return inputs.scaling.standardize(torch.from_numpy(features.astype(np.float32)))

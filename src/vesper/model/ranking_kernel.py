@@ -7,16 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.parallel import pool
-from vesper.parallel.compile_cache import compiled
+from vesper.parallel.compile_cache import cached_njit
 from vesper.parallel.pool import Work, finish, take
 
-PIECE = 1 << 10
+ROWS_PER_PIECE = 1 << 10
 """Rows a thread takes at a time."""
 
 Floats = NDArray[np.float32]
 
 
-def look_up(x: Floats, knots: Floats, table: Floats, *, out: Floats, num_threads: int) -> None:
+def look_up_ranks(
+    x: Floats, knots: Floats, table: Floats, *, out: Floats, num_threads: int
+) -> None:
     """Write what the table says of each value.
 
     Args:
@@ -27,14 +29,14 @@ def look_up(x: Floats, knots: Floats, table: Floats, *, out: Floats, num_threads
         num_threads: at most.
     """
     lowest = (knots == knots[:, :1]).sum(axis=1)  # (width,) knots that are the smallest value
-    num_pieces = -(-len(x) // PIECE)
+    num_pieces = -(-len(x) // ROWS_PER_PIECE)
     pool.run(_look_up, x, knots, lowest, table, out, num_pieces=num_pieces, num_threads=num_threads)
 
 
-@compiled
+@cached_njit
 def _look_up(
     work: Work,
-    seat: int,
+    thread: int,
     x: Floats,
     knots: Floats,
     lowest: NDArray[np.int64],
@@ -43,7 +45,7 @@ def _look_up(
 ) -> None:
     piece = take(work)
     while piece >= 0:
-        for row in range(piece * PIECE, min((piece + 1) * PIECE, len(x))):
+        for row in range(piece * ROWS_PER_PIECE, min((piece + 1) * ROWS_PER_PIECE, len(x))):
             for k in range(x.shape[1]):
                 value = x[row, k]
                 if value <= knots[k, 0]:  # most values of most words: none to search for
@@ -58,7 +60,7 @@ def _look_up(
         piece = take(work)
 
 
-@compiled
+@cached_njit
 def _count(knots: Floats, value: np.float32, up_to: bool) -> int:
     """How many knots are below a value, or up to it."""
     low, high = 0, len(knots)

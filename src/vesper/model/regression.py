@@ -24,7 +24,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vesper.model.evaluation import Calibration, calibration_of_numbers, expected_number_of
-from vesper.model.objective import Label, Rows, Scores
+from vesper.model.objective import Label, RowIndices, Scores
 
 BINS = 8
 LLOYD_STEPS = 100
@@ -43,27 +43,27 @@ class Regression:
     metric = "r2"
 
     def __init__(self, numbers: Numbers, *, num_train: int) -> None:
-        mean, deviation = moments(numbers[:num_train])
+        mean, deviation = mean_and_deviation(numbers[:num_train])
         self._numbers = (numbers - mean) / deviation  # whatever their offset: floats are few
         train = self._numbers[:num_train]
-        edges = self._edges(train)
-        self._bins = np.searchsorted(edges, self._numbers, side="right").astype(np.int64)
-        self._standard = self._centres(train, self._bins[:num_train], edges)  # (BINS,)
+        bin_edges = self._bin_edges(train)
+        self._bins = np.searchsorted(bin_edges, self._numbers, side="right").astype(np.int64)
+        self._standard = self._centres(train, self._bins[:num_train], bin_edges)  # (BINS,)
         self.centres = self._in_units(self._standard, mean=mean, deviation=deviation)
         self._truth = self._targets(self._numbers).astype(np.float32)  # (num_labels,)
 
-    def loss(self, scores: Tensor, rows: Rows) -> Tensor:
+    def loss(self, scores: Tensor, rows: RowIndices) -> Tensor:
         """Cross-entropy of the bins and what the numbers add to it."""
         bins = torch.from_numpy(self._bins[rows])
         predicted = scores.softmax(dim=1) @ torch.from_numpy(self._standard).float()  # (B,)
         truth = torch.from_numpy(self._truth[rows])
         return F.cross_entropy(scores, bins) + self._of_numbers(predicted, truth)
 
-    def evaluate(self, scores: Scores, rows: Rows) -> float:
+    def evaluate(self, scores: Scores, rows: RowIndices) -> float:
         """Share of the variance that is explained, in percent; below 0 for a bad guess."""
         return 100 * r2(expected_number_of(scores, self._standard), self._numbers[rows])
 
-    def telling(self, rows: Rows) -> int:
+    def effective_rows(self, rows: RowIndices) -> int:
         """All of them."""
         return len(rows)
 
@@ -75,31 +75,31 @@ class Regression:
         """What `predict` needs; numbers have no classes."""
         return calibration_of_numbers(self.centres)
 
-    def voices(self, rows: Rows) -> NDArray[np.float32]:
+    def label_posteriors(self, rows: RowIndices) -> NDArray[np.float32]:
         """One-hot bins."""
-        said: NDArray[np.float32] = np.eye(BINS, dtype=np.float32)[self._bins[rows]]
-        return said
+        posteriors: NDArray[np.float32] = np.eye(BINS, dtype=np.float32)[self._bins[rows]]
+        return posteriors
 
-    def _centres(self, train: Numbers, bins: Rows, edges: Numbers) -> Numbers:
+    def _centres(self, train: Numbers, bins: RowIndices, bin_edges: Numbers) -> Numbers:
         """Mean label of each bin; of a bin without labels, an edge of it."""
         counts = np.bincount(bins, minlength=BINS)
         sums = np.bincount(bins, weights=train, minlength=BINS)
         means = sums / np.maximum(counts, 1)
-        centres: Numbers = np.where(counts > 0, means, np.append(edges, edges[-1]))
+        centres: Numbers = np.where(counts > 0, means, np.append(bin_edges, bin_edges[-1]))
         return centres  # (BINS,)
 
-    def _edges(self, train: Numbers) -> Numbers:
+    def _bin_edges(self, train: Numbers) -> Numbers:
         """Edges half-way between the means of their two bins: (BINS - 1,)."""
         ordered = np.sort(train)
         sums = np.concatenate([[0.0], np.cumsum(ordered)])
-        edges = quantiles(train)
+        bin_edges = quantiles(train)
         for _ in range(LLOYD_STEPS):
-            cuts = np.concatenate([[0], np.searchsorted(ordered, edges), [len(ordered)]])
+            cuts = np.concatenate([[0], np.searchsorted(ordered, bin_edges), [len(ordered)]])
             counts = np.diff(cuts)  # (BINS,)
             means = np.diff(sums[cuts]) / np.maximum(counts, 1)
-            means = np.where(counts > 0, means, np.append(edges, edges[-1]))
-            edges = (means[1:] + means[:-1]) / 2
-        return edges
+            means = np.where(counts > 0, means, np.append(bin_edges, bin_edges[-1]))
+            bin_edges = (means[1:] + means[:-1]) / 2
+        return bin_edges
 
     def _in_units(self, centres: Numbers, *, mean: float, deviation: float) -> Numbers:
         """What bins stand for, as labels are given."""
@@ -117,14 +117,14 @@ class Ranking(Regression):
 
     metric = "spearman"
 
-    def evaluate(self, scores: Scores, rows: Rows) -> float:
+    def evaluate(self, scores: Scores, rows: RowIndices) -> float:
         """Correlation of ranks, in percent."""
         return 100 * spearman(self.predict(scores), self._numbers[rows])
 
-    def _edges(self, train: Numbers) -> Numbers:
+    def _bin_edges(self, train: Numbers) -> Numbers:
         return quantiles(train)
 
-    def _centres(self, train: Numbers, bins: Rows, edges: Numbers) -> Numbers:
+    def _centres(self, train: Numbers, bins: RowIndices, bin_edges: Numbers) -> Numbers:
         return np.arange(BINS, dtype=np.float64)
 
     def _in_units(self, centres: Numbers, *, mean: float, deviation: float) -> Numbers:
@@ -140,10 +140,10 @@ class Ranking(Regression):
         return F.softplus(predicted[None, :] - predicted[:, None])[above].mean()
 
 
-def moments(train: Numbers) -> tuple[float, float]:
+def mean_and_deviation(train: Numbers) -> tuple[float, float]:
     """Mean and standard deviation, 1 for constants; squares of very large numbers do not overflow.
 
-    >>> moments(np.array([1e200, 3e200])), moments(np.array([2.0, 2.0]))
+    >>> mean_and_deviation(np.array([1e200, 3e200])), mean_and_deviation(np.array([2.0, 2.0]))
     ((2e+200, 1e+200), (2.0, 1.0))
     """
     mean = float(train.mean())
@@ -153,8 +153,8 @@ def moments(train: Numbers) -> tuple[float, float]:
 
 def quantiles(train: Numbers) -> Numbers:
     """Edges of bins of equal shares: (BINS - 1,)."""
-    edges: Numbers = np.quantile(train, np.arange(1, BINS) / BINS)
-    return edges
+    bin_edges: Numbers = np.quantile(train, np.arange(1, BINS) / BINS)
+    return bin_edges
 
 
 def r2(predicted: Numbers, truth: Numbers) -> float:

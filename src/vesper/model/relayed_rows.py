@@ -16,48 +16,48 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from vesper.model.message_rows import vote_rows, with_degree
+from vesper.model.message_rows import projection_rows, with_degree
 
 ERRORS = 2.0
 """Standard errors within which a mean may lie."""
-ROWS = 1 << 14
+ROWS_PER_BLOCK = 1 << 14
 """Nodes at a time."""
 
 
-def rate_of(heard: Tensor) -> Tensor:
+def class_rate(sums: Tensor) -> Tensor:
     """Mean of classes over mean degree: noise in either has mean 0.
 
     Args:
-        heard: (num_nodes, 1 + num_classes) sums of degree and classes, of rows of length 1.
+        sums: (num_nodes, 1 + num_classes) sums of degree and classes, of rows of length 1.
 
     Returns:
         (num_classes,)
     """
-    total = torch.zeros(heard.shape[1], dtype=torch.float64)
-    for rows in _blocks(heard):
-        total += heard[rows].sum(dim=0, dtype=torch.float64)
-    means = total / len(heard)
+    total = torch.zeros(sums.shape[1], dtype=torch.float64)
+    for rows in _blocks(sums):
+        total += sums[rows].sum(dim=0, dtype=torch.float64)
+    means = total / len(sums)
     return (means[1:] / means[0].clamp(min=1e-6)).float()
 
 
-def excess_of(heard: Tensor, rate: Tensor) -> Tensor:
+def excess_of(sums: Tensor, rate: Tensor) -> Tensor:
     """What was heard beyond what as many neighbours tell anybody: (num_nodes, num_classes)."""
-    return heard[:, 1:] - heard[:, :1] * rate
+    return sums[:, 1:] - sums[:, :1] * rate
 
 
-def typical_of(heard: Tensor, rate: Tensor) -> Tensor:
+def rms_excess(sums: Tensor, rate: Tensor) -> Tensor:
     """Root mean square of what is heard in excess: a scalar."""
     total = torch.zeros((), dtype=torch.float64)
-    for rows in _blocks(heard):
-        total += excess_of(heard[rows], rate).double().square().sum()
-    return (total / len(heard)).sqrt().float()
+    for rows in _blocks(sums):
+        total += excess_of(sums[rows], rate).double().square().sum()
+    return (total / len(sums)).sqrt().float()
 
 
-def change_of(heard: Tensor, rate: Tensor, length: float, weights: Tensor) -> Tensor:
+def mean_jacobian(sums: Tensor, rate: Tensor, length: float, weights: Tensor) -> Tensor:
     """J: what a step of the excess becomes in a message, times L; mean over nodes.
 
     Args:
-        heard: (num_nodes, 1 + num_classes).
+        sums: (num_nodes, 1 + num_classes).
         rate: (num_classes,).
         length: L.
         weights: (num_nodes,) how much each node counts; their sum is not 0.
@@ -66,49 +66,51 @@ def change_of(heard: Tensor, rate: Tensor, length: float, weights: Tensor) -> Te
         (num_classes, num_classes)
     """
     num_classes = len(rate)
-    change = torch.zeros(num_classes, num_classes, dtype=torch.float64)
-    for rows in _blocks(heard):
-        excess = excess_of(heard[rows], rate).double()  # (B, num_classes)
+    jacobian = torch.zeros(num_classes, num_classes, dtype=torch.float64)
+    for rows in _blocks(sums):
+        excess = excess_of(sums[rows], rate).double()  # (B, num_classes)
         sizes = torch.linalg.vector_norm(excess, dim=1).clamp(min=1e-9)  # (B,)
         # A row that was said is a step of length 1: so much of it, this way or that, is not cut.
         whole = ((length - sizes + 1) / 2).clamp(0, 1)
-        turned = (1 - whole) * (length / sizes).clamp(max=1)
+        turned_share = (1 - whole) * (length / sizes).clamp(max=1)
         weight = weights[rows].double()
-        change += (weight * (whole + turned)).sum() * torch.eye(num_classes, dtype=torch.float64)
-        change -= (excess * (weight * turned / sizes.square())[:, None]).T @ excess
-    return (change / weights.sum(dtype=torch.float64)).float()
+        jacobian += (weight * (whole + turned_share)).sum() * torch.eye(
+            num_classes, dtype=torch.float64
+        )
+        jacobian -= (excess * (weight * turned_share / sizes.square())[:, None]).T @ excess
+    return (jacobian / weights.sum(dtype=torch.float64)).float()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class HandedOn:
+class RelayTransform:
     """How what was heard is handed on.
 
     Args:
         rate: (num_classes,) classes heard a neighbour.
         length: L, the longest excess that is not cut.
-        change: (num_classes, num_classes) J.
+        jacobian: (num_classes, num_classes) J.
         degree_share: c, above 0.
     """
 
     rate: Tensor
     length: float
-    change: Tensor
+    jacobian: Tensor
     degree_share: float
 
-    def messages(self, heard: Tensor) -> Tensor:
+    def messages(self, sums: Tensor) -> Tensor:
         """(num_nodes, 1 + num_classes) -> the same, rows of norm 1 at most.
 
         | excess | result |
         | --- | --- |
         | none | (c, 0, .., 0) |
         """
-        messages, length = torch.empty_like(heard), torch.tensor(self.length)
-        for rows in _blocks(heard):
-            cut = vote_rows(excess_of(heard[rows], self.rate), length=length)
+        messages, length = torch.empty_like(sums), torch.tensor(self.length)
+        for rows in _blocks(sums):
+            cut = projection_rows(excess_of(sums[rows], self.rate), length=length)
             messages[rows] = with_degree(cut, degree_share=self.degree_share)
         return messages
 
-    def without_own(self, released: Tensor, own: Tensor, *, noise_std: float) -> Tensor:
+    def remove_own_message(self, released: Tensor, own: Tensor, *, noise_std: float) -> Tensor:
         """Take off what came back.
 
         Degrees are heard through noise, and drawn to the mean by as much as is noise.
@@ -120,18 +122,20 @@ class HandedOn:
         """
         variance, mean = torch.var_mean(released[:, 0] / self.degree_share, correction=0)
         noise = (noise_std / self.degree_share) ** 2
-        trust = (1 - noise / variance.clamp(min=1e-12)).clamp(min=0)
+        shrinkage = (1 - noise / variance.clamp(min=1e-12)).clamp(min=0)
         scale = (1 - self.degree_share**2) ** 0.5 / self.length
         cleared = torch.empty_like(released)
         for rows in _blocks(released):
-            degrees = mean + (released[rows, :1] / self.degree_share - mean) * trust  # (B, 1)
-            back = scale * degrees * ((own[rows] - self.rate) @ self.change)  # (B, num_classes)
+            degrees = mean + (released[rows, :1] / self.degree_share - mean) * shrinkage  # (B, 1)
+            own_contribution = (
+                scale * degrees * ((own[rows] - self.rate) @ self.jacobian)
+            )  # (B, num_classes)
             cleared[rows, :1] = released[rows, :1]
-            cleared[rows, 1:] = released[rows, 1:] - back
+            cleared[rows, 1:] = released[rows, 1:] - own_contribution
         return cleared
 
 
-def is_lacking(ours: Tensor, theirs: Tensor, *, noise_std: float) -> bool:
+def lacks_signal(labelled_sums: Tensor, query_sums: Tensor, *, noise_std: float) -> bool:
     """Whether asked nodes hear less than half of what training nodes hear, beyond two errors.
 
     By how much there is in a row besides noise: in another window, where nobody has a label, there
@@ -139,18 +143,28 @@ def is_lacking(ours: Tensor, theirs: Tensor, *, noise_std: float) -> bool:
     fewer neighbours, and hears less for that, is held against as much less.
 
     Args:
-        ours: (B, 1 + num_classes) sums at training nodes.
-        theirs: (B, 1 + num_classes) sums at asked nodes.
+        labelled_sums: (B, 1 + num_classes) sums at training nodes.
+        query_sums: (B, 1 + num_classes) sums at asked nodes.
         noise_std: in both.
     """
-    our, their = _squares(ours), _squares(theirs)
-    noise = (ours.shape[1] - 1) * noise_std**2
-    degrees = [max(float(rows[:, 0].mean()), 1e-6) for rows in (ours, theirs)]
+    labelled_squares, query_squares = _squares(labelled_sums), _squares(query_sums)
+    noise = (labelled_sums.shape[1] - 1) * noise_std**2
+    degrees = [max(float(rows[:, 0].mean()), 1e-6) for rows in (labelled_sums, query_sums)]
     ratio = degrees[1] / degrees[0]
-    fair = min(ratio, ratio**2) / 2  # what is heard grows with the degree, or with its square
-    lacking = fair * float(our.mean() - noise) - float(their.mean() - noise)
-    error = float(fair**2 * our.var() / len(our) + their.var() / len(their)) ** 0.5
-    return bool(lacking > ERRORS * error)
+    expected_ratio = (
+        min(ratio, ratio**2) / 2
+    )  # what is heard grows with the degree, or with its square
+    shortfall = expected_ratio * float(labelled_squares.mean() - noise) - float(
+        query_squares.mean() - noise
+    )
+    error = (
+        float(
+            expected_ratio**2 * labelled_squares.var() / len(labelled_squares)
+            + query_squares.var() / len(query_squares)
+        )
+        ** 0.5
+    )
+    return bool(shortfall > ERRORS * error)
 
 
 def _squares(sums: Tensor) -> Tensor:
@@ -160,5 +174,5 @@ def _squares(sums: Tensor) -> Tensor:
 
 def _blocks(rows: Tensor) -> Iterator[slice]:
     """All rows, some at a time: second copies of all of them have no room on a large graph."""
-    for start in range(0, len(rows), ROWS):
-        yield slice(start, start + ROWS)
+    for start in range(0, len(rows), ROWS_PER_BLOCK):
+        yield slice(start, start + ROWS_PER_BLOCK)

@@ -24,15 +24,15 @@ class GruEncoder(nn.Module):
         self, step_width: int, *, steps: int, width: int, dropout: float, seed: int
     ) -> None:
         super().__init__()
-        self.before = SeededDropout(dropout, seed=seed)
+        self.input_dropout = SeededDropout(dropout, seed=seed)
         self.recurrent = nn.GRU(step_width, width, batch_first=True)
-        self.after = SeededDropout(dropout, seed=seed + 1)
-        self.last = nn.Linear(width, width)
+        self.state_dropout = SeededDropout(dropout, seed=seed + 1)
+        self.projection = nn.Linear(width, width)
 
     def forward(self, sequences: Tensor) -> Tensor:
         """(B, steps, step_width) -> (B, width)."""
-        _, states = self.recurrent(self.before(sequences))  # (1, B, width)
-        encodings: Tensor = self.last(self.after(states[0])).relu()
+        _, states = self.recurrent(self.input_dropout(sequences))  # (1, B, width)
+        encodings: Tensor = self.projection(self.state_dropout(states[0])).relu()
         return encodings
 
 
@@ -47,39 +47,43 @@ class TransformerEncoder(nn.Module):
         self, step_width: int, *, steps: int, width: int, dropout: float, seed: int
     ) -> None:
         super().__init__()
-        self.first = nn.Linear(step_width, width)
-        self.places = nn.Parameter(torch.zeros(steps, width))
+        self.step_projection = nn.Linear(step_width, width)
+        self.position_embeddings = nn.Parameter(torch.zeros(steps, width))
         self.layers = nn.Sequential(
-            *(Layer(width, dropout=dropout, seed=seed + 2 * k) for k in range(LAYERS))
+            *(TransformerLayer(width, dropout=dropout, seed=seed + 2 * k) for k in range(LAYERS))
         )
         self.norm = RowNorm(width)
 
     def forward(self, sequences: Tensor) -> Tensor:
         """(B, steps, step_width) -> (B, width)."""
-        read = self.layers(self.first(sequences) + self.places)  # (B, steps, width)
-        encodings: Tensor = self.norm(read).mean(dim=1).relu()
+        rows = self.layers(
+            self.step_projection(sequences) + self.position_embeddings
+        )  # (B, steps, width)
+        encodings: Tensor = self.norm(rows).mean(dim=1).relu()
         return encodings
 
 
-class Layer(nn.Module):
+class TransformerLayer(nn.Module):
     """Attention over the steps, then a perceptron a step; both add to what is there."""
 
     def __init__(self, width: int, *, dropout: float, seed: int) -> None:
         super().__init__()
         self.heads = math.gcd(HEADS, width)
-        self.before, self.between = RowNorm(width), RowNorm(width)
-        self.questions = nn.Linear(width, 3 * width)
-        self.answers = nn.Linear(width, width)
-        self.inner = nn.Sequential(
+        self.attention_norm, self.perceptron_norm = RowNorm(width), RowNorm(width)
+        self.query_key_value = nn.Linear(width, 3 * width)
+        self.attention_output = nn.Linear(width, width)
+        self.perceptron = nn.Sequential(
             nn.Linear(width, 2 * width), nn.ReLU(), nn.Linear(2 * width, width)
         )
-        self.drops = nn.ModuleList(SeededDropout(dropout, seed=seed + k) for k in range(2))
+        self.dropouts = nn.ModuleList(SeededDropout(dropout, seed=seed + k) for k in range(2))
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, steps, width) -> the same."""
-        asked = self.questions(self.before(x)).unflatten(2, (3, self.heads, -1))
-        query, key, value = asked.permute(2, 0, 3, 1, 4)  # (B, heads, steps, width / heads) each
-        heard = F.scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2)
-        x = x + self.drops[0](self.answers(heard))
-        out: Tensor = x + self.drops[1](self.inner(self.between(x)))
+        projected = self.query_key_value(self.attention_norm(x)).unflatten(2, (3, self.heads, -1))
+        query, key, value = projected.permute(
+            2, 0, 3, 1, 4
+        )  # (B, heads, steps, width / heads) each
+        attended = F.scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2)
+        x = x + self.dropouts[0](self.attention_output(attended))
+        out: Tensor = x + self.dropouts[1](self.perceptron(self.perceptron_norm(x)))
         return out

@@ -18,13 +18,13 @@ from torch.nn import functional as F
 
 from vesper.graph.features import Features
 from vesper.mechanism.sampled import Links, links_of, weighted_sum
-from vesper.model.feature_scaling import KNOTS, ROWS, Inputs, Scaling
+from vesper.model.feature_scaling import KNOTS, ROWS_PER_BLOCK, FeatureScaling, Inputs
 
-MOST_SHARE = 1 / 16
+MAX_DIFFERING_SHARE = 1 / 16
 """Of entries that differ from the median; above, the dense product is as fast."""
-MOST_ENTRIES = 1 << 28
+MAX_ENTRIES = 1 << 28
 """That differ, in all: they take 2 GiB. Above, dense inputs are made anew each time."""
-LOOKED_AT = 1 << 10
+TEST_ROWS = 1 << 10
 """Rows that are looked at to tell; evenly spaced, so that nothing is random."""
 
 
@@ -44,7 +44,7 @@ class SparseRows:
         """How many nodes."""
         return self.deviations.num_receivers
 
-    def through(self, linear: nn.Linear) -> Tensor:
+    def apply_linear(self, linear: nn.Linear) -> Tensor:
         """W x + b, with gradients by W and b: (B, outputs)."""
         at_base = F.linear(self.base, linear.weight, linear.bias)  # (1, outputs)
         return at_base + weighted_sum(linear.weight.T.contiguous(), self.deviations)
@@ -58,25 +58,25 @@ class SparseInputs:
         scaling: how to scale them.
     """
 
-    def __init__(self, features: Features, scaling: Scaling) -> None:
+    def __init__(self, features: Features, scaling: FeatureScaling) -> None:
         self.features, self.scaling, self.width = features, scaling, scaling.width
         self.num_nodes = len(features)
-        self._kept: SparseRows | None = None
+        self._cache: SparseRows | None = None
 
-    def of(self, nodes: NDArray[np.int64]) -> SparseRows:
+    def rows(self, nodes: NDArray[np.int64]) -> SparseRows:
         """Give the rows of the nodes: (B, scaling.width)."""
-        if self._kept is None:
-            self._kept = self._made()
-        return SparseRows(self._kept.base, self._kept.deviations.into(nodes))
+        if self._cache is None:
+            self._cache = self._make()
+        return SparseRows(self._cache.base, self._cache.deviations.for_receivers(nodes))
 
-    def _made(self) -> SparseRows:
+    def _make(self) -> SparseRows:
         """Find what differs, a block of rows at a time."""
         base: Tensor = self.scaling(median_of(self.scaling)[None])  # (1, width)
         return SparseRows(base, links_of(self._differing(base), self.width))
 
     def _differing(self, base: Tensor) -> Iterator[NDArray[np.float32]]:
-        for start in range(0, self.num_nodes, ROWS):
-            block = self.features[start : start + ROWS].astype(np.float32)
+        for start in range(0, self.num_nodes, ROWS_PER_BLOCK):
+            block = self.features[start : start + ROWS_PER_BLOCK].astype(np.float32)
             scaled: Tensor = self.scaling(torch.from_numpy(block))  # (rows, width)
             yield (scaled - base).numpy()
 
@@ -85,21 +85,23 @@ InputRows = Tensor | SparseRows
 """(B, num_inputs), one way or the other."""
 
 
-def inputs_of(features: Features, scaling: Scaling, *, sparse: bool) -> Inputs | SparseInputs:
+def inputs_of(
+    features: Features, scaling: FeatureScaling, *, sparse: bool
+) -> Inputs | SparseInputs:
     """Give the inputs; as sparse rows where they are and whoever reads them takes those."""
     if sparse and is_sparse(features, scaling):
         return SparseInputs(features, scaling)
     return Inputs(features, scaling)
 
 
-def is_sparse(features: Features, scaling: Scaling) -> bool:
+def is_sparse(features: Features, scaling: FeatureScaling) -> bool:
     """Whether few entries differ from the median, and few enough to be kept."""
-    rows = np.asarray(features[:: max(1, len(features) // LOOKED_AT)], dtype=np.float32)
+    rows = np.asarray(features[:: max(1, len(features) // TEST_ROWS)], dtype=np.float32)
     share = float(np.mean(rows != median_of(scaling).numpy()))
     entries = len(features) * scaling.width * share
-    return share <= MOST_SHARE and entries <= MOST_ENTRIES
+    return share <= MAX_DIFFERING_SHARE and entries <= MAX_ENTRIES
 
 
-def median_of(scaling: Scaling) -> Tensor:
+def median_of(scaling: FeatureScaling) -> Tensor:
     """The value that the middle node has: (num_features,)."""
     return scaling.knots[:, KNOTS // 2]

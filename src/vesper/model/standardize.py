@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from vesper.model.decoders import Decoder
 
-FADING = 0.5
+DECAY = 0.5
 """What a batch leaves of the weight of those before."""
 FLOOR = 1e-5
 
@@ -28,7 +28,7 @@ class StandardizingDecoder(nn.Module):
 
     mean: Tensor
     variance: Tensor
-    seen: Tensor
+    total_weight: Tensor
 
     def __init__(self, decoder: Decoder, *, embedding_width: int, depth: int) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class StandardizingDecoder(nn.Module):
         self.embedding_shape = embedding_width, depth
         self.register_buffer("mean", torch.zeros(embedding_width, depth))
         self.register_buffer("variance", torch.ones(embedding_width, depth))
-        self.register_buffer("seen", torch.tensor(0.0))
+        self.register_buffer("total_weight", torch.tensor(0.0))
 
     @property
     def module(self) -> nn.Module:
@@ -49,11 +49,11 @@ class StandardizingDecoder(nn.Module):
         if self.training and len(embeddings) > 1:  # one root has no spread
             mean = embeddings.mean(dim=0)
             variance = embeddings.var(dim=0, correction=0)
-            self._remember(mean.detach(), variance.detach(), roots=len(embeddings))
+            self._update_running(mean.detach(), variance.detach(), roots=len(embeddings))
         return self._decode((embeddings - mean) / (variance + FLOOR).sqrt(), stage)
 
-    def _remember(self, mean: Tensor, variance: Tensor, *, roots: int) -> None:
-        self.seen = FADING * self.seen + roots
-        share = roots / self.seen
+    def _update_running(self, mean: Tensor, variance: Tensor, *, roots: int) -> None:
+        self.total_weight = DECAY * self.total_weight + roots
+        share = roots / self.total_weight
         self.mean = torch.lerp(self.mean, mean, share)
         self.variance = torch.lerp(self.variance, variance, share)

@@ -17,11 +17,11 @@ from torch import Tensor
 class _UnitRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, rectify: bool) -> Tensor:
-        from vesper.model.unit_rows_kernel import scale_to_one  # late: Numba takes a while to load
+        from vesper.model.unit_rows_kernel import scale_to_unit  # late: Numba takes a while to load
 
         directions = torch.empty(rows.shape, dtype=rows.dtype)  # (B, width)
         lengths = torch.empty(len(rows), dtype=rows.dtype)  # (B,)
-        scale_to_one(
+        scale_to_unit(
             rows.detach().contiguous().numpy(),
             rectify=rectify,
             directions=directions.numpy(),
@@ -34,25 +34,25 @@ class _UnitRows(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        from vesper.model.unit_rows_kernel import turn_back
+        from vesper.model.unit_rows_kernel import unit_gradient
 
         directions, lengths = ctx.saved_tensors
-        turned = torch.empty(directions.shape, dtype=directions.dtype)  # (B, width)
-        turn_back(
+        row_gradients = torch.empty(directions.shape, dtype=directions.dtype)  # (B, width)
+        unit_gradient(
             gradients[0].contiguous().numpy(),
             rectify=ctx.rectify,
             directions=directions.detach().numpy(),
             lengths=lengths.numpy(),
-            out=turned.numpy(),
+            out=row_gradients.numpy(),
             num_threads=torch.get_num_threads(),
         )
-        return turned, None
+        return row_gradients, None
 
 
 _unit_rows: Callable[[Tensor, bool], Tensor] = _UnitRows.apply
 
 
-def normalized(rows: Tensor) -> Tensor:
+def unit_rows(rows: Tensor) -> Tensor:
     """Scale each row to length 1; (B, width) to the same.
 
     | row | result | gradient |
@@ -62,7 +62,7 @@ def normalized(rows: Tensor) -> Tensor:
     return _unit_rows(rows, False)
 
 
-def rectified(rows: Tensor) -> Tensor:
+def rectified_unit_rows(rows: Tensor) -> Tensor:
     """Scale the positive part of each row to length 1; (B, width) to the same.
 
     | row | result | gradient |

@@ -10,24 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.parallel import pool
-from vesper.parallel.compile_cache import compiled
+from vesper.parallel.compile_cache import cached_njit
 from vesper.parallel.pool import Work, finish, take
 
-PIECE = 1 << 10
+ROWS_PER_PIECE = 1 << 10
 """Rows a thread takes at a time."""
 
 Floats = NDArray[Any]
 """Of single or double precision."""
 
 
-def scale_to_one(
+def scale_to_unit(
     rows: Floats, *, rectify: bool, directions: Floats, lengths: Floats, num_threads: int
 ) -> None:
     """Write row / ||row|| and ||row||, of ReLU(row) where asked for; a zero row has length 1."""
     _in_pieces(_scale, rows, rectify, directions, lengths, num_threads=num_threads)
 
 
-def turn_back(
+def unit_gradient(
     gradients: Floats,
     *,
     rectify: bool,
@@ -37,23 +37,25 @@ def turn_back(
     num_threads: int,
 ) -> None:
     """Write the gradient by the rows, from that by their directions."""
-    _in_pieces(_turn, gradients, rectify, directions, lengths, out, num_threads=num_threads)
+    _in_pieces(
+        _unit_gradient, gradients, rectify, directions, lengths, out, num_threads=num_threads
+    )
 
 
 def _in_pieces(kernel: Any, rows: Floats, *arguments: Any, num_threads: int) -> None:
-    num_pieces = -(-len(rows) // PIECE)
+    num_pieces = -(-len(rows) // ROWS_PER_PIECE)
     pool.run(kernel, rows, *arguments, num_pieces=num_pieces, num_threads=num_threads)
 
 
-@compiled
+@cached_njit
 def _scale(
-    work: Work, seat: int, rows: Floats, rectify: bool, directions: Floats, lengths: Floats
+    work: Work, thread: int, rows: Floats, rectify: bool, directions: Floats, lengths: Floats
 ) -> None:
     width = rows.shape[1]
     zero, one = rows.dtype.type(0), rows.dtype.type(1)
     piece = take(work)
     while piece >= 0:
-        for v in range(piece * PIECE, min((piece + 1) * PIECE, len(rows))):
+        for v in range(piece * ROWS_PER_PIECE, min((piece + 1) * ROWS_PER_PIECE, len(rows))):
             row, direction = rows[v], directions[v]
             squares = zero
             for k in range(width):
@@ -69,10 +71,10 @@ def _scale(
         piece = take(work)
 
 
-@compiled
-def _turn(
+@cached_njit
+def _unit_gradient(
     work: Work,
-    seat: int,
+    thread: int,
     gradients: Floats,
     rectify: bool,
     directions: Floats,
@@ -83,14 +85,14 @@ def _turn(
     zero, one = gradients.dtype.type(0), gradients.dtype.type(1)
     piece = take(work)
     while piece >= 0:
-        for v in range(piece * PIECE, min((piece + 1) * PIECE, len(gradients))):
-            direction, gradient, turned = directions[v], gradients[v], out[v]
+        for v in range(piece * ROWS_PER_PIECE, min((piece + 1) * ROWS_PER_PIECE, len(gradients))):
+            direction, gradient, row_gradient = directions[v], gradients[v], out[v]
             along = zero
             for k in range(width):
                 along += direction[k] * gradient[k]
             scale = one / lengths[v]
             for k in range(width):
                 across = (gradient[k] - direction[k] * along) * scale
-                turned[k] = zero if rectify and direction[k] <= zero else across
+                row_gradient[k] = zero if rectify and direction[k] <= zero else across
         finish(work)
         piece = take(work)

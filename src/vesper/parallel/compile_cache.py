@@ -35,7 +35,7 @@ serialize = import_module("numba.core.serialize")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def compiled(function: Function) -> Function:
+def cached_njit(function: Function) -> Function:
     """Compile when first called, to run without Python's lock; keep the code for later processes.
 
     Where there is no folder to write to, or no source to tell changes by, each process compiles for
@@ -48,21 +48,21 @@ def compiled(function: Function) -> Function:
     with suppress(RuntimeError):  # Numba found no folder to write to
         if stamp is not None:
             made.enable_caching()
-            _keep_by_ourselves(made._cache, stamp)
+            _use_own_cache(made._cache, stamp)
     kept: Function = made
     return kept
 
 
-def _keep_by_ourselves(kept: Any, stamp: str) -> None:
+def _use_own_cache(cache: Any, stamp: str) -> None:
     """Have Numba's cache of a function use our files, and go on where they cannot be written."""
-    kept._cache_file = CodeFiles(Path(kept.cache_path), kept._impl.filename_base, stamp)
-    save = kept.save_overload
+    cache._cache_file = CompiledCodeCache(Path(cache.cache_path), cache._impl.filename_base, stamp)
+    save = cache.save_overload
 
     def save_if_possible(signature: Any, code: Any) -> None:
         with suppress(OSError):
             save(signature, code)
 
-    kept.save_overload = save_if_possible
+    cache.save_overload = save_if_possible
 
 
 def source_stamp() -> str | None:
@@ -93,7 +93,7 @@ def _stamp_of(states: tuple[tuple[str, int, int], ...]) -> str | None:
     return digest.hexdigest()[:16] if states else None
 
 
-class CodeFiles:
+class CompiledCodeCache:
     """Code of one function, a file for each combination of types and machine.
 
     Args:
@@ -121,7 +121,7 @@ class CodeFiles:
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
-        self._let_go_of_others()
+        self._remove_stale_files()
 
     def load(self, key: object) -> Any:
         """Give the code for exactly this key, whole as it was written, or None."""
@@ -139,7 +139,7 @@ class CodeFiles:
         for path in self._files():
             path.unlink(missing_ok=True)
 
-    def _let_go_of_others(self) -> None:
+    def _remove_stale_files(self) -> None:
         """Remove code of the same function from another source, and what Numba left of it."""
         for path in self._files():
             if f".{self._stamp}." not in path.name:

@@ -16,7 +16,7 @@ Typed = tuple[Any, Callable[..., Any]]
 """What Numba asks of an intrinsic: its signature, and a function that writes its code."""
 
 
-def ask_for(builder: Any, address: Any) -> None:
+def emit_prefetch(builder: Any, address: Any) -> None:
     """Write the instruction that prefetches the cache line of an address."""
     number = ir.IntType(32)
     function = builder.module.declare_intrinsic(
@@ -32,7 +32,7 @@ def ask_for(builder: Any, address: Any) -> None:
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Typed:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         view = context.make_array(signature.args[0])(context, builder, arguments[0])
-        ask_for(builder, builder.gep(view.data, [arguments[1]]))
+        emit_prefetch(builder, builder.gep(view.data, [arguments[1]]))
         return context.get_dummy_value()
 
     return types.void(array, types.intp), generate

@@ -31,32 +31,32 @@ from numba.core import config
 from numba.np.ufunc import parallel
 from numpy.typing import NDArray
 
-from vesper.parallel.compile_cache import compiled
+from vesper.parallel.compile_cache import cached_njit
 from vesper.parallel.intrinsics import add_atomically
 
 Work = NDArray[np.int64]
 """Counters of one run: pieces in all, taken, finished; threads that joined."""
 
-IN_ALL, TAKEN, FINISHED, JOINED = range(4)
+TOTAL, NUM_TAKEN, NUM_FINISHED, NUM_JOINED = range(4)
 
 POLLS, PAUSE = 200, 1e-4
 """Ask so often whether the last pieces are done (half a millisecond), then sleep in between."""
 
 
-@compiled
+@cached_njit
 def take(work: Work) -> int:
     """The next piece, or -1."""
-    piece = add_atomically(work, TAKEN, 1)
-    return piece if piece < work[IN_ALL] else -1
+    piece = add_atomically(work, NUM_TAKEN, 1)
+    return piece if piece < work[TOTAL] else -1
 
 
-@compiled
+@cached_njit
 def finish(work: Work) -> None:
     """One more piece is done, and what it wrote can be read."""
-    add_atomically(work, FINISHED, 1)
+    add_atomically(work, NUM_FINISHED, 1)
 
 
-@compiled
+@cached_njit
 def add(work: Work, counter: int, amount: int) -> int:
     """Add to a counter; returns the value before."""
     return add_atomically(work, counter, amount)
@@ -66,7 +66,7 @@ def run(kernel: Callable[..., None], *arguments: Any, num_pieces: int, num_threa
     """Call kernel(work, seat, *arguments) on up to num_threads threads until all is done.
 
     Args:
-        kernel: compiled with nogil=True; `seat`, from 0 to num_threads - 1, differs between
+        kernel: compiled with nogil=True; `thread`, from 0 to num_threads - 1, differs between
             threads and says which scratch is theirs.
         arguments: what the kernel gets after those.
         num_pieces: how many pieces there are to take.
@@ -75,22 +75,22 @@ def run(kernel: Callable[..., None], *arguments: Any, num_pieces: int, num_threa
     work = np.array([num_pieces, 0, 0, 1], dtype=np.int64)
 
     def help_out() -> None:
-        seat = add(work, JOINED, 1)
-        if seat < num_threads:
-            kernel(work, seat, *arguments)
+        thread = add(work, NUM_JOINED, 1)
+        if thread < num_threads:
+            kernel(work, thread, *arguments)
 
-    _MATES.ask(help_out, min(num_threads, num_pieces) - 1)
+    _HELPER_THREADS.wake(help_out, min(num_threads, num_pieces) - 1)
     try:
         kernel(work, 0, *arguments)
         polls = 0
-        while add(work, FINISHED, 0) < num_pieces:  # a mate is inside its last piece
+        while add(work, NUM_FINISHED, 0) < num_pieces:  # a mate is inside its last piece
             sleep(0 if polls < POLLS else PAUSE)
             polls += 1
     finally:
-        _MATES.forget(help_out)
+        _HELPER_THREADS.release_task(help_out)
 
 
-class _Mates:
+class _HelperThreads:
     """Threads that wait to be asked; started when first needed, they end with the process.
 
     A mate does what was asked for last, however late it wakes: what was asked before is done.
@@ -98,11 +98,11 @@ class _Mates:
 
     def __init__(self) -> None:
         self._wake_ups: SimpleQueue[None] = SimpleQueue()
-        self._asked: Callable[[], None] | None = None
+        self._task: Callable[[], None] | None = None
         self._num_started = 0
         self._lock = Lock()
 
-    def ask(self, task: Callable[[], None], count: int) -> None:
+    def wake(self, task: Callable[[], None], count: int) -> None:
         """Have `count` mates call the task, as they wake."""
         if count < 1:
             return
@@ -110,27 +110,27 @@ class _Mates:
             while self._num_started < count:
                 Thread(target=self._serve, name="vesper-mate", daemon=True).start()
                 self._num_started += 1
-            self._asked = task
+            self._task = task
             for _ in range(count - self._wake_ups.qsize()):
                 self._wake_ups.put(None)
 
-    def forget(self, task: Callable[[], None]) -> None:
+    def release_task(self, task: Callable[[], None]) -> None:
         """Let go of a finished task and of its arrays."""
         with self._lock:
-            if self._asked is task:
-                self._asked = None
+            if self._task is task:
+                self._task = None
 
     def _serve(self) -> None:
         while True:
             self._wake_ups.get()
-            task = self._asked
+            task = self._task
             if task is not None:
                 with suppress(Exception):  # who asked runs the same kernel, and raises the same
                     task()
             del task  # and of its arrays, while waiting
 
 
-_MATES = _Mates()
+_HELPER_THREADS = _HelperThreads()
 
 
 def threads_allowed() -> int:

@@ -19,11 +19,11 @@ from torch import Tensor
 
 from vesper.errors import RemoteProtocolError, VesperError
 from vesper.party import state
-from vesper.party.representation import Nodes, Representation, asked_of
+from vesper.party.representation import Nodes, Representation, query_nodes_of
 from vesper.protocol.messages import Embeddings, Gradients, Purpose
-from vesper.protocol.tensor import digest_of
+from vesper.protocol.tensor import digest_of_roots
 
-DIVERGED = (
+DIVERGED_MESSAGE = (
     "training diverged: expected finite embeddings, got NaN or infinite ones; lower learning_rate"
 )
 
@@ -50,23 +50,30 @@ class DataParty:
         self._learning_rate, self._weight_decay = learning_rate, weight_decay
         self._roster: Nodes = np.zeros(0, dtype=np.int64)
         self._step = 0
-        self._sent: Tensor | None = None
+        self._awaiting_gradients: Tensor | None = None
         self._roots: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
-    def meet(
-        self, roster: Nodes, voices: NDArray[np.float32], *, num_nodes: int, num_test: int = 0
+    def receive_roster(
+        self,
+        roster: Nodes,
+        label_posteriors: NDArray[np.float32],
+        *,
+        num_nodes: int,
+        num_test: int = 0,
     ) -> None:
         """Take the label party's roster: roots are rows of it, `roster[row]` is the node.
 
         Args:
             roster: the labelled nodes: training, validation, test.
-            voices: what the training nodes say, (num_train, num_classes); no rows if labels stay.
+            label_posteriors: what the training nodes say, (num_train, num_classes); no rows if labels stay.
             num_nodes: of the graph, labelled or not.
             num_test: how many of the roster, at its end, are test nodes.
         """
         self._roster = roster
-        asked = asked_of(roster, num_test=num_test, num_nodes=num_nodes)
-        self._representation.hear(roster[: len(voices)], voices, asked)
+        query_nodes = query_nodes_of(roster, num_test=num_test, num_nodes=num_nodes)
+        self._representation.set_labels(
+            roster[: len(label_posteriors)], label_posteriors, query_nodes
+        )
 
     def begin_stage(self, stage: int) -> None:
         """Begin a stage with a fresh optimiser."""
@@ -77,58 +84,60 @@ class DataParty:
             weight_decay=self._weight_decay,
             fused=True,  # one pass over the weights: half the time
         )
-        self.keep()
+        self.save_best()
 
-    def remember(self) -> state.Arrays:
-        """Everything that `recall` needs, between two steps; released values are kept elsewhere."""
+    def state_arrays(self) -> state.Arrays:
+        """Everything that `load_state_arrays` needs, between two steps; released values are kept elsewhere."""
         return {
-            **state.remember(self._representation.module, self._optimizer),
-            **state.with_prefix("kept", state.arrays_of(self._kept)),
-            **state.with_prefix("representation", self._representation.remember()),
-            **state.with_prefix("fitted", self._representation.fitted()),
+            **state.state_arrays(self._representation.module, self._optimizer),
+            **state.with_prefix("kept", state.arrays_of(self._best_weights)),
+            **state.with_prefix("representation", self._representation.state_arrays()),
+            **state.with_prefix("fitted", self._representation.fitted_arrays()),
             "step": np.array(self._step),
         }
 
-    def recall(self, arrays: state.Arrays, *, stage: int) -> None:
-        """Go on as if nothing had happened since `remember` in this stage.
+    def load_state_arrays(self, arrays: state.Arrays, *, stage: int) -> None:
+        """Go on as if nothing had happened since `state_arrays` in this stage.
 
         Stages before have their final weights in the memory, so beginning them anew, with releases
         that were kept, makes the same inputs again. What was fitted, and found out by asking, is
         kept to: judged on another processor it might fall to the other side of a threshold.
         """
-        if fitted := state.below("fitted", arrays):  # none in checkpoints of earlier versions
-            self._representation.keep_to(fitted)
+        if fitted := state.without_prefix(
+            "fitted", arrays
+        ):  # none in checkpoints of earlier versions
+            self._representation.load_fitted(fitted)
         module = self._representation.module
-        state.put_back(module, state.weights_of(state.below("weights", arrays)))
+        state.load_weights(module, state.weights_of(state.without_prefix("weights", arrays)))
         for each in range(stage + 1):
             self.begin_stage(each)
-        state.recall(module, self._optimizer, arrays)
-        self._representation.recall(state.below("representation", arrays))
-        self._kept = state.weights_of(state.below("kept", arrays))
+        state.load_state_arrays(module, self._optimizer, arrays)
+        self._representation.load_state_arrays(state.without_prefix("representation", arrays))
+        self._best_weights = state.weights_of(state.without_prefix("kept", arrays))
         self._step = int(arrays["step"])
 
-    def keep(self) -> None:
+    def save_best(self) -> None:
         """Keep the weights as they are: the label party has found them best so far."""
-        self._kept = copy.deepcopy(self._representation.module.state_dict())
+        self._best_weights = copy.deepcopy(self._representation.module.state_dict())
 
-    def restore(self) -> None:
+    def restore_best(self) -> None:
         """Go back to the weights kept last."""
-        self._representation.module.load_state_dict(self._kept)
+        self._representation.module.load_state_dict(self._best_weights)
 
-    def release(self, roots: NDArray[np.int64], *, purpose: Purpose) -> Embeddings:
+    def embed_batch(self, roots: NDArray[np.int64], *, purpose: Purpose) -> Embeddings:
         """Embed the roots; they are kept until their gradients come."""
         training = purpose is Purpose.TRAIN
         self._representation.module.train(training)
         with torch.set_grad_enabled(training):
             embeddings = self._embed(roots, training=training)
         if not bool(torch.isfinite(embeddings).all()):
-            raise VesperError(DIVERGED)
-        self._sent, self._roots = embeddings if training else None, roots
+            raise VesperError(DIVERGED_MESSAGE)
+        self._awaiting_gradients, self._roots = embeddings if training else None, roots
         self._step += 1
         return Embeddings(
             step=self._step,
             purpose=purpose,
-            roots_digest=digest_of(roots),
+            roots_digest=digest_of_roots(roots),
             values=embeddings.detach().numpy(),  # (B, width, depth)
         )
 
@@ -138,15 +147,15 @@ class DataParty:
         Further local updates embed the same roots again, with the weights as they have become, and
         take the gradients as they came. What is embedded again is not sent.
         """
-        if self._sent is None or gradients.step != self._step:
+        if self._awaiting_gradients is None or gradients.step != self._step:
             raise RemoteProtocolError(f"step {gradients.step}: gradients without embeddings")
-        if gradients.values.shape != tuple(self._sent.shape):
+        if gradients.values.shape != tuple(self._awaiting_gradients.shape):
             raise RemoteProtocolError(
-                f"step {gradients.step}: expected gradients of shape {tuple(self._sent.shape)}, "
+                f"step {gradients.step}: expected gradients of shape {tuple(self._awaiting_gradients.shape)}, "
                 f"the peer sent {gradients.values.shape}"
             )
         received = torch.from_numpy(gradients.values.copy())  # (B, width, depth)
-        embeddings, self._sent = self._sent, None
+        embeddings, self._awaiting_gradients = self._awaiting_gradients, None
         for update in range(self._local_updates):
             if update > 0:
                 embeddings = self._embed(self._roots, training=True)

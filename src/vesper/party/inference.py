@@ -14,32 +14,32 @@ from numpy.typing import NDArray
 
 from vesper.errors import VesperError
 from vesper.graph.ids import Ids
-from vesper.party.data_party import DIVERGED
-from vesper.party.representation import NOBODY, Representation, asked_of
-from vesper.party.state import Arrays, below, put_back, weights_of
+from vesper.party.data_party import DIVERGED_MESSAGE
+from vesper.party.representation import NO_NODES, Representation, query_nodes_of
+from vesper.party.state import Arrays, load_weights, weights_of, without_prefix
 from vesper.protocol.messages import IdTexts, Roster, Tensor
 
-NOTHING: Tensor = np.zeros((0, 1, 1), dtype=np.float32)
-BLOCK = 64
+NO_EMBEDDINGS: Tensor = np.zeros((0, 1, 1), dtype=np.float32)
+NODES_PER_BLOCK = 64
 """Nodes that are embedded together: those with the same number but for its last six bits."""
 
 
-def arrays_of_trained(representation: Representation) -> Arrays:
-    """Everything that `AnsweringParty` needs beside the roster and the releases."""
+def trained_arrays(representation: Representation) -> Arrays:
+    """Everything that `InferenceParty` needs beside the roster and the releases."""
     return {
         **{f"weights/{k}": v.numpy().copy() for k, v in representation.module.state_dict().items()},
-        **{f"fitted/{k}": v for k, v in representation.fitted().items()},
-        **{f"representation/{k}": v for k, v in representation.remember().items()},
+        **{f"fitted/{k}": v for k, v in representation.fitted_arrays().items()},
+        **{f"representation/{k}": v for k, v in representation.state_arrays().items()},
     }
 
 
-class AnsweringParty:
+class InferenceParty:
     """A trained model on a graph, up to the stage that validation chose.
 
     Args:
         representation: fresh, of this graph; its releases are made, or read, here.
         ids: of the nodes of this graph.
-        trained: what `arrays_of_trained` gave after training.
+        trained: what `trained_arrays` gave after training.
         roster: of training; training nodes that are still there keep their voices.
         stage: the last one to go through.
         is_new: the graph is not that of training. Then what training found out with releases of
@@ -57,22 +57,26 @@ class AnsweringParty:
         is_new: bool,
     ) -> None:
         self._representation, self._ids = representation, ids
-        representation.keep_to(below("fitted", trained))
-        put_back(representation.module, weights_of(below("weights", trained)))
-        speakers = ids.find_texts(roster.train[: len(roster.voices)])  # -1: no longer there
-        asked = NOBODY if is_new else self._asked(roster)
-        voices = roster.voices[speakers >= 0]
-        representation.hear(speakers[speakers >= 0], voices, asked)
+        representation.load_fitted(without_prefix("fitted", trained))
+        load_weights(representation.module, weights_of(without_prefix("weights", trained)))
+        labelled_nodes = ids.find_texts(
+            roster.train[: len(roster.label_posteriors)]
+        )  # -1: no longer there
+        query_nodes = NO_NODES if is_new else self._query_nodes_of(roster)
+        label_posteriors = roster.label_posteriors[labelled_nodes >= 0]
+        representation.set_labels(
+            labelled_nodes[labelled_nodes >= 0], label_posteriors, query_nodes
+        )
         for each in range(stage + 1):
             representation.begin_stage(each)
-        representation.recall(below("representation", trained))
+        representation.load_state_arrays(without_prefix("representation", trained))
         representation.module.eval()
 
-    def _asked(self, roster: Roster) -> NDArray[np.int64]:
+    def _query_nodes_of(self, roster: Roster) -> NDArray[np.int64]:
         """Give those who were to be asked about when this graph was trained on."""
         parts = [self._ids.find_texts(part) for part in (roster.train, roster.val, roster.test)]
         nodes = np.concatenate(parts)
-        return asked_of(nodes, num_test=len(roster.test), num_nodes=len(self._ids))
+        return query_nodes_of(nodes, num_test=len(roster.test), num_nodes=len(self._ids))
 
     @torch.no_grad()
     def embed(self, ids: IdTexts) -> tuple[IdTexts, Tensor]:
@@ -80,26 +84,26 @@ class AnsweringParty:
         nodes: NDArray[np.int64] = self._ids.find_texts(ids)
         unknown = tuple(text for text, node in zip(ids, nodes, strict=True) if node < 0)
         if len(unknown) == len(ids):
-            return unknown, NOTHING
+            return unknown, NO_EMBEDDINGS
         values = self._embedded(nodes[nodes >= 0])
         if not np.isfinite(values).all():
-            raise VesperError(DIVERGED)
+            raise VesperError(DIVERGED_MESSAGE)
         return unknown, values
 
     def _embedded(self, nodes: NDArray[np.int64]) -> Tensor:
         """(nodes, width, depth)."""
-        if self._representation.draws:
+        if self._representation.is_random:
             return self._representation.embed(nodes, training=False).numpy()
-        blocks, of_node = np.unique(nodes // BLOCK, return_inverse=True)
+        blocks, of_node = np.unique(nodes // NODES_PER_BLOCK, return_inverse=True)
         values: Tensor | None = None
         order = np.argsort(of_node, kind="stable")  # nodes of a block side by side
         ends = np.cumsum(np.bincount(of_node))
         for block, first, end in zip(blocks, [0, *ends], ends, strict=False):
-            start, asked = block * BLOCK, order[first:end]
-            rows = np.arange(start, min(start + BLOCK, len(self._ids)))
+            start, rows_of_block = block * NODES_PER_BLOCK, order[first:end]
+            rows = np.arange(start, min(start + NODES_PER_BLOCK, len(self._ids)))
             embedded = self._representation.embed(rows, training=False).numpy()
             if values is None:
                 values = np.empty((len(nodes), *embedded.shape[1:]), dtype=np.float32)
-            values[asked] = embedded[nodes[asked] - start]
+            values[rows_of_block] = embedded[nodes[rows_of_block] - start]
         assert values is not None
         return values

@@ -22,11 +22,13 @@ from vesper.errors import RemoteProtocolError, VesperError
 from vesper.model.decoders import Decoder
 from vesper.model.objective import Objective
 from vesper.party import state
-from vesper.party.stage_selection import Finished, chosen_stage
+from vesper.party.stage_selection import StageResult, select_stage
 from vesper.protocol.messages import Embeddings, Gradients, Verdict
-from vesper.protocol.tensor import digest_of
+from vesper.protocol.tensor import digest_of_roots
 
-DIVERGED = "training diverged: expected a finite loss and finite scores; lower learning_rate"
+DIVERGED_MESSAGE = (
+    "training diverged: expected a finite loss and finite scores; lower learning_rate"
+)
 
 
 class LabelParty:
@@ -54,89 +56,94 @@ class LabelParty:
         self._objective, self._decoder, self._patience = objective, decoder, patience
         self._learning_rate, self._weight_decay = learning_rate, weight_decay
         self._local_updates = local_updates
-        self._practice: tuple[Tensor, NDArray[np.int64]] | None = None
-        self.last_loss = self.last_metric = self.best = float("nan")
+        self._last_batch: tuple[Tensor, NDArray[np.int64]] | None = None
+        self.last_loss = self.last_metric = self.best_metric = float("nan")
         self._stage = 0
-        self._finished: list[Finished] = []  # a stage
-        self._judged: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._stage_results: list[StageResult] = []  # a stage
+        self._validation_rows: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.chosen_stage = 0
 
     def begin_stage(self, stage: int) -> None:
         """Decode from this stage on."""
         self._stage = stage
-        self.best, self._waited = -math.inf, 0
+        self.best_metric, self._epochs_without_gain = -math.inf, 0
         self._optimizer = torch.optim.Adam(
             self._decoder.module.parameters(),
             lr=self._learning_rate,
             weight_decay=self._weight_decay,
             fused=True,  # one pass over the weights: half the time
         )
-        self._kept = copy.deepcopy(self._decoder.module.state_dict())
-        self._kept_scores = np.zeros((0, 0), dtype=np.float32)
+        self._best_weights = copy.deepcopy(self._decoder.module.state_dict())
+        self._best_scores = np.zeros((0, 0), dtype=np.float32)
 
-    def remember(self) -> state.Arrays:
-        """Everything that `recall` needs, between two steps."""
+    def state_arrays(self) -> state.Arrays:
+        """Everything that `load_state_arrays` needs, between two steps."""
         arrays = {
-            **state.remember(self._decoder.module, self._optimizer),
-            **state.with_prefix("kept", state.arrays_of(self._kept)),
-            "kept_scores": self._kept_scores,
-            "judged": self._judged,
-            "best": np.array(self.best),
-            "waited": np.array(self._waited),
+            **state.state_arrays(self._decoder.module, self._optimizer),
+            **state.with_prefix("kept", state.arrays_of(self._best_weights)),
+            "best_scores": self._best_scores,
+            "validation_rows": self._validation_rows,
+            "best_metric": np.array(self.best_metric),
+            "epochs_without_gain": np.array(self._epochs_without_gain),
         }
-        for stage, finished in enumerate(self._finished):
-            arrays |= state.with_prefix(f"finished/{stage}", state.arrays_of(finished.weights))
-            arrays[f"metric/{stage}"] = np.array(finished.metric)
-            arrays[f"scores/{stage}"] = finished.scores
+        for stage, result in enumerate(self._stage_results):
+            arrays |= state.with_prefix(f"finished/{stage}", state.arrays_of(result.weights))
+            arrays[f"metric/{stage}"] = np.array(result.metric)
+            arrays[f"scores/{stage}"] = result.scores
         return arrays
 
-    def recall(self, arrays: state.Arrays, *, stage: int) -> None:
-        """Go on as if nothing had happened since `remember` in this stage."""
+    def load_state_arrays(self, arrays: state.Arrays, *, stage: int) -> None:
+        """Go on as if nothing had happened since `state_arrays` in this stage."""
         self.begin_stage(stage)
-        state.recall(self._decoder.module, self._optimizer, arrays)
-        self._kept = state.weights_of(state.below("kept", arrays))
-        self._kept_scores, self._judged = arrays["kept_scores"], arrays["judged"]
-        self.best, self._waited = float(arrays["best"]), int(arrays["waited"])
-        self._finished = [
-            Finished(
+        state.load_state_arrays(self._decoder.module, self._optimizer, arrays)
+        self._best_weights = state.weights_of(state.without_prefix("kept", arrays))
+        self._best_scores, self._validation_rows = arrays["best_scores"], arrays["validation_rows"]
+        self.best_metric, self._epochs_without_gain = (
+            float(arrays["best_metric"]),
+            int(arrays["epochs_without_gain"]),
+        )
+        self._stage_results = [
+            StageResult(
                 metric=float(arrays[f"metric/{each}"]),
-                weights=state.weights_of(state.below(f"finished/{each}", arrays)),
+                weights=state.weights_of(state.without_prefix(f"finished/{each}", arrays)),
                 scores=arrays[f"scores/{each}"],
             )
-            for each in range(len(state.below("metric", arrays)))
+            for each in range(len(state.without_prefix("metric", arrays)))
         ]
 
-    def judge(self, scores: NDArray[np.float64], roots: NDArray[np.int64]) -> Verdict:
+    def verdict_of(self, scores: NDArray[np.float64], roots: NDArray[np.int64]) -> Verdict:
         """Say whether validation has become better, and when it has not for too long."""
         metric = self.last_metric = self._objective.evaluate(scores, roots)
-        if metric > self.best:
-            self.best, self._waited = metric, 0
-            self._kept = copy.deepcopy(self._decoder.module.state_dict())
-            self._kept_scores, self._judged = scores.astype(np.float32), roots
+        if metric > self.best_metric:
+            self.best_metric, self._epochs_without_gain = metric, 0
+            self._best_weights = copy.deepcopy(self._decoder.module.state_dict())
+            self._best_scores, self._validation_rows = scores.astype(np.float32), roots
             return Verdict.BEST
-        self._waited += 1
-        return Verdict.STOP if self._waited >= self._patience else Verdict.GO_ON
+        self._epochs_without_gain += 1
+        return Verdict.STOP if self._epochs_without_gain >= self._patience else Verdict.CONTINUE
 
-    def restore(self) -> None:
+    def restore_best(self) -> None:
         """End a stage: go back to its weights that were best on validation."""
-        self._decoder.module.load_state_dict(self._kept)
-        self._finished.append(
-            Finished(metric=self.best, weights=self._kept, scores=self._kept_scores)
+        self._decoder.module.load_state_dict(self._best_weights)
+        self._stage_results.append(
+            StageResult(
+                metric=self.best_metric, weights=self._best_weights, scores=self._best_scores
+            )
         )
 
-    def measure(self, scores: NDArray[np.float64], roots: NDArray[np.int64]) -> float:
+    def evaluate(self, scores: NDArray[np.float64], roots: NDArray[np.int64]) -> float:
         """How good scores of these roots are."""
         return self._objective.evaluate(scores, roots)
 
-    def settle(self) -> int:
+    def select_stage(self) -> int:
         """Decode with the stage that validation chooses from now on."""
-        self._stage = chosen_stage(
-            self._finished,
-            self._judged,
+        self._stage = select_stage(
+            self._stage_results,
+            self._validation_rows,
             self._objective.evaluate,
-            telling=self._objective.telling(self._judged),
+            effective_rows=self._objective.effective_rows(self._validation_rows),
         )
-        self._decoder.module.load_state_dict(self._finished[self._stage].weights)
+        self._decoder.module.load_state_dict(self._stage_results[self._stage].weights)
         self.chosen_stage = self._stage
         return self._stage
 
@@ -144,18 +151,18 @@ class LabelParty:
         """Take one step; give the gradient by each embedding."""
         values = self._checked(embeddings, roots).requires_grad_()  # (B, width, depth)
         self._update(values, roots)
-        gradient, self._practice = values.grad, (values.detach(), roots)
+        gradient, self._last_batch = values.grad, (values.detach(), roots)
         assert gradient is not None
         if not bool(torch.isfinite(gradient).all()):
-            raise VesperError(DIVERGED)
+            raise VesperError(DIVERGED_MESSAGE)
         return Gradients(step=embeddings.step, values=gradient.numpy())
 
-    def practise(self) -> None:
+    def run_local_updates(self) -> None:
         """Take the other local updates of this exchange; their gradients stay here."""
-        if self._practice is not None:
+        if self._last_batch is not None:
             for _ in range(self._local_updates - 1):
-                self._update(*self._practice)
-            self._practice = None
+                self._update(*self._last_batch)
+            self._last_batch = None
 
     def _update(self, values: Tensor, roots: NDArray[np.int64]) -> None:
         self._decoder.module.train()
@@ -163,7 +170,7 @@ class LabelParty:
         members = len(scores) // len(roots)
         loss = members * self._objective.loss(scores, np.tile(roots, members))
         if not bool(torch.isfinite(loss)):
-            raise VesperError(DIVERGED)
+            raise VesperError(DIVERGED_MESSAGE)
         self._optimizer.zero_grad()
         torch.autograd.backward([loss])
         self._optimizer.step()
@@ -175,12 +182,12 @@ class LabelParty:
         self._decoder.module.eval()
         scores = self._decoder.decode(self._checked(embeddings, roots), self._stage)
         if not bool(torch.isfinite(scores).all()):
-            raise VesperError(DIVERGED)
+            raise VesperError(DIVERGED_MESSAGE)
         return scores.double().numpy()
 
     def _checked(self, embeddings: Embeddings, roots: NDArray[np.int64]) -> Tensor:
         """Refuse embeddings of other roots than these, in another order, or of another shape."""
-        if embeddings.roots_digest != digest_of(roots):
+        if embeddings.roots_digest != digest_of_roots(roots):
             raise RemoteProtocolError(
                 f"step {embeddings.step}: the peer sent embeddings of other roots than expected"
             )

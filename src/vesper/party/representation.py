@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 Nodes = NDArray[np.int64]
 
-NOBODY: Nodes = np.zeros(0, dtype=np.int64)
+NO_NODES: Nodes = np.zeros(0, dtype=np.int64)
 
 
 class Representation(Protocol):
@@ -26,12 +26,14 @@ class Representation(Protocol):
     def module(self) -> nn.Module:
         """All weights at the data party."""
 
-    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
+    def set_labels(
+        self, nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes = NO_NODES
+    ) -> None:
         """Take what the training nodes say instead of a guess: (num_train, num_classes), or none.
 
-        `asked` are nodes that predictions are wanted for, where they are known beforehand.
+        `query_nodes` are nodes that predictions are wanted for, where they are known beforehand.
 
-        `voices` has no columns when the contract says that labels stay at the label party.
+        `label_posteriors` has no columns when the contract says that labels stay at the label party.
         """
 
     def begin_stage(self, stage: int) -> None:
@@ -41,54 +43,54 @@ class Representation(Protocol):
         """Embed nodes for the label party: (B, width, depth)."""
 
     @property
-    def draws(self) -> bool:
+    def is_random(self) -> bool:
         """Whether a node is embedded otherwise each time, by chance."""
 
-    def settle(self, stage: int) -> None:
+    def select_stage(self, stage: int) -> None:
         """Embed from now on for the decoder of this stage, which validation has chosen."""
 
-    def remember(self) -> dict[str, NDArray[Any]]:
-        """What `recall` needs beside weights, masks and releases."""
+    def state_arrays(self) -> dict[str, NDArray[Any]]:
+        """What `load_state_arrays` needs beside weights, masks and releases."""
 
-    def recall(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Go on as if nothing had happened since `remember`."""
+    def load_state_arrays(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Go on as if nothing had happened since `state_arrays`."""
 
-    def fitted(self) -> dict[str, NDArray[Any]]:
+    def fitted_arrays(self) -> dict[str, NDArray[Any]]:
         """What was fitted on the graph of training beside weights: scales, centres."""
 
-    def keep_to(self, fitted: dict[str, NDArray[Any]]) -> None:
+    def load_fitted(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Fit nothing on this graph, use what was fitted on that of training; before stage 0."""
 
 
-class Forgetful:
+class StatelessRepresentation:
     """The part of a representation that remembers nothing beside weights, masks and releases.
 
     It fits nothing either, and its embeddings of the last stage hold those of the stages before,
     unless a subclass says so.
     """
 
-    draws = False
+    is_random = False
     """It embeds a node the same way each time."""
 
-    def settle(self, stage: int) -> None:
+    def select_stage(self, stage: int) -> None:
         """Need nothing."""
 
-    def remember(self) -> dict[str, NDArray[Any]]:
+    def state_arrays(self) -> dict[str, NDArray[Any]]:
         """Nothing."""
         return {}
 
-    def recall(self, arrays: dict[str, NDArray[Any]]) -> None:
+    def load_state_arrays(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Need nothing."""
 
-    def fitted(self) -> dict[str, NDArray[Any]]:
+    def fitted_arrays(self) -> dict[str, NDArray[Any]]:
         """Nothing."""
         return {}
 
-    def keep_to(self, fitted: dict[str, NDArray[Any]]) -> None:
+    def load_fitted(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Have nothing that could be fitted."""
 
 
-def asked_of(roster: Nodes, *, num_test: int, num_nodes: int) -> Nodes:
+def query_nodes_of(roster: Nodes, *, num_test: int, num_nodes: int) -> Nodes:
     """Give the nodes that predictions will be wanted for.
 
     Args:
@@ -96,9 +98,9 @@ def asked_of(roster: Nodes, *, num_test: int, num_nodes: int) -> Nodes:
         num_test: how many of these, at its end, are test nodes.
         num_nodes: of the graph, labelled or not.
 
-    >>> asked_of(np.array([4, 0, 2]), num_test=1, num_nodes=6).tolist()
+    >>> query_nodes_of(np.array([4, 0, 2]), num_test=1, num_nodes=6).tolist()
     [2]
-    >>> asked_of(np.array([4, 0, 2]), num_test=0, num_nodes=6).tolist()
+    >>> query_nodes_of(np.array([4, 0, 2]), num_test=0, num_nodes=6).tolist()
     [1, 3, 5]
     """
     if num_test:

@@ -22,17 +22,17 @@ from torch import Tensor
 
 MARGIN = 0.75
 """Errors by which a later stage has to be better (docs/decisions/0016)."""
-FLATTERY = 10.0
+SMALL_SAMPLE_ROWS = 10.0
 """Telling rows at which it has to be twice as many (docs/decisions/0018)."""
 GROUPS = 20
 
 Scores = NDArray[np.float32]
-Rows = NDArray[np.int64]
-Evaluate = Callable[[NDArray[np.float64], Rows], float]
+RowIndices = NDArray[np.int64]
+Evaluate = Callable[[NDArray[np.float64], RowIndices], float]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Finished:
+class StageResult:
     """A stage at its best epoch."""
 
     metric: float
@@ -40,30 +40,36 @@ class Finished:
     scores: Scores  # (num_val, outputs)
 
 
-def chosen_stage(
-    finished: Sequence[Finished], rows: Rows, evaluate: Evaluate, *, telling: int
+def select_stage(
+    stage_results: Sequence[StageResult],
+    rows: RowIndices,
+    evaluate: Evaluate,
+    *,
+    effective_rows: int,
 ) -> int:
     """Choose by validation.
 
     Args:
-        finished: in order.
+        stage_results: in order.
         rows: that all scores are of.
         evaluate: the metric of scores of some rows; more is better.
-        telling: of these rows, those that the metric rests on.
+        effective_rows: of these rows, those that the metric rests on.
     """
-    if len(finished) == 1:
+    if len(stage_results) == 1:
         return 0
-    first, metrics = finished[0], [each.metric for each in finished]
+    first, metrics = stage_results[0], [each.metric for each in stage_results]
     best = metrics.index(max(metrics[1:]), 1)
-    ahead = metrics[best] - first.metric
-    if not ahead > 0:  # nor where there is no metric
+    lead = metrics[best] - first.metric
+    if not lead > 0:  # nor where there is no metric
         return 0
-    margin = MARGIN * (1 + FLATTERY / max(telling, 1))
-    error = error_of_difference(finished[best], first, rows, evaluate)
-    return best if ahead > margin * error else 0
+    margin = MARGIN * (1 + SMALL_SAMPLE_ROWS / max(effective_rows, 1))
+    error = error_of_difference(stage_results[best], first, rows, evaluate)
+    return best if lead > margin * error else 0
 
 
-def error_of_difference(ours: Finished, theirs: Finished, rows: Rows, evaluate: Evaluate) -> float:
+def error_of_difference(
+    later: StageResult, first: StageResult, rows: RowIndices, evaluate: Evaluate
+) -> float:
     """How much of the difference between two metrics is chance; infinite where few nodes tell."""
     groups = min(GROUPS, len(rows))
     if groups < 2:
@@ -73,11 +79,13 @@ def error_of_difference(ours: Finished, theirs: Finished, rows: Rows, evaluate: 
     for group in range(groups):
         rest = group_of != group
         metrics = [
-            evaluate(side.scores[rest].astype(np.float64), rows[rest]) for side in (ours, theirs)
+            evaluate(side.scores[rest].astype(np.float64), rows[rest]) for side in (later, first)
         ]
         without[group] = metrics[0] - metrics[1]
-    told = without[np.isfinite(without)]  # without all positives there is no ROC curve
-    if 2 * len(told) < groups:
+    finite_differences = without[
+        np.isfinite(without)
+    ]  # without all positives there is no ROC curve
+    if 2 * len(finite_differences) < groups:
         return float("inf")
-    share = (groups - 1) / len(told)
-    return float(np.sqrt(share * np.square(told - told.mean()).sum()))
+    share = (groups - 1) / len(finite_differences)
+    return float(np.sqrt(share * np.square(finite_differences - finite_differences.mean()).sum()))

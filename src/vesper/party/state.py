@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from vesper.errors import InputError
 
 Arrays = dict[str, NDArray[Any]]
-Weights = dict[str, Tensor]
+StateDict = dict[str, Tensor]
 
 
 def with_prefix(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
@@ -22,23 +22,23 @@ def with_prefix(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
     return {f"{prefix}/{name}": array for name, array in arrays.items()}
 
 
-def below(prefix: str, arrays: Arrays) -> Arrays:
+def without_prefix(prefix: str, arrays: Arrays) -> Arrays:
     """Take the arrays whose names begin so, without it."""
     start = f"{prefix}/"
     return {name[len(start) :]: array for name, array in arrays.items() if name.startswith(start)}
 
 
-def arrays_of(weights: Weights) -> Arrays:
+def arrays_of(weights: StateDict) -> Arrays:
     """Copy weights."""
     return {name: value.detach().numpy().copy() for name, value in weights.items()}
 
 
-def weights_of(arrays: Arrays) -> Weights:
-    """Make weights of arrays; `put_back` looks at names and shapes."""
+def weights_of(arrays: Arrays) -> StateDict:
+    """Make weights of arrays; `load_weights` looks at names and shapes."""
     return {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
 
 
-def put_back(module: nn.Module, weights: Weights) -> None:
+def load_weights(module: nn.Module, weights: StateDict) -> None:
     """Give a module the weights that were kept of one like it.
 
     Raises:
@@ -56,7 +56,7 @@ def put_back(module: nn.Module, weights: Weights) -> None:
     module.load_state_dict(weights)
 
 
-def remember(module: nn.Module, optimizer: torch.optim.Adam) -> Arrays:
+def state_arrays(module: nn.Module, optimizer: torch.optim.Adam) -> Arrays:
     """Weights of a module, its generators, and what its optimiser has gathered."""
     arrays = with_prefix("weights", arrays_of(module.state_dict()))
     for index, generator in enumerate(_generators(module)):
@@ -67,13 +67,13 @@ def remember(module: nn.Module, optimizer: torch.optim.Adam) -> Arrays:
     return arrays
 
 
-def recall(module: nn.Module, optimizer: torch.optim.Adam, arrays: Arrays) -> None:
-    """Put everything back as `remember` found it."""
-    put_back(module, weights_of(below("weights", arrays)))
+def load_state_arrays(module: nn.Module, optimizer: torch.optim.Adam, arrays: Arrays) -> None:
+    """Put everything back as `state_arrays` found it."""
+    load_weights(module, weights_of(without_prefix("weights", arrays)))
     for index, generator in enumerate(_generators(module)):
         generator.set_state(torch.from_numpy(np.array(arrays[f"draws/{index}"])))
     for index, parameter in enumerate(_parameters(optimizer)):
-        state = weights_of(below(f"adam/{index}", arrays))
+        state = weights_of(without_prefix(f"adam/{index}", arrays))
         if state:
             optimizer.state[parameter] = state
 

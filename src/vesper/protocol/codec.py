@@ -15,61 +15,63 @@ from enum import IntEnum
 from typing import Any
 
 from vesper.errors import RemoteProtocolError
-from vesper.protocol.frame_reader import ENDS_EARLY, Reader
+from vesper.protocol.frame_reader import ENDS_EARLY, FrameReader
 from vesper.protocol.messages import (
-    Answer,
-    AnswererHello,
-    AskerHello,
     DataHello,
+    EmbeddingClientHello,
+    EmbeddingQuery,
     Embeddings,
-    Exchanged,
+    EmbeddingServerHello,
+    EvaluationReply,
     Farewell,
-    Finished,
     Gradients,
     IdTexts,
     LabelHello,
     Message,
     Purpose,
-    Query,
-    Received,
-    Refusal,
+    QueryAnswer,
+    QueryRefusal,
     Roster,
+    SessionFinished,
     Tensor,
     Verdict,
+    WireTensor,
 )
-from vesper.protocol.rounding import EXACT, Rounding, Wire
+from vesper.protocol.rounding import NO_ROUNDING, Rounding, WireFormat
 from vesper.protocol.tensor import read_tensor, write_tensor
 
 MAGIC = b"VSP2"
-LARGEST_FRAME = 1 << 30
-LONGEST_ID = 1 << 16
+MAX_FRAME_BYTES = 1 << 30
+MAX_ID_LENGTH = 1 << 16
 KINDS: tuple[type[Message], ...] = (
     DataHello,
     LabelHello,
     Roster,
     Embeddings,
     Gradients,
-    Received,
-    Finished,
+    EvaluationReply,
+    SessionFinished,
     Farewell,
-    AnswererHello,
-    AskerHello,
-    Query,
-    Answer,
-    Refusal,
+    EmbeddingServerHello,
+    EmbeddingClientHello,
+    EmbeddingQuery,
+    QueryAnswer,
+    QueryRefusal,
 )
 
 
-LARGEST: dict[type[Message], int] = {  # what a frame may have, where it is less than LARGEST_FRAME
+FRAME_LIMITS: dict[
+    type[Message], int
+] = {  # what a frame may have, where it is less than MAX_FRAME_BYTES
     DataHello: 1 << 19,
     LabelHello: 1 << 19,
-    Received: 1 << 8,
-    Finished: 1 << 8,
+    EvaluationReply: 1 << 8,
+    SessionFinished: 1 << 8,
     Farewell: 1 << 8,
-    AnswererHello: 1 << 19,
-    AskerHello: 1 << 19,
-    Query: 1 << 26,
-    Refusal: 1 << 16,
+    EmbeddingServerHello: 1 << 19,
+    EmbeddingClientHello: 1 << 19,
+    EmbeddingQuery: 1 << 26,
+    QueryRefusal: 1 << 16,
 }
 
 
@@ -83,20 +85,20 @@ class Limits:
         frame: bytes.
     """
 
-    wire: Wire | None = None
-    ids: int = LARGEST_FRAME
-    frame: int = LARGEST_FRAME
+    wire: WireFormat | None = None
+    ids: int = MAX_FRAME_BYTES
+    frame: int = MAX_FRAME_BYTES
 
 
-ANYTHING = Limits()
+NO_LIMITS = Limits()
 
 
-def encode(message: Message, rounding: Rounding = EXACT) -> bytes:
+def encode(message: Message, rounding: Rounding = NO_ROUNDING) -> bytes:
     """Write one message; embeddings and gradients are rounded on the way."""
     parts = [MAGIC, bytes([KINDS.index(type(message))])]
     for each in fields(message):
         value = getattr(message, each.name)
-        if each.type is Exchanged:
+        if each.type is WireTensor:
             assert isinstance(message, Embeddings | Gradients)
             parts.append(write_tensor(value, rounding, step=message.step))
         else:
@@ -104,16 +106,16 @@ def encode(message: Message, rounding: Rounding = EXACT) -> bytes:
     return b"".join(parts)
 
 
-def decode(frame: bytes, limits: Limits = ANYTHING) -> Message:
+def decode(frame: bytes, limits: Limits = NO_LIMITS) -> Message:
     """Read one message; whatever is wrong with the bytes is the peer's fault."""
-    reader = Reader(frame)
+    reader = FrameReader(frame)
     if reader.take(4) != MAGIC:
         raise RemoteProtocolError("the peer sent bytes that are no message of this protocol")
     number = reader.take(1)[0]
     if number >= len(KINDS):
         raise RemoteProtocolError(f"the peer sent a message of unknown kind {number}")
     kind = KINDS[number]
-    largest = min(LARGEST.get(kind, LARGEST_FRAME), limits.frame)
+    largest = min(FRAME_LIMITS.get(kind, MAX_FRAME_BYTES), limits.frame)
     if len(frame) > largest:
         raise RemoteProtocolError(
             f"the peer sent a {kind.__name__} of {len(frame)} bytes, the limit is {largest}"
@@ -128,11 +130,11 @@ def _write_bytes(value: bytes) -> bytes:
     return struct.pack("<I", len(value)) + value
 
 
-def _read_bytes(reader: Reader, limits: Limits) -> bytes:
+def _read_bytes(reader: FrameReader, limits: Limits) -> bytes:
     return reader.take(reader.number("<I"))
 
 
-def _read_str(reader: Reader, limits: Limits) -> str:
+def _read_str(reader: FrameReader, limits: Limits) -> str:
     return _text_of(_read_bytes(reader, limits))
 
 
@@ -143,7 +145,7 @@ def _text_of(content: bytes) -> str:
         raise RemoteProtocolError("the peer sent text that is not UTF-8") from None
 
 
-def _read_float(reader: Reader, limits: Limits) -> float:
+def _read_float(reader: FrameReader, limits: Limits) -> float:
     value = float(struct.unpack("<d", reader.take(8))[0])
     if not math.isfinite(value):
         raise RemoteProtocolError("the peer sent a number that is NaN or infinite")
@@ -154,26 +156,26 @@ def _write_ids(ids: IdTexts) -> bytes:
     return struct.pack("<I", len(ids)) + b"".join(_write_bytes(text.encode()) for text in ids)
 
 
-def _read_ids(reader: Reader, limits: Limits) -> IdTexts:
+def _read_ids(reader: FrameReader, limits: Limits) -> IdTexts:
     count = reader.number("<I")
     if count > limits.ids:
         raise RemoteProtocolError(f"the peer sent {count} ids, the limit is {limits.ids}")
     if 4 * count > reader.left:
         raise RemoteProtocolError(ENDS_EARLY)
-    return tuple(map(_id_of, reader.pieces(count)))
+    return tuple(map(_id_of, reader.read_chunks(count)))
 
 
 def _id_of(content: bytes) -> str:
     text = _text_of(content)
-    if len(text) > LONGEST_ID:
+    if len(text) > MAX_ID_LENGTH:
         raise RemoteProtocolError(
-            f"the peer sent an id of {len(text)} characters, the limit is {LONGEST_ID}"
+            f"the peer sent an id of {len(text)} characters, the limit is {MAX_ID_LENGTH}"
         )
     return text
 
 
-def _reader_of(kind: type[IntEnum]) -> Callable[[Reader, Limits], IntEnum]:
-    def read(reader: Reader, limits: Limits) -> IntEnum:
+def _reader_of(kind: type[IntEnum]) -> Callable[[FrameReader, Limits], IntEnum]:
+    def read(reader: FrameReader, limits: Limits) -> IntEnum:
         value = reader.number("<q")
         if value not in kind.__members__.values():
             raise RemoteProtocolError(f"the peer sent an unknown {kind.__name__} {value}")
@@ -190,9 +192,9 @@ _WRITERS: dict[Any, Callable[[Any], bytes]] = {
     str: lambda value: _write_bytes(value.encode()),
     bytes: _write_bytes,
     IdTexts: _write_ids,
-    Tensor: lambda value: write_tensor(value, EXACT, step=0),
+    Tensor: lambda value: write_tensor(value, NO_ROUNDING, step=0),
 }
-_READERS: dict[Any, Callable[[Reader, Limits], Any]] = {
+_READERS: dict[Any, Callable[[FrameReader, Limits], Any]] = {
     int: lambda reader, limits: reader.number("<q"),
     float: _read_float,
     Purpose: _reader_of(Purpose),
@@ -200,6 +202,6 @@ _READERS: dict[Any, Callable[[Reader, Limits], Any]] = {
     str: _read_str,
     bytes: _read_bytes,
     IdTexts: _read_ids,
-    Tensor: lambda reader, limits: read_tensor(reader, Wire.FLOAT32),
-    Exchanged: lambda reader, limits: read_tensor(reader, limits.wire),
+    Tensor: lambda reader, limits: read_tensor(reader, WireFormat.FLOAT32),
+    WireTensor: lambda reader, limits: read_tensor(reader, limits.wire),
 }

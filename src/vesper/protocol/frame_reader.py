@@ -9,7 +9,7 @@ ENDS_EARLY = "the peer sent a message that ends too early"
 _LENGTH = struct.Struct("<I")
 
 
-class Reader:
+class FrameReader:
     """Reads a frame from its beginning."""
 
     def __init__(self, frame: bytes) -> None:
@@ -31,7 +31,7 @@ class Reader:
         """Read one whole number, in the notation of `struct`."""
         return int(struct.unpack(form, self.take(struct.calcsize(form)))[0])
 
-    def pieces(self, count: int) -> Iterator[bytes]:
+    def read_chunks(self, count: int) -> Iterator[bytes]:
         """Give as many pieces, each after its length; one loop, for there may be millions."""
         frame, at = self._frame, self._at
         for _ in range(count):

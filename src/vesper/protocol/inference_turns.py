@@ -6,40 +6,40 @@ hello, hello, then  Query -> Answer | Refusal  as often as it likes, then Farewe
 from enum import Enum, auto
 
 from vesper.protocol.messages import (
-    Answer,
-    AnswererHello,
-    AskerHello,
+    EmbeddingClientHello,
+    EmbeddingQuery,
+    EmbeddingServerHello,
     Farewell,
     Message,
-    Query,
-    Refusal,
+    QueryAnswer,
+    QueryRefusal,
 )
-from vesper.protocol.turns import Role, Table
+from vesper.protocol.turns import Role, TurnTable
 
 
-class AskingState(Enum):
+class QueryState(Enum):
     """What both ends are waiting for."""
 
-    HELLO_OF_ANSWERER = auto()
-    HELLO_OF_ASKER = auto()
+    SERVER_HELLO = auto()
+    CLIENT_HELLO = auto()
     QUERY = auto()
     REPLY = auto()
-    OVER = auto()
+    CLOSED = auto()
 
 
-SPEAKER: dict[AskingState, Role] = {
-    AskingState.HELLO_OF_ANSWERER: Role.DATA,
-    AskingState.HELLO_OF_ASKER: Role.LABEL,
-    AskingState.QUERY: Role.LABEL,
-    AskingState.REPLY: Role.DATA,
+QUERY_SENDERS: dict[QueryState, Role] = {
+    QueryState.SERVER_HELLO: Role.DATA,
+    QueryState.CLIENT_HELLO: Role.LABEL,
+    QueryState.QUERY: Role.LABEL,
+    QueryState.REPLY: Role.DATA,
 }
 
-TURNS: dict[AskingState, dict[type[Message], AskingState]] = {
-    AskingState.HELLO_OF_ANSWERER: {AnswererHello: AskingState.HELLO_OF_ASKER},
-    AskingState.HELLO_OF_ASKER: {AskerHello: AskingState.QUERY},
-    AskingState.QUERY: {Query: AskingState.REPLY, Farewell: AskingState.OVER},
-    AskingState.REPLY: {Answer: AskingState.QUERY, Refusal: AskingState.QUERY},
-    AskingState.OVER: {},
+QUERY_TURNS: dict[QueryState, dict[type[Message], QueryState]] = {
+    QueryState.SERVER_HELLO: {EmbeddingServerHello: QueryState.CLIENT_HELLO},
+    QueryState.CLIENT_HELLO: {EmbeddingClientHello: QueryState.QUERY},
+    QueryState.QUERY: {EmbeddingQuery: QueryState.REPLY, Farewell: QueryState.CLOSED},
+    QueryState.REPLY: {QueryAnswer: QueryState.QUERY, QueryRefusal: QueryState.QUERY},
+    QueryState.CLOSED: {},
 }
 
-ASKING = Table(AskingState.HELLO_OF_ANSWERER, SPEAKER, TURNS)
+QUERY_TABLE = TurnTable(QueryState.SERVER_HELLO, QUERY_SENDERS, QUERY_TURNS)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Tensor = NDArray[np.float32]
-Exchanged = Annotated[Tensor, "crosses as the contract says: float32, or rounded"]
+WireTensor = Annotated[Tensor, "crosses as the contract says: float32, or rounded"]
 IdTexts = tuple[str, ...]
 
 
@@ -48,14 +48,14 @@ class LabelHello:
 class Roster:
     """Label to data: which ids are labelled, by split. Public by the threat model.
 
-    `voices` is what training nodes say to their neighbours instead of the model's guess: their
+    `label_posteriors` is what training nodes say to their neighbours instead of the model's guess: their
     labels, one row a training node; no rows when the contract keeps labels at the label party.
     """
 
     train: IdTexts
     val: IdTexts
     test: IdTexts
-    voices: Tensor
+    label_posteriors: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Embeddings:
     step: int
     purpose: Purpose
     roots_digest: bytes
-    values: Exchanged
+    values: WireTensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,19 +73,19 @@ class Gradients:
     """Label to data: gradient of the loss by each embedding, (B, width, stages)."""
 
     step: int
-    values: Exchanged
+    values: WireTensor
 
 
 class Verdict(IntEnum):
     """What the label party says after it has evaluated: a function of released values."""
 
-    GO_ON = 0
+    CONTINUE = 0
     BEST = 1
     STOP = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Received:
+class EvaluationReply:
     """Label to data: embeddings to evaluate have arrived, and whether training should go on."""
 
     step: int
@@ -93,7 +93,7 @@ class Received:
 
 
 @dataclass(frozen=True, eq=False)
-class Finished:
+class SessionFinished:
     """Data to label: the contract is fulfilled."""
 
 
@@ -103,7 +103,7 @@ class Farewell:
 
 
 @dataclass(frozen=True, eq=False)
-class AnswererHello:
+class EmbeddingServerHello:
     """Data to label, after training: whose model this is, and of which graph it answers.
 
     `snapshot` is a random name: it says whether two answers are of one graph, and nothing else.
@@ -116,7 +116,7 @@ class AnswererHello:
 
 
 @dataclass(frozen=True, eq=False)
-class AskerHello:
+class EmbeddingClientHello:
     """Label to data, after training: the same, and which stage validation chose."""
 
     version: int
@@ -126,7 +126,7 @@ class AskerHello:
 
 
 @dataclass(frozen=True, eq=False)
-class Query:
+class EmbeddingQuery:
     """Label to data: what are these nodes like? Without ids: what is left of the budget?"""
 
     number: int
@@ -134,7 +134,7 @@ class Query:
 
 
 @dataclass(frozen=True, eq=False)
-class Reply:
+class QueryReply:
     """What every reply says: which query it is to, and the budget of the graph after it."""
 
     number: int
@@ -145,7 +145,7 @@ class Reply:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer(Reply):
+class QueryAnswer(QueryReply):
     """Data to label: released representations, (known ids, width, stages), in the order asked."""
 
     ids_digest: bytes
@@ -154,7 +154,7 @@ class Answer(Reply):
 
 
 @dataclass(frozen=True, eq=False)
-class Refusal(Reply):
+class QueryRefusal(QueryReply):
     """Data to label: the budget does not allow what an answer would need."""
 
     reason: str
@@ -166,12 +166,12 @@ Message = (
     | Roster
     | Embeddings
     | Gradients
-    | Received
-    | Finished
+    | EvaluationReply
+    | SessionFinished
     | Farewell
-    | AnswererHello
-    | AskerHello
-    | Query
-    | Answer
-    | Refusal
+    | EmbeddingServerHello
+    | EmbeddingClientHello
+    | EmbeddingQuery
+    | QueryAnswer
+    | QueryRefusal
 )

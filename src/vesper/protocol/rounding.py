@@ -28,7 +28,7 @@ _PURPOSE = int.from_bytes(b"rounding", "little")  # no other draws of a run have
 Floats = NDArray[np.float32]
 
 
-class Wire(IntEnum):
+class WireFormat(IntEnum):
     """How the entries of a tensor cross, as the byte that says so."""
 
     FLOAT32 = 0
@@ -46,19 +46,19 @@ class Rounding:
         role: a number for this end.
     """
 
-    wire: Wire = Wire.FLOAT32
+    wire: WireFormat = WireFormat.FLOAT32
     seed: int = 0
     role: int = 0
 
-    def coins(self, step: int) -> np.random.Generator:
+    def random_generator(self, step: int) -> np.random.Generator:
         """Draws for what is sent at a step: the same whenever it is asked for."""
         return np.random.default_rng((_PURPOSE, self.seed, self.role, step))
 
 
-EXACT = Rounding()
+NO_ROUNDING = Rounding()
 
 
-def to_float16(values: Floats, coins: np.random.Generator) -> NDArray[np.float16]:
+def to_float16(values: Floats, generator: np.random.Generator) -> NDArray[np.float16]:
     """Round to float16.
 
     | entry | result |
@@ -71,7 +71,7 @@ def to_float16(values: Floats, coins: np.random.Generator) -> NDArray[np.float16
             f"wire: a value of {np.abs(values).max():.3g} does not fit float16, expected at most "
             f"{LARGEST_FLOAT16:g}; set wire = 'float32' or lower learning_rate"
         )
-    draws = coins.integers(0, 1 << 32, size=values.shape, dtype=np.uint32)
+    draws = generator.integers(0, 1 << 32, size=values.shape, dtype=np.uint32)
     # float32 has 13 bits of mantissa more: a draw below what they say carries into those that stay.
     carried = np.ascontiguousarray(values).view(np.uint32) + (draws >> _BITS_KEPT)
     rounded = (carried & _MASK).view(np.float32)
@@ -81,7 +81,7 @@ def to_float16(values: Floats, coins: np.random.Generator) -> NDArray[np.float16
     return rounded.astype(np.float16)
 
 
-def to_int8(values: Floats, coins: np.random.Generator) -> tuple[NDArray[np.int8], Floats]:
+def to_int8(values: Floats, generator: np.random.Generator) -> tuple[NDArray[np.int8], Floats]:
     """Round to whole steps; give them, and the scale of each column.
 
     A column is all entries with the same place in their row: those of one number of an embedding.
@@ -94,5 +94,5 @@ def to_int8(values: Floats, coins: np.random.Generator) -> tuple[NDArray[np.int8
     scales = np.nextafter(largest / np.float32(LARGEST_STEP), np.float32(np.inf))
     scales = np.where(largest > 0, scales, np.float32(0)).astype(np.float32)
     divisors = np.where(largest > 0, scales, np.float32(1)).astype(np.float64)
-    steps = np.floor(values / divisors + coins.random(values.shape))
+    steps = np.floor(values / divisors + generator.random(values.shape))
     return steps.astype(np.int8), scales

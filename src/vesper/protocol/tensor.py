@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.errors import RemoteProtocolError
-from vesper.protocol.frame_reader import Reader
+from vesper.protocol.frame_reader import FrameReader
 from vesper.protocol.messages import IdTexts, Tensor
-from vesper.protocol.rounding import Rounding, Wire, to_float16, to_int8
+from vesper.protocol.rounding import Rounding, WireFormat, to_float16, to_int8
 
 
-def digest_of(roots: NDArray[np.int64]) -> bytes:
+def digest_of_roots(roots: NDArray[np.int64]) -> bytes:
     """Digest positions in the roster order both sides share."""
     return hashlib.blake2b(roots.astype("<i8").tobytes(), digest_size=16).digest()
 
@@ -33,43 +33,48 @@ def digest_of_ids(ids: IdTexts) -> bytes:
     return digest.digest()
 
 
-MOST_DIMENSIONS = 3
-MOST_ENTRIES = 1 << 28
-_ENTRIES = {Wire.FLOAT32: "<f4", Wire.FLOAT16: "<f2", Wire.INT8: "i1"}
+MAX_DIMENSIONS = 3
+MAX_ENTRIES = 1 << 28
+_ENTRIES = {WireFormat.FLOAT32: "<f4", WireFormat.FLOAT16: "<f2", WireFormat.INT8: "i1"}
 
 
 def write_tensor(tensor: Tensor, rounding: Rounding, *, step: int) -> bytes:
     """Write a tensor; unless it crosses as float32 it is rounded here, with the step's coins."""
     wire = rounding.wire
     head = struct.pack(f"<BB{tensor.ndim}I", wire, tensor.ndim, *tensor.shape)
-    if wire is Wire.FLOAT16:
-        return head + to_float16(tensor, rounding.coins(step)).astype("<f2", copy=False).tobytes()
-    if wire is Wire.INT8:
-        steps, scales = to_int8(tensor, rounding.coins(step))
+    if wire is WireFormat.FLOAT16:
+        return (
+            head
+            + to_float16(tensor, rounding.random_generator(step))
+            .astype("<f2", copy=False)
+            .tobytes()
+        )
+    if wire is WireFormat.INT8:
+        steps, scales = to_int8(tensor, rounding.random_generator(step))
         return head + scales.astype("<f4", copy=False).tobytes() + steps.tobytes()
     return head + tensor.astype("<f4", copy=False).tobytes()
 
 
-def read_tensor(reader: Reader, expected: Wire | None) -> Tensor:
+def read_tensor(reader: FrameReader, expected: WireFormat | None) -> Tensor:
     """Read a tensor as float32, whatever it crossed as; `expected` None takes any kind."""
     kind = reader.number("<B")
-    if kind not in Wire.__members__.values():
+    if kind not in WireFormat.__members__.values():
         raise RemoteProtocolError(f"the peer sent a tensor of unknown kind {kind}")
-    wire = Wire(kind)
+    wire = WireFormat(kind)
     if expected is not None and wire is not expected:
         raise RemoteProtocolError(
             f"the peer sent a tensor of {wire.name.lower()}, expected {expected.name.lower()}"
         )
     dimensions = reader.number("<B")
-    if dimensions > MOST_DIMENSIONS:
+    if dimensions > MAX_DIMENSIONS:
         raise RemoteProtocolError(f"the peer sent a tensor of {dimensions} dimensions")
     shape = tuple(reader.number("<I") for _ in range(dimensions))
-    if math.prod(max(length, 1) for length in shape) > MOST_ENTRIES:
+    if math.prod(max(length, 1) for length in shape) > MAX_ENTRIES:
         raise RemoteProtocolError(
             f"the peer sent a tensor of the shape {shape}, which is too large"
         )
     scales: Tensor | None = None
-    if wire is Wire.INT8:
+    if wire is WireFormat.INT8:
         scales = np.frombuffer(reader.take(4 * math.prod(shape[1:])), "<f4").reshape(shape[1:])
         if not (np.isfinite(scales) & (scales >= 0)).all():
             raise RemoteProtocolError("the peer sent a tensor with a scale that is none")

@@ -5,7 +5,7 @@ from html import escape
 from vesper.report.contents import metric_label
 from vesper.report.graphs import graphs_section
 from vesper.report.html import STYLE
-from vesper.report.live_run import Watched
+from vesper.report.live_run import RunStatus
 from vesper.report.page import document, main_of
 from vesper.report.sections import (
     budget_section,
@@ -17,9 +17,9 @@ from vesper.report.sections import (
     privacy_section,
     settings_section,
 )
-from vesper.session.journal import JournalRead
+from vesper.session.journal import JournalSummary
 
-SECONDS = 2
+REFRESH_SECONDS = 2
 """Between two looks."""
 
 SIDES = {"both": "both parties, simulated", "data": "data party", "label": "label party"}
@@ -41,12 +41,12 @@ async function look() {{
   }} catch (error) {{ }}
   gone.hidden = text !== null;
   if (text !== null && text !== shown) {{ main.innerHTML = text; shown = text; }}
-  setTimeout(look, {1000 * SECONDS});
+  setTimeout(look, {1000 * REFRESH_SECONDS});
 }}
 look();
 """
 
-GONE = (
+BOARD_GONE = (
     '<p id="gone" class="verdict warn" role="alert" hidden>vesper board was stopped, or cannot be '
     "reached: this page is as old as its last answer.</p>"
     f"<noscript><p>Load the page again to see what is new.</p></noscript><script>{SCRIPT}</script>"
@@ -55,79 +55,89 @@ GONE = (
 
 def board_page(main: str) -> str:
     """The whole page around its main part."""
-    return document("vesper board", main, style=BOARD_STYLE, script=GONE)
+    return document("vesper board", main, style=BOARD_STYLE, script=BOARD_GONE)
 
 
-def board_main(watched: Watched) -> str:
+def board_main(status: RunStatus) -> str:
     """What the page says of a run at this moment."""
-    told, config = watched.told, watched.config
-    if watched.contents is not None:
-        return _status(watched) + main_of(watched.contents)
+    journal, config = status.journal, status.config
+    if status.contents is not None:
+        return _status(status) + main_of(status.contents)
     if config is None:
-        return f"<header><h1>Run</h1></header>{_status(watched)}"
-    side = "" if told is None else f", {SIDES[told.side]}; begun {moment(told.began)}"
-    privacy, charged = watched.privacy, watched.charged
-    released = "What was released" if watched.state == "finished" else "What is released"
+        return f"<header><h1>Run</h1></header>{_status(status)}"
+    side = "" if journal is None else f", {SIDES[journal.side]}; begun {moment(journal.started_at)}"
+    privacy, run_charges = status.privacy, status.run_charges
+    release_heading = "What was released" if status.state == "finished" else "What is released"
     return f"""<header>
 <h1>Training</h1>
 <p>Method <b>{escape(config.run.method)}</b>{side}</p>
 </header>
-{_status(watched)}
-{"" if told is None or watched.state == "finished" else _doing(told)}
-{figures(_figures(watched))}
-{"" if charged is None else budget_section(charged)}
-{graphs_section(watched.graphs, metric="metric")}
-{"" if told is None else charts(curve_sections(told.epochs, metric=_metric(told)))}
-{"" if privacy is None else privacy_section(privacy, config, released=released)}
+{_status(status)}
+{"" if journal is None or status.state == "finished" else _current_task(journal)}
+{figures(_figures(status))}
+{"" if run_charges is None else budget_section(run_charges)}
+{graphs_section(status.graphs, metric="metric")}
+{"" if journal is None else charts(curve_sections(journal.epochs, metric=_metric(journal)))}
+{"" if privacy is None else privacy_section(privacy, config, release_heading=release_heading)}
 {settings_section(config)}"""
 
 
-def _status(watched: Watched) -> str:
-    told = watched.told
-    why = "" if told is None else told.why
-    last = "" if told is None else f" Its last sign was at {moment(told.last)}."
+def _status(status: RunStatus) -> str:
+    journal = status.journal
+    reason = "" if journal is None else journal.reason
+    last_line_at = (
+        "" if journal is None else f" Its last sign was at {moment(journal.last_line_at)}."
+    )
     resume = ""
-    if told is not None and told.side != "both":
-        resume = f" Go on with: vesper party {told.side} --config FILE --resume"
+    if journal is not None and journal.side != "both":
+        resume = f" Go on with: vesper party {journal.side} --config FILE --resume"
     words = {
         "not begun": "Nobody has started this party yet.",
         "running": "Running.",
-        "finished": "Finished." + ("" if told is None else f" {moment(told.last)}."),
-        "failed": f"Stopped: {why}.{resume}",
-        "lost": f"The process is gone: it was killed, or its machine went down.{last}{resume}",
-    }[watched.state]
-    tone = "good" if watched.state in ("running", "finished") else "warn"
+        "finished": "Finished." + ("" if journal is None else f" {moment(journal.last_line_at)}."),
+        "failed": f"Stopped: {reason}.{resume}",
+        "lost": f"The process is gone: it was killed, or its machine went down.{last_line_at}{resume}",
+    }[status.state]
+    tone = "good" if status.state in ("running", "finished") else "warn"
     return f'<p class="verdict {tone}" role="status">{escape(words)}</p>'
 
 
-def _doing(told: JournalRead) -> str:
-    doing = told.doing
-    if doing is None:
+def _current_task(journal: JournalSummary) -> str:
+    task_progress = journal.task_progress
+    if task_progress is None:
         return "<p>Reading the tables.</p>"
-    much = f" of {doing.total:,}" if doing.total else ""
-    value = f' value="{doing.done}" max="{doing.total}"' if doing.total else ""
-    note = f"; {doing.note.replace('  ', ', ')}" if doing.note else ""
+    much = f" of {task_progress.total:,}" if task_progress.total else ""
+    value = (
+        f' value="{task_progress.done}" max="{task_progress.total}"' if task_progress.total else ""
+    )
+    note = f"; {task_progress.note.replace('  ', ', ')}" if task_progress.note else ""
     return (
-        f"<section><h2>{escape(doing.task.capitalize())}</h2><progress{value}></progress>"
-        f'<p class="note">{doing.done:,}{much}{escape(note)}</p></section>'
+        f"<section><h2>{escape(task_progress.task.capitalize())}</h2><progress{value}></progress>"
+        f'<p class="note">{task_progress.done:,}{much}{escape(note)}</p></section>'
     )
 
 
-def _figures(watched: Watched) -> list[tuple[str, str]]:
-    told, shown = watched.told, []
-    if told is not None and told.epochs:
-        newest, agreed = told.epochs[-1], told.agreed or {}
-        shown.append((f"epoch, of at most {agreed.get('epochs', '-')}", str(newest.epoch + 1)))
-        shown.append((f"stage, of 0 to {agreed.get('stages', 1) - 1}", str(newest.stage)))
-        values = [facts.validation for facts in told.epochs if facts.validation is not None]
+def _figures(status: RunStatus) -> list[tuple[str, str]]:
+    journal, labelled_values = status.journal, []
+    if journal is not None and journal.epochs:
+        newest, planned = journal.epochs[-1], journal.planned or {}
+        labelled_values.append(
+            (f"epoch, of at most {planned.get('epochs', '-')}", str(newest.epoch + 1))
+        )
+        labelled_values.append(
+            (f"stage, of 0 to {planned.get('stages', 1) - 1}", str(newest.stage))
+        )
+        values = [facts.validation for facts in journal.epochs if facts.validation is not None]
         if values:
-            shown.insert(0, (f"{_metric(told)}, validation, best so far", f"{max(values):.1f} %"))
+            labelled_values.insert(
+                0, (f"{_metric(journal)}, validation, best so far", f"{max(values):.1f} %")
+            )
         if newest.loss is not None:
-            shown.append(("loss", f"{newest.loss:.3f}"))
-    if watched.privacy is None or watched.config is None:
-        return shown
-    return shown + privacy_figures(watched.privacy, watched.config)
+            labelled_values.append(("loss", f"{newest.loss:.3f}"))
+    if status.privacy is None or status.config is None:
+        return labelled_values
+    return labelled_values + privacy_figures(status.privacy, status.config)
 
 
-def _metric(told: JournalRead) -> str:
-    return metric_label((told.agreed or {}).get("metric") or "metric")
+def _metric(journal: JournalSummary) -> str:
+    return metric_label((journal.planned or {}).get("metric") or "metric")

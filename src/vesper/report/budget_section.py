@@ -21,7 +21,7 @@ from vesper.privacy.accounting.checks import float_up
 from vesper.privacy.accounting.participation import mu_for
 from vesper.privacy.ledger.account import accounts
 from vesper.privacy.ledger.ledger_file import open_to_read
-from vesper.privacy.ledger.reader import Entry, LedgerReader, shown_head
+from vesper.privacy.ledger.reader import Entry, LedgerReader, format_head
 from vesper.report.html import lines_table, number
 
 
@@ -36,7 +36,7 @@ class Charge:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Charged:
+class RunCharges:
     """The charges of one run, and how its graph stands with all runs together."""
 
     charges: tuple[Charge, ...]
@@ -51,15 +51,17 @@ class Charged:
     after everything this graph was charged for."""
 
 
-def read_charged(path: Path, *, run: str) -> Charged | None:
+def read_run_charges(path: Path, *, run: str) -> RunCharges | None:
     """Read what a run was charged from a ledger file; None where it holds nothing of this run."""
     if not path.is_file():
         return None
     with closing(open_to_read(path)) as ledger:
-        return charged_of(ledger, run=run)
+        return run_charges_of(ledger, run=run)
 
 
-def charged_of(ledger: LedgerReader, *, run: str, is_kept: bool = True) -> Charged | None:
+def run_charges_of(
+    ledger: LedgerReader, *, run: str, has_ledger_file: bool = True
+) -> RunCharges | None:
     """Find the charges of a run and the account they belong to."""
     entries = [entry for entry in ledger.entries() if entry.run == run and entry.cost > 0]
     if not entries:
@@ -67,26 +69,28 @@ def charged_of(ledger: LedgerReader, *, run: str, is_kept: bool = True) -> Charg
     balance = next(b for b in accounts(ledger) if b.graph == entries[-1].graph)
     is_known = balance.unprotected is not None  # edges themselves were sent by another run
     mu = mu_for(spent=balance.spent_mu_squared, rows=balance.relation.rows)
-    return Charged(
-        charges=tuple(Charge(sequence=e.sequence, what=_what(e), time=e.time) for e in entries),
-        head=shown_head(ledger.head()) if is_kept else None,
+    return RunCharges(
+        charges=tuple(
+            Charge(sequence=e.sequence, what=_describe_charge(e), time=e.time) for e in entries
+        ),
+        head=format_head(ledger.head()) if has_ledger_file else None,
         spent_epsilon=balance.spent_epsilon(),
         left_epsilon=balance.left_epsilon(),
         budget_epsilon=None if balance.budget is None else balance.budget.epsilon,
-        best_guess=1.0 if is_known else counted_guess(pure=float_up(balance.pure), mu=mu),
+        best_guess=1.0 if is_known else best_guess_with_counts(pure=float_up(balance.pure), mu=mu),
     )
 
 
-def gaussian_guess(*, mu: float) -> float:
+def best_guess_gaussian(*, mu: float) -> float:
     """Phi(mu / 2): the best test of N(0, 1) against N(mu, 1) with even odds is right so often.
 
-    >>> round(gaussian_guess(mu=1.0), 4)
+    >>> round(best_guess_gaussian(mu=1.0), 4)
     0.6915
     """
     return 0.5 * math.erfc(-mu / math.sqrt(8))
 
 
-def counted_guess(*, pure: float, mu: float) -> float:
+def best_guess_with_counts(*, pure: float, mu: float) -> float:
     """1 - (1 - tanh(pure / 2)) (1 - Phi(mu / 2)): the same after counts of epsilon `pure` in all.
 
     A guess with even odds is right with probability (1 + t) / 2, t the total variation between
@@ -94,10 +98,10 @@ def counted_guess(*, pure: float, mu: float) -> float:
     whatever the counts were. Both together show the same in both worlds with probability at least
     (1 - t_1) (1 - t_2), as can be seen by coupling first the counts and then the releases.
 
-    >>> round(counted_guess(pure=0.1, mu=1.0), 4), round(counted_guess(pure=1.0, mu=0.0), 4)
+    >>> round(best_guess_with_counts(pure=0.1, mu=1.0), 4), round(best_guess_with_counts(pure=1.0, mu=0.0), 4)
     (0.7069, 0.7311)
     """
-    return 1 - (1 - math.tanh(pure / 2)) * (1 - gaussian_guess(mu=mu))
+    return 1 - (1 - math.tanh(pure / 2)) * (1 - best_guess_gaussian(mu=mu))
 
 
 def best_guess(*, epsilon: float, delta: float) -> float:
@@ -110,7 +114,7 @@ def best_guess(*, epsilon: float, delta: float) -> float:
     return (1 + delta * odds_against) / (1 + odds_against)
 
 
-def _what(entry: Entry) -> str:
+def _describe_charge(entry: Entry) -> str:
     facts = {key: value for key, value in entry.facts.items() if key not in ("kind", "number")}
     numbers = ", ".join(
         f"{key.replace('_', ' ')} {value:.4g}"
@@ -187,7 +191,7 @@ def accounts_section(lines: tuple[AccountLine, ...]) -> str:
 
 def _edges_of(party: Mapping[str, Any], folder: Path, *, run: str) -> AccountLine:
     facts, name = party["privacy"], party["name"]
-    charged = read_charged(folder / f"ledger-{name}.sqlite", run=run)
+    run_charges = read_run_charges(folder / f"ledger-{name}.sqlite", run=run)
     return AccountLine(
         protected=f"edges of {name}, the label party's own graph"
         if party["own"]
@@ -198,6 +202,8 @@ def _edges_of(party: Mapping[str, Any], folder: Path, *, run: str) -> AccountLin
         epsilon=facts["certified_epsilon"],
         delta=facts["delta"],
         releases=facts["releases"],
-        spent_epsilon=party.get("spent_epsilon") if charged is None else charged.spent_epsilon,
+        spent_epsilon=party.get("spent_epsilon")
+        if run_charges is None
+        else run_charges.spent_epsilon,
         remark="left before the end" if party["left"] else "",
     )

@@ -139,21 +139,21 @@ MOST_NODES = 600
 """Points of a chart; of more nodes, so many in equal steps of their labels."""
 SMALLEST_RANGE = 1e-6
 """Of an axis, of its largest number: what is nearer together is drawn as one."""
-Numbers = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 
-def numbers_chart(labels: Numbers, predicted: Numbers) -> str:
+def numbers_chart(labels: Floats, predicted: Floats) -> str:
     """Predicted numbers over true ones."""
-    return _chart(labels, predicted, across="true number", up="predicted")
+    return _scatter_chart(labels, predicted, across="true number", up="predicted")
 
 
-def ranks_chart(labels: Numbers, predicted: Numbers) -> str:
+def ranks_chart(labels: Floats, predicted: Floats) -> str:
     """Places in both orders, in percent of all nodes."""
     places = (100 * mean_ranks(values) / len(values) for values in (labels, predicted))
-    return _chart(*places, across="true place, %", up="predicted place, %")
+    return _scatter_chart(*places, across="true place, %", up="predicted place, %")
 
 
-def _chart(labels: Numbers, predicted: Numbers, *, across: str, up: str) -> str:
+def _scatter_chart(labels: Floats, predicted: Floats, *, across: str, up: str) -> str:
     """Both axes have one scale, so that what is predicted too near to the mean is seen."""
     low, high = (float(end([end(labels), end(predicted)])) for end in (np.min, np.max))
     ticks = round_ticks(low, high, least=SMALLEST_RANGE * max(abs(low), abs(high)) or 1.0)
@@ -163,7 +163,7 @@ def _chart(labels: Numbers, predicted: Numbers, *, across: str, up: str) -> str:
     shapes.append(line(*(at(end) for end in ends for at in (frame.x, frame.y)), style="baseline"))
     shapes += [
         dot(frame.x(label), frame.y(guess), radius=2, style="point validation cloud")
-        for label, guess in _some(labels, predicted)
+        for label, guess in _sample(labels, predicted)
     ]
     shapes += [text(frame.x(tick), HEIGHT - 24, f"{tick:g}") for tick in ticks]
     shapes.append(text((frame.left + WIDTH - frame.right) / 2, HEIGHT - 6, across))
@@ -171,7 +171,7 @@ def _chart(labels: Numbers, predicted: Numbers, *, across: str, up: str) -> str:
     return drawing(shapes, title=f"{up} over {across}")
 
 
-def _some(labels: Numbers, predicted: Numbers) -> list[tuple[float, float]]:
+def _sample(labels: Floats, predicted: Floats) -> list[tuple[float, float]]:
     order = np.argsort(labels, kind="stable")
     steps = np.linspace(0, len(order) - 1, min(len(order), MOST_NODES)).astype(np.int64)
     chosen = order[steps]

@@ -22,18 +22,18 @@ from vesper.report.budget_section import AccountLine, account_lines
 from vesper.report.evidence_section import Evidence, read_evidence
 from vesper.report.graphs import GraphLine, graph_lines
 from vesper.report.privacy import Privacy
-from vesper.report.run_folder import another_version, read_run
+from vesper.report.run_folder import read_run, version_error
 from vesper.session.config import load_config
 from vesper.session.journal import read_journal
 from vesper.session.observer import EpochFacts
-from vesper.session.result import simulated_name
+from vesper.session.result import simulated_run_name
 
 
 def command_of(config: Config, *, snapshots: Sequence[str] = ()) -> str:
     """Write the command; folders are the reader's, and so are those of `snapshots`.
 
     >>> command_of(load_config(None, {"epsilon": 1.0, "epochs": 5}))
-    'vesper simulate --data DATA --out OUT --method vesper --set epsilon=1.0 --set epochs=5'
+    'vesper simulate --data DATA --out OUT --method certified --set epsilon=1.0 --set epochs=5'
     """
     usual = load_config(None, {"method": config.run.method}).model_dump()
     settings = [
@@ -52,7 +52,7 @@ MEASURES = {"r2": r2, "spearman": spearman}
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgedClasses:
+class ClassEvaluation:
     """Labels are classes."""
 
     split: str
@@ -73,7 +73,7 @@ class JudgedClasses:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgedNumbers:
+class NumberEvaluation:
     """Labels are numbers."""
 
     split: str
@@ -89,7 +89,7 @@ class JudgedNumbers:
         return 100 * MEASURES[self.name](self.predicted, self.labels)
 
 
-Judged = JudgedClasses | JudgedNumbers
+Evaluation = ClassEvaluation | NumberEvaluation
 
 
 METRICS = {
@@ -120,7 +120,7 @@ class Contents:
     config: Config
     sizes: Mapping[str, int]
     seconds: float | None = None
-    judged: Judged | None = None
+    evaluation: Evaluation | None = None
     epochs: tuple[EpochFacts, ...] = ()
     """How it was learned, where that was written down."""
     evidence: tuple[Evidence, ...] = ()
@@ -137,9 +137,9 @@ class Contents:
         """The metric as people call it."""
         return metric_label(self.metric)
 
-    def with_test(self, judged: Judged) -> "Contents":
+    def with_test(self, evaluation: Evaluation) -> "Contents":
         """The same page, judged on test nodes."""
-        return replace(self, judged=judged, test=judged.metric)
+        return replace(self, evaluation=evaluation, test=evaluation.metric)
 
 
 def contents_of_run(
@@ -153,7 +153,7 @@ def contents_of_run(
         evidence: files of what attacks and audits found.
     """
     run = read_run(folder, ledger=ledger)
-    result, told = run.result, read_journal(folder)
+    result, journal = run.result, read_journal(folder)
     if "session" in result and "metric" not in result:
         raise InputError(
             f"{run.folder}: this is the data party's side of a run, which knows no metric; give "
@@ -172,11 +172,11 @@ def contents_of_run(
             config=run.config,
             sizes={},
             seconds=result["seconds"],
-            epochs=() if told is None else told.epochs,
+            epochs=() if journal is None else journal.epochs,
             evidence=tuple(read_evidence(path, method=result["method"]) for path in evidence),
             command=None if "session" in result else command_of(run.config, snapshots=later),
-            accounts=account_lines(run.folder, result, run=simulated_name(run.config)),
-            graphs=graph_lines(folder, result, charged=run.privacy.charged, ledger=ledger),
+            accounts=account_lines(run.folder, result, run=simulated_run_name(run.config)),
+            graphs=graph_lines(folder, result, run_charges=run.privacy.run_charges, ledger=ledger),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise another_version(run.folder, error) from None
+        raise version_error(run.folder, error) from None

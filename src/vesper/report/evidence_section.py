@@ -35,8 +35,8 @@ def read_evidence(path: Path, *, method: str) -> Evidence:
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
         kind = next(kind for kind, field in KINDS.items() if field in facts)
-        found = Evidence(kind, facts)
-        _section(found)  # nothing that it needs is missing
+        finding = Evidence(kind, facts)
+        _section(finding)  # nothing that it needs is missing
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, TypeError, KeyError, StopIteration):
@@ -49,21 +49,21 @@ def read_evidence(path: Path, *, method: str) -> Evidence:
             f"{path}: expected a finding about method '{method}', got one about "
             f"'{facts['method']}'; a report is about one run"
         )
-    return found
+    return finding
 
 
-def evidence_sections(found: Sequence[Evidence]) -> list[str]:
+def evidence_sections(finding: Sequence[Evidence]) -> list[str]:
     """Sections of a page, as HTML."""
-    return [_section(each) for each in found]
+    return [_section(each) for each in finding]
 
 
-def _section(found: Evidence) -> str:
-    facts = found.facts
-    if found.kind == "degrees":
+def _section(finding: Evidence) -> str:
+    facts = finding.facts
+    if finding.kind == "degrees":
         spent = f"Noisy counts, epsilon {float(facts['spent_epsilon']):g} was charged for them."
         chart = degree_chart([float(count) for count in facts["counts"]])
         return f'<section><h2>Degrees</h2>{chart}<p class="note">{spent}</p></section>'
-    title, rows = (_attack if found.kind == "attack" else _audit)(facts)
+    title, rows = (_attack if finding.kind == "attack" else _audit)(facts)
     lines = "".join(f"<tr><th>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows)
     return f"<section><h2>{escape(title)}</h2><table>{lines}</table></section>"
 
@@ -93,7 +93,7 @@ def _audit(facts: Mapping[str, Any]) -> tuple[str, Rows]:
         ("Epsilon, at least", f"{float(facts['epsilon_lower_bound']):.3g} ({confidence})"),
         *promised,
         ("Verdict", str(facts["verdict"])),
-        ("Found, false alarms", f"{facts['found']}, {facts['false_alarms']}"),
+        ("Found, false alarms", f"{facts['detections']}, {facts['false_alarms']}"),
         (f"Of runs with the {unit}, and as many without", str(facts["observations"])),
     ]
     return "Audit" if unit == "edge" else "Audit with canary nodes", rows

@@ -16,9 +16,9 @@ from typing import Any
 
 from vesper.privacy.ledger.account import accounts
 from vesper.privacy.ledger.ledger_file import open_to_read
-from vesper.report.budget_section import Charged
+from vesper.report.budget_section import RunCharges
 from vesper.report.html import lines_table, number
-from vesper.serving.embedding_cache import heard_graphs
+from vesper.serving.embedding_cache import read_graph_notes
 from vesper.serving.snapshots import known_snapshots
 
 TRAINING = "training"
@@ -43,17 +43,21 @@ class GraphLine:
 
 
 def graph_lines(
-    run: Path, result: Mapping[str, Any], *, charged: Charged | None, ledger: Path | None
+    run: Path, result: Mapping[str, Any], *, run_charges: RunCharges | None, ledger: Path | None
 ) -> tuple[GraphLine, ...]:
     """Find the graphs of a run; none where there is no other than that of training.
 
     Args:
         run: run folder of a simulation, or state folder of a party.
         result: what `result.json` says.
-        charged: what training was charged, where that is known.
+        run_charges: what training was charged, where that is known.
         ledger: the data party's, where it is at hand.
     """
-    later = _simulated(result) or _answered(run, ledger) or _heard(run, str(result.get("session")))
+    later = (
+        _simulated_snapshots(result)
+        or _served_snapshots(run, ledger)
+        or _queried_graphs(run, str(result.get("session")))
+    )
     if not later:
         return ()
     facts = result["privacy"]
@@ -62,8 +66,8 @@ def graph_lines(
         test=result.get("test"),
         epsilon=facts["certified_epsilon"],
         delta=facts["delta"],
-        spent_epsilon=None if charged is None else charged.spent_epsilon,
-        releases=facts["releases"] if charged is None else len(charged.charges),
+        spent_epsilon=None if run_charges is None else run_charges.spent_epsilon,
+        releases=facts["releases"] if run_charges is None else len(run_charges.charges),
     )
     return (first, *later)
 
@@ -87,7 +91,7 @@ def graphs_section(lines: Sequence[GraphLine], *, metric: str) -> str:
     )
 
 
-def _simulated(result: Mapping[str, Any]) -> list[GraphLine]:
+def _simulated_snapshots(result: Mapping[str, Any]) -> list[GraphLine]:
     """A line a later graph, or one for that of each data party."""
     return [
         GraphLine(
@@ -111,7 +115,7 @@ def _costs_of(snapshot: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]
     return parties or [(snapshot["name"], snapshot)]
 
 
-def _answered(state: Path, ledger: Path | None) -> list[GraphLine]:
+def _served_snapshots(state: Path, ledger: Path | None) -> list[GraphLine]:
     """Snapshots that a data party answers about; of those without an account, the name alone."""
     known = known_snapshots(state / "snapshots")
     if not known or ledger is None or not ledger.is_file():
@@ -137,7 +141,7 @@ def _answered(state: Path, ledger: Path | None) -> list[GraphLine]:
     return lines
 
 
-def _heard(state: Path, session: str) -> list[GraphLine]:
+def _queried_graphs(state: Path, session: str) -> list[GraphLine]:
     """Graphs that a label party was answered about, but for that of training."""
     return [
         GraphLine(
@@ -147,6 +151,6 @@ def _heard(state: Path, session: str) -> list[GraphLine]:
             delta=facts["delta"],
             spent_epsilon=facts["spent_epsilon"],
         )
-        for name, facts in heard_graphs(state / "cache").items()
+        for name, facts in read_graph_notes(state / "cache").items()
         if name != session
     ]

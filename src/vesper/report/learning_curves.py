@@ -23,17 +23,17 @@ def validation_chart(epochs: Sequence[EpochFacts], *, metric: str) -> str:
     """Validation metric of each epoch; points are those that were the best of their stage."""
     values = [facts.validation or 0.0 for facts in epochs]
     ticks = round_ticks(min(values), max(values))
-    return _chart(epochs, values, ticks, has_points=True, title=f"{metric} of each epoch")
+    return _curve_chart(epochs, values, ticks, has_points=True, title=f"{metric} of each epoch")
 
 
 def loss_chart(epochs: Sequence[EpochFacts]) -> str:
     """Mean loss of each epoch."""
     values = [facts.loss or 0.0 for facts in epochs]
     ticks = round_ticks(min(values), max(values), least=SMALLEST_LOSS_RANGE)
-    return _chart(epochs, values, ticks, has_points=False, title="Loss of each epoch")
+    return _curve_chart(epochs, values, ticks, has_points=False, title="Loss of each epoch")
 
 
-def _chart(
+def _curve_chart(
     epochs: Sequence[EpochFacts],
     values: Sequence[float],
     ticks: Sequence[float],

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from vesper.errors import VesperError
 from vesper.report.board_page import BOARD_STYLE, SCRIPT, board_main, board_page
-from vesper.report.live_run import watch
-from vesper.serving.http.server import Response, error_response, page_response, policy_of
+from vesper.report.live_run import read_run_status
+from vesper.serving.http.server import HttpResponse, error_response, page_response, policy_of
 
 POLICY = policy_of(script=SCRIPT, style=BOARD_STYLE)
 
@@ -29,14 +29,14 @@ class Board:
     def __init__(self, run: Path, *, failed: Callable[[Exception], None]) -> None:
         self._run, self._failed = run, failed
 
-    def respond(self, method: str, path: str, kind: str, body: bytes) -> Response:
+    def respond(self, method: str, path: str, kind: str, body: bytes) -> HttpResponse:
         """Answer one request; never raises."""
         path = path.partition("?")[0]
         if path not in ("/", "/main"):
             return error_response(404, "no such page", "there is /")
         if method not in ("GET", "HEAD"):
             response = error_response(405, "expected GET", f"use GET {path}")
-            return Response(405, response.content, headers={"Allow": "GET"})
+            return HttpResponse(405, response.content, headers={"Allow": "GET"})
         try:
             main = self._main()
         except Exception as error:  # a bug of ours: for our eyes, not for clients
@@ -46,7 +46,7 @@ class Board:
 
     def _main(self) -> str:
         try:
-            return board_main(watch(self._run))
+            return board_main(read_run_status(self._run))
         except VesperError as error:  # the run was there when the board was started
             words = f"The run cannot be read: it was stopped and removed, or is damaged. {error}"
             return f'<p class="verdict warn" role="status">{escape(words)}</p>'

@@ -16,7 +16,7 @@ from vesper.report.charts import (
     roc_chart,
     stage_chart,
 )
-from vesper.report.contents import Contents, Judged, JudgedNumbers
+from vesper.report.contents import Contents, Evaluation, NumberEvaluation
 from vesper.report.evidence_section import evidence_sections
 from vesper.report.graphs import graphs_section
 from vesper.report.html import STYLE
@@ -36,10 +36,10 @@ WHERE = {False: "both numbers are equal", True: "its place in both orders is the
 
 def write_report(contents: Contents, path: Path) -> Path:
     """Write the page, whole or not at all; an old page at `path` is replaced."""
-    return write_whole(render(contents), path)
+    return write_page(render(contents), path)
 
 
-def write_whole(page: str, path: Path) -> Path:
+def write_page(page: str, path: Path) -> Path:
     """Write a text, whole or not at all; an old file at `path` is replaced."""
     if path.is_dir():
         raise InputError(f"{path}: expected a file for the report, got a folder; add a name")
@@ -86,7 +86,7 @@ def document(title: str, main: str, *, style: str = STYLE, script: str = "") -> 
 
 def main_of(contents: Contents) -> str:
     """What the page says."""
-    charged = contents.privacy.charged
+    run_charges = contents.privacy.run_charges
     return f"""<header>
 <h1>Model report</h1>
 <p>Method <b>{escape(contents.method)}</b>{_trained_on(contents)}</p>
@@ -94,7 +94,7 @@ def main_of(contents: Contents) -> str:
 {figures(_figures(contents))}
 {privacy_section(contents.privacy, contents.config)}
 {accounts_section(contents.accounts)}
-{"" if charged is None else budget_section(charged)}
+{"" if run_charges is None else budget_section(run_charges)}
 {graphs_section(contents.graphs, metric=contents.metric_label)}
 {charts(_charts(contents))}
 {settings_section(contents.config, command=contents.command)}
@@ -111,10 +111,10 @@ def _trained_on(contents: Contents) -> str:
 def _figures(contents: Contents) -> list[tuple[str, str]]:
     """What stands in large letters."""
     label = contents.metric_label
-    shown = [(f"{label}, validation", f"{contents.validation:.1f} %")]
+    labelled_values = [(f"{label}, validation", f"{contents.validation:.1f} %")]
     if contents.test is not None:
-        shown.insert(0, (f"{label}, test", f"{contents.test:.1f} %"))
-    return shown + privacy_figures(contents.privacy, contents.config)
+        labelled_values.insert(0, (f"{label}, test", f"{contents.test:.1f} %"))
+    return labelled_values + privacy_figures(contents.privacy, contents.config)
 
 
 def _charts(contents: Contents) -> list[str]:
@@ -132,28 +132,30 @@ def _charts(contents: Contents) -> list[str]:
             f"{escape(contents.metric_label)} in percent after each stage; the ring is the one "
             f"that validation chose.</p></section>"
         )
-    if contents.judged is not None:
-        parts.append(_judged(contents.judged))
+    if contents.evaluation is not None:
+        parts.append(_evaluation_section(contents.evaluation))
     parts += curve_sections(contents.epochs, metric=contents.metric_label)
     return parts + evidence_sections(contents.evidence)
 
 
-def _judged(judged: Judged) -> str:
-    where = f"On {len(judged.labels):,} {judged.split} nodes."
-    if judged.split == "validation":
+def _evaluation_section(evaluation: Evaluation) -> str:
+    where = f"On {len(evaluation.labels):,} {evaluation.split} nodes."
+    if evaluation.split == "validation":
         where += " They also chose the model, so expect a little less on new nodes."
-    if isinstance(judged, JudgedNumbers):
-        is_order = judged.name == "spearman"
-        chart = (ranks_chart if is_order else numbers_chart)(judged.labels, judged.predicted)
+    if isinstance(evaluation, NumberEvaluation):
+        is_order = evaluation.name == "spearman"
+        chart = (ranks_chart if is_order else numbers_chart)(
+            evaluation.labels, evaluation.predicted
+        )
         name = "Predicted order" if is_order else "Predicted numbers"
         where = f"A point is a node; on the dashed line {WHERE[is_order]}. {where}"
-    elif len(judged.classes) == 2:
-        chart, name = roc_chart(judged.scores, judged.labels), "ROC curve"
-        where = f"Positive is class {judged.classes[1]}. {where}"
+    elif len(evaluation.classes) == 2:
+        chart, name = roc_chart(evaluation.scores, evaluation.labels), "ROC curve"
+        where = f"Positive is class {evaluation.classes[1]}. {where}"
     else:
-        chart = confusion_chart(judged.scores, judged.labels, judged.classes)
+        chart = confusion_chart(evaluation.scores, evaluation.labels, evaluation.classes)
         name = "Confusion of classes"
-        more = len(judged.classes) - MOST_CLASSES
+        more = len(evaluation.classes) - MOST_CLASSES
         where = (f"Without {more} rarer classes. " if more > 0 else "") + where
         where = f"Of each true class (row), percent that are given each class. {where}"
     return f'<section><h2>{name}</h2>{chart}<p class="note">{escape(where)}</p></section>'

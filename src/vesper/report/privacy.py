@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from vesper.method.base import Promise
-from vesper.report.budget_section import Charged, best_guess
+from vesper.method.base import NoisePlan
+from vesper.report.budget_section import RunCharges, best_guess
 
 ONLY_THIS_FIT = (
     "this fit alone: no ledger was kept, so other fits on the same graph are not counted"
@@ -34,15 +34,15 @@ class Privacy:
     """What the budget counts."""
     unit: str = "edge"
     """Of what is protected: one `edge`, or all edges of one `node` at once."""
-    charged: Charged | None = None
+    run_charges: RunCharges | None = None
     planned_releases: int | None = None
     """As the method said; None for one a noise."""
 
     @property
     def releases(self) -> int:
         """How many times something computed from edges left, or would have."""
-        if self.charged:
-            return len(self.charged.charges)
+        if self.run_charges:
+            return len(self.run_charges.charges)
         return len(self.noise_stds) if self.planned_releases is None else self.planned_releases
 
     @property
@@ -53,7 +53,7 @@ class Privacy:
         if not self.is_private:
             return 1.0
         whole = best_guess(epsilon=self.epsilon, delta=self.delta or 0.0)
-        return min(whole, self.charged.best_guess) if self.charged else whole
+        return min(whole, self.run_charges.best_guess) if self.run_charges else whole
 
     @property
     def verdict(self) -> str:
@@ -78,39 +78,39 @@ class Privacy:
 
 
 def privacy_of(
-    promise: Promise, *, has_secure_noise: bool, covers: str, charged: Charged | None
+    noise_plan: NoisePlan, *, has_secure_noise: bool, covers: str, run_charges: RunCharges | None
 ) -> Privacy:
     """Say what a promise is worth with this noise.
 
     Args:
-        promise: what the method said it would do.
+        noise_plan: what the method said it would do.
         has_secure_noise: whether noise came from the operating system.
         covers: what the budget counts.
-        charged: what the ledger says.
+        run_charges: what the ledger says.
     """
-    certified = promise.plan == "certified"
-    epsilon = promise.certified_epsilon
+    certified = noise_plan.plan == "certified"
+    epsilon = noise_plan.certified_epsilon
     return Privacy(
         epsilon=math.inf if epsilon is None else epsilon,
-        delta=promise.delta,
-        is_private=promise.plan == "edge-free" or (certified and has_secure_noise),
-        plan=promise.plan,
-        claimed_epsilon=promise.claimed_epsilon,
-        noise=_noise(promise, has_secure_noise=certified and has_secure_noise),
-        noise_stds=promise.noise_stds,
+        delta=noise_plan.delta,
+        is_private=noise_plan.plan == "edge-free" or (certified and has_secure_noise),
+        plan=noise_plan.plan,
+        claimed_epsilon=noise_plan.claimed_epsilon,
+        noise=_noise(noise_plan, has_secure_noise=certified and has_secure_noise),
+        noise_stds=noise_plan.noise_stds,
         covers=covers,
-        unit=promise.unit,
-        charged=charged,
+        unit=noise_plan.unit,
+        run_charges=run_charges,
     )
 
 
-def _noise(promise: Promise, *, has_secure_noise: bool) -> str:
-    if promise.plan == "edge-free":
+def _noise(noise_plan: NoisePlan, *, has_secure_noise: bool) -> str:
+    if noise_plan.plan == "edge-free":
         return "none needed: no edge is read"
     if has_secure_noise:
         return "from the operating system's secure generator"
-    if promise.plan == "certified":
+    if noise_plan.plan == "certified":
         return "simulated from the seed: not private"
-    if any(promise.noise_stds):
+    if any(noise_plan.noise_stds):
         return "as the method's own analysis asks for: not certified"
     return "none: not private"

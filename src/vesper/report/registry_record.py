@@ -13,7 +13,7 @@ from typing import Any
 
 from vesper.method.settings import Config
 from vesper.report.privacy import Privacy
-from vesper.report.words import released_by
+from vesper.report.words import release_description
 from vesper.version import VERSION
 
 Record = dict[str, Any]
@@ -153,7 +153,7 @@ def _mechanisms(privacy: Privacy, config: Config) -> str:
     if privacy.plan == "certified":
         what = "Edges by randomised response or discrete Laplace noise."
         if stds:
-            what = f"{released_by(config)}, with rounded Gaussian noise."
+            what = f"{release_description(config)}, with rounded Gaussian noise."
     noise = f"Noise: {privacy.noise}" + (f"; standard deviations: {stds}" if stds else "")
     return f"{what} {noise}. vesper {VERSION}."
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vesper.deployment.state_folder import run_name
+from vesper.deployment.state_folder import session_run_name
 from vesper.errors import InputError
 from vesper.method.settings import Config
-from vesper.report.budget_section import Charged, read_charged
+from vesper.report.budget_section import RunCharges, read_run_charges
 from vesper.report.privacy import Privacy
-from vesper.session.result import simulated_name
+from vesper.session.result import simulated_run_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ def read_run(folder: Path, *, ledger: Path | None = None) -> RunFolder:
     config_text, result = _text(folder / "config.json"), _json(folder / "result.json")
     try:
         config, session = Config.model_validate_json(config_text), result.get("session")
-        run = simulated_name(config) if session is None else run_name(session)
+        run = simulated_run_name(config) if session is None else session_run_name(session)
         return RunFolder(
             folder=folder,
             config=config,
@@ -47,22 +47,22 @@ def read_run(folder: Path, *, ledger: Path | None = None) -> RunFolder:
             privacy=privacy_from(
                 result["privacy"],
                 session=session,
-                charged=read_charged(ledger or folder / "ledger.sqlite", run=run),
+                run_charges=read_run_charges(ledger or folder / "ledger.sqlite", run=run),
             ),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise another_version(folder, error) from None
+        raise version_error(folder, error) from None
 
 
 def privacy_from(
-    facts: Mapping[str, Any], *, session: str | None, charged: Charged | None
+    facts: Mapping[str, Any], *, session: str | None, run_charges: RunCharges | None
 ) -> Privacy:
     """Say what the facts of a run promise.
 
     Args:
         facts: as `PrivacyFacts` are written.
         session: of two parties; None for a simulation, whose noise comes from a seed.
-        charged: what the ledger says, where it is at hand.
+        run_charges: what the ledger says, where it is at hand.
     """
     epsilon = facts["certified_epsilon"]
     is_certified = session is not None and facts["plan"] == "certified"
@@ -78,12 +78,12 @@ def privacy_from(
         if session is None
         else f"everything charged to the ledger of the data party; session {session[:8]}",
         unit=facts.get("unit", "edge"),  # there was no other before
-        charged=charged,
+        run_charges=run_charges,
         planned_releases=facts["releases"],
     )
 
 
-def another_version(folder: Path, error: Exception) -> InputError:
+def version_error(folder: Path, error: Exception) -> InputError:
     """Say that a folder is not as this version writes it."""
     return InputError(
         f"{folder}: expected a run folder of this version of vesper ({error}); run "

@@ -7,18 +7,18 @@ from html import escape
 
 from vesper.drawing.svg import gauge
 from vesper.method.settings import Config
-from vesper.report.budget_section import Charged
+from vesper.report.budget_section import RunCharges
 from vesper.report.learning_curves import loss_chart, validation_chart
 from vesper.report.privacy import Privacy
-from vesper.report.words import labels_of, meaning_of, not_covered, released_by
+from vesper.report.words import labels_of, meaning_of, not_covered, release_description
 from vesper.session.observer import EpochFacts
 
 
-def figures(shown: Sequence[tuple[str, str]]) -> str:
+def figures(labelled_values: Sequence[tuple[str, str]]) -> str:
     """What stands in large letters: label and value of each."""
     cards = (
         f'<div class="figure"><b>{escape(value)}</b><span>{escape(label)}</span></div>'
-        for label, value in shown
+        for label, value in labelled_values
     )
     return f'<div class="figures">{"".join(cards)}</div>'
 
@@ -38,7 +38,7 @@ def privacy_figures(privacy: Privacy, config: Config) -> list[tuple[str, str]]:
 
 
 def privacy_section(
-    privacy: Privacy, config: Config, *, released: str = "What was released"
+    privacy: Privacy, config: Config, *, release_heading: str = "What was released"
 ) -> str:
     """What holds, what it means, what it does not cover, what was or will be released."""
     tone = "good" if privacy.is_private else "warn"
@@ -48,13 +48,17 @@ def privacy_section(
         f'<section><h2>Privacy</h2><p class="verdict {tone}">{escape(privacy.verdict)}</p>'
         f"{''.join(f'<p>{words}</p>' for words in meaning_of(privacy))}"
         f"{uncovered}<h3>Labels</h3><p>{labels_of(config)}</p>"
-        f"<h3>{escape(released)}</h3>{table(_released(privacy, config))}</section>"
+        f"<h3>{escape(release_heading)}</h3>{table(_release_facts(privacy, config))}</section>"
     )
 
 
-def _released(privacy: Privacy, config: Config) -> dict[str, str]:
+def _release_facts(privacy: Privacy, config: Config) -> dict[str, str]:
     stds = ", ".join(f"{value:.4g}" for value in privacy.noise_stds if value)
-    made = {"What edges make": released_by(config)} if privacy.plan == "certified" and stds else {}
+    made = (
+        {"What edges make": release_description(config)}
+        if privacy.plan == "certified" and stds
+        else {}
+    )
     return {
         **made,
         "Noise": escape(privacy.noise),
@@ -64,19 +68,19 @@ def _released(privacy: Privacy, config: Config) -> dict[str, str]:
     }
 
 
-def budget_section(charged: Charged) -> str:
+def budget_section(run_charges: RunCharges) -> str:
     """What was spent on the graph, and every charge of this run in its order."""
-    rows = {"Spent on this graph": f"epsilon {charged.spent_epsilon:.4g}"}
-    if charged.left_epsilon is not None:
-        rows["Left for one more release"] = f"epsilon {charged.left_epsilon:.2g}"
-    for charge in charged.charges:
+    rows = {"Spent on this graph": f"epsilon {run_charges.spent_epsilon:.4g}"}
+    if run_charges.left_epsilon is not None:
+        rows["Left for one more release"] = f"epsilon {run_charges.left_epsilon:.2g}"
+    for charge in run_charges.charges:
         when = "charge" if charge.time is None else moment(charge.time)
         rows[f"{charge.sequence}. {when}"] = escape(charge.what)
-    if charged.head is not None:
-        rows["Head of the ledger, to note down"] = f"<code>{escape(charged.head)}</code>"
+    if run_charges.head is not None:
+        rows["Head of the ledger, to note down"] = f"<code>{escape(run_charges.head)}</code>"
     bar = ""
-    if charged.budget_epsilon is not None and math.isfinite(charged.budget_epsilon):
-        bar = gauge(charged.spent_epsilon, charged.budget_epsilon, name="epsilon")
+    if run_charges.budget_epsilon is not None and math.isfinite(run_charges.budget_epsilon):
+        bar = gauge(run_charges.spent_epsilon, run_charges.budget_epsilon, name="epsilon")
     return f"<section><h2>Budget of the graph</h2>{bar}{table(rows)}</section>"
 
 
@@ -112,14 +116,16 @@ def settings_section(config: Config, *, command: str | None = None) -> str:
     """All settings, those first that change epsilon; and the command that repeats the run."""
     parts = []
     for name, values in config.model_dump().items():
-        cells = {key: f"<code>{escape(_shown(value))}</code>" for key, value in values.items()}
+        cells = {
+            key: f"<code>{escape(_format_value(value))}</code>" for key, value in values.items()
+        }
         heading = "Change epsilon" if name == "privacy" else "Cannot change epsilon"
         parts.append(f"<div><h3>{heading}</h3>{table(cells)}</div>")
     again = f"<h3>The same again</h3><p><code>{escape(command)}</code></p>" if command else ""
     return f'<section><h2>Settings</h2><div class="two">{"".join(parts)}</div>{again}</section>'
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     if value is None:
         return "not given"
     if isinstance(value, float) and math.isinf(value):

@@ -23,7 +23,7 @@ def meaning_of(privacy: Privacy) -> list[str]:
     is_edge = privacy.unit == "edge"
     taken = "any one edge" if is_edge else "all edges of any one node"
     them, there = ("it", "the edge exists") if is_edge else ("them", "the node has these edges")
-    promise = (
+    noise_plan = (
         f"Take {taken}. The label party may know every other edge, every feature, every label, "
         "all settings, and which nodes were in which batch; it keeps everything it ever received. "
         f"Whatever it computes from that, an outcome that has probability <i>p</i> with {them} "
@@ -35,10 +35,10 @@ def meaning_of(privacy: Privacy) -> list[str]:
             "Noise of this run was drawn from a seed, so that it can be repeated. Who knows the "
             "seed can subtract the noise, so <b>nothing that came out of it is protected</b>. Do "
             "not hand it to anybody who must not learn edges.",
-            f"With noise from the operating system, the same training promises this. {promise}",
+            f"With noise from the operating system, the same training promises this. {noise_plan}",
         ]
     return [
-        promise,
+        noise_plan,
         f"<b>As a bet:</b> if it was a coin toss for the label party whether {there}, its guess "
         f"after all of this is right with probability at most <b>{share}</b>. Blind guessing "
         "is right in 50 % of cases, reading the edge in 100 %.",
@@ -68,7 +68,7 @@ def not_covered(privacy: Privacy) -> list[str]:
     return points
 
 
-RELEASED = {
+RELEASE_DESCRIPTIONS = {
     "gin": "Sums over neighbours of messages of norm at most 1",
     "gcn": "Sums over neighbours of messages of norm at most 1, shortened by released degrees",
     "gcn-clamped": "Sums over neighbours of messages of norm at most 1, weighed by clamped degrees "
@@ -80,17 +80,17 @@ RELEASED = {
 }
 
 
-def released_by(config: Config) -> str:
+def release_description(config: Config) -> str:
     """Say what the certified plan makes of neighbours' messages before noise is added.
 
-    >>> released_by(Config())
+    >>> release_description(Config())
     'Sums over neighbours of messages of norm at most 1, exact in integers (gin)'
     """
     aggregator = config.privacy.aggregator
     if config.privacy.privacy_unit == "node":
-        made = f"{RELEASED[aggregator]}, each clipped to {config.privacy.max_degree**0.5:.4g}"
+        made = f"{RELEASE_DESCRIPTIONS[aggregator]}, each clipped to {config.privacy.max_degree**0.5:.4g}"
         return f"{made}, in whole numbers ({aggregator})"
-    return f"{RELEASED[aggregator]}, exact in integers ({aggregator})"
+    return f"{RELEASE_DESCRIPTIONS[aggregator]}, exact in integers ({aggregator})"
 
 
 def labels_of(config: Config) -> str:

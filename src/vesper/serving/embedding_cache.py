@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from vesper.errors import VesperError
 
-AT_ONCE = 500
+IDS_PER_STATEMENT = 500
 """Ids in one statement."""
 
-GRAPH = "graph "
+GRAPH_NOTE_PREFIX = "graph "
 """Before the name of a graph that something was heard about."""
 
 Embedding = NDArray[np.float32]
@@ -37,7 +37,7 @@ _TABLES = (
 )
 
 
-class AnswerCache:
+class EmbeddingCache:
     """Answers of one run, in a folder of the label party; may be used from any thread."""
 
     def __init__(self, folder: Path) -> None:
@@ -56,8 +56,8 @@ class AnswerCache:
         """Give the embeddings, (width, depth), of those ids that are known."""
         found: dict[str, Embedding] = {}
         wanted = list(dict.fromkeys(ids))
-        for start in range(0, len(wanted), AT_ONCE):
-            some = wanted[start : start + AT_ONCE]
+        for start in range(0, len(wanted), IDS_PER_STATEMENT):
+            some = wanted[start : start + IDS_PER_STATEMENT]
             query = (
                 f"SELECT id, width, depth, content FROM answers WHERE snapshot = ? AND stage = ? "
                 f"AND id IN ({','.join('?' * len(some))})"
@@ -68,7 +68,7 @@ class AnswerCache:
                 found[text] = np.frombuffer(content, dtype="<f4").reshape(width, depth)
         return found
 
-    def keep(self, snapshot: str, stage: int, ids: Iterable[str], values: Embedding) -> None:
+    def store(self, snapshot: str, stage: int, ids: Iterable[str], values: Embedding) -> None:
         """Keep embeddings, (ids, width, depth)."""
         rows = [
             (snapshot, stage, text, *row.shape, row.astype("<f4").tobytes())
@@ -77,21 +77,21 @@ class AnswerCache:
         with self._usable(), self._db:
             self._db.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)", rows)
 
-    def heard(self, what: str) -> str | None:
+    def read_note(self, what: str) -> str | None:
         """Give back what was noted last."""
         with self._usable():
             row = self._db.execute("SELECT said FROM heard WHERE what = ?", (what,)).fetchone()
         return None if row is None else str(row[0])
 
-    def note(self, what: str, said: str) -> None:
+    def write_note(self, what: str, said: str) -> None:
         """Note something down in place of what was noted before."""
         with self._usable(), self._db:
             self._db.execute("INSERT OR REPLACE INTO heard VALUES (?, ?)", (what, said))
 
-    def note_graph(self, name: str, **facts: float) -> None:
+    def write_graph_note(self, name: str, **facts: float) -> None:
         """Note facts about a graph beside those that are known."""
-        before = json.loads(self.heard(f"{GRAPH}{name}") or "{}")
-        self.note(f"{GRAPH}{name}", json.dumps({**before, **facts}))
+        before = json.loads(self.read_note(f"{GRAPH_NOTE_PREFIX}{name}") or "{}")
+        self.write_note(f"{GRAPH_NOTE_PREFIX}{name}", json.dumps({**before, **facts}))
 
     def close(self) -> None:
         """Let go of the file."""
@@ -119,7 +119,7 @@ class AnswerCache:
                 ) from None
 
 
-def heard_graphs(folder: Path) -> dict[str, dict[str, Any]]:
+def read_graph_notes(folder: Path) -> dict[str, dict[str, Any]]:
     """Read what was noted of each graph; nothing where there is no cache, or it is damaged."""
     path = folder / "answers.sqlite"
     if not path.is_file():
@@ -128,9 +128,9 @@ def heard_graphs(folder: Path) -> dict[str, dict[str, Any]]:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
             rows = database.execute("SELECT what, said FROM heard ORDER BY what").fetchall()
         return {
-            what.removeprefix(GRAPH): json.loads(said)
+            what.removeprefix(GRAPH_NOTE_PREFIX): json.loads(said)
             for what, said in rows
-            if what.startswith(GRAPH)
+            if what.startswith(GRAPH_NOTE_PREFIX)
         }
     except (sqlite3.Error, ValueError):
         return {}

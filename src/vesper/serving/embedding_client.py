@@ -10,35 +10,35 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
 
-from vesper.deployment.saved_run import AskingRun
+from vesper.deployment.saved_run import SavedLabelRun
 from vesper.errors import LocalProtocolError, PeerError, PeerLostError, RemoteProtocolError
-from vesper.protocol.inference_turns import ASKING
+from vesper.protocol.inference_turns import QUERY_TABLE
 from vesper.protocol.messages import (
-    Answer,
-    AnswererHello,
-    AskerHello,
+    EmbeddingClientHello,
+    EmbeddingQuery,
+    EmbeddingServerHello,
     Farewell,
     IdTexts,
-    Query,
-    Refusal,
+    QueryAnswer,
+    QueryRefusal,
 )
 from vesper.protocol.tensor import digest_of_ids
 from vesper.protocol.turns import Role
-from vesper.session.peer import PROTOCOL_VERSION, Link, refuse_other
+from vesper.session.peer import PROTOCOL_VERSION, Link, refuse_other_contract
 from vesper.transport.channel import Channel
-from vesper.transport.close_reason import Parting, parting_of
+from vesper.transport.close_reason import CloseReason, close_reason_for
 from vesper.transport.reconnect import Connect
 
 _NAME = re.compile("[0-9a-f]{32}")
-LONGEST_REASON = 500
-BUSY = 2.0
+MAX_REASON_LENGTH = 500
+BUSY_TIMEOUT = 2.0
 """Seconds to wait for another thread that is waiting for the peer."""
 
-Told = tuple[str, Answer | Refusal]
+SnapshotReply = tuple[str, QueryAnswer | QueryRefusal]
 """Of which snapshot, and what."""
 
 
-class Asker:
+class EmbeddingClient:
     """Asks, from any thread, one query at a time.
 
     Args:
@@ -47,15 +47,15 @@ class Asker:
         peer: who the data party is, for messages.
     """
 
-    def __init__(self, connect: Connect, run: AskingRun, *, peer: str) -> None:
+    def __init__(self, connect: Connect, run: SavedLabelRun, *, peer: str) -> None:
         self._connect, self._run, self._peer = connect, run, peer
         self._lock = threading.Lock()
         self._open: tuple[Channel, Link, str] | None = None
         self._number = 0
-        self.away_since: float | None = None
+        self.unreachable_since: float | None = None
         """Since when nobody has answered; None while somebody does."""
 
-    def ask(self, ids: IdTexts, *, limit: float | None) -> Told:
+    def query(self, ids: IdTexts, *, limit: float | None) -> SnapshotReply:
         """Ask about nodes, or about the budget without ids.
 
         Args:
@@ -67,13 +67,13 @@ class Asker:
             PeerError: it is somebody else, or sent something that it may not send.
             InputError: its settings are others.
         """
-        with self._turn():
+        with self._exclusive():
             try:
-                told = self._asked(ids, limit)
+                told = self._query_once(ids, limit)
             except PeerLostError:
-                self.away_since = self.away_since or monotonic()
+                self.unreachable_since = self.unreachable_since or monotonic()
                 raise
-            self.away_since = None
+            self.unreachable_since = None
             return told
 
     def close(self) -> None:
@@ -86,65 +86,65 @@ class Asker:
             self._open = None
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
-        if not self._lock.acquire(timeout=BUSY):
+    def _exclusive(self) -> Iterator[None]:
+        if not self._lock.acquire(timeout=BUSY_TIMEOUT):
             raise PeerLostError(f"{self._peer} has not answered an earlier query yet")
         try:
             yield
         finally:
             self._lock.release()
 
-    def _asked(self, ids: IdTexts, limit: float | None) -> Told:
+    def _query_once(self, ids: IdTexts, limit: float | None) -> SnapshotReply:
         is_fresh = self._open is None
         while True:
             try:
-                _, link, snapshot = self._open or self._met(limit)
+                _, link, snapshot = self._open or self._open_link(limit)
                 self._number += 1
-                link.send(Query(number=self._number, ids=ids))
+                link.send(EmbeddingQuery(number=self._number, ids=ids))
                 return snapshot, self._checked(link.receive(), ids)
             except PeerLostError as error:
-                self._drop(parting_of(error))
+                self._drop(close_reason_for(error))
                 if is_fresh:
                     raise
                 is_fresh = True  # the old connection is gone: one more attempt, with a new one
             except BaseException as error:
-                self._drop(parting_of(error))
+                self._drop(close_reason_for(error))
                 raise
 
-    def _met(self, limit: float | None) -> tuple[Channel, Link, str]:
+    def _open_link(self, limit: float | None) -> tuple[Channel, Link, str]:
         channel = self._connect(limit)
-        link = Link(Role.LABEL, channel, ASKING)
+        link = Link(Role.LABEL, channel, QUERY_TABLE)
         try:
-            hello = self._greeted(link)
+            hello = self._exchange_hellos(link)
         except BaseException as error:
-            channel.close(parting_of(error))
+            channel.close(close_reason_for(error))
             raise
         self._open = channel, link, hello.snapshot
         return self._open
 
-    def _greeted(self, link: Link) -> AnswererHello:
+    def _exchange_hellos(self, link: Link) -> EmbeddingServerHello:
         run = self._run
         try:
-            hello = link.expect(AnswererHello)
+            hello = link.expect(EmbeddingServerHello)
         except RemoteProtocolError:
             raise PeerError(
                 f"{self._peer} does not answer questions: it is in a training session, or has "
                 f"another version; it should run `vesper party data --config FILE --answer`"
             ) from None
-        link.send(AskerHello(PROTOCOL_VERSION, run.contract, run.session, run.stage))
-        refuse_other(hello, run.contract)
+        link.send(EmbeddingClientHello(PROTOCOL_VERSION, run.contract, run.session, run.stage))
+        refuse_other_contract(hello, run.contract)
         if hello.session != run.session:
             raise PeerError(f"{self._peer} answers for the model of another run than this one")
         if not _NAME.fullmatch(hello.snapshot):
             raise RemoteProtocolError(f"{self._peer} sent a name of a snapshot that is none")
         return hello
 
-    def _checked(self, reply: object, ids: IdTexts) -> Answer | Refusal:
+    def _checked(self, reply: object, ids: IdTexts) -> QueryAnswer | QueryRefusal:
         """Refuse a reply to another query, about other ids, or with rows that do not fit them."""
-        if not isinstance(reply, Answer | Refusal) or reply.number != self._number:
+        if not isinstance(reply, QueryAnswer | QueryRefusal) or reply.number != self._number:
             raise RemoteProtocolError(f"{self._peer} sent a reply to another query")
-        if isinstance(reply, Refusal):
-            if len(reply.reason) > LONGEST_REASON or not reply.reason.isprintable():
+        if isinstance(reply, QueryRefusal):
+            if len(reply.reason) > MAX_REASON_LENGTH or not reply.reason.isprintable():
                 raise RemoteProtocolError(f"{self._peer} sent a refusal that cannot be shown")
             return reply
         known = [text for text in ids if text not in set(reply.unknown)]
@@ -157,7 +157,7 @@ class Asker:
             raise RemoteProtocolError(f"{self._peer} sent embeddings of other ids than asked for")
         return reply
 
-    def _drop(self, why: Parting) -> None:
+    def _drop(self, why: CloseReason) -> None:
         if self._open is not None:
             self._open[0].close(why)
             self._open = None

@@ -12,9 +12,9 @@ from pathlib import Path
 from time import time
 
 from vesper.deployment.config.party_config import PartyConfig
-from vesper.deployment.connect import meeting_place
-from vesper.deployment.saved_run import AnsweringRun, read_answering
-from vesper.deployment.state_folder import held
+from vesper.deployment.connect import peer_connector
+from vesper.deployment.saved_run import SavedDataRun, read_saved_data_run
+from vesper.deployment.state_folder import state_folder_lock
 from vesper.errors import (
     BudgetError,
     InputError,
@@ -26,69 +26,75 @@ from vesper.errors import (
 from vesper.graph.holdings import open_data
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.registry import find_method
-from vesper.party.inference import NOTHING, AnsweringParty
+from vesper.party.inference import NO_EMBEDDINGS, InferenceParty
 from vesper.privacy.ledger.ledger_file import open_to_read
 from vesper.privacy.ledger.store import Ledger
-from vesper.progress import Progress, silent
-from vesper.protocol.inference_turns import ASKING
-from vesper.protocol.messages import Answer, AnswererHello, AskerHello, Query, Refusal
+from vesper.progress import Progress, no_progress
+from vesper.protocol.inference_turns import QUERY_TABLE
+from vesper.protocol.messages import (
+    EmbeddingClientHello,
+    EmbeddingQuery,
+    EmbeddingServerHello,
+    QueryAnswer,
+    QueryRefusal,
+)
 from vesper.protocol.tensor import digest_of_ids
 from vesper.protocol.turns import Role
 from vesper.serving.served_graph import (
-    Subject,
-    edge_free_subject,
+    ServedGraph,
     refuse_other_columns,
     refuse_other_nodes,
-    snapshot_subject,
-    trained_subject,
+    served_edge_free_graph,
+    served_snapshot,
+    served_training_graph,
 )
-from vesper.session.peer import PROTOCOL_VERSION, Link, refuse_other
-from vesper.transport.channel import closing_in_words
+from vesper.session.peer import PROTOCOL_VERSION, Link, refuse_other_contract
+from vesper.transport.channel import closing_with_reason
 
-MOST_IDS = 8192
+MAX_IDS = 8192
 """In one query."""
-LONGEST_ID = 1024
-ANSWERED_PLANS = ("certified", "edge-free")
+MAX_ID_LENGTH = 1024
+SERVED_PLANS = ("certified", "edge-free")
 
 
-class Answerer:
+class EmbeddingServer:
     """A trained model and the graph it is asked about."""
 
-    def __init__(self, run: AnsweringRun, subject: Subject) -> None:
-        self._run, self.subject = run, subject
+    def __init__(self, run: SavedDataRun, served_graph: ServedGraph) -> None:
+        self._run, self.served_graph = run, served_graph
         self._method = find_method(run.config.run.method)
         self.stages = self._method.stages(run.config, run.sizes)
-        self._parties: dict[int, AnsweringParty | BudgetError] = {}  # a stage
+        self._parties: dict[int, InferenceParty | BudgetError] = {}  # a stage
 
     @property
-    def hello(self) -> AnswererHello:
+    def hello(self) -> EmbeddingServerHello:
         """The first word of every conversation."""
-        return AnswererHello(
+        return EmbeddingServerHello(
             version=PROTOCOL_VERSION,
             contract=self._run.contract,
             session=self._run.session,
-            snapshot=self.subject.name,
+            snapshot=self.served_graph.name,
         )
 
-    def reply(self, query: Query, *, stage: int) -> Answer | Refusal:
+    def reply(self, query: EmbeddingQuery, *, stage: int) -> QueryAnswer | QueryRefusal:
         """Answer one query; a query without ids asks about the budget and costs nothing.
 
         Raises:
             RemoteProtocolError: the query is too large.
         """
-        if len(query.ids) > MOST_IDS or any(len(text) > LONGEST_ID for text in query.ids):
+        if len(query.ids) > MAX_IDS or any(len(text) > MAX_ID_LENGTH for text in query.ids):
             raise RemoteProtocolError(
-                f"the peer asked about {len(query.ids)} ids, the limit is {MOST_IDS} of at most "
-                f"{LONGEST_ID} characters"
+                f"the peer asked about {len(query.ids)} ids, the limit is {MAX_IDS} of at most "
+                f"{MAX_ID_LENGTH} characters"
             )
-        unknown, values = query.ids, NOTHING
+        unknown, values = query.ids, NO_EMBEDDINGS
         if query.ids:
             party = self._party(stage)
             if isinstance(party, BudgetError):
                 reason = str(party).partition("\n")[0]
-                return Refusal(query.number, *self._budget(), reason=reason)
+                return QueryRefusal(query.number, *self._budget(), reason=reason)
             unknown, values = party.embed(query.ids)
-        return Answer(
+        return QueryAnswer(
             query.number,
             *self._budget(),
             ids_digest=digest_of_ids(query.ids),
@@ -96,25 +102,25 @@ class Answerer:
             values=values,
         )
 
-    def _party(self, stage: int) -> AnsweringParty | BudgetError:
+    def _party(self, stage: int) -> InferenceParty | BudgetError:
         """Go through the stages on this graph: reads its releases, or makes them the first time."""
         if stage not in self._parties:
             try:
-                door, agreed = self.subject.open_door()
-                representation = agreed.method.data_side(
+                door, agreed = self.served_graph.open_door()
+                representation = agreed.method.make_representation(
                     agreed.config,
                     agreed.sizes,
                     noise_plan=agreed.noise_plan,
-                    features=self.subject.data.features,
+                    features=self.served_graph.data.features,
                     door=door,
                 )
-                self._parties[stage] = AnsweringParty(
+                self._parties[stage] = InferenceParty(
                     representation,
-                    self.subject.data.ids,
+                    self.served_graph.data.ids,
                     trained=self._run.arrays,
                     roster=self._run.roster,
                     stage=stage,
-                    is_new=self.subject.is_new,
+                    is_new=self.served_graph.is_new,
                 )
             except BudgetError as refusal:
                 self._parties[stage] = refusal
@@ -122,7 +128,7 @@ class Answerer:
 
     def _budget(self) -> tuple[float, float, float, float]:
         """Epsilon, delta, spent and left; zeros where no edge is read."""
-        budget, balance = self.subject.budget, self.subject.balance()
+        budget, balance = self.served_graph.budget, self.served_graph.balance()
         if budget is None or balance is None:
             return 0.0, 0.0, 0.0, 0.0
         return (
@@ -134,21 +140,21 @@ class Answerer:
 
 
 @contextmanager
-def open_answerer(
+def open_embedding_server(
     config: PartyConfig,
     *,
     snapshot: Path | None = None,
     noise: NoiseSource | None = None,
-    progress: Progress = silent,
-) -> Iterator[Answerer]:
+    progress: Progress = no_progress,
+) -> Iterator[EmbeddingServer]:
     """Open a finished run to answer about the graph of training, or about a snapshot.
 
     Raises:
         InputError: the run is not finished, its plan certifies nothing, or the graph does not fit.
     """
-    own, run = config.party, read_answering(config)
+    own, run = config.party, read_saved_data_run(config)
     assert own.ledger is not None
-    if run.plan not in ANSWERED_PLANS:
+    if run.plan not in SERVED_PLANS:
         raise InputError(
             f"{own.state}: expected a run of a certified plan, or of one that reads no edge, to "
             f"answer for; this one was of plan '{run.plan}', every answer of which would tell more "
@@ -160,14 +166,16 @@ def open_answerer(
     else:
         refuse_other_columns(run.columns, snapshot)
     if run.plan == "edge-free":
-        subject = edge_free_subject(run, data, folder=snapshot, state=own.state)
-        yield Answerer(run, subject)
+        served_graph = served_edge_free_graph(run, data, folder=snapshot, state=own.state)
+        yield EmbeddingServer(run, served_graph)
     elif snapshot is None:
         with closing(open_to_read(own.ledger)) as reader:
-            yield Answerer(run, trained_subject(run, data, state=own.state, ledger=reader))
+            yield EmbeddingServer(
+                run, served_training_graph(run, data, state=own.state, ledger=reader)
+            )
     else:
         with closing(Ledger(own.ledger, clock=time)) as ledger:
-            subject = snapshot_subject(
+            served_graph = served_snapshot(
                 run,
                 data,
                 folder=snapshot,
@@ -175,42 +183,42 @@ def open_answerer(
                 ledger=ledger,
                 noise=noise or NoiseSource.from_os(),
             )
-            yield Answerer(run, subject)
+            yield EmbeddingServer(run, served_graph)
 
 
 Said = Callable[[str], None]
 """Is told what happens, line by line."""
 
 
-def converse(answerer: Answerer, link: Link, *, said: Said = lambda line: None) -> None:
+def serve_peer(server: EmbeddingServer, link: Link, *, said: Said = lambda line: None) -> None:
     """Answer one peer until it says farewell.
 
     Raises:
         PeerError: the peer is gone, has other settings, or sent something that it may not send.
     """
-    link.send(answerer.hello)
-    hello = link.expect(AskerHello)
+    link.send(server.hello)
+    hello = link.expect(EmbeddingClientHello)
     try:
-        refuse_other(hello, answerer.hello.contract)
+        refuse_other_contract(hello, server.hello.contract)
     except InputError as error:
         raise PeerError(str(error)) from None
-    if hello.session != answerer.hello.session:
+    if hello.session != server.hello.session:
         raise PeerError("the peer asks about the model of another run than this one")
-    if not 0 <= hello.stage < answerer.stages:
-        raise RemoteProtocolError(f"the peer asks for stage {hello.stage} of {answerer.stages}")
-    while isinstance(query := link.receive(), Query):
-        reply = answerer.reply(query, stage=hello.stage)
+    if not 0 <= hello.stage < server.stages:
+        raise RemoteProtocolError(f"the peer asks for stage {hello.stage} of {server.stages}")
+    while isinstance(query := link.receive(), EmbeddingQuery):
+        reply = server.reply(query, stage=hello.stage)
         link.send(reply)
         if query.ids:
-            said(_in_words(query, reply))
+            said(_describe_reply(query, reply))
 
 
-def answer_queries(
+def serve_embeddings(
     config: PartyConfig,
     *,
     snapshot: Path | None = None,
     noise: NoiseSource | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     said: Said = lambda line: None,
 ) -> None:
     """Answer the label party's queries until the process is stopped.
@@ -225,18 +233,18 @@ def answer_queries(
     """
     peer = config.party.peer
     with (
-        held(config.party.state),
-        meeting_place(config) as connect,  # an idle peer is nothing to be told of
-        open_answerer(config, snapshot=snapshot, noise=noise, progress=progress) as answerer,
+        state_folder_lock(config.party.state),
+        peer_connector(config) as connect,  # an idle peer is nothing to be told of
+        open_embedding_server(config, snapshot=snapshot, noise=noise, progress=progress) as server,
     ):
-        for line in answerer.subject.in_words():
+        for line in server.served_graph.describe():
             said(line)
         said(f"answering {peer}; stop with Ctrl-C")
         while True:
             try:
-                with closing_in_words(connect(None)) as channel:
+                with closing_with_reason(connect(None)) as channel:
                     said(f"{peer} is here")
-                    converse(answerer, Link(Role.DATA, channel, ASKING), said=said)
+                    serve_peer(server, Link(Role.DATA, channel, QUERY_TABLE), said=said)
                     said(f"{peer} has left")
             except (PeerLostError, PeerStoppedError) as error:
                 said(str(error))
@@ -244,9 +252,9 @@ def answer_queries(
                 said(f"{peer} was sent away: {error}")
 
 
-def _in_words(query: Query, reply: Answer | Refusal) -> str:
+def _describe_reply(query: EmbeddingQuery, reply: QueryAnswer | QueryRefusal) -> str:
     spent = f"epsilon {reply.spent_epsilon:.3g} of {reply.epsilon:g}"
-    if isinstance(reply, Refusal):
+    if isinstance(reply, QueryRefusal):
         return f"refused {len(query.ids)} nodes: {reply.reason} ({spent})"
     unknown = f", {len(reply.unknown)} unknown" if reply.unknown else ""
     return f"answered about {len(query.ids) - len(reply.unknown)} nodes{unknown} ({spent})"

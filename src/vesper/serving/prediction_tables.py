@@ -20,12 +20,12 @@ from vesper.errors import InputError, VesperError, first_three
 from vesper.graph.ids import Ids, read_ids
 from vesper.graph.table_source import Column, open_table
 from vesper.model.objective import Label
-from vesper.serving.predictor import Predicted
+from vesper.serving.predictor import Predictions
 
 SUFFIXES = (".parquet", ".csv")
 
 
-def read_wanted(path: Path) -> Ids:
+def read_query_ids(path: Path) -> Ids:
     """Read the ids to predict.
 
     Raises:
@@ -77,7 +77,7 @@ def refuse_output(out: Path) -> None:
         raise InputError(f"{out.parent}: expected a folder to write into, found none")
 
 
-def write_predictions(out: Path, ids: Ids, columns: list[str], found: Predicted) -> None:
+def write_predictions(out: Path, ids: Ids, columns: list[str], found: Predictions) -> None:
     """Write one row an id, in the order of `ids`; whole or not at all.
 
     Raises:

@@ -18,24 +18,24 @@ import torch
 from numpy.typing import NDArray
 
 from vesper.deployment.config.party_config import PartyConfig
-from vesper.deployment.connect import Place, meeting_place, waiting_shown
-from vesper.deployment.saved_run import AskingRun, read_asking
+from vesper.deployment.connect import PeerConnector, peer_connector, show_waiting
+from vesper.deployment.saved_run import SavedLabelRun, read_saved_label_run
 from vesper.errors import PeerError, PeerLostError, RemoteProtocolError
 from vesper.method.registry import find_method
 from vesper.model.evaluation import Scores
 from vesper.model.objective import Label
-from vesper.party.state import put_back, weights_of
-from vesper.progress import Progress, silent
-from vesper.protocol.messages import Refusal, Reply
-from vesper.serving.embedding_cache import AnswerCache, Embedding
-from vesper.serving.embedding_client import Asker
-from vesper.session.metrics import measure, metric_of
+from vesper.party.state import load_weights, weights_of
+from vesper.progress import Progress, no_progress
+from vesper.protocol.messages import QueryRefusal, QueryReply
+from vesper.serving.embedding_cache import Embedding, EmbeddingCache
+from vesper.serving.embedding_client import EmbeddingClient
+from vesper.session.metrics import evaluate_predictions, metric_name_of
 
-Budget = dict[str, float]
+BudgetFacts = dict[str, float]
 
 
 @dataclass(frozen=True)
-class Predicted:
+class Predictions:
     """What could be said about the ids that were asked for."""
 
     snapshot: str | None
@@ -45,32 +45,34 @@ class Predicted:
     """Ids that nothing has crossed for."""
     unknown: frozenset[str]
     """Ids that are no node."""
-    budget: Budget | None
+    budget: BudgetFacts | None
     refusal: str | None
     """Why the others were refused."""
-    away: str | None
+    unreachable: str | None
     """Who did not answer about the others."""
 
 
 class NodePredictor(Protocol):
     """Predicts nodes, of one data party or of several."""
 
-    run: AskingRun
+    run: SavedLabelRun
     columns: list[str]
     metric: str
 
     def predict(
-        self, ids: Sequence[str], *, limit: float | None, progress: Progress = silent
-    ) -> Predicted:
+        self, ids: Sequence[str], *, limit: float | None, progress: Progress = no_progress
+    ) -> Predictions:
         """Predict as many of the ids as can be."""
 
-    def look(self, *, limit: float | None) -> str | None:
+    def refresh_budget(self, *, limit: float | None) -> str | None:
         """Ask about budgets; say why when somebody is away."""
 
-    def budget(self) -> Budget | None:
+    def budget(self) -> BudgetFacts | None:
         """What was heard last."""
 
-    def judge(self, found: Predicted, truth: Mapping[str, Label], *, path: Path) -> float | None:
+    def evaluate(
+        self, found: Predictions, truth: Mapping[str, Label], *, path: Path
+    ) -> float | None:
         """Hold predictions against labels; None where some are not predicted yet."""
 
     @property
@@ -78,8 +80,8 @@ class NodePredictor(Protocol):
         """Which graph was answered about last."""
 
 
-def measured(
-    found: Predicted, truth: Mapping[str, Label], run: AskingRun, *, path: Path
+def evaluate_known(
+    found: Predictions, truth: Mapping[str, Label], run: SavedLabelRun, *, path: Path
 ) -> float | None:
     """Hold predictions against labels; None where some are not predicted, or none is a node.
 
@@ -97,51 +99,53 @@ def measured(
         return None
     predicted = np.stack([found.values[text] for text in known])  # (known, columns)
     labels = [truth[text] for text in known]
-    return measure(predicted, labels, run.calibration, task=run.config.run.task, path=path)
+    return evaluate_predictions(
+        predicted, labels, run.calibration, task=run.config.run.task, path=path
+    )
 
 
-BLOCK = 4096
+IDS_PER_QUERY = 4096
 """Ids in one query."""
-FRESH = 10.0
+FRESH_SECONDS = 10.0
 """Seconds for which the peer need not be asked again whether it still answers about the same."""
-QUICK = 1.0
+QUICK_TIMEOUT = 1.0
 """Seconds to look for the data party when the cache would do without."""
 
-Meaning = Callable[[Scores], Scores]
+ScoreTransform = Callable[[Scores], Scores]
 
 
-class Predictor:
+class PeerPredictor:
     """The label party's side of a finished run.
 
     Args:
         run: what the label party has kept of it.
-        asker: asks the data party.
+        client: asks the data party.
         cache: of its answers.
         peer: who the data party is, for messages.
-        meaning: what scores of nodes say; by default what the run was calibrated for.
+        transform: what scores of nodes say; by default what the run was calibrated for.
     """
 
     def __init__(
         self,
-        run: AskingRun,
-        asker: Asker,
-        cache: AnswerCache,
+        run: SavedLabelRun,
+        client: EmbeddingClient,
+        cache: EmbeddingCache,
         *,
         peer: str,
-        meaning: Meaning | None = None,
+        transform: ScoreTransform | None = None,
     ) -> None:
-        self.run, self._asker, self._cache, self._peer = run, asker, cache, peer
-        self._meaning = meaning or run.calibration.predict
+        self.run, self._client, self._cache, self._peer = run, client, cache, peer
+        self._transform = transform or run.calibration.predict
         self.columns = run.calibration.columns
-        self.metric = metric_of(run.calibration, task=run.config.run.task)
-        self._heard = -FRESH
-        self._decoder = find_method(run.config.run.method).label_side(run.config, run.sizes)
-        put_back(self._decoder.module, weights_of(run.weights))
+        self.metric = metric_name_of(run.calibration, task=run.config.run.task)
+        self._last_reply_at = -FRESH_SECONDS
+        self._decoder = find_method(run.config.run.method).make_decoder(run.config, run.sizes)
+        load_weights(self._decoder.module, weights_of(run.weights))
         self._decoder.module.eval()
 
     def predict(
-        self, ids: Sequence[str], *, limit: float | None, progress: Progress = silent
-    ) -> Predicted:
+        self, ids: Sequence[str], *, limit: float | None, progress: Progress = no_progress
+    ) -> Predictions:
         """Predict as many of the ids as can be.
 
         Args:
@@ -154,82 +158,86 @@ class Predictor:
             InputError: its settings are others.
         """
         wanted = tuple(dict.fromkeys(ids))
-        away = self._look(wanted, limit)
+        away = self._refresh_snapshot(wanted, limit)
         for _ in range(2):
-            found = self._predicted(wanted, away, limit, progress)
+            found = self._predict_on_one_graph(wanted, away, limit, progress)
             if found is not None:
                 return found
         raise PeerError(f"{self._peer} answers about one graph now and about another then")
 
-    def _predicted(
-        self, ids: tuple[str, ...], away: str | None, limit: float | None, progress: Progress
-    ) -> Predicted | None:
+    def _predict_on_one_graph(
+        self, ids: tuple[str, ...], unreachable: str | None, limit: float | None, progress: Progress
+    ) -> Predictions | None:
         """Predict about one graph; None when another is answered about meanwhile."""
         snapshot, cached = self._known(ids)
-        values, unknown, refusal = self._decoded(cached), set[str](), None
+        values, unknown, refusal = self._decode(cached), set[str](), None
         missing = [text for text in ids if text not in cached]
-        for start in range(0, 0 if away else len(missing), BLOCK):
-            asked = tuple(missing[start : start + BLOCK])
+        for start in range(0, 0 if unreachable else len(missing), IDS_PER_QUERY):
+            asked = tuple(missing[start : start + IDS_PER_QUERY])
             try:
-                name, reply = self._asker.ask(asked, limit=limit)
+                name, reply = self._client.query(asked, limit=limit)
             except PeerLostError as error:
-                away = str(error)
+                unreachable = str(error)
                 break
             self._note(name, reply)
             if name != snapshot:
                 return None
-            if isinstance(reply, Refusal):
+            if isinstance(reply, QueryRefusal):
                 refusal = reply.reason
                 break
             known = [text for text in asked if text not in set(reply.unknown)]
-            values |= self._decoded(dict(zip(known, reply.values, strict=True)))
-            self._cache.keep(name, self.run.stage, known, reply.values)  # it made sense
+            values |= self._decode(dict(zip(known, reply.values, strict=True)))
+            self._cache.store(name, self.run.stage, known, reply.values)  # it made sense
             unknown |= set(reply.unknown)
             progress("predicting", len(values) + len(unknown), len(ids))
-        return Predicted(
+        return Predictions(
             snapshot=snapshot,
             values=values,
             cached=frozenset(cached),
             unknown=frozenset(unknown),
             budget=self.budget(),
             refusal=refusal,
-            away=None if away is None else f"{away}; {self._waited()}",
+            unreachable=None if unreachable is None else f"{unreachable}; {self._waiting_text()}",
         )
 
-    def look(self, *, limit: float | None) -> str | None:
+    def refresh_budget(self, *, limit: float | None) -> str | None:
         """Ask the data party about its budget; say why when it is away."""
         try:
-            self._note(*self._asker.ask((), limit=limit))
+            self._note(*self._client.query((), limit=limit))
         except PeerLostError as error:
-            return f"{error}; {self._waited()}"
+            return f"{error}; {self._waiting_text()}"
         return None
 
-    def budget(self) -> Budget | None:
+    def budget(self) -> BudgetFacts | None:
         """What was heard last: epsilon, delta, spent_epsilon, left_epsilon."""
-        said = self._cache.heard("budget")
+        said = self._cache.read_note("budget")
         return None if said is None else dict(json.loads(said))
 
-    def judge(self, found: Predicted, truth: Mapping[str, Label], *, path: Path) -> float | None:
+    def evaluate(
+        self, found: Predictions, truth: Mapping[str, Label], *, path: Path
+    ) -> float | None:
         """Hold predictions against labels, and note the metric down beside the graph's budget."""
-        test = measured(found, truth, self.run, path=path)
+        test = evaluate_known(found, truth, self.run, path=path)
         if found.snapshot is None or test is None:
             return None
-        self._cache.note_graph(found.snapshot, test=test)
+        self._cache.write_graph_note(found.snapshot, test=test)
         return test
 
     @property
     def snapshot(self) -> str | None:
         """Which graph was answered about last."""
-        return self._cache.heard("snapshot")
+        return self._cache.read_note("snapshot")
 
-    def _look(self, ids: Sequence[str], limit: float | None) -> str | None:
+    def _refresh_snapshot(self, ids: Sequence[str], limit: float | None) -> str | None:
         """Find out which graph is answered about, unless that was said a moment ago."""
-        if monotonic() - self._heard < FRESH:
+        if monotonic() - self._last_reply_at < FRESH_SECONDS:
             return None
         if len(self._known(ids)[1]) == len(ids):
-            limit = QUICK if limit is None else min(limit, QUICK)  # the cache would do, too
+            limit = (
+                QUICK_TIMEOUT if limit is None else min(limit, QUICK_TIMEOUT)
+            )  # the cache would do, too
         try:
-            self._note(*self._asker.ask((), limit=limit))
+            self._note(*self._client.query((), limit=limit))
         except PeerLostError as error:
             return str(error)
         return None
@@ -238,23 +246,23 @@ class Predictor:
         snapshot = self.snapshot
         return snapshot, self._cache.find(snapshot, self.run.stage, ids) if snapshot else {}
 
-    def _note(self, snapshot: str, reply: Reply) -> None:
-        self._heard = monotonic()
+    def _note(self, snapshot: str, reply: QueryReply) -> None:
+        self._last_reply_at = monotonic()
         budget = {
             name: getattr(reply, name)
             for name in ("epsilon", "delta", "spent_epsilon", "left_epsilon")
         }
-        self._cache.note("snapshot", snapshot)
-        self._cache.note("budget", json.dumps(budget))
-        self._cache.note_graph(snapshot, **budget)
+        self._cache.write_note("snapshot", snapshot)
+        self._cache.write_note("budget", json.dumps(budget))
+        self._cache.write_graph_note(snapshot, **budget)
 
-    def _waited(self) -> str:
-        since = self._asker.away_since
+    def _waiting_text(self) -> str:
+        since = self._client.unreachable_since
         waited = 0 if since is None else monotonic() - since
         return f"waiting for {self._peer} for {waited:.0f} s"
 
     @torch.no_grad()
-    def _decoded(self, rows: dict[str, Embedding]) -> dict[str, NDArray[np.float64]]:
+    def _decode(self, rows: dict[str, Embedding]) -> dict[str, NDArray[np.float64]]:
         """Decode and calibrate; whatever does not fit the decoder is the peer's fault."""
         if not rows:
             return {}
@@ -267,34 +275,34 @@ class Predictor:
             ) from None
         if scores.shape != (len(rows), self.run.sizes.num_classes) or not np.isfinite(scores).all():
             raise RemoteProtocolError(f"{self._peer} sent embeddings that mean nothing")
-        return dict(zip(rows, self._meaning(scores), strict=True))
+        return dict(zip(rows, self._transform(scores), strict=True))
 
 
 @contextmanager
-def opened(
+def open_peer_predictor(
     config: PartyConfig,
-    kept: PartyConfig,
+    saved: PartyConfig,
     *,
-    progress: Progress = silent,
-    meaning: Meaning | None = None,
-    place: Place = meeting_place,
-) -> Iterator[Predictor]:
+    progress: Progress = no_progress,
+    transform: ScoreTransform | None = None,
+    connector: PeerConnector = peer_connector,
+) -> Iterator[PeerPredictor]:
     """Open a finished run to ask one data party.
 
     Args:
         config: to meet it by; its state has the cache.
-        kept: whose state has what is left of the run.
+        saved: whose state has what is left of the run.
         progress: is told for whom this side waits.
-        meaning: what scores of nodes say; by default what the run was calibrated for.
-        place: where the two meet.
+        transform: what scores of nodes say; by default what the run was calibrated for.
+        connector: where the two meet.
     """
-    run, own = read_asking(kept), config.party
-    with place(config, waiting=waiting_shown(config, progress)) as connect:
+    run, own = read_saved_label_run(saved), config.party
+    with connector(config, waiting=show_waiting(config, progress)) as connect:
         where = f" at {own.connect}" if own.connect else f", listening at {own.listen}"
-        asker = Asker(connect, run, peer=own.peer)
-        cache = AnswerCache(own.state / "cache")
+        client = EmbeddingClient(connect, run, peer=own.peer)
+        cache = EmbeddingCache(own.state / "cache")
         try:
-            yield Predictor(run, asker, cache, peer=f"{own.peer}{where}", meaning=meaning)
+            yield PeerPredictor(run, client, cache, peer=f"{own.peer}{where}", transform=transform)
         finally:
-            asker.close()
+            client.close()
             cache.close()

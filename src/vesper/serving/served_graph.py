@@ -2,7 +2,7 @@
 
 | graph | door | cost |
 | --- | --- | --- |
-| that of training | `KeptDoor`: reads what was released | none |
+| that of training | `ReplayDoor`: reads what was released | none |
 | a snapshot that came later | charged, with a vault of its own | once, when first asked |
 | any, of a method that reads no edge | closed | none |
 """
@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from vesper.deployment.saved_run import AnsweringRun, digest_of_nodes, feature_columns
+from vesper.deployment.saved_run import SavedDataRun, digest_of_nodes, feature_columns
 from vesper.errors import BudgetError, InputError, first_three
 from vesper.graph.holdings import DataHoldings
 from vesper.mechanism.door import ClosedDoor, Door
 from vesper.mechanism.fingerprint import fingerprint
 from vesper.mechanism.noise import NoiseSource
-from vesper.mechanism.release_store import Vault
-from vesper.mechanism.replay_door import KeptDoor
-from vesper.method.base import Sizes
+from vesper.mechanism.release_store import ReleaseStore
+from vesper.mechanism.replay_door import ReplayDoor
+from vesper.method.base import PublicSizes
 from vesper.method.noise_plan import budget_of
 from vesper.method.settings import Config
 from vesper.privacy.accounting.budget import Budget
@@ -29,13 +29,13 @@ from vesper.privacy.ledger.balance import Balance
 from vesper.privacy.ledger.reader import LedgerReader
 from vesper.privacy.ledger.run_balance import DEGREES, balance_of_run
 from vesper.privacy.ledger.store import Ledger, key_of
-from vesper.serving.snapshots import Snapshots
-from vesper.session.doors import open_door, within
-from vesper.session.run_spec import Agreement, agreement_of
+from vesper.serving.snapshots import SnapshotStore
+from vesper.session.doors import open_door, with_remaining_epsilon
+from vesper.session.run_spec import RunSpec, make_run_spec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class ServedGraph:
     """What is answered about.
 
     Args:
@@ -50,12 +50,12 @@ class Subject:
     name: str
     is_new: bool
     data: DataHoldings
-    sizes: Sizes
-    open_door: Callable[[], tuple[Door, Agreement]]
+    sizes: PublicSizes
+    open_door: Callable[[], tuple[Door, RunSpec]]
     balance: Callable[[], Balance | None]
     budget: Budget | None
 
-    def in_words(self) -> list[str]:
+    def describe(self) -> list[str]:
         """Say what is answered about, for the data party's eyes."""
         name = f"graph {self.name[:8]}, {self.sizes.num_nodes} nodes"
         if self.budget is None:
@@ -72,47 +72,49 @@ class Subject:
         ]
 
 
-def trained_subject(
-    run: AnsweringRun, data: DataHoldings, *, state: Path, ledger: LedgerReader
-) -> Subject:
+def served_training_graph(
+    run: SavedDataRun, data: DataHoldings, *, state: Path, ledger: LedgerReader
+) -> ServedGraph:
     """The graph of training; nothing is charged, the ledger is only read.
 
     Raises:
         InputError: nodes, features or edges are not those of training.
     """
 
-    def kept() -> KeptDoor:
-        return KeptDoor(
+    def replay_door() -> ReplayDoor:
+        return ReplayDoor(
             data.graph,
             ledger=ledger,
             run=f"session {run.session}",
-            vault=Vault(state / "releases"),
+            release_store=ReleaseStore(state / "releases"),
         )
 
-    first = kept()  # refuses another graph before anybody is answered
+    first = replay_door()  # refuses another graph before anybody is answered
     # Noise, and what was asked with it, were planned for what counts had left of epsilon.
-    planned = within(run.config, first.balance(), ledger, run=f"session {run.session}")
-    agreement = agreement_of(planned, run.sizes, num_val=0, num_test=0)
-    return Subject(
+    planned = with_remaining_epsilon(
+        run.config, first.balance(), ledger, run=f"session {run.session}"
+    )
+    run_spec = make_run_spec(planned, run.sizes, num_val=0, num_test=0)
+    return ServedGraph(
         name=run.session,
         is_new=False,
         data=data,
         sizes=run.sizes,
-        open_door=lambda: (kept(), agreement),
+        open_door=lambda: (replay_door(), run_spec),
         balance=first.balance,
         budget=budget_of(run.config.privacy, run.sizes),
     )
 
 
-def snapshot_subject(
-    run: AnsweringRun,
+def served_snapshot(
+    run: SavedDataRun,
     data: DataHoldings,
     *,
     folder: Path,
     state: Path,
     ledger: Ledger,
     noise: NoiseSource,
-) -> Subject:
+) -> ServedGraph:
     """A graph that came after training, with a budget of its own; charged when first asked.
 
     Raises:
@@ -125,29 +127,29 @@ def snapshot_subject(
             f"--snapshot"
         )
     sizes = replace(run.sizes, num_nodes=data.graph.num_nodes)
-    agreement = agreement_of(without_poll(run.config), sizes, num_val=0, num_test=0)
-    snapshot = Snapshots(state / "snapshots").of(graph, digest_of_nodes(data), folder=folder)
+    run_spec = make_run_spec(without_probe(run.config), sizes, num_val=0, num_test=0)
+    snapshot = SnapshotStore(state / "snapshots").of(graph, digest_of_nodes(data), folder=folder)
     own = f"snapshot {snapshot.name}"
     refuse_charged_elsewhere(ledger, graph, own=own, folder=folder)
 
-    def charged() -> tuple[Door, Agreement]:
+    def charged_door() -> tuple[Door, RunSpec]:
         return open_door(
-            agreement,
+            run_spec,
             data.graph,
             ledger,
             noise,
             run=own,
-            vault=Vault(snapshot.folder / "releases"),
+            release_store=ReleaseStore(snapshot.folder / "releases"),
         )
 
     with suppress(BudgetError):  # is told to whoever asks; all else is for this party to set right
-        charged()
-    return Subject(
+        charged_door()
+    return ServedGraph(
         name=snapshot.name,
         is_new=True,
         data=data,
         sizes=sizes,
-        open_door=charged,
+        open_door=charged_door,
         balance=lambda: balance_of_run(ledger, graph, own),
         budget=budget_of(run.config.privacy, sizes),
     )
@@ -178,7 +180,7 @@ def refuse_charged_elsewhere(ledger: Ledger, graph: str, *, own: str, folder: Pa
         )
 
 
-def without_poll(config: Config) -> Config:
+def without_probe(config: Config) -> Config:
     """Training has found out whether labels are worth saying; no budget is set aside to ask again.
 
     Voices of training nodes that are still there are heard all the same.
@@ -188,25 +190,25 @@ def without_poll(config: Config) -> Config:
     )
 
 
-def edge_free_subject(
-    run: AnsweringRun, data: DataHoldings, *, folder: Path | None, state: Path
-) -> Subject:
+def served_edge_free_graph(
+    run: SavedDataRun, data: DataHoldings, *, folder: Path | None, state: Path
+) -> ServedGraph:
     """The graph of training, or a snapshot in `folder`, for a method that reads no edge."""
-    nodes, snapshots = digest_of_nodes(data), Snapshots(state / "snapshots")
+    nodes, snapshots = digest_of_nodes(data), SnapshotStore(state / "snapshots")
     sizes = replace(run.sizes, num_nodes=data.graph.num_nodes)
-    agreement = agreement_of(run.config, sizes, num_val=0, num_test=0)
-    return Subject(
+    run_spec = make_run_spec(run.config, sizes, num_val=0, num_test=0)
+    return ServedGraph(
         name=snapshots.of(nodes, nodes, folder=folder).name if folder else run.session,
         is_new=folder is not None,
         data=data,
         sizes=sizes,
-        open_door=lambda: (ClosedDoor(), agreement),
+        open_door=lambda: (ClosedDoor(), run_spec),
         balance=lambda: None,
         budget=None,
     )
 
 
-def refuse_other_nodes(run: AnsweringRun, data: DataHoldings) -> None:
+def refuse_other_nodes(run: SavedDataRun, data: DataHoldings) -> None:
     """Refuse nodes or features that are not those of training.
 
     Raises:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from vesper.errors import InputError, VesperError
-from vesper.files import write_whole
+from vesper.files import replace_file
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Snapshot:
     """Where its releases are kept."""
 
 
-class Snapshots:
+class SnapshotStore:
     """All of one run, in a folder of the data party."""
 
     def __init__(self, folder: Path) -> None:
@@ -90,7 +90,7 @@ def _write(path: Path, facts: dict[str, str]) -> None:
     """Whole and on disk before anything is charged under the name."""
     try:
         path.parent.mkdir(parents=True, mode=0o700)
-        write_whole(path, json.dumps(facts, indent=2).encode())
+        replace_file(path, json.dumps(facts, indent=2).encode())
         for folder in (path.parent, path.parent.parent):
             handle = os.open(folder, os.O_RDONLY)
             os.fsync(handle)

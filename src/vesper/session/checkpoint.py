@@ -17,7 +17,7 @@ import numpy as np
 from vesper.errors import VesperError
 from vesper.files import read_arrays
 from vesper.party.state import Arrays
-from vesper.transport.durable_channel import LastingChannel
+from vesper.transport.durable_channel import DurableChannel
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Position:
     step: int
 
 
-START = Position(0, 0, 0)
+START_POSITION = Position(0, 0, 0)
 
 
 class Checkpoints(Protocol):
@@ -55,7 +55,7 @@ class NoCheckpoints:
 class FileCheckpoints:
     """The last checkpoint in a file, and the channels that go back with it, one a peer."""
 
-    def __init__(self, path: Path, *channels: LastingChannel) -> None:
+    def __init__(self, path: Path, *channels: DurableChannel) -> None:
         self._path, self._channels = path, channels
 
     def load(self) -> tuple[Position, Arrays] | None:
@@ -65,7 +65,7 @@ class FileCheckpoints:
             VesperError: the file cannot be read.
         """
         if not self._path.exists():
-            if any(channel.has_marks for channel in self._channels):
+            if any(channel.has_checkpoints for channel in self._channels):
                 raise VesperError(
                     f"{self._path}: expected the last checkpoint of this run, found none; restore "
                     f"it, or begin a new run on both sides"
@@ -82,14 +82,14 @@ class FileCheckpoints:
                 f"{self._path}: cannot be read ({error}); restore it, or begin a new run"
             ) from None
         for channel, crossed in zip(self._channels, pairs, strict=True):
-            channel.go_back_to(crossed)
+            channel.rewind_to(crossed)
         return Position(stage, epoch, step), arrays
 
     def save(self, position: Position, arrays: Arrays) -> None:
         """Write the file when all that led here is on disk; then forget what came before."""
         where = [position.stage, position.epoch, position.step]
         for channel in self._channels:
-            channel.settle()
+            channel.flush_received()
             where += channel.counts
         partial = self._path.with_suffix(".partial")
         try:
@@ -105,4 +105,4 @@ class FileCheckpoints:
                 f"--resume"
             ) from None
         for channel in self._channels:
-            channel.mark()
+            channel.mark_checkpoint()

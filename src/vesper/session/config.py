@@ -58,7 +58,7 @@ def read_tables(path: Path, known: Sequence[str]) -> Tables:
     Raises:
         InputError: it cannot be read, is no TOML, or has something else in it.
     """
-    tables, _ = read_listed(path, known, None)
+    tables, _ = read_tables_with_list(path, known, None)
     return tables
 
 
@@ -78,7 +78,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not a readable TOML file ({error})") from None
 
 
-def read_listed(
+def read_tables_with_list(
     path: Path, known: Sequence[str], listed: str | None
 ) -> tuple[Tables, list[dict[str, Any]]]:
     """Read a TOML file that may have one kind of table several times, as `[[listed]]`.
@@ -105,12 +105,12 @@ def keys_of(**tables: type[BaseModel]) -> list[str]:
     return [f"{table}.{name}" for table, model in tables.items() for name in model.model_fields]
 
 
-def nearest(key: str, known: Collection[str]) -> str:
+def suggest_key(key: str, known: Collection[str]) -> str:
     """End a message about an unknown key: which one may have been meant.
 
-    >>> nearest("party.patince", ["run.patience", "party.patience", "party.peer"])
+    >>> suggest_key("party.patince", ["run.patience", "party.patience", "party.peer"])
     "; did you mean 'party.patience'?"
-    >>> nearest("party.wdith", ["run.width", "party.peer"])
+    >>> suggest_key("party.wdith", ["run.width", "party.peer"])
     "; did you mean 'run.width'?"
     """
     table, _, name = key.rpartition(".")
@@ -123,17 +123,17 @@ def nearest(key: str, known: Collection[str]) -> str:
     return f"; known are {', '.join(full.rpartition('.')[2] for full in inside or known)}"
 
 
-def explain(path: Path | None, error: ValidationError, known: Collection[str]) -> str:
+def explain_first_error(path: Path | None, error: ValidationError, known: Collection[str]) -> str:
     """Say the first thing that is wrong: file, setting, expected, found."""
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
     where = f"{path}: " if path else ""
     if first["type"] == "extra_forbidden":
-        return f"{where}unknown setting '{key}'{nearest(key, known)}"
+        return f"{where}unknown setting '{key}'{suggest_key(key, known)}"
     if first["type"] == "missing":
         return f"{where}setting '{key}' is missing"
-    said = f"{where}setting '{key}': {first['msg'].removeprefix('Value error, ')}"
-    return said if isinstance(first["input"], dict) else f"{said}, got {first['input']!r}"
+    message = f"{where}setting '{key}': {first['msg'].removeprefix('Value error, ')}"
+    return message if isinstance(first["input"], dict) else f"{message}, got {first['input']!r}"
 
 
 KEYS = keys_of(privacy=PrivacySettings, run=RunSettings)
@@ -148,7 +148,7 @@ def load_config(
     7
     """
     file = None if path is None else Path(path)
-    config, parties = config_and_parties(file, overrides, preset=preset)
+    config, parties = load_config_and_parties(file, overrides, preset=preset)
     if parties:
         raise InputError(
             f"{path}: [[data_party]] is for `vesper simulate` and `vesper party label`; here there "
@@ -157,15 +157,15 @@ def load_config(
     return config
 
 
-def config_and_parties(
+def load_config_and_parties(
     path: Path | None, overrides: Mapping[str, Any], *, preset: str | None = None
 ) -> tuple[Config, list[dict[str, Any]]]:
     """As `load_config`, with the `[[data_party]]` tables of the file as they stand there."""
     tables: Tables = {}
     parties: list[dict[str, Any]] = []
     if path is not None:
-        tables, parties = read_listed(path, tuple(Config.model_fields), "data_party")
-    _put(tables, overrides)
+        tables, parties = read_tables_with_list(path, tuple(Config.model_fields), "data_party")
+    _set_values(tables, overrides)
     return checked_config(tables, path=path, preset=preset), parties
 
 
@@ -175,26 +175,26 @@ def checked_config(given: Tables, *, path: Path | None, preset: str | None = Non
 
     name = given.get("run", {}).get("method", RunSettings().method)
     tables: Tables = {}
-    _put(tables, find_method(str(name)).defaults)
-    _put(tables, find_preset(preset) if preset else {})
+    _set_values(tables, find_method(str(name)).defaults)
+    _set_values(tables, find_preset(preset) if preset else {})
     for table, values in given.items():
         tables.setdefault(table, {}).update(values)
     try:
         return Config.model_validate(tables)
     except ValidationError as error:
-        raise InputError(explain(path, error, KEYS)) from None
+        raise InputError(explain_first_error(path, error, KEYS)) from None
 
 
-def _put(tables: Tables, values: Mapping[str, Any]) -> None:
+def _set_values(tables: Tables, values: Mapping[str, Any]) -> None:
     for key, value in values.items():
-        table, _, name = _place(key).partition(".")
+        table, _, name = _full_key(key).partition(".")
         tables.setdefault(table, {})[name] = value
 
 
-def _place(key: str) -> str:
+def _full_key(key: str) -> str:
     short = {full.partition(".")[2]: full for full in KEYS}
     if key in short:
         return short[key]
     if key in KEYS:
         return key
-    raise InputError(f"unknown setting '{key}'{nearest(key, KEYS)}")
+    raise InputError(f"unknown setting '{key}'{suggest_key(key, KEYS)}")

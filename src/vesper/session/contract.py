@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from vesper.errors import InputError, RemoteProtocolError, VesperError, first_three
-from vesper.files import write_whole
+from vesper.files import replace_file
 from vesper.method.settings import Config
 
-LARGEST_TEXT = 1 << 16
-LONGEST_SHOWN = 60
+MAX_CONTRACT_LENGTH = 1 << 16
+MAX_SHOWN_LENGTH = 60
 
 _NAME = re.compile("[a-z][a-z0-9_]{0,63}")
 
@@ -25,20 +25,20 @@ Flat = dict[str, str]
 """`table.key` to its value as JSON."""
 
 
-def canonical(config: Config) -> str:
+def contract_text(config: Config) -> str:
     """Write the shared settings in the one way in which both sides write them.
 
-    >>> canonical(Config())[:40]
+    >>> contract_text(Config())[:40]
     '{"privacy":{"accounting":"exact","aggreg'
     """
-    return _written(json.loads(config.model_dump_json()))  # infinity as text: JSON has none
+    return _canonical_json(json.loads(config.model_dump_json()))  # infinity as text: JSON has none
 
 
-def differences(mine: str, theirs: str) -> list[str]:
+def contract_differences(mine: str, theirs: str) -> list[str]:
     """Say which settings differ, one line each; none when both contracts are the same.
 
     Args:
-        mine: this side's `canonical` text.
+        mine: this side's `contract_text` text.
         theirs: the peer's text, as it came.
 
     Raises:
@@ -53,22 +53,22 @@ def approve(state: Path, config: Config) -> None:
     Raises:
         InputError: the folder cannot be written.
     """
-    content = {"contract": config.contract, "settings": json.loads(canonical(config))}
+    content = {"contract": config.contract, "settings": json.loads(contract_text(config))}
     path = approval_path(state)
     try:
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_whole(path, f"{json.dumps(content, indent=2, sort_keys=True)}\n".encode())
+        replace_file(path, f"{json.dumps(content, indent=2, sort_keys=True)}\n".encode())
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
 
 
-def approved(state: Path, config: Config) -> None:
+def refuse_unapproved(state: Path, config: Config) -> None:
     """Refuse settings that nobody has approved at this party.
 
     Raises:
         InputError: there is no approval, or a setting has changed since.
     """
-    changed = changed_since_approval(state, config)
+    changed = changes_since_approval(state, config)
     if changed is None:
         raise InputError(
             f"{approval_path(state)}: expected the approved contract, found none; read it and "
@@ -87,7 +87,7 @@ def approval_path(state: Path) -> Path:
     return state / "contract.json"
 
 
-def changed_since_approval(state: Path, config: Config) -> list[str] | None:
+def changes_since_approval(state: Path, config: Config) -> list[str] | None:
     """Say what differs from the approval; None without one.
 
     Raises:
@@ -101,8 +101,8 @@ def changed_since_approval(state: Path, config: Config) -> list[str] | None:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
     try:
-        before = _written(json.loads(text)["settings"])
-        return _differences(canonical(config), before, "now", "approved")
+        before = _canonical_json(json.loads(text)["settings"])
+        return _differences(contract_text(config), before, "now", "approved")
     except (ValueError, TypeError, KeyError, RecursionError, VesperError):
         raise InputError(
             f"{path}: expected an approved contract, found something else; remove it and approve "
@@ -113,25 +113,25 @@ def changed_since_approval(state: Path, config: Config) -> list[str] | None:
 def _differences(first: str, second: str, where: str, elsewhere: str) -> list[str]:
     one, other = _flat(first), _flat(second)
     return [
-        f"{key}: {_shown(one.get(key))} {where}, {_shown(other.get(key))} {elsewhere}"
+        f"{key}: {_short_value(one.get(key))} {where}, {_short_value(other.get(key))} {elsewhere}"
         for key in sorted(one.keys() | other.keys())
         if one.get(key) != other.get(key)
     ]
 
 
-def _written(settings: Any) -> str:
+def _canonical_json(settings: Any) -> str:
     return json.dumps(settings, sort_keys=True, separators=(",", ":"))
 
 
 def _flat(text: str) -> Flat:
     """Read a contract that may come from anybody."""
-    if len(text) > LARGEST_TEXT:
+    if len(text) > MAX_CONTRACT_LENGTH:
         raise RemoteProtocolError(
-            f"the peer's contract has {len(text)} characters, the limit is {LARGEST_TEXT}"
+            f"the peer's contract has {len(text)} characters, the limit is {MAX_CONTRACT_LENGTH}"
         )
     try:
         tables = json.loads(text)
-        is_canonical = _written(tables) == text
+        is_canonical = _canonical_json(tables) == text
     except (ValueError, RecursionError):  # no JSON, or brackets within brackets without end
         raise RemoteProtocolError("the peer sent a contract that is not JSON") from None
     if not is_canonical or not isinstance(tables, dict):
@@ -149,8 +149,8 @@ def _flat(text: str) -> Flat:
     return flat
 
 
-def _shown(value: str | None) -> str:
+def _short_value(value: str | None) -> str:
     """One value, short and on one line whatever the peer put into it."""
     if value is None:
         return "not known"
-    return value if len(value) <= LONGEST_SHOWN else f"{value[:LONGEST_SHOWN]}..."
+    return value if len(value) <= MAX_SHOWN_LENGTH else f"{value[:MAX_SHOWN_LENGTH]}..."

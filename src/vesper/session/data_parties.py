@@ -12,10 +12,10 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from vesper.errors import InputError
 from vesper.method.settings import Config, Settings
-from vesper.session.config import config_and_parties, explain, keys_of
+from vesper.session.config import explain_first_error, keys_of, load_config_and_parties
 from vesper.session.party_names import party_name
 
-LISTED = "data_party"
+DATA_PARTY_TABLE = "data_party"
 
 Name = Annotated[str, AfterValidator(party_name)]
 
@@ -42,12 +42,12 @@ class SimulatedParty(DataPartySettings):
     """Ledger to charge, of this party alone, relative to the file; None: a fresh one in the run."""
 
     @property
-    def place(self) -> Path:
+    def subfolder(self) -> Path:
         """Of its folder, in that of a simulation."""
         return self.folder or Path(self.name)
 
 
-ONE = SimulatedParty(name="data")
+ONLY_DATA_PARTY = SimulatedParty(name="data")
 """The only data party, where no table names any."""
 
 P = TypeVar("P", bound=DataPartySettings)
@@ -61,12 +61,12 @@ def load_simulation(
     Raises:
         InputError: a key is unknown, missing or wrong; the message names it.
     """
-    config, rows = config_and_parties(path, overrides, preset=preset)
+    config, rows = load_config_and_parties(path, overrides, preset=preset)
     parties = checked_parties(path, rows, SimulatedParty)
-    return config, tuple(_beside(path, party) for party in parties) or (ONE,)
+    return config, tuple(_resolve_paths(path, party) for party in parties) or (ONLY_DATA_PARTY,)
 
 
-def _beside(path: Path | None, party: SimulatedParty) -> SimulatedParty:
+def _resolve_paths(path: Path | None, party: SimulatedParty) -> SimulatedParty:
     """A ledger lies where the file says, wherever the command is typed."""
     if path is None or party.ledger is None:
         return party
@@ -86,17 +86,17 @@ def checked_parties(
         try:
             parties.append(kind.model_validate(row))
         except ValidationError as error:
-            said = explain(None, error, keys_of(**{LISTED: kind}))
-            raise InputError(f"{path}: [[{LISTED}]] {number}: {said}") from None
+            message = explain_first_error(None, error, keys_of(**{DATA_PARTY_TABLE: kind}))
+            raise InputError(f"{path}: [[{DATA_PARTY_TABLE}]] {number}: {message}") from None
     names = Counter(party.name for party in parties)
     twice = [name for name, count in names.items() if count > 1]
     if twice:
         raise InputError(
-            f"{path}: expected each [[{LISTED}]] with a name of its own, got {', '.join(twice)} "
+            f"{path}: expected each [[{DATA_PARTY_TABLE}]] with a name of its own, got {', '.join(twice)} "
             f"more than once"
         )
     if sum(party.own for party in parties) > 1:
-        raise InputError(f"{path}: expected at most one [[{LISTED}]] with own = true")
+        raise InputError(f"{path}: expected at most one [[{DATA_PARTY_TABLE}]] with own = true")
     return tuple(parties)
 
 

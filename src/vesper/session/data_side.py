@@ -23,22 +23,22 @@ from vesper.errors import RemoteProtocolError, first_three
 from vesper.graph.holdings import DataHoldings
 from vesper.graph.ids import Ids
 from vesper.mechanism.door import Door
-from vesper.method.base import Sizes
+from vesper.method.base import PublicSizes
 from vesper.method.settings import Config
 from vesper.party.data_party import DataParty
 from vesper.party.representation import Nodes, Representation
-from vesper.progress import Progress, silent
-from vesper.protocol.codec import LARGEST_FRAME, Limits
+from vesper.progress import Progress, no_progress
+from vesper.protocol.codec import MAX_FRAME_BYTES, Limits
 from vesper.protocol.messages import DataHello, LabelHello, Roster
 from vesper.session.checkpoint import Checkpoints
-from vesper.session.contract import canonical
-from vesper.session.loop import NOWHERE, drive
+from vesper.session.contract import contract_text
+from vesper.session.loop import NO_CHECKPOINTS, run_data_side
 from vesper.session.observer import UNTOLD, Told
-from vesper.session.peer import PROTOCOL_VERSION, Link, refuse_other
-from vesper.session.run_spec import Agreement, agreement_of
+from vesper.session.peer import PROTOCOL_VERSION, Link, refuse_other_contract
+from vesper.session.run_spec import RunSpec, make_run_spec
 
-MOST_OUTPUTS = 1 << 16
-BELIEF_BYTES = 16
+MAX_OUTPUTS = 1 << 16
+BYTES_PER_OUTPUT = 16
 """An output of a node: logits, beliefs, messages and sums of one stage."""
 _DIGITS = 20  # of a whole number with sign
 _HEAD = 64  # of frame and tensor
@@ -47,22 +47,22 @@ _HEAD = 64  # of frame and tensor
 def refuse_outputs(outputs: int, *, num_nodes: int, memory: int | None = None) -> None:
     """Refuse a model that could not be held for all nodes; `memory` is that of the machine."""
     memory = physical_memory() if memory is None else memory
-    if not 1 <= outputs <= MOST_OUTPUTS or outputs * num_nodes * BELIEF_BYTES > memory:
+    if not 1 <= outputs <= MAX_OUTPUTS or outputs * num_nodes * BYTES_PER_OUTPUT > memory:
         raise RemoteProtocolError(
             f"the peer asks for a model of {outputs} outputs for {num_nodes} nodes; expected at "
-            f"least one, at most {MOST_OUTPUTS}, and no more than fit the memory of this machine"
+            f"least one, at most {MAX_OUTPUTS}, and no more than fit the memory of this machine"
         )
 
 
-def limits_of_roster(ids: Ids, *, outputs: int) -> Limits:
+def roster_limits(ids: Ids, *, outputs: int) -> Limits:
     """What the largest roster has: every node, once, with a voice."""
     lengths = None if ids.are_integers else pc.call_function("binary_length", [ids.values])
     longest = _DIGITS if lengths is None else int(pc.max(lengths).as_py() or 0)
     frame = _HEAD + len(ids) * (4 + longest + 4 * outputs)
-    return Limits(ids=len(ids), frame=min(frame, LARGEST_FRAME))
+    return Limits(ids=len(ids), frame=min(frame, MAX_FRAME_BYTES))
 
 
-def nodes_of(data: DataHoldings, roster: Roster) -> Nodes:
+def roster_nodes(data: DataHoldings, roster: Roster) -> Nodes:
     """Find the nodes of a roster: training, validation, test.
 
     Raises:
@@ -83,18 +83,18 @@ def nodes_of(data: DataHoldings, roster: Roster) -> Nodes:
     return nodes
 
 
-def refuse_other_voices(roster: Roster, *, outputs: int, are_lent: bool) -> None:
+def refuse_wrong_label_posteriors(roster: Roster, *, outputs: int, labels_are_shared: bool) -> None:
     """Refuse voices that the contract does not lend, and rows that are no distribution.
 
     Messages are made of them, and one long row would move the mean of all.
     """
-    expected = (len(roster.train) if are_lent else 0, outputs)
-    if roster.voices.shape != expected:
+    expected = (len(roster.train) if labels_are_shared else 0, outputs)
+    if roster.label_posteriors.shape != expected:
         raise RemoteProtocolError(
-            f"the peer's labels have the shape {roster.voices.shape}, expected {expected}"
+            f"the peer's labels have the shape {roster.label_posteriors.shape}, expected {expected}"
         )
-    inside = (roster.voices >= 0) & (roster.voices <= 1)
-    if not inside.all() or not np.allclose(roster.voices.sum(axis=1), 1, atol=1e-3):
+    inside = (roster.label_posteriors >= 0) & (roster.label_posteriors <= 1)
+    if not inside.all() or not np.allclose(roster.label_posteriors.sum(axis=1), 1, atol=1e-3):
         raise RemoteProtocolError("the peer's labels have a row that is no distribution")
 
 
@@ -103,7 +103,7 @@ def physical_memory() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-Prepare = Callable[[Agreement], tuple[Door, Agreement]]
+DoorOpener = Callable[[RunSpec], tuple[Door, RunSpec]]
 """Opens the door of an agreement, and gives it back with noise that fits behind the door."""
 
 
@@ -111,26 +111,26 @@ Prepare = Callable[[Agreement], tuple[Door, Agreement]]
 class DataOutcome:
     """What the data party has after a session."""
 
-    agreement: Agreement
+    run_spec: RunSpec
     door: Door
     data_side: Representation
     roster: Roster
     bytes_sent: int
 
 
-def data_end(
+def run_data_session(
     config: Config,
     data: DataHoldings,
     link: Link,
     *,
-    prepare: Prepare,
-    checkpoints: Checkpoints = NOWHERE,
-    progress: Progress = silent,
+    door_opener: DoorOpener,
+    checkpoints: Checkpoints = NO_CHECKPOINTS,
+    progress: Progress = no_progress,
     note: Callable[[], str] = str,
     told: Told = UNTOLD,
 ) -> DataOutcome:
     """Go through a whole session as the data party; the peer's farewell is left to the caller."""
-    contract = canonical(config)
+    contract = contract_text(config)
     link.send(
         DataHello(
             version=PROTOCOL_VERSION,
@@ -140,23 +140,25 @@ def data_end(
         )
     )
     hello = link.expect(LabelHello)
-    refuse_other(hello, contract)
+    refuse_other_contract(hello, contract)
     refuse_outputs(hello.num_outputs, num_nodes=data.graph.num_nodes)
-    link.agree_on(config.run.wire, seed=config.run.seed)
-    roster = link.expect(Roster, limits_of_roster(data.ids, outputs=hello.num_outputs))
-    nodes = nodes_of(data, roster)
-    refuse_other_voices(roster, outputs=hello.num_outputs, are_lent=config.run.label_messages)
-    sizes = Sizes(
+    link.set_wire_format(config.run.wire, seed=config.run.seed)
+    roster = link.expect(Roster, roster_limits(data.ids, outputs=hello.num_outputs))
+    nodes = roster_nodes(data, roster)
+    refuse_wrong_label_posteriors(
+        roster, outputs=hello.num_outputs, labels_are_shared=config.run.label_messages
+    )
+    sizes = PublicSizes(
         num_nodes=data.graph.num_nodes,
         num_train=len(roster.train),
         num_features=data.features.shape[1],
         num_classes=hello.num_outputs,
     )
-    agreed = agreement_of(config, sizes, num_val=len(roster.val), num_test=len(roster.test))
-    door, agreed = prepare(agreed)
-    told.agreed(agreed.noise_plan, agreed.itinerary.most)
+    agreed = make_run_spec(config, sizes, num_val=len(roster.val), num_test=len(roster.test))
+    door, agreed = door_opener(agreed)
+    told.agreed(agreed.noise_plan, agreed.schedule.max_work)
     run = agreed.config.run
-    data_side = agreed.method.data_side(
+    data_side = agreed.method.make_representation(
         agreed.config, sizes, noise_plan=agreed.noise_plan, features=data.features, door=door
     )
     party = DataParty(
@@ -165,15 +167,17 @@ def data_end(
         weight_decay=run.weight_decay,
         local_updates=run.local_updates,
     )
-    party.meet(nodes, roster.voices, num_nodes=data.graph.num_nodes, num_test=len(roster.test))
+    party.receive_roster(
+        nodes, roster.label_posteriors, num_nodes=data.graph.num_nodes, num_test=len(roster.test)
+    )
 
     def said() -> str:
-        return "  ".join(part for part in (note(), door.spent()) if part)
+        return "  ".join(part for part in (note(), door.spending_summary()) if part)
 
-    drive(
+    run_data_side(
         party,
         link,
-        agreed.itinerary,
+        agreed.schedule,
         checkpoints=checkpoints,
         progress=progress,
         note=said,

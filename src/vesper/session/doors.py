@@ -22,8 +22,8 @@ from vesper.mechanism.aggregations import rounding_of
 from vesper.mechanism.door import ChargedDoor, ClaimedDoor, ClosedDoor, Door, OpenDoor
 from vesper.mechanism.fingerprint import fingerprint
 from vesper.mechanism.noise import NoiseSource
-from vesper.mechanism.release_store import Vault, nothing
-from vesper.method.base import Promise
+from vesper.mechanism.release_store import ReleaseStore, no_check
+from vesper.method.base import NoisePlan
 from vesper.method.noise_plan import budget_of, relation_for
 from vesper.method.settings import Config
 from vesper.privacy.accounting.checks import float_down
@@ -32,22 +32,22 @@ from vesper.privacy.ledger.account import Account, open_account
 from vesper.privacy.ledger.balance import Balance
 from vesper.privacy.ledger.reader import LedgerReader
 from vesper.privacy.ledger.receipt import encode
-from vesper.privacy.ledger.run_balance import counted
+from vesper.privacy.ledger.run_balance import epsilon_of_counts
 from vesper.privacy.ledger.store import Ledger, key_of
 from vesper.privacy.relation import LabelRelation
-from vesper.session.run_spec import Agreement
+from vesper.session.run_spec import RunSpec
 
 
 def open_door(
-    agreement: Agreement,
+    run_spec: RunSpec,
     graph: Graph,
     ledger: Ledger,
     noise: NoiseSource,
     *,
     run: str,
-    vault: Vault | None = None,
-    before_drawing: Callable[[], None] = nothing,
-) -> tuple[Door, Agreement]:
+    release_store: ReleaseStore | None = None,
+    before_drawing: Callable[[], None] = no_check,
+) -> tuple[Door, RunSpec]:
     """Open the door of the method's plan; give the agreement with noise that fits behind it.
 
     With a vault, releases that this run was charged for before are there already.
@@ -55,17 +55,17 @@ def open_door(
     Raises:
         BudgetError: what the method will release costs more than is left.
     """
-    config, sizes = agreement.config, agreement.sizes
+    config, sizes = run_spec.config, run_spec.sizes
     budget = budget_of(config.privacy, sizes)
-    promise = agreement.noise_plan
-    if promise.plan == "edge-free":
-        return ClosedDoor(), agreement
-    if promise.plan != "certified" or budget is None:
-        note_unprotected(graph, ledger, run=run, plan=promise.plan)
-        if promise.plan == "paper":
-            return ClaimedDoor(graph, noise=noise, vault=vault), agreement
-        return OpenDoor(graph), agreement
-    refuse_counted_out(config, ledger, run=run)
+    noise_plan = run_spec.noise_plan
+    if noise_plan.plan == "edge-free":
+        return ClosedDoor(), run_spec
+    if noise_plan.plan != "certified" or budget is None:
+        note_unprotected(graph, ledger, run=run, plan=noise_plan.plan)
+        if noise_plan.plan == "paper":
+            return ClaimedDoor(graph, noise=noise, release_store=release_store), run_spec
+        return OpenDoor(graph), run_spec
+    refuse_spent_on_counts(config, ledger, run=run)
     door = ChargedDoor(
         graph,
         ledger=ledger,
@@ -73,15 +73,19 @@ def open_door(
         noise=noise,
         run=run,
         relation=relation_for(config.privacy),
-        vault=vault,
+        release_store=release_store,
         before_drawing=before_drawing,
     )
-    left = within(config, door.account, ledger, run=run, hops=len(promise.noise_stds))
-    paid = door.account.charges_of(run) if vault else 0
-    fitting = agreement if left is config else agreement.planned_for(left)
-    refuse_early(door.account, fitting.noise_plan, epsilon=left.privacy.epsilon, paid=paid)
+    left = with_remaining_epsilon(
+        config, door.account, ledger, run=run, hops=len(noise_plan.noise_stds)
+    )
+    num_charged = door.account.charges_of(run) if release_store else 0
+    fitting = run_spec if left is config else run_spec.planned_for(left)
+    refuse_over_budget(
+        door.account, fitting.noise_plan, epsilon=left.privacy.epsilon, num_charged=num_charged
+    )
     # What was counted before is part of the same epsilon: together it is as asked for.
-    guaranteed = replace(fitting.noise_plan, certified_epsilon=promise.certified_epsilon)
+    guaranteed = replace(fitting.noise_plan, certified_epsilon=noise_plan.certified_epsilon)
     return door, replace(fitting, noise_plan=guaranteed)
 
 
@@ -91,13 +95,13 @@ def note_unprotected(graph: Graph, ledger: Ledger, *, run: str, plan: str) -> No
     open_account(ledger, name, num_nodes=graph.num_nodes).note_unprotected(run=run, plan=plan)
 
 
-def refuse_counted_out(config: Config, ledger: LedgerReader, *, run: str | None = None) -> None:
+def refuse_spent_on_counts(config: Config, ledger: LedgerReader, *, run: str | None = None) -> None:
     """Refuse, before an account is opened and a budget set, where counts have left nothing.
 
     Raises:
         BudgetError: they have.
     """
-    counts = counted(ledger, before_run=run)
+    counts = epsilon_of_counts(ledger, before_run=run)
     if counts >= config.privacy.epsilon:
         raise BudgetError(
             f"Counts made under this ledger (`vesper degrees`) have cost {float(counts):g}, which "
@@ -106,7 +110,7 @@ def refuse_counted_out(config: Config, ledger: LedgerReader, *, run: str | None 
         )
 
 
-def within(
+def with_remaining_epsilon(
     config: Config, account: Balance, ledger: LedgerReader, *, run: str | None = None, hops: int = 0
 ) -> Config:
     """Plan noise for what counts made before have left of epsilon.
@@ -118,36 +122,38 @@ def within(
         run: may have begun before; what was counted since does not matter to it.
         hops: as both sides have agreed on, for they may follow from epsilon; 0: not yet.
     """
-    spent = max(counted(ledger, before_run=run), account.pure)
+    spent = max(epsilon_of_counts(ledger, before_run=run), account.pure)
     left = float_down(Fraction(config.privacy.epsilon) - spent)
     if spent == 0 or left <= 0:
-        return config  # `refuse_early` says what is spent
+        return config  # `refuse_over_budget` says what is spent
     changed = {"epsilon": left, "hops": hops or config.privacy.hops}
     privacy = config.privacy.model_copy(update=changed)
     return config.model_copy(update={"privacy": privacy})
 
 
-def refuse_early(account: Account, promise: Promise, *, epsilon: float, paid: int = 0) -> None:
+def refuse_over_budget(
+    account: Account, noise_plan: NoisePlan, *, epsilon: float, num_charged: int = 0
+) -> None:
     """Refuse before the first charge what would not fit as a whole; the first ones may be paid.
 
     Args:
         account: of the graph.
-        promise: knows the noise of all releases; none for noisy edges, one pure release.
+        noise_plan: knows the noise of all releases; none for noisy edges, one pure release.
         epsilon: what the noise was planned for.
-        paid: how many of the releases were charged before.
+        num_charged: how many of the releases were charged before.
 
     Raises:
         BudgetError: all releases together cost more than is left.
     """
     everyone = encode(None, len(account.spent))
-    rest = promise.charged_noise_stds[paid:]
-    if not promise.charged_noise_stds and not paid:
+    rest = noise_plan.all_noise_stds[num_charged:]
+    if not noise_plan.all_noise_stds and not num_charged:
         event: Event = PureRelease(epsilon=epsilon, what="noisy edges")
-        account.refuse_what_does_not_fit(event, everyone)
+        account.refuse_if_over_budget(event, everyone)
     if not rest:
         return
     together = math.fsum(noise_std**-2 for noise_std in rest) ** -0.5
     relation = account.relation
     assert not isinstance(relation, LabelRelation)
-    event = relation.sums(noise_std=together, rounding=rounding_of(promise.width))
-    account.refuse_what_does_not_fit(event, everyone)
+    event = relation.sums(noise_std=together, rounding=rounding_of(noise_plan.width))
+    account.refuse_if_over_budget(event, everyone)

@@ -27,20 +27,20 @@ from pathlib import Path
 from typing import Any
 
 from vesper.errors import InputError, VesperError
-from vesper.method.base import Promise
+from vesper.method.base import NoisePlan
 from vesper.method.settings import Config
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 from vesper.session.observer import EpochFacts
-from vesper.session.result import SIMULATED, facts_of, plain
+from vesper.session.result import SIMULATED, privacy_facts_of, without_non_finite
 
 JOURNAL = "progress.jsonl"
 
-EVERY = 1.0
+LINE_INTERVAL = 1.0
 """Seconds between two lines about the same task."""
 
 
 class Journal:
-    """Tells a file; use `journal_of`.
+    """Tells a file; use `open_journal`.
 
     Args:
         file: descriptor of the file, opened to append.
@@ -56,11 +56,11 @@ class Journal:
         self._last: dict[str, float] = {}
 
     def agreed(
-        self, promise: Promise, most: Mapping[str, int], *, metric: str | None = None
+        self, noise_plan: NoisePlan, max_work: Mapping[str, int], *, metric: str | None = None
     ) -> None:
         """Write what is promised, and how much work it is at most."""
-        facts = facts_of(promise, source=self._source)
-        self.write("agreed", privacy=asdict(facts), **most, metric=metric)
+        facts = privacy_facts_of(noise_plan, source=self._source)
+        self.write("agreed", privacy=asdict(facts), **max_work, metric=metric)
 
     def epoch(self, facts: EpochFacts) -> None:
         """Write down an epoch."""
@@ -70,19 +70,19 @@ class Journal:
         """Hand on, and write it down now and then."""
         self._shown(task, done, total, note)
         now, is_over = self._clock(), 0 < total <= done
-        if is_over or now - self._last.get(task, 0.0) >= EVERY:
+        if is_over or now - self._last.get(task, 0.0) >= LINE_INTERVAL:
             self._last[task] = now
             self.write("doing", task=task, done=done, total=total, note=note)
 
     def write(self, event: str, **facts: Any) -> None:
         """Append a line."""
-        line = json.dumps(plain({"at": self._clock(), "event": event, **facts}))
+        line = json.dumps(without_non_finite({"at": self._clock(), "event": event, **facts}))
         with suppress(OSError):
             os.write(self._file, f"{line}\n".encode())
 
 
 @contextmanager
-def journal_of(
+def open_journal(
     folder: Path,
     *,
     side: str,
@@ -90,7 +90,7 @@ def journal_of(
     ledger: Path | None = None,
     resumed: bool = False,
     source: str = SIMULATED,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     clock: Callable[[], float] = time.time,
 ) -> Iterator[Journal]:
     """Write a journal into a folder until the block ends; say how it ended.
@@ -129,7 +129,7 @@ def journal_of(
         os.close(file)
 
 
-def is_written(path: Path) -> bool:
+def is_being_written(path: Path) -> bool:
     """Whether a process writes this journal at the moment; a reader waits for nobody."""
     with path.open("rb") as file:
         try:
@@ -153,7 +153,7 @@ def _end_torn_line(file: int) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Doing:
+class TaskProgress:
     """What the run said last of what it does."""
 
     task: str
@@ -164,33 +164,33 @@ class Doing:
 
 
 _EPOCH_FIELDS = [field.name for field in fields(EpochFacts)]
-_DOING_FIELDS = [field.name for field in fields(Doing)]
+_PROGRESS_FIELDS = [field.name for field in fields(TaskProgress)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class JournalRead:
+class JournalSummary:
     """A run as its journal tells it."""
 
     side: str
     """`data`, `label`, or `both` for a simulation."""
     config: Config
     ledger: Path | None
-    began: float
+    started_at: float
     """Time of the first line; where the run was resumed, of the first of all."""
-    last: float
+    last_line_at: float
     """Time of the last line."""
-    agreed: Mapping[str, Any] | None
-    doing: Doing | None
+    planned: Mapping[str, Any] | None
+    task_progress: TaskProgress | None
     epochs: tuple[EpochFacts, ...]
     """Each once, in their order; one that was trained again after a crash as it was then."""
-    how: str | None
+    outcome: str | None
     """`finished` or `failed`; None for a run that has not said that it ended."""
-    why: str
-    is_written: bool
+    reason: str
+    is_being_written: bool
     """Whether its process is there."""
 
 
-def read_journal(folder: Path) -> JournalRead | None:
+def read_journal(folder: Path) -> JournalSummary | None:
     """Read the journal in a folder; None where there is none.
 
     Raises:
@@ -198,7 +198,9 @@ def read_journal(folder: Path) -> JournalRead | None:
     """
     path = folder / JOURNAL
     try:
-        alive = is_written(path)  # before reading: an end that comes in between is in the lines
+        alive = is_being_written(
+            path
+        )  # before reading: an end that comes in between is in the lines
         lines = list(_lines(path))
     except FileNotFoundError:
         return None
@@ -209,7 +211,7 @@ def read_journal(folder: Path) -> JournalRead | None:
         return None
     first = max((k for k in starts if not lines[k].get("resumed")), default=starts[0])
     try:
-        return _read(lines[first:], lines[starts[-1] :], is_written=alive)
+        return _read(lines[first:], lines[starts[-1] :], is_being_written=alive)
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{path}: expected a journal of this version of vesper ({str(error).splitlines()[0]})"
@@ -217,29 +219,31 @@ def read_journal(folder: Path) -> JournalRead | None:
 
 
 def _read(
-    lines: list[dict[str, Any]], since: list[dict[str, Any]], *, is_written: bool
-) -> JournalRead:
+    lines: list[dict[str, Any]], since: list[dict[str, Any]], *, is_being_written: bool
+) -> JournalSummary:
     """Put lines together: of the whole run, and of those since it was started last."""
     begun, newest = since[0], {line["event"]: line for line in since}
     whole = {line["event"]: line for line in lines}
-    doing, ended = newest.get("doing"), newest.get("ended", {})
+    task_progress, ended = newest.get("doing"), newest.get("ended", {})
     epochs = {
         (line["stage"], line["epoch"]): EpochFacts(**{name: line[name] for name in _EPOCH_FIELDS})
         for line in lines
         if line["event"] == "epoch"
     }
-    return JournalRead(
+    return JournalSummary(
         side=begun["side"],
         config=Config.model_validate(begun["config"]),
         ledger=None if begun["ledger"] is None else Path(begun["ledger"]),
-        began=lines[0]["at"],
-        last=lines[-1]["at"],
-        agreed=whole.get("agreed"),
-        doing=None if doing is None else Doing(**{name: doing[name] for name in _DOING_FIELDS}),
+        started_at=lines[0]["at"],
+        last_line_at=lines[-1]["at"],
+        planned=whole.get("agreed"),
+        task_progress=None
+        if task_progress is None
+        else TaskProgress(**{name: task_progress[name] for name in _PROGRESS_FIELDS}),
         epochs=tuple(epochs[key] for key in sorted(epochs)),
-        how=ended.get("how"),
-        why=ended.get("why", ""),
-        is_written=is_written,
+        outcome=ended.get("how"),
+        reason=ended.get("why", ""),
+        is_being_written=is_being_written,
     )
 
 

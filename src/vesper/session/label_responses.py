@@ -12,29 +12,29 @@ from pathlib import Path
 import numpy as np
 
 from vesper.graph.labels import LabelHoldings
-from vesper.mechanism.label_door import LabelDoor, Named, Stale, unsaid
+from vesper.mechanism.label_door import LabelDoor, NameCheck, StaleCheck, ignore_stale
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.settings import Config
-from vesper.model.objective_factory import Responses
+from vesper.model.objective_factory import LabelResponses
 from vesper.privacy.ledger.store import Ledger
 from vesper.session.run_spec import refuse_equal_labels, refuse_unusable_labels
 
-STREAM = 1 << 63
+RESPONSE_SEED_OFFSET = 1 << 63
 """Added to the seed, which is below: responses do not share bits with the noise of sums."""
 
-SHOWN = ("train", "val")
+RESPONDED_SPLITS = ("train", "val")
 """Splits of which something crosses; labels of test nodes never do."""
 
 
-def responses_of(
+def make_label_responses(
     config: Config,
     labels: LabelHoldings,
     *,
     ledger: Ledger,
     noise: NoiseSource,
-    named: Named = lambda name: None,
-    stale: Stale = unsaid,
-) -> Responses | None:
+    named: NameCheck = lambda name: None,
+    stale: StaleCheck = ignore_stale,
+) -> LabelResponses | None:
     """Give the responses; None where labels are open.
 
     `named` is told the name of the table before anything is charged, and may refuse. `stale` is
@@ -48,7 +48,7 @@ def responses_of(
     if epsilon is None:
         return None
     refuse_unusable_labels(config, labels)  # before anything is charged
-    rows = np.concatenate([labels.rows(split) for split in SHOWN])
+    rows = np.concatenate([labels.rows(split) for split in RESPONDED_SPLITS])
     door = LabelDoor(
         tuple(map(str, labels.ids.take(rows))),
         labels.labels[rows],
@@ -56,31 +56,31 @@ def responses_of(
         epsilon=epsilon,
         ledger=ledger,
         noise=noise,
-        named=named,
-        stale=stale,
+        check_name=named,
+        check_stale=stale,
     )
     seen = door.responses()
     num_train = len(labels.rows("train"))
     refuse_equal_labels(config, labels, "val", seen=seen[num_train:])
-    return Responses(seen, epsilon)
+    return LabelResponses(seen, epsilon)
 
 
-def charged_responses(
+def charge_label_responses(
     config: Config, labels: LabelHoldings, *, path: Path | None, noise: NoiseSource
-) -> Responses | None:
+) -> LabelResponses | None:
     """Give the responses, charged to the ledger in this file."""
     if config.privacy.label_epsilon is None:
         return None
     assert path is not None, "a party's settings were checked for it"
     with closing(Ledger(path, clock=time.time)) as ledger:
-        return responses_of(config, labels, ledger=ledger, noise=noise)
+        return make_label_responses(config, labels, ledger=ledger, noise=noise)
 
 
-def simulated_responses(
+def simulate_label_responses(
     config: Config, labels: LabelHoldings, *, path: Path | None = None
-) -> Responses | None:
+) -> LabelResponses | None:
     """Give responses drawn from the seed; None as path: charged to a ledger that goes away."""
-    noise = NoiseSource.for_simulation(config.run.seed + STREAM)
+    noise = NoiseSource.for_simulation(config.run.seed + RESPONSE_SEED_OFFSET)
     with tempfile.TemporaryDirectory(prefix="vesper-") as folder:
         path = path or Path(folder) / "ledger.sqlite"
-        return charged_responses(config, labels, path=path, noise=noise)
+        return charge_label_responses(config, labels, path=path, noise=noise)

@@ -1,6 +1,6 @@
 """A run, from the first batch to the last. One batch, stop 1 of 5.
 
-Both sides walk through the same `Itinerary`, made from the contract and the roster. The data party
+Both sides walk through the same `TrainingSchedule`, made from the contract and the roster. The data party
 drives; the label party answers. In one process or across a network the code is this; only the
 channel below differs.
 
@@ -20,18 +20,18 @@ from numpy.typing import NDArray
 from vesper.graph.schedule import ShuffledEpochs
 from vesper.party.data_party import DataParty
 from vesper.party.label_party import LabelParty
-from vesper.party.state import Arrays, below
-from vesper.progress import Progress, silent
-from vesper.protocol.messages import Embeddings, Finished, Purpose, Verdict
-from vesper.session.checkpoint import START, Checkpoints, NoCheckpoints, Position
+from vesper.party.state import Arrays, without_prefix
+from vesper.progress import Progress, no_progress
+from vesper.protocol.messages import Embeddings, Purpose, SessionFinished, Verdict
+from vesper.session.checkpoint import START_POSITION, Checkpoints, NoCheckpoints, Position
 from vesper.session.observer import UNTOLD, EpochFacts, Told
 from vesper.session.peer import DataSide, Link, RemoteLabelParty
 
-EVALUATION_ROWS = 8192
+EVALUATION_BLOCK = 8192
 
 
 @dataclass(frozen=True, kw_only=True)
-class Itinerary:
+class TrainingSchedule:
     """Stages and batches, known to both: roots are rows of the roster, by split in order."""
 
     stages: int
@@ -43,7 +43,7 @@ class Itinerary:
     patience: int
     seed: int
 
-    def training(self, stage: int, epoch: int) -> ShuffledEpochs:
+    def training_batches(self, stage: int, epoch: int) -> ShuffledEpochs:
         """Batches of one epoch: each training node once."""
         return ShuffledEpochs(
             np.arange(self.num_train),
@@ -52,16 +52,16 @@ class Itinerary:
             seed=self.seed * 1_000_003 + stage * self.epochs + epoch,
         )
 
-    def validation(self) -> NDArray[np.int64]:
+    def validation_rows(self) -> NDArray[np.int64]:
         """Validation rows."""
         return np.arange(self.num_train, self.num_train + self.num_val)
 
-    def test(self) -> NDArray[np.int64]:
+    def test_rows(self) -> NDArray[np.int64]:
         """Test rows."""
         first = self.num_train + self.num_val
         return np.arange(first, first + self.num_test)
 
-    def held_out(self) -> NDArray[np.int64]:
+    def held_out_rows(self) -> NDArray[np.int64]:
         """Validation and test rows."""
         return np.arange(self.num_train, self.num_rows)
 
@@ -76,65 +76,69 @@ class Itinerary:
         return self.stages * self.epochs * -(-self.num_train // self.batch_size)
 
     @property
-    def most(self) -> dict[str, int]:
+    def max_work(self) -> dict[str, int]:
         """How much work it is, if nothing stops early."""
         return {"stages": self.stages, "epochs": self.epochs, "steps": self.steps}
 
 
-def blocks(rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+def evaluation_blocks(rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
     """Cut rows into blocks to evaluate."""
-    for start in range(0, len(rows), EVALUATION_ROWS):
-        yield rows[start : start + EVALUATION_ROWS]
+    for start in range(0, len(rows), EVALUATION_BLOCK):
+        yield rows[start : start + EVALUATION_BLOCK]
 
 
-NOWHERE = NoCheckpoints()
+NO_CHECKPOINTS = NoCheckpoints()
 
 
-def drive(
+def run_data_side(
     data_party: DataParty,
     link: Link,
-    itinerary: Itinerary,
+    schedule: TrainingSchedule,
     *,
-    checkpoints: Checkpoints = NOWHERE,
-    progress: Progress = silent,
+    checkpoints: Checkpoints = NO_CHECKPOINTS,
+    progress: Progress = no_progress,
     note: Callable[[], str] = str,
     told: Told = UNTOLD,
 ) -> None:
     """Run the data party's side; `note` says what stands beside the bar."""
-    label_party = RemoteLabelParty(link, patience=itinerary.patience)
+    label_party = RemoteLabelParty(link, patience=schedule.patience)
     found = checkpoints.load()
     if found is not None:
-        data_party.recall(found[1], stage=found[0].stage)
-        label_party.recall(found[1])
-    for at in _epochs(itinerary, found and found[0]):
+        data_party.load_state_arrays(found[1], stage=found[0].stage)
+        label_party.load_state_arrays(found[1])
+    for at in _epochs(schedule, found and found[0]):
         if at.is_fresh and at.epoch == 0:
             data_party.begin_stage(at.stage)
             label_party.begin_stage()
         if at.is_fresh:
-            checkpoints.save(at.position, data_party.remember() | label_party.remember())
-        for step, roots in enumerate(itinerary.training(at.stage, at.epoch), start=at.step + 1):
-            embeddings = data_party.release(roots, purpose=Purpose.TRAIN)
+            checkpoints.save(at.position, data_party.state_arrays() | label_party.state_arrays())
+        for step, roots in enumerate(
+            schedule.training_batches(at.stage, at.epoch), start=at.step + 1
+        ):
+            embeddings = data_party.embed_batch(roots, purpose=Purpose.TRAIN)
             gradients = label_party.learn(embeddings)
             data_party.learn(gradients)
-            progress("training", step, itinerary.steps, note())
-        verdict = label_party.judge(_to_evaluate(data_party, itinerary.validation()))
+            progress("training", step, schedule.steps, note())
+        verdict = label_party.request_verdict(
+            _evaluation_embeddings(data_party, schedule.validation_rows())
+        )
         if verdict is Verdict.BEST:
-            data_party.keep()
+            data_party.save_best()
         told.epoch(at.facts(verdict))
         if at.ends_stage(verdict):
-            data_party.restore()
-            label_party.measure(_to_evaluate(data_party, itinerary.held_out()))
-    progress("training", itinerary.steps, itinerary.steps, note())
-    link.send(Finished())
+            data_party.restore_best()
+            label_party.send_held_out(_evaluation_embeddings(data_party, schedule.held_out_rows()))
+    progress("training", schedule.steps, schedule.steps, note())
+    link.send(SessionFinished())
 
 
-def answer(
+def run_label_side(
     label_party: LabelParty,
     data_party: DataSide,
-    itinerary: Itinerary,
+    schedule: TrainingSchedule,
     *,
-    checkpoints: Checkpoints = NOWHERE,
-    progress: Progress = silent,
+    checkpoints: Checkpoints = NO_CHECKPOINTS,
+    progress: Progress = no_progress,
     note: Callable[[], str] = str,
     told: Told = UNTOLD,
 ) -> list[dict[str, float]]:
@@ -142,41 +146,45 @@ def answer(
     stages: list[dict[str, float]] = []
     found = checkpoints.load()
     if found is not None:
-        label_party.recall(found[1], stage=found[0].stage)
-        data_party.recall(found[1])
+        label_party.load_state_arrays(found[1], stage=found[0].stage)
+        data_party.load_state_arrays(found[1])
         stages = _metrics_in(found[1])
-    collect = partial(_collect, label_party, data_party)
-    for at in _epochs(itinerary, found and found[0]):
+    collect = partial(_score_blocks, label_party, data_party)
+    for at in _epochs(schedule, found and found[0]):
         if at.is_fresh and at.epoch == 0:
             label_party.begin_stage(at.stage)
             data_party.begin_stage(at.stage)
         if at.is_fresh:
-            arrays = label_party.remember() | data_party.remember() | _arrays_of(stages)
+            arrays = label_party.state_arrays() | data_party.state_arrays() | _metric_arrays(stages)
             checkpoints.save(at.position, arrays)
         losses = []
-        for step, roots in enumerate(itinerary.training(at.stage, at.epoch), start=at.step + 1):
-            embeddings = data_party.release(roots, Purpose.TRAIN)
+        for step, roots in enumerate(
+            schedule.training_batches(at.stage, at.epoch), start=at.step + 1
+        ):
+            embeddings = data_party.receive_embeddings(roots, Purpose.TRAIN)
             data_party.learn(label_party.learn(embeddings, roots))
-            label_party.practise()
+            label_party.run_local_updates()
             losses.append(label_party.last_loss)
-            progress("training", step, itinerary.steps, note())
-        verdict = collect(itinerary.validation(), judge=True)[1]
+            progress("training", step, schedule.steps, note())
+        verdict = collect(schedule.validation_rows(), give_verdict=True)[1]
         told.epoch(at.facts(verdict, loss=fmean(losses), validation=label_party.last_metric))
         if at.ends_stage(verdict):
-            label_party.restore()
+            label_party.restore_best()
             # Under no name: scores of all nodes are not for keeping through the next stage.
             stages.append(
-                _measure(label_party, itinerary, collect(itinerary.held_out(), judge=False)[0])
+                _stage_metrics(
+                    label_party, schedule, collect(schedule.held_out_rows(), give_verdict=False)[0]
+                )
             )
-    progress("training", itinerary.steps, itinerary.steps, note())
+    progress("training", schedule.steps, schedule.steps, note())
     data_party.finish()
-    label_party.settle()
+    label_party.select_stage()
     return stages
 
 
-def _to_evaluate(data_party: DataParty, rows: NDArray[np.int64]) -> Iterator[Embeddings]:
-    for roots in blocks(rows):
-        yield data_party.release(roots, purpose=Purpose.EVALUATE)
+def _evaluation_embeddings(data_party: DataParty, rows: NDArray[np.int64]) -> Iterator[Embeddings]:
+    for roots in evaluation_blocks(rows):
+        yield data_party.embed_batch(roots, purpose=Purpose.EVALUATE)
 
 
 class _Epoch:
@@ -202,12 +210,12 @@ class _Epoch:
         )
 
 
-def _epochs(itinerary: Itinerary, found: Position | None) -> Iterator[_Epoch]:
+def _epochs(schedule: TrainingSchedule, found: Position | None) -> Iterator[_Epoch]:
     """Walk all epochs of all stages, or from a position on; a stage may end early."""
-    at, is_fresh = found or START, found is None
-    steps = -(-itinerary.num_train // itinerary.batch_size)
-    while at.stage < itinerary.stages:
-        epoch = _Epoch(at, is_last=at.epoch + 1 == itinerary.epochs, is_fresh=is_fresh)
+    at, is_fresh = found or START_POSITION, found is None
+    steps = -(-schedule.num_train // schedule.batch_size)
+    while at.stage < schedule.stages:
+        epoch = _Epoch(at, is_last=at.epoch + 1 == schedule.epochs, is_fresh=is_fresh)
         yield epoch
         is_fresh = True
         if epoch.stopped:
@@ -216,49 +224,49 @@ def _epochs(itinerary: Itinerary, found: Position | None) -> Iterator[_Epoch]:
             at = Position(at.stage, at.epoch + 1, at.step + steps)
 
 
-def _measure(
-    label_party: LabelParty, itinerary: Itinerary, scores: NDArray[np.float64]
+def _stage_metrics(
+    label_party: LabelParty, schedule: TrainingSchedule, scores: NDArray[np.float64]
 ) -> dict[str, float]:
     """Metrics of one stage; `scores` are those of the held-out rows."""
-    split_at = itinerary.num_val  # views: scores of all nodes are the most that this side holds
+    split_at = schedule.num_val  # views: scores of all nodes are the most that this side holds
     parts = {
-        "validation": (scores[:split_at], itinerary.validation()),
-        "test": (scores[split_at:], itinerary.test()),
+        "validation": (scores[:split_at], schedule.validation_rows()),
+        "test": (scores[split_at:], schedule.test_rows()),
     }
     return {
-        name: label_party.measure(part, rows) for name, (part, rows) in parts.items() if len(rows)
+        name: label_party.evaluate(part, rows) for name, (part, rows) in parts.items() if len(rows)
     }
 
 
-def _arrays_of(stages: list[dict[str, float]]) -> Arrays:
+def _metric_arrays(stages: list[dict[str, float]]) -> Arrays:
     names = sorted({name for stage in stages for name in stage})
     return {f"measured/{name}": np.array([stage[name] for stage in stages]) for name in names}
 
 
 def _metrics_in(arrays: Arrays) -> list[dict[str, float]]:
-    columns = below("measured", arrays)
+    columns = without_prefix("measured", arrays)
     count = max((len(column) for column in columns.values()), default=0)
     return [{name: float(column[k]) for name, column in columns.items()} for k in range(count)]
 
 
-def _collect(
+def _score_blocks(
     label_party: LabelParty,
     data_party: DataSide,
     rows: NDArray[np.int64],
     *,
-    judge: bool,
+    give_verdict: bool,
 ) -> tuple[NDArray[np.float64], Verdict]:
     """Score all blocks of rows; the verdict goes back with the last."""
     scores = np.empty((0, 0))
-    verdict, seen = Verdict.GO_ON, 0
-    for roots in blocks(rows):
-        embeddings = data_party.release(roots, Purpose.EVALUATE)
+    verdict, seen = Verdict.CONTINUE, 0
+    for roots in evaluation_blocks(rows):
+        embeddings = data_party.receive_embeddings(roots, Purpose.EVALUATE)
         found = label_party.score(embeddings, roots)
         if not seen:
             scores = np.empty((len(rows), found.shape[1]))
         scores[seen : seen + len(roots)] = found
         seen += len(roots)
-        if judge and seen == len(rows):
-            verdict = label_party.judge(scores, rows)
-        data_party.hear(embeddings.step, verdict)
+        if give_verdict and seen == len(rows):
+            verdict = label_party.verdict_of(scores, rows)
+        data_party.send_verdict(embeddings.step, verdict)
     return scores, verdict  # (rows, num_classes)

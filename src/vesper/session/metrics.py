@@ -21,14 +21,14 @@ from vesper.model.regression import Ranking, Regression, r2, spearman
 SMALLEST = np.finfo(np.float64).tiny
 
 
-def metric_of(calibration: Calibration, *, task: str) -> str:
+def metric_name_of(calibration: Calibration, *, task: str) -> str:
     """Name the metric."""
     if calibration.classes:
         return metric_name(len(calibration.classes))
     return (Ranking if task == "ranking" else Regression).metric
 
 
-def measure(
+def evaluate_predictions(
     predicted: NDArray[np.float64],
     truth: Sequence[Label],
     calibration: Calibration,
@@ -48,13 +48,13 @@ def measure(
     Raises:
         InputError: a label is none that the run was trained on, or all are the same.
     """
-    labels = targets_of(truth, calibration.classes, path=path)
+    labels = metric_targets(truth, calibration.classes, path=path)
     if calibration.classes:
         return evaluate(np.log(np.maximum(predicted, SMALLEST)), labels.astype(np.int64))
     return 100 * (spearman if task == "ranking" else r2)(predicted[:, 0], labels)
 
 
-def targets_of(
+def metric_targets(
     truth: Sequence[Label], classes: Sequence[Label], *, path: Path
 ) -> NDArray[np.float64]:
     """Numbers to judge by: positions in `classes`, or the labels themselves where it is empty.

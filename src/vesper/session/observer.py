@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from vesper.method.base import Promise
+from vesper.method.base import NoisePlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class Told(Protocol):
     """Somebody who wants to know how a session goes."""
 
     def agreed(
-        self, promise: Promise, most: Mapping[str, int], *, metric: str | None = None
+        self, noise_plan: NoisePlan, max_work: Mapping[str, int], *, metric: str | None = None
     ) -> None:
         """Both sides have met: what is promised, and how many stages, epochs and steps at most."""
 
@@ -41,7 +41,7 @@ class Untold:
     """Nobody wants to know."""
 
     def agreed(
-        self, promise: Promise, most: Mapping[str, int], *, metric: str | None = None
+        self, noise_plan: NoisePlan, max_work: Mapping[str, int], *, metric: str | None = None
     ) -> None:
         """Forget it."""
 

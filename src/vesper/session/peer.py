@@ -21,23 +21,23 @@ from numpy.typing import NDArray
 
 from vesper.errors import InputError, PeerError, RemoteProtocolError
 from vesper.party.state import Arrays
-from vesper.protocol.codec import ANYTHING, Limits, decode, encode
+from vesper.protocol.codec import NO_LIMITS, Limits, decode, encode
 from vesper.protocol.messages import (
-    AnswererHello,
-    AskerHello,
     DataHello,
+    EmbeddingClientHello,
     Embeddings,
-    Finished,
+    EmbeddingServerHello,
+    EvaluationReply,
     Gradients,
     LabelHello,
     Message,
     Purpose,
-    Received,
+    SessionFinished,
     Verdict,
 )
-from vesper.protocol.rounding import EXACT, Rounding, Wire
-from vesper.protocol.turns import TRAINING, Conversation, Role, Table
-from vesper.session.contract import differences
+from vesper.protocol.rounding import NO_ROUNDING, Rounding, WireFormat
+from vesper.protocol.turns import TRAINING_TABLE, Role, TurnChecker, TurnTable
+from vesper.session.contract import contract_differences
 from vesper.transport.channel import Channel
 
 M = TypeVar("M", bound=Message)
@@ -46,22 +46,22 @@ M = TypeVar("M", bound=Message)
 class Link:
     """Checks every message against the turn table before it is sent and after it came."""
 
-    def __init__(self, role: Role, channel: Channel, table: Table = TRAINING) -> None:
-        self._conversation = Conversation(role, table)
+    def __init__(self, role: Role, channel: Channel, table: TurnTable = TRAINING_TABLE) -> None:
+        self._conversation = TurnChecker(role, table)
         self._role, self._channel = role, channel
-        self._rounding = EXACT
-        self._limits = ANYTHING
+        self._rounding = NO_ROUNDING
+        self._limits = NO_LIMITS
         self.bytes_sent = 0
 
-    def agree_on(self, wire: str, *, seed: int) -> None:
+    def set_wire_format(self, wire: str, *, seed: int) -> None:
         """Let embeddings and gradients cross like this from now on, both ways."""
-        kind = Wire[wire.upper()]
+        kind = WireFormat[wire.upper()]
         self._rounding = Rounding(kind, seed=seed, role=list(Role).index(self._role))
         self._limits = Limits(wire=kind)
 
     def send(self, message: Message) -> None:
         """Send when it is this end's turn."""
-        self._conversation.sending(message)
+        self._conversation.record_sent(message)
         frame = encode(message, self._rounding)
         self._channel.send(frame)
         self.bytes_sent += len(frame)
@@ -69,7 +69,7 @@ class Link:
     def receive(self, limits: Limits | None = None) -> Message:
         """Wait for any message whose turn it is."""
         message = decode(self._channel.receive(), limits or self._limits)
-        self._conversation.received(message)
+        self._conversation.record_received(message)
         return message
 
     def expect(self, kind: type[M], limits: Limits | None = None) -> M:
@@ -84,10 +84,10 @@ class Link:
 
 PROTOCOL_VERSION = 3
 
-Hello = DataHello | LabelHello | AnswererHello | AskerHello
+Hello = DataHello | LabelHello | EmbeddingServerHello | EmbeddingClientHello
 
 
-def refuse_other(hello: Hello, contract: str) -> None:
+def refuse_other_contract(hello: Hello, contract: str) -> None:
     """Refuse a peer of another version, or with other shared settings.
 
     Raises:
@@ -100,7 +100,7 @@ def refuse_other(hello: Hello, contract: str) -> None:
             f"the peer speaks version {hello.version} of the protocol, this side version "
             f"{PROTOCOL_VERSION}; install the same vesper on both sides"
         )
-    different = differences(contract, hello.contract)
+    different = contract_differences(contract, hello.contract)
     if different:
         more = f" and {len(different) - 5} more" if len(different) > 5 else ""
         raise InputError(
@@ -118,19 +118,19 @@ class RemoteLabelParty:
     """
 
     def __init__(self, link: Link, *, patience: int) -> None:
-        self._link, self._patience, self._waited = link, patience, 0
+        self._link, self._patience, self._epochs_without_best = link, patience, 0
 
     def begin_stage(self) -> None:
         """Wait for a better metric from the beginning."""
-        self._waited = 0
+        self._epochs_without_best = 0
 
-    def remember(self) -> Arrays:
-        """What `recall` needs, between two epochs."""
-        return {"peer/waited": np.array(self._waited)}
+    def state_arrays(self) -> Arrays:
+        """What `load_state_arrays` needs, between two epochs."""
+        return {"peer/waited": np.array(self._epochs_without_best)}
 
-    def recall(self, arrays: Arrays) -> None:
-        """Go on as if nothing had happened since `remember`."""
-        self._waited = int(arrays["peer/waited"])
+    def load_state_arrays(self, arrays: Arrays) -> None:
+        """Go on as if nothing had happened since `state_arrays`."""
+        self._epochs_without_best = int(arrays["peer/waited"])
 
     def learn(self, embeddings: Embeddings) -> Gradients:
         """Send embeddings, wait for their gradients."""
@@ -139,29 +139,29 @@ class RemoteLabelParty:
         _refuse_other_step(gradients.step, embeddings.step)
         return gradients
 
-    def judge(self, validation: Iterable[Embeddings]) -> Verdict:
+    def request_verdict(self, validation: Iterable[Embeddings]) -> Verdict:
         """Send all embeddings of validation nodes, block by block; give the verdict."""
-        *early, verdict = [self._shown(embeddings) for embeddings in validation]
+        *early, verdict = [self._send_for_evaluation(embeddings) for embeddings in validation]
         _refuse_verdicts(early)
         if verdict is Verdict.BEST:
-            self._waited = 0
+            self._epochs_without_best = 0
             return verdict
-        self._waited += 1
-        due = Verdict.STOP if self._waited >= self._patience else Verdict.GO_ON
+        self._epochs_without_best += 1
+        due = Verdict.STOP if self._epochs_without_best >= self._patience else Verdict.CONTINUE
         if verdict is not due:
             raise RemoteProtocolError(
-                f"the peer's verdict is {verdict.name} after {self._waited} epochs without a "
+                f"the peer's verdict is {verdict.name} after {self._epochs_without_best} epochs without a "
                 f"better metric, expected {due.name} with a patience of {self._patience}"
             )
         return verdict
 
-    def measure(self, held_out: Iterable[Embeddings]) -> None:
+    def send_held_out(self, held_out: Iterable[Embeddings]) -> None:
         """Send embeddings that are measured and not judged."""
-        _refuse_verdicts([self._shown(embeddings) for embeddings in held_out])
+        _refuse_verdicts([self._send_for_evaluation(embeddings) for embeddings in held_out])
 
-    def _shown(self, embeddings: Embeddings) -> Verdict:
+    def _send_for_evaluation(self, embeddings: Embeddings) -> Verdict:
         self._link.send(embeddings)
-        received = self._link.expect(Received)
+        received = self._link.expect(EvaluationReply)
         _refuse_other_step(received.step, embeddings.step)
         return received.verdict
 
@@ -169,22 +169,22 @@ class RemoteLabelParty:
 class DataSide(Protocol):
     """One data party or several, at the label party."""
 
-    def remember(self) -> Arrays:
-        """What `recall` needs, between two epochs."""
+    def state_arrays(self) -> Arrays:
+        """What `load_state_arrays` needs, between two epochs."""
 
-    def recall(self, arrays: Arrays) -> None:
-        """Go on as if nothing had happened since `remember`."""
+    def load_state_arrays(self, arrays: Arrays) -> None:
+        """Go on as if nothing had happened since `state_arrays`."""
 
     def begin_stage(self, stage: int) -> None:
         """A stage begins, from its first step."""
 
-    def release(self, roots: NDArray[np.int64], purpose: Purpose) -> Embeddings:
+    def receive_embeddings(self, roots: NDArray[np.int64], purpose: Purpose) -> Embeddings:
         """Wait for the next embeddings, those of the roots."""
 
     def learn(self, gradients: Gradients) -> None:
         """Send back the gradients of the embeddings that came last."""
 
-    def hear(self, step: int, verdict: Verdict) -> None:
+    def send_verdict(self, step: int, verdict: Verdict) -> None:
         """Say that embeddings to evaluate have come, and what follows from them."""
 
     def finish(self) -> None:
@@ -200,21 +200,21 @@ class RemoteDataParty:
 
     def __init__(self, link: Link) -> None:
         self._link, self._step = link, 0
-        self.gone: list[str] = []
+        self.lost_peers: list[str] = []
         """Nobody: without it there is no run."""
 
-    def remember(self) -> Arrays:
-        """What `recall` needs, between two epochs."""
+    def state_arrays(self) -> Arrays:
+        """What `load_state_arrays` needs, between two epochs."""
         return {"peer/step": np.array(self._step)}
 
-    def recall(self, arrays: Arrays) -> None:
-        """Go on as if nothing had happened since `remember`."""
+    def load_state_arrays(self, arrays: Arrays) -> None:
+        """Go on as if nothing had happened since `state_arrays`."""
         self._step = int(arrays["peer/step"])
 
     def begin_stage(self, stage: int) -> None:
         """It knows by itself."""
 
-    def release(self, roots: NDArray[np.int64], purpose: Purpose) -> Embeddings:
+    def receive_embeddings(self, roots: NDArray[np.int64], purpose: Purpose) -> Embeddings:
         """Wait for the next embeddings; whether they are of these roots, the label party checks."""
         embeddings = self._link.expect(Embeddings)
         self._step += 1
@@ -230,13 +230,13 @@ class RemoteDataParty:
         """Send gradients."""
         self._link.send(gradients)
 
-    def hear(self, step: int, verdict: Verdict) -> None:
+    def send_verdict(self, step: int, verdict: Verdict) -> None:
         """Send the verdict."""
-        self._link.send(Received(step=step, verdict=verdict))
+        self._link.send(EvaluationReply(step=step, verdict=verdict))
 
     def finish(self) -> None:
         """Wait for its last word."""
-        self._link.expect(Finished)
+        self._link.expect(SessionFinished)
 
 
 def _refuse_other_step(found: int, due: int) -> None:
@@ -247,5 +247,5 @@ def _refuse_other_step(found: int, due: int) -> None:
 def _refuse_verdicts(verdicts: list[Verdict]) -> None:
     """Refuse a verdict where there is nothing to judge."""
     for verdict in verdicts:
-        if verdict is not Verdict.GO_ON:
+        if verdict is not Verdict.CONTINUE:
             raise RemoteProtocolError(f"the peer's verdict is {verdict.name} before its time")

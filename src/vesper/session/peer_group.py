@@ -30,10 +30,10 @@ from vesper.errors import (
     RemoteProtocolError,
     VesperError,
 )
-from vesper.files import write_whole
-from vesper.party.state import Arrays, below, with_prefix
+from vesper.files import replace_file
+from vesper.party.state import Arrays, with_prefix, without_prefix
 from vesper.protocol.messages import Embeddings, Gradients, Purpose, Verdict
-from vesper.protocol.tensor import digest_of
+from vesper.protocol.tensor import digest_of_roots
 from vesper.session.peer import DataSide
 
 
@@ -53,15 +53,15 @@ class Absence:
         return self._since is not None and step >= self._since
 
     @property
-    def has_begun(self) -> bool:
+    def has_started(self) -> bool:
         """Whether it is gone, at this exchange or from the next on."""
         return self._since is not None
 
-    def begin(self, step: int) -> None:
+    def start(self, step: int) -> None:
         """Do without it from this exchange on."""
         if self._path is not None:
             try:
-                write_whole(self._path, str(step).encode())
+                replace_file(self._path, str(step).encode())
             except OSError as error:
                 raise VesperError(
                     f"{self._path}: cannot be written ({error.strerror}); make room, then go on "
@@ -81,12 +81,12 @@ def _read(path: Path) -> int:
 
 T = TypeVar("T")
 
-Leave = Callable[[int, int], None]
+MemberLeft = Callable[[int, int], None]
 """Is told which party has left, and the last stage that it was there for to the end."""
 
 
 @dataclass(frozen=True)
-class Member:
+class GroupMember:
     """One of the data parties."""
 
     name: str
@@ -95,11 +95,11 @@ class Member:
     """Width and depth of its embeddings."""
     absence: Absence | None = None
     """Where the run may go on without it."""
-    write_down: Callable[[], None] = lambda: None
+    persist_received: Callable[[], None] = lambda: None
     """Keeps what came last, before anything that follows from it is sent to others."""
 
 
-class RemoteDataParties:
+class DataPeerGroup:
     """All data parties as one.
 
     Args:
@@ -111,15 +111,15 @@ class RemoteDataParties:
 
     def __init__(
         self,
-        members: Sequence[Member],
+        members: Sequence[GroupMember],
         *,
         num_rows: int,
-        leave: Leave,
+        leave: MemberLeft,
         lost: Callable[[str], None] = lambda why: None,
     ) -> None:
         self._members, self._leave, self._lost = members, leave, lost
         self._step = self._stage = 0
-        self._kept = {
+        self._last_rows = {
             k: np.zeros((num_rows, *member.shape), dtype=np.float32)
             for k, member in enumerate(members)
             if member.absence is not None
@@ -127,27 +127,27 @@ class RemoteDataParties:
         self._steps = [0] * len(members)  # of what came last from each
         self._left: dict[int, int] = {}  # last stage of those who have
 
-    def remember(self) -> Arrays:
-        """What `recall` needs, between two epochs."""
-        arrays = {"joined": np.array([self._step, self._stage, *self._steps])}
+    def state_arrays(self) -> Arrays:
+        """What `load_state_arrays` needs, between two epochs."""
+        arrays = {"group": np.array([self._step, self._stage, *self._steps])}
         for k, member in enumerate(self._members):
-            arrays |= with_prefix(f"member/{k}", member.party.remember())
-        arrays |= {f"rows/{k}": kept.copy() for k, kept in self._kept.items()}
+            arrays |= with_prefix(f"member/{k}", member.party.state_arrays())
+        arrays |= {f"rows/{k}": kept.copy() for k, kept in self._last_rows.items()}
         return arrays | {f"left/{k}": np.array(stage) for k, stage in self._left.items()}
 
-    def recall(self, arrays: Arrays) -> None:
-        """Go on as if nothing had happened since `remember`."""
-        self._step, self._stage, *self._steps = (int(n) for n in arrays["joined"])
+    def load_state_arrays(self, arrays: Arrays) -> None:
+        """Go on as if nothing had happened since `state_arrays`."""
+        self._step, self._stage, *self._steps = (int(n) for n in arrays["group"])
         for k, member in enumerate(self._members):
-            member.party.recall(below(f"member/{k}", arrays))
-        for k, kept in self._kept.items():
+            member.party.load_state_arrays(without_prefix(f"member/{k}", arrays))
+        for k, kept in self._last_rows.items():
             if f"rows/{k}" not in arrays:
                 raise InputError(
                     f"when_lost of {self._members[k].name}: expected what this run began with, got "
                     f"'go-on'; what it has sent was not kept. Put it back, or begin a new run"
                 )
             kept[:] = arrays[f"rows/{k}"]
-        for name, stage in below("left", arrays).items():
+        for name, stage in without_prefix("left", arrays).items():
             self._left[int(name)] = int(stage)
             self._leave(int(name), int(stage))
 
@@ -155,13 +155,16 @@ class RemoteDataParties:
         """Note the stage."""
         self._stage = stage
 
-    def release(self, roots: NDArray[np.int64], purpose: Purpose) -> Embeddings:
+    def receive_embeddings(self, roots: NDArray[np.int64], purpose: Purpose) -> Embeddings:
         """Wait for the next embeddings of all: (B, sum of widths x depths, 1)."""
         self._step += 1
-        parts = [self._part(k, roots, purpose) for k in range(len(self._members))]
+        parts = [self._member_embeddings(k, roots, purpose) for k in range(len(self._members))]
         flat = np.concatenate([part.reshape(len(roots), -1) for part in parts], axis=1)
         return Embeddings(
-            step=self._step, purpose=purpose, roots_digest=digest_of(roots), values=flat[:, :, None]
+            step=self._step,
+            purpose=purpose,
+            roots_digest=digest_of_roots(roots),
+            values=flat[:, :, None],
         )
 
     def learn(self, gradients: Gradients) -> None:
@@ -172,70 +175,74 @@ class RemoteDataParties:
             values = gradients.values[:, first : first + width, 0].reshape(count, *member.shape)
             first += width
             own = Gradients(step=self._steps[k], values=np.ascontiguousarray(values))
-            self._with(k, partial(_learn, own), is_answer=True)
+            self._call_member(k, partial(_learn, own), is_answer=True)
 
-    def hear(self, step: int, verdict: Verdict) -> None:
+    def send_verdict(self, step: int, verdict: Verdict) -> None:
         """Tell all."""
         for k, own in enumerate(self._steps):
-            self._with(k, partial(_hear, own, verdict), is_answer=True)
+            self._call_member(k, partial(_send_verdict, own, verdict), is_answer=True)
 
     def finish(self) -> None:
         """Wait for the last word of all that are still there."""
         self._step += 1
         for k in range(len(self._members)):
-            self._with(k, lambda party: party.finish())
+            self._call_member(k, lambda party: party.finish())
 
     @property
-    def gone(self) -> list[str]:
+    def lost_peers(self) -> list[str]:
         """Names of those that have left."""
         return [self._members[k].name for k in sorted(self._left)]
 
-    def _part(self, k: int, roots: NDArray[np.int64], purpose: Purpose) -> NDArray[np.float32]:
+    def _member_embeddings(
+        self, k: int, roots: NDArray[np.int64], purpose: Purpose
+    ) -> NDArray[np.float32]:
         """(B, width, depth) of one party: as it sends them, or as it did."""
         member = self._members[k]
 
         def next_one(party: DataSide) -> Embeddings:
-            embeddings = party.release(roots, purpose)
-            _refuse_other(embeddings, roots, member)
+            embeddings = party.receive_embeddings(roots, purpose)
+            _refuse_other_embeddings(embeddings, roots, member)
             return embeddings
 
-        came = self._with(k, next_one)
+        came = self._call_member(k, next_one)
         if came is None:
-            return self._kept[k][roots]
-        member.write_down()
+            return self._last_rows[k][roots]
+        member.persist_received()
         self._steps[k] = came.step
-        if k in self._kept:
-            self._kept[k][roots] = came.values
+        if k in self._last_rows:
+            self._last_rows[k][roots] = came.values
         return came.values
 
-    def _with(self, k: int, act: Callable[[DataSide], T], *, is_answer: bool = False) -> T | None:
+    def _call_member(
+        self, k: int, act: Callable[[DataSide], T], *, is_answer: bool = False
+    ) -> T | None:
         """Do something with a party that is there; None when it has left, or leaves now.
 
         Who leaves before it has the answer has still been heard: it is gone one exchange later.
         """
         member = self._members[k]
         if member.absence is not None and member.absence.covers(self._step):
-            self._leaves(k)
+            self._mark_left(k)
             return None
         try:
             return act(member.party)
         except VesperError as error:
-            error.whose = member.name
+            error.party_name = member.name
             is_gone = isinstance(error, PeerLostError | PeerStoppedError)
             if not is_gone or member.absence is None or self._is_last(k):
                 raise
-            member.absence.begin(self._step + is_answer)
+            member.absence.start(self._step + is_answer)
             self._lost(f"{error}; going on without {member.name}, from what it has sent")
             if not is_answer:
-                self._leaves(k)
+                self._mark_left(k)
             return None
 
     def _is_last(self, k: int) -> bool:
         """Whether nobody would be there without it."""
         others = [member.absence for j, member in enumerate(self._members) if j != k]
-        return all(absence is not None and absence.has_begun for absence in others)
+        return all(absence is not None and absence.has_started for absence in others)
 
-    def _leaves(self, k: int) -> None:
+    def _mark_left(self, k: int) -> None:
         """Decode it from now on as of the last stage in which it has sent every row."""
         if k not in self._left:
             self._left[k] = max(self._stage - 1, 0)
@@ -246,13 +253,15 @@ def _learn(gradients: Gradients, party: DataSide) -> None:
     party.learn(gradients)
 
 
-def _hear(step: int, verdict: Verdict, party: DataSide) -> None:
-    party.hear(step, verdict)
+def _send_verdict(step: int, verdict: Verdict, party: DataSide) -> None:
+    party.send_verdict(step, verdict)
 
 
-def _refuse_other(embeddings: Embeddings, roots: NDArray[np.int64], member: Member) -> None:
+def _refuse_other_embeddings(
+    embeddings: Embeddings, roots: NDArray[np.int64], member: GroupMember
+) -> None:
     """Refuse embeddings of other roots or of another shape, before they stand beside others."""
-    if embeddings.roots_digest != digest_of(roots):
+    if embeddings.roots_digest != digest_of_roots(roots):
         raise RemoteProtocolError(
             f"step {embeddings.step}: {member.name} sent embeddings of other roots than expected"
         )

@@ -11,7 +11,7 @@ import numpy as np
 from torch import nn
 
 from vesper.errors import InputError
-from vesper.method.base import Promise
+from vesper.method.base import NoisePlan
 from vesper.method.settings import Config
 
 
@@ -26,7 +26,7 @@ class PrivacyFacts:
     noise_std: float | None
     """Of the first release or layer."""
     noise_stds: tuple[float, ...]
-    asked_noise_std: float | None
+    probe_noise_std: float | None
     """Of the release before them that asks what is worth saying; None: there was none."""
     releases: int
     noise: str
@@ -54,17 +54,17 @@ class PartyFacts:
 
 
 @dataclass(frozen=True)
-class Facts:
+class StoredResult:
     """Something that a run folder says of itself."""
 
     def as_json(self) -> dict[str, Any]:
         """All of it, without numbers that JSON does not have."""
-        facts: dict[str, Any] = plain(asdict(self))
+        facts: dict[str, Any] = without_non_finite(asdict(self))
         return facts
 
 
 @dataclass(frozen=True)
-class DataResult(Facts):
+class DataResult(StoredResult):
     """What the data party of a two-party run knows in the end: what it cost, not how good it is."""
 
     method: str
@@ -76,7 +76,7 @@ class DataResult(Facts):
 
 
 @dataclass(frozen=True)
-class LabelResult(Facts):
+class LabelResult(StoredResult):
     """What the label party of a two-party run knows in the end."""
 
     method: str
@@ -122,7 +122,7 @@ class SnapshotResult(SnapshotCost):
 
 
 @dataclass(frozen=True)
-class Result(Facts):
+class Result(StoredResult):
     """What a simulated run reached and what it guarantees; `vesper simulate` prints it."""
 
     method: str
@@ -146,29 +146,31 @@ SIMULATED = "simulated from the seed: not private"
 SECURE = "from the operating system's secure generator"
 
 
-def facts_of(
-    promise: Promise, *, source: str = SIMULATED, label_epsilon: float | None = None
+def privacy_facts_of(
+    noise_plan: NoisePlan, *, source: str = SIMULATED, label_epsilon: float | None = None
 ) -> PrivacyFacts:
     """Say what a run guarantees, or would if its noise were not simulated."""
-    noisy = any(promise.noise_stds)
-    if promise.plan == "edge-free":
+    noisy = any(noise_plan.noise_stds)
+    if noise_plan.plan == "edge-free":
         noise = "none needed: no edge is read"
-    elif noisy or promise.certified_epsilon is not None:
+    elif noisy or noise_plan.certified_epsilon is not None:
         noise = source
     else:
         noise = "none: not private"
     return PrivacyFacts(
-        plan=promise.plan,
-        certified_epsilon=promise.certified_epsilon,
-        claimed_epsilon=promise.claimed_epsilon,
-        delta=promise.delta,
-        noise_std=promise.noise_stds[0] if noisy else None,
-        noise_stds=promise.noise_stds,
-        asked_noise_std=promise.poll_noise_std if noisy else None,
-        releases=len(promise.charged_noise_stds) if promise.releases is None else promise.releases,
+        plan=noise_plan.plan,
+        certified_epsilon=noise_plan.certified_epsilon,
+        claimed_epsilon=noise_plan.claimed_epsilon,
+        delta=noise_plan.delta,
+        noise_std=noise_plan.noise_stds[0] if noisy else None,
+        noise_stds=noise_plan.noise_stds,
+        probe_noise_std=noise_plan.probe_noise_std if noisy else None,
+        releases=len(noise_plan.all_noise_stds)
+        if noise_plan.releases is None
+        else noise_plan.releases,
         noise=noise,
-        worth_epsilon=promise.worth_epsilon,
-        unit=promise.unit,
+        worth_epsilon=noise_plan.worth_epsilon,
+        unit=noise_plan.unit,
         label_epsilon=label_epsilon,
     )
 
@@ -178,18 +180,18 @@ def peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def simulated_name(config: Config) -> str:
+def simulated_run_name(config: Config) -> str:
     """What the ledger calls a simulation with these settings."""
     return f"simulated {config.contract[:12]}"
 
 
-def refuse_used(out: Path) -> None:
+def refuse_used_folder(out: Path) -> None:
     """Refuse a run folder that holds something already."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out}: expected a new or empty folder; name another with --out")
 
 
-def write_run(out: Path, config: Config, result: Facts, **modules: nn.Module) -> None:
+def write_run(out: Path, config: Config, result: StoredResult, **modules: nn.Module) -> None:
     """Write the run folder: config, result, the model of each party by its name."""
     (out / "config.json").write_text(config.model_dump_json(indent=2))
     (out / "result.json").write_text(json.dumps(result.as_json(), indent=2))
@@ -198,12 +200,12 @@ def write_run(out: Path, config: Config, result: Facts, **modules: nn.Module) ->
         np.savez(out / f"{name}.npz", allow_pickle=False, **weights)
 
 
-def plain(value: Any) -> Any:
+def without_non_finite(value: Any) -> Any:
     """JSON has no infinity and no NaN: null stands for them."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: without_non_finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [without_non_finite(item) for item in value]
     return value

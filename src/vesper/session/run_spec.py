@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from vesper.errors import InputError, first_three
 from vesper.graph.holdings import DataHoldings
 from vesper.graph.labels import SPLITS, LabelHoldings
-from vesper.method.base import Method, Promise, Sizes
+from vesper.method.base import Method, NoisePlan, PublicSizes
 from vesper.method.options import refuse_aggregator
 from vesper.method.registry import find_method
 from vesper.method.settings import Config, batch_size_of
 from vesper.model.noisy_labels import refuse_other_tasks
 from vesper.model.objective_factory import num_outputs, task_of
-from vesper.session.loop import Itinerary
+from vesper.session.loop import TrainingSchedule
 
 
 def refuse_unusable_labels(config: Config, labels: LabelHoldings) -> None:
@@ -105,28 +105,28 @@ def refuse_equal_labels(
 
 
 @dataclass(frozen=True)
-class Agreement:
+class RunSpec:
     """How the run will go."""
 
     config: Config
     method: Method
-    sizes: Sizes
-    itinerary: Itinerary
-    noise_plan: Promise
+    sizes: PublicSizes
+    schedule: TrainingSchedule
+    noise_plan: NoisePlan
 
-    def planned_for(self, config: Config) -> "Agreement":
+    def planned_for(self, config: Config) -> "RunSpec":
         """The same run with noise for the budget of these settings."""
-        noise_plan = self.method.promise(config, self.sizes)
+        noise_plan = self.method.noise_plan(config, self.sizes)
         return replace(self, config=config, noise_plan=noise_plan)
 
 
-def agreement_of(config: Config, sizes: Sizes, *, num_val: int, num_test: int) -> Agreement:
+def make_run_spec(config: Config, sizes: PublicSizes, *, num_val: int, num_test: int) -> RunSpec:
     """Find method and itinerary."""
     method = find_method(config.run.method)
     refuse_aggregator(config)
-    noise_plan = method.promise(config, sizes)
+    noise_plan = method.noise_plan(config, sizes)
     refuse_other_unit(config, noise_plan)
-    itinerary = Itinerary(
+    schedule = TrainingSchedule(
         stages=method.stages(config, sizes),
         num_train=sizes.num_train,
         num_val=num_val,
@@ -136,16 +136,16 @@ def agreement_of(config: Config, sizes: Sizes, *, num_val: int, num_test: int) -
         patience=config.run.patience,
         seed=config.run.seed,
     )
-    return Agreement(config, method, sizes, itinerary, noise_plan)
+    return RunSpec(config, method, sizes, schedule, noise_plan)
 
 
-def refuse_other_stages(names: Sequence[str], itineraries: Sequence[Itinerary]) -> None:
+def refuse_other_stages(names: Sequence[str], schedules: Sequence[TrainingSchedule]) -> None:
     """Refuse data parties that would not go through the same stages.
 
     Raises:
         InputError: they would not; epsilon decides on hops where they are not set.
     """
-    stages = {name: each.stages for name, each in zip(names, itineraries, strict=True)}
+    stages = {name: each.stages for name, each in zip(names, schedules, strict=True)}
     if len(set(stages.values())) > 1:
         listed = ", ".join(f"{name} in {count}" for name, count in stages.items())
         raise InputError(
@@ -154,47 +154,47 @@ def refuse_other_stages(names: Sequence[str], itineraries: Sequence[Itinerary]) 
         )
 
 
-def least_private(promises: Sequence[Promise]) -> Promise:
+def least_private(noise_plans: Sequence[NoisePlan]) -> NoisePlan:
     """The promise to whoever is protected least: one of several data parties speaks for all.
 
     One that certifies nothing comes first, then the largest epsilon; one that reads no edge last.
     """
 
-    def exposure(promise: Promise) -> float:
-        if promise.plan == "edge-free":
+    def exposure(noise_plan: NoisePlan) -> float:
+        if noise_plan.plan == "edge-free":
             return -1.0
-        epsilon = promise.certified_epsilon
+        epsilon = noise_plan.certified_epsilon
         return math.inf if epsilon is None else epsilon
 
-    return max(promises, key=exposure)
+    return max(noise_plans, key=exposure)
 
 
-def refuse_other_unit(config: Config, promise: Promise) -> None:
+def refuse_other_unit(config: Config, noise_plan: NoisePlan) -> None:
     """Refuse to protect nodes with a method whose guarantee is about edges.
 
     Raises:
         InputError: `privacy_unit` is not what the method can promise.
     """
     unit = config.privacy.privacy_unit
-    if promise.plan in ("certified", "paper") and promise.unit != unit:
+    if noise_plan.plan in ("certified", "paper") and noise_plan.unit != unit:
         raise InputError(
-            f"privacy_unit: expected '{promise.unit}' for {config.run.method}, whose guarantee is "
-            f"about one {promise.unit}, got '{unit}'; 'vesper', 'gap' and 'progap' can both"
+            f"privacy_unit: expected '{noise_plan.unit}' for {config.run.method}, whose guarantee is "
+            f"about one {noise_plan.unit}, got '{unit}'; 'certified', 'gap' and 'progap' can do both"
         )
 
 
-def agree(config: Config, data: DataHoldings, labels: LabelHoldings) -> Agreement:
+def run_spec_for(config: Config, data: DataHoldings, labels: LabelHoldings) -> RunSpec:
     """Agree in one process, where both sides' sizes are at hand."""
     refuse_unusable_labels(config, labels)
     refuse_no_features(data)
-    sizes = Sizes(
+    sizes = PublicSizes(
         num_nodes=data.graph.num_nodes,
         num_train=len(labels.rows("train")),
         num_features=data.features.shape[1],
         num_classes=num_outputs(config.run.task, labels.classes),
     )
     counts = {f"num_{split}": len(labels.rows(split)) for split in SPLITS if split != "train"}
-    return agreement_of(config, sizes, **counts)
+    return make_run_spec(config, sizes, **counts)
 
 
 def refuse_no_features(data: DataHoldings) -> None:

@@ -1,6 +1,6 @@
 """All parties in one process, trained through session, protocol and memory channels.
 
-What two parties know before anything is sent is their `Agreement`; what comes out is `Trained`: all
+What two parties know before anything is sent is their `RunSpec`; what comes out is `TrainedSession`: all
 sides with the weights that validation chose, and how good each stage was.
 """
 
@@ -16,35 +16,35 @@ from vesper.graph.labels import LabelHoldings
 from vesper.mechanism.door import Door
 from vesper.model.decoders import Decoder
 from vesper.model.objective import Objective
-from vesper.model.objective_factory import Responses
+from vesper.model.objective_factory import LabelResponses
 from vesper.party.label_party import LabelParty
 from vesper.party.representation import Representation
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 from vesper.protocol.messages import Farewell
 from vesper.protocol.turns import Role
-from vesper.session.data_side import DataOutcome, data_end
-from vesper.session.label_side import LabelOutcome, Seat, label_end, note_of
-from vesper.session.loop import NOWHERE
+from vesper.session.data_side import DataOutcome, run_data_session
+from vesper.session.label_side import DataPeer, LabelOutcome, progress_note, run_label_session
+from vesper.session.loop import NO_CHECKPOINTS
 from vesper.session.observer import UNTOLD, Told
 from vesper.session.peer import Link
-from vesper.session.run_spec import Agreement
-from vesper.simulation.stage0_cache import Beginning
-from vesper.transport.channel import closing_in_words
+from vesper.session.run_spec import RunSpec
+from vesper.simulation.stage0_cache import Stage0Entry
+from vesper.transport.channel import closing_with_reason
 from vesper.transport.memory import MemoryChannel, memory_pair
 
 
 @dataclass(frozen=True)
-class Holder:
+class InProcessDataParty:
     """A data party in this process."""
 
-    agreement: Agreement
+    run_spec: RunSpec
     data: DataHoldings
     door: Door
     name: str = "the data party"
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedSession:
     """All sides after training, and what was measured on the way."""
 
     data_sides: tuple[Representation, ...]
@@ -65,71 +65,73 @@ class Trained:
 
 
 def train(
-    agreement: Agreement,
+    run_spec: RunSpec,
     data: DataHoldings,
     labels: LabelHoldings,
     door: Door,
     *,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     told: Told = UNTOLD,
-    responses: Responses | None = None,
-) -> Trained:
+    responses: LabelResponses | None = None,
+) -> TrainedSession:
     """Let a data party and the label party meet; the label end tells how it goes."""
-    holder = Holder(agreement, data, door)
-    return train_together([holder], labels, progress=progress, told=told, responses=responses)
+    data_party = InProcessDataParty(run_spec, data, door)
+    return train_all_parties(
+        [data_party], labels, progress=progress, told=told, responses=responses
+    )
 
 
-def train_together(
-    holders: Sequence[Holder],
+def train_all_parties(
+    data_parties: Sequence[InProcessDataParty],
     labels: LabelHoldings,
     *,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     told: Told = UNTOLD,
-    responses: Responses | None = None,
-    beginning: Beginning | None = None,
-) -> Trained:
+    responses: LabelResponses | None = None,
+    stage0_entry: Stage0Entry | None = None,
+) -> TrainedSession:
     """Let all ends meet, each in a thread; the first data party's is this one.
 
     A beginning is for one data party.
     """
-    pairs = [memory_pair() for _ in holders]
+    pairs = [memory_pair() for _ in data_parties]
     data_links = [Link(Role.DATA, data_channel) for data_channel, _ in pairs]
     label_links = [Link(Role.LABEL, label_channel) for _, label_channel in pairs]
     watched: list[tuple[LabelParty, Objective]] = []
 
     def label_thread() -> LabelOutcome:
         # Both sides approved the same settings; noise may be planned for less than their epsilon.
-        seats = [
-            Seat(holder.agreement.config, link, holder.name, holder.agreement.method)
-            for holder, link in zip(holders, label_links, strict=True)
+        data_peers = [
+            DataPeer(data_party.run_spec.config, link, data_party.name, data_party.run_spec.method)
+            for data_party, link in zip(data_parties, label_links, strict=True)
         ]
         try:
-            return label_end(
-                seats,
+            return run_label_session(
+                data_peers,
                 labels,
                 watch=lambda party, objective: watched.append((party, objective)),
                 told=told,
                 responses=responses,
-                checkpoints=beginning.label_end if beginning else NOWHERE,
+                checkpoints=stage0_entry.label_checkpoints if stage0_entry else NO_CHECKPOINTS,
             )
         finally:
             for _, label_channel in pairs:
                 label_channel.close()
 
     def data_thread(k: int, **shown: Any) -> DataOutcome:
-        return _drive(holders[k], data_links[k], pairs[k][0], **shown)
+        return _run_data_thread(data_parties[k], data_links[k], pairs[k][0], **shown)
 
-    with ThreadPoolExecutor(max_workers=len(holders)) as pool:
+    with ThreadPoolExecutor(max_workers=len(data_parties)) as pool:
         answering = pool.submit(label_thread)
-        others = [pool.submit(data_thread, k) for k in range(1, len(holders))]
+        others = [pool.submit(data_thread, k) for k in range(1, len(data_parties))]
         note = partial(_note, watched)
-        start = beginning.data_end if beginning else NOWHERE
-        first = _outcome_of(lambda: data_thread(0, progress=progress, note=note, checkpoints=start))
-    ours = [each.result() for each in _cause_first([first, *others], answering)]
+        start = stage0_entry.data_checkpoints if stage0_entry else NO_CHECKPOINTS
+        first = _future_of(lambda: data_thread(0, progress=progress, note=note, checkpoints=start))
+    ours = [each.result() for each in _raise_root_cause([first, *others], answering)]
     theirs = answering.result()
     for outcome in ours:
-        outcome.data_side.settle(theirs.best_stage)
-    return Trained(
+        outcome.data_side.select_stage(theirs.best_stage)
+    return TrainedSession(
         data_sides=tuple(outcome.data_side for outcome in ours),
         label_side=theirs.label_side,
         metric=theirs.metric,
@@ -140,14 +142,16 @@ def train_together(
     )
 
 
-def _drive(holder: Holder, link: Link, channel: MemoryChannel, **shown: Any) -> DataOutcome:
-    agreement = holder.agreement
-    with closing_in_words(channel):
-        outcome = data_end(
-            agreement.config,
-            holder.data,
+def _run_data_thread(
+    data_party: InProcessDataParty, link: Link, channel: MemoryChannel, **shown: Any
+) -> DataOutcome:
+    run_spec = data_party.run_spec
+    with closing_with_reason(channel):
+        outcome = run_data_session(
+            run_spec.config,
+            data_party.data,
             link,
-            prepare=lambda agreed: (holder.door, agreement),
+            door_opener=lambda agreed: (data_party.door, run_spec),
             **shown,
         )
         link.expect(Farewell)
@@ -155,10 +159,10 @@ def _drive(holder: Holder, link: Link, channel: MemoryChannel, **shown: Any) -> 
 
 
 def _note(watched: list[tuple[LabelParty, Objective]]) -> str:
-    return note_of(*watched[0]) if watched else ""
+    return progress_note(*watched[0]) if watched else ""
 
 
-def _outcome_of(act: Callable[[], DataOutcome]) -> "Future[DataOutcome]":
+def _future_of(act: Callable[[], DataOutcome]) -> "Future[DataOutcome]":
     """Act here and now; keep what came of it."""
     future: Future[DataOutcome] = Future()
     try:
@@ -168,7 +172,7 @@ def _outcome_of(act: Callable[[], DataOutcome]) -> "Future[DataOutcome]":
     return future
 
 
-def _cause_first(
+def _raise_root_cause(
     ours: list["Future[DataOutcome]"], answering: "Future[LabelOutcome]"
 ) -> list["Future[DataOutcome]"]:
     """Raise what went wrong, not what it did to the others: they say that a peer is gone."""

@@ -25,14 +25,14 @@ from torch import Tensor, nn
 from vesper.graph.features import Features
 from vesper.mechanism.door import Door
 from vesper.mechanism.sampled import LayerNoise
-from vesper.method.base import Method, Promise, Sizes
+from vesper.method.base import Method, NoisePlan, PublicSizes
 from vesper.method.settings import Config
 from vesper.model.decoders import Decoder
 from vesper.model.message_passing import PerturbedMessagePassing, VfgnnExtractor
-from vesper.party.representation import NOBODY, Nodes, Representation
+from vesper.party.representation import NO_NODES, Nodes, Representation
 
 
-class PassedOn:
+class RepresentationWrapper:
     """Does nothing of its own; subclasses look at what passes."""
 
     def __init__(self, inner: Representation) -> None:
@@ -44,44 +44,46 @@ class PassedOn:
         return self.inner.module
 
     @property
-    def draws(self) -> bool:
+    def is_random(self) -> bool:
         """Hand on."""
-        return self.inner.draws
+        return self.inner.is_random
 
-    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
+    def set_labels(
+        self, nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes = NO_NODES
+    ) -> None:
         """Hand on."""
-        self.inner.hear(nodes, voices, asked)
+        self.inner.set_labels(nodes, label_posteriors, query_nodes)
 
     def begin_stage(self, stage: int) -> None:
         """Hand on."""
         self.inner.begin_stage(stage)
 
-    def settle(self, stage: int) -> None:
+    def select_stage(self, stage: int) -> None:
         """Hand on."""
-        self.inner.settle(stage)
+        self.inner.select_stage(stage)
 
-    def remember(self) -> dict[str, NDArray[Any]]:
+    def state_arrays(self) -> dict[str, NDArray[Any]]:
         """Hand on."""
-        return self.inner.remember()
+        return self.inner.state_arrays()
 
-    def recall(self, arrays: dict[str, NDArray[Any]]) -> None:
+    def load_state_arrays(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Hand on."""
-        self.inner.recall(arrays)
+        self.inner.load_state_arrays(arrays)
 
-    def fitted(self) -> dict[str, NDArray[Any]]:
+    def fitted_arrays(self) -> dict[str, NDArray[Any]]:
         """Hand on."""
-        return self.inner.fitted()
+        return self.inner.fitted_arrays()
 
-    def keep_to(self, fitted: dict[str, NDArray[Any]]) -> None:
+    def load_fitted(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Hand on."""
-        self.inner.keep_to(fitted)
+        self.inner.load_fitted(arrays)
 
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
         """Hand on."""
         return self.inner.embed(nodes, training=training)
 
 
-class WatchedMethod:
+class RecordingMethod:
     """Hands everything on; subclasses watch the data side they make.
 
     Args:
@@ -96,29 +98,29 @@ class WatchedMethod:
         self.name, self.defaults = method.name, method.defaults
         self._method, self._noise_seed = method, noise_seed
 
-    def promise(self, config: Config, sizes: Sizes) -> Promise:
+    def noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
         """What the method promises."""
-        return self._method.promise(config, sizes)
+        return self._method.noise_plan(config, sizes)
 
-    def stages(self, config: Config, sizes: Sizes) -> int:
+    def stages(self, config: Config, sizes: PublicSizes) -> int:
         """As the method has it."""
         return self._method.stages(config, sizes)
 
-    def label_side(self, config: Config, sizes: Sizes) -> Decoder:
+    def make_decoder(self, config: Config, sizes: PublicSizes) -> Decoder:
         """As the method has it."""
-        return self._method.label_side(config, sizes)
+        return self._method.make_decoder(config, sizes)
 
-    def data_side(
+    def make_representation(
         self,
         config: Config,
-        sizes: Sizes,
+        sizes: PublicSizes,
         *,
-        noise_plan: Promise,
+        noise_plan: NoisePlan,
         features: Features,
         door: Door,
     ) -> Representation:
         """As the method has it."""
-        return self._method.data_side(
+        return self._method.make_representation(
             config, sizes, noise_plan=noise_plan, features=features, door=door
         )
 
@@ -129,29 +131,31 @@ def row_noise_of(representation: Representation) -> LayerNoise | None:
     return module.noise if isinstance(module, PerturbedMessagePassing | VfgnnExtractor) else None
 
 
-def put_row_noise(representation: Representation, noise: LayerNoise) -> None:
+def set_row_noise(representation: Representation, noise: LayerNoise) -> None:
     """Let it add this noise instead of its own."""
     module = representation.module
     assert isinstance(module, PerturbedMessagePassing | VfgnnExtractor)
     module.noise = noise
 
 
-class ReturnedRepresentation(PassedOn):
+class FeedbackRecordingRepresentation(RepresentationWrapper):
     """Notes what the label party sends."""
 
     def __init__(self, inner: Representation, *, num_nodes: int) -> None:
         super().__init__(inner)
         self._num_nodes = num_nodes
-        self.speakers: Nodes = NOBODY
-        self.voices: NDArray[np.float32] | None = None
+        self.labelled_nodes: Nodes = NO_NODES
+        self.label_posteriors: NDArray[np.float32] | None = None
         """(speakers, outputs)"""
         self._gradients: NDArray[np.float64] | None = None
         self._newest: tuple[Nodes, Tensor] | None = None
 
-    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
+    def set_labels(
+        self, nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes = NO_NODES
+    ) -> None:
         """Hand on, and note."""
-        self.speakers, self.voices = nodes.copy(), voices.copy()
-        super().hear(nodes, voices, asked)
+        self.labelled_nodes, self.label_posteriors = nodes.copy(), label_posteriors.copy()
+        super().set_labels(nodes, label_posteriors, query_nodes)
 
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
         """Hand on; the gradient will have come before the next time."""
@@ -180,84 +184,84 @@ class ReturnedRepresentation(PassedOn):
         np.add.at(self._gradients, nodes, rows)
 
 
-class ReturnedMethod(WatchedMethod):
+class FeedbackRecordingMethod(RecordingMethod):
     """A method whose data side notes what comes back."""
 
-    returned: ReturnedRepresentation
+    recording: FeedbackRecordingRepresentation
     """Made when the run begins."""
 
-    def data_side(
+    def make_representation(
         self,
         config: Config,
-        sizes: Sizes,
+        sizes: PublicSizes,
         *,
-        noise_plan: Promise,
+        noise_plan: NoisePlan,
         features: Features,
         door: Door,
     ) -> Representation:
         """The data side, watched."""
-        inner = super().data_side(
+        inner = super().make_representation(
             config, sizes, noise_plan=noise_plan, features=features, door=door
         )
-        self.returned = ReturnedRepresentation(inner, num_nodes=sizes.num_nodes)
-        return self.returned
+        self.recording = FeedbackRecordingRepresentation(inner, num_nodes=sizes.num_nodes)
+        return self.recording
 
 
-Shown = NDArray[np.float64]
+RowSums = NDArray[np.float64]
 
 
-Watch = Callable[[Representation, Nodes, list["Layer"]], None]
+RowObserver = Callable[[Representation, Nodes, list["LayerRows"]], None]
 """Is told, after each embedding, of whom it was, and what every layer gave."""
 
 
-class Layer(NamedTuple):
+class LayerRows(NamedTuple):
     """Rows of one layer before the noise and after, those of roots first."""
 
     means: Tensor
     perturbed: Tensor
 
 
-class KeptNoise(LayerNoise):
+class RecordingNoise(LayerNoise):
     """Noise of another, with what every layer gave kept until it is taken."""
 
     def __init__(self, own: LayerNoise) -> None:
         super().__init__(noise_std=own.noise_std, seed=0)
         self.generator = own.generator
-        self._layers: list[Layer] = []
+        self._layers: list[LayerRows] = []
 
     def perturb(self, rows: Tensor) -> Tensor:
         """Add fresh noise."""
         perturbed = super().perturb(rows)
-        self._layers.append(Layer(rows.detach(), perturbed.detach()))
+        self._layers.append(LayerRows(rows.detach(), perturbed.detach()))
         return perturbed
 
     @property
-    def newest(self) -> Layer:
+    def newest(self) -> LayerRows:
         """What the last layer gave."""
         return self._layers[-1]
 
-    def take(self) -> list[Layer]:
+    def take(self) -> list[LayerRows]:
         """Give all layers since the last time, and forget them."""
         layers, self._layers = self._layers, []
         return layers
 
 
-class ShownRepresentation(PassedOn):
+class RowRecordingRepresentation(RepresentationWrapper):
     """Adds up what is shown of each node."""
 
     def __init__(
         self,
         inner: Representation,
         *,
-        noise: KeptNoise | None,
+        noise: RecordingNoise | None,
         num_nodes: int,
-        watch: Watch | None = None,
+        row_observer: RowObserver | None = None,
     ) -> None:
         super().__init__(inner)
-        self._watch, self._noise, self._num_nodes = watch, noise, num_nodes
-        self.sums: Shown | None = None
+        self._row_observer, self._noise, self._num_nodes = row_observer, noise, num_nodes
+        self.sums: RowSums | None = None
         """(num_nodes, layers x width) of everything shown so far."""
-        self.times = np.zeros(num_nodes, dtype=np.int64)
+        self.num_times = np.zeros(num_nodes, dtype=np.int64)
         """How often each node was shown."""
 
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
@@ -267,57 +271,61 @@ class ShownRepresentation(PassedOn):
             rows = embeddings.detach().double().flatten(start_dim=1).numpy()
         else:
             layers = self._noise.take()
-            shown = [layer.perturbed[: len(nodes)].double().numpy() for layer in layers]
-            rows = np.concatenate(shown, axis=1)  # (B, layers x width)
-            if self._watch is not None:
-                self._watch(self.inner, nodes, layers)
+            recording = [layer.perturbed[: len(nodes)].double().numpy() for layer in layers]
+            rows = np.concatenate(recording, axis=1)  # (B, layers x width)
+            if self._row_observer is not None:
+                self._row_observer(self.inner, nodes, layers)
         if self.sums is None:
             self.sums = np.zeros((self._num_nodes, rows.shape[1]))
         self.sums[nodes] += rows
-        self.times[nodes] += 1
+        self.num_times[nodes] += 1
         return embeddings
 
 
-class ShownMethod(WatchedMethod):
+class RowRecordingMethod(RecordingMethod):
     """A method of which everything shown of nodes is added up.
 
     Args:
         method: the method itself.
-        noise_seed: as in `WatchedMethod`.
-        watch: is told of every embedding whose rows were perturbed.
+        noise_seed: as in `RecordingMethod`.
+        row_observer: is told of every embedding whose rows were perturbed.
     """
 
     def __init__(
-        self, method: Method, *, noise_seed: int | None = None, watch: Watch | None = None
+        self,
+        method: Method,
+        *,
+        noise_seed: int | None = None,
+        row_observer: RowObserver | None = None,
     ) -> None:
         super().__init__(method, noise_seed=noise_seed)
-        self._watch = watch
+        self._row_observer = row_observer
 
-    shown: ShownRepresentation
+    recorder: RowRecordingRepresentation
     """Made when the run begins."""
 
-    def data_side(
+    def make_representation(
         self,
         config: Config,
-        sizes: Sizes,
+        sizes: PublicSizes,
         *,
-        noise_plan: Promise,
+        noise_plan: NoisePlan,
         features: Features,
         door: Door,
     ) -> Representation:
         """The data side, watched."""
-        inner = super().data_side(
+        inner = super().make_representation(
             config, sizes, noise_plan=noise_plan, features=features, door=door
         )
         own = row_noise_of(inner)
         if own is not None and self._noise_seed is not None:
             own = LayerNoise(noise_std=own.noise_std, seed=self._noise_seed)
             # Which neighbours are sampled is secret: each run draws others.
-            inner.recall({"step": np.array(self._noise_seed << 20)})
-        noise = None if own is None else KeptNoise(own)
+            inner.load_state_arrays({"step": np.array(self._noise_seed << 20)})
+        noise = None if own is None else RecordingNoise(own)
         if noise is not None:
-            put_row_noise(inner, noise)
-        self.shown = ShownRepresentation(
-            inner, noise=noise, num_nodes=sizes.num_nodes, watch=self._watch
+            set_row_noise(inner, noise)
+        self.recorder = RowRecordingRepresentation(
+            inner, noise=noise, num_nodes=sizes.num_nodes, row_observer=self._row_observer
         )
-        return self.shown
+        return self.recorder

@@ -21,53 +21,53 @@ from vesper.mechanism.door import ChargedDoor
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.settings import Config
 from vesper.privacy.ledger.store import Ledger
-from vesper.progress import Progress, silent
-from vesper.session.data_parties import ONE, SimulatedParty, config_for
+from vesper.progress import Progress, no_progress
+from vesper.session.data_parties import ONLY_DATA_PARTY, SimulatedParty, config_for
 from vesper.session.doors import open_door
-from vesper.session.journal import journal_of
-from vesper.session.label_responses import simulated_responses
+from vesper.session.journal import open_journal
+from vesper.session.label_responses import simulate_label_responses
 from vesper.session.result import (
     PartyFacts,
     Result,
-    facts_of,
     peak_memory,
-    refuse_used,
-    simulated_name,
+    privacy_facts_of,
+    refuse_used_folder,
+    simulated_run_name,
     write_run,
 )
 from vesper.session.run_spec import (
-    Agreement,
-    agree,
+    RunSpec,
     least_private,
     refuse_equal_labels,
     refuse_other_stages,
+    run_spec_for,
 )
-from vesper.simulation.in_process import Holder, train_together
-from vesper.simulation.snapshot_run import Successors, judge_later_graphs, open_later_graphs
-from vesper.simulation.stage0_cache import Begun
+from vesper.simulation.in_process import InProcessDataParty, train_all_parties
+from vesper.simulation.snapshot_run import SnapshotOpener, evaluate_snapshots, open_snapshots
+from vesper.simulation.stage0_cache import Stage0Cache
 
-STREAM = 1 << 80
+PARTY_SEED_OFFSET = 1 << 80
 """Added to the seed for each further party: no two share the bits of their noise."""
 
 
 @dataclass(frozen=True)
-class Simulated:
+class PreparedParty:
     """A data party before its door is open."""
 
     settings: SimulatedParty
     config: Config
     data: DataHoldings
-    agreement: Agreement
+    run_spec: RunSpec
     folder: Path
     """Of the simulation; with a folder of this party in it."""
     seed: int
     """Of its noise; no two parties have the same."""
 
-    def facts(self, holder: Holder) -> PartyFacts:
+    def facts(self, data_party: InProcessDataParty) -> PartyFacts:
         """What it was promised, with the noise that was drawn, and what it has spent."""
-        door = holder.door
-        privacy = facts_of(
-            holder.agreement.noise_plan, label_epsilon=self.config.privacy.label_epsilon
+        door = data_party.door
+        privacy = privacy_facts_of(
+            data_party.run_spec.noise_plan, label_epsilon=self.config.privacy.label_epsilon
         )
         return PartyFacts(
             self.settings.name,
@@ -77,14 +77,14 @@ class Simulated:
         )
 
 
-def open_parties(
+def prepare_parties(
     parties: Sequence[SimulatedParty],
     folder: Path,
     config: Config,
     labels: LabelHoldings,
     *,
-    progress: Progress = silent,
-) -> list[Simulated]:
+    progress: Progress = no_progress,
+) -> list[PreparedParty]:
     """Open all folders and agree with each, before a file is made.
 
     Raises:
@@ -94,14 +94,14 @@ def open_parties(
     opened = []
     for number, party in enumerate(parties):
         own = config_for(config, party)
-        data = open_data(folder / party.place, progress=progress)
+        data = open_data(folder / party.subfolder, progress=progress)
         refuse_unknown_labels(data.ids, labels)
-        agreement = agree(own, data, labels)
-        seed = config.run.seed + number * STREAM
-        opened.append(Simulated(party, own, data, agreement, folder, seed))
-    itineraries = [each.agreement.itinerary for each in opened]
-    refuse_other_stages([party.name for party in parties], itineraries)
-    if itineraries[0].num_test == 0:
+        run_spec = run_spec_for(own, data, labels)
+        seed = config.run.seed + number * PARTY_SEED_OFFSET
+        opened.append(PreparedParty(party, own, data, run_spec, folder, seed))
+    schedules = [each.run_spec.schedule for each in opened]
+    refuse_other_stages([party.name for party in parties], schedules)
+    if schedules[0].num_test == 0:
         raise InputError(
             f"{labels.path}, column split: expected some rows with 'test', found none; a run says "
             f"how good it is on nodes that it was not chosen by"
@@ -110,9 +110,9 @@ def open_parties(
 
 
 @contextmanager
-def doors_of(
-    opened: Sequence[Simulated], out: Path, *, run: str, ledger: Path | None
-) -> Iterator[tuple[list[Holder], list[Successors]]]:
+def open_doors(
+    opened: Sequence[PreparedParty], out: Path, *, run: str, ledger: Path | None
+) -> Iterator[tuple[list[InProcessDataParty], list[SnapshotOpener]]]:
     """Open a ledger and a door for each, and for graphs that come later behind the same ledger.
 
     Args:
@@ -125,24 +125,26 @@ def doors_of(
         BudgetError: what a party will release costs more than is left of its budget.
     """
     with ExitStack() as stack:
-        holders, successors = [], []
+        data_parties, snapshot_openers = [], []
         for each in opened:
-            path = ledger or each.settings.ledger or out / ledger_name(each.settings)
+            path = ledger or each.settings.ledger or out / ledger_file_name(each.settings)
             book = stack.enter_context(closing(Ledger(path, clock=time.time)))
             noise = NoiseSource.for_simulation(each.seed)
-            door, agreement = open_door(each.agreement, each.data.graph, book, noise, run=run)
-            holder = Holder(agreement, each.data, door, each.settings.name)
-            holders.append(holder)
-            place = each.settings.place
-            successors.append(
-                Successors(holder, each.config, book, each.folder / place, place, each.seed)
+            door, run_spec = open_door(each.run_spec, each.data.graph, book, noise, run=run)
+            data_party = InProcessDataParty(run_spec, each.data, door, each.settings.name)
+            data_parties.append(data_party)
+            subfolder = each.settings.subfolder
+            snapshot_openers.append(
+                SnapshotOpener(
+                    data_party, each.config, book, each.folder / subfolder, subfolder, each.seed
+                )
             )
-        yield holders, successors
+        yield data_parties, snapshot_openers
 
 
-def ledger_name(party: SimulatedParty) -> str:
+def ledger_file_name(party: SimulatedParty) -> str:
     """File of a party's ledger in a run folder."""
-    return "ledger.sqlite" if party is ONE else f"ledger-{party.name}.sqlite"
+    return "ledger.sqlite" if party is ONLY_DATA_PARTY else f"ledger-{party.name}.sqlite"
 
 
 def _refuse_shared_ledgers(parties: Sequence[SimulatedParty]) -> None:
@@ -161,9 +163,9 @@ def simulate(
     *,
     ledger: Path | None = None,
     snapshots: Sequence[Path] = (),
-    parties: tuple[SimulatedParty, ...] = (ONE,),
-    begun: Begun | None = None,
-    progress: Progress = silent,
+    parties: tuple[SimulatedParty, ...] = (ONLY_DATA_PARTY,),
+    stage0_cache: Stage0Cache | None = None,
+    progress: Progress = no_progress,
 ) -> Result:
     """Train one method on party folders and write a run folder.
 
@@ -181,43 +183,48 @@ def simulate(
     """
     started = time.perf_counter()
     folder, out = Path(folder), Path(out)
-    refuse_used(out)
+    refuse_used_folder(out)
     if ledger is not None and (len(parties) > 1 or parties[0].ledger is not None):
         raise InputError(
             "--ledger: expected one data party without a ledger of its own; name it in the table "
             "of each [[data_party]] instead"
         )
     labels = open_labels(folder / "label", decimals=config.run.task != "classification")
-    opened = open_parties(parties, folder, config, labels, progress=progress)
+    opened = prepare_parties(parties, folder, config, labels, progress=progress)
     refuse_equal_labels(config, labels, "test")
     with new_folder(out) as new:  # whole in the end, or not there
         with (
-            journal_of(new, side="both", config=config, ledger=ledger, progress=progress) as told,
-            doors_of(opened, new, run=simulated_name(config), ledger=ledger) as (
-                holders,
-                successors,
+            open_journal(new, side="both", config=config, ledger=ledger, progress=progress) as told,
+            open_doors(opened, new, run=simulated_run_name(config), ledger=ledger) as (
+                data_parties,
+                snapshot_openers,
             ),
         ):
-            later = open_later_graphs(
+            later = open_snapshots(
                 snapshots,
-                successors,
+                snapshot_openers,
                 config,
                 classes=labels.classes,
                 progress=progress,
             )
-            responses = simulated_responses(config, labels, path=new / "label-ledger.sqlite")
-            trained = train_together(
-                holders,
+            responses = simulate_label_responses(config, labels, path=new / "label-ledger.sqlite")
+            trained = train_all_parties(
+                data_parties,
                 labels,
                 progress=told.progress,
                 told=told,
                 responses=responses,
-                beginning=begun.of(folder, holders[0].agreement) if begun else None,
+                stage0_entry=stage0_cache.entry_for(folder, data_parties[0].run_spec)
+                if stage0_cache
+                else None,
             )
-            facts = [each.facts(holder) for each, holder in zip(opened, holders, strict=True)]
-            judged = judge_later_graphs(later, trained, config, labels, responses)
+            facts = [
+                each.facts(data_party)
+                for each, data_party in zip(opened, data_parties, strict=True)
+            ]
+            judged = evaluate_snapshots(later, trained, config, labels, responses)
         best = trained.best_stage
-        weakest = least_private([each.agreement.noise_plan for each in opened])
+        weakest = least_private([each.run_spec.noise_plan for each in opened])
         result = Result(
             method=config.run.method,
             metric=trained.metric,
@@ -229,18 +236,18 @@ def simulate(
             peak_memory_bytes=peak_memory(),
             bytes_to_label_party=trained.bytes_to_label_party,
             bytes_to_data_party=trained.bytes_to_data_party,
-            privacy=facts[[each.agreement.noise_plan for each in opened].index(weakest)].privacy,
+            privacy=facts[[each.run_spec.noise_plan for each in opened].index(weakest)].privacy,
             snapshots=judged,
-            parties=tuple(facts) if parties != (ONE,) else (),
+            parties=tuple(facts) if parties != (ONLY_DATA_PARTY,) else (),
         )
         modules = {
-            model_name(each.settings): side.module
+            data_model_name(each.settings): side.module
             for each, side in zip(opened, trained.data_sides, strict=True)
         }
         write_run(new, config, result, **modules, label_party=trained.label_side.module)
     return result
 
 
-def model_name(party: SimulatedParty) -> str:
+def data_model_name(party: SimulatedParty) -> str:
     """File of a party's model in a run folder, without its ending."""
-    return "data_party" if party is ONE else f"data_party-{party.name}"
+    return "data_party" if party is ONLY_DATA_PARTY else f"data_party-{party.name}"

@@ -31,24 +31,24 @@ from vesper.mechanism.noise import NoiseSource
 from vesper.method.settings import Config
 from vesper.model.evaluation import Calibration
 from vesper.model.objective import Label
-from vesper.model.objective_factory import Responses, task_of
-from vesper.party.inference import AnsweringParty, arrays_of_trained
+from vesper.model.objective_factory import LabelResponses, task_of
+from vesper.party.inference import InferenceParty, trained_arrays
 from vesper.party.representation import Representation
 from vesper.privacy.ledger.store import Ledger, key_of
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 from vesper.protocol.messages import IdTexts, Roster
-from vesper.serving.served_graph import refuse_other_columns, without_poll
+from vesper.serving.served_graph import refuse_other_columns, without_probe
 from vesper.session.doors import open_door
-from vesper.session.label_side import objective_of, roster_of
-from vesper.session.loop import blocks
-from vesper.session.metrics import measure, targets_of
-from vesper.session.result import SnapshotCost, SnapshotResult, simulated_name
-from vesper.session.run_spec import Agreement, agreement_of
-from vesper.simulation.in_process import Holder, Trained
+from vesper.session.label_side import label_objective, make_roster
+from vesper.session.loop import evaluation_blocks
+from vesper.session.metrics import evaluate_predictions, metric_targets
+from vesper.session.result import SnapshotCost, SnapshotResult, simulated_run_name
+from vesper.session.run_spec import RunSpec, make_run_spec
+from vesper.simulation.in_process import InProcessDataParty, TrainedSession
 
 
 @dataclass(frozen=True, eq=False)
-class LaterParty:
+class SnapshotParty:
     """A data party's graph that came later."""
 
     name: str
@@ -56,10 +56,12 @@ class LaterParty:
     """What the ledger calls its charges."""
     data: DataHoldings
     door: Door
-    agreement: Agreement
+    run_spec: RunSpec
     """With noise that fits behind the door."""
 
-    def answering(self, trained: Representation, roster: Roster, *, stage: int) -> AnsweringParty:
+    def make_answering_party(
+        self, trained: Representation, roster: Roster, *, stage: int
+    ) -> InferenceParty:
         """Take over what was trained; makes the releases that the stage needs.
 
         Args:
@@ -67,18 +69,18 @@ class LaterParty:
             roster: of training; training nodes that are still there keep their voices.
             stage: which validation chose.
         """
-        agreed = self.agreement
-        side = agreed.method.data_side(
+        agreed = self.run_spec
+        side = agreed.method.make_representation(
             agreed.config,
             agreed.sizes,
             noise_plan=agreed.noise_plan,
             features=self.data.features,
             door=self.door,
         )
-        return AnsweringParty(
+        return InferenceParty(
             side,
             self.data.ids,
-            trained=arrays_of_trained(trained),
+            trained=trained_arrays(trained),
             roster=roster,
             stage=stage,
             is_new=True,
@@ -86,9 +88,9 @@ class LaterParty:
 
     def cost(self) -> SnapshotCost:
         """What this graph was promised and has spent so far."""
-        agreed = self.agreement
-        promise = agreed.noise_plan
-        epsilon = spent = promise.certified_epsilon
+        agreed = self.run_spec
+        noise_plan = agreed.noise_plan
+        epsilon = spent = noise_plan.certified_epsilon
         releases = 0
         if isinstance(self.door, ChargedDoor):
             account = self.door.account
@@ -99,32 +101,32 @@ class LaterParty:
             name=self.name,
             run=self.run,
             num_nodes=agreed.sizes.num_nodes,
-            plan=promise.plan,
+            plan=noise_plan.plan,
             epsilon=epsilon,
-            delta=promise.delta,
+            delta=noise_plan.delta,
             spent_epsilon=spent,
             releases=releases,
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Successors:
+class SnapshotOpener:
     """Opens later graphs of one data party; none that is released may be that of another window.
 
     Args:
-        holder: the party in training, with the hops that are released.
+        data_party: the party in training, with the hops that are released.
         config: its settings; each graph has the whole of their epsilon.
         ledger: is charged.
         folder: of the graph of training.
-        place: of a party's folder in the folder of a window.
+        subfolder: of a party's folder in the folder of a window.
         seed: of the noise of training.
     """
 
-    holder: Holder
+    data_party: InProcessDataParty
     config: Config
     ledger: Ledger
     folder: Path
-    place: Path
+    subfolder: Path
     seed: int
     _known: dict[str, Path] = field(default_factory=dict, init=False)
     """Fingerprints met so far, and whose they are."""
@@ -136,8 +138,8 @@ class Successors:
         *,
         run: str,
         stream: int,
-        progress: Progress = silent,
-    ) -> LaterParty:
+        progress: Progress = no_progress,
+    ) -> SnapshotParty:
         """Open a folder before training, so that what cannot be used is refused before.
 
         Args:
@@ -154,20 +156,20 @@ class Successors:
         refuse_other_columns(feature_columns(self.folder), folder)
         later = open_data(folder, progress=progress)
         refuse_unknown_labels(later.ids, labels)
-        agreed = self.holder.agreement
-        promise = agreed.noise_plan
-        settings = without_poll(with_hops(self.config, hops=promise.hops))
+        agreed = self.data_party.run_spec
+        noise_plan = agreed.noise_plan
+        settings = without_probe(with_hops(self.config, hops=noise_plan.hops))
         sizes = replace(agreed.sizes, num_nodes=later.graph.num_nodes)
-        if promise.plan == "certified":
+        if noise_plan.plan == "certified":
             self._refuse_known(folder, later.graph)
-        planned = agreement_of(settings, sizes, num_val=0, num_test=0)
+        planned = make_run_spec(settings, sizes, num_val=0, num_test=0)
         noise = NoiseSource.for_simulation(self.seed + stream)
         door, fitting = open_door(planned, later.graph, self.ledger, noise, run=run)
-        return LaterParty(self.holder.name, run, later, door, fitting)
+        return SnapshotParty(self.data_party.name, run, later, door, fitting)
 
     def _refuse_known(self, folder: Path, graph: Graph) -> None:
         key = key_of(self.ledger)
-        self._known.setdefault(fingerprint(self.holder.data.graph, key=key), self.folder)
+        self._known.setdefault(fingerprint(self.data_party.data.graph, key=key), self.folder)
         name = fingerprint(graph, key=key)
         if name in self._known:
             raise InputError(
@@ -177,21 +179,23 @@ class Successors:
         self._known[name] = folder
 
 
-STREAM = 1 << 64
+SNAPSHOT_SEED_OFFSET = 1 << 64
 """Added to the seed for each later graph: no two graphs share the bits of their noise."""
 
 
 @dataclass(frozen=True, eq=False)
-class LaterGraph:
+class SimulatedSnapshot:
     """A window that came later: a graph a data party, and labels to judge by."""
 
     name: str
     labels: LabelHoldings
     task: str
-    parties: tuple[LaterParty, ...]
+    parties: tuple[SnapshotParty, ...]
 
     @torch.no_grad()
-    def judge(self, trained: Trained, roster: Roster, calibration: Calibration) -> SnapshotResult:
+    def evaluate(
+        self, trained: TrainedSession, roster: Roster, calibration: Calibration
+    ) -> SnapshotResult:
         """Predict the test nodes; makes the releases that the chosen stage needs.
 
         Args:
@@ -201,16 +205,16 @@ class LaterGraph:
         """
         stage, rows = trained.best_stage, self.labels.rows("test")
         answering = [
-            party.answering(side, roster, stage=stage)
+            party.make_answering_party(side, roster, stage=stage)
             for party, side in zip(self.parties, trained.data_sides, strict=True)
         ]
         trained.label_side.module.eval()
         predicted = []
-        for some in blocks(rows):
+        for some in evaluation_blocks(rows):
             values = _side_by_side(answering, tuple(map(str, self.labels.ids.take(some))))
             scores = trained.label_side.decode(torch.from_numpy(values), stage)
             predicted.append(calibration.predict(scores.double().numpy()))  # (some, columns)
-        test = measure(
+        test = evaluate_predictions(
             np.concatenate(predicted),
             _truth(self.labels),
             calibration,
@@ -223,19 +227,19 @@ class LaterGraph:
         return SnapshotResult(**asdict(said), num_test=len(rows), test=test, parties=several)
 
 
-def open_later_graphs(
+def open_snapshots(
     folders: Sequence[Path],
-    successors: Sequence[Successors],
+    snapshot_openers: Sequence[SnapshotOpener],
     config: Config,
     *,
     classes: Sequence[Label],
-    progress: Progress = silent,
-) -> list[LaterGraph]:
+    progress: Progress = no_progress,
+) -> list[SimulatedSnapshot]:
     """Open later graphs before training, so that what cannot be used is refused before.
 
     Args:
         folders: each like that of training; nodes with split `test` are predicted.
-        successors: of each data party.
+        snapshot_openers: of each data party.
         config: settings of the run.
         classes: of training.
         progress: is told how far it is.
@@ -247,27 +251,27 @@ def open_later_graphs(
     opened = []
     for number, folder in enumerate(folders, start=1):
         labels = open_labels(folder / "label", decimals=config.run.task != "classification")
-        _refuse_unjudgeable(labels, config, classes=classes)
+        _refuse_unusable_test_labels(labels, config, classes=classes)
         parties = tuple(
             each.open(
-                folder / each.place,
+                folder / each.subfolder,
                 labels,
-                run=f"{simulated_name(config)} snapshot {number}",
-                stream=number * STREAM,
+                run=f"{simulated_run_name(config)} snapshot {number}",
+                stream=number * SNAPSHOT_SEED_OFFSET,
                 progress=progress,
             )
-            for each in successors
+            for each in snapshot_openers
         )
-        opened.append(LaterGraph(folder.name, labels, config.run.task, parties))
+        opened.append(SimulatedSnapshot(folder.name, labels, config.run.task, parties))
     return opened
 
 
-def judge_later_graphs(
-    graphs: Sequence[LaterGraph],
-    trained: Trained,
+def evaluate_snapshots(
+    graphs: Sequence[SimulatedSnapshot],
+    trained: TrainedSession,
     config: Config,
     labels: LabelHoldings,
-    responses: Responses | None,
+    responses: LabelResponses | None,
 ) -> tuple[SnapshotResult, ...]:
     """Predict test nodes of each graph with the trained model, in their order.
 
@@ -278,13 +282,13 @@ def judge_later_graphs(
         labels: of training.
         responses: to them, where they are protected.
     """
-    objective = objective_of(config, labels, responses)
-    roster = roster_of(labels, objective, config)
+    objective = label_objective(config, labels, responses)
+    roster = make_roster(labels, objective, config)
     calibration = objective.calibration(labels.classes)
-    return tuple(graph.judge(trained, roster, calibration) for graph in graphs)
+    return tuple(graph.evaluate(trained, roster, calibration) for graph in graphs)
 
 
-def _side_by_side(parties: Sequence[AnsweringParty], ids: IdTexts) -> NDArray[np.float32]:
+def _side_by_side(parties: Sequence[InferenceParty], ids: IdTexts) -> NDArray[np.float32]:
     """Embeddings as they are decoded: (ids, width, depth) of one party, or those of all, flat."""
     parts = [party.embed(ids)[1] for party in parties]
     if len(parts) == 1:
@@ -297,14 +301,16 @@ def _exposure(cost: SnapshotCost) -> float:
     return float("inf") if cost.epsilon is None else cost.epsilon
 
 
-def _refuse_unjudgeable(labels: LabelHoldings, config: Config, *, classes: Sequence[Label]) -> None:
+def _refuse_unusable_test_labels(
+    labels: LabelHoldings, config: Config, *, classes: Sequence[Label]
+) -> None:
     if not len(labels.rows("test")):
         raise InputError(
             f"{labels.path}, column split: expected some rows with 'test', found none; they are "
             f"the nodes that are predicted"
         )
     are_classes = task_of(config.run.task, classes) == "classification"
-    targets_of(_truth(labels), classes if are_classes else (), path=labels.path)
+    metric_targets(_truth(labels), classes if are_classes else (), path=labels.path)
 
 
 def _truth(labels: LabelHoldings) -> list[Label]:

@@ -1,7 +1,7 @@
 """Runs that differ in nothing but what edges are asked begin alike: later ones begin there.
 
     kept = checkpoints of both ends before the last epoch of stage 0
-    name = digest of what stage 0 follows from: folder, sizes, releases, settings but `ONLY_LATER`
+    name = digest of what stage 0 follows from: folder, sizes, releases, settings but `LATER_STAGE_SETTINGS`
 
 Where a method has several stages the first reads no edge, so its weights are the same whatever
 noise comes later. A run that goes on from what is kept ends as it would have; only its journal and
@@ -18,19 +18,19 @@ from uuid import uuid4
 import numpy as np
 
 from vesper.files import read_arrays
-from vesper.party.state import Arrays, below, with_prefix
+from vesper.party.state import Arrays, with_prefix, without_prefix
 from vesper.session.checkpoint import Position
-from vesper.session.run_spec import Agreement
+from vesper.session.run_spec import RunSpec
 
-ONLY_LATER = ("epsilon", "delta", "first_share", "accounting", "aggregator", "min_degree")
+LATER_STAGE_SETTINGS = ("epsilon", "delta", "first_share", "accounting", "aggregator", "min_degree")
 """Settings of [privacy] that tell how edges are asked, or how that is counted."""
-MADE = 7
+CACHE_VERSION = 7
 """Counts up when the same settings and seed train other weights: what was begun before is left."""
-MOST = 16
+MAX_STORED_ENTRIES = 16
 """Beginnings that are kept in a folder, the newest."""
 
 
-class Begun:
+class Stage0Cache:
     """A folder of beginnings, shared by processes.
 
     Args:
@@ -40,44 +40,47 @@ class Begun:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def of(self, folder: Path, agreement: Agreement) -> "Beginning":
+    def entry_for(self, folder: Path, run_spec: RunSpec) -> "Stage0Entry":
         """Find where a run of these party folders may begin, and keep it if it is new."""
-        return Beginning(self._folder / f"{_name(folder, agreement)}.npz")
+        return Stage0Entry(self._folder / f"{_name(folder, run_spec)}.npz")
 
 
-class Beginning:
-    """Of one run: `data_end` and `label_end` are the checkpoints of its ends."""
+class Stage0Entry:
+    """Of one run: `data_checkpoints` and `label_checkpoints` are the checkpoints of its ends."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, Lock()
-        self._found = _read(path)
+        self._stored = _read(path)
         self._last: dict[str, tuple[Position, Arrays]] = {}
-        self._beyond: set[str] = set()
-        self.data_end, self.label_end = _End("data", self), _End("label", self)
+        self._ends_past_stage0: set[str] = set()
+        self.data_checkpoints, self.label_checkpoints = (
+            _EndCheckpoints("data", self),
+            _EndCheckpoints("label", self),
+        )
 
     def load(self, end: str) -> tuple[Position, Arrays] | None:
         """Where an end may begin."""
-        if self._found is None:
+        if self._stored is None:
             return None
-        position, arrays = self._found
-        return position, below(end, arrays)
+        position, arrays = self._stored
+        return position, without_prefix(end, arrays)
 
     def save(self, end: str, position: Position, arrays: Arrays) -> None:
         """Remember the newest of stage 0; keep it when both ends are beyond that stage."""
-        if self._found is not None:
+        if self._stored is not None:
             return
         with self._lock:
             if position.stage == 0:
                 self._last[end] = position, arrays
                 return
-            if end in self._beyond:
+            if end in self._ends_past_stage0:
                 return
-            self._beyond.add(end)
-            if len(self._beyond) == 2:
+            self._ends_past_stage0.add(end)
+            if len(self._ends_past_stage0) == 2:
                 with suppress(OSError):  # of a full disk, say: others then begin for themselves
-                    self._keep()
+                    self._store()
 
-    def _keep(self) -> None:
+    def _store(self) -> None:
         (position, data), (_, label) = self._last["data"], self._last["label"]
         where = np.array([position.stage, position.epoch, position.step])
         arrays = with_prefix("data", data) | with_prefix("label", label)
@@ -88,28 +91,36 @@ class Beginning:
         os.replace(partial, self._path)
         self._last.clear()
         newest = sorted(self._path.parent.glob("*.npz"), key=_written, reverse=True)
-        for old in newest[MOST:]:
+        for old in newest[MAX_STORED_ENTRIES:]:
             old.unlink(missing_ok=True)
 
 
-class _End:
+class _EndCheckpoints:
     """The checkpoints of one end."""
 
-    def __init__(self, name: str, beginning: Beginning) -> None:
-        self._name, self._beginning = name, beginning
+    def __init__(self, name: str, stage0_entry: Stage0Entry) -> None:
+        self._name, self._entry = name, stage0_entry
 
     def load(self) -> tuple[Position, Arrays] | None:
-        return self._beginning.load(self._name)
+        return self._entry.load(self._name)
 
     def save(self, position: Position, arrays: Arrays) -> None:
-        self._beginning.save(self._name, position, arrays)
+        self._entry.save(self._name, position, arrays)
 
 
-def _name(folder: Path, agreement: Agreement) -> str:
-    config, sizes = agreement.config, agreement.sizes
-    releases = len(agreement.noise_plan.noise_stds)
-    privacy = config.privacy.model_dump(exclude=set(ONLY_LATER))
-    facts = (MADE, folder.resolve(), sizes, releases, agreement.itinerary, privacy, config.run)
+def _name(folder: Path, run_spec: RunSpec) -> str:
+    config, sizes = run_spec.config, run_spec.sizes
+    releases = len(run_spec.noise_plan.noise_stds)
+    privacy = config.privacy.model_dump(exclude=set(LATER_STAGE_SETTINGS))
+    facts = (
+        CACHE_VERSION,
+        folder.resolve(),
+        sizes,
+        releases,
+        run_spec.schedule,
+        privacy,
+        config.run,
+    )
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
 
 

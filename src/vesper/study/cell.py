@@ -32,7 +32,7 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class CellResult:
     """What was measured, or why not (`failed`, `limit`); metrics in percent."""
 
     dataset: str
@@ -78,7 +78,11 @@ def settings_digest(config: Config) -> str:
 
 
 def unfinished(
-    cells: Iterable[Cell], lines: Iterable[Line], *, settings: Mapping[Cell, str], limit: float
+    cells: Iterable[Cell],
+    lines: Iterable[CellResult],
+    *,
+    settings: Mapping[Cell, str],
+    limit: float,
 ) -> list[Cell]:
     """Cells without a line for these settings; what failed, or had less time, is tried again."""
     done = {
@@ -89,9 +93,9 @@ def unfinished(
     return [cell for cell in cells if (cell, settings[cell]) not in done]
 
 
-def newest(lines: Iterable[Line]) -> list[Line]:
+def newest(lines: Iterable[CellResult]) -> list[CellResult]:
     """The last line of each cell, in the order of first lines."""
-    found: dict[Cell, Line] = {}
+    found: dict[Cell, CellResult] = {}
     for line in lines:
         found[line.cell] = line
     return list(found.values())
@@ -100,13 +104,15 @@ def newest(lines: Iterable[Line]) -> list[Line]:
 @cache
 def needs_no_epsilon(method: str) -> bool:
     """Whether a method adds no noise, whatever epsilon is: it is run once a seed, at inf."""
-    from vesper.method.base import Sizes  # load torch, which a worker loads with its first cell
-    from vesper.method.registry import METHODS
+    from vesper.method.base import (
+        PublicSizes,
+    )  # load torch, which a worker loads with its first cell
+    from vesper.method.registry import find_method
     from vesper.session.config import load_config
 
     config = load_config(None, {"method": method, "epsilon": 4.0})
-    sizes = Sizes(num_nodes=10_000, num_train=5_000, num_features=10, num_classes=3)
-    return METHODS[method].promise(config, sizes).plan in {"edge-free", "none"}
+    sizes = PublicSizes(num_nodes=10_000, num_train=5_000, num_features=10, num_classes=3)
+    return find_method(method).noise_plan(config, sizes).plan in {"edge-free", "none"}
 
 
 def datasets_of(cells: Sequence[Cell]) -> list[str]:
@@ -138,7 +144,7 @@ class Score:
         return f"{self.mean:.1f}{spread}{few}"
 
 
-def scores_of(lines: Iterable[Line]) -> dict[Key, Score]:
+def scores_of(lines: Iterable[CellResult]) -> dict[Key, Score]:
     """Summarise finished cells."""
     values: dict[Key, list[float]] = defaultdict(list)
     for line in lines:

@@ -76,7 +76,7 @@ def _curve(findings: Findings, dataset: str, series: str, names: Sequence[str]) 
         color=names.index(short),
         is_level=is_level,
         is_thick=series == CERTIFIED,
-        points={key[2]: _pair(findings.ours[key]) for key in keys if key in findings.ours},
+        points={key[2]: _pair(findings.measured[key]) for key in keys if key in findings.measured},
         published={
             key[2]: _pair(findings.published[key])
             for key in keys

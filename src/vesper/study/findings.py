@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vesper.study.cell import Key, Line, Score, scores_of
+from vesper.study.cell import CellResult, Key, Score, scores_of
 from vesper.study.folder import Study, read_study
 from vesper.study.parameter_grid import names_of
 from vesper.study.presets import published_histograms, published_scores
@@ -27,10 +27,10 @@ class Findings:
     """One study with its lines."""
 
     study: Study
-    lines: tuple[Line, ...]
+    lines: tuple[CellResult, ...]
     keys: tuple[Key, ...]
     """Set, series and epsilon of all that the grid asks for, in its order."""
-    ours: Mapping[Key, Score]
+    measured: Mapping[Key, Score]
     published: Mapping[Key, Score]
 
     @property
@@ -76,7 +76,7 @@ class Findings:
         found = [line.metric for line in self.lines if line.dataset == dataset and line.metric]
         return found[0] if found else "-"
 
-    def troubled(self) -> list[Line]:
+    def without_result(self) -> list[CellResult]:
         """Lines without a result."""
         return [line for line in self.lines if not line.is_measured]
 
@@ -94,14 +94,16 @@ class Findings:
                     "epsilon": epsilon,
                     "guarantee": self.guarantee_of(dataset, series),
                     "metric": self.metric_of(dataset),
-                    **_facts("", self.ours.get((dataset, series, epsilon))),
+                    **_facts("", self.measured.get((dataset, series, epsilon))),
                     **_facts("published_", self.published.get((dataset, series, epsilon))),
                     **_counts("histogram", self.histogram_of(dataset, series)),
                     **_counts("published_histogram", published.get(dataset)),
                 }
                 for dataset, series, epsilon in self.keys
             ],
-            "failed": [{"cell": str(line.cell), "why": line.failed} for line in self.troubled()],
+            "failed": [
+                {"cell": str(line.cell), "why": line.failed} for line in self.without_result()
+            ],
         }
 
 
@@ -161,6 +163,6 @@ def notes_of(findings: Findings) -> Iterator[str]:
         "'claimed' epsilon is by the paper's analysis and does not hold; 'certified' epsilon holds "
         "against a label party that knows every batch."
     )
-    for line in findings.troubled():
+    for line in findings.without_result():
         why = line.failed or f"stopped after {line.limit:g} s"
         yield f"Missing: {line.cell}: {why}."

@@ -102,14 +102,14 @@ def open_folder(folder: Path, study: Study) -> Iterator[None]:
         os.close(lock)
 
 
-def _refuse_other(folder: Path, there: Study, wanted: Study) -> None:
-    names = [f"{each.name}{' --small' if each.small else ''}" for each in (there, wanted)]
+def _refuse_other(folder: Path, existing: Study, wanted: Study) -> None:
+    names = [f"{each.name}{' --small' if each.small else ''}" for each in (existing, wanted)]
     if names[0] != names[1]:
         raise InputError(
             f"{folder}: holds the study '{names[0]}', expected '{names[1]}'; name another folder "
             f"with --out"
         )
-    for name, source in there.sources.items():
+    for name, source in existing.sources.items():
         if wanted.sources.get(name, source) != source:
             raise InputError(
                 f"{folder}: '{name}' was {source} so far, now it is {wanted.sources[name]}; name "

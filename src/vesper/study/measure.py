@@ -14,7 +14,7 @@ from vesper.method.settings import Config
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class Measurement:
     """What a cell gives; metrics in percent."""
 
     plan: str
@@ -25,18 +25,18 @@ class Measured:
     chosen_stage: int | None = None
 
 
-Measure = Callable[[Config, Path, Path], Measured]
+Measure = Callable[[Config, Path, Path], Measurement]
 """Settings, a folder with data/ and label/, and a new folder to write into. Beside that folder
 cells of one study may leave what others can use."""
 
 
-def training(config: Config, folder: Path, out: Path) -> Measured:
+def training(config: Config, folder: Path, out: Path) -> Measurement:
     """Train, through the very code of `vesper simulate`; what cells have in common, once."""
     from vesper.simulation.simulate import simulate
-    from vesper.simulation.stage0_cache import Begun
+    from vesper.simulation.stage0_cache import Stage0Cache
 
-    result = simulate(folder, config, out, begun=Begun(out.parent / "begun"))
-    return Measured(
+    result = simulate(folder, config, out, stage0_cache=Stage0Cache(out.parent / "begun"))
+    return Measurement(
         plan=result.privacy.plan,
         metric=result.metric,
         validation=result.validation,
@@ -45,17 +45,17 @@ def training(config: Config, folder: Path, out: Path) -> Measured:
     )
 
 
-def degrees(config: Config, folder: Path, out: Path) -> Measured:
+def degrees(config: Config, folder: Path, out: Path) -> Measurement:
     """Release the degree histogram for epsilon."""
     return _degrees(config, folder, out, as_paper=False)
 
 
-def degrees_as_paper(config: Config, folder: Path, out: Path) -> Measured:
+def degrees_as_paper(config: Config, folder: Path, out: Path) -> Measurement:
     """The same with the paper's noise, which costs twice the epsilon it claims."""
     return _degrees(config, folder, out, as_paper=True)
 
 
-def _degrees(config: Config, folder: Path, out: Path, *, as_paper: bool) -> Measured:
+def _degrees(config: Config, folder: Path, out: Path, *, as_paper: bool) -> Measurement:
     from vesper.graph.holdings import open_data
     from vesper.mechanism.degree_histogram import cost_of, release_histogram
     from vesper.mechanism.fingerprint import fingerprint
@@ -77,7 +77,7 @@ def _degrees(config: Config, folder: Path, out: Path, *, as_paper: bool) -> Meas
             noise=NoiseSource.for_simulation(config.run.seed),
             as_paper=as_paper,
         )
-    return Measured(
+    return Measurement(
         plan="paper" if as_paper else "certified",
         metric="nodes of each degree",
         histogram=histogram.counts,

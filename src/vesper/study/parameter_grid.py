@@ -6,7 +6,7 @@
 
     [[grid]]
     series = "GIN, {hops} layers"          # names a curve; by default the method
-    method = "vesper-paper-gin"
+    method = "paper-gin"
     as_paper = true                        # start from the paper's settings for the set
     epsilon = [4, 8]
     hops = [1, 2, 3]                       # any setting of `vesper simulate`
@@ -24,17 +24,17 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from vesper.errors import InputError
-from vesper.method.settings import Config, PrivacySettings
-from vesper.session.config import explain, load_config, read_toml
+from vesper.method.settings import Config, PrivacySettings, current_name
+from vesper.session.config import explain_first_error, load_config, read_toml
 from vesper.study.cell import Cell, needs_no_epsilon, settings_digest
-from vesper.study.sets import Source
+from vesper.study.sets import DatasetSource
 
 DEFAULT_EPSILON = PrivacySettings().epsilon
 EPSILON_FREE = ("training", "membership")
 """Measures for which a method without noise is the same at every epsilon."""
 
 
-class Block(BaseModel):
+class GridBlock(BaseModel):
     """Every combination of its lists."""
 
     model_config = ConfigDict(extra="allow", frozen=True, ser_json_inf_nan="strings")
@@ -50,6 +50,8 @@ class Block(BaseModel):
         lists = [value if isinstance(value, list) else [value] for value in given.values()]
         for values in itertools.product(*lists):
             settings = dict(zip(given, values, strict=True))
+            if "method" in settings:
+                settings["method"] = current_name(str(settings["method"]))
             yield settings | {"epsilon": _number(settings.get("epsilon", DEFAULT_EPSILON))}
 
     def name_of(self, settings: Mapping[str, Any]) -> str:
@@ -64,10 +66,10 @@ class Block(BaseModel):
                 ) from None
         lists = [key for key, value in (self.model_extra or {}).items() if isinstance(value, list)]
         words = [f"{key}={settings[key]}" for key in lists if key not in ("method", "epsilon")]
-        return ", ".join([str(settings.get("method", "vesper")), *words])
+        return ", ".join([str(settings.get("method", "certified")), *words])
 
 
-class Small(BaseModel):
+class SmallSettings(BaseModel):
     """What `--small` changes, beside the size of simulated sets."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -87,8 +89,8 @@ class Grid(BaseModel):
     title: str
     datasets: tuple[str, ...]
     seeds: int = Field(default=5, ge=1)
-    small: Small = Small()
-    grid: tuple[Block, ...] = Field(min_length=1)
+    small: SmallSettings = SmallSettings()
+    grid: tuple[GridBlock, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _datasets_are_listed(self) -> "Grid":
@@ -110,11 +112,11 @@ def read_grid(path: Path) -> Grid:
     try:
         return Grid.model_validate(read_toml(path))
     except ValidationError as error:
-        raise InputError(explain(path, error, [*Grid.model_fields])) from None
+        raise InputError(explain_first_error(path, error, [*Grid.model_fields])) from None
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedCell:
     """A cell with its settings and how it is measured."""
 
     cell: Cell
@@ -123,21 +125,21 @@ class Planned:
 
 
 def plan_cells(
-    grid: Grid, sources: Mapping[str, Source], *, seeds: int, small: bool
-) -> list[Planned]:
+    grid: Grid, sources: Mapping[str, DatasetSource], *, seeds: int, small: bool
+) -> list[PlannedCell]:
     """All cells, each once: the first seed of everything first, so that an early table says much.
 
     Raises:
         InputError: settings are wrong, or different ones would have one name.
     """
-    found: dict[Cell, Planned] = {}
+    found: dict[Cell, PlannedCell] = {}
     for seed, dataset in itertools.product(range(seeds), grid.datasets):
         for block in grid.grid:
             if dataset not in (block.datasets or grid.datasets):
                 continue
             for settings in _settings_of(block, grid, small=small):
                 start = grid.small.settings if small and block.as_paper else {}
-                planned = _planned(block, {**start, **settings}, sources[dataset], seed)
+                planned = _plan_cell(block, {**start, **settings}, sources[dataset], seed)
                 same = found.setdefault(planned.cell, planned)
                 if settings_digest(same.config) != settings_digest(planned.config):
                     raise InputError(
@@ -147,11 +149,11 @@ def plan_cells(
     return list(found.values())
 
 
-def _settings_of(block: Block, grid: Grid, *, small: bool) -> Iterator[dict[str, Any]]:
+def _settings_of(block: GridBlock, grid: Grid, *, small: bool) -> Iterator[dict[str, Any]]:
     """Combinations of a block that are to be run."""
     kept = grid.small.epsilon if small else None
     for settings in block.combinations():
-        method, epsilon = str(settings.get("method", "vesper")), settings["epsilon"]
+        method, epsilon = str(settings.get("method", "certified")), settings["epsilon"]
         if block.measure in EPSILON_FREE and needs_no_epsilon(method):
             yield settings | {"epsilon": math.inf}
         elif kept is None or epsilon in kept or not math.isfinite(epsilon):
@@ -179,7 +181,9 @@ def _number(value: object) -> float:
         raise InputError(f"grid: expected a number for epsilon, got '{value}'") from None
 
 
-def _planned(block: Block, settings: Mapping[str, Any], source: Source, seed: int) -> Planned:
+def _plan_cell(
+    block: GridBlock, settings: Mapping[str, Any], source: DatasetSource, seed: int
+) -> PlannedCell:
     if block.as_paper and not source.paper_settings:
         raise InputError(
             f"grid: 'as_paper' needs the paper's settings, which '{source.name}' has not; leave it "
@@ -194,4 +198,4 @@ def _planned(block: Block, settings: Mapping[str, Any], source: Source, seed: in
         seed=seed,
         series=block.name_of(settings),
     )
-    return Planned(cell, config, block.measure)
+    return PlannedCell(cell, config, block.measure)

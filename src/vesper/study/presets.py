@@ -10,7 +10,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from vesper.errors import InputError
-from vesper.session.config import nearest
+from vesper.session.config import suggest_key
 from vesper.study.cell import Key, Score
 from vesper.study.parameter_grid import Grid, read_grid
 
@@ -70,6 +70,6 @@ def find_grid(name: str) -> tuple[str, Grid]:
     if path.suffix == ".toml" or path.is_file():
         return path.stem, read_grid(path)
     raise InputError(
-        f"unknown study '{name}'{nearest(name, NAMES)}; 'vesper study list' shows all, and a TOML "
+        f"unknown study '{name}'{suggest_key(name, NAMES)}; 'vesper study list' shows all, and a TOML "
         f"file with a grid of your own will do"
     )

@@ -13,7 +13,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 
 from vesper.files import partial_folder
-from vesper.study.cell import Cell, Line
+from vesper.study.cell import Cell, CellResult
 from vesper.study.worker import Job, Worker, facts_of_job
 
 CELLS_A_WORKER = 25
@@ -21,7 +21,7 @@ CELLS_A_WORKER = 25
 
 def run_jobs(
     jobs: Sequence[Job], *, workers: int, limit: float, work: Path
-) -> Generator[Line, None, None]:
+) -> Generator[CellResult, None, None]:
     """Measure all, about in this order, and give their lines in the order in which they end.
 
     Kin are not measured at the same time as long as there is something else to do. Closed
@@ -41,7 +41,7 @@ def run_jobs(
             while waiting or busy:
                 while waiting and len(busy) < workers:
                     worker = idle.pop() if idle else Worker()
-                    worker.give(_next_of(waiting, busy), room / str(next(names)))
+                    worker.assign(_next_of(waiting, busy), room / str(next(names)))
                     busy.append(worker)
                 for worker in _done(busy, limit):
                     busy.remove(worker)
@@ -50,18 +50,18 @@ def run_jobs(
                     if is_alive and worker.cells < CELLS_A_WORKER:
                         idle.append(worker)
                     else:
-                        worker.end()
+                        worker.terminate()
                     yield line
         finally:
             for worker in (*busy, *idle):
-                worker.end()
+                worker.terminate()
 
 
 def _next_of(waiting: list[Job], busy: Sequence[Worker]) -> Job:
     """Take the next job that is no kin of one under way; the next one if all are."""
-    under_way = {worker.job.kin for worker in busy if worker.job is not None}
+    under_way = {worker.job.family for worker in busy if worker.job is not None}
     for k in reversed(range(len(waiting))):
-        if waiting[k].kin not in under_way:
+        if waiting[k].family not in under_way:
             return waiting.pop(k)
     return waiting.pop()
 
@@ -73,33 +73,33 @@ def _done(busy: Sequence[Worker], limit: float) -> list[Worker]:
     return [w for w in busy if w.connection in ready or w.seconds >= limit]
 
 
-def _line_of(worker: Worker, limit: float) -> tuple[Line, bool]:
+def _line_of(worker: Worker, limit: float) -> tuple[CellResult, bool]:
     """What became of a worker's cell, and whether the worker can go on."""
     job = worker.job
     assert job is not None  # it is busy
     facts = facts_of_job(job)
     if not worker.connection.poll():
-        return Line(**facts, seconds=worker.seconds, limit=limit), False
+        return CellResult(**facts, seconds=worker.seconds, limit=limit), False
     try:
-        return worker.take(), True
+        return worker.receive_result(), True
     except (EOFError, ConnectionError):
         why = "the worker was killed, perhaps for want of memory; try fewer --workers"
-        return Line(**facts, seconds=worker.seconds, failed=why), False
+        return CellResult(**facts, seconds=worker.seconds, failed=why), False
 
 
-class Expected:
+class TimeEstimate:
     """How long a cell will take: as others of its set and method, or of its set, or any."""
 
-    def __init__(self, lines: Iterable[Line]) -> None:
+    def __init__(self, lines: Iterable[CellResult]) -> None:
         self._lines = list(lines)
         self._spent = 0.0
 
-    def learn(self, line: Line) -> None:
+    def add_result(self, line: CellResult) -> None:
         """Take note of a cell that is finished."""
         self._lines.append(line)
         self._spent += line.seconds
 
-    def of(self, cell: Cell) -> float:
+    def seconds_of(self, cell: Cell) -> float:
         """Seconds of one worker for a cell."""
         like = [line for line in self._lines if line.dataset == cell.dataset]
         nearest = [line for line in like if line.method == cell.method] or like or self._lines
@@ -108,13 +108,13 @@ class Expected:
     def left(self, cells: Iterable[Cell], *, elapsed: float) -> float:
         """Seconds by the clock, if it goes on as in the `elapsed` ones."""
         share = elapsed / max(self._spent, 1e-9)
-        return share * sum(self.of(cell) for cell in cells)
+        return share * sum(self.seconds_of(cell) for cell in cells)
 
 
-def clock(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Say a time in the unit that fits.
 
-    >>> clock(45), clock(600), clock(10_000)
+    >>> format_duration(45), format_duration(600), format_duration(10_000)
     ('45 s', '10 min', '2.8 h')
     """
     if seconds < 100:

@@ -20,8 +20,8 @@ from vesper.datasets.block_model.simulate_graph import BlockModel, simulate
 from vesper.datasets.finance.simulate_finance import NUM_NODES, simulate_finance
 from vesper.datasets.loaders.convert import convert
 from vesper.errors import InputError
-from vesper.progress import Progress, silent
-from vesper.session.config import PRESETS, nearest
+from vesper.progress import Progress, no_progress
+from vesper.session.config import PRESETS, suggest_key
 
 PAPER_BATCH_SIZE = 32
 """The paper gives none for its tables, but on products and Reddit each number of the full table is
@@ -31,7 +31,7 @@ Simulator = Callable[[Path, int, Progress], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class KnownSet:
+class KnownDataset:
     """A set of the paper, and what stands in for it."""
 
     title: str
@@ -42,7 +42,7 @@ class KnownSet:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class DatasetSource:
     """Where a set of one study comes from."""
 
     name: str
@@ -70,22 +70,22 @@ def _finance(out: Path, num_nodes: int, progress: Progress) -> None:
     simulate_finance(out, num_nodes=num_nodes, progress=progress)
 
 
-KNOWN: Mapping[str, KnownSet] = {
-    "products": KnownSet(
+KNOWN: Mapping[str, KnownDataset] = {
+    "products": KnownDataset(
         title="ogbn-products",
         simulate=_block_model(PRODUCTS_LIKE),
         num_nodes=PRODUCTS_LIKE.num_nodes,
         small_nodes=30_000,
         small_settings={"width": 64, "max_degree": 5, "min_degree": 5, "epochs": 5},
     ),
-    "reddit": KnownSet(
+    "reddit": KnownDataset(
         title="Reddit",
         simulate=_block_model(REDDIT_LIKE),
         num_nodes=REDDIT_LIKE.num_nodes,
         small_nodes=6_000,
         small_settings={"width": 64, "max_degree": 5, "min_degree": 5, "epochs": 5},
     ),
-    "finance": KnownSet(
+    "finance": KnownDataset(
         title="Finance",
         simulate=_finance,
         num_nodes=NUM_NODES,
@@ -95,7 +95,9 @@ KNOWN: Mapping[str, KnownSet] = {
 }
 
 
-def find_sources(names: Sequence[str], *, data: Path | None, small: bool) -> dict[str, Source]:
+def find_sources(
+    names: Sequence[str], *, data: Path | None, small: bool
+) -> dict[str, DatasetSource]:
     """Where each set comes from: a folder of its name in `data`, or else its simulator.
 
     Raises:
@@ -113,21 +115,21 @@ def find_sources(names: Sequence[str], *, data: Path | None, small: bool) -> dic
     return sources
 
 
-def _source(name: str, data: Path | None, small: bool) -> Source:
+def _source(name: str, data: Path | None, small: bool) -> DatasetSource:
     known = KNOWN.get(name)
     small_settings = known.small_settings if known and small else {}
     paper = {**PRESETS[name], "batch_size": PAPER_BATCH_SIZE} if known else {}
     settings = {**paper, **small_settings}
     if data is not None and (data / name).is_dir():
-        return Source(name=name, folder=data / name, paper_settings=settings)
+        return DatasetSource(name=name, folder=data / name, paper_settings=settings)
     if known is None:
         hint = "it has no simulator, so give --data" if data is None else f"{data} has none"
-        raise InputError(f"unknown data set '{name}': {hint}{nearest(name, list(KNOWN))}")
+        raise InputError(f"unknown data set '{name}': {hint}{suggest_key(name, list(KNOWN))}")
     num_nodes = known.small_nodes if small else known.num_nodes
-    return Source(name=name, num_nodes=num_nodes, paper_settings=settings)
+    return DatasetSource(name=name, num_nodes=num_nodes, paper_settings=settings)
 
 
-def make_folders(source: Source, work: Path, *, progress: Progress = silent) -> Path:
+def make_folders(source: DatasetSource, work: Path, *, progress: Progress = no_progress) -> Path:
     """Give a folder with data/ and label/, made once below `work` where the user has none."""
     if source.folder is not None and (source.folder / "data").is_dir():
         return source.folder

@@ -7,24 +7,24 @@ from pathlib import Path
 from time import monotonic
 
 from vesper.errors import InputError
-from vesper.progress import Progress, silent
-from vesper.session.config import nearest
-from vesper.study.cell import Line, datasets_of, settings_digest, unfinished
+from vesper.progress import Progress, no_progress
+from vesper.session.config import suggest_key
+from vesper.study.cell import CellResult, datasets_of, settings_digest, unfinished
 from vesper.study.folder import Study, open_folder
 from vesper.study.measure import MEASURES, Measure
-from vesper.study.parameter_grid import Planned, plan_cells
+from vesper.study.parameter_grid import PlannedCell, plan_cells
 from vesper.study.presets import find_grid
-from vesper.study.runner import Expected, clock, run_jobs
-from vesper.study.sets import Source, find_sources, make_folders
-from vesper.study.study_results import JOURNAL, append_line, fold, read_results
+from vesper.study.runner import TimeEstimate, format_duration, run_jobs
+from vesper.study.sets import DatasetSource, find_sources, make_folders
+from vesper.study.study_results import JOURNAL, append_line, merge_journal, read_results
 from vesper.study.worker import Job
 
-FOLD_EVERY = 50
+MERGE_EVERY = 50
 """Cells after which the journal is folded into the table."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class StudyRequest:
     """What a user asks for."""
 
     study: str
@@ -39,50 +39,53 @@ class Asked:
 
 
 def run_study(
-    asked: Asked, *, measures: Mapping[str, Measure] = MEASURES, progress: Progress = silent
-) -> list[Line]:
+    request: StudyRequest,
+    *,
+    measures: Mapping[str, Measure] = MEASURES,
+    progress: Progress = no_progress,
+) -> list[CellResult]:
     """Run what is missing; give the lines of cells that failed or were stopped.
 
     Args:
-        asked: what to run, and where.
+        request: what to run, and where.
         measures: how cells are measured, by the name that grids have for it.
         progress: is told of every cell, with the time that is left.
 
     Raises:
         InputError: something asked for is wrong; nothing was begun.
     """
-    name, grid = find_grid(asked.study)
-    for option, number in (("--workers", asked.workers), ("--seeds", asked.seeds)):
+    name, grid = find_grid(request.study)
+    for option, number in (("--workers", request.workers), ("--seeds", request.seeds)):
         if number is not None and number < 1:
             raise InputError(f"{option}: expected 1 or more, got {number}")
-    default = grid.small.seeds if asked.small else grid.seeds
-    seeds = asked.seeds or default
-    sources = find_sources(grid.datasets, data=asked.data, small=asked.small)
-    planned = plan_cells(grid, sources, seeds=seeds, small=asked.small)
+    default = grid.small.seeds if request.small else grid.seeds
+    seeds = request.seeds or default
+    sources = find_sources(grid.datasets, data=request.data, small=request.small)
+    planned = plan_cells(grid, sources, seeds=seeds, small=request.small)
     for each in planned:
         if each.measure not in measures:
-            hint = nearest(each.measure, list(measures))
+            hint = suggest_key(each.measure, list(measures))
             raise InputError(f"grid: unknown measure '{each.measure}'{hint}")
     lines = {key: str(source) for key, source in sources.items()}
-    study = Study(name=name, small=asked.small, grid=grid, seeds=seeds, sources=lines)
-    with open_folder(asked.out, study):
-        return _run(asked, planned, sources, measures, progress)
+    study = Study(name=name, small=request.small, grid=grid, seeds=seeds, sources=lines)
+    with open_folder(request.out, study):
+        return _run(request, planned, sources, measures, progress)
 
 
 def _run(
-    asked: Asked,
-    planned: list[Planned],
-    sources: Mapping[str, Source],
+    request: StudyRequest,
+    planned: list[PlannedCell],
+    sources: Mapping[str, DatasetSource],
     measures: Mapping[str, Measure],
     progress: Progress,
-) -> list[Line]:
+) -> list[CellResult]:
     """Run what is missing in a folder that is ours."""
-    lines = read_results(asked.out)
+    lines = read_results(request.out)
     settings = {each.cell: settings_digest(each.config) for each in planned}
-    missing = set(unfinished(settings, lines, settings=settings, limit=asked.limit))
+    missing = set(unfinished(settings, lines, settings=settings, limit=request.limit))
     to_do = [each for each in planned if each.cell in missing]
     folders = {
-        name: make_folders(sources[name], asked.out / "data", progress=progress)
+        name: make_folders(sources[name], request.out / "data", progress=progress)
         for name in datasets_of([each.cell for each in to_do])
     }
     jobs = [
@@ -91,34 +94,34 @@ def _run(
             config=each.config,
             folder=folders[each.cell.dataset],
             measure=each.measure,
-            measured_by=measures[each.measure],
+            measure_function=measures[each.measure],
         )
         for each in to_do
     ]
-    failed, expected, started = [], Expected(lines), monotonic()
+    failed, expected, started = [], TimeEstimate(lines), monotonic()
     left = dict.fromkeys(each.cell for each in to_do)
     try:
         progress("cells", len(planned) - len(left), len(planned))
         with closing(
-            run_jobs(jobs, workers=asked.workers, limit=asked.limit, work=asked.out)
+            run_jobs(jobs, workers=request.workers, limit=request.limit, work=request.out)
         ) as running:
             for line in running:
-                append_line(asked.out / JOURNAL, line)
-                expected.learn(line)
+                append_line(request.out / JOURNAL, line)
+                expected.add_result(line)
                 del left[line.cell]
                 if not line.is_measured:
                     failed.append(line)
-                remaining = clock(expected.left(left, elapsed=monotonic() - started))
+                remaining = format_duration(expected.left(left, elapsed=monotonic() - started))
                 note = f"{remaining} left; {outcome(line)}"
                 progress("cells", len(planned) - len(left), len(planned), note)
-                if len(left) % FOLD_EVERY == 0:
-                    fold(asked.out)
+                if len(left) % MERGE_EVERY == 0:
+                    merge_journal(request.out)
     finally:
-        fold(asked.out)
+        merge_journal(request.out)
     return failed
 
 
-def outcome(line: Line) -> str:
+def outcome(line: CellResult) -> str:
     """Say in a line what became of a cell."""
     if line.failed:
         return f"{line.cell}: FAILED, {line.failed}"

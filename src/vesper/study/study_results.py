@@ -21,10 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vesper.errors import InputError
-from vesper.study.cell import Line, newest
+from vesper.study.cell import CellResult, newest
 
 
-def read_lines(path: Path) -> list[Line]:
+def read_lines(path: Path) -> list[CellResult]:
     """Read what is finished; the newest line of a cell counts."""
     if not path.exists():
         return []
@@ -38,7 +38,7 @@ def read_lines(path: Path) -> list[Line]:
     return newest(found)
 
 
-def append_line(path: Path, line: Line) -> None:
+def append_line(path: Path, line: CellResult) -> None:
     """Write one line, on disk before this returns."""
     with path.open("ab+") as file:
         end = file.seek(0, os.SEEK_END)
@@ -49,17 +49,17 @@ def append_line(path: Path, line: Line) -> None:
         os.fsync(file.fileno())
 
 
-def facts_of(line: Line) -> dict[str, Any]:
+def facts_of(line: CellResult) -> dict[str, Any]:
     """A line as JSON can hold it: no infinity, and nothing that is not known."""
     facts = {key: value for key, value in asdict(line).items() if value is not None}
     return facts | {"epsilon": "inf" if math.isinf(line.epsilon) else line.epsilon}
 
 
-def line_of(facts: dict[str, Any]) -> Line:
+def line_of(facts: dict[str, Any]) -> CellResult:
     """The line that `facts_of` was made of."""
     histogram = facts.get("histogram")
     known = {"histogram": tuple(histogram)} if histogram is not None else {}
-    return Line(**facts | {"epsilon": float(facts["epsilon"])} | known)
+    return CellResult(**facts | {"epsilon": float(facts["epsilon"])} | known)
 
 
 JOURNAL, TABLE = "journal.jsonl", "results.parquet"
@@ -92,14 +92,14 @@ _COLUMNS: dict[str, pa.DataType] = {
 SCHEMA = pa.schema(_COLUMNS)
 
 
-def read_results(folder: Path) -> list[Line]:
+def read_results(folder: Path) -> list[CellResult]:
     """Read everything that is finished in a study folder.
 
     Raises:
         InputError: `results.parquet` is not what a study writes.
     """
     path = folder / TABLE
-    before: list[Line] = []
+    before: list[CellResult] = []
     if path.exists():
         try:
             before = [line_of(facts) for facts in pq.read_table(path).to_pylist()]
@@ -111,7 +111,7 @@ def read_results(folder: Path) -> list[Line]:
     return newest([*before, *read_lines(folder / JOURNAL)])
 
 
-def fold(folder: Path) -> None:
+def merge_journal(folder: Path) -> None:
     """Move what the journal says into the table."""
     lines = read_results(folder)
     if not lines:

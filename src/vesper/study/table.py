@@ -55,12 +55,12 @@ def _rows_of(
     findings: Findings, dataset: str, series: str, epsilons: Sequence[float]
 ) -> Iterator[list[str]]:
     for name, guarantee, scores in (
-        (series, findings.guarantee_of(dataset, series), findings.ours),
+        (series, findings.guarantee_of(dataset, series), findings.measured),
         (f"  {PUBLISHED}", "", findings.published),
     ):
         found = [scores.get((dataset, series, epsilon)) for epsilon in epsilons]
-        if scores is findings.ours or any(found):
-            seeds = findings.study.seeds if scores is findings.ours else 0
+        if scores is findings.measured or any(found):
+            seeds = findings.study.seeds if scores is findings.measured else 0
             yield [name, guarantee, *("" if s is None else s.text(seeds=seeds) for s in found)]
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import vesper
 from vesper.method.settings import Config
-from vesper.study.cell import Cell, Line, settings_digest
+from vesper.study.cell import Cell, CellResult, settings_digest
 from vesper.study.measure import Measure
 from vesper.version import VERSION
 
@@ -62,23 +62,23 @@ class Job:
     folder: Path
     """Holds data/ and label/."""
     measure: str
-    measured_by: Measure
+    measure_function: Measure
 
     @property
-    def kin(self) -> tuple[Cell, Path]:
+    def family(self) -> tuple[Cell, Path]:
         """Equal for jobs that differ in epsilon only: the first leaves the others less to do."""
         return replace(self.cell, epsilon=0.0), self.folder
 
 
-def measure_job(job: Job, out: Path) -> Line:
+def measure_job(job: Job, out: Path) -> CellResult:
     """Measure a cell; what goes wrong is said in its line."""
     facts, started = facts_of_job(job), perf_counter()
     try:
-        measured = job.measured_by(job.config, job.folder, out)
+        measured = job.measure_function(job.config, job.folder, out)
     except Exception as error:  # one bad cell does not end a night's work; its line says so
         why = f"{type(error).__name__}: {error}".splitlines()[0]
-        return Line(**facts, seconds=perf_counter() - started, failed=why)
-    return Line(
+        return CellResult(**facts, seconds=perf_counter() - started, failed=why)
+    return CellResult(
         **facts,
         plan=measured.plan,
         metric=measured.metric,
@@ -117,8 +117,8 @@ class Worker:
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(theirs,), daemon=True)
-        with _surroundings():
+        self._process = context.Process(target=_worker_loop, args=(theirs,), daemon=True)
+        with _worker_environment():
             self._process.start()
         theirs.close()
         self.cells = 0
@@ -132,24 +132,24 @@ class Worker:
         """Since it was given its cell."""
         return monotonic() - self._since
 
-    def give(self, job: Job, out: Path) -> None:
+    def assign(self, job: Job, out: Path) -> None:
         """Let it measure a cell."""
         self.job, self.out, self._since = job, out, monotonic()
         self.cells += 1
         with suppress(ConnectionError):  # it died while idle: waiting for its line will show it
             self.connection.send((job, out))
 
-    def take(self) -> Line:
+    def receive_result(self) -> CellResult:
         """Take the line of its cell.
 
         Raises:
             EOFError: the process is no more.
         """
-        line: Line = self.connection.recv()
+        line: CellResult = self.connection.recv()
         self.job = None
         return line
 
-    def end(self) -> None:
+    def terminate(self) -> None:
         """End it now, whatever it does."""
         self._process.kill()
         self._process.join()
@@ -157,7 +157,7 @@ class Worker:
 
 
 @contextmanager
-def _surroundings() -> Iterator[None]:
+def _worker_environment() -> Iterator[None]:
     """Let processes started here have one thread for every library, and keep memory they free.
 
     A worker has imported the libraries before it runs a line of ours, so its parent has to say it;
@@ -188,7 +188,7 @@ def keeps_memory(library: str, version: str) -> bool:
     return library == "glibc" and numbers >= KEEPS_MEMORY_FROM
 
 
-def _work(connection: Connection) -> None:
+def _worker_loop(connection: Connection) -> None:
     """Measure what is given until nobody gives any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
-from vesper.transport.close_reason import Parting, parting_of
+from vesper.transport.close_reason import CloseReason, close_reason_for
 
 
 class Channel(Protocol):
@@ -26,7 +26,7 @@ class Channel(Protocol):
             RemoteProtocolError: what came is no frame.
         """
 
-    def close(self, why: Parting = Parting.DONE) -> None:
+    def close(self, why: CloseReason = CloseReason.DONE) -> None:
         """End the connection; the other end's next call raises what `why` means to it."""
 
 
@@ -34,15 +34,15 @@ C = TypeVar("C", bound=Channel)
 
 
 @contextmanager
-def closing_in_words(
-    channel: C, word: Callable[[BaseException], Parting] = parting_of
+def closing_with_reason(
+    channel: C, reason_for: Callable[[BaseException], CloseReason] = close_reason_for
 ) -> Iterator[C]:
     """Close a channel in the end; the other end is told what kind of error ended it, if one did."""
-    why = Parting.DONE
+    why = CloseReason.DONE
     try:
         yield channel
     except BaseException as error:
-        why = word(error)
+        why = reason_for(error)
         raise
     finally:
         channel.close(why)

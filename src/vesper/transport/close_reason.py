@@ -24,7 +24,7 @@ from vesper.errors import (
 )
 
 
-class Parting(IntEnum):
+class CloseReason(IntEnum):
     """The words, as the byte that crosses."""
 
     DONE = 0
@@ -33,44 +33,44 @@ class Parting(IntEnum):
     BUDGET = 3
     SETTINGS = 4
     PROTOCOL = 5
-    WITHOUT = 6
+    EXCLUDED = 6
 
 
 _MAY_COME_BACK = {
-    Parting.DONE: "has closed the connection",
-    Parting.USER: "was stopped by its user",
-    Parting.FAULT: "has failed and stopped",
+    CloseReason.DONE: "has closed the connection",
+    CloseReason.USER: "was stopped by its user",
+    CloseReason.FAULT: "has failed and stopped",
 }
 _WILL_NOT = {
-    Parting.BUDGET: "its privacy budget does not allow it",
-    Parting.SETTINGS: "settings, files, versions or sessions do not fit together",
-    Parting.PROTOCOL: "it refuses what this side has sent",
-    Parting.WITHOUT: "it goes on without this side, which was too late",
+    CloseReason.BUDGET: "its privacy budget does not allow it",
+    CloseReason.SETTINGS: "settings, files, versions or sessions do not fit together",
+    CloseReason.PROTOCOL: "it refuses what this side has sent",
+    CloseReason.EXCLUDED: "it goes on without this side, which was too late",
 }
 
 
-def parting_of(error: BaseException) -> Parting:
+def close_reason_for(error: BaseException) -> CloseReason:
     """Why an end leaves that was ended by `error`; what is no Exception is a user's Ctrl-C."""
     match error:
         case BudgetError():
-            return Parting.BUDGET
+            return CloseReason.BUDGET
         case RemoteProtocolError():
-            return Parting.PROTOCOL
+            return CloseReason.PROTOCOL
         case PeerLostError():
-            return Parting.FAULT
+            return CloseReason.FAULT
         case InputError() | LocalProtocolError() | PeerError():
-            return Parting.SETTINGS
+            return CloseReason.SETTINGS
         case Exception():
-            return Parting.FAULT
-    return Parting.USER
+            return CloseReason.FAULT
+    return CloseReason.USER
 
 
-def error_of(parting: Parting, peer: str) -> PeerError:
+def error_for_close_reason(reason: CloseReason, peer: str) -> PeerError:
     """What it means to this end that `peer` has left with this word."""
-    if parting in _WILL_NOT:
+    if reason in _WILL_NOT:
         return PeerStoppedError(
-            f"{peer} has ended the session: {_WILL_NOT[parting]}; it says more on its side"
+            f"{peer} has ended the session: {_WILL_NOT[reason]}; it says more on its side"
         )
-    lost = PeerLostError(f"{peer} {_MAY_COME_BACK[parting]}")
-    lost.is_farewell = parting is Parting.DONE
+    lost = PeerLostError(f"{peer} {_MAY_COME_BACK[reason]}")
+    lost.is_clean_close = reason is CloseReason.DONE
     return lost

@@ -20,7 +20,7 @@ _HEAD = struct.Struct("<BQII")
 
 
 @dataclass(frozen=True)
-class _Place:
+class _FrameLocation:
     segment: int
     offset: int
     length: int
@@ -35,7 +35,7 @@ class FrameLog:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._places: tuple[dict[int, _Place], dict[int, _Place]] = ({}, {})
+        self._places: tuple[dict[int, _FrameLocation], dict[int, _FrameLocation]] = ({}, {})
         try:
             folder.mkdir(parents=True, exist_ok=True)
             segments = sorted(int(path.stem) for path in folder.glob("*.frames"))
@@ -62,7 +62,7 @@ class FrameLog:
         except OSError as error:
             os.ftruncate(self._file, self._end)
             raise self._unwritable(error) from None
-        self._places[direction][number] = _Place(self._segment, start, len(frame))
+        self._places[direction][number] = _FrameLocation(self._segment, start, len(frame))
         self._end = start + len(frame)
 
     def frame(self, direction: int, number: int) -> bytes | None:
@@ -75,7 +75,7 @@ class FrameLog:
             return file.read(place.length)
 
     @property
-    def has_marks(self) -> bool:
+    def has_checkpoints(self) -> bool:
         """Whether a new part was ever begun."""
         return self._segment > 0
 
@@ -86,7 +86,7 @@ class FrameLog:
         except OSError as error:
             raise self._unwritable(error) from None
 
-    def mark(self) -> None:
+    def start_segment(self) -> None:
         """Begin a new part; frames before the last mark but the opening are forgotten."""
         try:
             following = os.open(self._path(self._segment + 1), os.O_RDWR | os.O_CREAT, 0o600)
@@ -116,7 +116,7 @@ class FrameLog:
                 content = file.read(length)
                 if len(content) < length or crc32(content) != check or direction > RECEIVED:
                     break
-                self._places[direction][number] = _Place(segment, end + _HEAD.size, length)
+                self._places[direction][number] = _FrameLocation(segment, end + _HEAD.size, length)
                 end += _HEAD.size + length
             file.truncate(end)
 

@@ -37,9 +37,9 @@ OPTIONS = [
     ("grpc.so_reuseport", 0),
     ("grpc.http2.max_frame_size", 1 << 20),
 ]
-WELCOME = ("vesper-welcome", "1")
+ACCEPTED_HEADER = ("vesper-welcome", "1")
 """Tells the connecting end that it was let in."""
-RETRY = 0.5
+RETRY_SECONDS = 0.5
 """Seconds between two attempts to reach the peer."""
 
 
@@ -70,7 +70,7 @@ class Listener:
         self._arrivals: queue.SimpleQueue[StreamChannel] = queue.SimpleQueue()
         self._current: StreamChannel | None = None
         self._is_closed = False
-        self.refused = ""
+        self.last_refused = ""
         """Who came last and was not let in."""
         self._server = grpc.server(ThreadPoolExecutor(max_workers=8), options=OPTIONS)
         handler: Any = grpc.stream_stream_rpc_method_handler(self._handle)
@@ -93,7 +93,7 @@ class Listener:
         began = monotonic()
         while True:
             try:
-                channel = self._arrivals.get(timeout=RETRY)
+                channel = self._arrivals.get(timeout=RETRY_SECONDS)
             except queue.Empty:
                 waited = monotonic() - began
                 self._waiting(waited)
@@ -114,17 +114,17 @@ class Listener:
         self._server.stop(grace=None)
 
     def _refusals(self) -> str:
-        return f"; {self.refused} came and was refused" if self.refused else ""
+        return f"; {self.last_refused} came and was refused" if self.last_refused else ""
 
     def _handle(self, requests: Iterator[bytes], context: Any) -> Iterator[bytes]:
         names = _names_of(context.auth_context())
         if self._peer not in names:
-            self.refused = f"'{', '.join(names)}'"
+            self.last_refused = f"'{', '.join(names)}'"
             context.abort(
                 grpc.StatusCode.PERMISSION_DENIED,
-                f"expected the certificate of '{self._peer}', got that of {self.refused}",
+                f"expected the certificate of '{self._peer}', got that of {self.last_refused}",
             )
-        context.send_initial_metadata((WELCOME,))
+        context.send_initial_metadata((ACCEPTED_HEADER,))
         channel = StreamChannel(
             peer=self._peer,
             patience=self._patience,
@@ -132,13 +132,13 @@ class Listener:
             waiting=self._waiting,
         )
         if self._current is not None:
-            self._current.ended(PeerLostError(f"{self._peer} has connected anew"))
+            self._current.end_input(PeerLostError(f"{self._peer} has connected anew"))
         self._current = channel
         self._arrivals.put(channel)
         if self._is_closed:
             channel.abandon()  # else this thread would keep the process from ending
         threading.Thread(target=_read, args=(channel, requests, self._peer), daemon=True).start()
-        yield from channel.outgoing()
+        yield from channel.outgoing_chunks()
 
 
 def connect(
@@ -167,7 +167,7 @@ def connect(
             waiting(waited)
             if limit is not None and waited > limit:
                 raise PeerLostError(f"{peer} at {address}: {error}") from None
-            threading.Event().wait(RETRY)
+            threading.Event().wait(RETRY_SECONDS)
 
 
 def _attempt(
@@ -180,12 +180,12 @@ def _attempt(
     wire = grpc.secure_channel(address, credentials, options=options)
     channel = StreamChannel(peer=peer, patience=patience, cancel=wire.close, waiting=waiting)
     open_stream: Any = wire.stream_stream(f"/{SERVICE}/{METHOD}")
-    call = open_stream(channel.outgoing())
+    call = open_stream(channel.outgoing_chunks())
     opened: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
 
     def watch() -> None:
         try:
-            welcome = WELCOME in [tuple(pair) for pair in call.initial_metadata()]
+            welcome = ACCEPTED_HEADER in [tuple(pair) for pair in call.initial_metadata()]
             problem = None if welcome else _problem_of(call, peer)  # waits for the reason
         except grpc.RpcError as error:
             problem = _problem_of(error, peer)
@@ -197,7 +197,7 @@ def _attempt(
     except queue.Empty:
         problem = PeerLostError(f"{peer} did not answer within {patience:g} s")
     if problem is not None:
-        channel.ended(problem)  # nothing will come, so closing need not wait for it
+        channel.end_input(problem)  # nothing will come, so closing need not wait for it
         channel.close()
         raise problem
     threading.Thread(target=_read, args=(channel, call, peer), daemon=True).start()
@@ -207,12 +207,12 @@ def _attempt(
 def _read(channel: StreamChannel, chunks: Iterator[bytes], peer: str) -> None:
     try:
         for chunk in chunks:
-            channel.arrived(chunk)
-        channel.ended(PeerLostError(f"the connection to {peer} is gone"))
+            channel.receive_chunk(chunk)
+        channel.end_input(PeerLostError(f"the connection to {peer} is gone"))
     except grpc.RpcError as error:
-        channel.ended(_problem_of(error, peer))
+        channel.end_input(_problem_of(error, peer))
     except Exception as error:  # the listening end gets a plain exception when a stream breaks
-        channel.ended(PeerLostError(f"the connection to {peer} broke ({_short(error)})"))
+        channel.end_input(PeerLostError(f"the connection to {peer} broke ({_short(error)})"))
 
 
 def _problem_of(error: Any, peer: str) -> PeerError:

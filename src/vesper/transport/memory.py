@@ -4,9 +4,9 @@ import queue
 import threading
 
 from vesper.errors import PeerLostError
-from vesper.transport.close_reason import Parting, error_of
+from vesper.transport.close_reason import CloseReason, error_for_close_reason
 
-Word = bytes | Parting
+FrameOrClose = bytes | CloseReason
 """A frame, or why there are no more."""
 
 
@@ -15,8 +15,8 @@ class MemoryChannel:
 
     def __init__(
         self,
-        outgoing: "queue.Queue[Word]",
-        incoming: "queue.Queue[Word]",
+        outgoing: "queue.Queue[FrameOrClose]",
+        incoming: "queue.Queue[FrameOrClose]",
         patience: float | None,
     ) -> None:
         self._outgoing, self._incoming, self._patience = outgoing, incoming, patience
@@ -36,12 +36,12 @@ class MemoryChannel:
             raise PeerLostError(
                 f"the peer was silent for {self._patience or 0:g} s; stopping"
             ) from None
-        if isinstance(frame, Parting):
+        if isinstance(frame, CloseReason):
             self._incoming.put(frame)  # every later call learns it too
-            raise error_of(frame, "the peer")
+            raise error_for_close_reason(frame, "the peer")
         return frame
 
-    def close(self, why: Parting = Parting.DONE) -> None:
+    def close(self, why: CloseReason = CloseReason.DONE) -> None:
         """Tell the other end."""
         if not self._closed:
             self._closed = True
@@ -54,24 +54,24 @@ def memory_pair(*, patience: float | None = None) -> tuple[MemoryChannel, Memory
     Without a patience an end waits as long as it takes: in one process the other end is busy, on a
     large graph for many minutes, or has closed.
     """
-    forth: queue.Queue[Word] = queue.Queue()
-    back: queue.Queue[Word] = queue.Queue()
+    forth: queue.Queue[FrameOrClose] = queue.Queue()
+    back: queue.Queue[FrameOrClose] = queue.Queue()
     return MemoryChannel(forth, back, patience), MemoryChannel(back, forth, patience)
 
 
-class MemoryMeeting:
+class MemoryRendezvous:
     """A place where two ends in one process meet, as often as both ask for it."""
 
     def __init__(self, *, patience: float = 600.0) -> None:
         self._patience = patience
         self._ends: tuple[MemoryChannel, MemoryChannel] | None = None
         self._barrier = threading.Barrier(2, action=self._make, timeout=patience)
-        self.is_over = False
+        self.is_closed = False
         """Whether nobody meets here any more."""
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """Meet nobody any more."""
-        self.is_over = True
+        self.is_closed = True
         self._barrier.abort()
 
     def _make(self) -> None:
@@ -82,7 +82,7 @@ class MemoryMeeting:
         try:
             self._barrier.wait(limit)
         except threading.BrokenBarrierError:
-            if not self.is_over:
+            if not self.is_closed:
                 self._barrier.reset()
             raise PeerLostError("the peer has not come") from None
         assert self._ends is not None

@@ -27,25 +27,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vesper.errors import PeerError, PeerLostError, RemoteProtocolError, VesperError
-from vesper.files import write_whole
+from vesper.files import replace_file
 from vesper.transport.channel import Channel
-from vesper.transport.close_reason import Parting, parting_of
+from vesper.transport.close_reason import CloseReason, close_reason_for
 from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
 
 MAGIC = b"VSPG2"
-NO_SESSION = bytes(16)
+NO_SESSION_ID = bytes(16)
 _GREETING = struct.Struct("<5s16sQQ")
 
 
 @dataclass(frozen=True)
-class Greeting:
+class SessionGreeting:
     """How far an end is, as its log knows."""
 
     session: bytes
     received: int
     sent: int
 
-    def packed(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """As it crosses."""
         return _GREETING.pack(MAGIC, self.session, self.received, self.sent)
 
@@ -55,7 +55,7 @@ class Greeting:
         return self.received == 0 and self.sent == 0
 
 
-def read_greeting(frame: bytes) -> Greeting:
+def read_greeting(frame: bytes) -> SessionGreeting:
     """Read the peer's.
 
     Raises:
@@ -63,33 +63,33 @@ def read_greeting(frame: bytes) -> Greeting:
     """
     if len(frame) != _GREETING.size or not frame.startswith(MAGIC):
         raise RemoteProtocolError("the peer's greeting is none of this version of vesper")
-    greeting = Greeting(*_GREETING.unpack(frame)[1:])
-    if greeting.session == NO_SESSION and not greeting.is_blank:
+    greeting = SessionGreeting(*_GREETING.unpack(frame)[1:])
+    if greeting.session == NO_SESSION_ID and not greeting.is_blank:
         raise RemoteProtocolError("the peer says it has frames, and that it is in no session")
     return greeting
 
 
-def agreed_session(own: Greeting, peer: Greeting, *, begins: bool) -> bytes:
+def agreed_session(own: SessionGreeting, peer: SessionGreeting, *, names_session: bool) -> bytes:
     """The session that both ends are in from now on.
 
     Args:
         own: what this end says.
         peer: what the other says.
-        begins: whether this end names the session; the other takes the name over.
+        names_session: whether this end names the session; the other takes the name over.
 
     Raises:
         PeerError: they cannot be in one; the message says why.
     """
-    if own.session == peer.session != NO_SESSION:
+    if own.session == peer.session != NO_SESSION_ID:
         return own.session
-    if begins and peer.is_blank:
+    if names_session and peer.is_blank:
         if own.received:
             raise PeerError(
                 f"the peer has lost its state of session {_short(own)}, which is in the middle; "
                 f"restore it there, or begin a new run on both sides, with new state folders"
             )
         return own.session
-    if not begins and own.is_blank and peer.session != NO_SESSION:
+    if not names_session and own.is_blank and peer.session != NO_SESSION_ID:
         if peer.received:
             raise PeerError(
                 f"the peer is in the middle of session {_short(peer)}, of which this side knows "
@@ -105,33 +105,33 @@ def agreed_session(own: Greeting, peer: Greeting, *, begins: bool) -> bytes:
     )
 
 
-def _short(greeting: Greeting) -> str:
+def _short(greeting: SessionGreeting) -> str:
     return greeting.session.hex()[:8]
 
 
-def read_name(path: Path) -> bytes:
-    """Read the name; `NO_SESSION` when there is none.
+def read_session_name(path: Path) -> bytes:
+    """Read the name; `NO_SESSION_ID` when there is none.
 
     Raises:
         VesperError: the file is something else.
     """
     try:
-        name = path.read_bytes() if path.exists() else NO_SESSION
+        name = path.read_bytes() if path.exists() else NO_SESSION_ID
     except OSError as error:
         raise VesperError(f"{path}: cannot be read ({error.strerror}); restore it") from None
-    if len(name) != len(NO_SESSION):
+    if len(name) != len(NO_SESSION_ID):
         raise VesperError(f"{path}: is damaged; restore it, or begin a new run")
     return name
 
 
-def write_name(path: Path, name: bytes) -> None:
+def write_session_name(path: Path, name: bytes) -> None:
     """Put a name in place of what was there.
 
     Raises:
         VesperError: it cannot be written.
     """
     try:
-        write_whole(path, name)
+        replace_file(path, name)
     except OSError as error:
         raise VesperError(f"{path}: cannot be written ({error.strerror})") from None
 
@@ -140,15 +140,15 @@ Connect = Callable[[float | None], Channel]
 """Makes a connection, trying for ever or at most so many seconds."""
 
 
-class Meetings:
+class Reconnector:
     """Connections of one session.
 
     Args:
         connect: makes a connection to the peer, and another when it was lost.
         log: what has crossed.
         name: file that keeps the session's name.
-        begins: whether this end names the session; the other takes the name over.
-        waits: whether to connect again when the connection is lost, or to stop.
+        names_session: whether this end names the session; the other takes the name over.
+        reconnects: whether to connect again when the connection is lost, or to stop.
         lost: is told why this end waits for another connection.
     """
 
@@ -158,20 +158,23 @@ class Meetings:
         log: FrameLog,
         name: Path,
         *,
-        begins: bool,
-        waits: bool,
+        names_session: bool,
+        reconnects: bool,
         lost: Callable[[str], None],
     ) -> None:
         self._connect, self._log, self._name = connect, log, name
-        self._begins, self._waits, self._lost = begins, waits, lost
-        self.session = read_name(name)
-        if begins and self.session == NO_SESSION:
-            self._keep(os.urandom(len(NO_SESSION)))
-        self.peer = Greeting(NO_SESSION, received=0, sent=0)
+        self._names_session, self._reconnects, self._lost = names_session, reconnects, lost
+        self.session = read_session_name(name)
+        if names_session and self.session == NO_SESSION_ID:
+            self._store_session(os.urandom(len(NO_SESSION_ID)))
+        self.peer = SessionGreeting(NO_SESSION_ID, received=0, sent=0)
         """How far the peer was at the last meeting."""
         self._limit: float | None = None
-        self._has_met = False
-        self._in_vain, self._told = 0, set[str]()  # connections since a frame came, and what of
+        self._has_connected = False
+        self._failed_attempts, self._reported = (
+            0,
+            set[str](),
+        )  # connections since a frame came, and what of
         self._channel: Channel | None = None
 
     @property
@@ -185,7 +188,7 @@ class Meetings:
         try:
             self._channel.send(frame)
         except PeerLostError as error:
-            self._meet_again(error)
+            self._reconnect(error)
 
     def receive(self) -> bytes:
         """Wait for the next frame, over as many connections as it takes."""
@@ -194,54 +197,60 @@ class Meetings:
             try:
                 frame = self._channel.receive()
             except PeerLostError as error:
-                self._meet_again(error)
+                self._reconnect(error)
                 continue
-            self._in_vain, self._told = 0, set()
+            self._failed_attempts, self._reported = 0, set()
             return frame
 
     def finish(self, *, patience: float) -> None:
         """Wait from now on at most so long for a lost peer; one that says farewell is let go."""
         self._limit = patience
 
-    def close(self, why: Parting) -> None:
+    def close(self, why: CloseReason) -> None:
         """End the connection, if one stands."""
         if self._channel is not None:
             self._channel.close(why)
             self._channel = None
 
-    def meet(self) -> None:
+    def ensure_connected(self) -> None:
         """Connect, greet, and send what the peer has not got; begin again when that is cut off."""
         while self._channel is None:
             channel = self._connect(self._limit)
             try:
-                own = Greeting(self.session, self._log.count(RECEIVED), self._log.count(SENT))
-                channel.send(own.packed())
-                self.peer = self._greeted(own, read_greeting(channel.receive()))
+                own = SessionGreeting(
+                    self.session, self._log.count(RECEIVED), self._log.count(SENT)
+                )
+                channel.send(own.to_bytes())
+                self.peer = self._checked_greeting(own, read_greeting(channel.receive()))
                 self._send_again(channel, range(self.peer.received, own.sent))
             except PeerLostError as error:
-                self._wait_after(error)
+                self._report_and_wait(error)
                 continue
             except BaseException as error:
-                channel.close(parting_of(error))
+                channel.close(close_reason_for(error))
                 raise
-            self._channel, self._has_met = channel, True
+            self._channel, self._has_connected = channel, True
 
-    def _meet_again(self, error: PeerLostError) -> None:
+    def _reconnect(self, error: PeerLostError) -> None:
         self._channel = None
-        if self._limit is not None and error.is_farewell:
+        if self._limit is not None and error.is_clean_close:
             raise error
-        self._wait_after(error)
-        self.meet()
+        self._report_and_wait(error)
+        self.ensure_connected()
 
-    def _wait_after(self, error: PeerLostError) -> None:
-        if not self._waits:
+    def _report_and_wait(self, error: PeerLostError) -> None:
+        if not self._reconnects:
             raise error
-        self._in_vain += 1
-        is_round = 10 ** round(math.log10(self._in_vain)) == self._in_vain
-        if str(error) in self._told and not is_round:
+        self._failed_attempts += 1
+        is_round = 10 ** round(math.log10(self._failed_attempts)) == self._failed_attempts
+        if str(error) in self._reported and not is_round:
             return
-        self._told.add(str(error))
-        often = f" ({self._in_vain} times now without a word)" if self._in_vain > 1 else ""
+        self._reported.add(str(error))
+        often = (
+            f" ({self._failed_attempts} times now without a word)"
+            if self._failed_attempts > 1
+            else ""
+        )
         self._lost(f"{error}{often}; waiting for it to come back")
 
     def _send_again(self, channel: Channel, numbers: range) -> None:
@@ -254,18 +263,18 @@ class Meetings:
                 )
             channel.send(frame)
 
-    def _greeted(self, own: Greeting, peer: Greeting) -> Greeting:
+    def _checked_greeting(self, own: SessionGreeting, peer: SessionGreeting) -> SessionGreeting:
         """Check the peer's greeting, and keep the name of the session if it is new here."""
-        session = agreed_session(own, peer, begins=self._begins)
+        session = agreed_session(own, peer, names_session=self._names_session)
         # Before the first meeting after a start, our log may have been lost with the power.
-        if self._has_met and peer.received > max(own.sent, self.peer.received):
+        if self._has_connected and peer.received > max(own.sent, self.peer.received):
             raise RemoteProtocolError(
                 f"the peer says it has {peer.received} frames; so many were not sent"
             )
         if session != self.session:
-            self._keep(session)
+            self._store_session(session)
         return peer
 
-    def _keep(self, session: bytes) -> None:
-        write_name(self._name, session)
+    def _store_session(self, session: bytes) -> None:
+        write_session_name(self._name, session)
         self.session = session

@@ -18,11 +18,11 @@ from pathlib import Path
 
 from vesper.errors import InputError, VesperError
 
-START = bytes(32)
+CHAIN_START = bytes(32)
 
 
 @dataclass(frozen=True)
-class Line:
+class TranscriptLine:
     """One frame that crossed."""
 
     number: int
@@ -35,29 +35,29 @@ class Line:
         return f"{self.number}\t{self.direction}\t{self.size}\t{self.digest}\t{self.chain}"
 
 
-class Receipts:
+class Transcript:
     """The chain in a file, continued where it ended."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        lines = list(read_receipts(path)) if path.exists() else []
+        lines = list(read_transcript(path)) if path.exists() else []
         try:
             self._file = path.open("r+" if path.exists() else "x", encoding="ascii")
             self._file.truncate(self._file.seek(sum(len(str(line)) + 1 for line in lines)))
         except OSError as error:
             raise self._unwritable(error) from None
-        self._chain = bytes.fromhex(lines[-1].chain) if lines else START
+        self._chain = bytes.fromhex(lines[-1].chain) if lines else CHAIN_START
         self._before = [line.digest for line in lines]
         self._count = len(lines)
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="receipts")
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="transcript")
         self._last: Future[None] | None = None
 
-    def agrees(self, number: int, frame: bytes) -> bool:
+    def matches(self, number: int, frame: bytes) -> bool:
         """Whether frame `number` was this one, as far as it was noted before this start."""
-        return number >= len(self._before) or self._before[number] == digest_of(frame).hex()
+        return number >= len(self._before) or self._before[number] == digest_of_frame(frame).hex()
 
-    def note(self, number: int, direction: str, frame: bytes) -> None:
-        """Write down what crosses, unless it was before; `settle` waits for it."""
+    def record(self, number: int, direction: str, frame: bytes) -> None:
+        """Write down what crosses, unless it was before; `flush` waits for it."""
         if number < self._count:
             return
         self._count += 1
@@ -65,7 +65,7 @@ class Receipts:
             self._last.result()  # raises what went wrong with it
         self._last = self._worker.submit(self._write, number, direction, frame)
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Wait until everything is on disk."""
         if self._last is not None:
             self._last.result()
@@ -82,9 +82,9 @@ class Receipts:
             self._last.result()  # raises what went wrong with it
 
     def _write(self, number: int, direction: str, frame: bytes) -> None:
-        digest = digest_of(frame)
-        self._chain = chained(self._chain, direction, digest)
-        line = Line(number, direction, len(frame), digest.hex(), self._chain.hex())
+        digest = digest_of_frame(frame)
+        self._chain = next_link(self._chain, direction, digest)
+        line = TranscriptLine(number, direction, len(frame), digest.hex(), self._chain.hex())
         try:
             self._file.write(f"{line}\n")
             self._file.flush()
@@ -95,17 +95,17 @@ class Receipts:
         return VesperError(f"{self._path}: receipts cannot be written ({error.strerror})")
 
 
-def digest_of(frame: bytes) -> bytes:
+def digest_of_frame(frame: bytes) -> bytes:
     """Digest of what crossed."""
     return sha256(frame).digest()
 
 
-def chained(chain: bytes, direction: str, digest: bytes) -> bytes:
+def next_link(chain: bytes, direction: str, digest: bytes) -> bytes:
     """Next link of the chain."""
     return sha256(chain + direction.encode() + digest).digest()
 
 
-def read_receipts(path: Path) -> Iterator[Line]:
+def read_transcript(path: Path) -> Iterator[TranscriptLine]:
     """Read and verify a file; a last line that a crash cut off does not count.
 
     Raises:
@@ -115,12 +115,12 @@ def read_receipts(path: Path) -> Iterator[Line]:
         text = path.read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not a readable file of receipts ({error})") from None
-    chain = START
+    chain = CHAIN_START
     for number, row in enumerate(text.split("\n")[:-1]):
         fields = row.split("\t")
         try:
-            line = Line(int(fields[0]), fields[1], int(fields[2]), *fields[3:])
-            chain = chained(chain, line.direction, bytes.fromhex(line.digest))
+            line = TranscriptLine(int(fields[0]), fields[1], int(fields[2]), *fields[3:])
+            chain = next_link(chain, line.direction, bytes.fromhex(line.digest))
         except (ValueError, IndexError, TypeError):
             raise InputError(f"{path}, line {number + 1}: not a receipt") from None
         if line.number != number or line.chain != chain.hex():
@@ -130,9 +130,11 @@ def read_receipts(path: Path) -> Iterator[Line]:
         yield line
 
 
-def first_difference(mine: Path, theirs: Path) -> tuple[Line | None, Line | None] | None:
+def first_difference(
+    mine: Path, theirs: Path
+) -> tuple[TranscriptLine | None, TranscriptLine | None] | None:
     """Find the first line that differs; None for a side that ends there; None: all the same."""
-    ours, others = list(read_receipts(mine)), list(read_receipts(theirs))
+    ours, others = list(read_transcript(mine)), list(read_transcript(theirs))
     for left, right in zip(ours, others, strict=False):
         if left != right:
             return left, right

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from vesper.datasets.finance.finance_tables import RETURNING_SHARE, RISKY_SHARE, write_tables
-from vesper.progress import silent
+from vesper.progress import no_progress
 
 TRAIN = datetime(2023, 1, 2, tzinfo=UTC)
 
@@ -22,7 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         num_edges=(4320, 1080),
         starts=("2023-01-02", "2023-02-06"),
         seed=0,
-        progress=silent,
+        progress=no_progress,
     )
     return folder
 

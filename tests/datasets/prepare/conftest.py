@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vesper.datasets.prepare.job import Prepared, prepare
+from vesper.datasets.prepare.job import PreparationSummary, prepare
 
 Row = dict[str, Any]
 
@@ -78,7 +78,7 @@ class Bank:
     def replace(self, name: str, rows: list[Row]) -> None:
         pq.write_table(pa.Table.from_pylist(rows), self.folder / f"{name}.parquet")
 
-    def prepare(self, suffix: str = ".parquet", **changes: Any) -> Prepared:
+    def prepare(self, suffix: str = ".parquet", **changes: Any) -> PreparationSummary:
         given: dict[str, Any] = {
             **{name: self.folder / (name + suffix) for name in ("transfers", "activity", "labels")},
             "train_window": "2024-01-01..2024-01-08",
@@ -88,7 +88,7 @@ class Bank:
         }
         return prepare(**{**given, **changes})
 
-    def prepare_anew(self, suffix: str = ".parquet", **changes: Any) -> Prepared:
+    def prepare_anew(self, suffix: str = ".parquet", **changes: Any) -> PreparationSummary:
         shutil.rmtree(self.out, ignore_errors=True)
         return self.prepare(suffix, **changes)
 

@@ -3,7 +3,7 @@ import pytest
 from vesper.datasets.prepare.edge_free import (
     normalise,
     refuse_counterparty_columns,
-    refuse_told,
+    refuse_transfer_columns,
     refuse_transfer_types,
 )
 from vesper.errors import InputError
@@ -60,10 +60,10 @@ def test_harmless_types_pass() -> None:
 @pytest.mark.parametrize("told", ["score", "gift"])
 def test_what_the_user_says_comes_from_transfers_is_refused(told: str) -> None:
     with pytest.raises(InputError, match="refused.*number of counterparties"):
-        refuse_told("a.csv", [told], columns=["time", "score"], types=["login", "gift"])
+        refuse_transfer_columns("a.csv", [told], columns=["time", "score"], types=["login", "gift"])
 
 
 def test_a_told_name_that_is_not_there_is_refused_too() -> None:
     with pytest.raises(InputError, match="did you mean 'score'"):
-        refuse_told("a.csv", ["scores"], columns=["time", "score"], types=[])
-    refuse_told("a.csv", [], columns=["time", "score"], types=[])
+        refuse_transfer_columns("a.csv", ["scores"], columns=["time", "score"], types=[])
+    refuse_transfer_columns("a.csv", [], columns=["time", "score"], types=[])

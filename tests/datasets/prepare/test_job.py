@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from vesper.datasets.prepare.job import Prepared
+from vesper.datasets.prepare.job import PreparationSummary
 
 if TYPE_CHECKING:
     from tests.datasets.prepare.conftest import Bank
@@ -63,7 +63,7 @@ def test_an_edge_of_each_window_is_a_record_of_its_own(bank: "Bank") -> None:
 
 def test_counts(bank: "Bank") -> None:
     prepared = bank.prepare_anew()
-    assert prepared == Prepared(
+    assert prepared == PreparationSummary(
         nodes=7,
         edges=3,
         features=155,
@@ -73,7 +73,7 @@ def test_counts(bank: "Bank") -> None:
         activity_outside=1,
         labels_outside=1,
         transfers_outside=1,
-        transfers_to_oneself=1,
+        self_transfers=1,
         transfers_dropped=2,
     )
     assert prepared.labelled == 5

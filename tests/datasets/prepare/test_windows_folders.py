@@ -17,7 +17,7 @@ TABLES = ("data/nodes.parquet", "data/edges.parquet", "label/labels.parquet")
 def test_every_row_is_in_the_folder_of_its_window(bank: "Bank") -> None:
     bank.prepare_anew()
     whole = {table: bank.rows(table) for table in TABLES}
-    counts = bank.prepare_anew(apart=True)
+    counts = bank.prepare_anew(separate_windows=True)
     files = sorted(str(path.relative_to(bank.out)) for path in bank.out.rglob("*.*"))
     assert files == sorted(f"{name}/{table}" for name in ("test", "train") for table in TABLES)
     for table in TABLES:
@@ -37,7 +37,7 @@ def _key(row: dict[str, Any]) -> str:
 
 def test_the_train_window_has_test_nodes_of_its_own(bank: "Bank") -> None:
     bank.replace("labels", [{"id": f"u{k}", "label": k % 2} for k in range(1000)])
-    counts = bank.prepare_anew(apart=True, validation_share=0.1)
+    counts = bank.prepare_anew(separate_windows=True, validation_share=0.1)
     splits = [row["split"] for row in bank.rows("train/label/labels.parquet")]
     assert {split: splits.count(split) for split in set(splits)} == {
         "train": 700,
@@ -52,7 +52,7 @@ def test_validation_nodes_are_the_same_either_way(bank: "Bank") -> None:
     bank.replace("labels", [{"id": f"u{k}", "label": k % 2} for k in range(100)])
     bank.prepare_anew(validation_share=0.1)
     together = _validation(bank.out / "label" / "labels.parquet")
-    bank.prepare_anew(apart=True, validation_share=0.1)
+    bank.prepare_anew(separate_windows=True, validation_share=0.1)
     assert _validation(bank.out / "train" / "label" / "labels.parquet") == together
 
 
@@ -62,4 +62,4 @@ def _validation(path: Path) -> set[str]:
 
 def test_something_must_be_left_to_train_on(bank: "Bank") -> None:
     with pytest.raises(InputError, match="expected labels left to train on"):
-        bank.prepare_anew(apart=True, validation_share=0.9)
+        bank.prepare_anew(separate_windows=True, validation_share=0.9)

@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vesper.deployment.alignment import align as align_module
-from vesper.deployment.alignment.align import DIGEST, Alignment, Opening, align_data, align_labels
+from vesper.deployment.alignment.align import (
+    DIGEST_BYTES,
+    Alignment,
+    AlignmentHello,
+    align_data,
+    align_labels,
+)
 from vesper.errors import InputError, PeerError, RemoteProtocolError
 from vesper.graph.ids import Ids
 from vesper.transport.memory import MemoryChannel
@@ -85,9 +91,9 @@ def test_one_side_private_only(run_both: "RunBoth") -> None:
     assert "the peer aligns with --private and this side without" in str(both[1])
 
 
-OPENING = Opening(nonce=bytes(32), count=2, private=False).packed()
+OPENING = AlignmentHello(nonce=bytes(32), count=2, private=False).to_bytes()
 TWO = (2).to_bytes(8, "little")
-DIFFERENT = bytes(DIGEST) + b"\1" * DIGEST
+DIFFERENT = bytes(DIGEST_BYTES) + b"\1" * DIGEST_BYTES
 
 
 @pytest.mark.parametrize(
@@ -101,10 +107,10 @@ DIFFERENT = bytes(DIGEST) + b"\1" * DIGEST
         ([OPENING[:5] + b"\2" + OPENING[6:]], "announced"),
         ([OPENING, b"\3"], "no count of ids up to 2"),
         ([OPENING, (3).to_bytes(8, "little")], "no count of ids up to 2"),
-        ([OPENING, (1).to_bytes(8, "little"), bytes(DIGEST)], "sent 1 ids, announced 2"),
-        ([OPENING, TWO, bytes(DIGEST)], "a block of ids of another size"),
+        ([OPENING, (1).to_bytes(8, "little"), bytes(DIGEST_BYTES)], "sent 1 ids, announced 2"),
+        ([OPENING, TWO, bytes(DIGEST_BYTES)], "a block of ids of another size"),
         ([OPENING, TWO, DIFFERENT + b"x"], "a block of ids of another size"),
-        ([OPENING, TWO, bytes(2 * DIGEST)], "an id twice"),
+        ([OPENING, TWO, bytes(2 * DIGEST_BYTES)], "an id twice"),
     ],
 )
 def test_a_hostile_label_party(

@@ -6,9 +6,9 @@ import pytest
 
 from vesper.deployment.alignment import align
 from vesper.deployment.alignment.align import (
-    Opening,
+    AlignmentHello,
     receive_digests,
-    receive_opening,
+    receive_hello,
     receive_positions,
     receive_proof,
     send_digests,
@@ -22,9 +22,9 @@ WIDTH = 4
 
 def test_opening() -> None:
     one, other = memory_pair(patience=5)
-    said = Opening(nonce=bytes(range(32)), count=7, private=True)
-    one.send(said.packed())
-    assert receive_opening(other) == said
+    said = AlignmentHello(nonce=bytes(range(32)), count=7, private=True)
+    one.send(said.to_bytes())
+    assert receive_hello(other) == said
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 10])
@@ -33,7 +33,7 @@ def test_digests(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = memory_pair(patience=5)
     digests = pa.array([k.to_bytes(WIDTH, "big") for k in range(count)], type=pa.binary(WIDTH))
     send_digests(one, digests, WIDTH)
-    assert receive_digests(other, WIDTH, most=10).equals(digests)
+    assert receive_digests(other, WIDTH, max_count=10).equals(digests)
 
 
 def test_a_count_costs_no_memory_before_its_digests_are_there() -> None:
@@ -41,7 +41,7 @@ def test_a_count_costs_no_memory_before_its_digests_are_there() -> None:
     one.send((1 << 31).to_bytes(8, "little"))
     one.send(b"short")
     with pytest.raises(RemoteProtocolError, match="a block of ids of another size"):
-        receive_digests(other, WIDTH, most=1 << 31)
+        receive_digests(other, WIDTH, max_count=1 << 31)
 
 
 def test_positions() -> None:

@@ -10,7 +10,7 @@ import pytest
 from vesper.deployment.alignment.align import Alignment
 from vesper.deployment.alignment.aligned_file import (
     aligned_path,
-    only_aligned,
+    drop_unaligned_labels,
     read_aligned,
     refuse_unaligned,
     write_aligned,
@@ -43,20 +43,24 @@ def test_there_and_back(tmp_path: Path) -> None:
 
 
 def test_labels_that_are_not_common_are_left_out() -> None:
-    kept = only_aligned(LABELS, aligned("10", "9", private=True))
+    kept = drop_unaligned_labels(LABELS, aligned("10", "9", private=True))
     assert kept.ids.values.to_pylist() == [9, 10]
     assert kept.labels.tolist() == [1, 1]
     assert kept.splits.tolist() == [0, 2]
 
 
 def test_labels_that_have_changed_are_refused() -> None:
-    assert only_aligned(LABELS, aligned("10", "3", "9")).ids.values.to_pylist() == [9, 3, 10]
+    assert drop_unaligned_labels(LABELS, aligned("10", "3", "9")).ids.values.to_pylist() == [
+        9,
+        3,
+        10,
+    ]
     with pytest.raises(InputError, match=r"1 ids have come since the alignment \(first 1: 3\)"):
-        only_aligned(LABELS, aligned("10", "9"))
+        drop_unaligned_labels(LABELS, aligned("10", "9"))
     fewer = replace(LABELS, ids=Ids(pa.array([9, 3, 11], type=pa.int64())))
     for private in (True, False):
         with pytest.raises(InputError, match=r"1 ids are gone since the alignment \(first 1: 10\)"):
-            only_aligned(fewer, aligned("10", "3", "9", private=private))
+            drop_unaligned_labels(fewer, aligned("10", "3", "9", private=private))
 
 
 def test_nodes_that_have_changed_are_refused() -> None:

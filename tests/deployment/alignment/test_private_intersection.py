@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from vesper.deployment.alignment import private_intersection
-from vesper.deployment.alignment.align import Opening, align_data, align_labels
+from vesper.deployment.alignment.align import AlignmentHello, align_data, align_labels
 from vesper.deployment.alignment.private_intersection import (
     intersect_as_data,
     intersect_as_label,
@@ -17,7 +17,7 @@ from vesper.deployment.alignment.private_intersection import (
 )
 from vesper.errors import InputError, RemoteProtocolError
 from vesper.graph.ids import Ids
-from vesper.transport.close_reason import Parting
+from vesper.transport.close_reason import CloseReason
 from vesper.transport.memory import MemoryChannel
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Recorder:
     def receive(self) -> bytes:
         return self._channel.receive()
 
-    def close(self, why: Parting = Parting.DONE) -> None:
+    def close(self, why: CloseReason = CloseReason.DONE) -> None:
         self._channel.close(why)
 
 
@@ -101,7 +101,7 @@ def test_nothing_in_common(run_both: "RunBoth") -> None:
         assert "no id in common" in str(error)
 
 
-OPENING = Opening(nonce=bytes(32), count=1, private=True).packed()
+OPENING = AlignmentHello(nonce=bytes(32), count=1, private=True).to_bytes()
 NO_POINT = b"\x08\x01\x12\x04abcd"
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vesper.deployment.config.multi_party_config import load_table, pair_with
+from vesper.deployment.config.multi_party_config import load_multi_party_config, load_peer_config
 from vesper.deployment.config.party_config import load_party_config
 from vesper.errors import InputError
 from vesper.session.data_parties import load_simulation
@@ -33,11 +33,11 @@ def label_file(institutions: "Institutions", tables: str) -> Path:
 def test_a_pair_each_as_if_the_two_were_alone(institutions: "Institutions") -> None:
     tables = f'{PLATFORM}epsilon = 2.0\n{TELECOM}when_lost = "go-on"\npatience = 3.0\n{OWN}'
     path = label_file(institutions, tables)
-    table = load_table(path)
-    first, second, third = table.pairs
+    table = load_multi_party_config(path)
+    first, second, third = table.peer_configs
     state = path.parent / "state"
-    assert [pair.party.peer for pair in table.pairs] == ["platform", "telecom", "transfers"]
-    assert [pair.party.state for pair in table.pairs] == [
+    assert [pair.party.peer for pair in table.peer_configs] == ["platform", "telecom", "transfers"]
+    assert [pair.party.state for pair in table.peer_configs] == [
         state / "with" / name for name in ("platform", "telecom", "transfers")
     ]
     assert (first.shared.privacy.epsilon, second.shared.privacy.epsilon) == (2.0, 4.0)
@@ -49,15 +49,15 @@ def test_a_pair_each_as_if_the_two_were_alone(institutions: "Institutions") -> N
     own = table.graph.party
     assert (own.role, own.name, own.peer, own.state) == ("data", "transfers", "bank", state / "own")
     assert (own.folder, own.ledger) == (path.parent / "own", path.parent / "own.sqlite")
-    assert len(table.everyone) == 4
+    assert len(table.all_configs) == 4
 
 
 def test_a_file_with_one_peer_is_one_pair(institutions: "Institutions") -> None:
     for path in institutions.settings:
-        table = load_table(path)
-        assert table.pairs == (load_party_config(path),) == (table.own,)
-        assert (table.parties, table.graph) == ((), None)
-        assert pair_with(path, None) == table.own
+        table = load_multi_party_config(path)
+        assert table.peer_configs == (load_party_config(path),) == (table.own,)
+        assert (table.peer_settings, table.graph) == ((), None)
+        assert load_peer_config(path, None) == table.own
 
 
 @pytest.mark.parametrize(
@@ -76,26 +76,26 @@ def test_a_file_with_one_peer_is_one_pair(institutions: "Institutions") -> None:
 )
 def test_tables_that_cannot_be_used(institutions: "Institutions", tables: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        load_table(label_file(institutions, tables))
+        load_multi_party_config(label_file(institutions, tables))
 
 
 def test_where_the_peer_belongs(institutions: "Institutions") -> None:
     path = institutions.settings[1]
     path.write_text(f"{path.read_text()}\n{PLATFORM}")
     with pytest.raises(InputError, match=r"expected 'peer' in each \[\[data_party\]\]"):
-        load_table(path)
+        load_multi_party_config(path)
     path = institutions.settings[0]
     path.write_text(f"{path.read_text()}\n{PLATFORM}")
     with pytest.raises(InputError, match="in the label party's file only"):
-        load_table(path)
+        load_multi_party_config(path)
 
 
 def test_verbs_for_one_pair(institutions: "Institutions") -> None:
     path = label_file(institutions, PLATFORM + TELECOM + OWN)
-    assert pair_with(path, "telecom").party.peer == "telecom"
+    assert load_peer_config(path, "telecom").party.peer == "telecom"
     for name in (None, "transfers", "nobody"):
         with pytest.raises(InputError, match="expected one of platform, telecom with --with"):
-            pair_with(path, name)
+            load_peer_config(path, name)
     with pytest.raises(InputError, match=r"found 3 tables \[\[data_party\]\]"):
         load_party_config(path)
 
@@ -117,6 +117,6 @@ def test_the_files_on_the_page_can_be_read(institutions: "Institutions", tmp_pat
     assert tls is not None
     path = institutions.label / "page.toml"
     path.write_text(f"{label}\n{tls[0]}")
-    table = load_table(path)
-    assert [pair.party.peer for pair in table.pairs] == ["platform", "telecom", "transfers"]
-    assert table.parties[1].when_lost == "go-on"
+    table = load_multi_party_config(path)
+    assert [pair.party.peer for pair in table.peer_configs] == ["platform", "telecom", "transfers"]
+    assert table.peer_settings[1].when_lost == "go-on"

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from vesper.deployment.config.party_config import Address, PartyConfig, load_party_config
-from vesper.deployment.config.template import init_text
+from vesper.deployment.config.template import template_text
 from vesper.errors import InputError
 
-DATA = init_text("data", "data.toml")
+DATA = template_text("data", "data.toml")
 
 
 def load(folder: Path, text: str) -> PartyConfig:
@@ -28,7 +28,7 @@ def test_paths_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_what_is_shared_starts_from_the_defaults_of_the_method(tmp_path: Path) -> None:
-    config = load(tmp_path, DATA.replace('method = "vesper"', 'method = "mlp"\nseed = 3'))
+    config = load(tmp_path, DATA.replace('method = "certified"', 'method = "mlp"\nseed = 3'))
     assert (config.shared.run.method, config.shared.run.seed) == ("mlp", 3)
     assert "name" not in config.shared.model_dump_json()
 
@@ -91,7 +91,7 @@ def test_the_engine_is_of_the_side_that_has_releases_and_not_shared(tmp_path: Pa
     assert (data.party.engine, data.party.ray_address) == ("ray", "auto")
     assert data.shared == load(tmp_path, DATA).shared
     with pytest.raises(InputError, match="expected engine 'ray' with role 'data' only"):
-        load(tmp_path, init_text("label", "data.toml").replace(*mine))
+        load(tmp_path, template_text("label", "data.toml").replace(*mine))
 
 
 def test_a_file_of_shared_settings_alone_is_none_of_a_party(tmp_path: Path) -> None:

@@ -7,29 +7,29 @@ from pathlib import Path
 import pytest
 
 from vesper.deployment.config.party_config import load_party_config
-from vesper.deployment.config.template import TABLES, Role, init_text, write_init_file
+from vesper.deployment.config.template import TABLES, RoleName, template_text, write_template
 from vesper.errors import InputError
 from vesper.method.settings import Config
 
-ROLES: list[Role] = ["data", "label"]
+ROLES: list[RoleName] = ["data", "label"]
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_it_loads_with_defaults(tmp_path: Path, role: Role) -> None:
-    write_init_file(tmp_path / "new" / "party.toml", role)
+def test_it_loads_with_defaults(tmp_path: Path, role: RoleName) -> None:
+    write_template(tmp_path / "new" / "party.toml", role)
     config = load_party_config(tmp_path / "new" / "party.toml")
     assert config.party.role == role
     assert config.shared == Config()
 
 
 def test_the_two_files_name_each_other() -> None:
-    data, label = (tomllib.loads(init_text(role, "f.toml"))["party"] for role in ROLES)
+    data, label = (tomllib.loads(template_text(role, "f.toml"))["party"] for role in ROLES)
     assert (data["name"], data["peer"]) == (label["peer"], label["name"])
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_settings_left_to_their_defaults_load_too(tmp_path: Path, role: Role) -> None:
-    text = re.sub(r"^#(\w+ = )", r"\1", init_text(role, "f.toml"), flags=re.MULTILINE)
+def test_settings_left_to_their_defaults_load_too(tmp_path: Path, role: RoleName) -> None:
+    text = re.sub(r"^#(\w+ = )", r"\1", template_text(role, "f.toml"), flags=re.MULTILINE)
     (tmp_path / "f.toml").write_text(text)
     assert load_party_config(tmp_path / "f.toml").shared == Config()
     assert "width = 128" in text
@@ -37,7 +37,7 @@ def test_settings_left_to_their_defaults_load_too(tmp_path: Path, role: Role) ->
 
 @pytest.mark.parametrize("table", TABLES)
 def test_every_setting_is_there_and_explained(table: str) -> None:
-    text = init_text("data", "f.toml")
+    text = template_text("data", "f.toml")
     for name, field in TABLES[table].model_fields.items():
         assert field.description, f"{table}.{name} has no line that explains it"
         assert re.search(rf"^# .*\n#?{name} =", text, flags=re.MULTILINE)
@@ -48,5 +48,5 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "party.toml"
     path.write_text("precious")
     with pytest.raises(InputError, match="is there already and is not overwritten"):
-        write_init_file(path, "data")
+        write_template(path, "data")
     assert path.read_text() == "precious"

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from vesper.deployment.identity.request import make_key, read_key, write_new
+from vesper.deployment.identity.request import make_key, read_key, write_new_file
 from vesper.errors import InputError
 
 
@@ -51,7 +51,7 @@ def test_what_is_no_key_of_ours(tmp_path: Path) -> None:
         ),
     }
     for name, content in keys.items():
-        write_new(tmp_path / name, content, mode=0o600)
+        write_new_file(tmp_path / name, content, mode=0o600)
         with pytest.raises(InputError, match=f"{name}: expected an? "):
             read_key(tmp_path / name)
     with pytest.raises(InputError, match="cannot be read .No such file.*`vesper cert request`"):

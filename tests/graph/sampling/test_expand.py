@@ -65,7 +65,7 @@ def test_rows_over_several_pieces_short_and_long() -> None:
 
 
 def test_a_thread_marks_in_its_own_seat() -> None:
-    def in_the_second_seat(work: Work, seat: int, *arguments: Any) -> None:
+    def in_the_second_seat(work: Work, thread: int, *arguments: Any) -> None:
         draw_rows(work, 1, *arguments)
 
     _, drawn, _, marks = draw(ring(100, 20), np.arange(100), 9, kernel=in_the_second_seat)

@@ -5,9 +5,9 @@ from numpy.typing import NDArray
 from vesper.graph.sampling.relabel import (
     EDGES_A_PIECE,
     WORDS_A_PIECE,
-    find_new,
+    find_new_nodes,
     look_up,
-    place_new,
+    place_new_nodes,
     place_roots,
 )
 from vesper.parallel.pool import run
@@ -44,7 +44,7 @@ def test_new_nodes_are_numbered_in_ascending_order(num_threads: int) -> None:
     seen, marks = bitmap(known), np.stack([bitmap(nodes) for nodes in found])
 
     counts = np.empty(-(-NUM_WORDS // WORDS_A_PIECE) + 1, dtype=np.int64)
-    find_new(marks, seen, counts)
+    find_new_nodes(marks, seen, counts)
     np.testing.assert_array_equal(seen, bitmap(np.union1d(known, new)))
     bounds = np.arange(len(counts)) * WORDS_A_PIECE * 64
     np.testing.assert_array_equal(counts, np.searchsorted(new, bounds))
@@ -52,7 +52,7 @@ def test_new_nodes_are_numbered_in_ascending_order(num_threads: int) -> None:
     nodes = np.full(1000 + len(new), -1, dtype=np.int64)
     places = np.full(NUM_NODES, -1, dtype=np.int32)
     run(
-        place_new,
+        place_new_nodes,
         marks[0],
         counts,
         1000,

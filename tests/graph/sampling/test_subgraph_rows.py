@@ -4,7 +4,7 @@ import pytest
 from vesper.graph.graph import Graph
 from vesper.graph.sampling.expand import hop_key
 from vesper.graph.sampling.sampler import sample
-from vesper.graph.sampling.subgraph import drawn_rows
+from vesper.graph.sampling.subgraph import sample_rows
 
 NUM_NODES, CUT = 120, 45
 
@@ -18,7 +18,7 @@ def some_graph() -> Graph:
 def test_a_part_draws_what_the_whole_draws(max_degree: int) -> None:
     graph, receivers = some_graph(), np.array([70, 45, 119, 81])
     start = int(graph.indptr[CUT])
-    indptr, drawn = drawn_rows(
+    indptr, drawn = sample_rows(
         graph.indptr[CUT:] - start,
         graph.neighbors[start:],
         CUT,

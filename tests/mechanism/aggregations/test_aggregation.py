@@ -20,7 +20,7 @@ from vesper.mechanism.aggregations.clamped_gcn import GridGcn
 from vesper.mechanism.aggregations.grid import STEPS, Messages, to_grid
 from vesper.mechanism.aggregations.maximum import GridMax
 from vesper.mechanism.aggregations.neighbor_sum import NeighborSum
-from vesper.mechanism.reference.certify import Certificate, exhaust
+from vesper.mechanism.reference.certify import Certificate, exhaustive_move
 
 Floats = NDArray[np.float64]
 Make = Callable[[int], Aggregation]
@@ -70,7 +70,7 @@ def worst(name: str, num_nodes: int) -> Certificate:
     def outputs(graph: Graph) -> Floats:
         return np.array([aggregation.aggregate(graph, each, None) for each in said], dtype=float)
 
-    return exhaust(outputs, num_nodes=num_nodes)
+    return exhaustive_move(outputs, num_nodes=num_nodes)
 
 
 @every

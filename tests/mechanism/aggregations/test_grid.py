@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vesper.errors import InputError
-from vesper.mechanism.aggregations.grid import ROWS, STEPS, from_grid, refuse_long, squares, to_grid
+from vesper.mechanism.aggregations.grid import (
+    ROWS_PER_BLOCK,
+    STEPS,
+    from_grid,
+    refuse_long,
+    squares,
+    to_grid,
+)
 
 
 @given(st.integers(1, 60), st.integers(0, 2**32 - 1))
@@ -42,7 +49,7 @@ def test_a_grid_that_was_not_made_here_is_checked_too() -> None:
 
 
 def test_blocks_of_rows_make_no_difference() -> None:
-    rows = np.random.default_rng(0).normal(size=(2 * ROWS + 3, 2))
+    rows = np.random.default_rng(0).normal(size=(2 * ROWS_PER_BLOCK + 3, 2))
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     whole = np.concatenate([to_grid(rows[k : k + 1000]) for k in range(0, len(rows), 1000)])
     assert (to_grid(rows) == whole).all()
@@ -53,7 +60,7 @@ def test_blocks_of_rows_make_no_difference() -> None:
 
 
 def test_sums_become_units_in_place() -> None:
-    values = np.random.default_rng(0).integers(-(2**20), 2**20, size=(2 * ROWS + 3, 2))
+    values = np.random.default_rng(0).integers(-(2**20), 2**20, size=(2 * ROWS_PER_BLOCK + 3, 2))
     sums = values.astype(np.int32)
     units = from_grid(sums)
     assert units.dtype == np.float32

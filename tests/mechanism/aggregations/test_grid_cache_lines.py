@@ -3,7 +3,7 @@ import pytest
 from numpy.typing import NDArray
 
 from vesper.errors import InputError
-from vesper.mechanism.aggregations.grid import LINE, line_up, stride_of, whole_rows
+from vesper.mechanism.aggregations.grid import LINE, align_rows, padded_rows, stride_of
 
 
 def some_messages(width: int) -> NDArray[np.int8]:
@@ -28,11 +28,11 @@ def test_rows_touch_as_few_lines_as_they_can_or_nearly(width: int) -> None:
 @pytest.mark.parametrize("width", [0, 1, 3, 16, 17, 47, 64, 65, 130])
 def test_messages_stay_what_they_are(width: int) -> None:
     messages = some_messages(width)
-    lined_up = line_up(messages)
+    lined_up = align_rows(messages)
     assert np.array_equal(lined_up, messages)
     assert not np.shares_memory(lined_up, messages)
     assert lined_up.ctypes.data % LINE == 0 or not width
-    rows = whole_rows(messages)
+    rows = padded_rows(messages)
     assert np.array_equal(rows[:, :width], messages)
     assert not rows[:, width:].any()
     assert rows.flags.c_contiguous
@@ -40,10 +40,10 @@ def test_messages_stay_what_they_are(width: int) -> None:
 
 
 def test_what_is_lined_up_is_not_copied_again() -> None:
-    lined_up = line_up(some_messages(47))
-    assert np.shares_memory(whole_rows(lined_up), lined_up)
-    assert whole_rows(lined_up).shape == (77, 64)
-    assert np.array_equal(whole_rows(lined_up[:, ::-1])[:, :47], lined_up[:, ::-1])
+    lined_up = align_rows(some_messages(47))
+    assert np.shares_memory(padded_rows(lined_up), lined_up)
+    assert padded_rows(lined_up).shape == (77, 64)
+    assert np.array_equal(padded_rows(lined_up[:, ::-1])[:, :47], lined_up[:, ::-1])
 
 
 def test_memory_of_others_is_copied_not_widened() -> None:
@@ -52,11 +52,11 @@ def test_memory_of_others_is_copied_not_widened() -> None:
     wide = table[start : start + 5 * 64].reshape(5, 64)
     wide[:, 47:] = 9  # columns of somebody else
     for foreign in (wide.copy()[:, :47], wide[1:, :47]):
-        rows = whole_rows(foreign)
+        rows = padded_rows(foreign)
         assert not np.shares_memory(rows, foreign)
         assert not rows[:, 47:].any()
 
 
 def test_other_types_are_refused_not_rounded() -> None:
     with pytest.raises(InputError, match="int8"):
-        line_up(np.full((2, 2), 300, dtype=np.int16))
+        align_rows(np.full((2, 2), 300, dtype=np.int16))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from vesper.engine.array_rows import MappedRows
 from vesper.engine.engine import InProcessEngine, using
-from vesper.engine.shared_output import Landing, Place
+from vesper.engine.shared_output import OutputSlice, SharedOutput
 from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism.aggregations import partition
@@ -18,10 +18,10 @@ from vesper.mechanism.aggregations.grid import to_grid
 from vesper.mechanism.aggregations.maximum import GridMax
 from vesper.mechanism.aggregations.neighbor_sum import NeighborSum
 from vesper.mechanism.aggregations.partition import cuts_of, partitioned_rows
-from vesper.mechanism.aggregations.row_noise import Noising
+from vesper.mechanism.aggregations.row_noise import RowNoise
 from vesper.mechanism.door import ChargedDoor, ClaimedDoor, Door
 from vesper.mechanism.noise.noise_source import NoiseSource
-from vesper.mechanism.release import PROVED
+from vesper.mechanism.release import PROVED_AGGREGATIONS
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.ledger.store import Ledger
 from vesper.privacy.relation import EdgeRelation, NodeRelation
@@ -71,27 +71,27 @@ def three_releases(door: Door) -> NDArray[np.float32]:
 
 @pytest.mark.parametrize("num_workers", [1, 3, 4, 400])
 @pytest.mark.parametrize("rows_a_block", [1, 16, 1000])
-@pytest.mark.parametrize("near", [False, True])
+@pytest.mark.parametrize("local", [False, True])
 @pytest.mark.parametrize(
     "relation", [EdgeRelation(), NodeRelation(max_degree=150, row_norm=9.0)], ids=["edge", "node"]
 )
 def test_releases_are_those_of_one_process_bit_for_bit(
     num_workers: int,
     rows_a_block: int,
-    near: bool,
+    local: bool,
     relation: Any,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(partition, "ENTRIES_A_BLOCK", rows_a_block * WIDTH)
-    graph, engine = some_graph(), InProcessEngine(num_workers, near=near)
+    monkeypatch.setattr(partition, "ENTRIES_PER_BLOCK", rows_a_block * WIDTH)
+    graph, engine = some_graph(), InProcessEngine(num_workers, local=local)
     door, other = (charged(tmp_path, name, graph, relation) for name in ("one", "many"))
     expected = three_releases(door)
     with using(engine):
         shared_out = three_releases(other)
     assert np.array_equal(shared_out, expected)
-    assert all(call.worker < num_workers for call in engine.made)
-    assert len(engine.made) >= 3 * min(num_workers, NUM_NODES // 2)
+    assert all(call.worker < num_workers for call in engine.calls_made)
+    assert len(engine.calls_made) >= 3 * min(num_workers, NUM_NODES // 2)
     assert other.account.releases == door.account.releases == 3
 
 
@@ -111,7 +111,7 @@ def every_aggregation() -> dict[str, Aggregation]:
 def test_so_are_those_of_every_aggregation(
     name: str, num_workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partition, "ENTRIES_A_BLOCK", 16 * WIDTH)
+    monkeypatch.setattr(partition, "ENTRIES_PER_BLOCK", 16 * WIDTH)
     aggregation, engine = every_aggregation()[name], InProcessEngine(num_workers)
     here, there = (
         charged(tmp_path, side, some_graph(), EdgeRelation()) for side in ("here", "there")
@@ -120,25 +120,25 @@ def test_so_are_those_of_every_aggregation(
     with using(engine):
         got = there.release(some_messages(), noise_std=30.0, aggregation=aggregation)
     assert np.array_equal(got, expected)
-    assert sum(len(call.arguments[4]) for call in engine.made) == NUM_NODES
+    assert sum(len(call.arguments[4]) for call in engine.calls_made) == NUM_NODES
     values = aggregation.aggregate(some_graph(), to_grid(some_messages()), None)
     assert len(np.unique(values)) > 3  # rows that differ: a wrong receiver would show
 
 
 def test_proved_aggregations_are_all_shared_out() -> None:
-    assert {type(each) for each in every_aggregation().values()} == set(PROVED)
+    assert {type(each) for each in every_aggregation().values()} == set(PROVED_AGGREGATIONS)
 
 
 def test_near_workers_read_the_files_and_far_ones_get_their_rows(tmp_path: Path) -> None:
     graph = mapped(some_graph(), tmp_path)
     expected = three_releases(ClaimedDoor(graph, noise=NoiseSource.for_simulation(0)))
-    for near in (True, False):
-        engine = InProcessEngine(3, near=near)
+    for local in (True, False):
+        engine = InProcessEngine(3, local=local)
         with using(engine):
             door = ClaimedDoor(graph, noise=NoiseSource.for_simulation(0))
             assert np.array_equal(three_releases(door), expected)
-        sent = [call.arguments[1] for call in engine.made]
-        assert all(isinstance(each, MappedRows) == near for each in sent)
+        sent = [call.arguments[1] for call in engine.calls_made]
+        assert all(isinstance(each, MappedRows) == local for each in sent)
 
 
 def test_far_workers_get_no_rows_but_their_own() -> None:
@@ -147,7 +147,7 @@ def test_far_workers_get_no_rows_but_their_own() -> None:
         ClaimedDoor(graph, noise=NoiseSource.for_simulation(0)).release(
             some_messages(), noise_std=5.0
         )
-    sizes = {call.worker: len(call.arguments[1]) for call in engine.made}
+    sizes = {call.worker: len(call.arguments[1]) for call in engine.calls_made}
     assert sum(sizes.values()) == len(graph.neighbors)
     assert max(sizes.values()) <= len(graph.neighbors) / 4 + 150
 
@@ -158,10 +158,14 @@ def test_each_row_is_drawn_with_bits_of_its_own_and_no_source_is_sent() -> None:
     with using(engine):
         for _ in range(2):
             ClaimedDoor(graph, noise=noise).release(some_messages(), noise_std=5.0)
-    spans = [call.arguments[3].bits for call in engine.made]
+    spans = [call.arguments[3].bits for call in engine.calls_made]
     assert len({span.key for span in spans}) == 2  # one a release
     assert {(span.start, span.count) for span in spans} == {(0, NUM_NODES * WIDTH)}
-    rows = [row for call in engine.made[: len(engine.made) // 2] for row in call.arguments[4]]
+    rows = [
+        row
+        for call in engine.calls_made[: len(engine.calls_made) // 2]
+        for row in call.arguments[4]
+    ]
     assert sorted(rows) == list(range(NUM_NODES))
 
 
@@ -171,24 +175,24 @@ def test_near_workers_send_nothing_back_and_write_only_what_is_finished(
     """What must hold: rows are noisy whenever anybody but their worker can see them."""
     seen: list[NDArray[np.float32]] = []
 
-    class Watched(Landing):
-        def place(self, *asked: Any) -> Place | None:
+    class Watched(SharedOutput):
+        def slice_for(self, *asked: Any) -> OutputSlice | None:
             seen.append(self.rows)
-            return super().place(*asked)
+            return super().slice_for(*asked)
 
-    def finish(self: Noising, values: NDArray[np.int32], *, first_row: int) -> Any:
+    def finish(self: RowNoise, values: NDArray[np.int32], *, first_row: int) -> Any:
         assert not seen[0][first_row : first_row + len(values)].any()
         return np.full(values.shape, 7.0, dtype=np.float32)
 
-    monkeypatch.setattr(partition, "Landing", Watched)
-    monkeypatch.setattr(Noising, "finish", finish)
-    engine = InProcessEngine(3, near=True)
+    monkeypatch.setattr(partition, "SharedOutput", Watched)
+    monkeypatch.setattr(RowNoise, "finish_rows", finish)
+    engine = InProcessEngine(3, local=True)
     with using(engine):
         released = ClaimedDoor(some_graph(), noise=NoiseSource.from_os()).release(
             some_messages(), noise_std=5.0
         )
     assert (released == 7.0).all()
-    assert all(call.arguments[5] is not None for call in engine.made)
+    assert all(call.arguments[5] is not None for call in engine.calls_made)
 
 
 def test_an_engine_sums_nothing_that_was_not_paid_for(tmp_path: Path) -> None:
@@ -206,7 +210,7 @@ def test_an_engine_sums_nothing_that_was_not_paid_for(tmp_path: Path) -> None:
             door.release(some_messages(), noise_std=1.0)
         with pytest.raises(InputError):
             door.release(2 * some_messages(), noise_std=1000.0)
-    assert engine.made == []
+    assert engine.calls_made == []
 
 
 def test_a_block_made_again_is_the_same_block() -> None:
@@ -215,7 +219,7 @@ def test_a_block_made_again_is_the_same_block() -> None:
         ClaimedDoor(some_graph(), noise=NoiseSource.from_os()).release(
             some_messages(), noise_std=5.0
         )
-    for call in engine.made:
+    for call in engine.calls_made:
         once, again = (call.function(*call.arguments) for _ in range(2))
         assert np.array_equal(once, again)
 
@@ -235,17 +239,17 @@ def test_cuts_share_the_work_out(parts: int) -> None:
 
 def test_messages_without_entries_are_shared_out_too() -> None:
     messages = np.empty((NUM_NODES, 0), dtype=np.int8)
-    noising = Noising(bits=NoiseSource.for_simulation(0).span(0), scale=64.0, steps=64)
-    rows = partitioned_rows(InProcessEngine(2), NeighborSum(), some_graph(), messages, noising)
+    row_noise = RowNoise(bits=NoiseSource.for_simulation(0).span(0), scale=64.0, steps=64)
+    rows = partitioned_rows(InProcessEngine(2), NeighborSum(), some_graph(), messages, row_noise)
     assert rows.shape == (NUM_NODES, 0)
 
 
 def test_a_graph_without_edges_is_noise() -> None:
     graph = Graph.from_edges(4, [])
     messages = to_grid(np.zeros((4, 2), dtype=np.float32))
-    noising = Noising(bits=NoiseSource.for_simulation(0).span(8), scale=64.0, steps=64)
+    row_noise = RowNoise(bits=NoiseSource.for_simulation(0).span(8), scale=64.0, steps=64)
     engine = InProcessEngine(2)
     noise = np.zeros((4, 2), dtype=np.int32)
     NoiseSource.for_simulation(0).add_gaussian_to(noise, scale=64.0)
-    released = partitioned_rows(engine, NeighborSum(), graph, messages, noising)
+    released = partitioned_rows(engine, NeighborSum(), graph, messages, row_noise)
     assert np.array_equal(released, noise / 64)

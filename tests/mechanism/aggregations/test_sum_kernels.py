@@ -11,10 +11,15 @@ from numpy.typing import NDArray
 
 from vesper.graph.graph import Graph
 from vesper.mechanism.aggregations import aggregation
-from vesper.mechanism.aggregations.grid import whole_rows
-from vesper.mechanism.aggregations.sum_kernels import CAPACITY, TOGETHER, sums_of_rows
+from vesper.mechanism.aggregations.grid import padded_rows
+from vesper.mechanism.aggregations.sum_kernels import CAPACITY, COLUMNS_AT_ONCE, sums_of_rows
 
-WIDTHS = [*range(1, TOGETHER + 20), 2 * TOGETHER - 1, 2 * TOGETHER, 3 * TOGETHER + 1]
+WIDTHS = [
+    *range(1, COLUMNS_AT_ONCE + 20),
+    2 * COLUMNS_AT_ONCE - 1,
+    2 * COLUMNS_AT_ONCE,
+    3 * COLUMNS_AT_ONCE + 1,
+]
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +39,7 @@ def test_equals_the_matrix_product(graph: Graph, width: int) -> None:
     adjacency[np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr)), graph.neighbors] = 1
     receivers = rng.permutation(graph.num_nodes)
     starts, stops = graph.indptr[receivers], graph.indptr[receivers + 1]
-    for rows in (messages, whole_rows(messages)):
+    for rows in (messages, padded_rows(messages)):
         sums = sums_of_rows(starts, stops, np.asarray(graph.neighbors), width, rows)
         assert (sums == (adjacency @ messages)[receivers]).all()
 

@@ -10,7 +10,7 @@ from vesper.errors import InputError, VesperError
 from vesper.mechanism.noise import exact_law as law_module
 from vesper.mechanism.noise import rounded_gaussian
 from vesper.mechanism.noise.discrete_laplace import DiscreteLaplace
-from vesper.mechanism.noise.exact_law import Law, decide, exp_minus, table_of
+from vesper.mechanism.noise.exact_law import Law, decide, exp_minus, threshold_table
 from vesper.mechanism.noise.rounded_gaussian import RoundedGaussian
 
 PRECISE = 700
@@ -34,7 +34,7 @@ LAWS: list[Law] = [
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_thresholds_are_the_law_to_the_last_bit_but_one(law: Law) -> None:
-    table = table_of(law)
+    table = threshold_table(law)
     with mpmath.workprec(PRECISE):
         for at in range(0, len(table.high), max(1, len(table.high) // 60)):
             held = (int(table.high[at]) << 64) + int(table.low[at])
@@ -44,7 +44,7 @@ def test_thresholds_are_the_law_to_the_last_bit_but_one(law: Law) -> None:
 
 def test_the_largest_noise_that_is_drawn() -> None:
     law = RoundedGaussian(65_536.0)
-    table = table_of(law)
+    table = threshold_table(law)
     with mpmath.workprec(PRECISE):
         for at in range(table.offset % 13, len(table.high), 60_007):
             held = (int(table.high[at]) << 64) + int(table.low[at])
@@ -57,12 +57,12 @@ def test_blocks_continue_the_series_far_below_the_last_bit(
 ) -> None:
     law = RoundedGaussian(scale)
     good = law.probabilities(bits)
-    degree = rounded_gaussian._degree_for(rounded_gaussian.BLOCK / scale, bits + 32)
-    assert degree <= rounded_gaussian.MOST_DEGREE
+    degree = rounded_gaussian._degree_for(rounded_gaussian.CELLS_PER_BLOCK / scale, bits + 32)
+    assert degree <= rounded_gaussian.MAX_POLYNOMIAL_DEGREE
     with monkeypatch.context() as patch:
         patch.setattr(rounded_gaussian, "_degree_for", lambda *_: degree // 2)
         poor = law.probabilities(bits)
-    monkeypatch.setattr(rounded_gaussian, "MOST_DEGREE", 0)  # no blocks
+    monkeypatch.setattr(rounded_gaussian, "MAX_POLYNOMIAL_DEGREE", 0)  # no blocks
     cells = law.probabilities(bits)
 
     def apart(pmf: list[int]) -> Fraction:
@@ -100,7 +100,7 @@ def test_what_64_and_128_bits_leave_open_is_decided(law: Law) -> None:
 
 def test_draws_beyond_the_table_exist() -> None:
     law = DiscreteLaplace(3.0)
-    offset = table_of(law).offset
+    offset = threshold_table(law).offset
     stream = [2**64 - 1, 2**64 - 1, 2**64 - 1, 0]
     assert decide(law, 2**64 - 1, lambda: stream.pop(0)) > offset
 
@@ -111,7 +111,7 @@ def test_a_threshold_on_the_edge_of_a_word_is_refused() -> None:
             return [2, 1]  # P(K <= -1) = 1/4: all later bits are zero
 
     with pytest.raises(VesperError, match="edge of a word"):
-        table_of(OnTheEdge())
+        threshold_table(OnTheEdge())
 
 
 @pytest.mark.parametrize("tail", [2**64 - 1, 2**64 - 2, 2**64, 2**64 + 1])
@@ -121,7 +121,7 @@ def test_the_first_and_the_last_word_have_an_edge_too(tail: int) -> None:
             return [2**128 - 2 * tail, tail]  # P(K <= -1) = tail / 2^128, P(K <= 0) = 1 - that
 
     with pytest.raises(VesperError, match="edge of a word"):
-        table_of(NearTheFirstEdge())
+        threshold_table(NearTheFirstEdge())
 
 
 @pytest.mark.parametrize("tail", [0, 1, 2**64 - 5, 2**64 + 5])
@@ -130,7 +130,7 @@ def test_the_ends_of_the_scale_are_no_edges(tail: int) -> None:
         def probabilities(self, bits: int) -> list[int]:
             return [2**128 - 2 * tail, tail]
 
-    table = table_of(Inside())
+    table = threshold_table(Inside())
     assert table.high.tolist() == [tail >> 64, 2**64 - 1 - (tail >> 64)]
 
 

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from vesper.errors import InputError
-from vesper.mechanism.noise.exact_law import table_of
+from vesper.mechanism.noise.exact_law import threshold_table
 from vesper.mechanism.noise.noise_kernels import add_draws
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.mechanism.noise.rounded_gaussian import RoundedGaussian
-from vesper.mechanism.noise.span import BLOCK, NoiseSpan
+from vesper.mechanism.noise.span import DRAWS_PER_BLOCK, NoiseSpan
 from vesper.parallel import pool as threads_module
 
 
@@ -40,13 +40,13 @@ def test_the_law_is_accepted_and_three_percent_off_is_rejected(scale: float) -> 
 
 def test_entries_are_independent_across_places() -> None:
     values = draws(100.0, 1_000_000).astype(np.float64)
-    for lag in (1, 2, BLOCK - 1, BLOCK):
+    for lag in (1, 2, DRAWS_PER_BLOCK - 1, DRAWS_PER_BLOCK):
         assert abs(np.corrcoef(values[:-lag], values[lag:])[0, 1]) < 0.005
 
 
 @pytest.mark.parametrize("scale", [5.0, 3000.0])  # a short guide, a long guide
 def test_the_kernel_equals_a_count_of_thresholds_and_reports_ties(scale: float) -> None:
-    table = table_of(RoundedGaussian(scale))
+    table = threshold_table(RoundedGaussian(scale))
     rng = np.random.default_rng(1)
     bits = rng.integers(0, 2**64, size=2000, dtype=np.uint64)
     chosen = rng.integers(0, len(table.high), size=600)
@@ -68,7 +68,9 @@ def with_words(
     """A span with these words, and these for ties, by entry."""
 
     def words_from(span: NoiseSpan, first: int, count: int) -> Callable[[int], NDArray[np.uint64]]:
-        blocks = iter([words[k : k + BLOCK] for k in range(first, first + count, BLOCK)])
+        blocks = iter(
+            [words[k : k + DRAWS_PER_BLOCK] for k in range(first, first + count, DRAWS_PER_BLOCK)]
+        )
         return lambda count: next(blocks)
 
     monkeypatch.setattr(NoiseSpan, "_words", words_from)
@@ -79,7 +81,7 @@ def with_words(
 
 
 def test_a_tie_is_decided_by_more_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = table_of(RoundedGaussian(5.0))
+    table = threshold_table(RoundedGaussian(5.0))
     at = table.offset + 3
     for second, passed in ((int(table.low[at]) - 2, at), (int(table.low[at]) + 2, at + 1)):
         further = {40: [second]}
@@ -93,10 +95,10 @@ def test_a_tie_is_decided_by_more_bits(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_ties_of_later_blocks_and_stretches_are_decided_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    table = table_of(RoundedGaussian(5.0))
+    table = threshold_table(RoundedGaussian(5.0))
     at = table.offset + 3
-    places = [1, BLOCK + 2, 2 * BLOCK + 1, 3 * BLOCK + 4]
-    words = np.full(3 * BLOCK + 5, 2**63 + 2**50, dtype=np.uint64)
+    places = [1, DRAWS_PER_BLOCK + 2, 2 * DRAWS_PER_BLOCK + 1, 3 * DRAWS_PER_BLOCK + 4]
+    words = np.full(3 * DRAWS_PER_BLOCK + 5, 2**63 + 2**50, dtype=np.uint64)
     words[places] = table.high[at]
     further = {place: [int(table.low[at]) - 2] for place in places[:-1]}
     further[places[-1]] = [int(table.low[at]) + 2]
@@ -111,7 +113,7 @@ def test_the_number_of_threads_makes_no_difference(monkeypatch: pytest.MonkeyPat
     counts = [1, 2, 3, 100]
     given = iter(counts)
     monkeypatch.setattr(threads_module, "threads_allowed", lambda: next(given))
-    drawn = [draws(10.0, 3 * BLOCK + 5) for _ in counts]
+    drawn = [draws(10.0, 3 * DRAWS_PER_BLOCK + 5) for _ in counts]
     assert next(given, None) is None  # each draw has asked once
     assert all(np.array_equal(each, drawn[0]) for each in drawn)
 
@@ -120,13 +122,13 @@ def test_what_goes_wrong_in_a_thread_is_raised(monkeypatch: pytest.MonkeyPatch) 
     def broken(span: NoiseSpan, entry: int) -> Callable[[], int]:
         raise RuntimeError("no bits left")
 
-    table = table_of(RoundedGaussian(5.0))
-    words = np.full(3 * BLOCK, table.high[table.offset], dtype=np.uint64)
+    table = threshold_table(RoundedGaussian(5.0))
+    words = np.full(3 * DRAWS_PER_BLOCK, table.high[table.offset], dtype=np.uint64)
     span = with_words(monkeypatch, words, {})
     monkeypatch.setattr(NoiseSpan, "_further_words", broken)
     monkeypatch.setattr(threads_module, "threads_allowed", lambda: 2)
     with pytest.raises(RuntimeError, match="no bits left"):
-        span.add_gaussian_to(np.zeros(3 * BLOCK, dtype=np.int32), scale=5.0)
+        span.add_gaussian_to(np.zeros(3 * DRAWS_PER_BLOCK, dtype=np.int32), scale=5.0)
 
 
 def test_sources() -> None:

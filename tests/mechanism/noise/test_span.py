@@ -8,10 +8,10 @@ from cryptography.hazmat.primitives.ciphers.modes import ECB
 
 from vesper.errors import InputError
 from vesper.mechanism.noise.noise_source import NoiseSource
-from vesper.mechanism.noise.span import BLOCK, COUNTS_A_TIE, TIES, NoiseSpan
+from vesper.mechanism.noise.span import COUNTS_PER_TIE, DRAWS_PER_BLOCK, TIE_STREAM_START, NoiseSpan
 
 KEY = bytes(range(32))
-COUNT = 2 * BLOCK + 5
+COUNT = 2 * DRAWS_PER_BLOCK + 5
 
 
 def block_of_cipher(key: bytes, counts: int) -> list[int]:
@@ -30,7 +30,7 @@ def test_words_are_those_of_the_cipher_from_the_start_on(start: int) -> None:
 def test_words_for_a_tie_are_the_entry_s_own() -> None:
     span = NoiseSpan(KEY, start=11, count=3)
     further = span._further_words(2)
-    counts = TIES + COUNTS_A_TIE * 13
+    counts = TIE_STREAM_START + COUNTS_PER_TIE * 13
     assert [further() for _ in range(4)] == [
         *block_of_cipher(KEY, counts),
         *block_of_cipher(KEY, counts + 1),
@@ -38,7 +38,15 @@ def test_words_for_a_tie_are_the_entry_s_own() -> None:
 
 
 @pytest.mark.parametrize("start", [0, 3])
-@pytest.mark.parametrize("cuts", [[1], [2, 3], [BLOCK - 1, BLOCK + 2], [7, BLOCK, 2 * BLOCK + 4]])
+@pytest.mark.parametrize(
+    "cuts",
+    [
+        [1],
+        [2, 3],
+        [DRAWS_PER_BLOCK - 1, DRAWS_PER_BLOCK + 2],
+        [7, DRAWS_PER_BLOCK, 2 * DRAWS_PER_BLOCK + 4],
+    ],
+)
 def test_whoever_draws_an_entry_draws_the_same(start: int, cuts: list[int]) -> None:
     span = NoiseSpan(KEY, start=start, count=COUNT)
     whole = np.zeros(COUNT, dtype=np.int32)

@@ -8,7 +8,7 @@ from vesper.graph.graph import Graph
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.mechanism.noisy_graph.node_pairs import cells_of
 from vesper.mechanism.noisy_graph.perturbed_graph import Perturbation
-from vesper.mechanism.noisy_graph.rare_pairs import rates_of
+from vesper.mechanism.noisy_graph.rare_pairs import sampling_rates
 
 EPSILONS = (0.05, 0.3, 1.0, 4.0, 8.0, 9.0, 16.0, 40.0, 100.0)
 Law = NDArray[np.float64]
@@ -16,7 +16,7 @@ Law = NDArray[np.float64]
 
 def exact_chance(chance: float) -> mpmath.mpf:
     """The chance with which a cell is really chosen, from the rates that are really drawn."""
-    skip, keep = rates_of(chance)
+    skip, keep = sampling_rates(chance)
     chosen = -mpmath.expm1(-mpmath.mpf(skip))
     return chosen if keep is None else chosen / (1 + mpmath.exp(mpmath.mpf(keep)))
 

@@ -9,7 +9,7 @@ from vesper.errors import InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.mechanism.noisy_graph.edgerand import EdgeRand
-from vesper.mechanism.noisy_graph.rare_pairs import at_least_one, refuse_many
+from vesper.mechanism.noisy_graph.rare_pairs import biased_coins, refuse_many
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -50,14 +50,17 @@ def test_what_edgerand_draws_has_the_law() -> None:
 @pytest.mark.parametrize("num_nodes", [100_000, 600_000, 1_000_000])
 def test_a_cell_of_a_thinned_graph_keeps_its_epsilon(epsilon: float, num_nodes: int) -> None:
     mechanism, num_cells = EdgeRand(epsilon=epsilon), num_nodes * (num_nodes - 1) // 2
-    luck, asked = mechanism.luck(num_cells), mechanism.chance_of_others(num_cells)
-    if luck is None:
+    subsampling_rate, asked = (
+        mechanism.subsampling_rate(num_cells),
+        mechanism.non_edge_chance(num_cells),
+    )
+    if subsampling_rate is None:
         assert num_cells * asked < 60_000_000
         return
     assert num_cells * asked == pytest.approx(30_000_000)
     mechanism.refuse_many(num_nodes)
     with mpmath.workdps(60):
-        p, q = (1 / (1 + mpmath.exp(mpmath.mpf(rate))) for rate in (epsilon, luck))
+        p, q = (1 / (1 + mpmath.exp(mpmath.mpf(rate))) for rate in (epsilon, subsampling_rate))
         of_edge, of_other = q * (1 - p), exact_chance(asked)
         ratios = of_edge / of_other, (1 - of_other) / (1 - of_edge)
         assert max(*ratios, 1 / ratios[0], 1 / ratios[1]) <= mpmath.exp(mpmath.mpf(epsilon))
@@ -65,7 +68,7 @@ def test_a_cell_of_a_thinned_graph_keeps_its_epsilon(epsilon: float, num_nodes: 
 
 
 def test_what_edgerand_draws_when_it_thins_has_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(EdgeRand, "luck", lambda *_: 0.7)
+    monkeypatch.setattr(EdgeRand, "subsampling_rate", lambda *_: 0.7)
     graph = Graph.from_edges(3, [(0, 1), (1, 2)])  # cells 0 and 2
     p, q = 1 / (1 + math.exp(1.0)), 1 / (1 + math.exp(0.7))
     of_cell = [q * (1 - p), q * p, q * (1 - p)]
@@ -84,9 +87,9 @@ def test_what_edgerand_draws_when_it_thins_has_the_law(monkeypatch: pytest.Monke
 def test_just_above_the_limit_draws_can_still_be_made(epsilon: float, num_nodes: int) -> None:
     mechanism, num_cells = EdgeRand(epsilon=epsilon), num_nodes * (num_nodes - 1) // 2
     assert 60_000_000 < num_cells * mechanism.chance < 60_003_000
-    luck = mechanism.luck(num_cells)
-    assert luck is not None
-    at_least_one(10, rate=luck, noise=NoiseSource.for_simulation(0))
+    subsampling_rate = mechanism.subsampling_rate(num_cells)
+    assert subsampling_rate is not None
+    biased_coins(10, rate=subsampling_rate, noise=NoiseSource.for_simulation(0))
 
 
 def test_too_many_draws_are_refused_before_anything_is_drawn() -> None:

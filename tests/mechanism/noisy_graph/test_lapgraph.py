@@ -15,25 +15,32 @@ from tests.mechanism.noisy_graph.noisy_laws import (
 from vesper.graph.graph import Graph
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.mechanism.noisy_graph import lapgraph
-from vesper.mechanism.noisy_graph.lapgraph import COUNT_SHARE, MOST_KEPT, LapGraph, wanted
-from vesper.mechanism.noisy_graph.node_pairs import cells_of, shuffled_order
+from vesper.mechanism.noisy_graph.lapgraph import (
+    COUNT_SHARE,
+    MAX_KEPT_EDGES,
+    LapGraph,
+    num_candidates,
+)
+from vesper.mechanism.noisy_graph.node_pairs import cells_of, descending_order
 from vesper.mechanism.noisy_graph.rare_pairs import refuse_many
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("floor", [1, 2, 3, 7])
-@pytest.mark.parametrize("luck", [None, 0.41, 3.3, 20.0])
+@pytest.mark.parametrize("subsampling_rate", [None, 0.41, 3.3, 20.0])
 def test_a_noisy_cell_of_lapgraph_keeps_its_epsilon(
-    epsilon: float, floor: int, luck: float | None
+    epsilon: float, floor: int, subsampling_rate: float | None
 ) -> None:
     with mpmath.workdps(200):
         rate = mpmath.mpf(LapGraph(epsilon=epsilon).cell_epsilon)
         ratio = mpmath.exp(-rate)
-        lucky = 1 if luck is None else 1 / (1 + mpmath.exp(mpmath.mpf(luck)))
-        asked = LapGraph(epsilon=epsilon).chance_of_others(floor, luck)
+        subsampling_chance = (
+            1 if subsampling_rate is None else 1 / (1 + mpmath.exp(mpmath.mpf(subsampling_rate)))
+        )
+        asked = LapGraph(epsilon=epsilon).non_edge_chance(floor, subsampling_rate)
         if asked == 0:
             return  # beyond the range of floats; the floor of so large an epsilon is 1
-        share = ratio + lucky * (1 - ratio)
+        share = ratio + subsampling_chance * (1 - ratio)
         of_edge, of_other = ratio ** (floor - 1) / (1 + ratio) * share, exact_chance(asked)
         worst = max(of_edge / of_other, (1 - of_other) / (1 - of_edge), of_other / of_edge)
         assert worst <= mpmath.exp(rate)
@@ -45,7 +52,7 @@ def law_of_lapgraph(
     *,
     epsilon: float,
     order: list[int],
-    lucky: float = 1.0,
+    subsampling_chance: float = 1.0,
     floor: int = 1,
 ) -> Law:
     """P(output) over all graphs on three nodes, whose cells are 0, 1, 2; ties fall by `order`."""
@@ -58,7 +65,7 @@ def law_of_lapgraph(
     of_kept = np.bincount(counts.clip(0, 3), weights=of_count, minlength=4)
     # value 0 stands for all below the floor and the unlucky at it; then levels from the floor on
     tail = (1 - ratio) * ratio ** np.arange(levels)
-    tail[0] *= lucky
+    tail[0] *= subsampling_chance
     cell_laws = []
     for is_edge in graph:
         above = ratio ** (floor - is_edge) / (1 + ratio)
@@ -75,15 +82,17 @@ def law_of_lapgraph(
 
 def public_order() -> list[int]:
     """How ties between the cells of three nodes fall."""
-    order = shuffled_order(np.arange(3), np.zeros(3, dtype=np.int64))
+    order = descending_order(np.arange(3), np.zeros(3, dtype=np.int64))
     return [int(place) for place in np.argsort(order)]
 
 
-@pytest.mark.parametrize("lucky", [1.0, 0.3, 0.01])
-def test_lapgraph_keeps_its_epsilon_on_all_graphs_of_three_nodes(lucky: float) -> None:
+@pytest.mark.parametrize("subsampling_chance", [1.0, 0.3, 0.01])
+def test_lapgraph_keeps_its_epsilon_on_all_graphs_of_three_nodes(subsampling_chance: float) -> None:
     epsilon, order = 3.0, public_order()
     laws = {
-        graph: law_of_lapgraph(graph, epsilon=epsilon, order=order, lucky=lucky)
+        graph: law_of_lapgraph(
+            graph, epsilon=epsilon, order=order, subsampling_chance=subsampling_chance
+        )
         for graph in itertools.product((0, 1), repeat=3)
     }
     worst = 0.0
@@ -93,7 +102,7 @@ def test_lapgraph_keeps_its_epsilon_on_all_graphs_of_three_nodes(lucky: float) -
             other = tuple(value ^ (k == cell) for k, value in enumerate(graph))
             worst = max(worst, float((law / laws[other]).max()))
     assert worst <= math.exp(epsilon) * (1 + 1e-9)
-    assert worst > math.exp((0.999 if lucky == 1 else 0.98) * epsilon)
+    assert worst > math.exp((0.999 if subsampling_chance == 1 else 0.98) * epsilon)
 
 
 def test_what_lapgraph_draws_has_the_law() -> None:
@@ -105,31 +114,36 @@ def test_what_lapgraph_draws_has_the_law() -> None:
         assert_follows(counts, law_of_lapgraph((1, 0, 0), epsilon=3.6, order=public_order()))
 
 
-@pytest.mark.parametrize("luck", [0.5, 3.0])
+@pytest.mark.parametrize("subsampling_rate", [0.5, 3.0])
 def test_what_lapgraph_draws_with_luck_has_the_law(
-    luck: float, monkeypatch: pytest.MonkeyPatch
+    subsampling_rate: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(LapGraph, "luck", lambda *_: luck)
+    monkeypatch.setattr(LapGraph, "subsampling_rate", lambda *_: subsampling_rate)
     graph = Graph.from_edges(3, [(0, 1), (0, 2)])  # cells 0 and 1
     counts = drawn_of(LapGraph(epsilon=3.0), graph, 3000)
-    lucky, order = 1 / (1 + math.exp(luck)), public_order()
-    assert_follows(counts, law_of_lapgraph((1, 1, 0), epsilon=3.0, order=order, lucky=lucky))
+    subsampling_chance, order = 1 / (1 + math.exp(subsampling_rate)), public_order()
+    assert_follows(
+        counts,
+        law_of_lapgraph((1, 1, 0), epsilon=3.0, order=order, subsampling_chance=subsampling_chance),
+    )
     with pytest.raises(AssertionError):  # everybody lucky
         assert_follows(counts, law_of_lapgraph((1, 1, 0), epsilon=3.0, order=order))
 
 
-@pytest.mark.parametrize(("floor", "luck"), [(2, None), (3, 0.5)])
+@pytest.mark.parametrize(("floor", "subsampling_rate"), [(2, None), (3, 0.5)])
 def test_what_lapgraph_draws_above_a_floor_has_the_law(
-    floor: int, luck: float | None, monkeypatch: pytest.MonkeyPatch
+    floor: int, subsampling_rate: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LapGraph, "floor", lambda *_: floor)
-    monkeypatch.setattr(LapGraph, "luck", lambda *_: luck)
+    monkeypatch.setattr(LapGraph, "subsampling_rate", lambda *_: subsampling_rate)
     graph, order = Graph.from_edges(3, [(0, 1), (0, 2)]), public_order()  # cells 0 and 1
     counts = drawn_of(LapGraph(epsilon=1.0), graph, 4000)
-    share = 1.0 if luck is None else 1 / (1 + math.exp(luck))
-    law = law_of_lapgraph((1, 1, 0), epsilon=1.0, order=order, lucky=share, floor=floor)
+    share = 1.0 if subsampling_rate is None else 1 / (1 + math.exp(subsampling_rate))
+    law = law_of_lapgraph(
+        (1, 1, 0), epsilon=1.0, order=order, subsampling_chance=share, floor=floor
+    )
     assert_follows(counts, law)
-    lower = law_of_lapgraph((1, 1, 0), epsilon=1.0, order=order, lucky=share, floor=1)
+    lower = law_of_lapgraph((1, 1, 0), epsilon=1.0, order=order, subsampling_chance=share, floor=1)
     with pytest.raises(AssertionError):  # the floor forgotten
         assert_follows(counts, lower)
 
@@ -145,7 +159,7 @@ def test_floor_and_luck_and_size_know_the_noisy_count_alone(
     kept = max(int(count[0]), 0)
     assert kept != 900
     asked: list[tuple[int, ...]] = []
-    floor, luck = LapGraph.floor, LapGraph.luck
+    floor, subsampling_rate = LapGraph.floor, LapGraph.subsampling_rate
 
     def spied_floor(self: LapGraph, *given: int) -> int:
         asked.append(given)
@@ -153,10 +167,10 @@ def test_floor_and_luck_and_size_know_the_noisy_count_alone(
 
     def spied_luck(self: LapGraph, *given: int) -> float | None:
         asked.append(given)
-        return luck(self, *given)
+        return subsampling_rate(self, *given)
 
     monkeypatch.setattr(LapGraph, "floor", spied_floor)
-    monkeypatch.setattr(LapGraph, "luck", spied_luck)
+    monkeypatch.setattr(LapGraph, "subsampling_rate", spied_luck)
     noisy = mechanism.perturb(ring, NoiseSource.for_simulation(seed))
     assert asked == [(kept, num_cells), (kept, num_cells, floor(mechanism, kept, num_cells))]
     assert noisy.num_edges == kept
@@ -166,10 +180,12 @@ def test_however_large_the_count_what_is_listed_fits(monkeypatch: pytest.MonkeyP
     for epsilon in (0.05, 0.7, 3.0, 4.0, 8.0, 30.0):
         for num_nodes in (20_000, 600_000, 2_000_000):
             mechanism, num_cells = LapGraph(epsilon=epsilon), num_nodes * (num_nodes - 1) // 2
-            floor = mechanism.floor(MOST_KEPT, num_cells)
-            luck = mechanism.luck(MOST_KEPT, num_cells, floor)
-            refuse_many(num_cells, chance=mechanism.chance_of_others(floor, luck))  # never
-    monkeypatch.setattr(lapgraph, "MOST_KEPT", 300)
+            floor = mechanism.floor(MAX_KEPT_EDGES, num_cells)
+            subsampling_rate = mechanism.subsampling_rate(MAX_KEPT_EDGES, num_cells, floor)
+            refuse_many(
+                num_cells, chance=mechanism.non_edge_chance(floor, subsampling_rate)
+            )  # never
+    monkeypatch.setattr(lapgraph, "MAX_KEPT_EDGES", 300)
     ring = Graph.from_edges(900, [(k, (k + 1) % 900) for k in range(900)])
     assert LapGraph(epsilon=9.0).perturb(ring, NoiseSource.for_simulation(1)).num_edges == 300
 
@@ -180,13 +196,13 @@ def test_lapgraph_lists_no_more_cells_than_it_needs(epsilon: float) -> None:
     kept, num_cells = 1_000_000, 170_000_000_000
     mechanism = LapGraph(epsilon=epsilon)
     floor = mechanism.floor(kept, num_cells)
-    luck = mechanism.luck(kept, num_cells, floor)
-    listed = num_cells * mechanism.chance_of_others(floor, luck)
-    assert listed < 2.6 * wanted(kept)
-    assert listed > 0.99 * wanted(kept) or floor == 1
+    subsampling_rate = mechanism.subsampling_rate(kept, num_cells, floor)
+    listed = num_cells * mechanism.non_edge_chance(floor, subsampling_rate)
+    assert listed < 2.6 * num_candidates(kept)
+    assert listed > 0.99 * num_candidates(kept) or floor == 1
     if epsilon == 8:
-        assert luck is not None
-        assert num_cells * mechanism.chance_of_others(floor, None) > 60_000_000
+        assert subsampling_rate is not None
+        assert num_cells * mechanism.non_edge_chance(floor, None) > 60_000_000
 
 
 def test_a_graph_with_luck_is_as_large_as_one_without(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,8 +214,8 @@ def test_a_graph_with_luck_is_as_large_as_one_without(monkeypatch: pytest.Monkey
         noisy = mechanism.perturb(graph, NoiseSource.for_simulation(seed))
         assert abs(noisy.num_edges - graph.num_edges) < 300
         kept.append(len(np.intersect1d(cells_of(graph), cells_of(noisy))))
-    assert mechanism.luck(graph.num_edges, 3000 * 2999 // 2, 1) is not None
-    monkeypatch.setattr(LapGraph, "luck", lambda *_: None)
+    assert mechanism.subsampling_rate(graph.num_edges, 3000 * 2999 // 2, 1) is not None
+    monkeypatch.setattr(LapGraph, "subsampling_rate", lambda *_: None)
     for seed in range(4):
         noisy = mechanism.perturb(graph, NoiseSource.for_simulation(seed))
         kept.append(len(np.intersect1d(cells_of(graph), cells_of(noisy))))

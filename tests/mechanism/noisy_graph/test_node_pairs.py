@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 from vesper.graph.graph import Graph
 from vesper.mechanism.noisy_graph.node_pairs import (
     cells_of,
+    descending_order,
     graph_of,
     num_cells_of,
     pairs_of,
-    shuffled_order,
 )
 
 
@@ -36,9 +36,9 @@ def test_cells_make_the_same_graph_again(num_nodes: int, seed: int) -> None:
 def test_order_is_by_value_and_ties_by_the_cell_alone() -> None:
     cells = np.arange(1000)
     values = cells % 3
-    order = shuffled_order(cells, values)
+    order = descending_order(cells, values)
     assert (np.diff(values[order]) <= 0).all()
     assert not np.array_equal(order[:333], np.sort(order[:333]))
-    few = shuffled_order(cells[::2], np.zeros(500, dtype=np.int64))
-    all_of_them = shuffled_order(cells, np.zeros(1000, dtype=np.int64))
+    few = descending_order(cells[::2], np.zeros(500, dtype=np.int64))
+    all_of_them = descending_order(cells, np.zeros(1000, dtype=np.int64))
     assert [c for c in all_of_them if c % 2 == 0] == cells[::2][few].tolist()

@@ -3,13 +3,13 @@ import pytest
 
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.mechanism.noisy_graph import rare_pairs as module
-from vesper.mechanism.noisy_graph.rare_pairs import geometric, rare_cells
+from vesper.mechanism.noisy_graph.rare_pairs import draw_geometric, sample_cells
 
 
 @pytest.mark.parametrize("chance", [0.5, 0.02, 1e-3, 2e-4, 1e-5])
 def test_as_many_as_expected_and_nowhere_more_than_elsewhere(chance: float) -> None:
     num_cells = int(2000 / chance)
-    cells = rare_cells(num_cells, chance=chance, noise=NoiseSource.for_simulation(3))
+    cells = sample_cells(num_cells, chance=chance, noise=NoiseSource.for_simulation(3))
     assert (np.diff(cells) > 0).all()
     assert 0 <= cells[0] <= cells[-1] < num_cells
     assert abs(len(cells) - 2000) < 5 * np.sqrt(2000)
@@ -19,7 +19,7 @@ def test_as_many_as_expected_and_nowhere_more_than_elsewhere(chance: float) -> N
 
 @pytest.mark.parametrize(("chance", "tolerance"), [(0.02, 0.025), (2e-4, 0.025)])
 def test_the_chance_is_met_closely(chance: float, tolerance: float) -> None:
-    cells = rare_cells(int(40_000 / chance), chance=chance, noise=NoiseSource.for_simulation(8))
+    cells = sample_cells(int(40_000 / chance), chance=chance, noise=NoiseSource.for_simulation(8))
     assert len(cells) == pytest.approx(40_000, rel=tolerance)  # five deviations
 
 
@@ -28,12 +28,12 @@ def test_cells_are_independent_across_the_seams_of_batches(
     kept: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All 32 sets of five cells, drawn two gaps at a time, in one stage and in two."""
-    luck = None if kept == 1 else float(np.log(1 / kept - 1))
+    subsampling_rate = None if kept == 1 else float(np.log(1 / kept - 1))
     monkeypatch.setattr(module, "DRAWS", 2)
-    monkeypatch.setattr(module, "rates_of", lambda _: (-np.log(1 - 0.4), luck))
+    monkeypatch.setattr(module, "sampling_rates", lambda _: (-np.log(1 - 0.4), subsampling_rate))
     noise, counts = NoiseSource.for_simulation(2), np.zeros(32)
     for _ in range(4000):
-        cells = rare_cells(5, chance=0.4, noise=noise)
+        cells = sample_cells(5, chance=0.4, noise=noise)
         assert (np.diff(cells) > 0).all()
         counts[(1 << cells).sum()] += 1
     p = 0.4 * kept
@@ -45,7 +45,7 @@ def test_cells_are_independent_across_the_seams_of_batches(
 
 
 def test_gaps_are_geometric() -> None:
-    draws = geometric(20_000, rate=0.5, noise=NoiseSource.for_simulation(1))
+    draws = draw_geometric(20_000, rate=0.5, noise=NoiseSource.for_simulation(1))
     ratio = np.exp(-0.5)
     assert draws.min() == 0
     assert draws.mean() == pytest.approx(ratio / (1 - ratio), abs=0.07)
@@ -54,8 +54,8 @@ def test_gaps_are_geometric() -> None:
 
 def test_no_cell_and_no_chance() -> None:
     noise = NoiseSource.for_simulation(0)
-    assert len(rare_cells(0, chance=0.1, noise=noise)) == 0
-    assert len(geometric(0, rate=0.1, noise=noise)) == 0
+    assert len(sample_cells(0, chance=0.1, noise=noise)) == 0
+    assert len(draw_geometric(0, rate=0.1, noise=noise)) == 0
     for chance in (0.0, 0.6, float("nan")):
         with pytest.raises(ValueError, match="expected a chance"):
-            rare_cells(10, chance=chance, noise=noise)
+            sample_cells(10, chance=chance, noise=noise)

@@ -11,7 +11,7 @@ from vesper.errors import InputError
 from vesper.graph.edges.edge_relation import toggle_edge
 from vesper.graph.graph import Graph
 from vesper.mechanism.reference.bounded_attention import BoundedAttention, Score, SoftmaxAttention
-from vesper.mechanism.reference.certify import certify, support
+from vesper.mechanism.reference.certify import certify, moved_rows_by_edge
 from vesper.mechanism.reference.linear import LinearAggregation
 
 Ids = NDArray[np.int64]
@@ -85,7 +85,7 @@ def test_softmax_holds_for_random_logits_and_moves_the_endpoints(seed: int) -> N
     aggregation = SoftmaxAttention(looked_up(table), logit_bound=2.0)
     found = certify(aggregation.operator, num_nodes=5)
     assert (found.move <= aggregation.edge_sensitivity(), found.rows) == (True, 2)
-    for _, edge, moved in support(aggregation.operator, num_nodes=4):
+    for _, edge, moved in moved_rows_by_edge(aggregation.operator, num_nodes=4):
         assert moved == set(edge)
 
 

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from vesper.errors import InputError
 from vesper.graph.edges.edge_relation import all_pairs, differing_edge, edges_of, toggle_edge
 from vesper.graph.graph import Graph
-from vesper.mechanism.reference.certify import certified_move, certify, exhaust, moved_rows, support
+from vesper.mechanism.reference.certify import (
+    certified_move,
+    certify,
+    exhaustive_move,
+    moved_rows,
+    moved_rows_by_edge,
+)
 from vesper.mechanism.reference.gcn_clamped import ClampedGcn
 from vesper.mechanism.reference.gin import GinAggregation
 from vesper.mechanism.reference.linear import degrees_of
@@ -41,7 +47,7 @@ def test_support_lists_every_pair_with_the_rows_that_move() -> None:
     operator = ClampedGcn(min_degree=1).operator
     listed = {
         (tuple(edges_of(graph)), edge): moved
-        for graph, edge, moved in support(operator, num_nodes=4)
+        for graph, edge, moved in moved_rows_by_edge(operator, num_nodes=4)
     }
     expected = {
         (tuple(edges_of(first)), edge): set(
@@ -109,7 +115,7 @@ def test_exhaust_measures_what_is_not_linear() -> None:
         out[0, 0, 0] = graph.num_edges**2
         return out
 
-    found = exhaust(squared, num_nodes=4)
+    found = exhaustive_move(squared, num_nodes=4)
     assert (found.move, found.rows, found.pairs) == (11.0, 1, 192)
 
 

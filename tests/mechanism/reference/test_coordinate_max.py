@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vesper.errors import InputError
 from vesper.graph.edges.edge_relation import Edge, toggle_edge
 from vesper.graph.graph import Graph
-from vesper.mechanism.reference.certify import exhaust
+from vesper.mechanism.reference.certify import exhaustive_move
 from vesper.mechanism.reference.coordinate_max import CoordinateMax, Floor
 
 Floats = NDArray[np.float64]
@@ -40,7 +40,7 @@ PLANE: list[tuple[float, ...]] = [
 def test_holds_for_all_signs_up_to_five_nodes(floor: Floor) -> None:
     aggregation = CoordinateMax(floor)
     for n in range(2, 6):
-        found = exhaust(on_all(aggregation, choices(n, SIGNS)), num_nodes=n)
+        found = exhaustive_move(on_all(aggregation, choices(n, SIGNS)), num_nodes=n)
         assert found.move <= aggregation.edge_sensitivity()
         assert found.rows <= 2
 
@@ -49,7 +49,7 @@ def test_holds_for_all_signs_up_to_five_nodes(floor: Floor) -> None:
 @pytest.mark.parametrize("floor", [Floor.ZERO, Floor.OWN_MESSAGE])
 def test_holds_for_both_signs_on_all_graphs_with_six_nodes(floor: Floor) -> None:
     aggregation = CoordinateMax(floor)
-    found = exhaust(on_all(aggregation, choices(6, [(-1.0,), (1.0,)])), num_nodes=6)
+    found = exhaustive_move(on_all(aggregation, choices(6, [(-1.0,), (1.0,)])), num_nodes=6)
     assert found.move <= aggregation.edge_sensitivity()
     assert found.rows <= 2
 
@@ -58,7 +58,7 @@ def test_holds_for_both_signs_on_all_graphs_with_six_nodes(floor: Floor) -> None
 def test_holds_for_eight_directions_in_the_plane_up_to_four_nodes(floor: Floor) -> None:
     aggregation = CoordinateMax(floor)
     for n in range(2, 5):
-        found = exhaust(on_all(aggregation, choices(n, PLANE)), num_nodes=n)
+        found = exhaustive_move(on_all(aggregation, choices(n, PLANE)), num_nodes=n)
         assert found.move <= aggregation.edge_sensitivity() + 1e-12
         assert found.move > 0.99 * aggregation.edge_sensitivity()
 
@@ -66,7 +66,9 @@ def test_holds_for_eight_directions_in_the_plane_up_to_four_nodes(floor: Floor) 
 def test_holds_with_own_rows_on_three_nodes() -> None:
     aggregation = CoordinateMax(Floor.OWN_ROW)
     rows = choices(6, SIGNS)  # messages of three nodes, then their own rows
-    found = exhaust(lambda g: aggregation.aggregate(g, rows[:, :3], rows[:, 3:]), num_nodes=3)
+    found = exhaustive_move(
+        lambda g: aggregation.aggregate(g, rows[:, :3], rows[:, 3:]), num_nodes=3
+    )
     assert found.move <= aggregation.edge_sensitivity()
     assert found.move > 0.99 * aggregation.edge_sensitivity()
 

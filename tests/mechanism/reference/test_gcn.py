@@ -8,7 +8,12 @@ import pytest
 from vesper.errors import InputError
 from vesper.graph.edges.edge_relation import Edge, toggle_edge
 from vesper.graph.graph import Graph
-from vesper.mechanism.reference.certify import certified_move, certify, moved_rows, support
+from vesper.mechanism.reference.certify import (
+    certified_move,
+    certify,
+    moved_rows,
+    moved_rows_by_edge,
+)
 from vesper.mechanism.reference.gcn import GcnAggregation, eta, largest_joint_move
 from vesper.mechanism.reference.linear import degrees_of
 
@@ -75,7 +80,9 @@ def test_a_smaller_bound_is_caught(min_degree: int) -> None:
 
 def test_moves_the_endpoints_and_all_their_neighbours() -> None:
     for n in range(2, 6):
-        for graph, (a, b), moved in support(GcnAggregation(min_degree=0).operator, num_nodes=n):
+        for graph, (a, b), moved in moved_rows_by_edge(
+            GcnAggregation(min_degree=0).operator, num_nodes=n
+        ):
             assert moved == neighbors(graph, a) | neighbors(graph, b)
 
 

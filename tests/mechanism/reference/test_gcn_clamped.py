@@ -8,7 +8,7 @@ import pytest
 from vesper.errors import InputError
 from vesper.graph.edges.edge_relation import toggle_edge
 from vesper.graph.graph import Graph
-from vesper.mechanism.reference.certify import certified_move, certify, support
+from vesper.mechanism.reference.certify import certified_move, certify, moved_rows_by_edge
 from vesper.mechanism.reference.gcn import GcnAggregation, largest_joint_move
 from vesper.mechanism.reference.gcn_clamped import ClampedGcn
 from vesper.mechanism.reference.linear import degrees_of
@@ -54,7 +54,9 @@ def test_the_path_on_four_nodes_attains_it_for_one() -> None:
 
 @pytest.mark.parametrize("min_degree", [1, 2, 3])
 def test_moves_endpoints_and_neighbours_of_those_above_the_clamp(min_degree: int) -> None:
-    for graph, edge, moved in support(ClampedGcn(min_degree=min_degree).operator, num_nodes=5):
+    for graph, edge, moved in moved_rows_by_edge(
+        ClampedGcn(min_degree=min_degree).operator, num_nodes=5
+    ):
         expected = set(edge)
         for end in edge:
             row = graph.neighbors[graph.indptr[end] : graph.indptr[end + 1]]

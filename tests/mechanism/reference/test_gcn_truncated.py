@@ -9,7 +9,7 @@ import pytest
 from vesper.errors import InputError
 from vesper.graph.edges.edge_relation import toggle_edge
 from vesper.graph.graph import Graph
-from vesper.mechanism.reference.certify import certified_move, certify, support
+from vesper.mechanism.reference.certify import certified_move, certify, moved_rows_by_edge
 from vesper.mechanism.reference.gcn import eta
 from vesper.mechanism.reference.gcn_truncated import TruncatedGcn
 from vesper.mechanism.reference.linear import degrees_of
@@ -107,7 +107,9 @@ def test_a_smaller_bound_is_caught(min_degree: int, double_star: Callable[[int],
 
 @pytest.mark.parametrize("min_degree", [1, 2, 3])
 def test_moves_aggregated_endpoints_and_aggregated_neighbours(min_degree: int) -> None:
-    for graph, edge, moved in support(TruncatedGcn(min_degree=min_degree).operator, num_nodes=5):
+    for graph, edge, moved in moved_rows_by_edge(
+        TruncatedGcn(min_degree=min_degree).operator, num_nodes=5
+    ):
         near = set(edge)
         for end in edge:
             near |= set(graph.neighbors[graph.indptr[end] : graph.indptr[end + 1]].tolist())

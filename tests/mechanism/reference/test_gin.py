@@ -7,7 +7,7 @@ import pytest
 
 from vesper.graph.edges.edge_relation import toggle_edge
 from vesper.graph.graph import Graph
-from vesper.mechanism.reference.certify import certify, support
+from vesper.mechanism.reference.certify import certify, moved_rows_by_edge
 from vesper.mechanism.reference.gin import GinAggregation
 
 
@@ -18,7 +18,7 @@ def test_the_paper_claims_what_is_true() -> None:
 
 def test_moves_the_two_endpoints_and_no_other_row() -> None:
     for n in range(2, 6):
-        for _, edge, moved in support(GinAggregation().operator, num_nodes=n):
+        for _, edge, moved in moved_rows_by_edge(GinAggregation().operator, num_nodes=n):
             assert moved == set(edge)
 
 

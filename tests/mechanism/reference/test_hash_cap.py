@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from vesper.errors import InputError
 from vesper.graph.edges.edge_relation import toggle_edge
 from vesper.graph.graph import Graph
-from vesper.mechanism.reference.certify import certify, support
+from vesper.mechanism.reference.certify import certify, moved_rows_by_edge
 from vesper.mechanism.reference.hash_cap import HashCap, SmallestHashes, pair_hash
 from vesper.mechanism.reference.linear import LinearAggregation, degrees_of
 
@@ -33,7 +33,7 @@ def test_threshold_moves_endpoints_that_keep_each_other_and_swaps_nothing() -> N
     nodes = np.arange(5)
     kept = pair_hash(nodes[None, :].repeat(5, 0), nodes[:, None].repeat(5, 1), salt=3) < 0.5
     seen = set()
-    for _, (a, b), moved in support(aggregation.operator, num_nodes=5):
+    for _, (a, b), moved in moved_rows_by_edge(aggregation.operator, num_nodes=5):
         assert moved == {v for v, u in ((a, b), (b, a)) if kept[v, u]}
         seen.add(len(moved))
     assert seen == {0, 1, 2}

@@ -9,7 +9,7 @@ import pytest
 from vesper.errors import InputError
 from vesper.graph.edges.edge_relation import toggle_edge
 from vesper.graph.graph import Graph
-from vesper.mechanism.reference.certify import certify, support
+from vesper.mechanism.reference.certify import certify, moved_rows_by_edge
 from vesper.mechanism.reference.mean_clamped import ClampedMean
 
 
@@ -35,7 +35,9 @@ def test_a_smaller_bound_is_caught(min_degree: int) -> None:
 
 @pytest.mark.parametrize("min_degree", [1, 2, 3])
 def test_moves_the_two_endpoints_and_no_other_row(min_degree: int) -> None:
-    for _, edge, moved in support(ClampedMean(min_degree=min_degree).operator, num_nodes=5):
+    for _, edge, moved in moved_rows_by_edge(
+        ClampedMean(min_degree=min_degree).operator, num_nodes=5
+    ):
         assert moved == set(edge)
 
 

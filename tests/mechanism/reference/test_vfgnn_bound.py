@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from vesper.errors import InputError
 from vesper.graph.edges.edge_relation import toggle_edge
 from vesper.graph.graph import Graph
-from vesper.mechanism.reference.certify import exhaust, moved_rows, support
+from vesper.mechanism.reference.certify import exhaustive_move, moved_rows, moved_rows_by_edge
 from vesper.mechanism.reference.gcn import GcnAggregation
 from vesper.mechanism.reference.gcn_clamped import ClampedGcn
 from vesper.mechanism.reference.gin import GinAggregation
@@ -79,9 +79,11 @@ def test_no_more_rows_move_and_no_further_on_all_graphs_of_five_nodes(
     features = np.random.default_rng(7).uniform(-1.0, 1.0, size=(5, 3))
     for degree in (2, 4):
         output = VfgnnOutput(aggregation, max_degree=degree, num_layers=num_layers, norm=1.0)
-        found = exhaust(embedded(output, features), num_nodes=5, admits=at_most(degree))
+        found = exhaustive_move(embedded(output, features), num_nodes=5, admits=at_most(degree))
         assert found.move <= output.edge_sensitivity()
-    for graph, _, moved in support(lambda graph: output.embed(graph, features), num_nodes=5):
+    for graph, _, moved in moved_rows_by_edge(
+        lambda graph: output.embed(graph, features), num_nodes=5
+    ):
         bounded = VfgnnOutput(
             aggregation,
             max_degree=int(degrees_of(graph).max()),
@@ -97,7 +99,7 @@ def test_no_further_on_all_graphs_with_six_nodes(aggregation: DegreeWeights) -> 
     features = np.random.default_rng(8).uniform(-1.0, 1.0, size=(6, 3))
     for degree in (3, 5):
         output = VfgnnOutput(aggregation, max_degree=degree, num_layers=2, norm=1.0)
-        found = exhaust(embedded(output, features), num_nodes=6, admits=at_most(degree))
+        found = exhaustive_move(embedded(output, features), num_nodes=6, admits=at_most(degree))
         assert 0 < found.move <= output.edge_sensitivity()
 
 

@@ -11,7 +11,7 @@ from vesper.mechanism.reference.gcn import GcnAggregation
 from vesper.mechanism.reference.gcn_truncated import TruncatedGcn
 from vesper.mechanism.reference.gin import GinAggregation
 from vesper.mechanism.reference.linear import LinearAggregation
-from vesper.mechanism.sampled.layers import Aggregator, SampledGraph, aggregation_of
+from vesper.mechanism.sampled.layers import Aggregator, SampledGraph, degree_weights_of
 
 NODES = 7
 
@@ -43,7 +43,7 @@ def test_with_all_neighbours_it_is_the_dense_matrix(aggregator: Aggregator, mask
     graph = graph_of(mask)
     batch = sampled(graph, aggregator).sample(np.arange(NODES), step=0)
     rows = torch.from_numpy(np.random.default_rng(mask).normal(size=(NODES, 3)))
-    aggregation = aggregation_of(aggregator, min_degree=2)
+    aggregation = degree_weights_of(aggregator, min_degree=2)
     dense = torch.from_numpy(LinearAggregation.operator(aggregation, graph))
     torch.testing.assert_close(
         batch.layers[0].gather(rows[torch.from_numpy(batch.nodes)]),
@@ -57,9 +57,9 @@ def test_with_all_neighbours_it_is_the_dense_matrix(aggregator: Aggregator, mask
 def test_blocked_are_the_receivers_of_low_degree(mask: int) -> None:
     graph = graph_of(mask)
     layer = sampled(graph, "truncated-gcn").sample(np.arange(NODES), step=0).layers[0]
-    assert layer.blocked is not None
-    assert layer.blocked.tolist() == np.flatnonzero(np.diff(graph.indptr) < 2).tolist()
-    assert sampled(graph, "gcn").sample(np.arange(NODES), step=0).layers[0].blocked is None
+    assert layer.branch_receivers is not None
+    assert layer.branch_receivers.tolist() == np.flatnonzero(np.diff(graph.indptr) < 2).tolist()
+    assert sampled(graph, "gcn").sample(np.arange(NODES), step=0).layers[0].branch_receivers is None
 
 
 def test_degrees_are_those_of_the_sample() -> None:
@@ -91,9 +91,9 @@ def test_layers_narrow_down_to_the_roots() -> None:
 
 
 def test_names_stand_for_the_claims() -> None:
-    assert isinstance(aggregation_of("gin", min_degree=2), GinAggregation)
-    assert isinstance(aggregation_of("gcn", min_degree=2), GcnAggregation)
-    truncated = aggregation_of("truncated-gcn", min_degree=4)
+    assert isinstance(degree_weights_of("gin", min_degree=2), GinAggregation)
+    assert isinstance(degree_weights_of("gcn", min_degree=2), GcnAggregation)
+    truncated = degree_weights_of("truncated-gcn", min_degree=4)
     assert isinstance(truncated, TruncatedGcn)
     assert truncated.min_degree == 4
 
@@ -102,7 +102,7 @@ def test_names_stand_for_the_claims() -> None:
 def test_weights_are_those_of_the_degrees_of_both_ends(aggregator: Aggregator) -> None:
     """Looked up by pairs of degrees, they are what the aggregation says, to the bit."""
     graph = Graph.from_edges(NODES, [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (5, 6)])
-    aggregation = aggregation_of(aggregator, min_degree=2)
+    aggregation = degree_weights_of(aggregator, min_degree=2)
     layer = sampled(graph, aggregator).sample(np.arange(NODES), step=0).layers[0]
     own, between = aggregation.weigh(graph)
     expected = np.diag(own)

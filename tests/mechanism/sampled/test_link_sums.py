@@ -70,5 +70,5 @@ def test_links_of_a_matrix_and_into_some_receivers_only() -> None:
     assert torch.allclose(links.apply(rows), torch.from_numpy(matrix) @ rows, atol=1e-6)
     some = np.array([8, 3, 0, 8])
     expected = torch.from_numpy(matrix[some]) @ rows
-    assert torch.allclose(links.into(some).apply(rows), expected, atol=1e-6)
-    assert links.into(np.arange(0)).num_receivers == 0
+    assert torch.allclose(links.for_receivers(some).apply(rows), expected, atol=1e-6)
+    assert links.for_receivers(np.arange(0)).num_receivers == 0

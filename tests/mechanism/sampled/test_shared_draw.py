@@ -32,7 +32,7 @@ def test_samples_are_those_of_one_process(num_workers: int, max_degree: int) -> 
             assert np.array_equal(mine.indptr, other.indptr)
             assert np.array_equal(mine.indices, other.indices)
             assert mine.num_senders == other.num_senders
-    assert len({call.worker for call in engine.made}) > min(num_workers, 3) - 1
+    assert len({call.worker for call in engine.calls_made}) > min(num_workers, 3) - 1
 
 
 def test_nobody_is_asked_for_no_roots() -> None:
@@ -41,7 +41,7 @@ def test_nobody_is_asked_for_no_roots() -> None:
         draw = draw_for(some_graph(), max_degree=3)
     sampler = Sampler(some_graph(), num_layers=1, max_degree=3, seed=0, draw=draw)
     assert len(sampler.sample(np.array([], dtype=np.int64), step=0).nodes) == 0
-    assert engine.made == []
+    assert engine.calls_made == []
 
 
 def test_layers_sample_on_the_engine_in_use() -> None:
@@ -53,11 +53,11 @@ def test_layers_sample_on_the_engine_in_use() -> None:
     alone = SampledGraph(graph, aggregator="gin", num_layers=2, max_degree=5, min_degree=0, seed=1)
     roots = np.array([5, 100])
     nodes = batches.sample(roots, step=0).nodes
-    assert engine.made
+    assert engine.calls_made
     assert np.array_equal(nodes, alone.sample(roots, step=0).nodes)
 
 
 def test_without_workers_elsewhere_rows_are_drawn_here() -> None:
     assert draw_for(some_graph(), max_degree=3) is None
-    with using(InProcessEngine(2, near=True)):
+    with using(InProcessEngine(2, local=True)):
         assert draw_for(some_graph(), max_degree=3) is None

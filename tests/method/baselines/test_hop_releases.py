@@ -10,14 +10,14 @@ from vesper.graph.graph import Graph
 from vesper.mechanism.aggregations.aggregation import Aggregation
 from vesper.mechanism.noisy_graph.perturbed_graph import Perturbation
 from vesper.mechanism.release import NEIGHBOR_SUM
-from vesper.method.base import Method, Sizes
+from vesper.method.base import Method, PublicSizes
 from vesper.method.baselines.hop_releases import GapMethod, ProgapMethod
 from vesper.method.registry import METHODS
 from vesper.method.settings import Config, PrivacySettings, RunSettings
 from vesper.party.representation import Representation
 
 NODES = 50
-SIZES = Sizes(num_nodes=NODES, num_train=30, num_features=4, num_classes=3)
+SIZES = PublicSizes(num_nodes=NODES, num_train=30, num_features=4, num_classes=3)
 FEATURES = np.random.default_rng(0).normal(size=(NODES, 4)).astype(np.float32)
 Rows = NDArray[np.float32]
 
@@ -37,7 +37,7 @@ class WritingDoor:
     def perturb(self, perturbation: Perturbation | None) -> Graph:
         raise AssertionError("not for these methods")
 
-    def spent(self) -> str:
+    def spending_summary(self) -> str:
         return ""
 
     def uncertified_graph(self) -> Graph:
@@ -50,10 +50,10 @@ def config(hops: int | None) -> Config:
 
 def sides(method: Method, hops: int | None) -> tuple[Representation, WritingDoor]:
     door = WritingDoor()
-    return method.data_side(
+    return method.make_representation(
         config(hops),
         SIZES,
-        noise_plan=method.promise(config(hops), SIZES),
+        noise_plan=method.noise_plan(config(hops), SIZES),
         features=FEATURES,
         door=door,
     ), door
@@ -63,7 +63,7 @@ def sides(method: Method, hops: int | None) -> tuple[Representation, WritingDoor
 @pytest.mark.parametrize("hops", [None, 1, 3])
 def test_one_release_of_unit_messages_a_hop(method: Method, hops: int | None) -> None:
     data_side, door = sides(method, hops)
-    decoder = method.label_side(config(hops), SIZES)
+    decoder = method.make_decoder(config(hops), SIZES)
     expected = hops or 2
     for stage in range(method.stages(config(hops), SIZES)):
         data_side.begin_stage(stage)
@@ -74,7 +74,7 @@ def test_one_release_of_unit_messages_a_hop(method: Method, hops: int | None) ->
         assert scores.shape == (10, 3)
         torch.autograd.backward([scores.sum()])
         assert len(door.asked) == (0 if stage == 0 else expected if method.name == "gap" else stage)
-    promised = method.promise(config(hops), SIZES).noise_stds
+    promised = method.noise_plan(config(hops), SIZES).noise_stds
     assert tuple(noise_std for _, noise_std in door.asked) == promised
     for messages, _ in door.asked:
         assert np.linalg.norm(messages, axis=1) == pytest.approx(np.ones(NODES), abs=1e-5)
@@ -109,4 +109,4 @@ def test_both_are_known_by_name() -> None:
 def test_sequences_are_not_for_these(method: Method) -> None:
     run = RunSettings(method=method.name, encoder="gru", steps=2)
     with pytest.raises(InputError, match=f"encoder: expected 'mlp' for {method.name}, .*got 'gru'"):
-        method.promise(Config(run=run), SIZES)
+        method.noise_plan(Config(run=run), SIZES)

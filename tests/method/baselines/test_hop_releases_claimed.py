@@ -7,30 +7,30 @@ import pytest
 from vesper.errors import InputError
 from vesper.mechanism.aggregations.grid import STEPS
 from vesper.mechanism.noise.rounded_gaussian import LARGEST_SCALE
-from vesper.method.base import Promise, Sizes
-from vesper.method.baselines.hop_releases import LARGEST_DRAWN, noise_of_sums
+from vesper.method.base import NoisePlan, PublicSizes
+from vesper.method.baselines.hop_releases import LARGEST_CLAIMED_NOISE, released_sums_plan
 from vesper.method.settings import Config, PrivacySettings
 
-SIZES = Sizes(num_nodes=20_000, num_train=10_000, num_features=8, num_classes=3)
+SIZES = PublicSizes(num_nodes=20_000, num_train=10_000, num_features=8, num_classes=3)
 
 
-def promise(accounting: str, *, epsilon: float = 4.0, releases: int = 2) -> Promise:
+def noise_plan(accounting: str, *, epsilon: float = 4.0, releases: int = 2) -> NoisePlan:
     settings = {"accounting": accounting, "epsilon": epsilon}
     privacy = PrivacySettings.model_validate(settings)
-    return noise_of_sums(Config(privacy=privacy), SIZES, releases=releases)
+    return released_sums_plan(Config(privacy=privacy), SIZES, releases=releases)
 
 
 def test_only_exact_counting_certifies() -> None:
-    exact = promise("exact")
+    exact = noise_plan("exact")
     assert (exact.plan, exact.certified_epsilon, exact.claimed_epsilon) == ("certified", 4.0, None)
     for accounting in ("as-published", "theorem-1"):
-        other = promise(accounting)
+        other = noise_plan(accounting)
         assert (other.plan, other.certified_epsilon, other.claimed_epsilon) == ("paper", None, 4.0)
         assert other.delta == exact.delta
 
 
 def test_published_noise_is_too_little_and_the_papers_is_far_too_much() -> None:
-    exact, published, corrected = map(promise, ("exact", "as-published", "theorem-1"))
+    exact, published, corrected = map(noise_plan, ("exact", "as-published", "theorem-1"))
     assert published.noise_stds[0] < 0.76 * exact.noise_stds[0]
     assert corrected.noise_stds[0] > 5 * exact.noise_stds[0]
     assert published.worth_epsilon is not None
@@ -42,7 +42,7 @@ def test_published_noise_is_too_little_and_the_papers_is_far_too_much() -> None:
 
 @pytest.mark.parametrize("accounting", ["exact", "as-published", "theorem-1"])
 def test_without_privacy_there_is_no_noise(accounting: str) -> None:
-    assert promise(accounting, epsilon=math.inf) == Promise(
+    assert noise_plan(accounting, epsilon=math.inf) == NoisePlan(
         plan="none",
         certified_epsilon=None,
         claimed_epsilon=None,
@@ -53,13 +53,13 @@ def test_without_privacy_there_is_no_noise(accounting: str) -> None:
 
 @pytest.mark.parametrize("releases", [1, 2, 3])
 def test_as_much_noise_as_releases(releases: int) -> None:
-    assert len(promise("as-published", releases=releases).noise_stds) == releases
+    assert len(noise_plan("as-published", releases=releases).noise_stds) == releases
 
 
 def test_all_that_can_be_drawn_may_be_claimed() -> None:
-    assert LARGEST_DRAWN == LARGEST_SCALE / STEPS
+    assert LARGEST_CLAIMED_NOISE == LARGEST_SCALE / STEPS
 
 
 def test_noise_that_cannot_be_drawn_is_refused_in_words_of_the_settings() -> None:
     with pytest.raises(InputError, match=r"epsilon: 1e-05 .* at most 16384; use a larger epsilon"):
-        promise("theorem-1", epsilon=1e-5)
+        noise_plan("theorem-1", epsilon=1e-5)

@@ -12,7 +12,7 @@ from benchmarks.utility_cells import WITHOUT_NOISE
 from vesper.errors import InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import OpenDoor
-from vesper.method.base import Sizes
+from vesper.method.base import PublicSizes
 from vesper.method.registry import find_method
 from vesper.method.settings import Config
 from vesper.model.decoders import ConcatDecoder, GruDecoder
@@ -20,9 +20,9 @@ from vesper.privacy.accounting.theorem_1 import PaperTraining, claimed_epsilon
 from vesper.session.config import load_config
 from vesper.simulation.simulate import simulate
 
-SIZES = Sizes(num_nodes=50_000, num_train=10_000, num_features=3, num_classes=2)
+SIZES = PublicSizes(num_nodes=50_000, num_train=10_000, num_features=3, num_classes=2)
 SMALL = {"epochs": 2, "width": 8, "batch_size": 64, "max_degree": 4}
-PAPER = ["vesper-paper-gin", "vesper-paper-gcn"]
+PAPER = ["paper-gin", "paper-gcn"]
 
 
 def config_of(method: str, **settings: object) -> Config:
@@ -95,20 +95,20 @@ def test_a_finite_epsilon_is_claimed_and_never_certified(
 
 @pytest.mark.parametrize("name", ["gin", "gcn"])
 def test_networks_without_privacy_never_have_noise(name: str) -> None:
-    promise = find_method(name).promise(config_of(name, epsilon=1.0), SIZES)
-    assert (promise.plan, promise.claimed_epsilon, promise.certified_epsilon) == (
+    noise_plan = find_method(name).noise_plan(config_of(name, epsilon=1.0), SIZES)
+    assert (noise_plan.plan, noise_plan.claimed_epsilon, noise_plan.certified_epsilon) == (
         "none",
         None,
         None,
     )
-    assert promise.noise_stds == (0.0, 0.0)
+    assert noise_plan.noise_stds == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("name", PAPER)
 def test_steps_are_counted_as_if_nothing_stopped_early(name: str) -> None:
     steps = {"epochs": 7, "batch_size": 300, "hops": 2}
     config = config_of(name, epsilon=2.0, min_degree=10, max_degree=20, **steps)
-    promise = find_method(name).promise(config, SIZES)
+    noise_plan = find_method(name).noise_plan(config, SIZES)
     sensitivity = math.sqrt(2) if name.endswith("gin") else 0.20499
     training = PaperTraining(
         num_train_nodes=10_000,
@@ -119,18 +119,18 @@ def test_steps_are_counted_as_if_nothing_stopped_early(name: str) -> None:
         edge_sensitivity=sensitivity,
     )
     assert training.num_steps == 7 * 34
-    assert promise.delta == 1e-6
-    assert promise.noise_stds[0] == promise.noise_stds[1]
+    assert noise_plan.delta == 1e-6
+    assert noise_plan.noise_stds[0] == noise_plan.noise_stds[1]
     assert claimed_epsilon(
-        training=training, noise_std=promise.noise_stds[0], delta=1e-6
-    ) == pytest.approx(promise.claimed_epsilon, rel=1e-3)
+        training=training, noise_std=noise_plan.noise_stds[0], delta=1e-6
+    ) == pytest.approx(noise_plan.claimed_epsilon, rel=1e-3)
 
 
 @pytest.mark.parametrize("epsilon", [0.25, 1.0, 32.0])
 @pytest.mark.parametrize("name", PAPER)
 def test_less_epsilon_is_more_noise_and_never_none(name: str, epsilon: float) -> None:
     def noise_std(epsilon: float) -> float:
-        return find_method(name).promise(config_of(name, epsilon=epsilon), SIZES).noise_stds[0]
+        return find_method(name).noise_plan(config_of(name, epsilon=epsilon), SIZES).noise_stds[0]
 
     assert noise_std(epsilon) > noise_std(2 * epsilon) > 0
 
@@ -139,20 +139,20 @@ def test_what_is_released_differs_by_the_claimed_noise() -> None:
     """One layer, wide rows, no ReLU in the way: pre-noise values are the same in every draw."""
     graph = Graph.from_edges(40, [(k, (k + 1) % 40) for k in range(40)])
     features = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
-    sizes = Sizes(num_nodes=40, num_train=30, num_features=3, num_classes=2)
+    sizes = PublicSizes(num_nodes=40, num_train=30, num_features=3, num_classes=2)
     config = config_of("vfgnn", epsilon=4.0, width=64, epochs=3)
     method = find_method("vfgnn")
-    side = method.data_side(
+    side = method.make_representation(
         config,
         sizes,
-        noise_plan=method.promise(config, sizes),
+        noise_plan=method.noise_plan(config, sizes),
         features=features,
         door=OpenDoor(graph),
     )
     side.module.eval()
     with torch.no_grad():
         first, second = (side.embed(np.arange(40), training=False) for _ in range(2))
-    noise_std = method.promise(config, sizes).noise_stds[0]
+    noise_std = method.noise_plan(config, sizes).noise_stds[0]
     spread = float((first - second).std()) / math.sqrt(2)
     assert spread == pytest.approx(noise_std, rel=0.06)  # 2560 entries: 0.014 is one deviation
 
@@ -160,14 +160,14 @@ def test_what_is_released_differs_by_the_claimed_noise() -> None:
 def test_layers_of_the_paper_plan_differ_between_noise_draws() -> None:
     graph = Graph.from_edges(40, [(k, (k + 1) % 40) for k in range(40)])
     features = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
-    sizes = Sizes(num_nodes=40, num_train=30, num_features=3, num_classes=2)
-    for name, epsilon, repeats in (("vesper-paper-gin", 4.0, False), ("gin", 4.0, True)):
+    sizes = PublicSizes(num_nodes=40, num_train=30, num_features=3, num_classes=2)
+    for name, epsilon, repeats in (("paper-gin", 4.0, False), ("gin", 4.0, True)):
         config = config_of(name, epsilon=epsilon, width=16)
         method = find_method(name)
-        side = method.data_side(
+        side = method.make_representation(
             config,
             sizes,
-            noise_plan=method.promise(config, sizes),
+            noise_plan=method.noise_plan(config, sizes),
             features=features,
             door=OpenDoor(graph),
         )
@@ -178,13 +178,13 @@ def test_layers_of_the_paper_plan_differ_between_noise_draws() -> None:
 
 
 def test_truncation_needs_a_degree_that_the_sample_can_have() -> None:
-    config = config_of("vesper-paper-gcn", epsilon=1.0, min_degree=30, max_degree=20)
+    config = config_of("paper-gcn", epsilon=1.0, min_degree=30, max_degree=20)
     with pytest.raises(InputError, match="at most max_degree=20, got 30"):
-        find_method("vesper-paper-gcn").promise(config, SIZES)
+        find_method("paper-gcn").noise_plan(config, SIZES)
 
 
 def test_the_recurrent_decoder_is_a_setting() -> None:
-    method = find_method("vesper-paper-gin")
+    method = find_method("paper-gin")
     for decoder, kind in (("gru", GruDecoder), ("concat", ConcatDecoder)):
-        side = method.label_side(config_of(method.name, decoder=decoder), SIZES)
+        side = method.make_decoder(config_of(method.name, decoder=decoder), SIZES)
         assert any(isinstance(part, kind) for part in side.module.modules())

@@ -4,38 +4,38 @@ import math
 
 import pytest
 
-from vesper.method.base import Promise, Sizes
+from vesper.method.base import NoisePlan, PublicSizes
 from vesper.method.registry import find_method
 from vesper.privacy.accounting.gaussian import epsilon_of
 from vesper.session.config import load_config
 
-SIZES = Sizes(num_nodes=50_000, num_train=10_000, num_features=3, num_classes=2)
+SIZES = PublicSizes(num_nodes=50_000, num_train=10_000, num_features=3, num_classes=2)
 
 
-def promise_of(**settings: object) -> Promise:
+def promise_of(**settings: object) -> NoisePlan:
     method = find_method("vfgnn")
     known = {"method": "vfgnn", "epsilon": 2.0, "epochs": 9, "max_degree": 20}
-    return method.promise(load_config(None, {**known, **settings}), SIZES)
+    return method.noise_plan(load_config(None, {**known, **settings}), SIZES)
 
 
 @pytest.mark.parametrize("accounting", ["exact", "as-published"])
 @pytest.mark.parametrize("aggregator", ["gin", "gcn"])
 def test_is_claimed_and_never_certified(accounting: str, aggregator: str) -> None:
-    promise = promise_of(accounting=accounting, aggregator=aggregator)
-    assert promise.plan == "paper"
-    assert promise.certified_epsilon is None
-    assert promise.claimed_epsilon == pytest.approx(2.0, rel=1e-3)
-    assert promise.claimed_epsilon is not None
-    assert promise.claimed_epsilon <= 2.0 * (1 + 1e-9)
-    assert len(promise.noise_stds) == 1
-    assert promise.noise_stds[0] > 0
+    noise_plan = promise_of(accounting=accounting, aggregator=aggregator)
+    assert noise_plan.plan == "paper"
+    assert noise_plan.certified_epsilon is None
+    assert noise_plan.claimed_epsilon == pytest.approx(2.0, rel=1e-3)
+    assert noise_plan.claimed_epsilon is not None
+    assert noise_plan.claimed_epsilon <= 2.0 * (1 + 1e-9)
+    assert len(noise_plan.noise_stds) == 1
+    assert noise_plan.noise_stds[0] > 0
 
 
 @pytest.mark.parametrize(("aggregator", "rows"), [("gin", 2), ("gcn", 40)])
 def test_exact_counts_every_output_of_a_node(aggregator: str, rows: int) -> None:
     """Nine epochs and once more at the end: mu = sqrt(10) 2 C sqrt(rows) / noise_std."""
-    promise = promise_of(accounting="exact", aggregator=aggregator, clip=3.0)
-    mu = math.sqrt(10) * 2 * 3.0 * math.sqrt(rows) / promise.noise_stds[0]
+    noise_plan = promise_of(accounting="exact", aggregator=aggregator, clip=3.0)
+    mu = math.sqrt(10) * 2 * 3.0 * math.sqrt(rows) / noise_plan.noise_stds[0]
     assert epsilon_of(mu=mu, delta=1e-6) == pytest.approx(2.0, rel=1e-6)
 
 
@@ -55,6 +55,6 @@ def test_deeper_layers_cost_more() -> None:
 
 
 def test_without_privacy_there_is_no_noise() -> None:
-    promise = promise_of(epsilon=math.inf)
-    assert promise.plan == "none"
-    assert promise.noise_stds == (0.0,)
+    noise_plan = promise_of(epsilon=math.inf)
+    assert noise_plan.plan == "none"
+    assert noise_plan.noise_stds == (0.0,)

@@ -9,8 +9,12 @@ import pytest
 from vesper.graph.holdings import open_data
 from vesper.mechanism.door import ChargedDoor
 from vesper.mechanism.noise.noise_source import NoiseSource
-from vesper.method.base import Sizes
-from vesper.method.certified.label_reach import judged, judged_by_degree, poll_of
+from vesper.method.base import PublicSizes
+from vesper.method.certified.label_reach import (
+    label_reach,
+    label_reach_by_degree,
+    label_reach_messages,
+)
 from vesper.method.certified.staged_representation import ProgressiveRepresentation
 from vesper.method.registry import find_method
 from vesper.privacy.accounting.budget import Budget
@@ -21,7 +25,7 @@ NODES, TRAIN = 3000, 1000
 
 
 def test_only_speakers_are_counted() -> None:
-    assert poll_of(np.array([2, 0]), 4).ravel().tolist() == [1, 0, 1, 0]
+    assert label_reach_messages(np.array([2, 0]), 4).ravel().tolist() == [1, 0, 1, 0]
 
 
 @pytest.mark.parametrize(("noise_std", "least"), [(1.0, 200), (5.0, 195), (8.0, 130)])
@@ -29,7 +33,7 @@ def test_those_that_are_alike_are_found_where_noise_allows(noise_std: float, lea
     rng, alike = np.random.default_rng(0), 0
     for _ in range(200):
         heard = (rng.poisson(3, 600) + rng.normal(0, noise_std, 600)).astype(np.float32)
-        alike += judged(heard[:300], heard[300:], noise_std=noise_std).alike
+        alike += label_reach(heard[:300], heard[300:], noise_std=noise_std).similar
     assert alike >= least
 
 
@@ -39,14 +43,14 @@ def test_those_that_hear_nobody_are_hardly_ever_taken_for_alike(noise_std: float
     for _ in range(200):
         ours = (rng.poisson(3, 300) + rng.normal(0, noise_std, 300)).astype(np.float32)
         theirs = rng.normal(0, noise_std, 300).astype(np.float32)
-        alike += judged(ours, theirs, noise_std=noise_std).alike
+        alike += label_reach(ours, theirs, noise_std=noise_std).similar
     assert alike <= 10
 
 
 def test_where_nobody_hears_a_speaker_nothing_is_lacking() -> None:
     rng = np.random.default_rng(0)
     ours, theirs = rng.normal(0, 1, (2, 1000)).astype(np.float32)
-    assert judged(ours, theirs, noise_std=1.0).alike
+    assert label_reach(ours, theirs, noise_std=1.0).similar
 
 
 def side(
@@ -60,7 +64,7 @@ def side(
     folder = write_folders(root, nodes=nodes, edges={"src": src, "dst": dst})
     data = open_data(folder / "data")
     config = load_config(None, {"epsilon": 4.0, "width": 4})
-    sizes = Sizes(num_nodes=NODES, num_train=TRAIN, num_features=1, num_classes=2)
+    sizes = PublicSizes(num_nodes=NODES, num_train=TRAIN, num_features=1, num_classes=2)
     door = ChargedDoor(
         data.graph,
         ledger=Ledger(root / "ledger.sqlite", clock=lambda: 0.0),
@@ -69,16 +73,16 @@ def side(
         run="r",
     )
     method = find_method("vesper")
-    made = method.data_side(
+    made = method.make_representation(
         config,
         sizes,
-        noise_plan=method.promise(config, sizes),
+        noise_plan=method.noise_plan(config, sizes),
         features=data.features,
         door=door,
     )
     assert isinstance(made, ProgressiveRepresentation)
-    voices = np.eye(2, dtype=np.float32)[np.arange(TRAIN) % 2]
-    made.hear(np.arange(TRAIN), voices, np.arange(2 * TRAIN, NODES))
+    label_posteriors = np.eye(2, dtype=np.float32)[np.arange(TRAIN) % 2]
+    made.set_labels(np.arange(TRAIN), label_posteriors, np.arange(2 * TRAIN, NODES))
     return made, door
 
 
@@ -91,32 +95,32 @@ def test_labels_are_messages_only_where_they_are_heard(
     assert door.account.releases == 0
     made.begin_stage(1)
     assert door.account.releases == 2  # the poll, and the hop
-    assert bool(made.fitted()["sums/speak"]) is speaks
+    assert bool(made.fitted_arrays()["constants/use_labels"]) is speaks
 
 
 def test_nobody_is_polled_where_labels_stay_or_nobody_is_asked_for(
     tmp_path: Path, write_folders: Callable[..., Path]
 ) -> None:
     made, door = side(tmp_path, write_folders, to=TRAIN)
-    made.hear(np.arange(0), np.zeros((0, 2), dtype=np.float32), np.arange(NODES))
+    made.set_labels(np.arange(0), np.zeros((0, 2), dtype=np.float32), np.arange(NODES))
     made.begin_stage(0)
     made.begin_stage(1)
     assert door.account.releases == 1
 
 
 def test_the_poll_is_within_the_budget() -> None:
-    sizes = Sizes(num_nodes=NODES, num_train=TRAIN, num_features=1, num_classes=3)
+    sizes = PublicSizes(num_nodes=NODES, num_train=TRAIN, num_features=1, num_classes=3)
     for epsilon in (0.05, 0.25, 4.0, 32.0):
         config = load_config(None, {"epsilon": epsilon})
-        promise = find_method("vesper").promise(config, sizes)
+        noise_plan = find_method("certified").noise_plan(config, sizes)
         quiet = load_config(None, {"epsilon": epsilon, "label_messages": False})
-        without = find_method("vesper").promise(quiet, sizes)
-        assert promise.poll_noise_std is not None
-        assert without.poll_noise_std is None
-        spent = sum(noise_std**-2 for noise_std in promise.charged_noise_stds)
-        whole = sum(noise_std**-2 for noise_std in without.charged_noise_stds)
+        without = find_method("certified").noise_plan(quiet, sizes)
+        assert noise_plan.probe_noise_std is not None
+        assert without.probe_noise_std is None
+        spent = sum(noise_std**-2 for noise_std in noise_plan.all_noise_stds)
+        whole = sum(noise_std**-2 for noise_std in without.all_noise_stds)
         assert spent == pytest.approx(whole, rel=1e-9)  # all of it, and no more
-        assert promise.noise_stds[0] < 1.07 * without.noise_stds[0]
+        assert noise_plan.noise_stds[0] < 1.07 * without.noise_stds[0]
 
 
 def test_fewer_neighbours_are_no_other_window() -> None:
@@ -127,9 +131,9 @@ def test_fewer_neighbours_are_no_other_window() -> None:
         for what, theirs in zip(alike, (2.4, 0.4, 0.0), strict=True):
             heard = (rng.poisson(theirs, 400) + rng.normal(0, noise_std, 400)).astype("f4")
             ratio = 0.3 if theirs else 0.0
-            assert not judged(ours, heard, noise_std=noise_std).alike
-            found = judged_by_degree(ours, heard, ratio=ratio, noise_std=noise_std)
-            alike[what] += found is not None and found.alike
+            assert not label_reach(ours, heard, noise_std=noise_std).similar
+            found = label_reach_by_degree(ours, heard, ratio=ratio, noise_std=noise_std)
+            alike[what] += found is not None and found.similar
     assert alike["fewer neighbours"] == 100
     assert alike["another window"] <= 5
     assert alike["no neighbours"] <= 6

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import OpenDoor
-from vesper.method.base import Fitted
-from vesper.method.certified.message_builder import Saying
-from vesper.method.certified.probe import Terms
-from vesper.model.feature_scaling import Inputs, Scaling
-from vesper.party.representation import NOBODY
+from vesper.method.base import FittedConstants
+from vesper.method.certified.message_builder import MessageBuilder
+from vesper.method.certified.probe import ProbeSettings
+from vesper.model.feature_scaling import FeatureScaling, Inputs
+from vesper.party.representation import NO_NODES
 
 NODES, TRAIN = 800, 600
 Floats = NDArray[np.float32]
@@ -30,41 +30,41 @@ def graph_and_features(seed: int) -> tuple[Graph, Floats, NDArray[np.int64]]:
 
 def saying(
     features: Floats,
-    fitted: Fitted,
+    constants: FittedConstants,
     *,
     noise_std: float | None = 0.0,
     aggregator: str = "gin",
-) -> Saying:
-    return Saying(
-        Inputs(features, Scaling(features)),
-        fitted,
+) -> MessageBuilder:
+    return MessageBuilder(
+        Inputs(features, FeatureScaling(features)),
+        constants,
         aggregator=aggregator,
-        terms=Terms(noise_std=noise_std, trial_share=0.1, degree_share=0.6),
+        probe_settings=ProbeSettings(noise_std=noise_std, content_share=0.1, degree_share=0.6),
     )
 
 
-def said(made: Saying, logits: torch.Tensor) -> torch.Tensor:
+def said(made: MessageBuilder, logits: torch.Tensor) -> torch.Tensor:
     beliefs = made.beliefs(logits)
     return made.messages(1, beliefs, centre=beliefs.mean(dim=0), released=[])
 
 
 def test_features_vote_on_every_other_graph_too() -> None:
     graph, features, labels = graph_and_features(0)
-    fitted, logits = Fitted(), torch.zeros(NODES, 2)
-    made = saying(features, fitted)
-    made.hear(np.arange(TRAIN), np.eye(2, dtype=np.float32)[labels[:TRAIN]], NOBODY)
+    constants, logits = FittedConstants(), torch.zeros(NODES, 2)
+    made = saying(features, constants)
+    made.set_labels(np.arange(TRAIN), np.eye(2, dtype=np.float32)[labels[:TRAIN]], NO_NODES)
     before = said(made, logits)
-    made.ask(OpenDoor(graph), logits, next_noise_std=0.0)
+    made.run_probe(OpenDoor(graph), logits, next_noise_std=0.0)
     messages = said(made, logits)
     assert not torch.equal(messages, before)
     assert np.corrcoef(messages[:, 2], features[:, 1])[0, 1] > 0.8
     assert messages.norm(dim=1).max() <= 1 + 1e-5
 
-    kept = Fitted()
-    kept.keep_to(fitted.arrays())
+    kept = FittedConstants()
+    kept.load_fitted(constants.arrays())
     _, others, _ = graph_and_features(1)
     later = saying(others, kept, noise_std=None)
-    later.hear(NOBODY, np.zeros((0, 2), dtype=np.float32), NOBODY)
+    later.set_labels(NO_NODES, np.zeros((0, 2), dtype=np.float32), NO_NODES)
     again = said(later, logits)
     assert np.corrcoef(again[:, 2], others[:, 1])[0, 1] > 0.8
     assert later.degree_share == made.degree_share
@@ -73,12 +73,12 @@ def test_features_vote_on_every_other_graph_too() -> None:
 @pytest.mark.parametrize("classes_tell", [False, True])
 def test_later_hops_say_classes_where_they_tell(classes_tell: bool) -> None:
     graph, features, labels = graph_and_features(0)
-    fitted, logits = Fitted(), torch.zeros(NODES, 2)
-    made = saying(features, fitted)
-    made.hear(np.arange(TRAIN), np.eye(2, dtype=np.float32)[labels[:TRAIN]], NOBODY)
-    made.ask(OpenDoor(graph), logits, next_noise_std=0.0)
+    constants, logits = FittedConstants(), torch.zeros(NODES, 2)
+    made = saying(features, constants)
+    made.set_labels(np.arange(TRAIN), np.eye(2, dtype=np.float32)[labels[:TRAIN]], NO_NODES)
+    made.run_probe(OpenDoor(graph), logits, next_noise_std=0.0)
     if classes_tell:
-        fitted.keep_to(fitted.arrays() | {"again": np.array(False)})
+        constants.load_fitted(constants.arrays() | {"project_later_hops": np.array(False)})
     first = said(made, logits)
     second = made.messages(2, made.beliefs(logits), centre=torch.zeros(2), released=[first])
     assert torch.equal(second, first) is not classes_tell
@@ -87,9 +87,9 @@ def test_later_hops_say_classes_where_they_tell(classes_tell: bool) -> None:
 def test_votes_are_shortened_by_released_degrees_as_classes_are() -> None:
     graph, features, labels = graph_and_features(0)
     logits, degrees = torch.zeros(NODES, 2), torch.from_numpy(np.diff(graph.indptr)).float()
-    made = saying(features, Fitted(), aggregator="gcn")
-    made.hear(np.arange(TRAIN), np.eye(2, dtype=np.float32)[labels[:TRAIN]], NOBODY)
-    made.ask(OpenDoor(graph), logits, next_noise_std=0.0)
+    made = saying(features, FittedConstants(), aggregator="gcn")
+    made.set_labels(np.arange(TRAIN), np.eye(2, dtype=np.float32)[labels[:TRAIN]], NO_NODES)
+    made.run_probe(OpenDoor(graph), logits, next_noise_std=0.0)
     first = said(made, logits)
     released = torch.zeros(NODES, 3)
     released[:, 0] = degrees * made.degree_share

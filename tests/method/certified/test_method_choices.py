@@ -2,14 +2,14 @@ import math
 
 import pytest
 
-from vesper.method.base import Sizes
+from vesper.method.base import PublicSizes
 from vesper.method.certified.method import degree_share_of, hops_for
 from vesper.method.settings import Config, PrivacySettings
 from vesper.session.config import load_config
 
 
-def sizes(num_classes: int) -> Sizes:
-    return Sizes(num_nodes=9, num_train=5, num_features=3, num_classes=num_classes)
+def sizes(num_classes: int) -> PublicSizes:
+    return PublicSizes(num_nodes=9, num_train=5, num_features=3, num_classes=num_classes)
 
 
 @pytest.mark.parametrize(

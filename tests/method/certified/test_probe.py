@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import ClaimedDoor, Door
 from vesper.mechanism.noise.noise_source import NoiseSource
-from vesper.method.base import Fitted
-from vesper.method.certified.feature_projection import Voting, vote_length
-from vesper.method.certified.probe import Answer, Audience, Enquiry, Terms
-from vesper.method.certified.relay import HandingOn
-from vesper.model.feature_scaling import Inputs, Scaling
-from vesper.party.representation import NOBODY
+from vesper.method.base import FittedConstants
+from vesper.method.certified.feature_projection import FeatureProjection, projection_length
+from vesper.method.certified.probe import NodeRoles, ProbeFindings, ProbeRunner, ProbeSettings
+from vesper.method.certified.relay import Relay
+from vesper.model.feature_scaling import FeatureScaling, Inputs
+from vesper.party.representation import NO_NODES
 
 NODES, TRAIN, SHARE = 800, 600, 0.6
 
@@ -32,32 +32,32 @@ def of_degrees() -> tuple[Graph, NDArray[np.int64]]:
 def asked(
     door: Door,
     labels: NDArray[np.int64],
-    fitted: Fitted,
+    constants: FittedConstants,
     *,
     noise_std: float | None = 20.0,
-    trial_share: float = 0.1,
-    keeps_share: bool = False,
-    listeners: NDArray[np.int64] = NOBODY,
-) -> Answer | None:
+    content_share: float = 0.1,
+    degree_share_is_fixed: bool = False,
+    listeners: NDArray[np.int64] = NO_NODES,
+) -> ProbeFindings | None:
     """What is learned where features tell nothing."""
     features = np.random.default_rng(3).normal(size=(NODES, 3)).astype(np.float32)
-    inputs = Inputs(features, Scaling(features))
-    enquiry = Enquiry(
+    inputs = Inputs(features, FeatureScaling(features))
+    enquiry = ProbeRunner(
         inputs,
-        fitted,
-        Voting(inputs, fitted, length=vote_length(ordered=False)),
-        HandingOn(fitted, hops=1),
-        Terms(
+        constants,
+        FeatureProjection(inputs, constants, length=projection_length(ordered=False)),
+        Relay(constants, hops=1),
+        ProbeSettings(
             noise_std=noise_std,
-            trial_share=trial_share,
+            content_share=content_share,
             degree_share=SHARE,
-            keeps_share=keeps_share,
+            degree_share_is_fixed=degree_share_is_fixed,
         ),
     )
-    voices = torch.nn.functional.one_hot(torch.from_numpy(labels), 2).float()
-    audience = Audience(np.arange(len(labels)), voices, listeners)
+    label_posteriors = torch.nn.functional.one_hot(torch.from_numpy(labels), 2).float()
+    roles = NodeRoles(np.arange(len(labels)), label_posteriors, listeners)
     beliefs = partial(torch.full, (NODES, 2), 0.5)
-    return enquiry.ask(door, audience, beliefs, next_noise_std=6.0, can_hand_on=True)
+    return enquiry.run(door, roles, beliefs, next_noise_std=6.0, can_relay=True)
 
 
 def door_to(graph: Graph) -> Door:
@@ -66,35 +66,40 @@ def door_to(graph: Graph) -> Door:
 
 def test_a_share_that_was_asked_for_is_kept() -> None:
     graph, labels = of_degrees()
-    found, kept = Fitted(), Fitted()
+    found, kept = FittedConstants(), FittedConstants()
     asked(door_to(graph), labels[:TRAIN], found)
-    asked(door_to(graph), labels[:TRAIN], kept, keeps_share=True)
-    share = found.find("degree_share")
+    asked(door_to(graph), labels[:TRAIN], kept, degree_share_is_fixed=True)
+    share = found.get("degree_share")
     assert share is not None
     assert share > SHARE, "the label is the degree"
-    assert kept.find("degree_share") is None
+    assert kept.get("degree_share") is None
 
 
 def test_what_was_found_stays_whatever_is_asked_again() -> None:
     graph, labels = of_degrees()
-    fitted = Fitted()
-    asked(door_to(graph), labels[:TRAIN], fitted)
-    before = {name: value.copy() for name, value in fitted.arrays().items()}
-    asked(door_to(graph), 1 - labels[:TRAIN], fitted, noise_std=1.0)
-    assert fitted.arrays().keys() == before.keys()
-    assert all(np.array_equal(fitted.arrays()[name], value) for name, value in before.items())
+    constants = FittedConstants()
+    asked(door_to(graph), labels[:TRAIN], constants)
+    before = {name: value.copy() for name, value in constants.arrays().items()}
+    asked(door_to(graph), 1 - labels[:TRAIN], constants, noise_std=1.0)
+    assert constants.arrays().keys() == before.keys()
+    assert all(np.array_equal(constants.arrays()[name], value) for name, value in before.items())
 
 
 def test_without_a_trial_only_who_listens_is_asked() -> None:
     graph, labels = of_degrees()
-    listeners, fitted = np.arange(TRAIN, NODES), Fitted()
-    answer = asked(
-        door_to(graph), labels[:TRAIN], fitted, trial_share=0.0, noise_std=1.0, listeners=listeners
+    listeners, constants = np.arange(TRAIN, NODES), FittedConstants()
+    findings = asked(
+        door_to(graph),
+        labels[:TRAIN],
+        constants,
+        content_share=0.0,
+        noise_std=1.0,
+        listeners=listeners,
     )
-    assert answer is not None
-    assert answer.speak
-    assert (answer.found, answer.heard) == (None, None)
-    assert list(fitted.arrays()) == ["speak"]
+    assert findings is not None
+    assert findings.use_labels
+    assert (findings.decision, findings.sums) == (None, None)
+    assert list(constants.arrays()) == ["use_labels"]
 
 
 class Shut(ClaimedDoor):
@@ -105,14 +110,16 @@ class Shut(ClaimedDoor):
 
 
 @pytest.mark.parametrize(
-    ("train", "noise_std", "trial_share"),
+    ("train", "noise_std", "content_share"),
     [(TRAIN, None, 0.1), (0, 0.0, 0.1), (TRAIN, 0.0, 0.0)],
     ids=["no budget", "no labels", "nobody listens"],
 )
-def test_nothing_is_asked(train: int, noise_std: float | None, trial_share: float) -> None:
+def test_nothing_is_asked(train: int, noise_std: float | None, content_share: float) -> None:
     graph, labels = of_degrees()
     door = Shut(graph, noise=NoiseSource.for_simulation(0))
-    fitted = Fitted()
-    answer = asked(door, labels[:train], fitted, noise_std=noise_std, trial_share=trial_share)
-    assert answer is None
-    assert fitted.arrays() == {}
+    constants = FittedConstants()
+    findings = asked(
+        door, labels[:train], constants, noise_std=noise_std, content_share=content_share
+    )
+    assert findings is None
+    assert constants.arrays() == {}

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import OpenDoor
-from vesper.method.certified.relay import kept_apart
+from vesper.method.certified.relay import are_separated
 
 NODES, LENGTHS = 900, (0.3, 0.4)
 
@@ -15,10 +15,10 @@ def share_apart(edges: NDArray[np.int64], speaks: NDArray[np.bool_], *, noise_st
     """In how many of fifty draws of noise they are taken for kept apart."""
     said = np.column_stack([LENGTHS[0] * speaks, np.full(NODES, LENGTHS[1])]).astype(np.float32)
     sums = OpenDoor(Graph.from_edges(NODES, edges)).release(said, noise_std=0.0)
-    rng, speakers, found = np.random.default_rng(1), np.flatnonzero(speaks), 0
+    rng, labelled_nodes, found = np.random.default_rng(1), np.flatnonzero(speaks), 0
     for _ in range(50):
-        heard = (sums + rng.normal(0, noise_std, sums.shape)).astype(np.float32)
-        found += kept_apart(heard, speakers, lengths=LENGTHS, noise_std=noise_std)
+        released = (sums + rng.normal(0, noise_std, sums.shape)).astype(np.float32)
+        found += are_separated(released, labelled_nodes, lengths=LENGTHS, noise_std=noise_std)
     return found / 50
 
 

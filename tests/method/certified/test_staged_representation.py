@@ -8,8 +8,8 @@ from vesper.errors import BudgetError, InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import ChargedDoor, Door
 from vesper.mechanism.noise.noise_source import NoiseSource
-from vesper.method.base import Sizes
-from vesper.method.certified.method import VesperMethod
+from vesper.method.base import PublicSizes
+from vesper.method.certified.method import CertifiedMethod
 from vesper.party.representation import Representation
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.ledger.store import Ledger
@@ -17,7 +17,7 @@ from vesper.session.config import load_config
 
 RING = Graph.from_edges(12, [(k, (k + 1) % 12) for k in range(12)])
 FEATURES = np.random.default_rng(0).normal(size=(12, 4)).astype(np.float32)
-SIZES = Sizes(num_nodes=12, num_train=6, num_features=4, num_classes=3)
+SIZES = PublicSizes(num_nodes=12, num_train=6, num_features=4, num_classes=3)
 CONFIG = load_config(None, {"epsilon": 2.0, "delta": 1e-6, "hops": 2, "width": 8, "members": 2})
 NODES = np.arange(12)
 
@@ -34,14 +34,16 @@ def door(tmp_path: Path) -> ChargedDoor:
 
 
 def untrained(door: Door) -> Representation:
-    method = VesperMethod()
-    noise_plan = method.promise(CONFIG, SIZES)
-    return method.data_side(CONFIG, SIZES, noise_plan=noise_plan, features=FEATURES, door=door)
+    method = CertifiedMethod()
+    noise_plan = method.noise_plan(CONFIG, SIZES)
+    return method.make_representation(
+        CONFIG, SIZES, noise_plan=noise_plan, features=FEATURES, door=door
+    )
 
 
 def made(door: ChargedDoor) -> Representation:
     side = untrained(door)
-    side.hear(np.arange(6), np.eye(3, dtype=np.float32)[np.arange(6) % 3])
+    side.set_labels(np.arange(6), np.eye(3, dtype=np.float32)[np.arange(6) % 3])
     return side
 
 
@@ -106,8 +108,8 @@ def test_labels_are_what_training_nodes_say(door: ChargedDoor, tmp_path: Path) -
             run="test",
         )
         side = untrained(other)
-        voices = np.eye(3, dtype=np.float32)[(np.arange(6) + shift) % 3]
-        side.hear(np.arange(6), voices)
+        label_posteriors = np.eye(3, dtype=np.float32)[(np.arange(6) + shift) % 3]
+        side.set_labels(np.arange(6), label_posteriors)
         side.module.eval()
         side.begin_stage(0)
         side.begin_stage(1)
@@ -118,7 +120,7 @@ def test_labels_are_what_training_nodes_say(door: ChargedDoor, tmp_path: Path) -
 
 
 def test_settings_of_other_methods_are_refused() -> None:
-    method = VesperMethod()
+    method = CertifiedMethod()
     for wrong in ({"decoder": "gru"}, {"aggregator": "gcn", "degree_share": 0.0}):
         with pytest.raises(InputError, match=next(iter(wrong))):
-            method.promise(load_config(None, wrong), SIZES)
+            method.noise_plan(load_config(None, wrong), SIZES)

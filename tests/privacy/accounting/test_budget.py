@@ -4,7 +4,7 @@ import math
 import pytest
 
 from vesper.errors import InputError
-from vesper.privacy.accounting.budget import Budget, finite
+from vesper.privacy.accounting.budget import Budget, require_finite
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan])
@@ -23,7 +23,7 @@ def test_takes_an_infinite_epsilon_but_does_not_plan_with_it() -> None:
     endless = Budget(epsilon=math.inf, delta=1e-6)
     assert not endless.is_finite
     with pytest.raises(InputError, match="NonPrivate"):
-        finite(endless)
+        require_finite(endless)
 
 
 def test_is_frozen() -> None:

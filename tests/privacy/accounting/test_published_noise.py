@@ -11,7 +11,7 @@ from vesper.privacy.accounting.participation import noise_std_for
 from vesper.privacy.accounting.published_noise import (
     published_epsilon,
     published_noise_std,
-    worth_of,
+    true_epsilon_of,
 )
 
 dp_accounting: Any = importlib.import_module("dp_accounting")
@@ -34,12 +34,12 @@ def test_published_epsilon_4_is_worth_more_than_5() -> None:
     worths = []
     for delta in (1e-4, 1e-5, 1e-6, 1e-7):
         noise_std = published_noise_std(budget=Budget(epsilon=4.0, delta=delta), releases=2)
-        worths.append(worth_of(noise_stds=[noise_std] * 2, delta=delta))
+        worths.append(true_epsilon_of(noise_stds=[noise_std] * 2, delta=delta))
     assert all(5.4 < worth < 5.9 for worth in worths)
 
 
 def test_exact_noise_is_worth_its_epsilon() -> None:
     budget = Budget(epsilon=2.0, delta=1e-6)
     noise_std = noise_std_for(budget=budget, releases=3)
-    assert worth_of(noise_stds=[noise_std] * 3, delta=1e-6) == pytest.approx(2.0, rel=1e-9)
-    assert math.isinf(worth_of(noise_stds=[1.0, 0.0], delta=1e-6))
+    assert true_epsilon_of(noise_stds=[noise_std] * 3, delta=1e-6) == pytest.approx(2.0, rel=1e-9)
+    assert math.isinf(true_epsilon_of(noise_stds=[1.0, 0.0], delta=1e-6))

@@ -17,7 +17,7 @@ from vesper.privacy.accounting.randomized_response import (
     forward_targets,
     inverse_transition,
     keep_probability,
-    seen_posterior,
+    response_posterior,
     transition,
     unbiased_weights,
 )
@@ -168,11 +168,11 @@ def test_the_forward_loss_is_least_at_the_true_posterior(
 ) -> None:
     rng = np.random.default_rng(seed)
     true, other = rng.dirichlet(np.ones(num_classes), size=2)
-    chances = seen_posterior(true, epsilon=epsilon)  # of what is seen
+    chances = response_posterior(true, epsilon=epsilon)  # of what is seen
     assert chances.sum() == pytest.approx(1)
 
     def loss(posterior: Any) -> float:
-        return float(-chances @ np.log(seen_posterior(posterior, epsilon=epsilon)))
+        return float(-chances @ np.log(response_posterior(posterior, epsilon=epsilon)))
 
     assert loss(true) < loss(other)
 
@@ -185,7 +185,7 @@ def test_forward_targets_have_the_gradient_of_the_forward_loss() -> None:
         return np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
 
     def loss(x: Any) -> float:
-        chances = seen_posterior(softmax(x), epsilon=1.3)
+        chances = response_posterior(softmax(x), epsilon=1.3)
         return float(-np.log(chances[np.arange(6), seen]).sum())
 
     targets = forward_targets(softmax(logits), seen, epsilon=1.3)

@@ -6,7 +6,7 @@ import pytest
 
 from vesper.errors import BudgetError
 from vesper.privacy.events import GaussianRelease
-from vesper.privacy.ledger.account import Kept
+from vesper.privacy.ledger.account import StoredRelease
 from vesper.privacy.ledger.receipt import Receipt, encode
 
 EVENT = GaussianRelease(noise_std=10.0)
@@ -22,9 +22,9 @@ def test_charged_once_whoever_asks_again(folder: Any) -> None:
     first = once(account)
     assert isinstance(first, Receipt)
     spent = account.spent_mu_squared
-    account.keep(first, digest="d1")
+    account.mark_stored(first, digest="d1")
     again = folder.account()
-    assert once(again) == Kept(digest="d1")
+    assert once(again) == StoredRelease(digest="d1")
     assert again.spent_mu_squared == spent
     assert again.charges_of("r") == 1
 
@@ -37,17 +37,17 @@ def test_a_charge_without_anything_kept_gives_its_receipt_again_for_nothing(fold
     assert again.sequence == first.sequence
     assert account.charges_of("r") == 1
     again.spend(event=EVENT, receivers=EVERYONE, graph="g")
-    account.keep(again, digest="d2")
-    assert once(folder.account()) == Kept(digest="d2")
+    account.mark_stored(again, digest="d2")
+    assert once(folder.account()) == StoredRelease(digest="d2")
 
 
 def test_of_two_processes_that_draw_at_the_same_time_one_is_refused(folder: Any) -> None:
     one, other = folder.account(), folder.account()
     first, second = once(one), once(other)
-    other.keep(second, digest="theirs")
+    other.mark_stored(second, digest="theirs")
     with pytest.raises(BudgetError, match="drawn by another process"):
-        one.keep(first, digest="mine")
-    assert once(folder.account()) == Kept(digest="theirs")
+        one.mark_stored(first, digest="mine")
+    assert once(folder.account()) == StoredRelease(digest="theirs")
 
 
 def test_a_release_charged_as_something_else_is_refused(folder: Any) -> None:
@@ -77,8 +77,8 @@ def test_what_does_not_fit_is_refused_and_leaves_no_trace(folder: Any) -> None:
 
 def test_what_is_kept_costs_nothing_and_stays_in_the_chain(folder: Any) -> None:
     account = folder.account()
-    account.keep(once(account), digest="d")
+    account.mark_stored(once(account), digest="d")
     ledger = folder.shown()
     assert ledger.verify() is None
     last = list(ledger.entries())[-1]
-    assert (last.facts["kind"], last.facts["digest"], last.cost) == ("kept", "d", 0.0)
+    assert (last.facts["kind"], last.facts["digest"], last.cost) == ("stored", "d", 0.0)

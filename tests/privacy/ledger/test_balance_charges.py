@@ -14,7 +14,7 @@ from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.accounting.gaussian import delta_of, epsilon_of, mu_of
 from vesper.privacy.accounting.participation import noise_std_for
 from vesper.privacy.events import ClippedRelease, Event, GaussianRelease, PureRelease
-from vesper.privacy.ledger.balance import Balance, Overdrawn
+from vesper.privacy.ledger.balance import Balance, OverdrawnError
 from vesper.privacy.ledger.reader import Entry
 from vesper.privacy.ledger.receipt import encode
 from vesper.privacy.relation import NodeRelation
@@ -129,17 +129,17 @@ def test_without_a_budget_everything_is_counted_and_nothing_is_left_to_say(charg
 
 def test_a_count_is_charged_to_everyone() -> None:
     with pytest.raises(InputError, match="every node"):
-        balance().refuse_what_does_not_fit(count(0.1), encode(np.array([1]), 3))
+        balance().refuse_if_over_budget(count(0.1), encode(np.array([1]), 3))
 
 
 def test_entries_that_cannot_have_been_admitted_are_not_booked() -> None:
     facts = dict(count(2.0).facts)
-    with pytest.raises(Overdrawn):
+    with pytest.raises(OverdrawnError):
         balance().book(Entry(7, 0.0, "g", "r", facts, 1.0, EVERYONE))
     facts["epsilon"] = -1.0
-    with pytest.raises(Overdrawn):
+    with pytest.raises(OverdrawnError):
         balance().book(Entry(7, 0.0, "g", "r", facts, 1.0, EVERYONE))
-    with pytest.raises(Overdrawn):
+    with pytest.raises(OverdrawnError):
         balance().book(Entry(7, 0.0, "g", "r", {"kind": "x"}, 1.0, EVERYONE))
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from vesper.errors import InputError
-from vesper.privacy.ledger.keys import derived, key_path
+from vesper.privacy.ledger.keys import derive_keys, key_path
 from vesper.privacy.ledger.ledger_file import open_to_read
 from vesper.privacy.ledger.reader import LedgerReader
 from vesper.privacy.ledger.store import Ledger, key_of
@@ -28,15 +28,15 @@ def test_the_key_is_made_once_and_kept_apart(tmp_path: Path) -> None:
     ledger.close()
     stored = (tmp_path / "ledger.sqlite").read_bytes()
     secret = path.read_bytes()
-    for hidden in (secret, derived(secret).chain, derived(secret).fingerprint):
+    for hidden in (secret, derive_keys(secret).chain, derive_keys(secret).fingerprint):
         assert hidden not in stored
         assert hidden.hex().encode() not in stored
 
 
 def test_chain_and_fingerprint_have_keys_of_their_own() -> None:
-    keys = derived(bytes(32))
+    keys = derive_keys(bytes(32))
     assert len({keys.chain, keys.fingerprint, bytes.fromhex(keys.check), bytes(32)}) == 4
-    assert derived(bytes(31) + b"1").chain != keys.chain
+    assert derive_keys(bytes(31) + b"1").chain != keys.chain
 
 
 def test_the_name_of_the_key_is_on_disk_before_the_first_entry(

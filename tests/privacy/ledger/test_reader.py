@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vesper.errors import InputError
-from vesper.privacy.ledger.keys import derived, key_path
-from vesper.privacy.ledger.reader import chained, parsed_head, shown_head
+from vesper.privacy.ledger.keys import derive_keys, key_path
+from vesper.privacy.ledger.reader import chain_digest, format_head, parse_head
 
 if TYPE_CHECKING:
     from tests.privacy.conftest import LedgerFolder
@@ -75,13 +75,13 @@ def test_who_has_no_key_cannot_forge_even_with_head_and_note(
 ) -> None:
     def chain(before: bytes, line: tuple[object, ...]) -> bytes:
         if guess:
-            return chained(guess, before, line)
+            return chain_digest(guess, before, line)
         return hashlib.sha256(before + repr(line).encode()).digest()  # a chain without a key
 
     folder.written().close()
-    folder.note.write_text(shown_head((3, forge(folder, tamper, chain))))
+    folder.note.write_text(format_head((3, forge(folder, tamper, chain))))
     ledger = folder.shown()
-    assert ledger.behind_its_note() is None
+    assert ledger.behind_head_note() is None
     assert ledger.verify() == 3
 
 
@@ -89,8 +89,8 @@ def test_who_has_the_key_can_forge_so_that_the_test_above_can_fail(
     folder: "LedgerFolder", tamper: Tamper
 ) -> None:
     folder.written().close()
-    key = derived(key_path(folder.path).read_bytes()).chain
-    forge(folder, tamper, partial(chained, key))
+    key = derive_keys(key_path(folder.path).read_bytes()).chain
+    forge(folder, tamper, partial(chain_digest, key))
     assert folder.shown().verify() is None
 
 
@@ -116,21 +116,21 @@ def test_an_older_copy_of_the_whole_folder_is_known_by_a_head_noted_elsewhere(
     (tmp_path / "now").mkdir()
     folder = folder_at(tmp_path / "now")
     ledger = folder.written()
-    early = shown_head(ledger.head())
+    early = format_head(ledger.head())
     ledger.close()
     shutil.copytree(tmp_path / "now", tmp_path / "copy")
     ledger = folder.opened()
     folder.append(ledger, cost=9)
-    noted = shown_head(ledger.head())[: len("4:") + 16]
-    assert ledger.contains(*parsed_head(early))
+    noted = format_head(ledger.head())[: len("4:") + 16]
+    assert ledger.contains(*parse_head(early))
     ledger.close()
-    assert folder.shown().contains(*parsed_head(noted))
+    assert folder.shown().contains(*parse_head(noted))
 
     restored = folder_at(tmp_path / "copy").shown()
     assert restored.verify() is None  # whole in itself,
-    assert restored.behind_its_note() is None  # and its note is as old:
-    assert not restored.contains(*parsed_head(noted))  # only the head noted elsewhere tells
-    assert restored.contains(*parsed_head(early))
+    assert restored.behind_head_note() is None  # and its note is as old:
+    assert not restored.contains(*parse_head(noted))  # only the head noted elsewhere tells
+    assert restored.contains(*parse_head(early))
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_an_older_copy_of_the_whole_folder_is_known_by_a_head_noted_elsewhere(
 )
 def test_heads_that_are_none_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="SEQUENCE:DIGEST"):
-        parsed_head(text)
+        parse_head(text)
 
 
 def test_broken_facts_are_named(folder: "LedgerFolder", tamper: Tamper) -> None:
@@ -159,9 +159,9 @@ def test_what_is_written_while_it_is_verified_is_no_tampering(
     def interrupted(key: bytes, previous: bytes, line: tuple[object, ...]) -> bytes:
         while pending:
             folder.append(ledger, cost=pending.pop())
-        return chained(key, previous, line)
+        return chain_digest(key, previous, line)
 
-    monkeypatch.setattr("vesper.privacy.ledger.reader.chained", interrupted)
+    monkeypatch.setattr("vesper.privacy.ledger.reader.chain_digest", interrupted)
     assert reader.verify() is None
     assert reader.verify() is None
     assert reader.head()[0] == 4

@@ -9,7 +9,7 @@ import pytest
 
 from vesper.privacy.events import GaussianRelease, PureRelease
 from vesper.privacy.ledger.account import open_account
-from vesper.privacy.ledger.run_balance import DEGREES, counted
+from vesper.privacy.ledger.run_balance import DEGREES, epsilon_of_counts
 from vesper.privacy.ledger.store import Ledger
 
 
@@ -25,17 +25,21 @@ def count(ledger: Ledger, graph: str, epsilon: float, what: str = DEGREES) -> No
 
 
 def test_the_graph_with_the_most_counts_speaks_for_all(ledger: Ledger) -> None:
-    assert counted(ledger) == 0
+    assert epsilon_of_counts(ledger) == 0
     count(ledger, "a", 0.25)
     count(ledger, "b", 0.125)
     count(ledger, "a", 0.5, f"{DEGREES}, scale of the paper")
     count(ledger, "b", 3.0, "randomised edges")  # no count: it is refused by its own account
-    assert counted(ledger) == Fraction(3, 4)
+    assert epsilon_of_counts(ledger) == Fraction(3, 4)
 
 
 def test_a_run_that_has_begun_keeps_to_what_it_began_with(ledger: Ledger) -> None:
     count(ledger, "a", 0.25)
     open_account(ledger, "a", num_nodes=4).charge(GaussianRelease(noise_std=9.0), None, run="r")
     count(ledger, "b", 0.5)
-    assert counted(ledger, before_run="r") == Fraction(1, 4)
-    assert counted(ledger, before_run="another") == counted(ledger) == Fraction(1, 2)
+    assert epsilon_of_counts(ledger, before_run="r") == Fraction(1, 4)
+    assert (
+        epsilon_of_counts(ledger, before_run="another")
+        == epsilon_of_counts(ledger)
+        == Fraction(1, 2)
+    )

@@ -27,11 +27,16 @@ def account(ledger: Ledger) -> Account:
 
 
 def stated(
-    ledger: Ledger, account: Account, file: Path, charged: list[Entry], *, simulated: bool = False
+    ledger: Ledger,
+    account: Account,
+    file: Path,
+    charge_entries: list[Entry],
+    *,
+    simulated: bool = False,
 ) -> str:
     return make_statement(
         balance=account,
-        charged=charged,
+        charge_entries=charge_entries,
         ledger=ledger,
         simulated=simulated,
         run="digest",
@@ -119,9 +124,9 @@ def test_both_files_are_needed(file: Path, missing: str) -> None:
 
 
 def test_another_kind_of_signed_file_is_refused(file: Path, ledger: Ledger) -> None:
-    from vesper.privacy.ledger.statement import signed
+    from vesper.privacy.ledger.statement import sign_facts
 
-    statement_path(file).write_text(signed({"kind": "menu"}, signing_key=ledger.keys.signing))
+    statement_path(file).write_text(sign_facts({"kind": "menu"}, signing_key=ledger.keys.signing))
     with pytest.raises(InputError, match="expected a vesper release statement of format 1"):
         verify_file(file)
     statement_path(file).write_bytes(b"\xff\xfe")

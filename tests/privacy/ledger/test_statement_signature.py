@@ -6,7 +6,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from vesper.errors import InputError, VesperError
-from vesper.privacy.ledger.statement import checked, signed
+from vesper.privacy.ledger.statement import sign_facts, verify_facts
 
 KEY, OTHER = bytes(range(32)), bytes(32)
 FACTS = {"epsilon": 0.1, "releases": [{"noise_std": 1e-3}], "name": "gräph", "none": None}
@@ -17,14 +17,16 @@ def public(key: bytes) -> str:
 
 
 def test_what_was_signed_is_read_back() -> None:
-    text = signed(FACTS, signing_key=KEY)
-    assert checked(text) == {**FACTS, "public_key": public(KEY)}
-    assert checked(text, public_key=public(KEY).upper()) == checked(text)
+    text = sign_facts(FACTS, signing_key=KEY)
+    assert verify_facts(text) == {**FACTS, "public_key": public(KEY)}
+    assert verify_facts(text, public_key=public(KEY).upper()) == verify_facts(text)
 
 
 def test_layout_does_not_matter() -> None:
-    facts = json.loads(signed(FACTS, signing_key=KEY))
-    assert checked(json.dumps(dict(reversed(facts.items())))) == checked(json.dumps(facts))
+    facts = json.loads(sign_facts(FACTS, signing_key=KEY))
+    assert verify_facts(json.dumps(dict(reversed(facts.items())))) == verify_facts(
+        json.dumps(facts)
+    )
 
 
 @pytest.mark.parametrize(
@@ -39,23 +41,23 @@ def test_layout_does_not_matter() -> None:
     ],
 )
 def test_every_change_is_found(change: dict[str, object]) -> None:
-    facts = json.loads(signed(FACTS, signing_key=KEY))
+    facts = json.loads(sign_facts(FACTS, signing_key=KEY))
     with pytest.raises(VesperError, match="does not fit the statement"):
-        checked(json.dumps(facts | change))
+        verify_facts(json.dumps(facts | change))
 
 
 def test_a_field_taken_away_is_found() -> None:
-    facts = json.loads(signed(FACTS, signing_key=KEY))
+    facts = json.loads(sign_facts(FACTS, signing_key=KEY))
     del facts["none"]
     with pytest.raises(VesperError, match="does not fit the statement"):
-        checked(json.dumps(facts))
+        verify_facts(json.dumps(facts))
 
 
 def test_signed_anew_by_somebody_else_only_a_noted_key_shows_it() -> None:
-    forged = signed(FACTS | {"epsilon": 0.01}, signing_key=OTHER)
-    assert checked(forged)["epsilon"] == 0.01
+    forged = sign_facts(FACTS | {"epsilon": 0.01}, signing_key=OTHER)
+    assert verify_facts(forged)["epsilon"] == 0.01
     with pytest.raises(VesperError, match="another key"):
-        checked(forged, public_key=public(KEY))
+        verify_facts(forged, public_key=public(KEY))
 
 
 @pytest.mark.parametrize(
@@ -74,14 +76,14 @@ def test_signed_anew_by_somebody_else_only_a_noted_key_shows_it() -> None:
 )
 def test_what_is_no_statement_is_wrong_input(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        checked(text)
+        verify_facts(text)
 
 
 def test_a_key_that_is_none_is_wrong_input() -> None:
     with pytest.raises(InputError, match="--public-key: expected 64 hexadecimal digits"):
-        checked(signed(FACTS, signing_key=KEY), public_key="abc")
+        verify_facts(sign_facts(FACTS, signing_key=KEY), public_key="abc")
 
 
 def test_numbers_that_json_has_not_are_not_signed() -> None:
     with pytest.raises(ValueError, match="JSON"):
-        signed({"epsilon": float("inf")}, signing_key=KEY)
+        sign_facts({"epsilon": float("inf")}, signing_key=KEY)

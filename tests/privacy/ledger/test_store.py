@@ -29,7 +29,7 @@ def test_a_failed_transaction_leaves_nothing(folder: "LedgerFolder") -> None:
 
     def fail() -> None:
         with ledger.transaction():
-            ledger.append(graph="g", run="r", facts={"kind": "x"}, cost=1, who=b"A")
+            ledger.append(graph="g", run="r", facts={"kind": "x"}, cost=1, encoded_receivers=b"A")
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -58,7 +58,7 @@ def test_a_ledger_that_cannot_be_written_says_that_nothing_was_released(
     ledger = folder.written()
     ledger._db.execute("PRAGMA query_only = ON")  # as on a read-only or full disk
     with pytest.raises(VesperError, match="nothing was released"), ledger.transaction():
-        ledger.append(graph="g", run="r", facts={"kind": "x"}, cost=1, who=b"A")
+        ledger.append(graph="g", run="r", facts={"kind": "x"}, cost=1, encoded_receivers=b"A")
 
 
 # Lost and older ledgers.
@@ -74,7 +74,7 @@ def test_a_ledger_put_back_from_an_older_copy_is_refused(folder: "LedgerFolder")
     with pytest.raises(VesperError, match="older than what was charged"):
         folder.opened()
     assert folder.shown().verify() is None
-    assert "older than what was charged" in (folder.shown().behind_its_note() or "")
+    assert "older than what was charged" in (folder.shown().behind_head_note() or "")
 
 
 def test_a_lost_ledger_is_not_started_anew(folder: "LedgerFolder") -> None:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from vesper.errors import InputError
-from vesper.method.base import Sizes
+from vesper.method.base import PublicSizes
 from vesper.method.registry import METHODS
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.accounting.gaussian import epsilon_of
@@ -41,8 +41,8 @@ def test_a_run_draws_this_noise_and_what_rounding_takes() -> None:
         None,
         {"epsilon": 4.0, "delta": 1e-6, "hops": 2, "privacy_unit": "node", "label_messages": False},
     )
-    sizes = Sizes(num_nodes=99, num_train=5, num_features=3, num_classes=3)
-    drawn = METHODS["vesper"].promise(config, sizes).noise_stds[0]
+    sizes = PublicSizes(num_nodes=99, num_train=5, num_features=3, num_classes=3)
+    drawn = METHODS["certified"].noise_plan(config, sizes).noise_stds[0]
     planned = plan_for_nodes(budget=BUDGET, max_degree=20, hops=2).noise_std
     assert planned <= drawn <= 1.05 * planned
 

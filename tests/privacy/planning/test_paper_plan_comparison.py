@@ -12,7 +12,7 @@ from vesper.privacy.accounting.theorem_1 import claimed_epsilon
 from vesper.privacy.planning.paper_plan import (
     PAPER_DATASETS,
     PAPER_EPSILONS,
-    Row,
+    ComparisonRow,
     reproduce_paper,
     true_epsilon_lower_bound,
 )
@@ -120,7 +120,7 @@ def test_no_epoch_shows_nothing_and_no_noise_shows_all() -> None:
 
 def test_reports_how_far_it_is() -> None:
     seen: list[tuple[str, int, int]] = []
-    rows: list[Row] = reproduce_paper(progress=lambda *update: seen.append(update))
+    rows: list[ComparisonRow] = reproduce_paper(progress=lambda *update: seen.append(update))
     assert rows == ROWS
     assert seen[0] == ("calibrating", 0, len(rows))
     assert seen[-1] == ("calibrating", len(rows), len(rows))

@@ -10,9 +10,11 @@ from vesper.privacy.ledger.balance import Balance
 from vesper.privacy.ledger.reader import Entry
 from vesper.privacy.ledger.receipt import encode
 from vesper.privacy.planning.plan import guarantee, make_plan
-from vesper.privacy.planning.traffic import Sizes
+from vesper.privacy.planning.traffic import PublicSizes
 
-PRODUCTS = Sizes(num_nodes=2_449_029, num_train_nodes=196_615, num_val_nodes=39_323, num_classes=47)
+PRODUCTS = PublicSizes(
+    num_nodes=2_449_029, num_train_nodes=196_615, num_val_nodes=39_323, num_classes=47
+)
 
 
 def entry_of(event: Event, *, sequence: int) -> Entry:
@@ -51,13 +53,13 @@ def test_a_histogram_is_paid_from_the_same_budget(epsilon: float) -> None:
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 4.0, 32.0])
 def test_a_poll_is_paid_from_the_same_budget(epsilon: float) -> None:
     without = make_plan(epsilon=epsilon, delta=1e-6, hops=3)
-    plan = make_plan(epsilon=epsilon, delta=1e-6, hops=3, asking=lambda whole: 0.01)
-    assert without.certified.poll_noise_std is None
-    poll, noise_std = plan.certified.poll_noise_std, plan.certified.noise_std
+    plan = make_plan(epsilon=epsilon, delta=1e-6, hops=3, probe_share=lambda whole: 0.01)
+    assert without.certified.probe_noise_std is None
+    poll, noise_std = plan.certified.probe_noise_std, plan.certified.noise_std
     assert poll is not None
     assert noise_std > without.certified.noise_std
     assert 0.999 * epsilon <= plan.certified.epsilon <= epsilon
-    back = make_plan(noise_std=noise_std, delta=1e-6, hops=3, asking=lambda whole: 0.01)
+    back = make_plan(noise_std=noise_std, delta=1e-6, hops=3, probe_share=lambda whole: 0.01)
     assert back.certified == plan.certified
     # what the ledger does with it
     ledger = Balance("graph", num_nodes=3, budget=Budget(epsilon=epsilon, delta=1e-6))
@@ -83,8 +85,8 @@ def test_phases_are_what_a_user_does() -> None:
     for free in (validation, inference):
         assert free.epsilon == 0
         assert free.epsilon_so_far == plan.certified.epsilon
-    assert plan.wire is not None
-    assert all(phase.traffic == plan.wire.by_phase[phase.name] for phase in plan.phases)
+    assert plan.planned_traffic is not None
+    assert all(phase.traffic == plan.planned_traffic.by_phase[phase.name] for phase in plan.phases)
 
 
 def test_one_more_release_costs_more_and_tells_more() -> None:
@@ -94,7 +96,7 @@ def test_one_more_release_costs_more_and_tells_more() -> None:
     assert more.mu == pytest.approx(now.mu * math.sqrt(4 / 3))
     assert more.epsilon > 1.0 >= now.epsilon
     assert more.attack_accuracy > now.attack_accuracy
-    assert more.found_at_one_percent > now.found_at_one_percent
+    assert more.detection_at_one_percent > now.detection_at_one_percent
 
 
 def test_the_best_guess_is_that_of_the_likelihood_ratio() -> None:
@@ -105,14 +107,14 @@ def test_the_best_guess_is_that_of_the_likelihood_ratio() -> None:
     without, with_edge = stats.norm(0, 1), stats.norm(mu, 1)
     right = (without.cdf(mu / 2) + with_edge.sf(mu / 2)) / 2
     assert plan.certified.attack_accuracy == pytest.approx(right)
-    assert plan.certified.found_at_one_percent == pytest.approx(with_edge.sf(without.isf(0.01)))
+    assert plan.certified.detection_at_one_percent == pytest.approx(with_edge.sf(without.isf(0.01)))
 
 
 def test_sizes_bring_the_paper_and_the_wire() -> None:
     bare = make_plan(epsilon=1.0, delta=8.08e-9, hops=2)
     assert bare.claimed is None
     assert bare.claimed_omitted == "it needs the number of training nodes"
-    assert bare.wire is None
+    assert bare.planned_traffic is None
     plan = make_plan(epsilon=1.0, delta=8.08e-9, hops=2, sizes=PRODUCTS)
     assert plan.claimed is not None
     assert plan.claimed_omitted is None

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vesper.privacy.events import LARGEST_NOISE
-from vesper.privacy.planning.probe_share import small_beside, split_off
+from vesper.privacy.planning.probe_share import probe_noise_from_rest, split_probe_noise
 
 
 @given(
@@ -13,7 +13,7 @@ from vesper.privacy.planning.probe_share import small_beside, split_off
     share=st.floats(1e-6, 0.9),
 )
 def test_parts_make_the_whole(whole: float, share: float) -> None:
-    small, rest = split_off(whole, share=share)
+    small, rest = split_probe_noise(whole, share=share)
     assert small is not None
     assert small <= LARGEST_NOISE
     assert 1 / small**2 + 1 / rest**2 == pytest.approx(1 / whole**2, rel=1e-9)
@@ -22,11 +22,11 @@ def test_parts_make_the_whole(whole: float, share: float) -> None:
 
 @given(whole=st.floats(1e-2, LARGEST_NOISE / 20), share=st.floats(0.01, 0.5))
 def test_the_other_way_round(whole: float, share: float) -> None:
-    small, rest = split_off(whole, share=share)
-    assert small_beside(rest, share=share) == pytest.approx(small, rel=1e-9)
+    small, rest = split_probe_noise(whole, share=share)
+    assert probe_noise_from_rest(rest, share=share) == pytest.approx(small, rel=1e-9)
 
 
 def test_none() -> None:
-    assert split_off(3.0, share=0.0) == (None, 3.0)
-    assert split_off(LARGEST_NOISE, share=0.01) == (None, LARGEST_NOISE)
-    assert small_beside(3.0, share=0.0) is None
+    assert split_probe_noise(3.0, share=0.0) == (None, 3.0)
+    assert split_probe_noise(LARGEST_NOISE, share=0.01) == (None, LARGEST_NOISE)
+    assert probe_noise_from_rest(3.0, share=0.0) is None

@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 
 from vesper.errors import InputError
-from vesper.serving.http.server import MOST_BYTES, Response, ServingServer, json_response
+from vesper.serving.http.server import MAX_BODY_BYTES, HttpResponse, HttpServer, json_response
 
 JSON = {"Content-Type": "application/json"}
 
@@ -18,14 +18,14 @@ JSON = {"Content-Type": "application/json"}
 class Echo:
     """A service that says what it was asked."""
 
-    def respond(self, method: str, path: str, kind: str, body: bytes) -> Response:
+    def respond(self, method: str, path: str, kind: str, body: bytes) -> HttpResponse:
         return json_response(200, {"asked": [method, path, kind, body.decode()]})
 
 
 @contextmanager
 def serving() -> Iterator[tuple[int, list[str]]]:
     said: list[str] = []
-    with ServingServer("127.0.0.1", 0, Echo(), said=said.append) as server:
+    with HttpServer("127.0.0.1", 0, Echo(), said=said.append) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
@@ -119,7 +119,7 @@ def test_only_names_of_this_machine_lead_to_a_loopback_server(host: str, status:
 def test_a_body_of_the_largest_size_is_read_and_a_client_that_leaves_is_forgotten() -> None:
     with serving() as (port, said):
         with closing(HTTPConnection("127.0.0.1", port)) as client:
-            client.request("POST", "/predict", b"x" * MOST_BYTES, JSON)
+            client.request("POST", "/predict", b"x" * MAX_BODY_BYTES, JSON)
             assert client.getresponse().status == 200
         raw(port, b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nabc")
     assert not any("Traceback" in line for line in said)
@@ -127,6 +127,6 @@ def test_a_body_of_the_largest_size_is_read_and_a_client_that_leaves_is_forgotte
 
 def test_a_taken_port_is_named() -> None:
     with serving() as (port, _), pytest.raises(InputError, match="taken"):
-        ServingServer("127.0.0.1", port, Echo(), said=lambda line: None)
+        HttpServer("127.0.0.1", port, Echo(), said=lambda line: None)
     with pytest.raises(InputError, match="cannot listen"):
-        ServingServer("no.such.host.invalid", 0, Echo(), said=lambda line: None)
+        HttpServer("no.such.host.invalid", 0, Echo(), said=lambda line: None)

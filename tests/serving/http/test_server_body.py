@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vesper.serving.http.server import LONGEST_ID, MOST_IDS, BadRequest, ids_in
+from vesper.serving.http.server import MAX_ID_LENGTH, MAX_IDS, BadRequest, parse_ids
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none()
@@ -27,7 +27,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 def checked(body: bytes) -> None:
     problem = None
     try:
-        ids = ids_in(body)
+        ids = parse_ids(body)
     except BadRequest as error:
         problem = error
     if problem is not None:
@@ -35,7 +35,7 @@ def checked(body: bytes) -> None:
         assert problem.error
         assert problem.what_to_do
         return
-    assert 1 <= len(ids) <= MOST_IDS
+    assert 1 <= len(ids) <= MAX_IDS
     for each in ids:
         assert str(each).encode()
         assert not isinstance(each, bool)
@@ -58,7 +58,7 @@ def test_any_ids(values: list[Any]) -> None:
 
 @given(st.lists(st.text(min_size=1, max_size=9) | st.integers(-(2**63), 2**63 - 1), min_size=1))
 def test_ids_come_as_they_were_given(ids: list[str | int]) -> None:
-    assert ids_in(json.dumps({"ids": ids}).encode()) == ids
+    assert parse_ids(json.dumps({"ids": ids}).encode()) == ids
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_ids_come_as_they_were_given(ids: list[str | int]) -> None:
         b'{"ids": [1.5]}',
         b'{"ids": []}',
         b'{"ids": ["a"], "more": 1}',
-        json.dumps({"ids": ["x" * (LONGEST_ID + 1)]}).encode(),
-        json.dumps({"ids": [1] * (MOST_IDS + 1)}).encode(),
+        json.dumps({"ids": ["x" * (MAX_ID_LENGTH + 1)]}).encode(),
+        json.dumps({"ids": [1] * (MAX_IDS + 1)}).encode(),
         b"\xff\xfe\x00",
         b"",
     ],
@@ -81,4 +81,4 @@ def test_ids_come_as_they_were_given(ids: list[str | int]) -> None:
 )
 def test_these_are_refused(body: bytes) -> None:
     with pytest.raises(BadRequest):
-        ids_in(body)
+        parse_ids(body)

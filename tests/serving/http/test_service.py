@@ -8,22 +8,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vesper.deployment.saved_run import AskingRun, read_asking
+from vesper.deployment.saved_run import SavedLabelRun, read_saved_label_run
 from vesper.errors import PeerLostError, RemoteProtocolError
-from vesper.protocol.messages import Refusal
-from vesper.serving.embedding_cache import AnswerCache
-from vesper.serving.embedding_client import Asker, Told
-from vesper.serving.http.server import Response
+from vesper.protocol.messages import QueryRefusal
+from vesper.serving.embedding_cache import EmbeddingCache
+from vesper.serving.embedding_client import EmbeddingClient, SnapshotReply
+from vesper.serving.http.server import HttpResponse
 from vesper.serving.http.service import Service
-from vesper.serving.predictor import Predictor
+from vesper.serving.predictor import PeerPredictor
 
 if TYPE_CHECKING:
-    from tests.fixtures.finished_run import Finished, Train
+    from tests.fixtures.finished_run import FinishedRun, Train
 
 KIND = "application/json"
 
 
-def service_of(predictor: Predictor, failures: list[Exception] | None = None) -> Service:
+def service_of(predictor: PeerPredictor, failures: list[Exception] | None = None) -> Service:
     return Service(predictor, peer="platform", failed=(failures or []).append)
 
 
@@ -32,34 +32,36 @@ def predicted(service: Service, *ids: object) -> tuple[int, dict[str, Any]]:
     return read(service.respond("POST", "/predict", KIND, body))
 
 
-def read(response: Response) -> tuple[int, dict[str, Any]]:
+def read(response: HttpResponse) -> tuple[int, dict[str, Any]]:
     return response.status, json.loads(response.content)
 
 
-class Scripted(Asker):
+class Scripted(EmbeddingClient):
     """Says what it is told to say."""
 
-    def __init__(self, run: AskingRun, script: Callable[..., Any]) -> None:
+    def __init__(self, run: SavedLabelRun, script: Callable[..., Any]) -> None:
         super().__init__(lambda limit: pytest.fail("nobody connects"), run, peer="platform")
         self._script = script
 
-    def ask(self, ids: tuple[str, ...], *, limit: float | None) -> Told:
-        told: Told = self._script(ids, limit)
+    def query(self, ids: tuple[str, ...], *, limit: float | None) -> SnapshotReply:
+        told: SnapshotReply = self._script(ids, limit)
         return told
 
 
-def with_asker(finished: "Finished", script: Callable[..., Any]) -> Predictor:
-    run = read_asking(finished.label)
-    asker = Scripted(run, script)
-    return Predictor(run, asker, AnswerCache(finished.label.party.state / "cache"), peer="platform")
+def with_client(finished: "FinishedRun", script: Callable[..., Any]) -> PeerPredictor:
+    run = read_saved_label_run(finished.label)
+    client = Scripted(run, script)
+    return PeerPredictor(
+        run, client, EmbeddingCache(finished.label.party.state / "cache"), peer="platform"
+    )
 
 
 def nobody(*_: Any, **__: Any) -> Any:
     raise PeerLostError("platform is not there")
 
 
-def test_predictions_by_id_with_the_budget(finished: "Finished") -> None:
-    with finished.asked() as predictor:
+def test_predictions_by_id_with_the_budget(finished: "FinishedRun") -> None:
+    with finished.open_predictor() as predictor:
         service = service_of(predictor)
         status, said = predicted(service, "u05", "nobody", "u05")
         assert status == 200
@@ -77,14 +79,14 @@ def test_predictions_by_id_with_the_budget(finished: "Finished") -> None:
 
 
 def test_numbers_have_a_score(train: "Train") -> None:
-    with train("numbers").asked() as predictor:
+    with train("numbers").open_predictor() as predictor:
         prediction = predicted(service_of(predictor), "u05")[1]["predictions"][0]
     assert isinstance(prediction["score"], float)
     assert "probabilities" not in prediction
 
 
-def test_a_new_snapshot_is_paid_once_by_whoever_asks_first(finished: "Finished") -> None:
-    with finished.asked(snapshot=finished.snapshot(), stage=1) as predictor:
+def test_a_new_snapshot_is_paid_once_by_whoever_asks_first(finished: "FinishedRun") -> None:
+    with finished.open_predictor(snapshot=finished.snapshot(), stage=1) as predictor:
         service = service_of(predictor)
         before = read(service.respond("GET", "/budget", "", b""))[1]["budget"]
         assert before["spent_epsilon"] == 0.0
@@ -92,10 +94,10 @@ def test_a_new_snapshot_is_paid_once_by_whoever_asks_first(finished: "Finished")
     assert spent[0] == spent[1] > 0
 
 
-def test_while_the_data_party_is_away_the_cache_answers(finished: "Finished") -> None:
-    with finished.asked() as predictor:
+def test_while_the_data_party_is_away_the_cache_answers(finished: "FinishedRun") -> None:
+    with finished.open_predictor() as predictor:
         predicted(service_of(predictor), "u05")
-    service = service_of(with_asker(finished, nobody))
+    service = service_of(with_client(finished, nobody))
     status, said = predicted(service, "u05")
     assert (status, said["predictions"][0]["cached"]) == (200, True)
     response = service.respond("POST", "/predict", KIND, b'{"ids": ["u05", "u06"]}')
@@ -112,9 +114,9 @@ def test_while_the_data_party_is_away_the_cache_answers(finished: "Finished") ->
     assert (status, said["status"]) == (200, "waiting")
 
 
-def test_a_refusal_carries_what_is_left(finished: "Finished") -> None:
-    refusal = Refusal(1, 8.0, 1e-5, 7.5, 0.5, "no more of it")
-    service = service_of(with_asker(finished, lambda ids, limit: ("0" * 32, refusal)))
+def test_a_refusal_carries_what_is_left(finished: "FinishedRun") -> None:
+    refusal = QueryRefusal(1, 8.0, 1e-5, 7.5, 0.5, "no more of it")
+    service = service_of(with_client(finished, lambda ids, limit: ("0" * 32, refusal)))
     status, said = predicted(service, "u05")
     assert status == 403
     assert said["error"] == "no more of it"
@@ -122,17 +124,17 @@ def test_a_refusal_carries_what_is_left(finished: "Finished") -> None:
     assert said["what_to_do"]
 
 
-def test_what_the_peer_does_wrong_is_told_and_our_bugs_are_not(finished: "Finished") -> None:
+def test_what_the_peer_does_wrong_is_told_and_our_bugs_are_not(finished: "FinishedRun") -> None:
     def wrong(*_: Any, **__: Any) -> Any:
         raise RemoteProtocolError("platform sent nonsense")
 
-    assert predicted(service_of(with_asker(finished, wrong)), "u05")[0] == 502
+    assert predicted(service_of(with_client(finished, wrong)), "u05")[0] == 502
 
     def bug(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError("secret detail")
 
     failures: list[Exception] = []
-    service = Service(with_asker(finished, bug), peer="platform", failed=failures.append)
+    service = Service(with_client(finished, bug), peer="platform", failed=failures.append)
     status, said = predicted(service, "u05")
     assert status == 500
     assert "secret" not in json.dumps(said)
@@ -154,9 +156,9 @@ def test_what_the_peer_does_wrong_is_told_and_our_bugs_are_not(finished: "Finish
     ],
 )
 def test_wrong_requests(
-    finished: "Finished", method: str, path: str, kind: str, body: bytes, status: int
+    finished: "FinishedRun", method: str, path: str, kind: str, body: bytes, status: int
 ) -> None:
-    service = service_of(with_asker(finished, nobody))
+    service = service_of(with_client(finished, nobody))
     response = service.respond(method, path, kind, body)
     assert response.status == status
     if status != 200:
@@ -171,10 +173,10 @@ def test_wrong_requests(
     st.binary(max_size=20) | st.just(b'{"ids": ["u05"]}'),
 )
 def test_any_request_gets_a_response(
-    finished: "Finished", method: str, path: str, kind: str, body: bytes
+    finished: "FinishedRun", method: str, path: str, kind: str, body: bytes
 ) -> None:
     failures: list[Exception] = []
-    with_nobody = with_asker(finished, nobody)
+    with_nobody = with_client(finished, nobody)
     response = Service(with_nobody, peer="platform", failed=failures.append).respond(
         method, path, kind, body
     )
@@ -184,8 +186,8 @@ def test_any_request_gets_a_response(
         assert {"error", "what_to_do"} <= set(read(response)[1])
 
 
-def test_the_interface_is_described_and_the_page_loads_nothing(finished: "Finished") -> None:
-    service = service_of(with_asker(finished, nobody))
+def test_the_interface_is_described_and_the_page_loads_nothing(finished: "FinishedRun") -> None:
+    service = service_of(with_client(finished, nobody))
     described = read(service.respond("GET", "/openapi.json", "", b""))[1]
     assert described["openapi"].startswith("3.1")
     assert set(described["paths"]) == {"/predict", "/budget", "/health"}
@@ -203,10 +205,10 @@ def test_the_interface_is_described_and_the_page_loads_nothing(finished: "Finish
     assert "unsafe" not in policy
 
 
-def test_names_of_classes_cannot_break_the_page(finished: "Finished") -> None:
+def test_names_of_classes_cannot_break_the_page(finished: "FinishedRun") -> None:
     from dataclasses import replace
 
-    predictor = with_asker(finished, nobody)
+    predictor = with_client(finished, nobody)
     calibration = replace(predictor.run.calibration, classes=("<script>", "b"))
     predictor.run = replace(predictor.run, calibration=calibration)
     page = Service(predictor, peer="<b>", failed=print).respond("GET", "/", "", b"").content

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 
 ROWS_AT_ONCE = 1 << 16
 
@@ -43,7 +43,7 @@ class FeatureModel:
         labels: NDArray[np.int32],
         families: NDArray[np.int64],
         rng: np.random.Generator,
-        progress: Progress = silent,
+        progress: Progress = no_progress,
     ) -> Iterator[NDArray[np.float32]]:
         """Features of all nodes in order, `ROWS_AT_ONCE` at a time."""
         centres = self.centres(families, rng)

@@ -31,7 +31,7 @@ from vesper.datasets.block_model.stub_matching import match
 from vesper.datasets.folders import new_folder
 from vesper.datasets.party_tables import edges_of_keys, write_edges, write_labels, write_vectors
 from vesper.errors import InputError
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 
 FEWEST_NODES = 100
 MOST_NODES = 2**31 - 1
@@ -60,7 +60,7 @@ def simulate(
     *,
     num_nodes: int | None = None,
     seed: int = 0,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> None:
     """Write `out/data` and `out/label`; the same arguments always give the same tables.
 

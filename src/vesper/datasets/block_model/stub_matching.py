@@ -16,7 +16,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 
 Keys = NDArray[np.int64]
 Stubs = NDArray[np.int32]
@@ -34,7 +34,7 @@ def match(
     *,
     num_nodes: int,
     rng: np.random.Generator,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Keys:
     """Pair all stubs, an even number, into distinct pairs; gives their keys, sorted.
 

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from vesper.datasets.finance.finance_tables import write_tables
 from vesper.datasets.folders import new_folder
-from vesper.datasets.prepare.job import Prepared, prepare_into
+from vesper.datasets.prepare.job import PreparationSummary, prepare_into
 from vesper.errors import InputError
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 
 NUM_NODES = 1_132_511
 NUM_EDGES = 1_223_685
@@ -63,8 +63,8 @@ class FinanceSizes:
 
 
 def simulate_finance(
-    out: Path, *, num_nodes: int = NUM_NODES, seed: int = 0, progress: Progress = silent
-) -> Prepared:
+    out: Path, *, num_nodes: int = NUM_NODES, seed: int = 0, progress: Progress = no_progress
+) -> PreparationSummary:
     """Write the simulated tables and the party folders made from them, whole or not at all.
 
     Args:

@@ -5,12 +5,12 @@ from pathlib import Path
 from vesper.datasets.folders import new_folder
 from vesper.datasets.loaders import neutral_folder, ogb_products, reddit_npz
 from vesper.errors import InputError
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 
 _LAYOUTS = (neutral_folder, ogb_products, reddit_npz)
 
 
-def convert(source: Path, out: Path, *, progress: Progress = silent) -> None:
+def convert(source: Path, out: Path, *, progress: Progress = no_progress) -> None:
     """Recognise the layout of `source` and write `out/data` and `out/label`.
 
     Edges are copied as they are (`time` and `amount` too); opening the folder drops self-loops and

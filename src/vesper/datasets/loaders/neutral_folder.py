@@ -102,7 +102,7 @@ def _stored_type(nodes: ParquetRows, name: str) -> pa.DataType:
     )
 
 
-_NODES_AT_ONCE = 1 << 16
+_LABELS_AT_ONCE = 1 << 16
 _NO_SPLIT, _UNKNOWN = len(SPLITS), len(SPLITS) + 1
 _POSITION = {"train": 0, "val": 1, "test": 2, "none": _NO_SPLIT, None: _NO_SPLIT}
 
@@ -125,7 +125,7 @@ def read_labels(nodes: ParquetRows, ids: NDArray[np.int64]) -> Labels:
     )
     kept: list[Labels] = []
     done = 0
-    for batch in nodes.batches(["label", "split"], _NODES_AT_ONCE):
+    for batch in nodes.batches(["label", "split"], _LABELS_AT_ONCE):
         rows = ids[done : done + batch.num_rows]
         done += batch.num_rows
         names = batch.column("split").to_pylist()

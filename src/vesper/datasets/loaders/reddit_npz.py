@@ -26,7 +26,7 @@ from vesper.progress import Progress
 
 LAYOUT = "a Reddit folder with reddit_data.npz and reddit_graph.npz"
 
-_MEND = "download it again"
+_REMEDY = "download it again"
 _NODES_AT_ONCE = 1 << 14
 _EDGES_AT_ONCE = 1 << 22
 
@@ -54,12 +54,12 @@ def write(source: Path, folder: Path, progress: Progress) -> None:
 def _write_labels(data: NpzRows, num_nodes: int, folder: Path) -> None:
     labels = _one_a_node(data, "label", num_nodes)
     bad = np.flatnonzero((labels < 0) | (labels > LARGEST_LABEL))
-    odd = Offenders(f"{data.path}, array 'label'", f"classes from 0 to {LARGEST_LABEL}", _MEND)
+    odd = Offenders(f"{data.path}, array 'label'", f"classes from 0 to {LARGEST_LABEL}", _REMEDY)
     odd.add((f"node {node}: {labels[node]}" for node in bad), count=len(bad))
     odd.refuse()
     types = _one_a_node(data, "node_types", num_nodes)
     bad = np.flatnonzero((types < 1) | (types > 3))
-    odd = Offenders(f"{data.path}, array 'node_types'", "1, 2 or 3 (train, val, test)", _MEND)
+    odd = Offenders(f"{data.path}, array 'node_types'", "1, 2 or 3 (train, val, test)", _REMEDY)
     odd.add((f"node {node}: {types[node]}" for node in bad), count=len(bad))
     odd.refuse()
     splits = (types - 1).astype(np.int8)
@@ -67,12 +67,12 @@ def _write_labels(data: NpzRows, num_nodes: int, folder: Path) -> None:
 
 
 def _features(data: NpzRows, num_nodes: int, progress: Progress) -> Iterator[NDArray[np.float32]]:
-    odd = Offenders(f"{data.path}, array 'feature'", "finite numbers", _MEND)
+    odd = Offenders(f"{data.path}, array 'feature'", "finite numbers", _REMEDY)
     done = 0
     for block in data.blocks("feature", rows_at_once=_NODES_AT_ONCE):
         if block.dtype.kind not in "fiu":
             raise InputError(
-                f"{data.path}, array 'feature': expected numbers, found {block.dtype}; {_MEND}"
+                f"{data.path}, array 'feature': expected numbers, found {block.dtype}; {_REMEDY}"
             )
         with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is named
             x = block.astype(np.float32)
@@ -96,11 +96,11 @@ def _read_keys(graph: NpzRows, num_nodes: int, progress: Progress) -> NDArray[np
     if num_rows != num_cols or len(num_rows) != 1:
         raise InputError(
             f"{graph.path}: expected 'row' and 'col' of one length, found {num_rows} and "
-            f"{num_cols}; {_MEND}"
+            f"{num_cols}; {_REMEDY}"
         )
     total = num_rows[0]
     keys = np.empty(total, np.int64)
-    odd = Offenders(f"{graph.path}, arrays 'row', 'col'", f"nodes below {num_nodes}", _MEND)
+    odd = Offenders(f"{graph.path}, arrays 'row', 'col'", f"nodes below {num_nodes}", _REMEDY)
     done = 0
     for rows, cols in zip(_ends(graph, "row"), _ends(graph, "col"), strict=True):
         low, high = np.minimum(rows, cols), np.maximum(rows, cols)
@@ -126,7 +126,7 @@ def _one_a_node(data: NpzRows, name: str, num_nodes: int) -> NDArray[np.int64]:
     if shape != (num_nodes,):
         raise InputError(
             f"{data.path}, array '{name}': expected one number a node, ({num_nodes},), "
-            f"found {shape}; {_MEND}"
+            f"found {shape}; {_REMEDY}"
         )
     return _whole_numbers(data, name, data.whole(name))
 
@@ -134,6 +134,6 @@ def _one_a_node(data: NpzRows, name: str, num_nodes: int) -> NDArray[np.int64]:
 def _whole_numbers(file: NpzRows, name: str, values: NDArray[Any]) -> NDArray[np.int64]:
     if values.dtype.kind not in "iu":
         raise InputError(
-            f"{file.path}, array '{name}': expected whole numbers, found {values.dtype}; {_MEND}"
+            f"{file.path}, array '{name}': expected whole numbers, found {values.dtype}; {_REMEDY}"
         )
     return values.astype(np.int64)

@@ -35,7 +35,7 @@ def scratch_database(folder: Path) -> Iterator[Connection]:
         connection.execute(f"SET memory_limit = '{MEMORY}'")
         connection.execute("SET temp_directory = ?", [str(folder / "spill")])
         connection.execute("SET TimeZone = 'UTC'")
-        with _giving_way(connection):
+        with _interruptible(connection):
             yield connection
     except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
         raise VesperError(f"prepare: out of memory or disk: {str(error).splitlines()[0]}") from None
@@ -48,25 +48,25 @@ def scratch_database(folder: Path) -> Iterator[Connection]:
 
 
 @contextmanager
-def _giving_way(connection: Connection) -> Iterator[None]:
+def _interruptible(connection: Connection) -> Iterator[None]:
     """On Ctrl-C tell the query first: DuckDB's own threads else go on to the end of theirs."""
     before = signal.getsignal(signal.SIGINT)
     if not callable(before) or threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def give_way(number: int, frame: FrameType | None) -> None:
+    def on_interrupt(number: int, frame: FrameType | None) -> None:
         connection.interrupt()
         before(number, frame)
 
-    signal.signal(signal.SIGINT, give_way)
+    signal.signal(signal.SIGINT, on_interrupt)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-def part_of(seconds: str, windows: Windows) -> str:
+def window_sql(seconds: str, windows: Windows) -> str:
     """SQL for the window a time falls in: 0, 1, or NULL."""
     train, test = windows
     return (
@@ -75,7 +75,7 @@ def part_of(seconds: str, windows: Windows) -> str:
     )
 
 
-def require_both(connection: Connection, table: str, path: Path, windows: Windows) -> None:
+def require_both_windows(connection: Connection, table: str, path: Path, windows: Windows) -> None:
     """Raise unless `table`, made from the file at `path`, has rows in both windows.
 
     Raises:

@@ -16,7 +16,7 @@ from difflib import get_close_matches
 
 from vesper.errors import InputError, first_three
 
-WHY = (
+EDGE_FREE_REASON = (
     "features must not be computed from transfers between users: a feature such as the number of "
     "counterparties would carry edges past the privacy guarantee"
 )
@@ -50,11 +50,11 @@ def refuse_counterparty_columns(source: str, columns: Iterable[str]) -> None:
     Raises:
         InputError: A column is called like a counterparty (`dst`, `receiver`, `peer`, ...).
     """
-    found = [c for c in columns if _speaks_of(c, _COUNTERPARTY_WORDS, _COUNTERPARTY_PHRASES)]
+    found = [c for c in columns if _mentions(c, _COUNTERPARTY_WORDS, _COUNTERPARTY_PHRASES)]
     if found:
         raise InputError(
             f"{source}: expected activity that involves no other user, found {len(found)} "
-            f"column(s) named like a counterparty ({first_three(found)}); {WHY}. Remove the "
+            f"column(s) named like a counterparty ({first_three(found)}); {EDGE_FREE_REASON}. Remove the "
             f"column, and the rows and columns that were derived from it"
         )
 
@@ -69,25 +69,29 @@ def refuse_transfer_types(source: str, types: Iterable[tuple[str, int]]) -> None
     Raises:
         InputError: A type is called `transfer`, `p2p` or the like.
     """
-    found = [(t, n) for t, n in types if _speaks_of(t, _TRANSFER_WORDS, _TRANSFER_PHRASES)]
+    found = [(t, n) for t, n in types if _mentions(t, _TRANSFER_WORDS, _TRANSFER_PHRASES)]
     if found:
         rows = sum(count for _, count in found)
         raise InputError(
             f"{source}: column 'type': expected activity that involves no other user, found {rows} "
             f"row(s) of {len(found)} type(s) named like a transfer "
-            f"({first_three(name for name, _ in found)}); {WHY}. Move these rows to the transfers "
+            f"({first_three(name for name, _ in found)}); {EDGE_FREE_REASON}. Move these rows to the transfers "
             f"table; if they involve no other user, give the type another name"
         )
 
 
-def refuse_told(
-    source: str, told: Sequence[str], *, columns: Collection[str], types: Collection[str]
+def refuse_transfer_columns(
+    source: str,
+    transfer_columns: Sequence[str],
+    *,
+    columns: Collection[str],
+    types: Collection[str],
 ) -> None:
     """Raise when the user says that a column or a type of the activity comes from transfers.
 
     Args:
         source: The file, for the message.
-        told: What the user named in `transfer_columns`.
+        transfer_columns: What the user named in `transfer_columns`.
         columns: The columns of the activity table.
         types: The values of its column `type`.
 
@@ -95,14 +99,14 @@ def refuse_told(
         InputError: A told name is in the table; or is not, and so cannot protect anything.
     """
     known = [*columns, *types]
-    refused = [name for name in told if name in known]
+    refused = [name for name in transfer_columns if name in known]
     if refused:
         raise InputError(
             f"{source}: refused: {len(refused)} column(s) or type(s) that you say come from "
-            f"transfers are in the activity table ({first_three(refused)}); {WHY}. Remove them "
+            f"transfers are in the activity table ({first_three(refused)}); {EDGE_FREE_REASON}. Remove them "
             f"from the activity table"
         )
-    for name in told:
+    for name in transfer_columns:
         near = get_close_matches(name, known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise InputError(
@@ -111,7 +115,7 @@ def refuse_told(
         )
 
 
-def _speaks_of(name: str, words: frozenset[str], phrases: tuple[str, ...]) -> bool:
+def _mentions(name: str, words: frozenset[str], phrases: tuple[str, ...]) -> bool:
     normal = normalise(name)
     return not words.isdisjoint(normal.split("_")) or any(
         f"_{phrase}_" in f"_{normal}_" for phrase in phrases

@@ -5,7 +5,7 @@
     features  155 summaries of a node's activity, none of them from transfers
     split     test for the test window; val for a seeded share of the train window; else train
 
-With `apart` each window is a folder, hence a graph, of its own, and a seeded share of the train
+With `separate_windows` each window is a folder, hence a graph, of its own, and a seeded share of the train
 window has the split test too. Otherwise the graph is the disjoint union of the two windows' graphs.
 Either way an edge of one window and an edge of the other are two records. Tables may be larger
 than memory; they are read by DuckDB.
@@ -34,19 +34,19 @@ from vesper.datasets.prepare.nodes import (
     make_nodes,
 )
 from vesper.datasets.prepare.output_tables import write_edges, write_labels, write_nodes
-from vesper.datasets.prepare.windows import parse_windows, part_windows
+from vesper.datasets.prepare.windows import parse_windows, split_windows
 from vesper.errors import InputError
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 
 VALIDATION_SHARE = 0.0626
 """Share of the train window's labels kept for validation, as in the paper's Finance set."""
 
-APART_TEST_SHARE = 0.2
+SEPARATE_TEST_SHARE = 0.2
 """Share of the train window's labels kept for test where windows are graphs of their own."""
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparationSummary:
     """What `prepare` made, and what it left out."""
 
     nodes: int
@@ -60,7 +60,7 @@ class Prepared:
     """Activity rows that fell into neither window."""
     labels_outside: int
     transfers_outside: int
-    transfers_to_oneself: int
+    self_transfers: int
     transfers_dropped: int
     """Transfers inside a window, one end of which is no node of it."""
 
@@ -81,9 +81,9 @@ def prepare(
     validation_share: float = VALIDATION_SHARE,
     seed: int = 0,
     transfer_columns: Sequence[str] = (),
-    apart: bool = False,
-    progress: Progress = silent,
-) -> Prepared:
+    separate_windows: bool = False,
+    progress: Progress = no_progress,
+) -> PreparationSummary:
     """Write `out/data/` (nodes, edges) and `out/label/` (labels with splits), whole or not at all.
 
     Args:
@@ -98,7 +98,7 @@ def prepare(
         seed: Picks which.
         transfer_columns: Columns of the activity table, or values of its column `type`, that you
             know come from transfers. They are refused: see `edge_free.py`.
-        apart: Write `out/train/` and `out/test/` instead, each with `data/` and `label/`: two
+        separate_windows: Write `out/train/` and `out/test/` instead, each with `data/` and `label/`: two
             graphs with a budget each.
         progress: Told how many nodes are done.
 
@@ -116,7 +116,7 @@ def prepare(
             validation_share=validation_share,
             seed=seed,
             transfer_columns=transfer_columns,
-            apart=apart,
+            separate_windows=separate_windows,
             progress=progress,
         )
 
@@ -132,9 +132,9 @@ def prepare_into(
     validation_share: float,
     seed: int,
     transfer_columns: Sequence[str] = (),
-    apart: bool = False,
-    progress: Progress = silent,
-) -> Prepared:
+    separate_windows: bool = False,
+    progress: Progress = no_progress,
+) -> PreparationSummary:
     """Do the work of `prepare` in a folder that somebody else makes whole."""
     windows = parse_windows(train=train_window, test=test_window)
     if "?" in str(folder.absolute()):  # the database takes what follows for an option of its own
@@ -148,7 +148,9 @@ def prepare_into(
         part.mkdir()
     with scratch_database(scratch) as connection:
         progress("reading activity", 0, 0)
-        events, events_outside = load_activity(connection, activity, windows, told=transfer_columns)
+        events, events_outside = load_activity(
+            connection, activity, windows, transfer_columns=transfer_columns
+        )
         labels_outside = load_labels(connection, labels, windows)
         num_nodes = make_nodes(connection, windows)
         progress("reading transfers", 0, 0)
@@ -171,7 +173,7 @@ def prepare_into(
         num_test = number(connection, "SELECT count(*) FROM labels WHERE part = 1")
         num_train = number(connection, "SELECT count(*) FROM labels WHERE part = 0")
         num_val = round(validation_share * num_train)
-        num_held_out = round(APART_TEST_SHARE * num_train) if apart else 0
+        num_held_out = round(SEPARATE_TEST_SHARE * num_train) if separate_windows else 0
         if num_val + num_held_out >= num_train:
             raise InputError(
                 f"{labels}: expected labels left to train on, found {num_train} in the train "
@@ -183,9 +185,9 @@ def prepare_into(
         splits[drawn[num_val : num_val + num_held_out]] = "test"
         write_labels(connection, label / "labels.parquet", num_nodes=num_nodes, splits=splits)
     shutil.rmtree(scratch)
-    if apart:
-        part_windows(folder, [window.name for window in windows])
-    return Prepared(
+    if separate_windows:
+        split_windows(folder, [window.name for window in windows])
+    return PreparationSummary(
         nodes=num_nodes,
         features=NUM_FEATURES,
         train=num_train - num_val - num_held_out,

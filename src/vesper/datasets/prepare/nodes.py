@@ -9,10 +9,16 @@ would be wrong: which nodes exist is public, so a single transfer would show.
 from collections.abc import Sequence
 from pathlib import Path
 
-from vesper.datasets.prepare.database import Connection, Windows, number, part_of, require_both
+from vesper.datasets.prepare.database import (
+    Connection,
+    Windows,
+    number,
+    require_both_windows,
+    window_sql,
+)
 from vesper.datasets.prepare.edge_free import (
     refuse_counterparty_columns,
-    refuse_told,
+    refuse_transfer_columns,
     refuse_transfer_types,
 )
 from vesper.datasets.prepare.transaction_columns import (
@@ -32,7 +38,7 @@ def load_edges(connection: Connection, path: Path, windows: Windows) -> dict[str
 
     Returns:
         How many `edges` there are, and how many transfers made none: `transfers_outside` the
-        windows, `transfers_to_oneself`, `transfers_dropped` because an end is no node.
+        windows, `self_transfers`, `transfers_dropped` because an end is no node.
 
     Raises:
         InputError: The table is unusable or a window is empty.
@@ -46,11 +52,11 @@ def load_edges(connection: Connection, path: Path, windows: Windows) -> dict[str
         connection,
         table,
         f"CREATE TEMP TABLE pairs AS SELECT part, least(a, b) AS a, greatest(a, b) AS b, "
-        f"count(*) AS transfers FROM (SELECT {part_of(time.value, windows)} AS part, "
+        f"count(*) AS transfers FROM (SELECT {window_sql(time.value, windows)} AS part, "
         f"{src.value} AS a, {dst.value} AS b FROM {table.sql}) "
         f"WHERE part IS NOT NULL GROUP BY ALL",
     )
-    require_both(connection, "pairs", path, windows)
+    require_both_windows(connection, "pairs", path, windows)
     connection.execute(
         "CREATE TABLE edges AS SELECT least(u.number, v.number) AS low, "
         "greatest(u.number, v.number) AS high, least(u.id, v.id) AS src, "
@@ -65,7 +71,7 @@ def load_edges(connection: Connection, path: Path, windows: Windows) -> dict[str
     return {
         "edges": number(connection, "SELECT count(*) FROM edges"),
         "transfers_outside": rows - inside,
-        "transfers_to_oneself": oneself,
+        "self_transfers": oneself,
         "transfers_dropped": inside - oneself - kept,
     }
 
@@ -75,7 +81,7 @@ MOST_WORDS = 1_000
 
 
 def load_activity(
-    connection: Connection, path: Path, windows: Windows, *, told: Sequence[str]
+    connection: Connection, path: Path, windows: Windows, *, transfer_columns: Sequence[str]
 ) -> tuple[int, int]:
     """Fill `activity`.
 
@@ -103,16 +109,18 @@ def load_activity(
     ]
     _refuse_too_many(path, "type", [word for word, _ in types])
     refuse_transfer_types(str(path), types)
-    refuse_told(str(path), told, columns=table.columns, types=[word for word, _ in types])
+    refuse_transfer_columns(
+        str(path), transfer_columns, columns=table.columns, types=[word for word, _ in types]
+    )
     scan(
         connection,
         table,
-        f"CREATE TABLE activity AS SELECT * FROM (SELECT {part_of(time.value, windows)} AS part, "
+        f"CREATE TABLE activity AS SELECT * FROM (SELECT {window_sql(time.value, windows)} AS part, "
         f"{user.value} AS person, {time.value} AS seconds, {kind.value} AS type, "
         f"{channel.value} AS channel, {amount.value} AS amount FROM {table.sql}) "
         f"WHERE part IS NOT NULL",
     )
-    require_both(connection, "activity", path, windows)
+    require_both_windows(connection, "activity", path, windows)
     inside = number(connection, "SELECT count(*) FROM activity")
     return inside, rows - inside
 
@@ -134,7 +142,7 @@ def load_labels(connection: Connection, path: Path, windows: Windows) -> int:
     if "time" in table.columns:
         time = time_column(table, windows[0], optional=True)
         columns.append(time)
-        parts = f'CASE WHEN "time" IS NULL THEN [0, 1] ELSE [{part_of(time.value, windows)}] END'
+        parts = f'CASE WHEN "time" IS NULL THEN [0, 1] ELSE [{window_sql(time.value, windows)}] END'
     count_rows(connection, table, columns)
     scan(
         connection,
@@ -142,7 +150,7 @@ def load_labels(connection: Connection, path: Path, windows: Windows) -> int:
         f"CREATE TEMP TABLE known AS SELECT CAST(unnest({parts}) AS TINYINT) AS part, "
         f"{user.value} AS person, CAST({label.value} AS INTEGER) AS label FROM {table.sql}",
     )
-    require_both(connection, "known", path, windows)
+    require_both_windows(connection, "known", path, windows)
     _refuse_two_labels(connection, path, windows)
     connection.execute(
         "CREATE TABLE labels AS SELECT part, person, min(label) AS label FROM known "

@@ -34,7 +34,7 @@ TABLES = (
 """Each with a column that names the window."""
 
 
-def part_windows(folder: Path, names: Sequence[str]) -> None:
+def split_windows(folder: Path, names: Sequence[str]) -> None:
     """Part the tables of a folder that holds all windows; they are gone from it afterwards.
 
     Args:

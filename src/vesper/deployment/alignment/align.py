@@ -37,34 +37,34 @@ from vesper.deployment.alignment.private_intersection import intersect_as_data, 
 from vesper.errors import InputError, RemoteProtocolError, first_three
 from vesper.graph.ids import Ids
 from vesper.graph.table_source import Column
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 from vesper.transport.channel import Channel
 
 MAGIC = b"VSPA1"
-NONCE = 32
-PROOF = 32
+NONCE_BYTES = 32
+PROOF_BYTES = 32
 BLOCK = 1 << 16
 """Digests in a frame."""
-MOST_IDS = 1 << 31
+MAX_IDS = 1 << 31
 
-_OPENING = struct.Struct(f"<5sBQ{NONCE}s")
+_OPENING = struct.Struct(f"<5sBQ{NONCE_BYTES}s")
 _COUNT = struct.Struct("<Q")
 
 
 @dataclass(frozen=True)
-class Opening:
+class AlignmentHello:
     """First word of each side."""
 
     nonce: bytes
     count: int
     private: bool
 
-    def packed(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """As it crosses."""
         return _OPENING.pack(MAGIC, self.private, self.count, self.nonce)
 
 
-def receive_opening(channel: Channel) -> Opening:
+def receive_hello(channel: Channel) -> AlignmentHello:
     """Wait for the peer's first word."""
     frame = channel.receive()
     if len(frame) != _OPENING.size or not frame.startswith(MAGIC):
@@ -72,9 +72,9 @@ def receive_opening(channel: Channel) -> Opening:
             "the peer does not align ids; start `vesper align`, of the same version, on both sides"
         )
     _, private, count, nonce = _OPENING.unpack(frame)
-    if private > 1 or not 0 < count <= MOST_IDS:
-        raise RemoteProtocolError(f"the peer announced {count} ids, expected 1 to {MOST_IDS}")
-    return Opening(nonce=nonce, count=count, private=bool(private))
+    if private > 1 or not 0 < count <= MAX_IDS:
+        raise RemoteProtocolError(f"the peer announced {count} ids, expected 1 to {MAX_IDS}")
+    return AlignmentHello(nonce=nonce, count=count, private=bool(private))
 
 
 def send_digests(channel: Channel, digests: Column, width: int) -> None:
@@ -85,12 +85,12 @@ def send_digests(channel: Channel, digests: Column, width: int) -> None:
         channel.send(content[start : start + BLOCK * width])
 
 
-def receive_digests(channel: Channel, width: int, *, most: int) -> Column:
+def receive_digests(channel: Channel, width: int, *, max_count: int) -> Column:
     """Wait for all; refuse more than were announced, and any twice."""
     frame = channel.receive()
-    count = _COUNT.unpack(frame)[0] if len(frame) == _COUNT.size else most + 1
-    if count > most:
-        raise RemoteProtocolError(f"the peer sent no count of ids up to {most}")
+    count = _COUNT.unpack(frame)[0] if len(frame) == _COUNT.size else max_count + 1
+    if count > max_count:
+        raise RemoteProtocolError(f"the peer sent no count of ids up to {max_count}")
     parts: list[bytes] = []
     left = count * width
     while left:
@@ -125,12 +125,14 @@ def receive_positions(channel: Channel, *, below: int) -> NDArray[np.int64]:
 def receive_proof(channel: Channel) -> bytes:
     """Wait for a proof."""
     frame = channel.receive()
-    if len(frame) != PROOF:
-        raise RemoteProtocolError(f"the peer sent a proof of {len(frame)} bytes, expected {PROOF}")
+    if len(frame) != PROOF_BYTES:
+        raise RemoteProtocolError(
+            f"the peer sent a proof of {len(frame)} bytes, expected {PROOF_BYTES}"
+        )
     return frame
 
 
-DIGEST = 16
+DIGEST_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ class Alignment:
 
 
 def align_data(
-    channel: Channel, ids: Ids, *, private: bool = False, progress: Progress = silent
+    channel: Channel, ids: Ids, *, private: bool = False, progress: Progress = no_progress
 ) -> Alignment:
     """Run the data party's side.
 
@@ -152,11 +154,11 @@ def align_data(
         InputError: the label party has ids that are no nodes here, or none in common.
         RemoteProtocolError: the peer did not keep to the protocol.
     """
-    texts = _texts(ids)
-    key, num_labels = _open(channel, "data", len(texts), private=private)
+    texts = _sorted_texts(ids)
+    key, num_labels = _exchange_hellos(channel, "data", len(texts), private=private)
     if private:
-        intersect_as_data(channel, _listed(texts), num_labels=num_labels, progress=progress)
-    theirs = receive_digests(channel, DIGEST, most=num_labels)
+        intersect_as_data(channel, _as_list(texts), num_labels=num_labels, progress=progress)
+    theirs = receive_digests(channel, DIGEST_BYTES, max_count=num_labels)
     if not private and len(theirs) != num_labels:
         raise RemoteProtocolError(f"the peer sent {len(theirs)} ids, announced {num_labels}")
     mine = _digests(key, texts, progress)
@@ -170,7 +172,7 @@ def align_data(
             f"nodes, or both use --private to go on with the common ones"
         )
     common = texts.take(positions)
-    return _proved(channel, key, common, "data", private=private)
+    return _exchange_proofs(channel, key, common, "data", private=private)
 
 
 def align_labels(
@@ -179,7 +181,7 @@ def align_labels(
     *,
     path: Path,
     private: bool = False,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Alignment:
     """Run the label party's side; `path` is its table, for messages.
 
@@ -187,12 +189,12 @@ def align_labels(
         InputError: ids are unknown to the data party, or none are in common.
         RemoteProtocolError: the peer did not keep to the protocol.
     """
-    texts = _texts(ids)
-    key, _ = _open(channel, "label", len(texts), private=private)
+    texts = _sorted_texts(ids)
+    key, _ = _exchange_hellos(channel, "label", len(texts), private=private)
     if private:
-        found = intersect_as_label(channel, _listed(texts), progress=progress)
+        found = intersect_as_label(channel, _as_list(texts), progress=progress)
         texts = texts.take(pa.array(found, type=pa.int64()))
-    send_digests(channel, _digests(key, texts, progress), DIGEST)
+    send_digests(channel, _digests(key, texts, progress), DIGEST_BYTES)
     unknown = receive_positions(channel, below=len(texts))
     if len(unknown):
         named = first_three(texts[int(position)].as_py() for position in unknown[:3])
@@ -201,24 +203,26 @@ def align_labels(
             f"({named}); drop these rows, ask the data party to add the nodes, or both use "
             f"--private to go on with the common ones"
         )
-    return _proved(channel, key, texts, "label", private=private)
+    return _exchange_proofs(channel, key, texts, "label", private=private)
 
 
-def _texts(ids: Ids) -> Column:
+def _sorted_texts(ids: Ids) -> Column:
     """Ids as they cross, ascending by their bytes."""
     texts = ids.values.cast(pa.large_string())
     return texts.take(pc.sort_indices(texts))
 
 
-def _listed(texts: Column) -> list[str]:
+def _as_list(texts: Column) -> list[str]:
     return [text for text in texts.to_pylist() if text is not None]  # ids are never null
 
 
-def _open(channel: Channel, role: str, count: int, *, private: bool) -> tuple[bytes, int]:
+def _exchange_hellos(
+    channel: Channel, role: str, count: int, *, private: bool
+) -> tuple[bytes, int]:
     """Exchange nonces, sizes and whether the intersection is private."""
-    own = Opening(nonce=secrets.token_bytes(NONCE), count=count, private=private)
-    channel.send(own.packed())
-    other = receive_opening(channel)
+    own = AlignmentHello(nonce=secrets.token_bytes(NONCE_BYTES), count=count, private=private)
+    channel.send(own.to_bytes())
+    other = receive_hello(channel)
     if other.private != private:
         with_it, without = ("this side", "the peer") if private else ("the peer", "this side")
         raise InputError(
@@ -233,21 +237,23 @@ def _open(channel: Channel, role: str, count: int, *, private: bool) -> tuple[by
 
 def _digests(key: bytes, texts: Column, progress: Progress) -> Column:
     digests = [
-        hashlib.blake2b(text.encode(), key=key, digest_size=DIGEST).digest()
-        for text in _listed(texts)
+        hashlib.blake2b(text.encode(), key=key, digest_size=DIGEST_BYTES).digest()
+        for text in _as_list(texts)
     ]
     progress("digesting ids", len(digests), len(digests))
-    return pa.array(digests, type=pa.binary(DIGEST))
+    return pa.array(digests, type=pa.binary(DIGEST_BYTES))
 
 
-def _proved(channel: Channel, key: bytes, common: Column, role: str, *, private: bool) -> Alignment:
+def _exchange_proofs(
+    channel: Channel, key: bytes, common: Column, role: str, *, private: bool
+) -> Alignment:
     """Exchange proofs that both hold the same ids in the same order."""
     if len(common) == 0:
         raise InputError(
             "the two parties have no id in common; are ids written the same way at both, as "
             "'7' and not '007' or '7.0'?"
         )
-    own, expected = (_proof(key, word, common) for word in _words(role))
+    own, expected = (_proof(key, word, common) for word in _proof_roles(role))
     channel.send(own)
     if not hmac.compare_digest(receive_proof(channel), expected):
         raise RemoteProtocolError("the peer's proof does not fit: it holds other ids, or an order")
@@ -255,13 +261,13 @@ def _proved(channel: Channel, key: bytes, common: Column, role: str, *, private:
     return Alignment(ids=common, proof=both[:16], private=private)
 
 
-def _words(role: str) -> tuple[bytes, bytes]:
+def _proof_roles(role: str) -> tuple[bytes, bytes]:
     return (b"data", b"label") if role == "data" else (b"label", b"data")
 
 
 def _proof(key: bytes, role: bytes, ids: Column) -> bytes:
     digest = hmac.new(key, role, "sha256")
-    for text in _listed(ids):
+    for text in _as_list(ids):
         content = text.encode()
         digest.update(len(content).to_bytes(4, "little") + content)
     return digest.digest()

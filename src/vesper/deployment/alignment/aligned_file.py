@@ -18,7 +18,7 @@ from vesper.errors import InputError, VesperError, first_three
 from vesper.graph.ids import Ids
 from vesper.graph.labels import LabelHoldings
 
-PROOF, PRIVATE = b"vesper_proof", b"vesper_private"
+PROOF_KEY, PRIVATE_KEY_NAME = b"vesper_proof", b"vesper_private"
 
 
 def aligned_path(state: Path) -> Path:
@@ -33,7 +33,7 @@ def write_aligned(state: Path, alignment: Alignment) -> Path:
         VesperError: the folder cannot be written.
     """
     path, partial = aligned_path(state), aligned_path(state).with_suffix(".partial")
-    facts = {PROOF: alignment.proof.encode(), PRIVATE: str(alignment.private).encode()}
+    facts = {PROOF_KEY: alignment.proof.encode(), PRIVATE_KEY_NAME: str(alignment.private).encode()}
     table = pa.table({"id": alignment.ids}).replace_schema_metadata(facts)
     try:
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -60,7 +60,7 @@ def read_aligned(state: Path) -> Alignment | None:
         table = pq.read_table(path)
         facts = table.schema.metadata or {}
         ids = table.column("id").cast(pa.large_string()).combine_chunks()
-        proof, private = facts[PROOF].decode(), facts[PRIVATE] == b"True"
+        proof, private = facts[PROOF_KEY].decode(), facts[PRIVATE_KEY_NAME] == b"True"
     except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError):
         raise InputError(
             f"{path}: expected what `vesper align` writes, found something else; align again"
@@ -68,7 +68,7 @@ def read_aligned(state: Path) -> Alignment | None:
     return Alignment(ids=ids, proof=proof, private=private)
 
 
-def only_aligned(labels: LabelHoldings, alignment: Alignment) -> LabelHoldings:
+def drop_unaligned_labels(labels: LabelHoldings, alignment: Alignment) -> LabelHoldings:
     """Leave out labels of ids that are not common.
 
     Raises:

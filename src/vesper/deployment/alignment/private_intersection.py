@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import ParamSpec, TypeVar
 
 from vesper.errors import InputError, RemoteProtocolError
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 from vesper.transport.channel import Channel
 
 BLOCK = 1 << 13
@@ -38,7 +38,7 @@ def refuse_without_library() -> None:
 
 
 def intersect_as_label(
-    channel: Channel, ids: Sequence[str], *, progress: Progress = silent
+    channel: Channel, ids: Sequence[str], *, progress: Progress = no_progress
 ) -> list[int]:
     """Find which of this side's ids the data party has; the data party learns nothing yet.
 
@@ -58,20 +58,20 @@ def intersect_as_label(
         request.encrypted_elements.extend(client.CreateRequest(block).encrypted_elements)
     channel.send(request.SerializeToString())
     setup, response = psi.ServerSetup(), psi.Response()
-    _from_hostile(setup.ParseFromString, channel.receive())
-    _from_hostile(response.ParseFromString, channel.receive())
+    _blame_peer(setup.ParseFromString, channel.receive())
+    _blame_peer(response.ParseFromString, channel.receive())
     if len(response.encrypted_elements) != len(ids):
         raise RemoteProtocolError(
             f"the peer answered for {len(response.encrypted_elements)} ids, expected {len(ids)}"
         )
-    found = sorted(_from_hostile(client.GetIntersection, setup, response))
+    found = sorted(_blame_peer(client.GetIntersection, setup, response))
     if len(set(found)) != len(found) or (found and not 0 <= found[0] <= found[-1] < len(ids)):
         raise RemoteProtocolError("the peer sent an intersection that cannot be")
     return found
 
 
 def intersect_as_data(
-    channel: Channel, ids: Sequence[str], *, num_labels: int, progress: Progress = silent
+    channel: Channel, ids: Sequence[str], *, num_labels: int, progress: Progress = no_progress
 ) -> None:
     """Help the label party to find which of its ids this side has.
 
@@ -91,7 +91,7 @@ def intersect_as_data(
     setup = psi.ServerSetup()
     setup.raw.encrypted_elements.extend(sorted(hidden))  # an order that tells nothing of ours
     request = psi.Request()
-    _from_hostile(request.ParseFromString, channel.receive())
+    _blame_peer(request.ParseFromString, channel.receive())
     if len(request.encrypted_elements) != num_labels:
         raise RemoteProtocolError(
             f"the peer asked about {len(request.encrypted_elements)} ids, announced {num_labels}"
@@ -99,7 +99,7 @@ def intersect_as_data(
     response = psi.Response()
     for block in _blocks(request.encrypted_elements, "answering", progress):
         asked = psi.Request(reveal_intersection=True, encrypted_elements=block)
-        answer = _from_hostile(server.ProcessRequest, asked)
+        answer = _blame_peer(server.ProcessRequest, asked)
         response.encrypted_elements.extend(answer.encrypted_elements)
     channel.send(setup.SerializeToString())
     channel.send(response.SerializeToString())
@@ -111,7 +111,7 @@ def _blocks(items: Sequence[T], task: str, progress: Progress) -> Iterator[list[
         progress(task, min(start + BLOCK, len(items)), len(items))
 
 
-def _from_hostile(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def _blame_peer(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Let the library look at what the peer sent; whatever is wrong with it is the peer's fault."""
     try:
         return function(*args, **kwargs)

@@ -27,14 +27,19 @@ from vesper.deployment.config.party_config import (
 )
 from vesper.errors import InputError
 from vesper.method.settings import Config
-from vesper.session.config import Tables, checked_config, read_listed
-from vesper.session.data_parties import LISTED, DataPartySettings, checked_parties, config_for
+from vesper.session.config import Tables, checked_config, read_tables_with_list
+from vesper.session.data_parties import (
+    DATA_PARTY_TABLE,
+    DataPartySettings,
+    checked_parties,
+    config_for,
+)
 
-PLACEHOLDER = "localhost:1"
+UNUSED_ADDRESS = "localhost:1"
 """An address that is never used: a party in the same process has none."""
 
 
-class SeatedParty(DataPartySettings):
+class DataPeerSettings(DataPartySettings):
     """One of several data parties, as the label party's file has it."""
 
     listen: AddressSetting | None = None
@@ -53,7 +58,7 @@ class SeatedParty(DataPartySettings):
     """Own graph only: where releases of it are charged."""
 
     @model_validator(mode="after")
-    def _fits_together(self) -> "SeatedParty":
+    def _fits_together(self) -> "DataPeerSettings":
         addresses = (self.listen is not None) + (self.connect is not None)
         files = (self.folder is not None) + (self.ledger is not None)
         if self.own and (addresses or files < 2):
@@ -66,80 +71,85 @@ class SeatedParty(DataPartySettings):
 
 
 @dataclass(frozen=True)
-class LabelTable:
+class MultiPartyConfig:
     """The label party and everybody it trains with."""
 
     own: PartyConfig
     """Its own files and settings, those of the pair where there is one pair alone."""
-    pairs: tuple[PartyConfig, ...]
+    peer_configs: tuple[PartyConfig, ...]
     """One a data party, as if the two were alone."""
-    parties: tuple[SeatedParty, ...] = ()
+    peer_settings: tuple[DataPeerSettings, ...] = ()
     """As in the file; none where there is one pair alone."""
     graph: PartyConfig | None = None
     """The data party that it is itself."""
 
     @property
-    def everyone(self) -> tuple[PartyConfig, ...]:
+    def all_configs(self) -> tuple[PartyConfig, ...]:
         """All settings that need this party's approval."""
-        return self.pairs if self.graph is None else (*self.pairs, self.graph)
+        return self.peer_configs if self.graph is None else (*self.peer_configs, self.graph)
 
     @property
-    def pair_with_own(self) -> PartyConfig:
+    def own_graph_peer(self) -> PartyConfig:
         """Its settings with the data party that it is itself."""
-        number = [party.own for party in self.parties].index(True)
-        return self.pairs[number]
+        number = [party.own for party in self.peer_settings].index(True)
+        return self.peer_configs[number]
 
 
-def table_of(config: PartyConfig) -> LabelTable:
+def single_party_config(config: PartyConfig) -> MultiPartyConfig:
     """One data party, with whom the whole file deals."""
-    return LabelTable(own=config, pairs=(config,))
+    return MultiPartyConfig(own=config, peer_configs=(config,))
 
 
-def load_table(path: Path) -> LabelTable:
+def load_multi_party_config(path: Path) -> MultiPartyConfig:
     """Read and check a party's file, that of a label party with one data party or several.
 
     Raises:
         InputError: a key is unknown, missing or wrong; the message names it.
     """
-    tables, rows = read_listed(path, TABLES, LISTED)
+    tables, rows = read_tables_with_list(path, TABLES, DATA_PARTY_TABLE)
     if not rows:
-        return table_of(load_party_config(path))
+        return single_party_config(load_party_config(path))
     refuse_missing(path, tables)
     if tables["party"].get("role") != "label":
-        raise InputError(f"{path}: expected [[{LISTED}]] in the label party's file only")
+        raise InputError(f"{path}: expected [[{DATA_PARTY_TABLE}]] in the label party's file only")
     for key in ("peer", "listen", "connect"):
         if key in tables["party"]:
             raise InputError(
-                f"{path}: expected '{key}' in each [[{LISTED}]], where 'peer' is its name, not in "
+                f"{path}: expected '{key}' in each [[{DATA_PARTY_TABLE}]], where 'peer' is its name, not in "
                 f"[party]"
             )
-    parties = checked_parties(path, rows, SeatedParty)
+    peer_settings = checked_parties(path, rows, DataPeerSettings)
     shared = checked_config({k: v for k, v in tables.items() if k in ("privacy", "run")}, path=path)
-    pairs = tuple(_pair(path, tables, shared, party) for party in parties)
-    state = pairs[0].party.state.parent.parent
+    peer_configs = tuple(_peer_config(path, tables, shared, party) for party in peer_settings)
+    state = peer_configs[0].party.state.parent.parent
     alone = {"state": state, "peer": "all", "listen": None, "connect": None}
     usual = {name: PartySettings.model_fields[name].default for name in ("patience", "when_lost")}
     usual |= {name: tables["party"][name] for name in usual if name in tables["party"]}
-    own = pairs[0].model_copy(
+    own = peer_configs[0].model_copy(
         update={
             "shared": shared,
-            "party": pairs[0].party.model_copy(update=alone | usual),
+            "party": peer_configs[0].party.model_copy(update=alone | usual),
         }
     )
-    graph = [_graph(path, tables, shared, party) for party in parties if party.own]
-    return LabelTable(own=own, pairs=pairs, parties=parties, graph=graph[0] if graph else None)
+    graph = [_own_graph_config(path, tables, shared, party) for party in peer_settings if party.own]
+    return MultiPartyConfig(
+        own=own,
+        peer_configs=peer_configs,
+        peer_settings=peer_settings,
+        graph=graph[0] if graph else None,
+    )
 
 
-def pair_with(path: Path, peer: str | None) -> PartyConfig:
+def load_peer_config(path: Path, peer: str | None) -> PartyConfig:
     """Settings with one of the data parties of a file, or with the only one.
 
     Raises:
         InputError: there are several and none, or an unknown one, is named.
     """
-    table = load_table(path)
-    remote = {pair.party.peer: pair for pair in table.pairs if _has_way(pair)}
-    if peer is None and len(table.pairs) == 1:
-        return table.pairs[0]
+    table = load_multi_party_config(path)
+    remote = {pair.party.peer: pair for pair in table.peer_configs if _has_address(pair)}
+    if peer is None and len(table.peer_configs) == 1:
+        return table.peer_configs[0]
     if peer not in remote:
         raise InputError(
             f"{path}: expected one of {', '.join(remote)} with --with, got {peer or 'nothing'}"
@@ -147,11 +157,13 @@ def pair_with(path: Path, peer: str | None) -> PartyConfig:
     return remote[peer]
 
 
-def _has_way(config: PartyConfig) -> bool:
+def _has_address(config: PartyConfig) -> bool:
     return config.party.listen is not None or config.party.connect is not None
 
 
-def _pair(path: Path, tables: Tables, shared: Config, party: SeatedParty) -> PartyConfig:
+def _peer_config(
+    path: Path, tables: Tables, shared: Config, party: DataPeerSettings
+) -> PartyConfig:
     own = dict(tables["party"])
     own["state"] = str(Path(str(own.get("state", "state"))) / "with" / party.name)
     own["peer"] = party.name
@@ -159,16 +171,20 @@ def _pair(path: Path, tables: Tables, shared: Config, party: SeatedParty) -> Par
         key: value
         for key, value in {
             "listen": party.listen,
-            "connect": PLACEHOLDER if party.own else party.connect,
+            "connect": UNUSED_ADDRESS if party.own else party.connect,
             "patience": party.patience,
             "when_lost": "stop" if party.own or party.when_lost == "go-on" else party.when_lost,
         }.items()
         if value is not None
     }
-    return _unplaced(checked_party_config(path, own, tables, config_for(shared, party)), party)
+    return _without_address(
+        checked_party_config(path, own, tables, config_for(shared, party)), party
+    )
 
 
-def _graph(path: Path, tables: Tables, shared: Config, party: SeatedParty) -> PartyConfig:
+def _own_graph_config(
+    path: Path, tables: Tables, shared: Config, party: DataPeerSettings
+) -> PartyConfig:
     """Settings of the data party that the label party is itself."""
     settings: dict[str, Any] = dict(tables["party"])
     settings |= {
@@ -178,13 +194,15 @@ def _graph(path: Path, tables: Tables, shared: Config, party: SeatedParty) -> Pa
         "folder": party.folder,
         "ledger": party.ledger,
         "state": str(Path(str(settings.get("state", "state"))) / "own"),
-        "connect": PLACEHOLDER,
+        "connect": UNUSED_ADDRESS,
         "when_lost": "stop",
     }
-    return _unplaced(checked_party_config(path, settings, tables, config_for(shared, party)), party)
+    return _without_address(
+        checked_party_config(path, settings, tables, config_for(shared, party)), party
+    )
 
 
-def _unplaced(config: PartyConfig, party: SeatedParty) -> PartyConfig:
+def _without_address(config: PartyConfig, party: DataPeerSettings) -> PartyConfig:
     if not party.own:
         return config
     nowhere = config.party.model_copy(update={"connect": None})

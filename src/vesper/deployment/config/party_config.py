@@ -16,7 +16,13 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 from vesper.engine.choice import EngineName
 from vesper.errors import InputError
 from vesper.method.settings import Config, PrivacySettings, RunSettings, Settings
-from vesper.session.config import Tables, checked_config, explain, keys_of, read_listed
+from vesper.session.config import (
+    Tables,
+    checked_config,
+    explain_first_error,
+    keys_of,
+    read_tables_with_list,
+)
 from vesper.session.party_names import party_name
 
 TABLES = ("party", "tls", "privacy", "run")
@@ -118,7 +124,7 @@ def load_party_config(path: Path) -> PartyConfig:
     Raises:
         InputError: a key is unknown, missing or wrong; the message names it.
     """
-    tables, several = read_listed(path, TABLES, "data_party")
+    tables, several = read_tables_with_list(path, TABLES, "data_party")
     if several:
         raise InputError(
             f"{path}: expected one data party here, found {len(several)} tables [[data_party]]; "
@@ -159,19 +165,19 @@ def checked_party_config(
             {"path": path, "shared": shared, "party": own, "tls": tables["tls"]}
         )
     except ValidationError as error:
-        raise InputError(explain(path, error, KEYS)) from None
+        raise InputError(explain_first_error(path, error, KEYS)) from None
     if config.party.ledger is None and shared.privacy.label_epsilon is not None:
         raise InputError(
             f"{path}: expected party.ledger, the file to charge responses to labels to, with "
             f"privacy.label_epsilon; none is set"
         )
-    return _beside(config, path.absolute().parent)
+    return _resolve_paths(config, path.absolute().parent)
 
 
 KEYS = keys_of(party=PartySettings, tls=TlsSettings, privacy=PrivacySettings, run=RunSettings)
 
 
-def _beside(config: PartyConfig, folder: Path) -> PartyConfig:
+def _resolve_paths(config: PartyConfig, folder: Path) -> PartyConfig:
     """Make paths absolute: relative ones are meant from where the file is."""
 
     def moved(settings: Settings) -> dict[str, Path]:

@@ -12,10 +12,10 @@ from typing import Any, Literal
 from pydantic.fields import FieldInfo
 
 from vesper.deployment.config.party_config import PartySettings, TlsSettings
-from vesper.deployment.identity.request import write_new
+from vesper.deployment.identity.request import write_new_file
 from vesper.method.settings import PrivacySettings, RunSettings, Settings
 
-Role = Literal["data", "label"]
+RoleName = Literal["data", "label"]
 
 HEADING = """\
 # Settings of the {role} party of a run of vesper. Paths are relative to this file.
@@ -28,14 +28,14 @@ HEADING = """\
 # A line like '#width = 128', without a space behind '#', is a setting left to its default.
 """
 
-ABOVE = {
+TABLE_COMMENTS = {
     "party": "# This party: who it is, where its files are, how the two meet.",
     "tls": "# Proofs of who this party is. Make them with `vesper cert`.",
     "privacy": "# Shared with the peer: what changes epsilon. Equal at both parties.",
     "run": "# Shared with the peer: what cannot change epsilon. Equal at both parties.",
 }
 
-SEVERAL = """\
+MULTI_PARTY_COMMENT = """\
 # With several data parties: no peer, listen or connect in [party], but a table each, as in
 #
 #   [[data_party]]
@@ -51,7 +51,7 @@ SEVERAL = """\
 #   ledger = "own.sqlite"
 """
 
-TO_THINK_ABOUT = {"party.patience", "party.when_lost", "privacy.epsilon", "run.method"}
+UNCOMMENTED_SETTINGS = {"party.patience", "party.when_lost", "privacy.epsilon", "run.method"}
 """Settings that have a default and still stand there."""
 
 TABLES: dict[str, type[Settings]] = {
@@ -62,30 +62,30 @@ TABLES: dict[str, type[Settings]] = {
 }
 
 
-def write_init_file(path: Path, role: Role) -> None:
+def write_template(path: Path, role: RoleName) -> None:
     """Write the file.
 
     Raises:
         InputError: something is there already, or the folder cannot be written.
     """
-    write_new(path, init_text(role, path.name).encode())
+    write_new_file(path, template_text(role, path.name).encode())
 
 
-def init_text(role: Role, file: str) -> str:
+def template_text(role: RoleName, file: str) -> str:
     """Everything a party can set, with examples where there is no default."""
     lines = [HEADING.format(role=role, file=file)]
     examples = _examples(role)
     for table, model in TABLES.items():
-        lines += [ABOVE[table], f"[{table}]"]
+        lines += [TABLE_COMMENTS[table], f"[{table}]"]
         for name, field in model.model_fields.items():
             lines += _lines(name, field, examples.get(f"{table}.{name}"))
-            if f"{table}.{name}" in examples.keys() | TO_THINK_ABOUT:
+            if f"{table}.{name}" in examples.keys() | UNCOMMENTED_SETTINGS:
                 lines[-1] = lines[-1].removeprefix("#")
         lines.append("")
-    return "\n".join([*lines, SEVERAL] if role == "label" else lines)
+    return "\n".join([*lines, MULTI_PARTY_COMMENT] if role == "label" else lines)
 
 
-def _examples(role: Role) -> dict[str, str]:
+def _examples(role: RoleName) -> dict[str, str]:
     """What stands where a person has to fill in something."""
     name, peer = ("platform", "bank") if role == "data" else ("bank", "platform")
     own: dict[str, str] = {

@@ -18,20 +18,20 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from vesper.deployment.identity.credentials import read_certificate
 from vesper.deployment.identity.request import (
+    CertificateRequest,
     PrivateKey,
     PublicKey,
-    Request,
     alternative_names,
     common_name,
     make_key,
     read_key,
-    write_new,
+    write_new_file,
 )
 from vesper.errors import InputError
 
 CERTIFICATE, KEY = "authority.pem", "authority.key"
 AUTHORITY_DAYS = 3650
-BACKDATED = timedelta(minutes=5)
+BACKDATE = timedelta(minutes=5)
 """Clocks of two institutions differ a little: what is signed now is valid since a moment ago."""
 
 _USES = (
@@ -66,7 +66,7 @@ def make_authority(folder: Path, *, name: str, now: datetime) -> Authority:
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     builder = builder.add_extension(_usage("key_cert_sign", "crl_sign"), critical=True)
     certificate = builder.sign(key, SHA256())
-    write_new(folder / CERTIFICATE, certificate.public_bytes(Encoding.PEM))
+    write_new_file(folder / CERTIFICATE, certificate.public_bytes(Encoding.PEM))
     return Authority(certificate, key)
 
 
@@ -95,7 +95,9 @@ def read_authority(folder: Path, *, now: datetime) -> Authority:
     return Authority(certificate, key)
 
 
-def sign(authority: Authority, request: Request, *, days: int, now: datetime) -> x509.Certificate:
+def sign(
+    authority: Authority, request: CertificateRequest, *, days: int, now: datetime
+) -> x509.Certificate:
     """Sign a request, for its own name and hosts.
 
     Raises:
@@ -140,7 +142,7 @@ def _builder(
         .issuer_name(issuer)
         .public_key(public)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - BACKDATED)
+        .not_valid_before(now - BACKDATE)
         .not_valid_after(now + lifetime)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
         .add_extension(from_issuer, critical=False)

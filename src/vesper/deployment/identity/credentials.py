@@ -16,7 +16,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.x509.oid import NameOID
 
-from vesper.deployment.identity.request import LARGEST_FILE, read_key, read_key_bytes
+from vesper.deployment.identity.request import MAX_FILE_BYTES, read_key, read_key_bytes
 from vesper.errors import InputError
 from vesper.transport.grpc_channel import Identity
 
@@ -134,6 +134,6 @@ def _refuse_unsigned(
 def _content(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(LARGEST_FILE)
+            return file.read(MAX_FILE_BYTES)
     except OSError as error:
         raise InputError(f"{path}: the certificate cannot be read ({error.strerror})") from None

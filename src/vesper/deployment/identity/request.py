@@ -34,7 +34,7 @@ from vesper.session.party_names import host_name, is_ip, party_name
 
 PrivateKey = ec.EllipticCurvePrivateKey
 
-LARGEST_FILE = 1 << 16
+MAX_FILE_BYTES = 1 << 16
 """No key, request or certificate of ours comes near it."""
 
 
@@ -46,7 +46,7 @@ def make_key(path: Path) -> PrivateKey:
     """
     key = ec.generate_private_key(ec.SECP256R1())
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    write_new(path, pem, mode=0o600)
+    write_new_file(path, pem, mode=0o600)
     return key
 
 
@@ -59,7 +59,7 @@ def read_key_bytes(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            content = file.read(LARGEST_FILE)
+            content = file.read(MAX_FILE_BYTES)
     except OSError as error:
         raise InputError(
             f"{path}: the private key cannot be read ({error.strerror}); `vesper cert request` "
@@ -94,7 +94,7 @@ def read_key(path: Path) -> PrivateKey:
     return key
 
 
-def write_new(path: Path, content: bytes, *, mode: int = 0o644) -> None:
+def write_new_file(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     """Write a file that is not there yet, on disk when this returns.
 
     Raises:
@@ -121,7 +121,7 @@ PublicKey = ec.EllipticCurvePublicKey
 
 
 @dataclass(frozen=True)
-class Request:
+class CertificateRequest:
     """What a party asks to be signed, checked."""
 
     name: str
@@ -134,7 +134,9 @@ class Request:
         return fingerprint_of(self.public_key)
 
 
-def make_request(name: str, hosts: Sequence[str], folder: Path) -> tuple[Path, Path, Request]:
+def make_request(
+    name: str, hosts: Sequence[str], folder: Path
+) -> tuple[Path, Path, CertificateRequest]:
     """Make `NAME.key`, which stays here, and `NAME.csr`, which goes to the authority.
 
     Raises:
@@ -156,11 +158,11 @@ def make_request(name: str, hosts: Sequence[str], folder: Path) -> tuple[Path, P
     builder = x509.CertificateSigningRequestBuilder().subject_name(common_name(name))
     builder = builder.add_extension(alternative_names(name, hosts), critical=False)
     signed = builder.sign(key, SHA256())
-    write_new(request_path, signed.public_bytes(Encoding.PEM))
-    return key_path, request_path, Request(name, tuple(hosts), key.public_key())
+    write_new_file(request_path, signed.public_bytes(Encoding.PEM))
+    return key_path, request_path, CertificateRequest(name, tuple(hosts), key.public_key())
 
 
-def read_request(path: Path) -> Request:
+def read_request(path: Path) -> CertificateRequest:
     """Read a request and check that who made it has the private key.
 
     Raises:
@@ -168,7 +170,7 @@ def read_request(path: Path) -> Request:
     """
     try:
         with path.open("rb") as file:
-            content = file.read(LARGEST_FILE)
+            content = file.read(MAX_FILE_BYTES)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     if b"PRIVATE KEY" in content:
@@ -182,7 +184,7 @@ def read_request(path: Path) -> Request:
         if not signed.is_signature_valid:
             raise InvalidSignature
         names = [str(part.value) for part in signed.subject]
-        asked = _asked(signed)
+        asked = _requested_names(signed)
     except (ValueError, TypeError, UnsupportedAlgorithm, InvalidSignature, x509.ExtensionNotFound):
         raise InputError(
             f"{path}: expected a certificate request (the .csr file that `vesper cert request` "
@@ -198,7 +200,7 @@ def read_request(path: Path) -> Request:
             f"{path}: expected a request for one party name and its hosts, found other names "
             f"({', '.join(map(repr, [*names, *asked]))})"
         ) from None
-    return Request(name, hosts, public_key)
+    return CertificateRequest(name, hosts, public_key)
 
 
 def fingerprint_of(public_key: PublicKey) -> str:
@@ -219,6 +221,6 @@ def alternative_names(name: str, hosts: Sequence[str]) -> x509.SubjectAlternativ
     return x509.SubjectAlternativeName([*names, *addresses])
 
 
-def _asked(signed: x509.CertificateSigningRequest) -> list[str]:
+def _requested_names(signed: x509.CertificateSigningRequest) -> list[str]:
     extension = signed.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     return [str(general.value) for general in extension]

@@ -5,7 +5,7 @@ from vesper.graph.edges.edge_relation import (
     all_graphs,
     edges_of,
     has_edge,
-    induced,
+    induced_subgraph,
     toggle_edge,
 )
 from vesper.graph.edges.pairs import (
@@ -28,6 +28,6 @@ __all__ = [
     "edges_at",
     "edges_of",
     "has_edge",
-    "induced",
+    "induced_subgraph",
     "toggle_edge",
 ]

@@ -19,11 +19,11 @@ from vesper.errors import InputError
 from vesper.graph.graph import Graph, neighbor_dtype
 
 
-def induced(graph: Graph, nodes: NDArray[np.int64]) -> Graph:
+def induced_subgraph(graph: Graph, nodes: NDArray[np.int64]) -> Graph:
     """Give the graph between distinct nodes.
 
     >>> square = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
-    >>> part = induced(square, np.array([3, 0, 1]))
+    >>> part = induced_subgraph(square, np.array([3, 0, 1]))
     >>> part.num_edges, part.neighbors.tolist()
     (2, [1, 0, 2, 1])
     """

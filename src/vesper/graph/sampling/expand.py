@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.graph.graph import Neighbors
-from vesper.parallel.compile_cache import compiled
+from vesper.parallel.compile_cache import cached_njit
 from vesper.parallel.intrinsics import prefetch
 from vesper.parallel.pool import Work, finish, take
 
@@ -35,7 +35,7 @@ BITS_A_WORD, SIX, LAST_BIT = np.uint64(64), np.uint64(6), np.uint64(63)
 """Bit b of a bitmap is bit (b & LAST_BIT) of word (b >> SIX)."""
 
 
-@compiled
+@cached_njit
 def mix(word: np.uint64) -> np.uint64:
     """Scatter the bits of a word; one to one."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -43,7 +43,7 @@ def mix(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(31))
 
 
-@compiled
+@cached_njit
 def absorb(key: np.uint64, word: np.uint64) -> np.uint64:
     """The key that stands for `key` followed by `word`; one to one in each."""
     return mix((key ^ word) + GAMMA)
@@ -57,7 +57,7 @@ def hop_key(seed: int, step: int, hop: int) -> np.uint64:
     return key
 
 
-@compiled
+@cached_njit
 def below(counter: np.uint64, bound: np.uint64) -> tuple[np.uint64, np.uint64]:
     """A uniform number from 0 to bound - 1, and the counter after it; 1 <= bound < 2^32."""
     counter += GAMMA
@@ -70,14 +70,14 @@ def below(counter: np.uint64, bound: np.uint64) -> tuple[np.uint64, np.uint64]:
     return counter, product >> HALF
 
 
-@compiled
+@cached_njit
 def draw_positions(
     neighbors: Neighbors,
     start: np.uint64,
     degree: np.uint64,
     counter: np.uint64,
     taken: NDArray[np.uint64],
-    drawn: Neighbors,
+    samples: Neighbors,
     first: np.uint64,
     last: np.uint64,
 ) -> None:
@@ -92,12 +92,12 @@ def draw_positions(
         degree: length of the row, more than last - first.
         counter: absorb(key, node).
         taken: at least degree bits, all 0; all 0 again afterwards.
-        drawn: where positions go.
+        samples: where positions go.
         first: first entry to fill.
         last: end of the entries to fill.
     """
     if degree <= BITS_A_WORD:
-        _draw_from_short_row(neighbors, start, degree, counter, drawn, first, last)
+        _draw_from_short_row(neighbors, start, degree, counter, samples, first, last)
         return
     top = degree - (last - first)
     for at in range(first, last):
@@ -106,20 +106,20 @@ def draw_positions(
         if (taken[word] >> bit) & ONE:
             position, word, bit = top, top >> SIX, top & LAST_BIT
         taken[word] |= ONE << bit
-        drawn[at] = position
+        samples[at] = position
         prefetch(neighbors, np.int64(start + position))
         top += ONE
     for at in range(first, last):
-        taken[np.uint64(drawn[at]) >> SIX] = 0
+        taken[np.uint64(samples[at]) >> SIX] = 0
 
 
-@compiled
+@cached_njit
 def _draw_from_short_row(
     neighbors: Neighbors,
     start: np.uint64,
     degree: np.uint64,
     counter: np.uint64,
-    drawn: Neighbors,
+    samples: Neighbors,
     first: np.uint64,
     last: np.uint64,
 ) -> None:
@@ -131,7 +131,7 @@ def _draw_from_short_row(
         # Short rows collide often and at random: a select, not a branch.
         position = top if (taken >> position) & ONE else position
         taken |= ONE << position
-        drawn[at] = position
+        samples[at] = position
         prefetch(neighbors, np.int64(start + position))
         top += ONE
 
@@ -143,7 +143,7 @@ ROWS_A_PIECE = 512
 """Rows that a thread takes at a time: a tenth of a millisecond of work."""
 
 
-@compiled
+@cached_njit
 def measure_rows(
     graph_indptr: NDArray[np.int64],
     nodes: NDArray[np.int64],
@@ -165,17 +165,17 @@ def measure_rows(
     return longest
 
 
-@compiled
+@cached_njit
 def draw_rows(
     work: Work,
-    seat: int,
+    thread: int,
     neighbors: Neighbors,
     nodes: NDArray[np.int64],
     starts: NDArray[np.int64],
     degrees: NDArray[np.int64],
     indptr: NDArray[np.int64],
     key: np.uint64,
-    drawn: Neighbors,
+    samples: Neighbors,
     taken: NDArray[np.uint64],
     marks: NDArray[np.uint64],
 ) -> None:
@@ -183,14 +183,14 @@ def draw_rows(
 
     Args:
         work: pieces of `ROWS_A_PIECE` rows.
-        seat: of this thread in the team.
+        thread: of this thread in the team.
         neighbors: rows of the graph.
         nodes: (num_rows,) whose rows to draw.
         starts: (num_rows,) from `measure_rows`, as are the next two.
         degrees: (num_rows,) full row lengths.
         indptr: (num_rows + 1,) where the draws of each row go.
         key: seed, step and hop, absorbed.
-        drawn: (indptr[-1],) gets node numbers.
+        samples: (indptr[-1],) gets node numbers.
         taken: (num_threads, ..) scratch, zero, a bit for each position of the longest row.
         marks: (num_threads, ..) a bit for each node of the graph; each thread sets those it drew.
     """
@@ -207,15 +207,15 @@ def draw_rows(
             key,
             first,
             last,
-            drawn,
-            taken[seat],
-            marks[seat],
+            samples,
+            taken[thread],
+            marks[thread],
         )
         finish(work)
         piece = take(work)
 
 
-@compiled
+@cached_njit
 def _draw_piece(
     neighbors: Neighbors,
     nodes: NDArray[np.int64],
@@ -225,7 +225,7 @@ def _draw_piece(
     key: np.uint64,
     first: int,
     last: int,
-    drawn: Neighbors,
+    samples: Neighbors,
     taken: NDArray[np.uint64],
     marks: NDArray[np.uint64],
 ) -> None:
@@ -236,15 +236,15 @@ def _draw_piece(
             begin, end = np.uint64(indptr[row]), np.uint64(indptr[row + ONE])
             if end - begin < degree:
                 counter = absorb(key, np.uint64(nodes[row]))
-                draw_positions(neighbors, start, degree, counter, taken, drawn, begin, end)
+                draw_positions(neighbors, start, degree, counter, taken, samples, begin, end)
             else:
                 prefetch(neighbors, np.int64(start))
                 for at in range(begin, end):
-                    drawn[at] = at - begin
+                    samples[at] = at - begin
         # What the block before this one asked for has arrived.
         for row in range(np.uint64(max(block - ROWS_AHEAD, first)), np.uint64(min(block, last))):
             start = np.uint64(starts[row])
             for at in range(np.uint64(indptr[row]), np.uint64(indptr[row + ONE])):
-                neighbor = np.uint64(neighbors[start + np.uint64(drawn[at])])
-                drawn[at] = neighbor
+                neighbor = np.uint64(neighbors[start + np.uint64(samples[at])])
+                samples[at] = neighbor
                 marks[neighbor >> SIX] |= ONE << (neighbor & LAST_BIT)

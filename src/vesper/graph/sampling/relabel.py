@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from vesper.graph.graph import Neighbors
 from vesper.graph.sampling.expand import LAST_BIT, ONE, SIX
-from vesper.parallel.compile_cache import compiled
+from vesper.parallel.compile_cache import cached_njit
 from vesper.parallel.intrinsics import count_ones, trailing_zeros
 from vesper.parallel.pool import Work, finish, take
 
@@ -34,7 +34,7 @@ EDGES_A_PIECE = 1 << 14
 """What a thread takes at a time: some tens of microseconds of work."""
 
 
-@compiled
+@cached_njit
 def place_roots(
     roots: NDArray[np.int64], seen: NDArray[np.uint64], places: NDArray[np.int32]
 ) -> int:
@@ -50,16 +50,16 @@ def place_roots(
     return repeats
 
 
-@compiled
-def mark(drawn: Neighbors, marks: NDArray[np.uint64]) -> None:
+@cached_njit
+def mark(samples: Neighbors, marks: NDArray[np.uint64]) -> None:
     """Set the bits of drawn nodes, for draws that were made elsewhere."""
-    for at in range(len(drawn)):
-        node = np.uint64(drawn[at])
+    for at in range(len(samples)):
+        node = np.uint64(samples[at])
         marks[node >> SIX] |= ONE << (node & LAST_BIT)
 
 
-@compiled
-def find_new(
+@cached_njit
+def find_new_nodes(
     marks: NDArray[np.uint64], seen: NDArray[np.uint64], counts: NDArray[np.int64]
 ) -> None:
     """Leave in marks[0] the bits of new nodes, add them to seen, and clear the other marks.
@@ -85,10 +85,10 @@ def find_new(
         counts[piece + 1] = counts[piece] + np.int64(count)
 
 
-@compiled
-def place_new(
+@cached_njit
+def place_new_nodes(
     work: Work,
-    seat: int,
+    thread: int,
     new: NDArray[np.uint64],
     counts: NDArray[np.int64],
     num_placed: int,
@@ -113,11 +113,11 @@ def place_new(
         piece = take(work)
 
 
-@compiled
+@cached_njit
 def look_up(
     work: Work,
-    seat: int,
-    drawn: Neighbors,
+    thread: int,
+    samples: Neighbors,
     places: NDArray[np.int32],
     indices: NDArray[np.int32],
 ) -> None:
@@ -125,7 +125,7 @@ def look_up(
     piece = take(work)
     while piece >= 0:
         first = piece * EDGES_A_PIECE
-        for at in range(np.uint64(first), np.uint64(min(first + EDGES_A_PIECE, len(drawn)))):
-            indices[at] = places[np.uint64(drawn[at])]
+        for at in range(np.uint64(first), np.uint64(min(first + EDGES_A_PIECE, len(samples)))):
+            indices[at] = places[np.uint64(samples[at])]
         finish(work)
         piece = take(work)

@@ -20,10 +20,10 @@ from vesper.graph.sampling.expand import ROWS_A_PIECE, draw_rows, hop_key, measu
 from vesper.graph.sampling.relabel import (
     EDGES_A_PIECE,
     WORDS_A_PIECE,
-    find_new,
+    find_new_nodes,
     look_up,
     mark,
-    place_new,
+    place_new_nodes,
     place_roots,
 )
 from vesper.graph.sampling.subgraph import Block, Subgraph
@@ -32,7 +32,7 @@ from vesper.parallel.pool import run, threads_allowed
 EDGES_A_THREAD = 1 << 14
 """Hops with fewer edges than this for each thread are not worth waking another thread."""
 
-Draw = Callable[[NDArray[np.int64], np.uint64], tuple[NDArray[np.int64], Neighbors]]
+DrawRows = Callable[[NDArray[np.int64], np.uint64], tuple[NDArray[np.int64], Neighbors]]
 """(receivers, key of the hop) -> (indptr of the sample, drawn node numbers)."""
 
 MOST_PLACES = int(np.iinfo(np.int32).max)
@@ -62,7 +62,7 @@ class Sampler:
         max_degree: int,
         seed: int,
         num_threads: int | None = None,
-        draw: Draw | None = None,
+        draw: DrawRows | None = None,
     ) -> None:
         threads = threads_allowed() if num_threads is None else num_threads
         for name, value in (
@@ -97,7 +97,7 @@ class Sampler:
         Returns:
             The subgraph, its nodes in a fixed order, roots first.
         """
-        roots = self._checked(roots)
+        roots = self._check_roots(roots)
         _check_word("step", step)
         with self._lock:
             self._seen.fill(0)
@@ -120,19 +120,19 @@ class Sampler:
     ) -> tuple[NDArray[np.int64], Block]:
         """Sample a row of each receiver; return all nodes known now, and the rows."""
         if self._draw is None:
-            indptr, drawn, threads = self._draw_here(receivers, key)
+            indptr, samples, threads = self._draw_here(receivers, key)
         else:
-            indptr, drawn = self._draw(receivers, key)
+            indptr, samples = self._draw(receivers, key)
             threads = self._threads_for(receivers, indptr)
-            mark(drawn, self._marks[0])
-        num_edges = len(drawn)
+            mark(samples, self._marks[0])
+        num_edges = len(samples)
         marks = self._marks[:threads]  # (threads, num_words)
         counts = np.empty(-(-marks.shape[1] // WORDS_A_PIECE) + 1, dtype=np.int64)
-        find_new(marks, self._seen, counts)
+        find_new_nodes(marks, self._seen, counts)
         nodes = np.empty(len(receivers) + int(counts[-1]), dtype=np.int64)
         nodes[: len(receivers)] = receivers
         run(
-            place_new,
+            place_new_nodes,
             marks[0],
             counts,
             len(receivers),
@@ -144,7 +144,7 @@ class Sampler:
         indices = np.empty(num_edges, dtype=np.int32)
         run(
             look_up,
-            drawn,
+            samples,
             self._places,
             indices,
             num_pieces=-(-num_edges // EDGES_A_PIECE),
@@ -162,18 +162,18 @@ class Sampler:
         threads = self._threads_for(receivers, indptr)
         if self._taken.shape[1] * 64 < longest:
             self._taken = np.zeros((self._num_threads, longest // 64 + 1), dtype=np.uint64)
-        drawn = np.empty(int(indptr[-1]), dtype=self._neighbors.dtype)
+        samples = np.empty(int(indptr[-1]), dtype=self._neighbors.dtype)
         rows = (self._neighbors, receivers, starts, degrees, indptr, key)
         run(
             draw_rows,
             *rows,
-            drawn,
+            samples,
             self._taken,
             self._marks[:threads],
             num_pieces=-(-len(receivers) // ROWS_A_PIECE),
             num_threads=threads,
         )
-        return indptr, drawn, threads
+        return indptr, samples, threads
 
     def _threads_for(self, receivers: NDArray[np.int64], indptr: NDArray[np.int64]) -> int:
         """Threads for a hop; refuses one that is too large."""
@@ -185,7 +185,7 @@ class Sampler:
             )
         return min(self._num_threads, max(1, num_edges // EDGES_A_THREAD))
 
-    def _checked(self, roots: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _check_roots(self, roots: NDArray[np.int64]) -> NDArray[np.int64]:
         if roots.ndim != 1 or not np.issubdtype(roots.dtype, np.integer):
             raise InputError(
                 f"roots: expected one row of integers, got {roots.dtype} of shape {roots.shape}"

@@ -19,7 +19,7 @@ from vesper.graph.sampling.expand import ROWS_A_PIECE, draw_rows, measure_rows
 from vesper.parallel.pool import run
 
 
-def drawn_rows(
+def sample_rows(
     graph_indptr: NDArray[np.int64],
     neighbors: Neighbors,
     first: int,
@@ -46,7 +46,7 @@ def drawn_rows(
     starts, degrees = np.empty_like(receivers), np.empty_like(receivers)  # (num_receivers,)
     indptr = np.empty(len(receivers) + 1, dtype=np.int64)
     longest = measure_rows(graph_indptr, receivers - first, max_degree, starts, degrees, indptr)
-    drawn = np.empty(int(indptr[-1]), dtype=neighbors.dtype)
+    samples = np.empty(int(indptr[-1]), dtype=neighbors.dtype)
     run(
         draw_rows,
         neighbors,
@@ -55,13 +55,13 @@ def drawn_rows(
         degrees,
         indptr,
         key,
-        drawn,
+        samples,
         np.zeros((1, longest // 64 + 1), dtype=np.uint64),
         np.zeros((1, (num_nodes + 63) // 64), dtype=np.uint64),
         num_pieces=-(-len(receivers) // ROWS_A_PIECE),
         num_threads=1,
     )
-    return indptr, drawn
+    return indptr, samples
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from vesper.errors import InputError
 from vesper.graph.graph import Graph, Neighbors
-from vesper.mechanism.aggregations.grid import Messages, refuse_long, whole_rows
+from vesper.mechanism.aggregations.grid import Messages, padded_rows, refuse_long
 from vesper.parallel import pool
 from vesper.parallel.pool import threads_allowed
 
@@ -49,28 +49,28 @@ Nodes = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class RowMaker:
+class RowKernel:
     """How rows are made by who has only these rows of a graph.
 
     Args:
         function: at the top level of its module; takes where rows start and stop, neighbors, the
-            width, messages by `whole_rows`, and then the following.
-        tables: of all nodes, for what a row reads of its senders.
+            width, messages by `padded_rows`, and then the following.
+        sender_tables: of all nodes, for what a row reads of its senders.
         own: of all nodes, for what a row reads of its receiver.
-        numbers: the same for all.
+        scalars: the same for all.
     """
 
     function: Callable[..., NDArray[np.int32]]
-    tables: tuple[NDArray[Any], ...] = ()
+    sender_tables: tuple[NDArray[Any], ...] = ()
     own: tuple[NDArray[Any], ...] = ()
-    numbers: tuple[int, ...] = ()
+    scalars: tuple[int, ...] = ()
 
 
-class RowByRow(ABC):
+class RowAggregation(ABC):
     """Aggregations whose rows are made one by one: all that there are."""
 
     @abstractmethod
-    def row_maker(self, graph: Graph, messages: Messages) -> RowMaker:
+    def row_kernel(self, graph: Graph, messages: Messages) -> RowKernel:
         """Say how rows of its output are made from rows of the graph."""
 
     def aggregate(
@@ -78,20 +78,20 @@ class RowByRow(ABC):
     ) -> NDArray[np.int32]:
         """Make all rows asked for, here."""
         refuse_inexact(graph, messages)
-        maker, indptr = self.row_maker(graph, messages), np.asarray(graph.indptr)
-        starts, stops, own = indptr[:-1], indptr[1:], maker.own
+        kernel, indptr = self.row_kernel(graph, messages), np.asarray(graph.indptr)
+        starts, stops, own = indptr[:-1], indptr[1:], kernel.own
         if receivers is not None:
             starts, stops = starts[receivers], stops[receivers]
             own = tuple(each[receivers] for each in own)
-        return maker.function(
+        return kernel.function(
             starts,
             stops,
             np.asarray(graph.neighbors),
             messages.shape[1],
-            whole_rows(messages),
-            *maker.tables,
+            padded_rows(messages),
+            *kernel.sender_tables,
             *own,
-            *maker.numbers,
+            *kernel.scalars,
         )
 
 
@@ -132,7 +132,7 @@ class Aggregation(Protocol):
     def refuse(self, messages: Messages) -> None:
         """Raise if messages cannot be aggregated; asked before anything is paid."""
 
-    def row_maker(self, graph: Graph, messages: Messages) -> RowMaker:
+    def row_kernel(self, graph: Graph, messages: Messages) -> RowKernel:
         """Say how rows of its output are made from rows of the graph."""
 
     def aggregate(
@@ -141,7 +141,7 @@ class Aggregation(Protocol):
         """(num_nodes, width) messages to (num_receivers, width); None: all nodes."""
 
 
-ROWS = 1024
+ROWS_PER_PIECE = 1024
 """Receivers a piece: large enough to be worth taking, small enough to share evenly."""
 
 Ints = NDArray[np.int64]
@@ -172,14 +172,14 @@ def run_rows(
         stops,
         neighbors,
         out,
-        *(_as_sent(each) for each in read),
-        num_pieces=-(-len(starts) // ROWS) if width else 0,
+        *(_read_only(each) for each in read),
+        num_pieces=-(-len(starts) // ROWS_PER_PIECE) if width else 0,
         num_threads=threads_allowed(),
     )
     return out
 
 
-def _as_sent(given: Any) -> Any:
+def _read_only(given: Any) -> Any:
     """A view that cannot be written, as workers of an engine get it: compiled once for both."""
     if not isinstance(given, np.ndarray):
         return given

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from vesper.errors import InputError
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregations.aggregation import RowByRow, RowMaker
+from vesper.mechanism.aggregations.aggregation import RowAggregation, RowKernel
 from vesper.mechanism.aggregations.grid import STEPS, Messages, refuse_long, to_grid
 
 
-class GridAttention(RowByRow):
+class GridAttention(RowAggregation):
     """Neighbours weigh as much as their key agrees with the receiver's query.
 
     Claim: S-ATT (bounded, on the grid). One edge moves each endpoint's row by at most STEPS.
@@ -51,11 +51,11 @@ class GridAttention(RowByRow):
         if len(messages) != len(self._keys):
             raise InputError(f"Expected {len(messages)} keys, one a node, got {len(self._keys)}.")
 
-    def row_maker(self, graph: Graph, messages: Messages) -> RowMaker:
+    def row_kernel(self, graph: Graph, messages: Messages) -> RowKernel:
         """Weigh and sum exactly, in int32."""
         from vesper.mechanism.aggregations.weighted_kernels import attention_of_rows
 
         self.refuse(messages)
         for rows in (self._keys, self._queries):
             refuse_long(rows)  # scores are at most 1 because of it
-        return RowMaker(attention_of_rows, tables=(self._keys,), own=(self._queries,))
+        return RowKernel(attention_of_rows, sender_tables=(self._keys,), own=(self._queries,))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from vesper.errors import InputError
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregations.aggregation import RowByRow, RowMaker
+from vesper.mechanism.aggregations.aggregation import RowAggregation, RowKernel
 from vesper.mechanism.aggregations.grid import STEPS, Messages
 from vesper.mechanism.reference.linear import Floats, degrees_of
 from vesper.privacy.accounting.checks import expect
@@ -27,7 +27,7 @@ FINE_STEPS = 256
 WHOLE = 1 << 15
 """The weight of a node with at most `min_degree` neighbours."""
 
-MOST_DEGREE = 1024
+MAX_DEGREE = 1024
 ROWS_BY_WIDTH = 1 << 14
 """Most rows times width that may be rounded around one endpoint: an eighth of what is allowed."""
 
@@ -35,7 +35,7 @@ ROUND_DOWN, ROUND_UP = 1 - 2.0**-30, 1 + 2.0**-40
 """A formula of twenty operations errs by less than either."""
 
 
-class GridGcn(RowByRow):
+class GridGcn(RowAggregation):
     """GCN in which a degree counts as at least `min_degree` and at most `max_counted`.
 
     Claim: S-GCN-CLAMP (on the grid). One edge moves all rows together by at most
@@ -60,9 +60,9 @@ class GridGcn(RowByRow):
 
     def __init__(self, *, min_degree: int) -> None:
         expect(
-            1 <= min_degree < MOST_DEGREE // 2,
+            1 <= min_degree < MAX_DEGREE // 2,
             name="min_degree",
-            wanted=f"1 <= min_degree < {MOST_DEGREE // 2}",
+            wanted=f"1 <= min_degree < {MAX_DEGREE // 2}",
             got=min_degree,
             remedy="give about the number of neighbours that is usual",
         )
@@ -76,7 +76,7 @@ class GridGcn(RowByRow):
         """The same, before there are messages."""
         divisor_for(min_degree=self.min_degree, width=width)
 
-    def row_maker(self, graph: Graph, messages: Messages) -> RowMaker:
+    def row_kernel(self, graph: Graph, messages: Messages) -> RowKernel:
         """Weigh and sum exactly, in 64 bits; round once."""
         from vesper.mechanism.aggregations.weighted_kernels import weighed_rows
 
@@ -84,7 +84,7 @@ class GridGcn(RowByRow):
         table = weights_up_to(max_counted(width), min_degree=self.min_degree)
         weights = table[np.minimum(degrees_of(graph), len(table) - 1)]  # (num_nodes,)
         divisor = divisor_for(min_degree=self.min_degree, width=width)
-        return RowMaker(weighed_rows, tables=(weights,), own=(weights,), numbers=(divisor,))
+        return RowKernel(weighed_rows, sender_tables=(weights,), own=(weights,), scalars=(divisor,))
 
 
 def max_counted(width: int) -> int:
@@ -93,7 +93,7 @@ def max_counted(width: int) -> int:
     >>> max_counted(7), max_counted(48)
     (1024, 341)
     """
-    return min(MOST_DEGREE, ROWS_BY_WIDTH // width)
+    return min(MAX_DEGREE, ROWS_BY_WIDTH // width)
 
 
 @lru_cache(maxsize=64)
@@ -154,10 +154,10 @@ def _quadratic(*, min_degree: int, width: int) -> tuple[Floats, Floats, Floats]:
     weights = table[np.minimum(degrees, len(table) - 1)]
     drops = table[np.minimum(degrees - 1, len(table) - 1)] - weights
     others = degrees - 1.0
-    heard = weights[:, None] * weights + (others * drops)[:, None]  # (degrees, degrees)
+    edge_move = weights[:, None] * weights + (others * drops)[:, None]  # (degrees, degrees)
     around = 2 * others * (drops > 0)
-    first = heard**2 + (around * drops**2)[:, None]
-    second = heard + (around * drops)[:, None]
-    third = 1 + np.broadcast_to(around[:, None], heard.shape)
+    first = edge_move**2 + (around * drops**2)[:, None]
+    second = edge_move + (around * drops)[:, None]
+    third = 1 + np.broadcast_to(around[:, None], edge_move.shape)
     root = math.sqrt(width)
     return first + first.T, root * (second + second.T), width * (third + third.T)

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from vesper.errors import InputError, first_three
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregations.grid import ROWS, STEPS
+from vesper.mechanism.aggregations.grid import ROWS_PER_BLOCK, STEPS
 
 ROUND_DOWN = 1 - 2.0**-40
 """So that floating point never makes a row longer; it moves one by less than 2^-21 steps."""
 
 SLACK = 1 + 2.0**-20
-LARGEST_PROMISE = 1 << 20
+MAX_DEGREE_BOUND = 1 << 20
 """Of neighbours: up to here all of this holds in 64 bits."""
 
 
@@ -37,8 +37,8 @@ def rounding_of(width: int) -> float:
 def clip_on_grid(sums: NDArray[np.int32], *, row_norm: float) -> None:
     """Shorten rows longer than `row_norm`, in place; (num_receivers, width) in steps."""
     limit = math.floor((Fraction(row_norm) * STEPS) ** 2)  # of the sum of squares
-    for start in range(0, len(sums), ROWS):
-        block = sums[start : start + ROWS]
+    for start in range(0, len(sums), ROWS_PER_BLOCK):
+        block = sums[start : start + ROWS_PER_BLOCK]
         squares = _squares(block)
         long = np.flatnonzero(squares > limit)
         scale = row_norm * STEPS * ROUND_DOWN / np.sqrt(squares[long])  # (long rows,)
@@ -53,8 +53,8 @@ def refuse_high_degrees(graph: Graph, *, max_degree: int) -> None:
     Raises:
         InputError: some node has more neighbours.
     """
-    if max_degree > LARGEST_PROMISE:
-        raise InputError(f"max_degree: expected at most {LARGEST_PROMISE}, got {max_degree}")
+    if max_degree > MAX_DEGREE_BOUND:
+        raise InputError(f"max_degree: expected at most {MAX_DEGREE_BOUND}, got {max_degree}")
     high = np.flatnonzero(np.diff(graph.indptr) > max_degree)
     if len(high):
         raise InputError(

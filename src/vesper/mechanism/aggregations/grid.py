@@ -22,7 +22,7 @@ from vesper.errors import InputError
 STEPS = 64
 """Grid steps in one unit."""
 
-ROWS = 1 << 14
+ROWS_PER_BLOCK = 1 << 14
 """Rows worked on at a time: what is made on the way is small, however large the graph."""
 
 Messages = NDArray[np.int8]
@@ -42,8 +42,8 @@ def to_grid(messages: NDArray[np.float32]) -> Messages:
     [[38, -51], [0, 0]]
     """
     grid: Messages = np.empty(messages.shape, dtype=np.int8)  # (num_nodes, width)
-    for start in range(0, len(messages), ROWS):
-        grid[start : start + ROWS] = _rounded(messages[start : start + ROWS])
+    for start in range(0, len(messages), ROWS_PER_BLOCK):
+        grid[start : start + ROWS_PER_BLOCK] = _rounded(messages[start : start + ROWS_PER_BLOCK])
     refuse_long(grid)
     return grid
 
@@ -55,8 +55,8 @@ def from_grid(values: NDArray[np.int32], *, steps: int = STEPS) -> NDArray[np.fl
     [[0.5, -2.5]]
     """
     units = values.view(np.float32)  # (num_receivers, width)
-    for start in range(0, len(values), ROWS):
-        block = slice(start, start + ROWS)
+    for start in range(0, len(values), ROWS_PER_BLOCK):
+        block = slice(start, start + ROWS_PER_BLOCK)
         units[block] = values[block].astype(np.float32) / np.float32(steps)
     return units
 
@@ -96,7 +96,7 @@ def refuse_other_types(grid: Messages) -> None:
 LINE = 64
 """Bytes of a cache line."""
 
-WORTH_IT = 0.25
+MIN_LINES_SAVED = 0.25
 """Lines a message, saved on average, from which on rows are filled up."""
 
 
@@ -108,12 +108,12 @@ def stride_of(width: int) -> int:
     """
     lines = max(1, -(-width // LINE))
     anywhere = 1 + (width - 1) / LINE  # lines that a row touches on average
-    if anywhere - lines < WORTH_IT:
+    if anywhere - lines < MIN_LINES_SAVED:
         return width
     return LINE // 2 if width <= LINE // 2 else LINE * lines
 
 
-def line_up(messages: Messages) -> Messages:
+def align_rows(messages: Messages) -> Messages:
     """Copy messages to where rows start as they should; what fills rows up is 0.
 
     Raises:
@@ -122,17 +122,17 @@ def line_up(messages: Messages) -> Messages:
     refuse_other_types(messages)
     num_nodes, width = messages.shape
     stride = stride_of(width)
-    room = np.zeros(num_nodes * stride + LINE, dtype=np.int8)
-    start = -room.ctypes.data % LINE
-    rows = room[start : start + num_nodes * stride].reshape(num_nodes, stride)
+    buffer = np.zeros(num_nodes * stride + LINE, dtype=np.int8)
+    start = -buffer.ctypes.data % LINE
+    rows = buffer[start : start + num_nodes * stride].reshape(num_nodes, stride)
     rows[:, :width] = messages
     return rows[:, :width]
 
 
-def whole_rows(messages: Messages) -> NDArray[np.int8]:
+def padded_rows(messages: Messages) -> NDArray[np.int8]:
     """Give messages with what fills rows up: (num_nodes, stride); lined up first, if need be."""
-    if not _is_lined_up(messages):
-        messages = line_up(messages)
+    if not _is_aligned(messages):
+        messages = align_rows(messages)
     num_nodes, stride = len(messages), stride_of(messages.shape[1])
     rows: NDArray[np.int8] = np.lib.stride_tricks.as_strided(
         messages, (num_nodes, stride), (stride, 1), writeable=False
@@ -140,15 +140,15 @@ def whole_rows(messages: Messages) -> NDArray[np.int8]:
     return rows
 
 
-def _is_lined_up(messages: Messages) -> bool:
-    """Whether `line_up` made them: then what fills rows up is theirs too."""
+def _is_aligned(messages: Messages) -> bool:
+    """Whether `align_rows` made them: then what fills rows up is theirs too."""
     num_nodes, width = messages.shape
-    stride, room = stride_of(width), messages.base
-    if not isinstance(room, np.ndarray) or room.ndim != 1 or room.dtype != np.int8:
+    stride, buffer = stride_of(width), messages.base
+    if not isinstance(buffer, np.ndarray) or buffer.ndim != 1 or buffer.dtype != np.int8:
         return False
-    start = -room.ctypes.data % LINE
+    start = -buffer.ctypes.data % LINE
     return (
-        len(room) == num_nodes * stride + LINE
+        len(buffer) == num_nodes * stride + LINE
         and messages.strides == (stride, 1)
-        and messages.ctypes.data == room.ctypes.data + start
+        and messages.ctypes.data == buffer.ctypes.data + start
     )

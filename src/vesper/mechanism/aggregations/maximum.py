@@ -4,11 +4,11 @@ aggregated[v]_i = max(0, max over u in N(v) of message[u]_i)
 """
 
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregations.aggregation import RowByRow, RowMaker
+from vesper.mechanism.aggregations.aggregation import RowAggregation, RowKernel
 from vesper.mechanism.aggregations.grid import STEPS, Messages
 
 
-class GridMax(RowByRow):
+class GridMax(RowAggregation):
     """The largest of each coordinate among neighbours, 0 where none is above it.
 
     Claim: S-MAX (floor 0, on the grid). One edge moves each endpoint's row by at most STEPS.
@@ -25,8 +25,8 @@ class GridMax(RowByRow):
     def refuse(self, messages: Messages) -> None:
         """Messages on the grid can all be compared."""
 
-    def row_maker(self, graph: Graph, messages: Messages) -> RowMaker:
+    def row_kernel(self, graph: Graph, messages: Messages) -> RowKernel:
         """Compare whole numbers."""
         from vesper.mechanism.aggregations.weighted_kernels import largest_of_rows
 
-        return RowMaker(largest_of_rows)
+        return RowKernel(largest_of_rows)

@@ -6,12 +6,12 @@ aggregated[v] = sum over u in N(v) of message[u]        for v in receivers
 import math
 
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregations.aggregation import RowByRow, RowMaker
+from vesper.mechanism.aggregations.aggregation import RowAggregation, RowKernel
 from vesper.mechanism.aggregations.grid import STEPS, Messages
 from vesper.privacy.events import SUM
 
 
-class NeighborSum(RowByRow):
+class NeighborSum(RowAggregation):
     """Sum of the neighbours' messages; the own message is not in it.
 
     Claim: R-SUM.
@@ -33,8 +33,8 @@ class NeighborSum(RowByRow):
     def refuse(self, messages: Messages) -> None:
         """Messages on the grid can all be summed."""
 
-    def row_maker(self, graph: Graph, messages: Messages) -> RowMaker:
+    def row_kernel(self, graph: Graph, messages: Messages) -> RowKernel:
         """Sum int8 messages exactly, in int32."""
         from vesper.mechanism.aggregations.sum_kernels import sums_of_rows
 
-        return RowMaker(sums_of_rows)
+        return RowKernel(sums_of_rows)

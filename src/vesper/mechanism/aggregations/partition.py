@@ -3,7 +3,7 @@
     worker w:   rows cuts[w] .. cuts[w + 1] - 1 of the graph, and messages and tables of all nodes
     a call:     a block of these rows, made exactly and finished with the noise of these very rows
 
-Rows are whole numbers and noise is a function of the release and the row (`Noising`), so the result
+Rows are whole numbers and noise is a function of the release and the row (`RowNoise`), so the result
 is the same bit for bit whoever makes which block. A call that is repeated, because its worker died,
 has the same messages and the same bits, and gives the same rows: nothing is drawn twice.
 """
@@ -18,16 +18,16 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.engine.array_rows import opened, rows_for
-from vesper.engine.engine import Call, Engine, in_use
-from vesper.engine.shared_output import Landing, Place, has_landed
+from vesper.engine.array_rows import as_array, rows_for
+from vesper.engine.engine import Call, Engine, current_engine
+from vesper.engine.shared_output import OutputSlice, SharedOutput, write_output
 from vesper.graph.graph import Graph, Neighbors
 from vesper.mechanism.aggregations.aggregation import Aggregation, Nodes, refuse_inexact
-from vesper.mechanism.aggregations.grid import Messages, whole_rows
-from vesper.mechanism.aggregations.row_noise import Noising
+from vesper.mechanism.aggregations.grid import Messages, padded_rows
+from vesper.mechanism.aggregations.row_noise import RowNoise
 from vesper.mechanism.noise.noise_source import NoiseSource
 
-ENTRIES_A_BLOCK = 1 << 22
+ENTRIES_PER_BLOCK = 1 << 22
 """16 MiB of results: few calls, and little that waits to be fetched."""
 
 ROW_COST = 8
@@ -64,37 +64,41 @@ def noisy_rows(
     Rows of all nodes are made by the engine in use, if there is one; those of some nodes here.
     """
     num_receivers = graph.num_nodes if receivers is None else len(receivers)
-    noising = Noising(
+    row_noise = RowNoise(
         bits=noise.span(num_receivers * messages.shape[1]),
         scale=aggregation.steps * noise_std,
         steps=aggregation.steps,
         row_norm=row_norm,
     )
-    engine = in_use()
+    engine = current_engine()
     if engine is not None and receivers is None:
-        return partitioned_rows(engine, aggregation, graph, messages, noising)
-    return noising.finish(aggregation.aggregate(graph, messages, receivers))
+        return partitioned_rows(engine, aggregation, graph, messages, row_noise)
+    return row_noise.finish_rows(aggregation.aggregate(graph, messages, receivers))
 
 
 def partitioned_rows(
-    engine: Engine, aggregation: Aggregation, graph: Graph, messages: Messages, noising: Noising
+    engine: Engine, aggregation: Aggregation, graph: Graph, messages: Messages, row_noise: RowNoise
 ) -> NDArray[np.float32]:
     """Aggregate and finish all rows on the engine's workers: (num_nodes, width)."""
     refuse_inexact(graph, messages)
-    maker, width = aggregation.row_maker(graph, messages), messages.shape[1]
-    tables = [engine.share(each) for each in (whole_rows(messages), *maker.tables)]
+    kernel, width = aggregation.row_kernel(graph, messages), messages.shape[1]
+    tables = [engine.share(each) for each in (padded_rows(messages), *kernel.sender_tables)]
     blocks, calls = [], []
-    with Landing((graph.num_nodes, width), np.float32) as landing:
+    with SharedOutput((graph.num_nodes, width), np.float32) as landing:
         for worker, shard in enumerate(shards_of(engine, graph)):
-            for rows in _blocks(shard.rows, ENTRIES_A_BLOCK // max(1, width)):
-                near = range(rows.start - shard.rows.start, rows.stop - shard.rows.start)
-                held = shard.indptr, shard.neighbors, near
-                place = landing.place(engine, worker, rows.start)
-                own = (each[rows.start : rows.stop] for each in maker.own)
-                read = (width, *tables, *own, *maker.numbers)
+            for rows in _blocks(shard.rows, ENTRIES_PER_BLOCK // max(1, width)):
+                local_rows = range(rows.start - shard.rows.start, rows.stop - shard.rows.start)
+                held = shard.indptr, shard.neighbors, local_rows
+                slice_for = landing.slice_for(engine, worker, rows.start)
+                own = (each[rows.start : rows.stop] for each in kernel.own)
+                read = (width, *tables, *own, *kernel.scalars)
                 blocks.append(rows)
                 calls.append(
-                    Call(worker, noisy_block, (*held, noising, rows, place, maker.function, *read))
+                    Call(
+                        worker,
+                        noisy_block,
+                        (*held, row_noise, rows, slice_for, kernel.function, *read),
+                    )
                 )
         for number, sent in engine.results(calls):
             if sent is not None:
@@ -106,10 +110,10 @@ def partitioned_rows(
 def noisy_block(
     indptr: NDArray[np.int64],
     neighbors: Any,
-    near: range,
-    noising: Noising,
+    local_rows: range,
+    row_noise: RowNoise,
     rows: range,
-    place: Place | None,
+    place: OutputSlice | None,
     make: Callable[..., NDArray[np.int32]],
     *read: Any,
 ) -> NDArray[np.float32] | None:
@@ -118,18 +122,18 @@ def noisy_block(
     Args:
         indptr: of the worker's shard.
         neighbors: of the worker's shard, to be opened.
-        near: the block, counted from the shard's first row.
-        noising: of the release.
+        local_rows: the block, counted from the shard's first row.
+        row_noise: of the release.
         rows: the block, as rows of the release.
         place: where to put them.
         make: how rows are made.
         read: width, messages of all nodes, and what else `make` reads.
     """
-    held: Neighbors = opened(neighbors)
-    bounds = np.asarray(indptr)[near.start : near.stop + 1]
+    held: Neighbors = as_array(neighbors)
+    bounds = np.asarray(indptr)[local_rows.start : local_rows.stop + 1]
     values = make(bounds[:-1], bounds[1:], held, *read)
-    finished = noising.finish(values, first_row=rows.start)
-    return None if has_landed(finished, place) else finished
+    finished = row_noise.finish_rows(values, first_row=rows.start)
+    return None if write_output(finished, place) else finished
 
 
 def cuts_of(graph: Graph, parts: int) -> list[int]:
@@ -144,12 +148,12 @@ def cuts_of(graph: Graph, parts: int) -> list[int]:
     return [0, *inner, graph.num_nodes]
 
 
-_kept: WeakKeyDictionary[Engine, WeakKeyDictionary[Graph, list[Shard]]] = WeakKeyDictionary()
+_shards: WeakKeyDictionary[Engine, WeakKeyDictionary[Graph, list[Shard]]] = WeakKeyDictionary()
 
 
 def shards_of(engine: Engine, graph: Graph) -> list[Shard]:
     """Rows of the graph at the workers: sent once, for all releases."""
-    graphs = _kept.setdefault(engine, WeakKeyDictionary())
+    graphs = _shards.setdefault(engine, WeakKeyDictionary())
     if graph not in graphs:
         cuts = cuts_of(graph, engine.num_workers)
         graphs[graph] = [

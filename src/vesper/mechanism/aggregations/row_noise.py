@@ -17,7 +17,7 @@ from vesper.mechanism.noise.span import NoiseSpan
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noising:
+class RowNoise:
     """For the rows of one release.
 
     Args:
@@ -32,7 +32,7 @@ class Noising:
     steps: int
     row_norm: float | None = None
 
-    def finish(self, values: NDArray[np.int32], *, first_row: int = 0) -> NDArray[np.float32]:
+    def finish_rows(self, values: NDArray[np.int32], *, first_row: int = 0) -> NDArray[np.float32]:
         """Finish rows first_row, first_row + 1, .. of the release, in the same memory."""
         if self.row_norm is not None:
             clip_on_grid(values, row_norm=self.row_norm)

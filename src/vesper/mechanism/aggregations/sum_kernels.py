@@ -25,19 +25,19 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from vesper.graph.graph import Neighbors
-from vesper.mechanism.aggregations.aggregation import ROWS, Ints, run_rows
+from vesper.mechanism.aggregations.aggregation import ROWS_PER_PIECE, Ints, run_rows
 from vesper.mechanism.aggregations.grid import Messages
-from vesper.parallel.compile_cache import compiled
-from vesper.parallel.intrinsics import Typed, ask_for, ir
+from vesper.parallel.compile_cache import cached_njit
+from vesper.parallel.intrinsics import Typed, emit_prefetch, ir
 from vesper.parallel.pool import Work, finish, take
 
-TOGETHER = 64
+COLUMNS_AT_ONCE = 64
 """Columns summed at a time: four parts of sixteen lanes."""
 
 CAPACITY = 508
 """Messages that lanes take before they are emptied: 508 * 64 < 2^15."""
 
-AHEAD = 16
+PREFETCH_DISTANCE = 16
 """Messages are asked for so many neighbours before they are read."""
 
 cgutils = import_module("numba.core.cgutils")  # parts of it have no type hints
@@ -102,9 +102,9 @@ def _add_messages(
                 builder.store(ir.Constant(narrow, None), sixteen)
             pause = smaller(builder.add(group, LONG(CAPACITY)), end)
             with cgutils.for_range_slice(builder, group, pause, LONG(1), LONG) as (index, _):
-                ahead = smaller(builder.add(index, LONG(AHEAD)), final)
-                ask_for(builder, address(ahead, column))
-                ask_for(builder, address(ahead, builder.add(last_column, LONG(size - 1))))
+                ahead = smaller(builder.add(index, LONG(PREFETCH_DISTANCE)), final)
+                emit_prefetch(builder, address(ahead, column))
+                emit_prefetch(builder, address(ahead, builder.add(last_column, LONG(size - 1))))
                 for offset, sixteen in zip(columns, sixteens, strict=True):
                     pointer = builder.bitcast(
                         address(index, offset), ir.VectorType(BYTE, size).as_pointer()
@@ -137,10 +137,10 @@ two numbers that must stand in the code.
 """
 
 
-@compiled
+@cached_njit
 def _sum_rows(
     work: Work,
-    seat: int,
+    thread: int,
     starts: NDArray[np.int64],
     stops: NDArray[np.int64],
     neighbors: Neighbors,
@@ -152,7 +152,7 @@ def _sum_rows(
     flat, sums = messages.reshape(-1), out.reshape(-1)
     piece = take(work)
     while piece >= 0:
-        for k in range(piece * ROWS, min((piece + 1) * ROWS, len(starts))):
+        for k in range(piece * ROWS_PER_PIECE, min((piece + 1) * ROWS_PER_PIECE, len(starts))):
             if width < 16:
                 _sum_few(neighbors, starts[k], stops[k], flat, stride, width, sums, k * width)
             else:
@@ -161,7 +161,7 @@ def _sum_rows(
         piece = take(work)
 
 
-@compiled
+@cached_njit
 def _sum_few(
     neighbors: Neighbors,
     start: int,
@@ -183,7 +183,7 @@ def _sum_few(
         add_messages(neighbors, start, stop, flat, stride, 0, 0, out, at, 1, 1)
 
 
-@compiled
+@cached_njit
 def _sum_many(
     neighbors: Neighbors,
     start: int,
@@ -194,10 +194,10 @@ def _sum_many(
     out: NDArray[np.int32],
     at: int,
 ) -> None:
-    """Sum a row of 16 columns or more, up to `TOGETHER` of them at a time."""
-    for column in range(0, width, TOGETHER):
+    """Sum a row of 16 columns or more, up to `COLUMNS_AT_ONCE` of them at a time."""
+    for column in range(0, width, COLUMNS_AT_ONCE):
         first = min(column, width - 16)
-        last = min(column + TOGETHER, width) - 16
+        last = min(column + COLUMNS_AT_ONCE, width) - 16
         if last - first > 32:
             add_messages(neighbors, start, stop, flat, stride, first, last, out, at, 16, 4)
         elif last - first > 16:

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.graph.graph import Neighbors
-from vesper.mechanism.aggregations.aggregation import ROWS, Ints, run_rows
-from vesper.parallel.compile_cache import compiled
+from vesper.mechanism.aggregations.aggregation import ROWS_PER_PIECE, Ints, run_rows
+from vesper.parallel.compile_cache import cached_njit
 from vesper.parallel.pool import Work, finish, take
 
 SCORE_BITS = 12
@@ -17,7 +17,7 @@ SCORE_BITS = 12
 LARGEST = 1 << 30
 """Beyond this a weighed sum is cut off, so that noise on top fits 32 bits."""
 
-Rows = NDArray[np.int8]
+GridRows = NDArray[np.int8]
 
 
 def attention_of_rows(
@@ -25,16 +25,16 @@ def attention_of_rows(
     stops: Ints,
     neighbors: Neighbors,
     width: int,
-    messages: Rows,
-    keys: Rows,
-    queries: Rows,
+    messages: GridRows,
+    keys: GridRows,
+    queries: GridRows,
 ) -> NDArray[np.int32]:
     """Sum messages as keys agree with the queries, one a receiver."""
     return run_rows(_attend, starts, stops, neighbors, width, messages, keys, queries)
 
 
 def largest_of_rows(
-    starts: Ints, stops: Ints, neighbors: Neighbors, width: int, messages: Rows
+    starts: Ints, stops: Ints, neighbors: Neighbors, width: int, messages: GridRows
 ) -> NDArray[np.int32]:
     """Find the largest of each coordinate, and of 0."""
     return run_rows(_find_largest, starts, stops, neighbors, width, messages)
@@ -45,7 +45,7 @@ def weighed_rows(
     stops: Ints,
     neighbors: Neighbors,
     width: int,
-    messages: Rows,
+    messages: GridRows,
     weights: Ints,
     own_weights: Ints,
     divisor: int,
@@ -56,22 +56,22 @@ def weighed_rows(
     )
 
 
-@compiled
+@cached_njit
 def _attend(
     work: Work,
-    seat: int,
+    thread: int,
     starts: Ints,
     stops: Ints,
     neighbors: Neighbors,
     out: NDArray[np.int32],
-    messages: Rows,
-    keys: Rows,
-    queries: Rows,
+    messages: GridRows,
+    keys: GridRows,
+    queries: GridRows,
 ) -> None:
     """Add each message, shortened as key and query agree; each entry rounded towards zero."""
     piece = take(work)
     while piece >= 0:
-        for k in range(piece * ROWS, min((piece + 1) * ROWS, len(starts))):
+        for k in range(piece * ROWS_PER_PIECE, min((piece + 1) * ROWS_PER_PIECE, len(starts))):
             for at in range(starts[k], stops[k]):
                 u = neighbors[at]
                 score = np.int64(0)
@@ -79,27 +79,27 @@ def _attend(
                     score += np.int64(keys[u, i]) * np.int64(queries[k, i])
                 if score > 0:
                     for c in range(out.shape[1]):
-                        said = np.int64(messages[u, c])
-                        heard = (score * abs(said)) >> SCORE_BITS
-                        out[k, c] += heard if said > 0 else -heard
+                        entry = np.int64(messages[u, c])
+                        weighted = (score * abs(entry)) >> SCORE_BITS
+                        out[k, c] += weighted if entry > 0 else -weighted
         finish(work)
         piece = take(work)
 
 
-@compiled
+@cached_njit
 def _find_largest(
     work: Work,
-    seat: int,
+    thread: int,
     starts: Ints,
     stops: Ints,
     neighbors: Neighbors,
     out: NDArray[np.int32],
-    messages: Rows,
+    messages: GridRows,
 ) -> None:
     """Write the largest of each coordinate; `out` starts from 0."""
     piece = take(work)
     while piece >= 0:
-        for k in range(piece * ROWS, min((piece + 1) * ROWS, len(starts))):
+        for k in range(piece * ROWS_PER_PIECE, min((piece + 1) * ROWS_PER_PIECE, len(starts))):
             for at in range(starts[k], stops[k]):
                 u = neighbors[at]
                 for c in range(out.shape[1]):
@@ -108,15 +108,15 @@ def _find_largest(
         piece = take(work)
 
 
-@compiled
+@cached_njit
 def _weigh(
     work: Work,
-    seat: int,
+    thread: int,
     starts: Ints,
     stops: Ints,
     neighbors: Neighbors,
     out: NDArray[np.int32],
-    messages: Rows,
+    messages: GridRows,
     weights: Ints,
     own_weights: Ints,
     divisor: int,
@@ -125,7 +125,7 @@ def _weigh(
     total = np.zeros(out.shape[1], dtype=np.int64)
     piece = take(work)
     while piece >= 0:
-        for k in range(piece * ROWS, min((piece + 1) * ROWS, len(starts))):
+        for k in range(piece * ROWS_PER_PIECE, min((piece + 1) * ROWS_PER_PIECE, len(starts))):
             total[:] = 0
             for at in range(starts[k], stops[k]):
                 u = neighbors[at]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from vesper.errors import InputError
-from vesper.mechanism.noise.exact_law import exp_minus, fixed
+from vesper.mechanism.noise.exact_law import exp_minus, to_fixed_point
 
 GUARD_BITS = 64
 
@@ -31,7 +31,7 @@ class DiscreteLaplace:
     def probabilities(self, bits: int) -> list[int]:
         """Numbers proportional to exp(-epsilon k), until the tail is below 2^-(bits + 32)."""
         precision = bits + GUARD_BITS
-        ratio = exp_minus(fixed(Fraction(self.epsilon), precision), precision)
+        ratio = exp_minus(to_fixed_point(Fraction(self.epsilon), precision), precision)
         pmf = [1 << precision]
         for _ in range(math.ceil((bits + 32) * math.log(2) / self.epsilon)):
             pmf.append(pmf[-1] * ratio >> precision)

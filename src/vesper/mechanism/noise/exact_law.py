@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from vesper.errors import VesperError
 
 
-def fixed(value: Fraction, precision: int) -> int:
+def to_fixed_point(value: Fraction, precision: int) -> int:
     """Give value * 2^precision, rounded down."""
     return (value.numerator << precision) // value.denominator
 
@@ -68,7 +68,7 @@ class Law(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ThresholdTable:
     """Thresholds to 128 bits in two words, ascending, and where to start looking.
 
     Args:
@@ -87,7 +87,7 @@ class Table:
 
 
 @lru_cache(maxsize=16)
-def table_of(law: Law) -> Table:
+def threshold_table(law: Law) -> ThresholdTable:
     """Tabulate a law."""
     pmf = law.probabilities(TABLE_BITS)
     words = np.frombuffer(
@@ -106,7 +106,7 @@ def table_of(law: Law) -> Table:
     shift = np.uint64(64 - guide_bits)
     starts = np.arange(1 << guide_bits, dtype=np.uint64) << shift
     guide = np.searchsorted(high, starts, side="left").astype(np.int32)
-    return Table(high=high, low=low, offset=len(pmf) - 1, guide=guide, shift=shift)
+    return ThresholdTable(high=high, low=low, offset=len(pmf) - 1, guide=guide, shift=shift)
 
 
 def decide(law: Law, first: int, more: Callable[[], int]) -> int:

@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.parallel.compile_cache import compiled
+from vesper.parallel.compile_cache import cached_njit
 
 
-@compiled
+@cached_njit
 def add_draws(
     bits: NDArray[np.uint64],
     high: NDArray[np.uint64],

@@ -26,7 +26,7 @@ class NoiseSource:
     """Gives bits to releases, never the same twice; use `from_os` or `for_simulation`."""
 
     def __init__(self, public_key: bytes | None) -> None:
-        self._public_key, self._given = public_key, 0
+        self._public_key, self._words_given = public_key, 0
         self._process, self._lock = os.getpid(), Lock()
 
     def __reduce__(self) -> str:
@@ -60,7 +60,7 @@ class NoiseSource:
         if self._public_key is None:
             return NoiseSpan(secrets.token_bytes(KEY_BYTES), start=0, count=count)
         with self._lock:  # two threads must never see the same bits
-            start, self._given = self._given, self._given + count
+            start, self._words_given = self._words_given, self._words_given + count
         return NoiseSpan(self._public_key, start=start, count=count)
 
     def add_gaussian_to(self, values: NDArray[np.int32], *, scale: float) -> None:

@@ -20,15 +20,15 @@ from fractions import Fraction
 from itertools import accumulate, islice, pairwise, repeat
 
 from vesper.errors import InputError
-from vesper.mechanism.noise.exact_law import exp_minus, fixed
+from vesper.mechanism.noise.exact_law import exp_minus, to_fixed_point
 
 GUARD_BITS = 192
 """More than the terms of the series can grow at the smallest noise."""
 
-BLOCK = 1024
+CELLS_PER_BLOCK = 1024
 """Cells continued by one polynomial."""
 
-MOST_DEGREE = 64
+MAX_POLYNOMIAL_DEGREE = 64
 """Of that polynomial; noise for which it would be higher, below a thousand steps, has no blocks."""
 
 BLOCK_GUARD_BITS = 64
@@ -53,25 +53,29 @@ class RoundedGaussian:
     def probabilities(self, bits: int) -> list[int]:
         """Numbers proportional to P(K = k), k = 0, 1, .. until the tail is below 2^-(bits + 32)."""
         count = math.ceil(tail_of(bits + 32) * self.scale) + 2
-        degree = _degree_for(BLOCK / self.scale, bits + 32)
-        if degree > MOST_DEGREE:
+        degree = _degree_for(CELLS_PER_BLOCK / self.scale, bits + 32)
+        if degree > MAX_POLYNOMIAL_DEGREE:
             return list(self._cells(0, count, bits + GUARD_BITS))
         # An error of one unit in each summed cell grows to this many at the end of a block.
-        growth = sum(math.comb(BLOCK, n) << n for n in range(degree + 1))
+        growth = sum(math.comb(CELLS_PER_BLOCK, n) << n for n in range(degree + 1))
         precision = bits + BLOCK_GUARD_BITS + growth.bit_length()
         pmf: list[int] = []
-        for start in range(0, count, BLOCK):
-            pmf += extended(list(self._cells(start, degree + 1, precision)), BLOCK)
+        for start in range(0, count, CELLS_PER_BLOCK):
+            pmf += extended(list(self._cells(start, degree + 1, precision)), CELLS_PER_BLOCK)
         return pmf[:count]
 
     def _cells(self, start: int, count: int, precision: int) -> Iterator[int]:
         """Give t sqrt(2 pi) P(K = k) for k = start, start + 1, .. by the series."""
         step = Fraction(1) / Fraction(self.scale)  # the grid step in standard deviations
-        square = fixed(step * step / 4, precision)  # 1 / (2t)^2
-        density = exp_minus(fixed((start * step) ** 2 / 2, precision), precision)  # phi(kh)/phi(0)
-        factor = exp_minus(fixed((2 * start + 1) * step * step / 2, precision), precision)
-        twice = exp_minus(fixed(step * step, precision), precision)
-        slope = fixed(step * step / 2, precision + 32)  # k < 2^32, so k * slope >> 32 is precise
+        square = to_fixed_point(step * step / 4, precision)  # 1 / (2t)^2
+        density = exp_minus(
+            to_fixed_point((start * step) ** 2 / 2, precision), precision
+        )  # phi(kh)/phi(0)
+        factor = exp_minus(to_fixed_point((2 * start + 1) * step * step / 2, precision), precision)
+        twice = exp_minus(to_fixed_point(step * step, precision), precision)
+        slope = to_fixed_point(
+            step * step / 2, precision + 32
+        )  # k < 2^32, so k * slope >> 32 is precise
         for k in range(start, start + count):
             product = k * slope >> 32  # (k/t) / (2t)
             yield density * _series(product, square, precision) >> precision
@@ -108,7 +112,10 @@ def _degree_for(width: float, bits: int) -> int:
     1.1 width^n / sqrt(n!), in units of the largest cell.
     """
     n = 1
-    while n <= MOST_DEGREE + 1 and n * math.log2(width) - math.lgamma(n + 1) / math.log(4) > -bits:
+    while (
+        n <= MAX_POLYNOMIAL_DEGREE + 1
+        and n * math.log2(width) - math.lgamma(n + 1) / math.log(4) > -bits
+    ):
         n += 1
     return n - 1
 

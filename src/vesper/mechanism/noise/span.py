@@ -19,21 +19,21 @@ from cryptography.hazmat.primitives.ciphers.modes import CTR
 from numpy.typing import NDArray
 
 from vesper.errors import InputError
-from vesper.mechanism.noise.exact_law import Law, decide, table_of
+from vesper.mechanism.noise.exact_law import Law, decide, threshold_table
 from vesper.mechanism.noise.rounded_gaussian import RoundedGaussian
 
-BLOCK = 1 << 16
+DRAWS_PER_BLOCK = 1 << 16
 """Draws made at a time: half a MiB of bits, which stay in the cache."""
 
-WORD, WORDS_A_COUNT = 8, 2
+WORD, WORDS_PER_COUNT = 8, 2
 """Bytes of a word; words that one count of the cipher gives."""
 
-ZEROS = bytes(WORD * BLOCK)
+ZEROS = bytes(WORD * DRAWS_PER_BLOCK)
 
-TIES = 1 << 127
+TIE_STREAM_START = 1 << 127
 """Where words for ties begin: no entry is counted so far."""
 
-COUNTS_A_TIE = 1 << 32
+COUNTS_PER_TIE = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -62,27 +62,27 @@ class NoiseSpan:
             raise InputError("Expected a contiguous array to add noise to.")
         flat = values.reshape(-1)
         self._refuse_beyond(first, len(flat))
-        table_of(law)  # made once, before several threads ask for it
-        stretch = BLOCK * -(-len(flat) // (BLOCK * threads_allowed()))
-        starts = range(0, len(flat), max(stretch, BLOCK))
+        threshold_table(law)  # made once, before several threads ask for it
+        stretch = DRAWS_PER_BLOCK * -(-len(flat) // (DRAWS_PER_BLOCK * threads_allowed()))
+        starts = range(0, len(flat), max(stretch, DRAWS_PER_BLOCK))
 
         def add_stretch(start: int) -> None:
-            self._add_in_turn(flat[start : start + stretch], law, first=first + start)
+            self._add_sequentially(flat[start : start + stretch], law, first=first + start)
 
         if len(starts) < 2:
-            self._add_in_turn(flat, law, first=first)
+            self._add_sequentially(flat, law, first=first)
             return
         with ThreadPoolExecutor(len(starts)) as threads:
             list(threads.map(add_stretch, starts))
 
-    def _add_in_turn(self, flat: NDArray[np.int32], law: Law, *, first: int) -> None:
+    def _add_sequentially(self, flat: NDArray[np.int32], law: Law, *, first: int) -> None:
         """Add to one entry after the other; bits and loops leave Python to other threads."""
         from vesper.mechanism.noise.noise_kernels import add_draws
 
-        table, next_words = table_of(law), self._words(first, len(flat))
-        ties = np.empty(min(BLOCK, len(flat)), dtype=np.int64)
-        for start in range(0, len(flat), BLOCK):
-            block = flat[start : start + BLOCK]
+        table, next_words = threshold_table(law), self._words(first, len(flat))
+        ties = np.empty(min(DRAWS_PER_BLOCK, len(flat)), dtype=np.int64)
+        for start in range(0, len(flat), DRAWS_PER_BLOCK):
+            block = flat[start : start + DRAWS_PER_BLOCK]
             bits = next_words(len(block))  # (draws,)
             num_ties = add_draws(
                 bits, table.high, table.guide, table.shift, table.offset, block, ties
@@ -95,19 +95,19 @@ class NoiseSpan:
         """All words of the span, as they are: uniform."""
         drawn = np.empty(self.count, dtype=np.uint64)
         next_words = self._words(0, self.count)
-        for start in range(0, self.count, BLOCK):
-            block = drawn[start : start + BLOCK]
+        for start in range(0, self.count, DRAWS_PER_BLOCK):
+            block = drawn[start : start + DRAWS_PER_BLOCK]
             block[:] = next_words(len(block))
         return drawn
 
     def _words(self, first: int, count: int) -> Callable[[int], NDArray[np.uint64]]:
         """Give entries first .. first + count - 1, so many at a call; good until the next call."""
         self._refuse_beyond(first, count)
-        counts, odd = divmod(self.start + first, WORDS_A_COUNT)
+        counts, odd = divmod(self.start + first, WORDS_PER_COUNT)
         stream = self._stream(counts)
         stream.update(ZEROS[: WORD * odd])
         # The cipher asks for a block of room behind.
-        buffer = bytearray(WORD * min(count, BLOCK) + 15)
+        buffer = bytearray(WORD * min(count, DRAWS_PER_BLOCK) + 15)
 
         def next_words(count: int) -> NDArray[np.uint64]:
             stream.update_into(memoryview(ZEROS)[: WORD * count], buffer)
@@ -123,7 +123,7 @@ class NoiseSpan:
 
     def _further_words(self, entry: int) -> Callable[[], int]:
         """Give 64 further bits of an entry at a call."""
-        stream = self._stream(TIES + COUNTS_A_TIE * (self.start + entry))
+        stream = self._stream(TIE_STREAM_START + COUNTS_PER_TIE * (self.start + entry))
         return lambda: int.from_bytes(stream.update(bytes(WORD)), "little")
 
     def _stream(self, counts: int) -> CipherContext:

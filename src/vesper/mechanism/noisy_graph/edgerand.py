@@ -13,18 +13,18 @@ from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.mechanism.noisy_graph.node_pairs import cells_of, graph_of, num_cells_of
 from vesper.mechanism.noisy_graph.perturbed_graph import expect_epsilon
 from vesper.mechanism.noisy_graph.rare_pairs import (
-    MOST_CELLS,
-    at_least_one,
-    lucky,
-    rare_cells,
+    MAX_CELLS,
+    biased_coins,
     refuse_many,
+    sample_cells,
+    subsampling_chance,
 )
 from vesper.privacy.events import PureRelease
 
-MOST_EDGES = 30_000_000
-"""To which a graph is thinned that would have more than `MOST_CELLS` noisy edges."""
+MAX_NOISY_EDGES = 30_000_000
+"""To which a graph is thinned that would have more than `MAX_CELLS` noisy edges."""
 
-SMALLEST_LUCK = 1e-3
+MIN_SUBSAMPLING_RATE = 1e-3
 """Draws of smaller rates need long tables."""
 
 
@@ -32,8 +32,8 @@ SMALLEST_LUCK = 1e-3
 class EdgeRand:
     """Randomised response on every cell.
 
-    Where more than `MOST_CELLS` noisy edges would come out each is left out by chance, so that
-    about `MOST_EDGES` are left: who samples a few neighbours of a node finds as many true ones
+    Where more than `MAX_CELLS` noisy edges would come out each is left out by chance, so that
+    about `MAX_NOISY_EDGES` are left: who samples a few neighbours of a node finds as many true ones
     among them as before.
 
     Claim: R-EDGERAND. The noisy graph is (epsilon, 0).
@@ -59,26 +59,26 @@ class EdgeRand:
         """Chance of a cell to be flipped."""
         return 1 / (1 + math.exp(self.epsilon))
 
-    def luck(self, num_cells: int) -> float | None:
+    def subsampling_rate(self, num_cells: int) -> float | None:
         """Rate of the draws that a noisy edge must win to stay; None: all of them stay."""
         expected = num_cells * self.chance
-        if expected <= MOST_CELLS:
+        if expected <= MAX_CELLS:
             return None
-        return max(math.log(expected / MOST_EDGES - 1), SMALLEST_LUCK)
+        return max(math.log(expected / MAX_NOISY_EDGES - 1), MIN_SUBSAMPLING_RATE)
 
-    def chance_of_others(self, num_cells: int) -> float:
+    def non_edge_chance(self, num_cells: int) -> float:
         """Chance of a non-edge to be an edge in the end."""
-        return lucky(self.luck(num_cells)) * self.chance
+        return subsampling_chance(self.subsampling_rate(num_cells)) * self.chance
 
     def refuse_many(self, num_nodes: int) -> None:
         """Refuse, before anything is charged, what would take too long."""
         num_cells = num_cells_of(num_nodes)
-        refuse_many(num_cells, chance=self.chance_of_others(num_cells))
+        refuse_many(num_cells, chance=self.non_edge_chance(num_cells))
 
-    def most_edges(self, graph: Graph) -> int:
+    def max_edges(self, graph: Graph) -> int:
         """True ones, and 16 deviations more of false ones than expected: above with 2^-100."""
         num_cells = num_cells_of(graph.num_nodes)
-        expected = num_cells * self.chance_of_others(num_cells)
+        expected = num_cells * self.non_edge_chance(num_cells)
         return min(
             num_cells, math.ceil(graph.num_edges + expected + 16 * math.sqrt(expected) + 999)
         )
@@ -86,13 +86,13 @@ class EdgeRand:
     def perturb(self, graph: Graph, noise: NoiseSource) -> Graph:
         """Flip cells; leave some out."""
         num_cells, edges = num_cells_of(graph.num_nodes), cells_of(graph)
-        luck, chance = self.luck(num_cells), self.chance_of_others(num_cells)
-        drawn = rare_cells(num_cells, chance=chance, noise=noise)
-        if luck is None:
-            cells = np.setxor1d(edges, drawn, assume_unique=True)
+        subsampling_rate, chance = self.subsampling_rate(num_cells), self.non_edge_chance(num_cells)
+        flipped = sample_cells(num_cells, chance=chance, noise=noise)
+        if subsampling_rate is None:
+            cells = np.setxor1d(edges, flipped, assume_unique=True)
         else:
-            stays = ~at_least_one(len(edges), rate=self.epsilon, noise=noise)
-            stays &= at_least_one(len(edges), rate=luck, noise=noise)
-            others = np.setdiff1d(drawn, edges, assume_unique=True)
+            stays = ~biased_coins(len(edges), rate=self.epsilon, noise=noise)
+            stays &= biased_coins(len(edges), rate=subsampling_rate, noise=noise)
+            others = np.setdiff1d(flipped, edges, assume_unique=True)
             cells = np.sort(np.concatenate([edges[stays], others]))
         return graph_of(cells, num_nodes=graph.num_nodes)

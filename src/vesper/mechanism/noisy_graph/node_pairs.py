@@ -62,7 +62,7 @@ def graph_of(cells: Cells, *, num_nodes: int) -> Graph:
     return Graph(indptr=indptr, neighbors=neighbors)
 
 
-def shuffled_order(cells: Cells, values: NDArray[np.int64]) -> NDArray[np.int64]:
+def descending_order(cells: Cells, values: NDArray[np.int64]) -> NDArray[np.int64]:
     """Order by value, largest first; ties by a public hash of the cell, the same for all graphs."""
     mixed = cells.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # splitmix64
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

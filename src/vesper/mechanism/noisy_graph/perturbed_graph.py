@@ -29,7 +29,7 @@ class Perturbation(Protocol):
     def refuse_many(self, num_nodes: int) -> None:
         """Refuse sizes that are known to be too large."""
 
-    def most_edges(self, graph: Graph) -> int:
+    def max_edges(self, graph: Graph) -> int:
         """How many edges the noisy graph has at most, but for a chance below 2^-100."""
 
     def perturb(self, graph: Graph, noise: NoiseSource) -> Graph:
@@ -50,7 +50,7 @@ def release_graph(
     return perturbation.perturb(graph, noise)
 
 
-def room_for(num_edges: int, graph: Graph) -> int:
+def graph_bytes(num_edges: int, graph: Graph) -> int:
     """Bytes of a graph with the nodes of this one and so many edges."""
     return int(graph.indptr.nbytes + 2 * num_edges * graph.neighbors.dtype.itemsize)
 

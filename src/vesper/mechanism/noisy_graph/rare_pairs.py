@@ -27,35 +27,35 @@ FIRST_CHANCE = -math.expm1(-FIRST_RATE)
 ROUND_UP = 1 + 2.0**-40
 """More than all rounding in here; chances are rounded up by this much."""
 
-MOST_CELLS = 60_000_000
+MAX_CELLS = 60_000_000
 """That are kept: for memory."""
-MOST_DRAWS = 2_000_000_000
+MAX_DRAWS = 2_000_000_000
 """For time: some minutes of one core."""
 DRAWS = 1 << 20
 """Draws at a time."""
 
 
-def rare_cells(num_cells: int, *, chance: float, noise: NoiseSource) -> Cells:
+def sample_cells(num_cells: int, *, chance: float, noise: NoiseSource) -> Cells:
     """Choose each of `num_cells` cells independently, with one and the same chance.
 
     The chance is at least `chance` and at most (1 + 2^-38) `chance`.
 
     Raises:
-        InputError: more than `MOST_CELLS` cells would be chosen, or too many draws needed.
+        InputError: more than `MAX_CELLS` cells would be chosen, or too many draws needed.
     """
     if not 0 < chance <= 0.5:
         raise ValueError(f"expected a chance above 0 and at most 1/2, got {chance}")
     refuse_many(num_cells, chance=chance)
-    skip_rate, keep_rate = rates_of(chance)
+    skip_rate, keep_rate = sampling_rates(chance)
     chosen = []
     for cells in _skip(num_cells, rate=skip_rate, noise=noise):
         if keep_rate is not None:
-            cells = cells[at_least_one(len(cells), rate=keep_rate, noise=noise)]
+            cells = cells[biased_coins(len(cells), rate=keep_rate, noise=noise)]
         chosen.append(cells)
     return np.concatenate(chosen)
 
 
-def rates_of(chance: float) -> tuple[float, float | None]:
+def sampling_rates(chance: float) -> tuple[float, float | None]:
     """The two rates; a cell is then chosen with (1 - exp(-first)) / (1 + exp(second)) exactly.
 
     Without a second rate the divisor is 1.
@@ -69,45 +69,45 @@ def refuse_many(num_cells: int, *, chance: float) -> None:
     """Refuse what would take too much memory or time, in expectation.
 
     Raises:
-        InputError: more than `MOST_CELLS` cells would be chosen, or more than `MOST_DRAWS` drawn.
+        InputError: more than `MAX_CELLS` cells would be chosen, or more than `MAX_DRAWS` drawn.
     """
-    if num_cells * chance > MOST_CELLS:
+    if num_cells * chance > MAX_CELLS:
         raise InputError(
-            f"a graph of noisy edges: expected at most {MOST_CELLS:,} noisy cells, got about "
+            f"a graph of noisy edges: expected at most {MAX_CELLS:,} noisy cells, got about "
             f"{num_cells * chance:,.0f} of {num_cells:,} pairs of nodes; use a larger epsilon, or "
             f"a method that does not perturb every pair of nodes"
         )
     draws = num_cells * max(chance, FIRST_CHANCE)
-    if chance < SMALLEST_SKIP and draws > MOST_DRAWS:
+    if chance < SMALLEST_SKIP and draws > MAX_DRAWS:
         raise InputError(
-            f"a graph of noisy edges: expected nodes whose pairs take at most {MOST_DRAWS:,} "
+            f"a graph of noisy edges: expected nodes whose pairs take at most {MAX_DRAWS:,} "
             f"draws, got {num_cells:,} pairs, which take about {draws:,.0f}; use a method that "
             f"does not perturb every pair of nodes"
         )
 
 
-def geometric(count: int, *, rate: float, noise: NoiseSource) -> NDArray[np.int64]:
+def draw_geometric(count: int, *, rate: float, noise: NoiseSource) -> NDArray[np.int64]:
     """Draw whole numbers from 0 on with P(k) = (1 - exp(-rate)) exp(-rate k), exactly."""
-    found: list[NDArray[np.int64]] = []
+    accepted: list[NDArray[np.int64]] = []
     missing = count
     while missing > 0:
         draws = np.zeros(missing + missing // 2 + 8, dtype=np.int32)
         noise.add_laplace_to(draws, epsilon=rate)
-        found.append(draws[draws >= 0][:missing].astype(np.int64))
-        missing -= len(found[-1])
-    return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+        accepted.append(draws[draws >= 0][:missing].astype(np.int64))
+        missing -= len(accepted[-1])
+    return np.concatenate(accepted) if accepted else np.zeros(0, dtype=np.int64)
 
 
-def at_least_one(count: int, *, rate: float, noise: NoiseSource) -> NDArray[np.bool_]:
+def biased_coins(count: int, *, rate: float, noise: NoiseSource) -> NDArray[np.bool_]:
     """Say yes `count` times with chance 1 / (1 + exp(rate)), exactly."""
     draws = np.zeros(count, dtype=np.int32)
     noise.add_laplace_to(draws, epsilon=rate)
     return draws >= 1
 
 
-def lucky(luck: float | None) -> float:
-    """Chance of `at_least_one` with this rate; 1 where nothing is drawn."""
-    return 1.0 if luck is None else 1 / (1 + math.exp(luck))
+def subsampling_chance(subsampling_rate: float | None) -> float:
+    """Chance of `biased_coins` with this rate; 1 where nothing is drawn."""
+    return 1.0 if subsampling_rate is None else 1 / (1 + math.exp(subsampling_rate))
 
 
 def _skip(num_cells: int, *, rate: float, noise: NoiseSource) -> Iterator[Cells]:
@@ -115,6 +115,6 @@ def _skip(num_cells: int, *, rate: float, noise: NoiseSource) -> Iterator[Cells]
     last = -1
     while last < num_cells:
         ahead = min(int((num_cells - last) * rate) + 8, DRAWS)
-        places = last + np.cumsum(geometric(ahead, rate=rate, noise=noise) + 1)  # (ahead,)
+        places = last + np.cumsum(draw_geometric(ahead, rate=rate, noise=noise) + 1)  # (ahead,)
         yield places[places < num_cells]
         last = int(places[-1])

@@ -26,9 +26,9 @@ from vesper.graph.edges.edge_relation import Edge, all_graphs, edges_of
 from vesper.graph.graph import Graph
 from vesper.mechanism.reference.linear import Floats
 from vesper.privacy.accounting.checks import expect
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 
-MOST_NODES = 6
+MAX_NODES = 6
 MOVED = 1e-12
 """An entry of the output that differs by less has only been rounded differently."""
 
@@ -55,7 +55,7 @@ def certify(
     *,
     num_nodes: int,
     admits: Callable[[Graph], bool] = lambda graph: True,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Certificate:
     """Bound a linear aggregation over all graphs on `num_nodes` nodes and all messages.
 
@@ -73,12 +73,12 @@ def certify(
     return _search(operator, certified_move, num_nodes, admits, progress)
 
 
-def exhaust(
+def exhaustive_move(
     aggregate: Callable[[Graph], Floats],
     *,
     num_nodes: int,
     admits: Callable[[Graph], bool] = lambda graph: True,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Certificate:
     """Largest move of any aggregation, linear or not, over the outputs that `aggregate` lists.
 
@@ -91,11 +91,13 @@ def exhaust(
     return _search(aggregate, _largest_choice, num_nodes, admits, progress)
 
 
-def support(
+def moved_rows_by_edge(
     operator: Callable[[Graph], Floats], *, num_nodes: int
 ) -> Iterator[tuple[Graph, Edge, set[int]]]:
     """List every graph, each of its edges, and the rows that move when that edge goes."""
-    for edge, graphs, difference in _differences(operator, num_nodes, lambda graph: True, silent):
+    for edge, graphs, difference in _differences(
+        operator, num_nodes, lambda graph: True, no_progress
+    ):
         for graph, moved in zip(graphs, moved_rows(difference), strict=True):
             yield graph, edge, set(np.flatnonzero(moved).tolist())
 
@@ -144,9 +146,9 @@ def _differences(
 ) -> Iterator[tuple[Edge, list[Graph], Floats]]:
     """For each edge: the graphs that have it, and what it adds to their outputs, stacked."""
     expect(
-        1 <= num_nodes <= MOST_NODES,
+        1 <= num_nodes <= MAX_NODES,
         name="num_nodes",
-        wanted=f"1 <= num_nodes <= {MOST_NODES}",
+        wanted=f"1 <= num_nodes <= {MAX_NODES}",
         got=num_nodes,
         remedy="larger sizes have too many graphs",
     )

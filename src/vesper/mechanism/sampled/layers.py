@@ -37,14 +37,14 @@ from vesper.mechanism.reference.linear import Degrees, DegreeWeights
 from vesper.mechanism.reference.vfgnn_bound import VfgnnOutput
 from vesper.mechanism.sampled.link_sums import Links, weighted_sum
 from vesper.mechanism.sampled.shared_draw import draw_for
-from vesper.parallel.compile_cache import compiled
+from vesper.parallel.compile_cache import cached_njit
 from vesper.privacy.accounting.checks import expect_positive
 
 Nodes = NDArray[np.int64]
 Aggregator = Literal["gin", "gcn", "truncated-gcn"]
 
 
-def aggregation_of(aggregator: Aggregator, *, min_degree: int) -> DegreeWeights:
+def degree_weights_of(aggregator: Aggregator, *, min_degree: int) -> DegreeWeights:
     """Give the weights of an aggregator; only the truncated one looks at `min_degree`."""
     if aggregator == "gin":
         return GinAggregation()
@@ -59,11 +59,11 @@ class SampledLayer:
     def __init__(self, block: Block, degrees: Degrees, aggregation: DegreeWeights) -> None:
         self._links = _links(block, degrees, aggregation)
         self.num_receivers = block.num_receivers
-        self.blocked: Tensor | None = None
+        self.branch_receivers: Tensor | None = None
         """Receivers of too low a degree to hear their neighbours; None where all may."""
         if isinstance(aggregation, TruncatedGcn):
             low = aggregation.branch_weight(degrees[: block.num_receivers]) > 0
-            self.blocked = torch.from_numpy(np.flatnonzero(low))  # (num_blocked,)
+            self.branch_receivers = torch.from_numpy(np.flatnonzero(low))  # (num_blocked,)
 
     def gather(self, rows: Tensor) -> Tensor:
         """Weigh and sum: (num_senders, width) to (num_receivers, width)."""
@@ -102,7 +102,7 @@ class SampledGraph:
         seed: int,
     ) -> None:
         self._graph, self._max_degree = graph, max_degree
-        self._aggregation = aggregation_of(aggregator, min_degree=min_degree)
+        self._aggregation = degree_weights_of(aggregator, min_degree=min_degree)
         self._sampler = Sampler(
             graph,
             num_layers=num_layers,
@@ -137,7 +137,7 @@ def _links(block: Block, degrees: Degrees, aggregation: DegreeWeights) -> Links:
     return Links(indptr, indices, weights, block.num_senders)
 
 
-@compiled
+@cached_njit
 def _with_own(
     indptr: NDArray[np.int32], neighbors: NDArray[np.int32], indices: NDArray[np.int32]
 ) -> None:
@@ -151,7 +151,7 @@ def _with_own(
             at += 1
 
 
-@compiled
+@cached_njit
 def _weigh(
     indptr: NDArray[np.int32],
     indices: NDArray[np.int32],
@@ -201,7 +201,7 @@ def vfgnn_sensitivity(
 ) -> float:
     """How far one edge moves the output: claim S-VFGNN, or as the paper has it."""
     output = VfgnnOutput(
-        aggregation_of(aggregator, min_degree=1),
+        degree_weights_of(aggregator, min_degree=1),
         max_degree=max_degree,
         num_layers=num_layers,
         norm=norm,

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vesper.errors import InputError
-from vesper.parallel.compile_cache import compiled
+from vesper.parallel.compile_cache import cached_njit
 
 Ints = NDArray[np.int32]
-Weights = NDArray[np.float32]
+LinkWeights = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Links:
 
     indptr: Ints
     indices: Ints
-    weights: Weights | None
+    weights: LinkWeights | None
     num_senders: int
 
     @property
@@ -45,7 +45,7 @@ class Links:
         """How many receivers there are."""
         return len(self.indptr) - 1
 
-    def into(self, receivers: NDArray[np.int64]) -> "Links":
+    def for_receivers(self, receivers: NDArray[np.int64]) -> "Links":
         """Only the links into these receivers, in their order."""
         lengths = np.diff(self.indptr)[receivers]
         indptr = offsets_of(lengths)
@@ -123,9 +123,14 @@ weighted_sum: Callable[[Tensor, Links], Tensor] = _WeightedSum.apply
 """A rows, with its gradient: (num_senders, width) to (num_receivers, width)."""
 
 
-@compiled
+@cached_njit
 def _transpose(
-    indptr: Ints, indices: Ints, weights: Weights, into: Ints, receivers: Ints, moved: Weights
+    indptr: Ints,
+    indices: Ints,
+    weights: LinkWeights,
+    into: Ints,
+    receivers: Ints,
+    moved: LinkWeights,
 ) -> None:
     """Count, cumulate, scatter; links of one sender keep the order of their receivers."""
     for sender in indices:

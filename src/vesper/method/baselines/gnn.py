@@ -13,9 +13,9 @@ from typing import Literal
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import Door
 from vesper.mechanism.sampled import Aggregator
-from vesper.method.base import Promise, Sizes
+from vesper.method.base import NoisePlan, PublicSizes
 from vesper.method.baselines.sampled import SampledMethod, num_layers_of
-from vesper.method.noise_plan import unprotected
+from vesper.method.noise_plan import unprotected_plan
 from vesper.method.settings import Config
 
 
@@ -25,9 +25,9 @@ class GnnMethod(SampledMethod):
     def __init__(self, name: str, *, aggregator: Literal["gin", "gcn"]) -> None:
         self.name, self.base = name, aggregator
 
-    def promise(self, config: Config, sizes: Sizes) -> Promise:
+    def noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
         """Promise nothing."""
-        return unprotected(num_layers_of(config))
+        return unprotected_plan(num_layers_of(config))
 
     def aggregator(self, config: Config) -> Aggregator:
         """The one of its name."""

@@ -45,52 +45,59 @@ from torch.nn import functional as F
 from vesper.errors import InputError
 from vesper.graph.features import Features
 from vesper.mechanism.door import Door
-from vesper.method.base import Promise, Sizes
+from vesper.method.base import NoisePlan, PublicSizes
 from vesper.method.certified.method import hops_for
-from vesper.method.noise_plan import budget_of, certified, refuse_what_is_not_drawn, unprotected
+from vesper.method.noise_plan import (
+    budget_of,
+    certified_plan,
+    refuse_undrawable_noise,
+    unprotected_plan,
+)
 from vesper.method.options import refuse_other_decoder
 from vesper.method.settings import Config
-from vesper.model.feature_scaling import Inputs, Scaling
-from vesper.model.gap_network import HopDecoder, HopNetwork, pad
-from vesper.party.representation import NOBODY, Forgetful, Nodes, Representation
+from vesper.model.feature_scaling import FeatureScaling, Inputs
+from vesper.model.gap_network import HopDecoder, HopNetwork, pad_hops
+from vesper.party.representation import NO_NODES, Nodes, Representation, StatelessRepresentation
 from vesper.privacy.accounting import theorem_1
 from vesper.privacy.accounting.budget import Budget
-from vesper.privacy.accounting.published_noise import published_noise_std, worth_of
+from vesper.privacy.accounting.published_noise import published_noise_std, true_epsilon_of
 
 PAPER_EPOCHS, PAPER_BATCH_SIZE = 5, 256
 """With which the paper trains this baseline; its analysis charges each batch."""
 
 
-LARGEST_DRAWN = 16_384.0
+LARGEST_CLAIMED_NOISE = 16_384.0
 """No ledger is charged for what is only claimed: the noise may be as large as can be drawn."""
 
 
-def noise_of_sums(config: Config, sizes: Sizes, *, releases: int) -> Promise:
+def released_sums_plan(config: Config, sizes: PublicSizes, *, releases: int) -> NoisePlan:
     """Promise `releases` noisy sums, counted as the settings say."""
     accounting = config.privacy.accounting
     if accounting == "exact":
         width = config.run.message_width
-        return certified(config.privacy, sizes, releases=releases, width=width)
+        return certified_plan(config.privacy, sizes, releases=releases, width=width)
     budget = budget_of(config.privacy, sizes)
     if budget is None:
-        return unprotected(releases)
+        return unprotected_plan(releases)
     if accounting == "as-published":
         noise_std = published_noise_std(budget=budget, releases=releases)
     else:
         noise_std = _theorem_1_noise_std(config, sizes, budget, releases=releases)
     noise_stds = (noise_std,) * releases
-    refuse_what_is_not_drawn(budget, noise_stds, most=LARGEST_DRAWN)
-    return Promise(
+    refuse_undrawable_noise(budget, noise_stds, most=LARGEST_CLAIMED_NOISE)
+    return NoisePlan(
         plan="paper",
         certified_epsilon=None,
         claimed_epsilon=budget.epsilon,
         delta=budget.delta,
         noise_stds=noise_stds,
-        worth_epsilon=worth_of(noise_stds=noise_stds, delta=budget.delta),
+        worth_epsilon=true_epsilon_of(noise_stds=noise_stds, delta=budget.delta),
     )
 
 
-def _theorem_1_noise_std(config: Config, sizes: Sizes, budget: Budget, *, releases: int) -> float:
+def _theorem_1_noise_std(
+    config: Config, sizes: PublicSizes, budget: Budget, *, releases: int
+) -> float:
     training = theorem_1.PaperTraining(
         num_train_nodes=sizes.num_train,
         batch_size=min(config.run.batch_size or PAPER_BATCH_SIZE, sizes.num_train),
@@ -101,10 +108,10 @@ def _theorem_1_noise_std(config: Config, sizes: Sizes, budget: Budget, *, releas
     return theorem_1.noise_std_for(training=training, budget=budget)
 
 
-ROWS = 1 << 14
+ROWS_PER_BLOCK = 1 << 14
 """Nodes at a time when all of them are needed."""
 
-PUBLISHED: Mapping[str, object] = {
+PUBLISHED_DEFAULTS: Mapping[str, object] = {
     "epochs": 100,
     "patience": 20,
     "learning_rate": 0.01,
@@ -113,14 +120,14 @@ PUBLISHED: Mapping[str, object] = {
 }
 
 
-class ReleasedHops(Forgetful, Representation):
+class ReleasedHops(StatelessRepresentation, Representation):
     """The part of a representation that knows the door; methods say what is summed and when."""
 
     def __init__(
         self,
         network: HopNetwork,
         *,
-        scaling: Scaling,
+        scaling: FeatureScaling,
         features: Features,
         door: Door,
         noise_stds: Sequence[float],
@@ -140,19 +147,21 @@ class ReleasedHops(Forgetful, Representation):
         """Hops the label party sees, hop 0 among them."""
         return len(self._noise_stds) + 1
 
-    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
+    def set_labels(
+        self, nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes = NO_NODES
+    ) -> None:
         """Take no beliefs: these methods were published without."""
 
-    def fitted(self) -> dict[str, NDArray[Any]]:
+    def fitted_arrays(self) -> dict[str, NDArray[Any]]:
         """How features are scaled."""
-        return {**self._inputs.scaling.fitted()}
+        return {**self._inputs.scaling.fitted_arrays()}
 
-    def keep_to(self, fitted: dict[str, NDArray[Any]]) -> None:
+    def load_fitted(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take it over."""
-        self._inputs.scaling.keep_to(fitted)
+        self._inputs.scaling.load_fitted(arrays)
 
     def _encode(self, nodes: Nodes) -> Tensor:
-        encodings: Tensor = self._network.encoder(self._inputs.of(nodes))
+        encodings: Tensor = self._network.encoder(self._inputs.rows(nodes))
         return encodings  # (B, message_width)
 
     def _release(self, rows: Tensor) -> Tensor:
@@ -162,15 +171,15 @@ class ReleasedHops(Forgetful, Representation):
         return torch.from_numpy(self._door.release(messages.numpy(), noise_std=noise_std))
 
     def _blocks(self) -> Iterator[Nodes]:
-        for start in range(0, self._num_nodes, ROWS):
-            yield np.arange(start, min(start + ROWS, self._num_nodes))
+        for start in range(0, self._num_nodes, ROWS_PER_BLOCK):
+            yield np.arange(start, min(start + ROWS_PER_BLOCK, self._num_nodes))
 
 
 class ReleasedHopsMethod(ABC):
     """Edges only through `Door.release`, once a hop; methods name their bases and heads."""
 
     name: str
-    defaults: Mapping[str, object] = PUBLISHED
+    defaults: Mapping[str, object] = PUBLISHED_DEFAULTS
     representation: type[ReleasedHops]
     activates_in_head: bool
     """Where batch normalisation and SELU stand: before a head, or at the end of every base."""
@@ -183,32 +192,32 @@ class ReleasedHopsMethod(ABC):
     def heads(self, hops: int) -> Sequence[int]:
         """How many hops the head of each stage sees, hop 0 among them."""
 
-    def promise(self, config: Config, sizes: Sizes) -> Promise:
+    def noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
         """Split the budget over the hops."""
         if config.run.encoder != "mlp":
             raise InputError(
                 f"encoder: expected 'mlp' for {config.run.method}, as published, got "
-                f"'{config.run.encoder}'; method 'vesper' reads sequences"
+                f"'{config.run.encoder}'; method 'certified' reads sequences"
             )
         refuse_other_decoder(config)
-        return noise_of_sums(config, sizes, releases=hops_for(config.privacy, sizes))
+        return released_sums_plan(config, sizes, releases=hops_for(config.privacy, sizes))
 
-    def stages(self, config: Config, sizes: Sizes) -> int:
+    def stages(self, config: Config, sizes: PublicSizes) -> int:
         """As many as heads."""
         return len(self.heads(hops_for(config.privacy, sizes)))
 
-    def data_side(
+    def make_representation(
         self,
         config: Config,
-        sizes: Sizes,
+        sizes: PublicSizes,
         *,
-        noise_plan: Promise,
+        noise_plan: NoisePlan,
         features: Features,
         door: Door,
     ) -> Representation:
         """Encoder and bases, on releases."""
         run = config.run
-        scaling = Scaling(features)
+        scaling = FeatureScaling(features)
         network = HopNetwork(
             scaling.width,
             width=run.width,
@@ -226,7 +235,7 @@ class ReleasedHopsMethod(ABC):
             noise_stds=noise_plan.noise_stds,
         )
 
-    def label_side(self, config: Config, sizes: Sizes) -> HopDecoder:
+    def make_decoder(self, config: Config, sizes: PublicSizes) -> HopDecoder:
         """One head a stage."""
         return HopDecoder(
             message_width=config.run.message_width,
@@ -250,12 +259,12 @@ class GapRepresentation(ReleasedHops):
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
         """(B, message_width, hops + 1)."""
         if not self._hops:
-            return pad([F.normalize(self._encode(nodes), dim=1, eps=1e-12)], depth=self.depth)
+            return pad_hops([F.normalize(self._encode(nodes), dim=1, eps=1e-12)], depth=self.depth)
         rows = torch.from_numpy(nodes)
         hops = [base(hop[rows]) for base, hop in zip(self._network.bases, self._hops, strict=True)]
-        return pad(hops, depth=self.depth)
+        return pad_hops(hops, depth=self.depth)
 
-    def settle(self, stage: int) -> None:
+    def select_stage(self, stage: int) -> None:
         """Stage 0 is decoded from encodings, not from bases of them."""
         if stage == 0:
             self._hops = []
@@ -297,7 +306,7 @@ class ProgapRepresentation(ReleasedHops):
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
         """(B, message_width, hops + 1)."""
         rows = torch.from_numpy(nodes)
-        return pad([*(hop[rows] for hop in self._hops), self._newest(nodes)], depth=self.depth)
+        return pad_hops([*(hop[rows] for hop in self._hops), self._newest(nodes)], depth=self.depth)
 
     def _newest(self, nodes: Nodes) -> Tensor:
         if self._newest_sum is None:

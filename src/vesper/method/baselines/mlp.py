@@ -2,26 +2,26 @@
 
 from collections.abc import Mapping
 
-from vesper.method.base import Promise, Sizes
-from vesper.method.certified.method import VesperMethod
+from vesper.method.base import NoisePlan, PublicSizes
+from vesper.method.certified.method import CertifiedMethod
 from vesper.method.options import refuse_other_decoder
 from vesper.method.settings import Config
 
 
-class MlpMethod(VesperMethod):
+class MlpMethod(CertifiedMethod):
     """The same modules with no hop."""
 
     name = "mlp"
     defaults: Mapping[str, object] = {"label_messages": False}  # nobody listens
 
-    def hops(self, config: Config, sizes: Sizes) -> int:
+    def hops(self, config: Config, sizes: PublicSizes) -> int:
         """None, whatever is asked for."""
         return 0
 
-    def promise(self, config: Config, sizes: Sizes) -> Promise:
+    def noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
         """No edge is read."""
         refuse_other_decoder(config)
-        return Promise(
+        return NoisePlan(
             plan="edge-free",
             certified_epsilon=0.0,
             claimed_epsilon=None,

@@ -16,9 +16,9 @@ from vesper.graph.graph import Graph
 from vesper.mechanism.door import Door
 from vesper.mechanism.noisy_graph import EdgeRand, LapGraph, Perturbation
 from vesper.mechanism.sampled import Aggregator
-from vesper.method.base import Promise, Sizes
+from vesper.method.base import NoisePlan, PublicSizes
 from vesper.method.baselines.sampled import SampledMethod, num_layers_of
-from vesper.method.noise_plan import unprotected
+from vesper.method.noise_plan import unprotected_plan
 from vesper.method.settings import Config
 
 
@@ -33,7 +33,7 @@ class NoisyEdgesMethod(SampledMethod):
     def __init__(self, name: str, perturbation: Callable[[float], Perturbation]) -> None:
         self.name, self._perturbation = name, perturbation
 
-    def promise(self, config: Config, sizes: Sizes) -> Promise:
+    def noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
         """All of epsilon in one pure release; no delta is needed.
 
         Raises:
@@ -46,9 +46,9 @@ class NoisyEdgesMethod(SampledMethod):
             )
         epsilon = config.privacy.epsilon
         if math.isinf(epsilon):
-            return replace(unprotected(0), releases=1, layers=num_layers_of(config))
+            return replace(unprotected_plan(0), releases=1, layers=num_layers_of(config))
         self._perturbation(epsilon).refuse_many(sizes.num_nodes)
-        return Promise(
+        return NoisePlan(
             plan="certified",
             certified_epsilon=epsilon,
             claimed_epsilon=None,
@@ -67,7 +67,7 @@ class NoisyEdgesMethod(SampledMethod):
         epsilon = config.privacy.epsilon
         return door.perturb(self._perturbation(epsilon) if math.isfinite(epsilon) else None)
 
-    def noise(self, config: Config, noise_plan: Promise) -> None:
+    def noise(self, config: Config, noise_plan: NoisePlan) -> None:
         """Edges are noisy; layers are not."""
         return None
 

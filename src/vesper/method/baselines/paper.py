@@ -11,7 +11,7 @@ import math
 from typing import Literal
 
 from vesper.mechanism.sampled import Aggregator, layer_sensitivity
-from vesper.method.base import Promise, Sizes
+from vesper.method.base import NoisePlan, PublicSizes
 from vesper.method.baselines.gnn import GnnMethod
 from vesper.method.baselines.sampled import num_layers_of
 from vesper.method.noise_plan import budget_of
@@ -24,7 +24,7 @@ class PaperMethod(GnnMethod):
     """PMP-GIN, or PMP-GCN with truncated message passing; without noise the plain GIN or GCN."""
 
     def __init__(self, aggregator: Literal["gin", "gcn"]) -> None:
-        super().__init__(f"vesper-paper-{aggregator}", aggregator=aggregator)
+        super().__init__(f"paper-{aggregator}", aggregator=aggregator)
 
     def aggregator(self, config: Config) -> Aggregator:
         """Truncation is there to need less noise; without noise there is none."""
@@ -32,21 +32,21 @@ class PaperMethod(GnnMethod):
             return "truncated-gcn"
         return self.base
 
-    def promise(self, config: Config, sizes: Sizes) -> Promise:
+    def noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
         """Claim what the paper claims."""
         budget = budget_of(config.privacy, sizes)
         if budget is None:
-            return super().promise(config, sizes)
+            return super().noise_plan(config, sizes)
         sensitivity = layer_sensitivity(
             self.aggregator(config),
             min_degree=config.privacy.min_degree,
             max_degree=config.privacy.max_degree,
         )
         training = training_of(config, sizes, edge_sensitivity=sensitivity)
-        return claimed(training, budget, noises=training.num_layers)
+        return claimed_plan(training, budget, num_noises=training.num_layers)
 
 
-def training_of(config: Config, sizes: Sizes, *, edge_sensitivity: float) -> PaperTraining:
+def training_of(config: Config, sizes: PublicSizes, *, edge_sensitivity: float) -> PaperTraining:
     """Give the run as the paper's accountant sees it, never stopped early."""
     batch_size = batch_size_of(config.run, num_train=sizes.num_train)
     return PaperTraining(
@@ -59,13 +59,13 @@ def training_of(config: Config, sizes: Sizes, *, edge_sensitivity: float) -> Pap
     )
 
 
-def claimed(training: PaperTraining, budget: Budget, *, noises: int) -> Promise:
+def claimed_plan(training: PaperTraining, budget: Budget, *, num_noises: int) -> NoisePlan:
     """Promise what Theorem 1 claims for the smallest noise within the budget."""
     noise_std = noise_std_for(training=training, budget=budget)
-    return Promise(
+    return NoisePlan(
         plan="paper",
         certified_epsilon=None,
         claimed_epsilon=claimed_epsilon(training=training, noise_std=noise_std, delta=budget.delta),
         delta=budget.delta,
-        noise_stds=(noise_std,) * noises,
+        noise_stds=(noise_std,) * num_noises,
     )

@@ -19,21 +19,21 @@ from vesper.graph.features import Features
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import Door
 from vesper.mechanism.sampled import Aggregator, LayerNoise, SampledGraph
-from vesper.method.base import Promise, Sizes
+from vesper.method.base import NoisePlan, PublicSizes
 from vesper.method.options import encoder_shape_of
 from vesper.method.settings import Config
 from vesper.model.decoders import ConcatDecoder, Decoder, GruDecoder
 from vesper.model.encoders import make_encoder, takes_sparse_rows
-from vesper.model.encoding_cache import KeptEncodings, encoded
-from vesper.model.feature_scaling import Inputs, Scaling
-from vesper.model.message_passing import Layers, PerturbedMessagePassing, VfgnnExtractor
+from vesper.model.encoding_cache import EncodingCache, encode_in_parts
+from vesper.model.feature_scaling import FeatureScaling, Inputs
+from vesper.model.message_passing import LayerSpec, PerturbedMessagePassing, VfgnnExtractor
 from vesper.model.sparse_inputs import SparseInputs, inputs_of
 from vesper.model.standardize import StandardizingDecoder
-from vesper.party.representation import NOBODY, Nodes, Representation
+from vesper.party.representation import NO_NODES, Nodes, Representation
 
 Extractor = PerturbedMessagePassing | VfgnnExtractor
 
-SEEDS_A_PART = 1 << 40
+SEEDS_PER_PART = 1 << 40
 """Seeds of noise and sampling are this far from those of weights and masks."""
 
 SAMPLED_DEFAULTS: Mapping[str, object] = {
@@ -49,14 +49,14 @@ SAMPLED_DEFAULTS: Mapping[str, object] = {
 class SampledRepresentation:
     """An extractor on sampled neighbourhoods, in one stage."""
 
-    draws = True
+    is_random = True
     """Each embedding has a sample of its own."""
 
     def __init__(
         self, extractor: Extractor, *, inputs: Inputs | SparseInputs, graph: SampledGraph
     ) -> None:
         self._extractor, self._inputs, self._graph = extractor, inputs, graph
-        self._encodings = KeptEncodings(extractor.encode, weights=extractor, inputs=inputs)
+        self._encodings = EncodingCache(extractor.encode, weights=extractor, inputs=inputs)
         self._step = 0
 
     @property
@@ -64,7 +64,9 @@ class SampledRepresentation:
         """Encoder and layers."""
         return self._extractor
 
-    def hear(self, nodes: Nodes, voices: NDArray[np.float32], asked: Nodes = NOBODY) -> None:
+    def set_labels(
+        self, nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes = NO_NODES
+    ) -> None:
         """Nobody speaks in this plan."""
 
     def begin_stage(self, stage: int) -> None:
@@ -75,29 +77,29 @@ class SampledRepresentation:
         batch = self._graph.sample(nodes, step=self._step)
         self._step += 1
         if not training:
-            return self._extractor.passed_on(self._encodings.of(batch.nodes), batch)
-        self._encodings.forget()  # weights are about to change, and memory is scarce
-        rows = encoded(self._extractor.encode, inputs=self._inputs, nodes=batch.nodes)
-        return self._extractor.passed_on(rows, batch)
+            return self._extractor.propagate(self._encodings.rows(batch.nodes), batch)
+        self._encodings.clear()  # weights are about to change, and memory is scarce
+        rows = encode_in_parts(self._extractor.encode, inputs=self._inputs, nodes=batch.nodes)
+        return self._extractor.propagate(rows, batch)
 
-    def settle(self, stage: int) -> None:
+    def select_stage(self, stage: int) -> None:
         """There is one stage."""
 
-    def remember(self) -> dict[str, NDArray[Any]]:
+    def state_arrays(self) -> dict[str, NDArray[Any]]:
         """How many samples were drawn: each has a seed of its own."""
         return {"step": np.array(self._step)}
 
-    def recall(self, arrays: dict[str, NDArray[Any]]) -> None:
+    def load_state_arrays(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Go on with the next sample."""
         self._step = int(arrays["step"])
 
-    def fitted(self) -> dict[str, NDArray[Any]]:
+    def fitted_arrays(self) -> dict[str, NDArray[Any]]:
         """How features are scaled."""
-        return {**self._inputs.scaling.fitted()}
+        return {**self._inputs.scaling.fitted_arrays()}
 
-    def keep_to(self, fitted: dict[str, NDArray[Any]]) -> None:
+    def load_fitted(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take it over."""
-        self._inputs.scaling.keep_to(fitted)
+        self._inputs.scaling.load_fitted(arrays)
 
 
 class SampledMethod(ABC):
@@ -107,7 +109,7 @@ class SampledMethod(ABC):
     defaults: Mapping[str, object] = SAMPLED_DEFAULTS
 
     @abstractmethod
-    def promise(self, config: Config, sizes: Sizes) -> Promise:
+    def noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
         """Fix noise from the budget."""
 
     @abstractmethod
@@ -118,13 +120,13 @@ class SampledMethod(ABC):
     def graph(self, config: Config, door: Door) -> Graph:
         """The graph to sample from."""
 
-    def noise(self, config: Config, noise_plan: Promise) -> LayerNoise | None:
+    def noise(self, config: Config, noise_plan: NoisePlan) -> LayerNoise | None:
         """The noise of the layers; none only where the plan is without."""
         if noise_plan.plan == "none":
             return None
-        return LayerNoise(noise_std=noise_plan.noise_stds[0], seed=config.run.seed + SEEDS_A_PART)
+        return LayerNoise(noise_std=noise_plan.noise_stds[0], seed=config.run.seed + SEEDS_PER_PART)
 
-    def extractor(self, config: Config, encoder: nn.Module, layers: Layers) -> Extractor:
+    def extractor(self, config: Config, encoder: nn.Module, layers: LayerSpec) -> Extractor:
         """Message passing with noise on every layer."""
         truncated = self.aggregator(config) == "truncated-gcn"
         return PerturbedMessagePassing(encoder, layers, truncated=truncated)
@@ -133,26 +135,26 @@ class SampledMethod(ABC):
         """How many embeddings of a node cross: one a layer."""
         return num_layers_of(config)
 
-    def stages(self, config: Config, sizes: Sizes) -> int:
+    def stages(self, config: Config, sizes: PublicSizes) -> int:
         """All layers are trained together."""
         return 1
 
-    def data_side(
+    def make_representation(
         self,
         config: Config,
-        sizes: Sizes,
+        sizes: PublicSizes,
         *,
-        noise_plan: Promise,
+        noise_plan: NoisePlan,
         features: Features,
         door: Door,
     ) -> Representation:
         """Encoder and layers, on sampled neighbourhoods."""
         run, privacy = config.run, config.privacy
-        scaling = Scaling(features)
+        scaling = FeatureScaling(features)
         shape = encoder_shape_of(config, sizes, num_inputs=scaling.width)
         encoder = make_encoder(run.encoder, shape)
         inputs = inputs_of(features, scaling, sparse=takes_sparse_rows(encoder))
-        layers = Layers(
+        layers = LayerSpec(
             width=run.width,
             num_layers=num_layers_of(config),
             exact=privacy.spectral_norm == "exact",
@@ -166,11 +168,11 @@ class SampledMethod(ABC):
             num_layers=layers.num_layers,
             max_degree=privacy.max_degree,
             min_degree=privacy.min_degree,
-            seed=run.seed + 2 * SEEDS_A_PART,
+            seed=run.seed + 2 * SEEDS_PER_PART,
         )
         return SampledRepresentation(extractor, inputs=inputs, graph=sampled)
 
-    def label_side(self, config: Config, sizes: Sizes) -> Decoder:
+    def make_decoder(self, config: Config, sizes: PublicSizes) -> Decoder:
         """CONCAT or GRU over what crosses, standardised."""
         run, depth = config.run, self.depth(config)
         make = GruDecoder if run.decoder == "gru" else ConcatDecoder

@@ -20,12 +20,12 @@ from torch import nn
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import Door
 from vesper.mechanism.sampled import Aggregator, vfgnn_sensitivity
-from vesper.method.base import Promise, Sizes
-from vesper.method.baselines.paper import claimed, training_of
+from vesper.method.base import NoisePlan, PublicSizes
+from vesper.method.baselines.paper import claimed_plan, training_of
 from vesper.method.baselines.sampled import SAMPLED_DEFAULTS, SampledMethod, num_layers_of
-from vesper.method.noise_plan import budget_of, unprotected
+from vesper.method.noise_plan import budget_of, unprotected_plan
 from vesper.method.settings import Config
-from vesper.model.message_passing import Layers, VfgnnExtractor
+from vesper.model.message_passing import LayerSpec, VfgnnExtractor
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.accounting.participation import EDGE_ROWS, epsilon_for, noise_std_for
 
@@ -36,14 +36,14 @@ class VfgnnMethod(SampledMethod):
     name = "vfgnn"
     defaults: Mapping[str, object] = {**SAMPLED_DEFAULTS, "hops": 1}
 
-    def promise(self, config: Config, sizes: Sizes) -> Promise:
+    def noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
         """Claim by the accounting asked for."""
-        return replace(self._promise(config, sizes), layers=num_layers_of(config))
+        return replace(self._noise_plan(config, sizes), layers=num_layers_of(config))
 
-    def _promise(self, config: Config, sizes: Sizes) -> Promise:
+    def _noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
         budget = budget_of(config.privacy, sizes)
         if budget is None:
-            return unprotected(1)
+            return unprotected_plan(1)
         privacy, num_layers = config.privacy, num_layers_of(config)
         sensitivity = vfgnn_sensitivity(
             self.aggregator(config),
@@ -53,10 +53,14 @@ class VfgnnMethod(SampledMethod):
             as_published=privacy.accounting != "exact",
         )
         if privacy.accounting == "exact":
-            return _every_release(budget, sensitivity=sensitivity, releases=config.run.epochs + 1)
+            return _plan_for_every_output(
+                budget, sensitivity=sensitivity, releases=config.run.epochs + 1
+            )
         # Theorem 1 adds up equal layers; here all layers together move the output this far.
-        a_layer = sensitivity / math.sqrt(num_layers)
-        return claimed(training_of(config, sizes, edge_sensitivity=a_layer), budget, noises=1)
+        sensitivity_per_layer = sensitivity / math.sqrt(num_layers)
+        return claimed_plan(
+            training_of(config, sizes, edge_sensitivity=sensitivity_per_layer), budget, num_noises=1
+        )
 
     def aggregator(self, config: Config) -> Aggregator:
         """As asked for."""
@@ -66,7 +70,7 @@ class VfgnnMethod(SampledMethod):
         """The graph itself."""
         return door.uncertified_graph()
 
-    def extractor(self, config: Config, encoder: nn.Module, layers: Layers) -> VfgnnExtractor:
+    def extractor(self, config: Config, encoder: nn.Module, layers: LayerSpec) -> VfgnnExtractor:
         """Message passing with noise on the output alone."""
         return VfgnnExtractor(encoder, layers, norm=config.privacy.clip)
 
@@ -75,11 +79,11 @@ class VfgnnMethod(SampledMethod):
         return 1
 
 
-def _every_release(budget: Budget, *, sensitivity: float, releases: int) -> Promise:
+def _plan_for_every_output(budget: Budget, *, sensitivity: float, releases: int) -> NoisePlan:
     """Count each output of a node: a validation node is sent every epoch and once at the end."""
     shift = sensitivity / math.sqrt(EDGE_ROWS)
     noise_std = noise_std_for(budget=budget, releases=releases, endpoint_shift=shift)
-    return Promise(
+    return NoisePlan(
         plan="paper",
         certified_epsilon=None,
         claimed_epsilon=epsilon_for(

@@ -19,38 +19,42 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vesper.party.representation import NOBODY, Nodes
+from vesper.party.representation import NO_NODES, Nodes
 
-SPARSE = 0.7
+MAX_RATIO = 0.7
 """Ratio of degrees below which training nodes are thinned."""
 ERRORS = 2.0
 """Standard errors by which it has to be below."""
 
 
-def ratio_of(degrees: Tensor, speakers: Nodes, asked: Nodes, *, noise_std: float) -> float:
+def degree_ratio(
+    degrees: Tensor, labelled_nodes: Nodes, query_nodes: Nodes, *, noise_std: float
+) -> float:
     """Give the ratio of mean degrees, or 1 where it is not clearly small.
 
     Args:
         degrees: (num_nodes,) with noise.
-        speakers: training nodes.
-        asked: nodes that predictions are wanted for.
+        labelled_nodes: training nodes.
+        query_nodes: nodes that predictions are wanted for.
         noise_std: in a degree.
 
     >>> degrees = torch.tensor([8.0, 8.0, 2.0, 2.0])
     >>> speakers, asked = np.array([0, 1]), np.array([2, 3])
-    >>> [ratio_of(degrees, speakers, asked, noise_std=noise) for noise in (0.0, 10.0)]
+    >>> [degree_ratio(degrees, speakers, asked, noise_std=noise) for noise in (0.0, 10.0)]
     [0.25, 1.0]
     """
-    if not len(speakers) or not len(asked):
+    if not len(labelled_nodes) or not len(query_nodes):
         return 1.0
-    ours, theirs = (float(degrees[nodes].mean(dtype=torch.float64)) for nodes in (speakers, asked))
-    error = noise_std * math.sqrt(1 / len(asked) + SPARSE**2 / len(speakers))
-    if ours <= 0 or theirs + ERRORS * error >= SPARSE * ours:
+    labelled_degree, query_degree = (
+        float(degrees[nodes].mean(dtype=torch.float64)) for nodes in (labelled_nodes, query_nodes)
+    )
+    error = noise_std * math.sqrt(1 / len(query_nodes) + MAX_RATIO**2 / len(labelled_nodes))
+    if labelled_degree <= 0 or query_degree + ERRORS * error >= MAX_RATIO * labelled_degree:
         return 1.0
-    return max(theirs / ours, 0.0)
+    return max(query_degree / labelled_degree, 0.0)
 
 
-class Thinned:
+class DegreeMatching:
     """Releases as heads see them: those of nodes that are not asked about are thinned.
 
     Args:
@@ -59,33 +63,33 @@ class Thinned:
 
     def __init__(self, num_nodes: int) -> None:
         self._num_nodes, self._ratio = num_nodes, 1.0
-        self._places = NOBODY  # (num_nodes,) rows of what is kept, -1 for nodes asked about
-        self._kept: list[Tensor] = []  # a hop: (nodes not asked about, width)
+        self._positions = NO_NODES  # (num_nodes,) rows of what is kept, -1 for nodes asked about
+        self._matched: list[Tensor] = []  # a hop: (nodes not asked about, width)
 
-    def begin(self, ratio: float, asked: Nodes) -> None:
+    def start(self, ratio: float, query_nodes: Nodes) -> None:
         """Thin from now on."""
         self._ratio = ratio
         if ratio < 1:
             is_other = np.ones(self._num_nodes, dtype=bool)
-            is_other[asked] = False
-            self._places = np.where(is_other, np.cumsum(is_other) - 1, -1)
+            is_other[query_nodes] = False
+            self._positions = np.where(is_other, np.cumsum(is_other) - 1, -1)
 
-    def add(self, released: Tensor, *, noise_std: float) -> None:
+    def add_release(self, released: Tensor, *, noise_std: float) -> None:
         """Thin a hop: (num_nodes, width)."""
         if self._ratio == 1:
             return
-        hop = len(self._kept)
-        others = torch.from_numpy(np.flatnonzero(self._places >= 0))
-        drawn = torch.Generator().manual_seed(hop)
-        noise = torch.randn((len(others), released.shape[1]), generator=drawn)
-        lost = noise_std * math.sqrt(1 - self._ratio**2)
-        self._kept.append(self._ratio * released[others] + lost * noise)
+        hop = len(self._matched)
+        others = torch.from_numpy(np.flatnonzero(self._positions >= 0))
+        generator = torch.Generator().manual_seed(hop)
+        noise = torch.randn((len(others), released.shape[1]), generator=generator)
+        added_std = noise_std * math.sqrt(1 - self._ratio**2)
+        self._matched.append(self._ratio * released[others] + added_std * noise)
 
     def rows(self, hop: int, released: Tensor, nodes: Nodes) -> Tensor:
         """Give what heads see of a hop: (B, width)."""
-        seen = released[torch.from_numpy(nodes)]
+        rows = released[torch.from_numpy(nodes)]
         if self._ratio < 1:
-            places = self._places[nodes]
-            is_thinned = torch.from_numpy(places >= 0)
-            seen[is_thinned] = self._kept[hop][torch.from_numpy(places[places >= 0])]
-        return seen
+            positions = self._positions[nodes]
+            is_matched = torch.from_numpy(positions >= 0)
+            rows[is_matched] = self._matched[hop][torch.from_numpy(positions[positions >= 0])]
+        return rows

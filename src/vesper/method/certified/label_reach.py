@@ -19,57 +19,59 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-POLL_SHARE = 0.01
+LABEL_REACH_SHARE = 0.01
 """Of the budget."""
 
 ERRORS = 2.0
 """Standard errors within which a mean may lie."""
-FEW = 0.5
+MISSING_LABELLED_NEIGHBORS = 0.5
 """Speakers that asked nodes may lack."""
 
-Heard = NDArray[np.float32]
+Counts = NDArray[np.float32]
 
 
-def poll_of(speakers: NDArray[np.int64], num_nodes: int) -> Heard:
+def label_reach_messages(labelled_nodes: NDArray[np.int64], num_nodes: int) -> Counts:
     """Messages of the poll: 1 from each speaker; (num_nodes, 1)."""
     messages = np.zeros((num_nodes, 1), dtype=np.float32)
-    messages[speakers] = 1
+    messages[labelled_nodes] = 1
     return messages
 
 
 @dataclass(frozen=True)
-class Polled:
+class LabelReach:
     """What the poll tells; neither where it cannot tell."""
 
-    alike: bool
+    similar: bool
     """Asked nodes hear about half as many speakers as training nodes, or more."""
-    apart: bool
+    lower: bool
     """They hear fewer."""
 
 
-def judged(ours: Heard, theirs: Heard, *, noise_std: float) -> Polled:
+def label_reach(labelled_counts: Counts, query_counts: Counts, *, noise_std: float) -> LabelReach:
     """Judge what training nodes and asked nodes heard.
 
     >>> four, three, one = (np.full(100, heard, "f4") for heard in (4, 3, 1))
-    >>> judged(four, three, noise_std=1.0), judged(four, one, noise_std=1.0)
-    (Polled(alike=True, apart=False), Polled(alike=False, apart=True))
-    >>> judged(four, three, noise_std=10.0)
-    Polled(alike=False, apart=False)
+    >>> label_reach(four, three, noise_std=1.0), label_reach(four, one, noise_std=1.0)
+    (LabelReach(similar=True, lower=False), LabelReach(similar=False, lower=True))
+    >>> label_reach(four, three, noise_std=10.0)
+    LabelReach(similar=False, lower=False)
     """
-    lacking = float(ours.mean(dtype=np.float64)) / 2 - float(theirs.mean(dtype=np.float64))
-    doubt = ERRORS * noise_std * (0.25 / len(ours) + 1 / len(theirs)) ** 0.5
-    alike = lacking + doubt <= FEW
-    return Polled(alike=alike, apart=lacking > doubt and not alike)
+    shortfall = float(labelled_counts.mean(dtype=np.float64)) / 2 - float(
+        query_counts.mean(dtype=np.float64)
+    )
+    margin = ERRORS * noise_std * (0.25 / len(labelled_counts) + 1 / len(query_counts)) ** 0.5
+    similar = shortfall + margin <= MISSING_LABELLED_NEIGHBORS
+    return LabelReach(similar=similar, lower=shortfall > margin and not similar)
 
 
-def judged_by_degree(
-    ours: Heard, theirs: Heard, *, ratio: float, noise_std: float
-) -> Polled | None:
+def label_reach_by_degree(
+    labelled_counts: Counts, query_counts: Counts, *, ratio: float, noise_std: float
+) -> LabelReach | None:
     """Judge as if training nodes had as few neighbours as asked nodes have.
 
     Args:
-        ours: speakers that training nodes heard.
-        theirs: those that asked nodes heard.
+        labelled_counts: speakers that training nodes heard.
+        query_counts: those that asked nodes heard.
         ratio: of the degree of asked nodes to that of training nodes, below 1.
         noise_std: in what was heard.
 
@@ -77,10 +79,10 @@ def judged_by_degree(
         None where asked nodes perhaps hear nobody at all.
 
     >>> four, one = (np.full(100, heard, "f4") for heard in (4, 1))
-    >>> judged_by_degree(four, one, ratio=0.3, noise_std=1.0)
-    Polled(alike=True, apart=False)
-    >>> judged_by_degree(four, one, ratio=0.3, noise_std=10.0)
+    >>> label_reach_by_degree(four, one, ratio=0.3, noise_std=1.0)
+    LabelReach(similar=True, lower=False)
+    >>> label_reach_by_degree(four, one, ratio=0.3, noise_std=10.0)
     """
-    if float(theirs.mean(dtype=np.float64)) <= ERRORS * noise_std / len(theirs) ** 0.5:
+    if float(query_counts.mean(dtype=np.float64)) <= ERRORS * noise_std / len(query_counts) ** 0.5:
         return None
-    return judged(ours * np.float32(ratio), theirs, noise_std=noise_std)
+    return label_reach(labelled_counts * np.float32(ratio), query_counts, noise_std=noise_std)

@@ -2,10 +2,10 @@
 
     beliefs   = labels of training nodes where lent and worth saying, posteriors elsewhere
     messages  = of the beliefs, or of votes where features tell more (the trial), or of what was
-                heard, where neither tells anything (`handing_on`)
+                heard, where neither tells anything (`relay`)
 
 No edge is read but through the door: by what is asked before the first hop (`enquiry`), and where
-an only hop hands on, by `listen`.
+an only hop hands on, by `release_relay_input`.
 """
 
 from collections.abc import Sequence
@@ -17,70 +17,78 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vesper.mechanism.door import Door
-from vesper.method.base import Fitted
-from vesper.method.certified.feature_projection import Voting, vote_length
-from vesper.method.certified.probe import Audience, Enquiry, Terms
-from vesper.method.certified.probe_sums import Hearing
-from vesper.method.certified.relay import HandingOn, sums_of
+from vesper.method.base import FittedConstants
+from vesper.method.certified.feature_projection import FeatureProjection, projection_length
+from vesper.method.certified.probe import NodeRoles, ProbeRunner, ProbeSettings
+from vesper.method.certified.probe_sums import PendingProbeSums
+from vesper.method.certified.relay import Relay, unscaled_sums
 from vesper.model.feature_scaling import Inputs
 from vesper.model.message_rows import (
-    above_zero,
+    bayes_update,
+    class_messages,
     class_rows,
-    combined,
-    damp,
-    messages_of,
+    damp_by_degree,
+    positive_part,
     with_degree,
 )
-from vesper.party.representation import NOBODY, Nodes
+from vesper.party.representation import NO_NODES, Nodes
 
-ROWS = 1 << 14
+ROWS_PER_BLOCK = 1 << 14
 """Nodes at a time."""
 
 
-class Saying:
+class MessageBuilder:
     """Who speaks, and what all nodes say.
 
     Args:
         inputs: features.
         fitted: where what is fitted stands.
         aggregator: by name.
-        terms: what may be asked before.
+        probe_settings: what may be asked before.
         hops: how many there will be.
     """
 
     def __init__(
         self,
         inputs: Inputs,
-        fitted: Fitted,
+        constants: FittedConstants,
         *,
         aggregator: str,
-        terms: Terms,
+        probe_settings: ProbeSettings,
         hops: int = 1,
     ) -> None:
-        self._fitted, self._aggregator = fitted, aggregator
-        self._terms = terms
-        self._audience = Audience(NOBODY, torch.zeros(0, 0), NOBODY)
-        self._hearing = Hearing()
-        self.handing_on = HandingOn(fitted, hops=hops)
-        self._voting = Voting(inputs, fitted, length=vote_length(ordered=terms.ordered))
-        self._enquiry = Enquiry(inputs, fitted, self._voting, self.handing_on, terms)
+        self._constants, self._aggregator = constants, aggregator
+        self._probe_settings = probe_settings
+        self._roles = NodeRoles(NO_NODES, torch.zeros(0, 0), NO_NODES)
+        self._probe_sums = PendingProbeSums()
+        self.relay = Relay(constants, hops=hops)
+        self._feature_projection = FeatureProjection(
+            inputs, constants, length=projection_length(ordered=probe_settings.ordered)
+        )
+        self._probe = ProbeRunner(
+            inputs, constants, self._feature_projection, self.relay, probe_settings
+        )
 
     @property
     def degree_share(self) -> float:
         """The part of a message that is its constant."""
-        found = self._fitted.find("degree_share")
-        return self._terms.degree_share if found is None else float(found)
+        constant = self._constants.get("degree_share")
+        return self._probe_settings.degree_share if constant is None else float(constant)
 
     @property
-    def audience(self) -> Audience:
+    def roles(self) -> NodeRoles:
         """Who speaks, and who will be asked about."""
-        return self._audience
+        return self._roles
 
-    def hear(self, speakers: Nodes, voices: NDArray[np.float32], asked: Nodes) -> None:
+    def set_labels(
+        self, labelled_nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes
+    ) -> None:
         """Take the beliefs of training nodes, and who will be asked for."""
-        self._audience = Audience(speakers, torch.from_numpy(voices.copy()), asked)
+        self._roles = NodeRoles(
+            labelled_nodes, torch.from_numpy(label_posteriors.copy()), query_nodes
+        )
 
-    def ask(self, door: Door, logits: Tensor, *, next_noise_std: float) -> None:
+    def run_probe(self, door: Door, logits: Tensor, *, next_noise_std: float) -> None:
         """Find out what is worth saying, and whether labels are among it.
 
         Args:
@@ -88,28 +96,32 @@ class Saying:
             logits: (num_nodes, num_classes) of the stage before.
             next_noise_std: of the first hop.
         """
-        answer = self._enquiry.ask(
+        findings = self._probe.run(
             door,
-            self._audience,
+            self._roles,
             partial(self.beliefs, logits),
             next_noise_std=next_noise_std,
-            can_hand_on=self._aggregator == "gin",
+            can_relay=self._aggregator == "gin",
         )
-        if answer is None:
+        if findings is None:
             return
-        if answer.heard is not None and self.handing_on.is_found:
-            self.handing_on.weigh(answer.heard.speakers)
+        if findings.sums is not None and self.relay.is_active:
+            self.relay.set_weights(findings.sums.labelled_neighbors)
         # Of what this graph was trained with before, if it was: the first hop will say the same.
-        said = self._fitted.find("speak") and self._fitted.find("votes") is None
-        self._hearing.keep(answer.heard if said else None)
+        uses_labels = (
+            self._constants.get("use_labels") and self._constants.get("projection") is None
+        )
+        self._probe_sums.put(findings.sums if uses_labels else None)
 
     def beliefs(self, logits: Tensor) -> Tensor:
         """What nodes hold likely, or have been told: (num_nodes, num_classes)."""
         beliefs = logits.softmax(dim=1)
-        speak = self._fitted.find("speak")
-        if speak is None or speak:
-            speakers = self._audience.speakers
-            beliefs[speakers] = combined(beliefs[speakers], self._audience.voices)
+        use_labels = self._constants.get("use_labels")
+        if use_labels is None or use_labels:
+            labelled_nodes = self._roles.labelled_nodes
+            beliefs[labelled_nodes] = bayes_update(
+                beliefs[labelled_nodes], self._roles.label_posteriors
+            )
         return beliefs
 
     def messages(
@@ -123,25 +135,30 @@ class Saying:
             centre: (num_classes,) what counts as the mean belief.
             released: of the hops before, (num_nodes, num_classes + 1) each.
         """
-        if stage == 1 and self.handing_on.is_found:
-            self.handing_on.note(class_rows(beliefs, centre=centre))
-        if self.handing_on.before(stage):
+        if stage == 1 and self.relay.is_active:
+            self.relay.set_own_rows(class_rows(beliefs, centre=centre))
+        if self.relay.applies_before(stage):
             share = self.degree_share
-            heard = sums_of(released, degree_share=share) if released else self._hearing.sums
-            return self.handing_on.messages(heard, degree_share=share)
-        votes, again = self._fitted.find("votes"), self._fitted.find("again")
-        if votes is not None and (stage == 1 or again):  # the same again: another draw of noise
-            said = self._voting.votes(votes)
-            messages = with_degree(said, degree_share=self.degree_share)
+            sums = (
+                unscaled_sums(released, degree_share=share) if released else self._probe_sums.sums
+            )
+            return self.relay.messages(sums, degree_share=share)
+        coefficients = self._constants.get("projection")
+        repeated = self._constants.get("project_later_hops")  # with a fresh draw of noise
+        if coefficients is not None and (stage == 1 or repeated):
+            projection = self._feature_projection.project(coefficients)
+            messages = with_degree(projection, degree_share=self.degree_share)
         else:
-            messages = self._of_classes(beliefs, centre)
+            messages = self._class_messages(beliefs, centre)
         if self._aggregator == "gcn" and released:
             degrees = torch.stack([z[:, 0] for z in released]).mean(dim=0) / self.degree_share
-            median = self._fitted.once(f"median{stage}", degrees.median)
-            messages = damp(messages, degrees, median=median)
-        return above_zero(messages) if self._aggregator == "max" else messages
+            median = self._constants.fit_once(f"median{stage}", degrees.median)
+            messages = damp_by_degree(messages, degrees, median=median)
+        return positive_part(messages) if self._aggregator == "max" else messages
 
-    def listen(self, door: Door, beliefs: Tensor, *, centre: Tensor, noise_std: float) -> float:
+    def release_relay_input(
+        self, door: Door, beliefs: Tensor, *, centre: Tensor, noise_std: float
+    ) -> float:
         """Hear classes before the only hop, where they are handed on and no trial has heard them.
 
         Args:
@@ -153,34 +170,36 @@ class Saying:
         Returns:
             The noise that is left for the hop.
         """
-        if not self.handing_on.before(1) or self._hearing.has_heard:
+        if not self.relay.applies_before(1) or self._probe_sums.has_sums:
             return noise_std
-        messages = self._of_classes(beliefs, centre)
+        messages = self._class_messages(beliefs, centre)
         share = self.degree_share
-        return self._hearing.listen(door, messages, degree_share=share, noise_std=noise_std)
+        return self._probe_sums.release_relay_input(
+            door, messages, degree_share=share, noise_std=noise_std
+        )
 
-    def _of_classes(self, beliefs: Tensor, centre: Tensor) -> Tensor:
+    def _class_messages(self, beliefs: Tensor, centre: Tensor) -> Tensor:
         messages = torch.empty(len(beliefs), beliefs.shape[1] + 1)
-        for start in range(0, len(beliefs), ROWS):
-            rows = slice(start, start + ROWS)
-            messages[rows] = messages_of(
+        for start in range(0, len(beliefs), ROWS_PER_BLOCK):
+            rows = slice(start, start + ROWS_PER_BLOCK)
+            messages[rows] = class_messages(
                 beliefs[rows], degree_share=self.degree_share, centre=centre
             )
         return messages
 
-    def joined(self, released: Tensor, *, noise_std: float) -> Tensor:
+    def add_probe_sums(self, released: Tensor, *, noise_std: float) -> Tensor:
         """Add to the first hop what the trial heard of the same messages.
 
         Of what was handed on, what a node had said itself is taken off.
         """
         share = self.degree_share
-        read = self.handing_on.read(
+        read = self.relay.read_sums(
             released,
-            speakers=self._audience.speakers,
-            asked=self._audience.asked,
+            labelled_nodes=self._roles.labelled_nodes,
+            query_nodes=self._roles.query_nodes,
             noise_std=noise_std,
         )
         if read is None:
-            return self._hearing.joined(released, degree_share=share, noise_std=noise_std)
-        self._hearing.keep(None)
+            return self._probe_sums.combined_with(released, degree_share=share, noise_std=noise_std)
+        self._probe_sums.put(None)
         return read

@@ -21,34 +21,34 @@ from vesper.errors import InputError
 from vesper.graph.features import Features
 from vesper.mechanism.aggregations import GridGcn
 from vesper.mechanism.door import Door
-from vesper.method.base import Promise, Sizes
-from vesper.method.certified.label_reach import POLL_SHARE
-from vesper.method.certified.probe import Terms
-from vesper.method.certified.probe_decision import asking_share
+from vesper.method.base import NoisePlan, PublicSizes
+from vesper.method.certified.label_reach import LABEL_REACH_SHARE
+from vesper.method.certified.probe import ProbeSettings
+from vesper.method.certified.probe_decision import probe_share
 from vesper.method.certified.staged_representation import ProgressiveRepresentation
-from vesper.method.noise_plan import certified
+from vesper.method.noise_plan import certified_plan
 from vesper.method.options import (
     NEEDS_DEGREES,
-    RELEASES_SUMS,
+    SUM_AGGREGATORS,
     encoder_shape_of,
     refuse_other_decoder,
 )
 from vesper.method.settings import Config, PrivacySettings, RunSettings
 from vesper.model.decoders import CorrectingDecoder
 from vesper.model.encoders import EncoderFactory, make_encoder, normalized_for
-from vesper.model.feature_scaling import Scaling, bins_for
-from vesper.model.pre import MEMBERS_APART, PrivateRepresentationExtractor
+from vesper.model.feature_scaling import FeatureScaling, bins_for
+from vesper.model.pre import MEMBER_SEED_STRIDE, PrivateRepresentationExtractor
 from vesper.party.representation import Representation
 
 TWO_HOPS_FROM = 8.0
-MOST_MEMBERS = 4
-MOST_ROWS = 200_000
+MAX_MEMBERS = 4
+MAX_ROWS = 200_000
 
 
-def hops_for(privacy: PrivacySettings, sizes: Sizes) -> int:
+def hops_for(privacy: PrivacySettings, sizes: PublicSizes) -> int:
     """As many hops as asked for, or by the table.
 
-    >>> sizes = Sizes(num_nodes=9, num_train=5, num_features=3, num_classes=2)
+    >>> sizes = PublicSizes(num_nodes=9, num_train=5, num_features=3, num_classes=2)
     >>> hops_for(PrivacySettings(epsilon=4.0), sizes), hops_for(PrivacySettings(hops=3), sizes)
     (1, 3)
     """
@@ -57,7 +57,7 @@ def hops_for(privacy: PrivacySettings, sizes: Sizes) -> int:
     return 1 if sizes.num_classes == 2 and privacy.epsilon < TWO_HOPS_FROM else 2
 
 
-def degree_share_of(config: Config, sizes: Sizes) -> float:
+def degree_share_of(config: Config, sizes: PublicSizes) -> float:
     """The share asked for, or by the table; none where a maximum would not tell a degree."""
     if config.run.degree_share is not None:
         return config.run.degree_share
@@ -66,7 +66,7 @@ def degree_share_of(config: Config, sizes: Sizes) -> float:
     return 0.6 if sizes.num_classes == 2 else 0.3
 
 
-def members_of(run: RunSettings, sizes: Sizes) -> int:
+def members_of(run: RunSettings, sizes: PublicSizes) -> int:
     """As many networks as asked for, or by the number of training nodes."""
     return members_for(sizes.num_train) if run.members is None else run.members
 
@@ -77,27 +77,27 @@ def members_for(num_train: int) -> int:
     >>> [members_for(num_train) for num_train in (1_000, 83_000, 196_000, 10**6)]
     [4, 2, 1, 1]
     """
-    return max(1, min(MOST_MEMBERS, MOST_ROWS // max(num_train, 1)))
+    return max(1, min(MAX_MEMBERS, MAX_ROWS // max(num_train, 1)))
 
 
-class VesperMethod:
+class CertifiedMethod:
     """Edges only through `Door.release`.
 
     Args:
         encoders: makes the encoder; any module that sees no edge will do.
     """
 
-    name = "vesper"
+    name = "certified"
     defaults: Mapping[str, object] = {}
 
     def __init__(self, encoders: EncoderFactory = make_encoder) -> None:
         self._encoders = encoders
 
-    def hops(self, config: Config, sizes: Sizes) -> int:
+    def hops(self, config: Config, sizes: PublicSizes) -> int:
         """As asked for, or from epsilon and public sizes."""
         return hops_for(config.privacy, sizes)
 
-    def promise(self, config: Config, sizes: Sizes) -> Promise:
+    def noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
         """Split the budget over the hops."""
         aggregator = config.privacy.aggregator
         if aggregator in NEEDS_DEGREES and degree_share_of(config, sizes) == 0:
@@ -106,32 +106,34 @@ class VesperMethod:
         if aggregator == "gcn-clamped":
             GridGcn(min_degree=config.privacy.min_degree).refuse_width(width)
         refuse_other_decoder(config)
-        hops, asking = self.hops(config, sizes), partial(asking_share_of, config, sizes)
-        return certified(config.privacy, sizes, releases=hops, width=width, asking=asking)
+        hops, share_for_probe = self.hops(config, sizes), partial(probe_share_of, config, sizes)
+        return certified_plan(
+            config.privacy, sizes, releases=hops, width=width, probe_share=share_for_probe
+        )
 
-    def stages(self, config: Config, sizes: Sizes) -> int:
+    def stages(self, config: Config, sizes: PublicSizes) -> int:
         """One more than releases."""
         return self.hops(config, sizes) + 1
 
-    def data_side(
+    def make_representation(
         self,
         config: Config,
-        sizes: Sizes,
+        sizes: PublicSizes,
         *,
-        noise_plan: Promise,
+        noise_plan: NoisePlan,
         features: Features,
         door: Door,
     ) -> Representation:
         """Encoder and heads, on releases."""
         run, hops = config.run, self.hops(config, sizes)
-        scaling = Scaling(features, bins=bins_for(sizes.num_features))
+        scaling = FeatureScaling(features, bins=bins_for(sizes.num_features))
         shape = encoder_shape_of(
             config,
             sizes,
             num_inputs=scaling.width,
             normalized=normalized_for(sizes.num_features),
         )
-        seeds = [shape.seed + MEMBERS_APART * k for k in range(members_of(run, sizes))]
+        seeds = [shape.seed + MEMBER_SEED_STRIDE * k for k in range(members_of(run, sizes))]
         extractor = PrivateRepresentationExtractor(
             [self._encoders(run.encoder, replace(shape, seed=seed)) for seed in seeds],
             encoding_width=run.width,
@@ -147,18 +149,18 @@ class VesperMethod:
             features=features,
             door=door,
             noise_stds=noise_plan.noise_stds,
-            terms=Terms(
-                noise_std=noise_plan.poll_noise_std,
-                trial_share=max(noise_plan.asking_share - POLL_SHARE, 0.0),
+            probe_settings=ProbeSettings(
+                noise_std=noise_plan.probe_noise_std,
+                content_share=max(noise_plan.probe_share - LABEL_REACH_SHARE, 0.0),
                 degree_share=degree_share_of(config, sizes),
-                keeps_share=run.degree_share is not None,
+                degree_share_is_fixed=run.degree_share is not None,
                 ordered=run.task in ("regression", "ranking"),
             ),
             aggregator=config.privacy.aggregator,
             min_degree=config.privacy.min_degree,
         )
 
-    def label_side(self, config: Config, sizes: Sizes) -> CorrectingDecoder:
+    def make_decoder(self, config: Config, sizes: PublicSizes) -> CorrectingDecoder:
         """A correction of the received logits."""
         return CorrectingDecoder(
             num_classes=sizes.num_classes,
@@ -167,11 +169,11 @@ class VesperMethod:
         )
 
 
-def asking_share_of(config: Config, sizes: Sizes, noise_std: float) -> float:
+def probe_share_of(config: Config, sizes: PublicSizes, noise_std: float) -> float:
     """Share of the budget for poll and trial, before the hops."""
     if not config.run.label_messages:
         return 0.0
     privacy = config.privacy
-    if privacy.aggregator not in RELEASES_SUMS or privacy.privacy_unit != "edge":
-        return POLL_SHARE
-    return asking_share(noise_std, num_train=sizes.num_train, num_classes=sizes.num_classes)
+    if privacy.aggregator not in SUM_AGGREGATORS or privacy.privacy_unit != "edge":
+        return LABEL_REACH_SHARE
+    return probe_share(noise_std, num_train=sizes.num_train, num_classes=sizes.num_classes)

@@ -29,21 +29,26 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vesper.method.certified.evidence import Exact, Explained, explained, telling
-from vesper.method.certified.label_reach import POLL_SHARE
-from vesper.method.certified.relay import is_relayed
+from vesper.method.certified.evidence import (
+    Doubles,
+    ExplainedShare,
+    explained_share,
+    select_columns,
+)
+from vesper.method.certified.label_reach import LABEL_REACH_SHARE
+from vesper.method.certified.relay import should_relay
 from vesper.model.principal_components import COMPONENTS
 
-DOUBT = 2.0
+DOUBT_DEVIATIONS = 2.0
 """Deviations of chance by which it might."""
-BETTER = 1.02
+MIN_GAIN = 1.02
 """How many times as much another share must explain all the same."""
-SHARES = tuple(k / 20 for k in range(3, 19))
+DEGREE_SHARES = tuple(k / 20 for k in range(3, 19))
 """What c may be."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Pair:
+class DegreeTradeOff:
     """Degree and what is said beside it, which share the length of a message.
 
     Args:
@@ -54,8 +59,8 @@ class Pair:
         other_gain: the same for the other part.
     """
 
-    degree: Explained
-    other: Explained
+    degree: ExplainedShare
+    other: ExplainedShare
     both: float
     degree_gain: float
     other_gain: float
@@ -67,7 +72,7 @@ class Pair:
         """
         degree, other = self.degree_gain * share**2, self.other_gain * (1 - share**2)
 
-        def in_all(first: Explained, second: Explained) -> float:
+        def in_all(first: ExplainedShare, second: ExplainedShare) -> float:
             return first.with_less_noise(degree, doubt=doubt) + second.with_less_noise(
                 other, doubt=-doubt
             )
@@ -77,43 +82,45 @@ class Pair:
             in_all(replace(self.degree, share=self.both - self.other.share), self.other),
         )
 
-    def gain(self, share: float, default: float, *, doubt: float = DOUBT) -> float:
+    def gain(self, share: float, default: float, *, doubt: float = DOUBT_DEVIATIONS) -> float:
         """How many times as much as with the default, in the worse case."""
         signed = -doubt if share > default else doubt
         return self.explain(share, signed) / max(self.explain(default, signed), 1e-300)
 
-    def best(self, default: float, *, doubt: float = DOUBT, better: float = BETTER) -> float:
+    def best_share(
+        self, default: float, *, doubt: float = DOUBT_DEVIATIONS, min_gain: float = MIN_GAIN
+    ) -> float:
         """Choose the degree share."""
 
         def gain(share: float) -> float:
             return self.gain(share, default, doubt=doubt)
 
-        best = max(SHARES, key=gain)
-        return best if gain(best) > better else default
+        best = max(DEGREE_SHARES, key=gain)
+        return best if gain(best) > min_gain else default
 
 
-MOST_SHARE = 0.1
+MAX_CONTENT_SHARE = 0.1
 """Of the budget, for the trial."""
 ENOUGH_EVIDENCE = 250.0
 """Share times training nodes over squared noise, or over 1 where there is less noise, above which a
 smaller share will do: what a hop hardly misses is not saved."""
-LEAST_EVIDENCE = 5.0
+MIN_EVIDENCE = 5.0
 """Below it a trial tells too little, and is not made."""
-NODES_A_COLUMN = 6
+NODES_PER_COLUMN = 6
 """Training nodes for each number that is heard: with fewer, regressions follow chance."""
-BEYOND_CHANCE = 2.5
+MIN_Z_SCORE = 2.5
 """Deviations of chance, above which features explain anything."""
 TYPICAL_DEGREE = 10
-EXPLAINED = 0.3
+TYPICAL_SHARE = 0.3
 """Of labels, by a sum that is heard without noise."""
-LEAST_NOISE = 1.0
+MIN_NOISE = 1.0
 """In the first hop, for another degree share than the default: with less noise parts of a message
 hardly miss their length, and what they tell is more than a regression sees."""
-AHEAD = 0.5
+MIN_LEAD_ERRORS = 0.5
 """Errors by which features have to be ahead of classes, each beside the degree."""
 
 
-def trial_share(noise_std: float, *, num_train: int, num_classes: int) -> float:
+def content_share(noise_std: float, *, num_train: int, num_classes: int) -> float:
     """Share of the budget that the trial takes, beside the poll.
 
     Args:
@@ -122,130 +129,138 @@ def trial_share(noise_std: float, *, num_train: int, num_classes: int) -> float:
         num_classes: public.
 
     >>> nodes = (2_000, 40_000, 100)
-    >>> [round(trial_share(1.5, num_train=n, num_classes=2), 4) for n in nodes]
+    >>> [round(content_share(1.5, num_train=n, num_classes=2), 4) for n in nodes]
     [0.1, 0.0141, 0.0]
-    >>> trial_share(0.1, num_train=5_000, num_classes=2)
+    >>> content_share(0.1, num_train=5_000, num_classes=2)
     0.05
-    >>> trial_share(7.0, num_train=2_000, num_classes=2)
+    >>> content_share(7.0, num_train=2_000, num_classes=2)
     0.0
     """
-    if num_train < NODES_A_COLUMN * (num_classes + COMPONENTS):
+    if num_train < NODES_PER_COLUMN * (num_classes + COMPONENTS):
         return 0.0
-    if MOST_SHARE * num_train < LEAST_EVIDENCE * noise_std**2:
+    if MAX_CONTENT_SHARE * num_train < MIN_EVIDENCE * noise_std**2:
         return 0.0
     if noise_std == 0:
-        return MOST_SHARE
-    return min(MOST_SHARE, ENOUGH_EVIDENCE * max(noise_std, 1.0) ** 2 / num_train)
+        return MAX_CONTENT_SHARE
+    return min(MAX_CONTENT_SHARE, ENOUGH_EVIDENCE * max(noise_std, 1.0) ** 2 / num_train)
 
 
-def asking_share(noise_std: float, *, num_train: int, num_classes: int) -> float:
+def probe_share(noise_std: float, *, num_train: int, num_classes: int) -> float:
     """Share of the budget that poll and trial take together."""
-    return POLL_SHARE + trial_share(noise_std, num_train=num_train, num_classes=num_classes)
+    return LABEL_REACH_SHARE + content_share(
+        noise_std, num_train=num_train, num_classes=num_classes
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lengths:
+class PartLengths:
     """How much of a message of the trial is which part; all together it has norm 1."""
 
-    poll: float
+    label_reach: float
     degree: float
     classes: float
     features: float
 
     @classmethod
-    def of(cls, share: float) -> "Lengths":
+    def for_share(cls, share: float) -> "PartLengths":
         """Give the poll what it takes of the budget; features, whose share is lost, half the rest.
 
         A degree is one number and heard well; classes are several.
         """
-        poll = POLL_SHARE / (POLL_SHARE + share)
-        degree, classes, features = (math.sqrt((1 - poll) * part) for part in (1 / 8, 3 / 8, 1 / 2))
-        return cls(poll=math.sqrt(poll), degree=degree, classes=classes, features=features)
+        label_reach = LABEL_REACH_SHARE / (LABEL_REACH_SHARE + share)
+        degree, classes, features = (
+            math.sqrt((1 - label_reach) * part) for part in (1 / 8, 3 / 8, 1 / 2)
+        )
+        return cls(
+            label_reach=math.sqrt(label_reach), degree=degree, classes=classes, features=features
+        )
 
 
-def evidence_of(num_train: int, *, lengths: Lengths, noise_std: float) -> float:
+def evidence_of(num_train: int, *, lengths: PartLengths, noise_std: float) -> float:
     """Squared deviations of chance with which one column that tells all would be heard."""
     if noise_std == 0:
         return math.inf
-    return TYPICAL_DEGREE * EXPLAINED * num_train * (lengths.features / noise_std) ** 2
+    return TYPICAL_DEGREE * TYPICAL_SHARE * num_train * (lengths.features / noise_std) ** 2
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Parts:
+class PartSums:
     """What training nodes heard in the trial: (num_train, width) each."""
 
-    degree: Exact
-    classes: Exact
-    features: Exact
+    degree: Doubles
+    classes: Doubles
+    features: Doubles
     noise_std: float
 
-    def explain(self, rest: Exact, part: Exact) -> Explained:
+    def explain(self, residuals: Doubles, part: Doubles) -> ExplainedShare:
         """How much of the rest a part explains."""
-        return explained(rest, part, noise_std=self.noise_std)
+        return explained_share(residuals, part, noise_std=self.noise_std)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Found:
+class ContentDecision:
     """What the trial has found out."""
 
-    votes: Exact | None  # (components, num_classes)
+    projection: Doubles | None  # (components, num_classes)
     """What features vote for, where they tell more than classes."""
-    again: bool
+    project_later_hops: bool
     """Later hops say votes too: classes were not heard to tell anything."""
     degree_share: float
-    hand_on: bool = False
+    relay: bool = False
     """Nodes know one another through others, who hand on what they hear."""
 
 
-def judge(
-    rest: Exact,
-    heard: Parts,
+def decide_content(
+    residuals: Doubles,
+    sums: PartSums,
     *,
-    lengths: Lengths,
+    lengths: PartLengths,
     next_noise_std: float,
     default: float,
-    kept_apart: bool = False,
-    can_hand_on: bool = False,
-) -> Found:
+    separated: bool = False,
+    can_relay: bool = False,
+) -> ContentDecision:
     """Say what nodes should say.
 
     Args:
-        rest: (num_train, num_classes) what is to be explained.
-        heard: what training nodes heard.
+        residuals: (num_train, num_classes) what is to be explained.
+        sums: what training nodes heard.
         lengths: of the parts in the trial.
         next_noise_std: of the first hop.
         default: degree share where no other is found to be better.
-        kept_apart: speakers know one another through others only.
-        can_hand_on: these others may hand on what they hear.
+        separated: speakers know one another through others only.
+        can_relay: these others may hand on what they hear.
     """
-    less_noise = (heard.noise_std / next_noise_std) ** 2 if heard.noise_std else 1.0
-    chosen = telling(rest, heard.features, noise_std=heard.noise_std)
-    features = heard.features[:, chosen.columns]
-    by_degree, by_class = (heard.explain(rest, part) for part in (heard.degree, heard.classes))
-    by_features = chosen.explained
+    less_noise = (sums.noise_std / next_noise_std) ** 2 if sums.noise_std else 1.0
+    selected = select_columns(residuals, sums.features, noise_std=sums.noise_std)
+    features = sums.features[:, selected.columns]
+    by_degree, by_class = (sums.explain(residuals, part) for part in (sums.degree, sums.classes))
+    by_features = selected.explained
     with_class, with_features = (  # the degree is said beside either
-        heard.explain(rest, np.column_stack([heard.degree, part]))
-        for part in (heard.classes, features)
+        sums.explain(residuals, np.column_stack([sums.degree, part]))
+        for part in (sums.classes, features)
     )
-    with_features = with_features.less(chosen.charge)
-    vote = (
-        by_features.beyond_chance > BEYOND_CHANCE
+    with_features = with_features.reduced_by(selected.penalty)
+    use_projection = (
+        by_features.z_score > MIN_Z_SCORE
         and with_features.share - with_class.share
-        > AHEAD * math.hypot(with_class.error, with_features.error)
+        > MIN_LEAD_ERRORS * math.hypot(with_class.error, with_features.error)
     )
-    told = [by_class.beside(by_degree, with_class)]
-    told += [by_features.beside(by_degree, with_features)] * vote
-    if can_hand_on and is_relayed(told, degree=by_degree, kept_apart=kept_apart):
-        return Found(votes=None, again=False, degree_share=default, hand_on=True)
-    pair = Pair(
+    parts = [by_class.in_addition_to(by_degree, with_class)]
+    parts += [by_features.in_addition_to(by_degree, with_features)] * use_projection
+    if can_relay and should_relay(parts, degree=by_degree, separated=separated):
+        return ContentDecision(
+            projection=None, project_later_hops=False, degree_share=default, relay=True
+        )
+    pair = DegreeTradeOff(
         degree=by_degree,
-        other=by_features if vote else by_class,
-        both=(with_features if vote else with_class).share,
+        other=by_features if use_projection else by_class,
+        both=(with_features if use_projection else with_class).share,
         degree_gain=less_noise / lengths.degree**2,
-        other_gain=less_noise / (lengths.features if vote else lengths.classes) ** 2,
+        other_gain=less_noise / (lengths.features if use_projection else lengths.classes) ** 2,
     )
-    return Found(
-        votes=chosen.coefficients if vote else None,
-        again=vote and by_class.beyond_chance <= BEYOND_CHANCE,
-        degree_share=pair.best(default) if next_noise_std >= LEAST_NOISE else default,
+    return ContentDecision(
+        projection=selected.coefficients if use_projection else None,
+        project_later_hops=use_projection and by_class.z_score <= MIN_Z_SCORE,
+        degree_share=pair.best_share(default) if next_noise_std >= MIN_NOISE else default,
     )

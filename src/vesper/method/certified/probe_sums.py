@@ -13,19 +13,19 @@ from torch import Tensor
 
 from vesper.errors import VesperError
 from vesper.mechanism.door import Door
-from vesper.method.certified.relay import split, sums_of
+from vesper.method.certified.relay import split_noise, unscaled_sums
 
 
 @dataclass(frozen=True, eq=False)
-class Heard:
+class ProbeSums:
     """Sums of degree and classes, of length 1 each, and the noise in both."""
 
     sums: Tensor  # (num_nodes, 1 + num_classes)
     noise_stds: Tensor  # (1 + num_classes,)
-    speakers: Tensor  # (num_nodes,)
+    labelled_neighbors: Tensor  # (num_nodes,)
     """How many speakers a node hears, or, where noise drowns that, neighbours."""
 
-    def joined(self, released: Tensor, *, degree_share: float, noise_std: float) -> Tensor:
+    def combined_with(self, released: Tensor, *, degree_share: float, noise_std: float) -> Tensor:
         """Average with a release of the same messages, each column by how exact it is; once.
 
         Args:
@@ -37,36 +37,38 @@ class Heard:
             return released
         lengths = torch.full_like(self.noise_stds, (1 - degree_share**2) ** 0.5)
         lengths[0] = degree_share
-        ours = (lengths * self.noise_stds).square()
+        own_variance = (lengths * self.noise_stds).square()
         # In place, for there may be no room for a third copy: these sums are not needed again.
         self.sums.mul_(lengths)
-        self.sums.lerp_(released, (ours / (noise_std**2 + ours)).expand_as(released))
+        self.sums.lerp_(
+            released, (own_variance / (noise_std**2 + own_variance)).expand_as(released)
+        )
         return self.sums
 
 
-class Hearing:
+class PendingProbeSums:
     """Keeps it until the first hop has used it."""
 
     def __init__(self) -> None:
-        self._heard: Heard | None = None
+        self._sums: ProbeSums | None = None
 
     @property
-    def has_heard(self) -> bool:
+    def has_sums(self) -> bool:
         """Whether there is something."""
-        return self._heard is not None
+        return self._sums is not None
 
     @property
     def sums(self) -> Tensor:
         """Of degree and classes, of length 1 each: (num_nodes, 1 + num_classes)."""
-        if self._heard is None:
+        if self._sums is None:
             raise VesperError("nothing was heard that could be handed on; begin a new run")
-        return self._heard.sums
+        return self._sums.sums
 
-    def keep(self, heard: Heard | None) -> None:
+    def put(self, probe_sums: ProbeSums | None) -> None:
         """Take what the trial heard, if it heard classes."""
-        self._heard = heard
+        self._sums = probe_sums
 
-    def listen(
+    def release_relay_input(
         self, door: Door, messages: Tensor, *, degree_share: float, noise_std: float
     ) -> float:
         """Hear classes where no trial has.
@@ -80,15 +82,15 @@ class Hearing:
         Returns:
             The noise that is left for the hop.
         """
-        first, rest = split(noise_std)
+        first, rest = split_noise(noise_std)
         released = torch.from_numpy(door.release(messages.numpy(), noise_std=first))
-        sums = sums_of([released], degree_share=degree_share)
-        self._heard = Heard(sums, torch.zeros(sums.shape[1]), sums[:, 0])
+        sums = unscaled_sums([released], degree_share=degree_share)
+        self._sums = ProbeSums(sums, torch.zeros(sums.shape[1]), sums[:, 0])
         return rest
 
-    def joined(self, released: Tensor, *, degree_share: float, noise_std: float) -> Tensor:
+    def combined_with(self, released: Tensor, *, degree_share: float, noise_std: float) -> Tensor:
         """Average into the first hop what was heard of the same messages, and forget it."""
-        heard, self._heard = self._heard, None
-        if heard is None:
+        probe_sums, self._sums = self._sums, None
+        if probe_sums is None:
             return released
-        return heard.joined(released, degree_share=degree_share, noise_std=noise_std)
+        return probe_sums.combined_with(released, degree_share=degree_share, noise_std=noise_std)

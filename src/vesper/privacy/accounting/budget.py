@@ -55,7 +55,7 @@ class NonPrivate:
     """No promise: the only value for which a planned noise is 0."""
 
 
-def finite(budget: Budget) -> Budget:
+def require_finite(budget: Budget) -> Budget:
     """Hand the budget back if its epsilon is finite.
 
     Raises:

@@ -17,7 +17,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from vesper.privacy.accounting.budget import Budget, NonPrivate, finite
+from vesper.privacy.accounting.budget import Budget, NonPrivate, require_finite
 from vesper.privacy.accounting.checks import (
     expect,
     expect_count,
@@ -69,7 +69,7 @@ def cap_for(*, budget: Budget, rows: float = EDGE_ROWS) -> float:
     Proof: docs/claims/L-FILTER.md.
     """
     expect_positive("rows", rows)
-    mu = mu_of(epsilon=finite(budget).epsilon, delta=budget.delta)
+    mu = mu_of(epsilon=require_finite(budget).epsilon, delta=budget.delta)
     return mu * mu / rows * ROUND_DOWN
 
 

@@ -4,14 +4,14 @@
     epsilon    = conversion of Balle et al. (`renyi`)
 
 An undirected edge moves two rows, so the sensitivity is sqrt 2 (claim R-SUM): the published
-epsilon 4 is worth 5.5 to 5.9 (`worth_of`).
+epsilon 4 is worth 5.5 to 5.9 (`true_epsilon_of`).
 """
 
 import math
 from collections.abc import Sequence
 
 from vesper.privacy.accounting.bisection import bracket, safe_side
-from vesper.privacy.accounting.budget import Budget, finite
+from vesper.privacy.accounting.budget import Budget, require_finite
 from vesper.privacy.accounting.checks import expect_count
 from vesper.privacy.accounting.participation import charge_of, spent_epsilon
 from vesper.privacy.accounting.renyi import epsilon_of_rdp, gaussian_rdp, order_grid
@@ -34,7 +34,7 @@ def published_noise_std(*, budget: Budget, releases: int) -> float:
     6.4
     """
     expect_count("releases", releases, at_least=1)
-    epsilon, delta = finite(budget).epsilon, budget.delta
+    epsilon, delta = require_finite(budget).epsilon, budget.delta
 
     def holds(noise_std: float) -> bool:
         return published_epsilon(noise_std=noise_std, releases=releases, delta=delta) <= epsilon
@@ -43,7 +43,7 @@ def published_noise_std(*, budget: Budget, releases: int) -> float:
     return safe_side(holds, safe=safe, unsafe=unsafe)
 
 
-def worth_of(*, noise_stds: Sequence[float], delta: float) -> float:
+def true_epsilon_of(*, noise_stds: Sequence[float], delta: float) -> float:
     """Epsilon that this noise really certifies for releases of unit messages to all nodes."""
     spent = math.fsum(charge_of(noise_std=noise_std) for noise_std in noise_stds)
     return spent_epsilon(spent=spent * (1 + 2.0**-50), delta=delta)

@@ -84,14 +84,14 @@ def transition(*, epsilon: float, num_classes: int) -> NDArray[np.float64]:
 
 
 def inverse_transition(*, epsilon: float, num_classes: int) -> NDArray[np.float64]:
-    """T^-1, whose row `seen` is an unbiased one-hot label; (num_classes, num_classes)."""
+    """T^-1, whose row `responses` is an unbiased one-hot label; (num_classes, num_classes)."""
     keep = keep_probability(epsilon=epsilon, num_classes=num_classes)
     flip = flip_probability(epsilon=epsilon, num_classes=num_classes)
     return (np.eye(num_classes) - flip) / (keep - flip)
 
 
 def unbiased_weights(
-    seen: NDArray[np.integer], *, epsilon: float, num_classes: int
+    responses: NDArray[np.integer], *, epsilon: float, num_classes: int
 ) -> NDArray[np.float64]:
     """Weights of the class losses in the unbiased loss, (num_labels, num_classes); rows sum to 1.
 
@@ -101,12 +101,12 @@ def unbiased_weights(
     >>> unbiased_weights(np.array([1]), epsilon=1.0, num_classes=2).round(2).tolist()
     [[-0.58, 1.58]]
     """
-    _expect_labels(seen, num_classes)
+    _expect_labels(responses, num_classes)
     inverse = inverse_transition(epsilon=epsilon, num_classes=num_classes)
-    return np.take(inverse, seen, axis=0)  # (num_labels, num_classes)
+    return np.take(inverse, responses, axis=0)  # (num_labels, num_classes)
 
 
-def seen_posterior(posterior: NDArray[np.floating], *, epsilon: float) -> NDArray[np.float64]:
+def response_posterior(posterior: NDArray[np.floating], *, epsilon: float) -> NDArray[np.float64]:
     """Chance of each class to be *seen* when the truth has this posterior: p T, same shape.
 
     The forward-corrected loss is the cross-entropy of this with what was seen.
@@ -117,7 +117,7 @@ def seen_posterior(posterior: NDArray[np.floating], *, epsilon: float) -> NDArra
 
 
 def forward_targets(
-    posterior: NDArray[np.floating], seen: NDArray[np.integer], *, epsilon: float
+    posterior: NDArray[np.floating], responses: NDArray[np.integer], *, epsilon: float
 ) -> NDArray[np.float64]:
     """Posterior of the truth given what was seen, (num_labels, num_classes); rows sum to 1.
 
@@ -126,14 +126,14 @@ def forward_targets(
     Cross-entropy against these targets, held fixed, has the gradient p - target by the logits:
     that of the forward-corrected loss. So any learner that takes soft labels can use it.
     """
-    _expect_labels(seen, posterior.shape[-1])
+    _expect_labels(responses, posterior.shape[-1])
     forward = transition(epsilon=epsilon, num_classes=posterior.shape[-1])
-    joint = posterior * forward[:, seen].T  # (num_labels, num_classes)
+    joint = posterior * forward[:, responses].T  # (num_labels, num_classes)
     return np.asarray(joint / joint.sum(axis=-1, keepdims=True), dtype=np.float64)
 
 
-def _expect_labels(seen: NDArray[np.integer], num_classes: int) -> None:
-    outside = seen[(seen < 0) | (seen >= num_classes)]
+def _expect_labels(responses: NDArray[np.integer], num_classes: int) -> None:
+    outside = responses[(responses < 0) | (responses >= num_classes)]
     expect(
         outside.size == 0,
         name="seen",

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.privacy.accounting.bisection import bracket, safe_side
-from vesper.privacy.accounting.budget import Budget, NonPrivate, finite
+from vesper.privacy.accounting.budget import Budget, NonPrivate, require_finite
 from vesper.privacy.accounting.checks import (
     expect_count,
     expect_delta,
@@ -170,7 +170,7 @@ def noise_std_for(*, training: PaperTraining, budget: Budget | NonPrivate) -> fl
     expect_count("num_epochs", training.num_epochs, at_least=1)
     if isinstance(budget, NonPrivate):
         return 0.0
-    epsilon, delta = finite(budget).epsilon, budget.delta
+    epsilon, delta = require_finite(budget).epsilon, budget.delta
 
     def holds(noise_std: float) -> bool:
         return claimed_epsilon(training=training, noise_std=noise_std, delta=delta) <= epsilon

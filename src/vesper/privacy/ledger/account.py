@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vesper.errors import BudgetError, InputError, VesperError
-from vesper.privacy.accounting.budget import Budget, finite
+from vesper.privacy.accounting.budget import Budget, require_finite
 from vesper.privacy.events import UNPROTECTED_KIND, Event
 from vesper.privacy.ledger.balance import Balance, book, refuse_if_spent, terms_of
 from vesper.privacy.ledger.reader import Entry, LedgerReader
@@ -19,11 +19,11 @@ from vesper.privacy.ledger.receipt import _SEAL, Receipt, Receivers, encode
 from vesper.privacy.ledger.store import Ledger
 from vesper.privacy.relation import EdgeRelation, Relation
 
-KEPT_KIND = "kept"
+STORED_KIND = "stored"
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredRelease:
     """A release that was charged, drawn and kept before; it is read, not drawn."""
 
     digest: str
@@ -42,24 +42,34 @@ class Account(Balance):
         relation: Relation | None,
     ) -> None:
         super().__init__(graph, num_nodes=num_nodes, budget=budget, relation=relation)
-        self._ledger, self._seen = ledger, 0
+        self._ledger, self._last_sequence = ledger, 0
         self._catch_up()
 
     def charge(self, event: Event, receivers: Receivers, *, run: str) -> Receipt:
         """Charge an event to its receivers, on disk, or refuse and write nothing."""
-        who = encode(receivers, len(self.spent))
+        encoded_receivers = encode(receivers, len(self.spent))
         with self._ledger.transaction():
             self._catch_up()
-            self.refuse_what_does_not_fit(event, who)
+            self.refuse_if_over_budget(event, encoded_receivers)
             sequence = self._ledger.append(
-                graph=self.graph, run=run, facts=dict(event.facts), cost=event.cost, who=who
+                graph=self.graph,
+                run=run,
+                facts=dict(event.facts),
+                cost=event.cost,
+                encoded_receivers=encoded_receivers,
             )
         self._catch_up()
-        return Receipt(event=event, receivers=who, graph=self.graph, sequence=sequence, seal=_SEAL)
+        return Receipt(
+            event=event,
+            receivers=encoded_receivers,
+            graph=self.graph,
+            sequence=sequence,
+            seal=_SEAL,
+        )
 
     def charge_once(
         self, event: Event, receivers: Receivers, *, run: str, number: int
-    ) -> Receipt | Kept:
+    ) -> Receipt | StoredRelease:
         """Charge release `number` of a run, or find that it was charged before.
 
         A release that was charged and kept is never drawn again: the digest of what was kept is
@@ -69,17 +79,21 @@ class Account(Balance):
         Raises:
             BudgetError: it does not fit, or was charged as something else.
         """
-        who = encode(receivers, len(self.spent))
+        encoded_receivers = encode(receivers, len(self.spent))
         facts = {**event.facts, "number": number}
         with self._ledger.transaction():
             self._catch_up()
             charged, kept = self._find(run, number)
             if charged is None:
-                self.refuse_what_does_not_fit(event, who)
+                self.refuse_if_over_budget(event, encoded_receivers)
                 sequence = self._ledger.append(
-                    graph=self.graph, run=run, facts=facts, cost=event.cost, who=who
+                    graph=self.graph,
+                    run=run,
+                    facts=facts,
+                    cost=event.cost,
+                    encoded_receivers=encoded_receivers,
                 )
-            elif (charged.facts, charged.receivers) != (facts, who):
+            elif (charged.facts, charged.receivers) != (facts, encoded_receivers):
                 raise BudgetError(
                     f"Release {number} of run {run} was charged as {charged.facts}, expected the "
                     f"same again, got {facts}. Settings have changed; begin a new run."
@@ -88,10 +102,16 @@ class Account(Balance):
                 sequence = charged.sequence
         self._catch_up()
         if kept is not None:
-            return Kept(digest=str(kept.facts["digest"]))
-        return Receipt(event=event, receivers=who, graph=self.graph, sequence=sequence, seal=_SEAL)
+            return StoredRelease(digest=str(kept.facts["digest"]))
+        return Receipt(
+            event=event,
+            receivers=encoded_receivers,
+            graph=self.graph,
+            sequence=sequence,
+            seal=_SEAL,
+        )
 
-    def keep(self, receipt: Receipt, *, digest: str) -> None:
+    def mark_stored(self, receipt: Receipt, *, digest: str) -> None:
         """Write down what was drawn under a receipt; from now on it may leave, and nothing else.
 
         Raises:
@@ -99,13 +119,15 @@ class Account(Balance):
         """
         with self._ledger.transaction():
             for entry in self._ledger.entries(after=receipt.sequence):
-                if entry.facts["kind"] == KEPT_KIND and entry.facts["of"] == receipt.sequence:
+                if entry.facts["kind"] == STORED_KIND and entry.facts["of"] == receipt.sequence:
                     raise BudgetError(
                         f"Release {receipt.sequence} was drawn by another process at the same "
                         f"time; what this one drew is thrown away. Is the run going on elsewhere?"
                     )
-            facts = {"kind": KEPT_KIND, "of": receipt.sequence, "digest": digest}
-            self._ledger.append(graph=self.graph, run="", facts=facts, cost=0.0, who=b"")
+            facts = {"kind": STORED_KIND, "of": receipt.sequence, "digest": digest}
+            self._ledger.append(
+                graph=self.graph, run="", facts=facts, cost=0.0, encoded_receivers=b""
+            )
         self._catch_up()
 
     def note_unprotected(self, *, run: str, plan: str) -> None:
@@ -116,10 +138,12 @@ class Account(Balance):
             if not any(e.facts["kind"] == UNPROTECTED_KIND and e.run == run for e in known):
                 facts = {"kind": UNPROTECTED_KIND, "plan": plan}
                 everyone = encode(None, len(self.spent))
-                self._ledger.append(graph=self.graph, run=run, facts=facts, cost=0.0, who=everyone)
+                self._ledger.append(
+                    graph=self.graph, run=run, facts=facts, cost=0.0, encoded_receivers=everyone
+                )
         self._catch_up()
 
-    def is_kept(self, *, run: str, number: int) -> bool:
+    def is_stored(self, *, run: str, number: int) -> bool:
         """Whether release `number` of a run was charged and kept."""
         return self._find(run, number)[1] is not None
 
@@ -145,12 +169,12 @@ class Account(Balance):
 
     def _catch_up(self) -> None:
         """Book what this and other processes have written since the last look."""
-        for entry in self._ledger.entries(after=self._seen):
+        for entry in self._ledger.entries(after=self._last_sequence):
             if entry.graph == self.graph:
                 if entry.facts["kind"] == "budget" and self.budget is None:
                     self._start_over(entry)
                 book(self, entry, self._ledger)
-            self._seen = entry.sequence
+            self._last_sequence = entry.sequence
 
     def _start_over(self, terms: Entry) -> None:
         """Keep to a budget that was set elsewhere after this account was opened."""
@@ -190,7 +214,7 @@ def open_account(
         known = {entry.facts["kind"]: entry.facts for entry in entries}
         if "graph" not in known:
             facts: dict[str, Any] = {"kind": "graph", "num_nodes": num_nodes}
-            ledger.append(graph=graph, run="", facts=facts, cost=0.0, who=b"")
+            ledger.append(graph=graph, run="", facts=facts, cost=0.0, encoded_receivers=b"")
         elif known["graph"]["num_nodes"] != num_nodes:
             raise InputError(
                 f"{ledger.path}: this graph has {known['graph']['num_nodes']} nodes, "
@@ -200,10 +224,10 @@ def open_account(
         if budget is not None:
             relation = relation or EdgeRelation()
             if held is None:
-                refuse_if_spent(entries, num_nodes, finite(budget), relation)
+                refuse_if_spent(entries, num_nodes, require_finite(budget), relation)
                 facts = {"kind": "budget", **relation.facts}
                 facts |= {"epsilon": float(budget.epsilon), "delta": float(budget.delta)}
-                ledger.append(graph=graph, run="", facts=facts, cost=0.0, who=b"")
+                ledger.append(graph=graph, run="", facts=facts, cost=0.0, encoded_receivers=b"")
                 held, held_relation = budget, relation
             elif (held, held_relation) != (budget, relation):
                 raise InputError(

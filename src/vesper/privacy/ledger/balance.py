@@ -43,7 +43,7 @@ UNLIMITED_UNIT = Fraction(1 << 40)
 """Units a mu^2 of 1 where there is no cap to measure by."""
 
 
-class Overdrawn(VesperError):
+class OverdrawnError(VesperError):
     """What is written down is more than the budget allows."""
 
 
@@ -69,7 +69,7 @@ class Balance:
         self.unprotected: str | None = None
         """The run that used the graph without a guarantee, if any did."""
         self.spent: NDArray[np.int64] = np.zeros(num_nodes, dtype=np.int64)
-        self._cap = self._cap_now()
+        self._cap = self._current_cap()
 
     @property
     def graph(self) -> str:
@@ -111,13 +111,13 @@ class Balance:
         if self.budget is None or self.left_mu_squared is None:
             return None
         mu = math.sqrt(self.relation.rows * self.left_mu_squared)
-        return min(epsilon_of(mu=mu, delta=self.delta), self._left_purely())
+        return min(epsilon_of(mu=mu, delta=self.delta), self._left_pure_epsilon())
 
     def fits(self, event: Event) -> int:
         """How many more such events fit when every node receives them."""
         if self.unprotected is not None:
             return 0
-        if self._is_plain(event.facts["kind"]) and self.budget is not None:
+        if self._is_added_purely(event.facts["kind"]) and self.budget is not None:
             left = Fraction(self.budget.epsilon) - self.pure
             return max(0, left // Fraction(event.facts["epsilon"]))
         return (self._cap.units - int(self.spent.max())) // self._units(event.cost)
@@ -133,7 +133,7 @@ class Balance:
         cap = float(self._cap.units / self._cap.unit)
         return noise_std_within(room=self.left_mu_squared, cap=cap, releases=releases)
 
-    def refuse_what_does_not_fit(self, event: Event, who: bytes) -> None:
+    def refuse_if_over_budget(self, event: Event, encoded_receivers: bytes) -> None:
         """Raise unless the event can be charged to these receivers.
 
         Raises:
@@ -146,15 +146,15 @@ class Balance:
             raise InputError(
                 f"Expected an event whose cost holds for {self.relation}, got {facts['kind']!r}."
             )
-        if facts["kind"] == PURE_KIND and not is_everyone(who):
+        if facts["kind"] == PURE_KIND and not is_everyone(encoded_receivers):
             raise InputError("A pure release is charged to every node: expected no receivers.")
         if not 0 < event.cost < math.inf:
             raise BudgetError(f"Expected a finite cost above 0, got {event.cost}.")
-        if self._is_plain(str(facts["kind"])):
-            if float(facts["epsilon"]) > self._left_purely():
-                raise self._refusal("epsilon", float(facts["epsilon"]), self._left_purely())
+        if self._is_added_purely(str(facts["kind"])):
+            if float(facts["epsilon"]) > self._left_pure_epsilon():
+                raise self._refusal("epsilon", float(facts["epsilon"]), self._left_pure_epsilon())
             return
-        room = self._cap.units - largest(who, self.spent)
+        room = self._cap.units - largest(encoded_receivers, self.spent)
         if self._units(event.cost) > room:
             raise self._refusal("mu^2 a node", event.cost, max(room, 0) / self._cap.unit)
 
@@ -186,33 +186,33 @@ class Balance:
         if not (self.relation.admits(entry.facts) and entry.cost < math.inf):
             raise InputError(f"Entry {entry.sequence}, a {kind}, has no cost for {self.relation}.")
         self.releases += 1
-        if self._is_plain(kind):
+        if self._is_added_purely(kind):
             epsilon = Fraction(entry.facts["epsilon"])
-            if not 0 < epsilon <= self._left_purely():
-                raise Overdrawn(f"Entry {entry.sequence} is more than the budget has.")
+            if not 0 < epsilon <= self._left_pure_epsilon():
+                raise OverdrawnError(f"Entry {entry.sequence} is more than the budget has.")
             self.pure += epsilon
-            self._cap = self._cap_now()
+            self._cap = self._current_cap()
             return
         self._only_pure = False
         units = self._units(entry.cost)
         if units > self._cap.units - largest(entry.receivers, self.spent):
-            raise Overdrawn(f"Entry {entry.sequence} is more than the budget has.")
+            raise OverdrawnError(f"Entry {entry.sequence} is more than the budget has.")
         add_cost(entry.receivers, units, self.spent)
 
-    def _is_plain(self, kind: object) -> bool:
+    def _is_added_purely(self, kind: object) -> bool:
         return self._only_pure and kind == PURE_KIND
 
     def _units(self, cost: float) -> int:
         return math.ceil(Fraction(cost) * self._cap.unit)
 
-    def _left_purely(self) -> float:
+    def _left_pure_epsilon(self) -> float:
         if self.budget is None:
             return math.inf
         return max(0.0, float_down(Fraction(self.budget.epsilon) - self.pure))
 
-    def _cap_now(self) -> _Cap:
+    def _current_cap(self) -> _Cap:
         """The cap if the next release is not pure."""
-        epsilon = self._left_purely()
+        epsilon = self._left_pure_epsilon()
         if self.budget is None or epsilon == 0:
             return _Cap(0 if self.budget else LARGEST_CAP, UNLIMITED_UNIT)
         left = Budget(epsilon=epsilon, delta=self.budget.delta)
@@ -239,7 +239,7 @@ def book(balance: Balance, entry: Entry, ledger: LedgerReader) -> None:
     """Count an entry in; blame the ledger for one that vesper cannot have written."""
     try:
         balance.book(entry)
-    except (Overdrawn, InputError, KeyError, TypeError, ValueError) as error:
+    except (OverdrawnError, InputError, KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{ledger.path}: entry {entry.sequence} is none that vesper wrote ({error}); run "
             f"`vesper budget verify`"
@@ -271,7 +271,7 @@ def refuse_if_spent(
             spent = unlimited.spent_epsilon(budget.delta)
             asked.book(entry)
         unlimited.refuse_unprotected()
-    except Overdrawn:
+    except OverdrawnError:
         raise BudgetError(
             "This graph has spent more already than the budget that is to be set (epsilon at "
             f"delta {budget.delta:g}).\n"

@@ -40,7 +40,7 @@ def key_path(ledger: Path) -> Path:
     return ledger.with_name(ledger.name + ".key")
 
 
-def derived(secret: bytes) -> Keys:
+def derive_keys(secret: bytes) -> Keys:
     """Derive the keys; none tells anything about another (RFC 5869)."""
 
     def key_for(purpose: bytes) -> bytes:
@@ -71,7 +71,7 @@ def read_keys(path: Path) -> Keys:
         ) from None
     if len(secret) != KEY_BYTES:
         raise InputError(f"{path}: expected a key of {KEY_BYTES} bytes, found {len(secret)}")
-    return derived(secret)
+    return derive_keys(secret)
 
 
 def make_keys(path: Path) -> Keys:

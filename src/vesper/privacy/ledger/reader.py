@@ -57,16 +57,26 @@ class LedgerReader:
 
     def head(self) -> tuple[int, bytes]:
         """How many entries there are, and the digest of them all."""
-        with self._readable():
+        with self._read_errors():
             row = self._db.execute("SELECT sequence, digest FROM head").fetchone()
         return (int(row[0]), bytes(row[1])) if row else (0, b"")
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """Read the entries after a sequence number, oldest first."""
         query = f"SELECT {COLUMNS} FROM entries WHERE sequence > ? ORDER BY sequence"
-        with self._readable():
-            for sequence, time, graph, run, facts, cost, who in self._db.execute(query, (after,)):
-                yield Entry(sequence, time, graph, run, self._facts(sequence, facts), cost, who)
+        with self._read_errors():
+            for sequence, time, graph, run, facts, cost, encoded_receivers in self._db.execute(
+                query, (after,)
+            ):
+                yield Entry(
+                    sequence,
+                    time,
+                    graph,
+                    run,
+                    self._facts(sequence, facts),
+                    cost,
+                    encoded_receivers,
+                )
 
     def verify(self) -> int | None:
         """Recompute the chain; give the first sequence number that does not fit, or None.
@@ -76,16 +86,16 @@ class LedgerReader:
         """
         key, previous, expected = self.keys.chain, b"", 1
         query = f"SELECT {COLUMNS}, digest FROM entries ORDER BY sequence"
-        with self._readable(), self._one_moment():
+        with self._read_errors(), self._read_transaction():
             for *line, digest in self._db.execute(query):
-                if line[0] != expected or chained(key, previous, tuple(line)) != digest:
+                if line[0] != expected or chain_digest(key, previous, tuple(line)) != digest:
                     return expected
                 previous, expected = digest, expected + 1
             return None if self.head() == (expected - 1, previous) else expected
 
     def contains(self, sequence: int, digest: str) -> bool:
         """Whether the chain, after so many entries, ended with a digest that starts so (hex)."""
-        with self._readable():
+        with self._read_errors():
             query = "SELECT digest FROM entries WHERE sequence = ?"
             row = self._db.execute(query, (sequence,)).fetchone()
         return (
@@ -94,7 +104,7 @@ class LedgerReader:
             and bytes(row[0]).hex().startswith(digest.lower())
         )
 
-    def behind_its_note(self) -> str | None:
+    def behind_head_note(self) -> str | None:
         """Say what is wrong when the note beside the ledger knows of entries it does not have."""
         note = self.path.with_name(f"{self.path.name}.head")
         if not note.is_file():
@@ -123,7 +133,7 @@ class LedgerReader:
         return facts
 
     @contextmanager
-    def _one_moment(self) -> Iterator[None]:
+    def _read_transaction(self) -> Iterator[None]:
         """Read entries and head as they were at one moment, whatever others write meanwhile."""
         if self._db.in_transaction:
             yield
@@ -135,14 +145,14 @@ class LedgerReader:
             self._db.execute("ROLLBACK")
 
     @contextmanager
-    def _readable(self) -> Iterator[None]:
+    def _read_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
             raise InputError(f"{self.path}: cannot be read as a ledger ({error})") from None
 
 
-def chained(key: bytes, previous: bytes, line: tuple[Any, ...]) -> bytes:
+def chain_digest(key: bytes, previous: bytes, line: tuple[Any, ...]) -> bytes:
     """Digest one entry together with everything before it, under the key."""
     digest = hmac.new(key, previous, hashlib.sha256)
     for value in line:
@@ -151,19 +161,19 @@ def chained(key: bytes, previous: bytes, line: tuple[Any, ...]) -> bytes:
     return digest.digest()
 
 
-def shown_head(head: tuple[int, bytes]) -> str:
+def format_head(head: tuple[int, bytes]) -> str:
     """Write a head as people note it down: SEQUENCE:DIGEST.
 
-    >>> shown_head((3, bytes.fromhex("00ff")))
+    >>> format_head((3, bytes.fromhex("00ff")))
     '3:00ff'
     """
     return f"{head[0]}:{head[1].hex()}"
 
 
-def parsed_head(text: str) -> tuple[int, str]:
+def parse_head(text: str) -> tuple[int, str]:
     """Read SEQUENCE:DIGEST; the digest may be cut, but not below 16 digits.
 
-    >>> parsed_head("3:00112233445566778899")
+    >>> parse_head("3:00112233445566778899")
     (3, '00112233445566778899')
     """
     sequence, _, digest = text.partition(":")

@@ -89,7 +89,7 @@ def encode(receivers: Receivers, num_nodes: int) -> bytes:
 
 def add_cost(blob: bytes, cost: int, spent: NDArray[np.int64]) -> None:
     """Add `cost` to `spent` of every receiver in `blob`."""
-    kind, body = _opened(blob, len(spent))
+    kind, body = _parse(blob, len(spent))
     if kind == _ALL:
         spent += cost
     elif kind == _LIST:
@@ -100,7 +100,7 @@ def add_cost(blob: bytes, cost: int, spent: NDArray[np.int64]) -> None:
 
 def largest(blob: bytes, spent: NDArray[np.int64]) -> int:
     """Give the largest `spent` of the receivers in `blob`; 0 if there are none."""
-    kind, body = _opened(blob, len(spent))
+    kind, body = _parse(blob, len(spent))
     if kind == _ALL:
         return int(spent.max(initial=0))
     if kind == _LIST:
@@ -115,13 +115,13 @@ def is_everyone(blob: bytes) -> bool:
 
 def count(blob: bytes) -> int:
     """How many receivers there are."""
-    kind, body = _opened(blob, size := int.from_bytes(blob[1:9], "little"))
+    kind, body = _parse(blob, size := int.from_bytes(blob[1:9], "little"))
     if kind == _ALL:
         return size
     return len(body) // 8 if kind == _LIST else int(_members(body, size).sum())
 
 
-def _opened(blob: bytes, num_nodes: int) -> tuple[bytes, bytes]:
+def _parse(blob: bytes, num_nodes: int) -> tuple[bytes, bytes]:
     """Split into form and body, refusing what does not belong to so many nodes."""
     kind, size, body = blob[:1], int.from_bytes(blob[1:9], "little"), blob[9:]
     if size != num_nodes:

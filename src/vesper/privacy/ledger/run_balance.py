@@ -22,7 +22,7 @@ from vesper.privacy.relation import NodeRelation
 DEGREES = "degree histogram"
 
 
-def counted(ledger: LedgerReader, *, before_run: str | None = None) -> Fraction:
+def epsilon_of_counts(ledger: LedgerReader, *, before_run: str | None = None) -> Fraction:
     """Give the largest sum, of all counts or of those before the first charge of a run."""
     sums: dict[str, Fraction] = defaultdict(Fraction)
     for entry in ledger.entries():
@@ -41,7 +41,7 @@ def balance_of_run(ledger: LedgerReader, graph: str, run: str) -> Balance:
     it would tell that edges are the same.
     """
     entries = [e for e in ledger.entries() if e.graph == graph and e.run in ("", run)]
-    counts = counted(ledger, before_run=run)
+    counts = epsilon_of_counts(ledger, before_run=run)
     first = next((k for k, entry in enumerate(entries) if entry.cost > 0), len(entries))
     _, relation = terms_of({entry.facts["kind"]: entry.facts for entry in entries})
     if counts and not isinstance(relation, NodeRelation):

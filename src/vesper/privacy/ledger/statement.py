@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from vesper.errors import InputError, VesperError
 from vesper.privacy.events import GAUSSIAN_KIND, SUM
 from vesper.privacy.ledger.balance import Balance
-from vesper.privacy.ledger.reader import Entry, LedgerReader, shown_head
+from vesper.privacy.ledger.reader import Entry, LedgerReader, format_head
 from vesper.version import VERSION
 
 CONTEXT = b"vesper signed statement 1\n"
@@ -37,7 +37,7 @@ CONTEXT = b"vesper signed statement 1\n"
 KEY_DIGITS, SIGNATURE_DIGITS = 64, 128
 
 
-def signed(facts: Mapping[str, Any], *, signing_key: bytes) -> str:
+def sign_facts(facts: Mapping[str, Any], *, signing_key: bytes) -> str:
     """Add public key and signature to the facts; give the JSON text.
 
     Raises:
@@ -49,11 +49,11 @@ def signed(facts: Mapping[str, Any], *, signing_key: bytes) -> str:
     return json.dumps({**whole, "signature": signature}, indent=2, allow_nan=False) + "\n"
 
 
-def checked(text: str, *, public_key: str | None = None) -> dict[str, Any]:
+def verify_facts(text: str, *, public_key: str | None = None) -> dict[str, Any]:
     """Give the facts of a signed text, without its signature.
 
     Args:
-        text: what `signed` made.
+        text: what `sign_facts` made.
         public_key: the key that must have signed, as noted elsewhere; None: the one in the text,
             which then proves only that nothing was changed by those who lack its secret.
 
@@ -147,7 +147,7 @@ def statement_path(file: Path) -> Path:
 def make_statement(
     *,
     balance: Balance,
-    charged: Iterable[Entry],
+    charge_entries: Iterable[Entry],
     ledger: LedgerReader,
     simulated: bool,
     run: str,
@@ -160,7 +160,7 @@ def make_statement(
 
     Args:
         balance: the account of the graph, after the charges.
-        charged: the entries of the ledger that this file rests on.
+        charge_entries: the entries of the ledger that this file rests on.
         ledger: signs with its key; its head is noted.
         simulated: whether noise came from a seed.
         run: digest of the settings.
@@ -185,17 +185,17 @@ def make_statement(
         **balance.relation.facts,
         # spent is rounded up, and the filter never admits more than the budget
         "spent_epsilon": min(balance.spent_epsilon(), balance.budget.epsilon),
-        "releases": [_release(entry) for entry in charged],
+        "releases": [_release(entry) for entry in charge_entries],
         "composed_by": list(COMPOSED_BY),
         "not_covered": [*([SIMULATED] if simulated else []), *NOT_COVERED],
         "columns": dict(columns),
         "nodes": len(balance.spent),
         "run": run,
-        "ledger_head": shown_head(ledger.head()),
+        "ledger_head": format_head(ledger.head()),
         "version": VERSION,
         "time": datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds"),
     }
-    return signed(facts, signing_key=ledger.keys.signing)
+    return sign_facts(facts, signing_key=ledger.keys.signing)
 
 
 def verify_file(file: Path, *, public_key: str | None = None) -> dict[str, Any]:
@@ -216,7 +216,7 @@ def verify_file(file: Path, *, public_key: str | None = None) -> dict[str, Any]:
             f"statement stay side by side"
         ) from None
     try:
-        facts = checked(text, public_key=public_key)
+        facts = verify_facts(text, public_key=public_key)
     except VesperError as error:
         raise type(error)(f"{path}: {error}") from None
     if (facts.get("kind"), facts.get("format")) != (KIND, FORMAT):

@@ -18,7 +18,7 @@ from typing import Any
 from vesper.errors import InputError, VesperError
 from vesper.privacy.ledger.keys import Keys, key_path, make_keys, read_keys
 from vesper.privacy.ledger.ledger_file import APPLICATION, FORMAT, make_private, refuse_foreign
-from vesper.privacy.ledger.reader import COLUMNS, LedgerReader, chained, shown_head
+from vesper.privacy.ledger.reader import COLUMNS, LedgerReader, chain_digest, format_head
 
 _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS entries (
@@ -66,15 +66,15 @@ class Ledger(LedgerReader):
         except sqlite3.Error as error:
             raise InputError(f"{path}: cannot be used as a ledger ({error})") from None
         super().__init__(path, database)
-        behind = self.behind_its_note()
+        behind = self.behind_head_note()
         if behind:
             raise VesperError(behind)
-        self._held = self._hold_keys()
+        self._keys = self._load_keys()
 
     @property
     def keys(self) -> Keys:
         """The keys of the ledger, as they were when it was opened."""
-        return self._held
+        return self._keys
 
     @staticmethod
     def _make(database: sqlite3.Connection, path: Path) -> None:
@@ -90,15 +90,15 @@ class Ledger(LedgerReader):
         for statement in _SCHEMA:
             database.execute(statement)
 
-    def _hold_keys(self) -> Keys:
+    def _load_keys(self) -> Keys:
         """Read the keys; a new ledger gets them, and a first entry that knows their check."""
         path = key_path(self.path)
         if self.head()[0] == 0:
             with self.transaction():
                 if self.head()[0] == 0:  # or another process was faster
-                    self._held = make_keys(path)
-                    facts = {"kind": "key", "check": self._held.check}
-                    self.append(graph="", run="", facts=facts, cost=0.0, who=b"")
+                    self._keys = make_keys(path)
+                    facts = {"kind": "key", "check": self._keys.check}
+                    self.append(graph="", run="", facts=facts, cost=0.0, encoded_receivers=b"")
         keys = read_keys(path)
         first = next(self.entries(), None)
         if first is None or first.facts.get("check") != keys.check:
@@ -129,21 +129,21 @@ class Ledger(LedgerReader):
             self._note_head()
 
     def append(
-        self, *, graph: str, run: str, facts: dict[str, Any], cost: float, who: bytes
+        self, *, graph: str, run: str, facts: dict[str, Any], cost: float, encoded_receivers: bytes
     ) -> int:
         """Write one entry inside a transaction; return its sequence number."""
         sequence, previous = self.head()
         sequence += 1
         text = json.dumps(facts, sort_keys=True)
-        line = (sequence, float(self._clock()), graph, run, text, float(cost), who)
-        digest = chained(self._held.chain, previous, line)
+        line = (sequence, float(self._clock()), graph, run, text, float(cost), encoded_receivers)
+        digest = chain_digest(self._keys.chain, previous, line)
         self._db.execute(
             f"INSERT INTO entries ({COLUMNS}, digest) VALUES (?,?,?,?,?,?,?,?)", (*line, digest)
         )
         self._db.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?)", (sequence, digest))
         return sequence
 
-    def labels_shown(self, names: Iterable[bytes]) -> dict[bytes, bytes]:
+    def answered_labels(self, names: Iterable[bytes]) -> dict[bytes, bytes]:
         """Find what was answered about, of these digests of ids: digests of id and label."""
         found = {}
         for name in names:
@@ -152,7 +152,7 @@ class Ledger(LedgerReader):
                 found[name] = row[0]
         return found
 
-    def show_labels(self, records: Iterable[tuple[bytes, bytes]]) -> None:
+    def record_answered_labels(self, records: Iterable[tuple[bytes, bytes]]) -> None:
         """Write down what will be answered about, inside a transaction; it stays as it is."""
         self._db.executemany("INSERT OR IGNORE INTO shown VALUES (?, ?)", records)
 
@@ -162,7 +162,7 @@ class Ledger(LedgerReader):
         partial = note.with_name(f"{note.name}.{os.getpid()}.{threading.get_ident()}")
         try:
             with partial.open("w") as file:
-                file.write(f"{shown_head(self.head())}\n")
+                file.write(f"{format_head(self.head())}\n")
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(partial, note)

@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 
 from vesper.privacy.accounting.bisection import bracket, safe_side
-from vesper.privacy.accounting.budget import Budget, finite
+from vesper.privacy.accounting.budget import Budget, require_finite
 from vesper.privacy.accounting.checks import expect_count
 from vesper.privacy.accounting.gaussian import epsilon_of
 from vesper.privacy.accounting.participation import ROUND_UP, node_rows, noise_std_for
@@ -81,7 +81,7 @@ def claimed_sensitivity(*, max_degree: int) -> float:
 
 def renyi_noise_std(*, budget: Budget, sensitivity: float) -> float:
     """Smallest noise with which Renyi orders give the budget: never over it."""
-    epsilon, delta = finite(budget).epsilon, budget.delta
+    epsilon, delta = require_finite(budget).epsilon, budget.delta
     orders = order_grid()
 
     def holds(noise_std: float) -> bool:

@@ -25,7 +25,7 @@ from vesper.privacy.accounting import participation, theorem_1
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.accounting.checks import expect_count, expect_delta, expect_not_negative
 from vesper.privacy.accounting.gaussian import epsilon_of
-from vesper.progress import Progress, silent
+from vesper.progress import Progress, no_progress
 
 PAPER_EPSILONS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 PAPER_BATCH_SIZE = 256  # the paper states none
@@ -85,7 +85,7 @@ PAPER_DATASETS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class ComparisonRow:
     """One line of the comparison; `noise_std` for unit messages, certified: one release a hop."""
 
     dataset: str
@@ -112,7 +112,7 @@ def true_epsilon_lower_bound(*, noise_std: float, num_epochs: int, delta: float)
     return epsilon_of(mu=mu, delta=delta) * (1 - CONVERSION_ERROR)
 
 
-def reproduce_paper(*, progress: Progress = silent) -> list[Row]:
+def reproduce_paper(*, progress: Progress = no_progress) -> list[ComparisonRow]:
     """All data sets, one and two layers, six epsilons; delta = 1 / |E|."""
     cases = [
         (dataset, layers, epsilon)
@@ -128,12 +128,12 @@ def reproduce_paper(*, progress: Progress = silent) -> list[Row]:
     return rows
 
 
-def compare(*, dataset: PaperDataset, layers: int, epsilon: float) -> Row:
+def compare(*, dataset: PaperDataset, layers: int, epsilon: float) -> ComparisonRow:
     """Noise of both plans for one epsilon, and what the paper's noise is really good for."""
     budget = Budget(epsilon=epsilon, delta=dataset.delta)
     training = dataset.training(num_layers=layers)
     paper_noise_std = theorem_1.noise_std_for(training=training, budget=budget)
-    return Row(
+    return ComparisonRow(
         dataset=dataset.name,
         layers=layers,
         claimed_epsilon=epsilon,
@@ -156,7 +156,7 @@ class PaperSizes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claimed:
+class PaperClaim:
     """The paper's plan at the same claimed epsilon, and what its noise is worth in truth.
 
     Args:
@@ -175,9 +175,9 @@ class Claimed:
     epsilon_at_certified_noise: float | None
 
 
-def claimed_beside(
+def paper_claim_for(
     *, epsilon: float, noise_std: float, delta: float, num_layers: int, sizes: PaperSizes
-) -> Claimed | str:
+) -> PaperClaim | str:
     """Ask the paper's accountant for the same epsilon, or say why it is not asked."""
     if not sizes.num_train_nodes:
         return "it needs the number of training nodes"
@@ -198,7 +198,7 @@ def claimed_beside(
             f"for an epsilon as small as {epsilon:.3g} it would need Renyi orders above "
             f"{theorem_1.LAST_MAX_ORDER}, where its implementations end"
         )
-    return Claimed(
+    return PaperClaim(
         epsilon=epsilon,
         noise_std=claimed,
         noise_ratio=claimed / noise_std,

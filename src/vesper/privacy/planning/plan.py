@@ -17,21 +17,21 @@ from fractions import Fraction
 from statistics import NormalDist
 
 from vesper.errors import InputError
-from vesper.privacy.accounting.budget import Budget, finite
+from vesper.privacy.accounting.budget import Budget, require_finite
 from vesper.privacy.accounting.checks import float_down, float_up
 from vesper.privacy.accounting.participation import charge_of, mu_for, noise_std_for, spent_epsilon
 from vesper.privacy.accounting.pure import charge_of_pure
 from vesper.privacy.events import LARGEST_NOISE, SMALLEST_NOISE
-from vesper.privacy.planning.paper_plan import Claimed, PaperSizes, claimed_beside
+from vesper.privacy.planning.paper_plan import PaperClaim, PaperSizes, paper_claim_for
 from vesper.privacy.planning.probe_share import (
     ROUND_UP,
-    Share,
-    nothing_asked,
-    share_beside,
-    small_beside,
-    split_off,
+    ProbeShare,
+    no_probe,
+    probe_noise_from_rest,
+    share_from_rest,
+    split_probe_noise,
 )
-from vesper.privacy.planning.traffic import Sizes, Traffic, Wire, wire_of
+from vesper.privacy.planning.traffic import PlannedTraffic, PublicSizes, Traffic, planned_traffic_of
 
 FALSE_ALARMS = 0.01
 
@@ -45,12 +45,12 @@ class Guarantee:
 
     releases: int
     noise_std: float
-    poll_noise_std: float | None
+    probe_noise_std: float | None
     mu: float
     epsilon: float
     delta: float
     attack_accuracy: float
-    found_at_one_percent: float
+    detection_at_one_percent: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +74,9 @@ class Plan:
     certified: Guarantee
     phases: tuple[Phase, ...]
     one_more_release: Guarantee
-    claimed: Claimed | None
+    claimed: PaperClaim | None
     claimed_omitted: str | None
-    wire: Wire | None
+    planned_traffic: PlannedTraffic | None
 
 
 def guarantee(
@@ -84,25 +84,25 @@ def guarantee(
     noise_std: float,
     releases: int,
     delta: float,
-    poll_noise_std: float | None = None,
+    probe_noise_std: float | None = None,
     degrees_epsilon: float = 0.0,
 ) -> Guarantee:
     """Account for releases of equal noise to the same nodes, a poll, and a degree histogram."""
     spent = releases * charge_of(noise_std=noise_std)
-    if poll_noise_std is not None:
-        spent += charge_of(noise_std=poll_noise_std)
+    if probe_noise_std is not None:
+        spent += charge_of(noise_std=probe_noise_std)
     mu = mu_for(spent=spent + charge_of_pure(epsilon=degrees_epsilon))
     epsilon = spent_epsilon(spent=spent, delta=delta) if spent else 0.0
     normal = NormalDist()
     return Guarantee(
         releases=releases,
         noise_std=noise_std,
-        poll_noise_std=poll_noise_std,
+        probe_noise_std=probe_noise_std,
         mu=mu,
         epsilon=float_up(Fraction(epsilon) + Fraction(degrees_epsilon)),
         delta=delta,
         attack_accuracy=normal.cdf(mu / 2),
-        found_at_one_percent=normal.cdf(mu + normal.inv_cdf(FALSE_ALARMS)),
+        detection_at_one_percent=normal.cdf(mu + normal.inv_cdf(FALSE_ALARMS)),
     )
 
 
@@ -113,9 +113,9 @@ def make_plan(
     refreshes: int = 1,
     epsilon: float | None = None,
     noise_std: float | None = None,
-    asking: Share = nothing_asked,
+    probe_share: ProbeShare = no_probe,
     degrees_epsilon: float = 0.0,
-    sizes: Sizes | None = None,
+    sizes: PublicSizes | None = None,
 ) -> Plan:
     """Plan from a budget to the noise, or from the noise to epsilon.
 
@@ -125,38 +125,38 @@ def make_plan(
         refreshes: see hops.
         epsilon: the budget, for everything; gives the noise.
         noise_std: the noise of each release; gives the epsilon.
-        asking: what a release before the others, a poll or a trial, takes of their budget.
+        probe_share: what a release before the others, a poll or a trial, takes of their budget.
         degrees_epsilon: what a degree histogram may cost, 0 for none.
         sizes: public sizes, for what travels and for what the paper would claim.
     """
-    releases, sizes = hops * refreshes, sizes or Sizes()
+    releases, sizes = hops * refreshes, sizes or PublicSizes()
     if noise_std is None:
         if epsilon is None:
             raise TypeError("expected epsilon or noise_std")
         budget = Budget(epsilon=epsilon, delta=delta)
-        noise_std, share = _noise_std(budget, releases, asking, degrees_epsilon)
+        noise_std, share = _noise_std(budget, releases, probe_share, degrees_epsilon)
     else:
-        share = share_beside(noise_std / math.sqrt(releases), asking)
+        share = share_from_rest(noise_std / math.sqrt(releases), probe_share)
     if not SMALLEST_NOISE <= noise_std <= LARGEST_NOISE:
         raise InputError(
             f"noise_std: expected a noise between {SMALLEST_NOISE:g} and {LARGEST_NOISE:g} a unit "
             f"message, got {noise_std:g}"
         )
 
-    poll_noise_std = small_beside(noise_std / math.sqrt(releases), share=share)
+    probe_noise_std = probe_noise_from_rest(noise_std / math.sqrt(releases), share=share)
 
     def after(count: int) -> Guarantee:
         return guarantee(
             noise_std=noise_std,
             releases=count,
             delta=delta,
-            poll_noise_std=poll_noise_std,
+            probe_noise_std=probe_noise_std,
             degrees_epsilon=degrees_epsilon,
         )
 
     whole = after(releases)
-    wire = wire_of(sizes, hops=hops, releases=releases)
-    claimed = claimed_beside(
+    planned_traffic = planned_traffic_of(sizes, hops=hops, releases=releases)
+    claimed = paper_claim_for(
         epsilon=whole.epsilon,
         noise_std=noise_std,
         delta=delta,
@@ -170,23 +170,25 @@ def make_plan(
     )
     return Plan(
         certified=whole,
-        phases=_phases(whole, wire, degrees_epsilon),
+        phases=_phases(whole, planned_traffic, degrees_epsilon),
         one_more_release=after(releases + 1),
-        claimed=claimed if isinstance(claimed, Claimed) else None,
+        claimed=claimed if isinstance(claimed, PaperClaim) else None,
         claimed_omitted=claimed if isinstance(claimed, str) else None,
-        wire=wire,
+        planned_traffic=planned_traffic,
     )
 
 
-def _phases(whole: Guarantee, wire: Wire | None, degrees_epsilon: float) -> tuple[Phase, ...]:
+def _phases(
+    whole: Guarantee, planned_traffic: PlannedTraffic | None, degrees_epsilon: float
+) -> tuple[Phase, ...]:
     """What a user does, in order: look at degrees, train, validate, predict."""
     training = guarantee(
         noise_std=whole.noise_std,
         releases=whole.releases,
         delta=whole.delta,
-        poll_noise_std=whole.poll_noise_std,
+        probe_noise_std=whole.probe_noise_std,
     )
-    polls = 0 if whole.poll_noise_std is None else 1
+    polls = 0 if whole.probe_noise_std is None else 1
     histogram = guarantee(
         noise_std=whole.noise_std, releases=0, delta=whole.delta, degrees_epsilon=degrees_epsilon
     )
@@ -196,7 +198,7 @@ def _phases(whole: Guarantee, wire: Wire | None, degrees_epsilon: float) -> tupl
         ("validation", 0, 0.0, whole.epsilon),
         ("inference", 0, 0.0, whole.epsilon),
     ]
-    traffic = wire.by_phase if wire else {}
+    traffic = planned_traffic.by_phase if planned_traffic else {}
     return tuple(
         Phase(
             name=name,
@@ -210,10 +212,10 @@ def _phases(whole: Guarantee, wire: Wire | None, degrees_epsilon: float) -> tupl
 
 
 def _noise_std(
-    budget: Budget, releases: int, asking: Share, degrees_epsilon: float
+    budget: Budget, releases: int, probe_share: ProbeShare, degrees_epsilon: float
 ) -> tuple[float, float]:
     """Smallest noise for what histogram and poll leave of the budget, and the share of the poll."""
-    left = float_down(Fraction(finite(budget).epsilon) - Fraction(degrees_epsilon))
+    left = float_down(Fraction(require_finite(budget).epsilon) - Fraction(degrees_epsilon))
     if left <= 0:
         raise InputError(
             f"degree histogram: expected an epsilon that leaves something of epsilon "
@@ -222,8 +224,8 @@ def _noise_std(
         )
     room = Budget(epsilon=left, delta=budget.delta)
     alone = noise_std_for(budget=room, releases=1)
-    share = asking(alone)
-    _, rest = split_off(alone, share=share)
+    share = probe_share(alone)
+    _, rest = split_probe_noise(alone, share=share)
     noise_std = rest * math.sqrt(releases) * ROUND_UP
     if noise_std > LARGEST_NOISE:
         raise InputError(

@@ -13,43 +13,43 @@ from collections.abc import Callable
 from vesper.privacy.events import LARGEST_NOISE
 
 ROUND_UP = 1 + 2.0**-40
-TURNS = 60
+MAX_ITERATIONS = 60
 
-Share = Callable[[float], float]
+ProbeShare = Callable[[float], float]
 """From the noise with which one release would use up the budget to the share of the small one."""
 
 
-def nothing_asked(whole: float) -> float:
+def no_probe(whole: float) -> float:
     """Have no small release."""
     return 0.0
 
 
-def share_beside(rest: float, asking: Share) -> float:
+def share_from_rest(rest: float, probe_share: ProbeShare) -> float:
     """Find the share from the noise of the rest; the larger, where two would do.
 
-    >>> share_beside(3.0, lambda whole: whole / 100) == 3.0 * (1 - share_beside(
+    >>> share_from_rest(3.0, lambda whole: whole / 100) == 3.0 * (1 - share_from_rest(
     ...     3.0, lambda whole: whole / 100)) ** 0.5 / 100
     True
     """
-    share = asking(rest / 2)
-    for _ in range(TURNS):
-        before, share = share, asking(rest * math.sqrt(1 - share))
+    share = probe_share(rest / 2)
+    for _ in range(MAX_ITERATIONS):
+        before, share = share, probe_share(rest * math.sqrt(1 - share))
         if share == before:
             break
     return share
 
 
-def split_off(whole: float, *, share: float) -> tuple[float | None, float]:
+def split_probe_noise(whole: float, *, share: float) -> tuple[float | None, float]:
     """Give the noise of a release that takes `share` of the budget, and of all the rest together.
 
     Args:
         whole: noise with which one release would use up the budget.
         share: of the budget, from 0 (there is no small release) to below 1.
 
-    >>> small, rest = split_off(2.0, share=0.01)
+    >>> small, rest = split_probe_noise(2.0, share=0.01)
     >>> round(small, 6), round(rest, 4)
     (20.0, 2.0101)
-    >>> split_off(2.0, share=0.0)
+    >>> split_probe_noise(2.0, share=0.0)
     (None, 2.0)
     """
     if share == 0 or whole >= LARGEST_NOISE:
@@ -59,10 +59,10 @@ def split_off(whole: float, *, share: float) -> tuple[float | None, float]:
     return small, whole / math.sqrt(1 - (whole / small) ** 2)
 
 
-def small_beside(rest: float, *, share: float) -> float | None:
+def probe_noise_from_rest(rest: float, *, share: float) -> float | None:
     """Give the noise of the small release from that of the rest: the other way round.
 
-    >>> small_beside(split_off(2.0, share=0.01)[1], share=0.01) >= 20.0
+    >>> probe_noise_from_rest(split_probe_noise(2.0, share=0.01)[1], share=0.01) >= 20.0
     True
     """
     if share == 0:

@@ -17,7 +17,7 @@ FLOAT_BYTES, COUNT_BYTES, DEGREE_BINS = 4, 8, 51
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sizes:
+class PublicSizes:
     """Public sizes of a training; what is 0 is unknown and leaves its part of the plan out."""
 
     num_nodes: int = 0
@@ -50,7 +50,7 @@ class Traffic:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wire:
+class PlannedTraffic:
     """Bytes between the parties, tensors only."""
 
     per_batch_each_way: int
@@ -58,7 +58,7 @@ class Wire:
     total: Traffic
 
 
-def wire_of(sizes: Sizes, *, hops: int, releases: int) -> Wire | None:
+def planned_traffic_of(sizes: PublicSizes, *, hops: int, releases: int) -> PlannedTraffic | None:
     """Bytes of each phase; None without the number of training nodes."""
     if not sizes.num_train_nodes:
         return None
@@ -71,7 +71,7 @@ def wire_of(sizes: Sizes, *, hops: int, releases: int) -> Wire | None:
         "validation": Traffic(to_label_party=row * sizes.num_val_nodes * rounds, to_data_party=0),
         "inference": Traffic(to_label_party=row * sizes.num_nodes, to_data_party=0),
     }
-    return Wire(
+    return PlannedTraffic(
         per_batch_each_way=row * min(sizes.batch_size, sizes.num_train_nodes),
         by_phase=by_phase,
         total=Traffic(

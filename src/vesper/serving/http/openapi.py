@@ -6,11 +6,13 @@ The page at `/` of `vesper serve`: what it does, and a form to try it. Nothing i
 from html import escape
 from typing import Any
 
-from vesper.serving.http.server import LONGEST_ID, MOST_IDS, policy_of
+from vesper.serving.http.server import MAX_ID_LENGTH, MAX_IDS, policy_of
 from vesper.serving.predictor import NodePredictor
 from vesper.version import VERSION
 
-_ID = {"anyOf": [{"type": "string", "minLength": 1, "maxLength": LONGEST_ID}, {"type": "integer"}]}
+_ID = {
+    "anyOf": [{"type": "string", "minLength": 1, "maxLength": MAX_ID_LENGTH}, {"type": "integer"}]
+}
 _BUDGET = {
     "type": ["object", "null"],
     "description": "Of the graph that is answered about; null before it was first heard of.",
@@ -31,7 +33,7 @@ def openapi_of(predictor: NodePredictor) -> dict[str, Any]:
     partly = {"allOf": [problem, {"$ref": "#/components/schemas/Predictions"}]}
     predict = {
         "summary": "Predict nodes",
-        "requestBody": {"required": True, "content": _json(_asked())},
+        "requestBody": {"required": True, "content": _json(_request_schema())},
         "responses": {
             "200": _response("Every id is answered, or no node.", _ref("Predictions")),
             "400": _response("The request is not understood.", problem),
@@ -51,8 +53,8 @@ def openapi_of(predictor: NodePredictor) -> dict[str, Any]:
     }
 
 
-def _asked() -> dict[str, Any]:
-    ids = {"type": "array", "minItems": 1, "maxItems": MOST_IDS, "items": _ID}
+def _request_schema() -> dict[str, Any]:
+    ids = {"type": "array", "minItems": 1, "maxItems": MAX_IDS, "items": _ID}
     return {
         "type": "object",
         "properties": {"ids": ids},
@@ -63,17 +65,17 @@ def _asked() -> dict[str, Any]:
 
 def _predictions(predictor: NodePredictor) -> dict[str, Any]:
     classes = predictor.run.calibration.classes
-    said: dict[str, Any] = {
+    prediction_schema: dict[str, Any] = {
         "probabilities": {
             "type": "object",
             "properties": {str(name): {"type": "number"} for name in classes},
         }
     }
     if not classes:
-        said = {"score": {"type": "number"}}
+        prediction_schema = {"score": {"type": "number"}}
     properties = {
         "id": _ID,
-        **said,
+        **prediction_schema,
         "snapshot": _text(),
         "cached": {"type": "boolean"},
         "error": _text(),

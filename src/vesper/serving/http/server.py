@@ -23,11 +23,11 @@ from typing import Any, NoReturn, Protocol
 
 from vesper.errors import InputError, first_three
 
-MOST_BYTES = 1 << 20
+MAX_BODY_BYTES = 1 << 20
 """Of a request."""
-MOST_IDS = 10_000
+MAX_IDS = 10_000
 """In a request."""
-LONGEST_ID = 256
+MAX_ID_LENGTH = 256
 
 Id = str | int
 
@@ -41,7 +41,7 @@ class BadRequest(Exception):
     what_to_do: str
 
 
-def ids_in(body: bytes) -> list[Id]:
+def parse_ids(body: bytes) -> list[Id]:
     """Read the ids of a request, as they were given.
 
     Raises:
@@ -56,17 +56,17 @@ def ids_in(body: bytes) -> list[Id]:
     if not isinstance(asked, dict) or set(asked) != {"ids"} or not isinstance(asked["ids"], list):
         raise BadRequest(400, 'expected an object with "ids", a list, and nothing else', EXAMPLE)
     ids = asked["ids"]
-    if not 1 <= len(ids) <= MOST_IDS:
+    if not 1 <= len(ids) <= MAX_IDS:
         raise BadRequest(
             400,
-            f"expected 1 to {MOST_IDS} ids, got {len(ids)}",
+            f"expected 1 to {MAX_IDS} ids, got {len(ids)}",
             "send several requests, or use `vesper predict` for a whole file",
         )
     wrong = [each for each in ids if not _is_id(each)]
     if wrong:
         raise BadRequest(
             400,
-            f"expected ids that are text of 1 to {LONGEST_ID} characters, or whole numbers of 64 "
+            f"expected ids that are text of 1 to {MAX_ID_LENGTH} characters, or whole numbers of 64 "
             f"bits; {len(wrong)} are not ({first_three(json.dumps(each)[:40] for each in wrong)})",
             EXAMPLE,
         )
@@ -81,7 +81,7 @@ def _is_id(value: Any) -> bool:
         return False
     if isinstance(value, int):
         return -(2**63) <= value < 2**63
-    return isinstance(value, str) and 1 <= len(value) <= LONGEST_ID and _is_utf8(value)
+    return isinstance(value, str) and 1 <= len(value) <= MAX_ID_LENGTH and _is_utf8(value)
 
 
 def _is_utf8(text: str) -> bool:
@@ -105,7 +105,7 @@ JSON = "application/json"
 
 
 @dataclass(frozen=True)
-class Response:
+class HttpResponse:
     """Status and content."""
 
     status: int
@@ -117,24 +117,24 @@ class Response:
 class Responder(Protocol):
     """Answers requests from any thread."""
 
-    def respond(self, method: str, path: str, kind: str, body: bytes) -> Response:
+    def respond(self, method: str, path: str, kind: str, body: bytes) -> HttpResponse:
         """Answer one request; never raises."""
 
 
-def json_response(status: int, facts: Mapping[str, Any]) -> Response:
+def json_response(status: int, facts: Mapping[str, Any]) -> HttpResponse:
     """Write JSON; predictions are finite, so no number is without a way to write it."""
-    return Response(status, json.dumps(facts, allow_nan=False).encode())
+    return HttpResponse(status, json.dumps(facts, allow_nan=False).encode())
 
 
-def error_response(status: int, error: str, what_to_do: str) -> Response:
+def error_response(status: int, error: str, what_to_do: str) -> HttpResponse:
     """Say what is wrong and what to do, and nothing else."""
     return json_response(status, {"error": error, "what_to_do": what_to_do})
 
 
-def page_response(page: str, *, policy: str) -> Response:
+def page_response(page: str, *, policy: str) -> HttpResponse:
     """A page for people, and what the browser may do with it."""
     headers = {"Content-Security-Policy": policy}
-    return Response(200, page.encode(), kind="text/html; charset=utf-8", headers=headers)
+    return HttpResponse(200, page.encode(), kind="text/html; charset=utf-8", headers=headers)
 
 
 def policy_of(*, script: str, style: str) -> str:
@@ -149,12 +149,12 @@ def _hash_of(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-MOST_THREADS = 64
-SILENCE = 30.0
+MAX_THREADS = 64
+CLIENT_TIMEOUT = 30.0
 """Seconds after which a client that says nothing is sent away."""
 
 
-class ServingServer(ThreadingHTTPServer):
+class HttpServer(ThreadingHTTPServer):
     """Listens until `shutdown`; `port` 0 takes a free one.
 
     Raises:
@@ -169,7 +169,7 @@ class ServingServer(ThreadingHTTPServer):
         self.service, self.said = service, said
         self.address_family = AF_INET6 if ":" in host else AF_INET
         self.hosts = _loopback_names(host)
-        self._free = BoundedSemaphore(MOST_THREADS)
+        self._free = BoundedSemaphore(MAX_THREADS)
         try:
             super().__init__((host, port), _Handler)
         except (OSError, OverflowError) as error:
@@ -195,11 +195,11 @@ class ServingServer(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: ServingServer
+    server: HttpServer
     connection: socket
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "vesper", ""
-    timeout = SILENCE
+    timeout = CLIENT_TIMEOUT
     wbufsize = -1  # head and body leave together: apart, the second waits 40 ms for an answer
     disable_nagle_algorithm = True
 
@@ -215,18 +215,18 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_HEAD = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = _answer
 
-    def _problem(self) -> Response | None:
+    def _problem(self) -> HttpResponse | None:
         """Find out from the headers what may not be read."""
         if self.server.hosts and _host_in(self.headers.get("Host", "")) not in self.server.hosts:
             return error_response(403, "this server is for this machine", "use localhost as host")
         length = self.headers.get("Content-Length", "0")
         if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
             return error_response(411, "expected Content-Length", "send the length of the body")
-        if len(length) > 12 or int(length) > MOST_BYTES:
-            return error_response(413, f"expected at most {MOST_BYTES} bytes", "send fewer ids")
+        if len(length) > 12 or int(length) > MAX_BODY_BYTES:
+            return error_response(413, f"expected at most {MAX_BODY_BYTES} bytes", "send fewer ids")
         return None
 
-    def _write(self, response: Response) -> None:
+    def _write(self, response: HttpResponse) -> None:
         self.send_response(response.status)
         self.send_header("Content-Type", response.kind)
         self.send_header("Content-Length", str(len(response.content)))
