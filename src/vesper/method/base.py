@@ -1,46 +1,14 @@
-"""The interface of all methods: settings and public sizes in, the parts of both sides out.
+"""The interface of all methods: settings and public sizes in, the parts of both sides out."""
 
-What is fitted once, on the graph of training, and kept to on every other.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
-
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
+from typing import Protocol
 
 from vesper.graph.features import Features
 from vesper.mechanism.door import Door
 from vesper.method.settings import Config
 from vesper.model.decoders import Decoder
 from vesper.party.representation import Representation
-
-
-class FittedConstants:
-    """Named values: the model is one function, whatever graph it is asked about."""
-
-    def __init__(self) -> None:
-        self._values: dict[str, Tensor] = {}
-
-    def fit_once(self, name: str, fit: Callable[[], Tensor]) -> Tensor:
-        """Fit on the graph of training; later, and on every other graph, the same."""
-        if name not in self._values:
-            self._values[name] = fit()
-        return self._values[name]
-
-    def get(self, name: str) -> Tensor | None:
-        """Give what was fitted under this name, if it was."""
-        return self._values.get(name)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything."""
-        return {name: value.numpy() for name, value in self._values.items()}
-
-    def load_fitted(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take it over."""
-        self._values = {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
 @dataclass(frozen=True, kw_only=True)

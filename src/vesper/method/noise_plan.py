@@ -73,8 +73,8 @@ def certified_plan(
         sizes: public.
         releases: how many.
         width: of messages; clipped ones are rounded by as many coordinates.
-        probe_share: share of the budget for one more release before them, by the noise with which one
-            release would use it up.
+        probe_share: gives the share of the budget for one more release before them, from the noise
+            with which one release would use it up.
     """
     if privacy.accounting != "exact":
         raise InputError(

@@ -1,16 +1,16 @@
-"""Training nodes that hear as few neighbours as those who will be asked about.
+"""Degree matching: training sums are scaled to the degree of query nodes.
 
-    ratio = mean degree of asked nodes / of training nodes,     as the first hop heard them
-    z'    = ratio z + sqrt(1 - ratio^2) N(0, noise_std^2)       of nodes that are not asked about
+    ratio = mean degree of query nodes / mean degree of training nodes,      from the first hop
+    z'    = ratio z + sqrt(1 - ratio^2) N(0, noise_std^2)                    except at query nodes
 
-Heads learn, and are chosen, on training and validation nodes. Where those who will be asked about
-have far fewer neighbours (new customers, nodes without an edge), a head has learned to rely on what
-they do not hear, and validation praises it. A sum made smaller, with the noise that it lost put
-back, is heard as one over fewer neighbours is, so heads learn what such a sum is worth, and a stage
-that is worth nothing there is not chosen. Where degrees are alike, or noise hides whether they are,
-nothing is changed.
+Heads are trained, and stages are chosen, on training and validation nodes. Where query nodes have
+far fewer neighbours (new customers, nodes without an edge), a head learns to rely on sums that
+query nodes do not receive, and validation rewards it. A sum that is scaled down, with the lost
+noise added again, looks like a sum over fewer neighbours, so heads learn what such a sum is worth,
+and a stage that gains nothing from it is not chosen. Where degrees are similar, or noise hides
+whether they are, nothing changes.
 
-All of it is post-processing of releases, and its noise protects nothing.
+All of it is post-processing of releases, and the added noise protects nothing.
 """
 
 import math
@@ -22,9 +22,9 @@ from torch import Tensor
 from vesper.party.representation import NO_NODES, Nodes
 
 MAX_RATIO = 0.7
-"""Ratio of degrees below which training nodes are thinned."""
+"""Ratio of degrees below which training sums are scaled."""
 ERRORS = 2.0
-"""Standard errors by which it has to be below."""
+"""Standard errors by which the ratio has to lie below `MAX_RATIO`."""
 
 
 def degree_ratio(
@@ -36,11 +36,11 @@ def degree_ratio(
         degrees: (num_nodes,) with noise.
         labelled_nodes: training nodes.
         query_nodes: nodes that predictions are wanted for.
-        noise_std: in a degree.
+        noise_std: noise in a degree.
 
     >>> degrees = torch.tensor([8.0, 8.0, 2.0, 2.0])
-    >>> speakers, asked = np.array([0, 1]), np.array([2, 3])
-    >>> [degree_ratio(degrees, speakers, asked, noise_std=noise) for noise in (0.0, 10.0)]
+    >>> labelled, query = np.array([0, 1]), np.array([2, 3])
+    >>> [degree_ratio(degrees, labelled, query, noise_std=noise) for noise in (0.0, 10.0)]
     [0.25, 1.0]
     """
     if not len(labelled_nodes) or not len(query_nodes):
@@ -55,19 +55,19 @@ def degree_ratio(
 
 
 class DegreeMatching:
-    """Releases as heads see them: those of nodes that are not asked about are thinned.
+    """Releases as heads read them: scaled and noisier, except at query nodes.
 
     Args:
-        num_nodes: of the graph.
+        num_nodes: number of nodes of the graph.
     """
 
     def __init__(self, num_nodes: int) -> None:
         self._num_nodes, self._ratio = num_nodes, 1.0
-        self._positions = NO_NODES  # (num_nodes,) rows of what is kept, -1 for nodes asked about
-        self._matched: list[Tensor] = []  # a hop: (nodes not asked about, width)
+        self._positions = NO_NODES  # (num_nodes,) rows in `_matched`, -1 for query nodes
+        self._matched: list[Tensor] = []  # a hop: (other nodes, width)
 
     def start(self, ratio: float, query_nodes: Nodes) -> None:
-        """Thin from now on."""
+        """Match degrees from now on; a ratio of 1 changes nothing."""
         self._ratio = ratio
         if ratio < 1:
             is_other = np.ones(self._num_nodes, dtype=bool)
@@ -75,7 +75,7 @@ class DegreeMatching:
             self._positions = np.where(is_other, np.cumsum(is_other) - 1, -1)
 
     def add_release(self, released: Tensor, *, noise_std: float) -> None:
-        """Thin a hop: (num_nodes, width)."""
+        """Match a hop: (num_nodes, width)."""
         if self._ratio == 1:
             return
         hop = len(self._matched)
@@ -86,7 +86,7 @@ class DegreeMatching:
         self._matched.append(self._ratio * released[others] + added_std * noise)
 
     def rows(self, hop: int, released: Tensor, nodes: Nodes) -> Tensor:
-        """Give what heads see of a hop: (B, width)."""
+        """Give what heads read of a hop: (B, width)."""
         rows = released[torch.from_numpy(nodes)]
         if self._ratio < 1:
             positions = self._positions[nodes]

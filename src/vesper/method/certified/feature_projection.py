@@ -1,61 +1,48 @@
-"""What features of a node vote for, where they tell its neighbours more than its class does.
+"""Feature projection: what features contribute to a message instead of classes.
 
-votes[u] = where u lies along the components of features @ coefficients of the trial
+    along[u]      = unit(standardised features of u @ components)
+    projection[u] = along[u] @ coefficients - mean,     cut to norm 1 where it is long
+
+The probe chooses it where features of neighbours explain more of a label than their classes do,
+and its regression gives the coefficients. A projection has one column per class, so hops stay as
+wide, and as noisy, as they are with classes.
 """
-
-from collections.abc import Callable
-from functools import partial
 
 import torch
 from torch import Tensor
 
-from vesper.method.base import FittedConstants
+from vesper.method.certified.fitted_constants import FittedConstants
 from vesper.model.feature_scaling import Inputs
 from vesper.model.message_rows import projection_rows
 from vesper.model.principal_components import ComponentProjection
 
 ROWS_PER_BLOCK = 1 << 14
-"""Nodes at a time."""
+"""Nodes that are projected at a time."""
 CLASS_PROJECTION_LENGTH = 0.5
-"""Of the typical vote: those that are longer are cut to length 1, the others are in proportion."""
+"""Norm above which a projection is cut to 1, as a multiple of the root mean square norm."""
 NUMBER_PROJECTION_LENGTH = 1.0
-"""The same for numbers, of which the size tells more."""
+"""The same where labels are numbers, for which the size carries more information."""
 
 
-class FeatureProjection:
-    """Components of features, and votes by them; both are fitted on the graph of training.
+def feature_projection(inputs: Inputs, constants: FittedConstants, *, ordered: bool) -> Tensor:
+    """Project the features of all nodes: (num_nodes, num_classes), rows of norm at most 1.
 
     Args:
-        inputs: features.
-        fitted: where what is fitted stands.
-        length: of the longest vote that is not cut, of the typical one.
+        inputs: features of all nodes.
+        constants: hold components and coefficients; centre and size are fitted if they are not yet.
+        ordered: labels are numbers.
     """
-
-    def __init__(self, inputs: Inputs, constants: FittedConstants, *, length: float) -> None:
-        self._inputs, self._constants, self._length = inputs, constants, length
-
-    def component_projection(self, fit: Callable[[], Tensor]) -> ComponentProjection:
-        """Where nodes lie along the components; a block at a time, for there may be no room."""
-        return ComponentProjection(self._inputs, self._constants.fit_once("components", fit))
-
-    def project(self, coefficients: Tensor) -> Tensor:
-        """What features vote for: (num_nodes, num_classes), rows of norm at most 1."""
-        components = self._constants.get("components")
-        assert components is not None  # the coefficients are of these
-        projection = ComponentProjection(self._inputs, components)
-        projected = torch.empty(self._inputs.num_nodes, coefficients.shape[1])
-        for start in range(0, len(projected), ROWS_PER_BLOCK):
-            rows = slice(start, start + ROWS_PER_BLOCK)
-            projected[rows] = projection(rows) @ coefficients.float()
-        projected -= self._constants.fit_once(
-            "projection_centre", partial(torch.mean, projected, dim=0)
-        )
-        size = self._constants.fit_once(
-            "projection_size", lambda: projected.square().sum(dim=1).mean().sqrt()
-        )
-        return projection_rows(projected, length=self._length * size)
-
-
-def projection_length(*, ordered: bool) -> float:
-    """Of votes for classes, or for where a number lies in its order."""
-    return NUMBER_PROJECTION_LENGTH if ordered else CLASS_PROJECTION_LENGTH
+    assert constants.components is not None
+    assert constants.projection is not None  # the probe has chosen it
+    along, coefficients = ComponentProjection(inputs, constants.components), constants.projection
+    projected = torch.empty(inputs.num_nodes, coefficients.shape[1])
+    for start in range(0, len(projected), ROWS_PER_BLOCK):
+        rows = slice(start, start + ROWS_PER_BLOCK)
+        projected[rows] = along(rows) @ coefficients.float()
+    if constants.projection_centre is None:
+        constants.projection_centre = projected.mean(dim=0)
+    projected -= constants.projection_centre
+    if constants.projection_size is None:
+        constants.projection_size = float(projected.square().sum(dim=1).mean().sqrt())
+    length = NUMBER_PROJECTION_LENGTH if ordered else CLASS_PROJECTION_LENGTH
+    return projection_rows(projected, length=torch.tensor(length * constants.projection_size))

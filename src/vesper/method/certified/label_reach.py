@@ -1,17 +1,19 @@
-"""The poll: do the nodes that predictions are wanted for hear training nodes at all?
+"""Label reach: do query nodes have as many labelled neighbours as training nodes?
 
-    heard[v] = number of v's neighbours that speak + N(0, noise_std^2)        one paid release
-    lacking  = mean(heard of training nodes) / 2 - mean(heard of asked nodes)
-    alike    where  lacking + 2 errors <= FEW;    apart  where  lacking > 2 errors
-    and where asked nodes have clearly fewer neighbours, training nodes count as if they had too
+    counts[v]  = labelled neighbours of v + N(0, noise_std^2)          from the probe's release
+    shortfall  = mean(counts of training nodes) / 2 - mean(counts of query nodes)
+    similar    where  shortfall + 2 errors <= MISSING_LABELLED_NEIGHBORS
+    lower      where  shortfall > 2 errors, and not similar
 
-Labels as messages help as long as test nodes hear as many of them as training nodes do. Where test
-nodes come from another window, and know nobody in this one, a model trained on labels is asked
-about posteriors. Who has fewer neighbours hears fewer speakers too, and is not of another window
-for that: the trial, which hears degrees, can tell. Means over many nodes stand much noise, so the
-poll costs a hundredth of the budget. Where it cannot tell, labels are not said: single nodes hear
-next to nothing then, so little is lost, and a model that was misled by labels loses much
-(docs/decisions/0018).
+Labels in messages help as long as query nodes receive as many of them as training nodes do. Where
+query nodes come from a later window and know nobody in this one, a model trained on received labels
+would be queried with received posteriors. Nodes with fewer neighbours also have fewer labelled
+neighbours, without being from another window: where the probe measures degrees, training counts
+are first scaled to the degree of query nodes.
+
+A mean over many nodes tolerates much noise, so this takes a hundredth of the budget. Where the
+answer is uncertain, labels are left out: a single node's sum is mostly noise then, so little is
+lost, whereas a model that was misled by labels loses much (docs/decisions/0018).
 """
 
 from dataclasses import dataclass
@@ -20,18 +22,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 LABEL_REACH_SHARE = 0.01
-"""Of the budget."""
+"""Share of the budget that measuring label reach takes."""
 
 ERRORS = 2.0
-"""Standard errors within which a mean may lie."""
+"""Standard errors within which a mean is assumed to lie."""
 MISSING_LABELLED_NEIGHBORS = 0.5
-"""Speakers that asked nodes may lack."""
+"""Labelled neighbours that query nodes may lack on average and still count as similar."""
 
 Counts = NDArray[np.float32]
 
 
 def label_reach_messages(labelled_nodes: NDArray[np.int64], num_nodes: int) -> Counts:
-    """Messages of the poll: 1 from each speaker; (num_nodes, 1)."""
+    """Messages that sum to the number of labelled neighbours: (num_nodes, 1)."""
     messages = np.zeros((num_nodes, 1), dtype=np.float32)
     messages[labelled_nodes] = 1
     return messages
@@ -39,18 +41,18 @@ def label_reach_messages(labelled_nodes: NDArray[np.int64], num_nodes: int) -> C
 
 @dataclass(frozen=True)
 class LabelReach:
-    """What the poll tells; neither where it cannot tell."""
+    """Whether query nodes have as many labelled neighbours; both False where it is uncertain."""
 
     similar: bool
-    """Asked nodes hear about half as many speakers as training nodes, or more."""
+    """Query nodes have about half as many labelled neighbours as training nodes, or more."""
     lower: bool
-    """They hear fewer."""
+    """Query nodes have clearly fewer."""
 
 
 def label_reach(labelled_counts: Counts, query_counts: Counts, *, noise_std: float) -> LabelReach:
-    """Judge what training nodes and asked nodes heard.
+    """Compare the noisy counts of training nodes with those of query nodes.
 
-    >>> four, three, one = (np.full(100, heard, "f4") for heard in (4, 3, 1))
+    >>> four, three, one = (np.full(100, count, "f4") for count in (4, 3, 1))
     >>> label_reach(four, three, noise_std=1.0), label_reach(four, one, noise_std=1.0)
     (LabelReach(similar=True, lower=False), LabelReach(similar=False, lower=True))
     >>> label_reach(four, three, noise_std=10.0)
@@ -67,18 +69,18 @@ def label_reach(labelled_counts: Counts, query_counts: Counts, *, noise_std: flo
 def label_reach_by_degree(
     labelled_counts: Counts, query_counts: Counts, *, ratio: float, noise_std: float
 ) -> LabelReach | None:
-    """Judge as if training nodes had as few neighbours as asked nodes have.
+    """Compare as if training nodes had as few neighbours as query nodes have.
 
     Args:
-        labelled_counts: speakers that training nodes heard.
-        query_counts: those that asked nodes heard.
-        ratio: of the degree of asked nodes to that of training nodes, below 1.
-        noise_std: in what was heard.
+        labelled_counts: labelled neighbours of training nodes, with noise.
+        query_counts: labelled neighbours of query nodes, with noise.
+        ratio: mean degree of query nodes over that of training nodes, below 1.
+        noise_std: noise in the counts.
 
     Returns:
-        None where asked nodes perhaps hear nobody at all.
+        None where query nodes may have no labelled neighbours at all.
 
-    >>> four, one = (np.full(100, heard, "f4") for heard in (4, 1))
+    >>> four, one = (np.full(100, count, "f4") for count in (4, 1))
     >>> label_reach_by_degree(four, one, ratio=0.3, noise_std=1.0)
     LabelReach(similar=True, lower=False)
     >>> label_reach_by_degree(four, one, ratio=0.3, noise_std=10.0)

@@ -1,27 +1,26 @@
-"""What nodes of the certified plan say before each hop.
+"""What nodes of the certified plan contribute to their neighbours' sums before each hop.
 
-    beliefs   = labels of training nodes where lent and worth saying, posteriors elsewhere
-    messages  = of the beliefs, or of votes where features tell more (the trial), or of what was
-                heard, where neither tells anything (`relay`)
+    beliefs   = labels of training nodes where they are shared and useful, posteriors elsewhere
+    messages  = (c, sqrt(1 - c^2) content),    content = class rows of the beliefs,
+                feature projections, or received sums (`relay`): the probe decides which
 
-No edge is read but through the door: by what is asked before the first hop (`enquiry`), and where
-an only hop hands on, by `release_relay_input`.
+Nothing here reads an edge: messages are functions of features, shared labels and releases.
 """
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vesper.mechanism.door import Door
-from vesper.method.base import FittedConstants
-from vesper.method.certified.feature_projection import FeatureProjection, projection_length
-from vesper.method.certified.probe import NodeRoles, ProbeRunner, ProbeSettings
-from vesper.method.certified.probe_sums import PendingProbeSums
-from vesper.method.certified.relay import Relay, unscaled_sums
+from vesper.errors import VesperError
+from vesper.method.certified.feature_projection import feature_projection
+from vesper.method.certified.fitted_constants import FittedConstants
+from vesper.method.certified.probe import NO_ROLES, NodeRoles, ProbeSettings
+from vesper.method.certified.probe_decision import ProbeFindings
+from vesper.method.certified.probe_sums import ReceivedSums, received_in_hop, unscaled_sums
+from vesper.method.certified.relay import Relay
 from vesper.model.feature_scaling import Inputs
 from vesper.model.message_rows import (
     bayes_update,
@@ -31,21 +30,21 @@ from vesper.model.message_rows import (
     positive_part,
     with_degree,
 )
-from vesper.party.representation import NO_NODES, Nodes
+from vesper.party.representation import Nodes
 
 ROWS_PER_BLOCK = 1 << 14
-"""Nodes at a time."""
+"""Nodes whose messages are built at a time."""
 
 
 class MessageBuilder:
-    """Who speaks, and what all nodes say.
+    """Builds the messages of every hop, and reads what they sum to.
 
     Args:
-        inputs: features.
-        fitted: where what is fitted stands.
-        aggregator: by name.
-        probe_settings: what may be asked before.
-        hops: how many there will be.
+        inputs: features of all nodes.
+        constants: what the probe decided, and centres and scales.
+        aggregator: name of the aggregation.
+        settings: the default degree share, and whether labels are numbers.
+        hops: number of hops.
     """
 
     def __init__(
@@ -54,131 +53,100 @@ class MessageBuilder:
         constants: FittedConstants,
         *,
         aggregator: str,
-        probe_settings: ProbeSettings,
+        settings: ProbeSettings,
         hops: int = 1,
     ) -> None:
-        self._constants, self._aggregator = constants, aggregator
-        self._probe_settings = probe_settings
-        self._roles = NodeRoles(NO_NODES, torch.zeros(0, 0), NO_NODES)
-        self._probe_sums = PendingProbeSums()
-        self.relay = Relay(constants, hops=hops)
-        self._feature_projection = FeatureProjection(
-            inputs, constants, length=projection_length(ordered=probe_settings.ordered)
-        )
-        self._probe = ProbeRunner(
-            inputs, constants, self._feature_projection, self.relay, probe_settings
-        )
+        self._inputs, self._constants, self._aggregator = inputs, constants, aggregator
+        self._settings = settings
+        self._relay = Relay(constants, hops=hops)
+        self._received: ReceivedSums | None = None  # before the first hop, until that has used it
+        self._weights: Tensor | None = None  # (num_nodes,) how nodes connect labelled nodes
+        self.roles = NO_ROLES
 
     @property
     def degree_share(self) -> float:
-        """The part of a message that is its constant."""
-        constant = self._constants.get("degree_share")
-        return self._probe_settings.degree_share if constant is None else float(constant)
-
-    @property
-    def roles(self) -> NodeRoles:
-        """Who speaks, and who will be asked about."""
-        return self._roles
+        """The constant part of a message."""
+        found = self._constants.degree_share
+        return self._settings.degree_share if found is None else found
 
     def set_labels(
         self, labelled_nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes
     ) -> None:
-        """Take the beliefs of training nodes, and who will be asked for."""
-        self._roles = NodeRoles(
+        """Set the nodes whose labels are shared, and the nodes that predictions are wanted for."""
+        self.roles = NodeRoles(
             labelled_nodes, torch.from_numpy(label_posteriors.copy()), query_nodes
         )
 
-    def run_probe(self, door: Door, logits: Tensor, *, next_noise_std: float) -> None:
-        """Find out what is worth saying, and whether labels are among it.
-
-        Args:
-            door: to the edges.
-            logits: (num_nodes, num_classes) of the stage before.
-            next_noise_std: of the first hop.
-        """
-        findings = self._probe.run(
-            door,
-            self._roles,
-            partial(self.beliefs, logits),
-            next_noise_std=next_noise_std,
-            can_relay=self._aggregator == "gin",
-        )
-        if findings is None:
+    def adopt(self, findings: ProbeFindings) -> None:
+        """Build messages as the probe decided; what was decided on the training graph stays."""
+        constants, content = self._constants, findings.content
+        if constants.use_labels is None:
+            constants.use_labels = findings.use_labels
+        if content is None or constants.is_probed:
             return
-        if findings.sums is not None and self.relay.is_active:
-            self.relay.set_weights(findings.sums.labelled_neighbors)
-        # Of what this graph was trained with before, if it was: the first hop will say the same.
-        uses_labels = (
-            self._constants.get("use_labels") and self._constants.get("projection") is None
-        )
-        self._probe_sums.put(findings.sums if uses_labels else None)
+        constants.is_probed = True
+        constants.relay = content.relay or None
+        if not self._settings.degree_share_is_fixed:
+            constants.degree_share = content.degree_share
+        if content.projection is not None:
+            constants.projection = content.projection
+            constants.project_later_hops = content.project_later_hops
+
+    def set_received_sums(self, received: ReceivedSums) -> None:
+        """Use these sums in the first hop, if it contains the classes that they are of."""
+        if self._constants.relay:
+            self._weights = received.labelled_neighbors
+        if self._constants.use_labels and self._constants.projection is None:
+            self._received = received
 
     def beliefs(self, logits: Tensor) -> Tensor:
-        """What nodes hold likely, or have been told: (num_nodes, num_classes)."""
+        """Class probabilities of all nodes, with labels where they are used.
+
+        (num_nodes, num_classes) -> (num_nodes, num_classes)
+        """
         beliefs = logits.softmax(dim=1)
-        use_labels = self._constants.get("use_labels")
-        if use_labels is None or use_labels:
-            labelled_nodes = self._roles.labelled_nodes
+        if self._constants.use_labels in (None, True):
+            labelled_nodes = self.roles.labelled_nodes
             beliefs[labelled_nodes] = bayes_update(
-                beliefs[labelled_nodes], self._roles.label_posteriors
+                beliefs[labelled_nodes], self.roles.label_posteriors
             )
         return beliefs
+
+    def needs_relay_input(self, stage: int) -> bool:
+        """Whether the hop before a stage has to pass on sums that nothing has released yet."""
+        return stage == 1 and self._relay.applies_before(stage) and self._received is None
+
+    def add_relay_input(self, released: Tensor) -> None:
+        """Take sums of class messages: (num_nodes, 1 + num_classes)."""
+        self._received = received_in_hop(released, degree_share=self.degree_share)
 
     def messages(
         self, stage: int, beliefs: Tensor, *, centre: Tensor, released: Sequence[Tensor]
     ) -> Tensor:
-        """What all nodes say before a stage: (num_nodes, num_classes + 1).
+        """Build the messages of the hop before a stage: (num_nodes, num_classes + 1).
 
         Args:
             stage: from 1 on.
             beliefs: (num_nodes, num_classes).
-            centre: (num_classes,) what counts as the mean belief.
+            centre: (num_classes,) mean belief.
             released: of the hops before, (num_nodes, num_classes + 1) each.
         """
-        if stage == 1 and self.relay.is_active:
-            self.relay.set_own_rows(class_rows(beliefs, centre=centre))
-        if self.relay.applies_before(stage):
-            share = self.degree_share
-            sums = (
-                unscaled_sums(released, degree_share=share) if released else self._probe_sums.sums
-            )
-            return self.relay.messages(sums, degree_share=share)
-        coefficients = self._constants.get("projection")
-        repeated = self._constants.get("project_later_hops")  # with a fresh draw of noise
-        if coefficients is not None and (stage == 1 or repeated):
-            projection = self._feature_projection.project(coefficients)
-            messages = with_degree(projection, degree_share=self.degree_share)
+        if stage == 1 and self._constants.relay:
+            self._relay.set_own_rows(class_rows(beliefs, centre=centre))
+        if self._relay.applies_before(stage):
+            return self._relay_messages(released)
+        repeated = self._constants.project_later_hops  # with fresh noise
+        if self._constants.projection is not None and (stage == 1 or repeated):
+            rows = feature_projection(self._inputs, self._constants, ordered=self._settings.ordered)
+            messages = with_degree(rows, degree_share=self.degree_share)
         else:
-            messages = self._class_messages(beliefs, centre)
+            messages = self.class_messages(beliefs, centre=centre)
         if self._aggregator == "gcn" and released:
-            degrees = torch.stack([z[:, 0] for z in released]).mean(dim=0) / self.degree_share
-            median = self._constants.fit_once(f"median{stage}", degrees.median)
-            messages = damp_by_degree(messages, degrees, median=median)
+            messages = self._damped(messages, stage, released)
         return positive_part(messages) if self._aggregator == "max" else messages
 
-    def release_relay_input(
-        self, door: Door, beliefs: Tensor, *, centre: Tensor, noise_std: float
-    ) -> float:
-        """Hear classes before the only hop, where they are handed on and no trial has heard them.
-
-        Args:
-            door: to the edges.
-            beliefs: (num_nodes, num_classes).
-            centre: (num_classes,) what counts as the mean belief.
-            noise_std: that was planned for the hop.
-
-        Returns:
-            The noise that is left for the hop.
-        """
-        if not self.relay.applies_before(1) or self._probe_sums.has_sums:
-            return noise_std
-        messages = self._class_messages(beliefs, centre)
-        share = self.degree_share
-        return self._probe_sums.release_relay_input(
-            door, messages, degree_share=share, noise_std=noise_std
-        )
-
-    def _class_messages(self, beliefs: Tensor, centre: Tensor) -> Tensor:
+    def class_messages(self, beliefs: Tensor, *, centre: Tensor) -> Tensor:
+        """Build messages of classes: (num_nodes, num_classes) -> (num_nodes, num_classes + 1)."""
         messages = torch.empty(len(beliefs), beliefs.shape[1] + 1)
         for start in range(0, len(beliefs), ROWS_PER_BLOCK):
             rows = slice(start, start + ROWS_PER_BLOCK)
@@ -187,19 +155,37 @@ class MessageBuilder:
             )
         return messages
 
-    def add_probe_sums(self, released: Tensor, *, noise_std: float) -> Tensor:
-        """Add to the first hop what the trial heard of the same messages.
+    def read(self, released: Tensor, *, noise_std: float) -> Tensor:
+        """Read a hop: add the probe's sums to it, or remove what relays returned to its origin.
 
-        Of what was handed on, what a node had said itself is taken off.
+        Args:
+            released: (num_nodes, num_classes + 1).
+            noise_std: noise of the hop.
         """
-        share = self.degree_share
-        read = self.relay.read_sums(
+        received, self._received = self._received, None
+        read = self._relay.read_sums(
             released,
-            labelled_nodes=self._roles.labelled_nodes,
-            query_nodes=self._roles.query_nodes,
+            labelled_nodes=self.roles.labelled_nodes,
+            query_nodes=self.roles.query_nodes,
             noise_std=noise_std,
         )
-        if read is None:
-            return self._probe_sums.combined_with(released, degree_share=share, noise_std=noise_std)
-        self._probe_sums.put(None)
-        return read
+        if read is not None:
+            return read
+        if received is None:
+            return released
+        return received.combined_with(released, degree_share=self.degree_share, noise_std=noise_std)
+
+    def _relay_messages(self, released: Sequence[Tensor]) -> Tensor:
+        if released:
+            sums = unscaled_sums(released[0], degree_share=self.degree_share)
+        elif self._received is not None:
+            sums = self._received.sums
+        else:
+            raise VesperError("there are no received sums to pass on; start a new run")
+        weights = sums[:, 0] if self._weights is None else self._weights
+        return self._relay.messages(sums, degree_share=self.degree_share, weights=weights)
+
+    def _damped(self, messages: Tensor, stage: int, released: Sequence[Tensor]) -> Tensor:
+        degrees = torch.stack([z[:, 0] for z in released]).mean(dim=0) / self.degree_share
+        median = self._constants.median_degrees.setdefault(str(stage), degrees.median())
+        return damp_by_degree(messages, degrees, median=median)

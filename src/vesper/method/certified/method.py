@@ -24,8 +24,8 @@ from vesper.mechanism.door import Door
 from vesper.method.base import NoisePlan, PublicSizes
 from vesper.method.certified.label_reach import LABEL_REACH_SHARE
 from vesper.method.certified.probe import ProbeSettings
-from vesper.method.certified.probe_decision import probe_share
-from vesper.method.certified.staged_representation import ProgressiveRepresentation
+from vesper.method.certified.probe_size import probe_share
+from vesper.method.certified.staged_representation import StagedRepresentation
 from vesper.method.noise_plan import certified_plan
 from vesper.method.options import (
     NEEDS_DEGREES,
@@ -143,7 +143,7 @@ class CertifiedMethod:
             dropout=run.dropout,
             seed=run.seed,
         )
-        return ProgressiveRepresentation(
+        return StagedRepresentation(
             extractor,
             scaling=scaling,
             features=features,

@@ -1,42 +1,29 @@
-"""Nodes that know one another through others only: these hand on what they have heard.
+"""Relay: passing on received sums, where labelled nodes meet only through other nodes.
 
-    hops = 1    the hop hands on what the trial heard; on a later graph, where nothing is asked,
-                what a release with a tenth of the hop's budget lets nodes hear
-    hops > 1    the first hop says classes, as always; later ones hand on what was heard in it
+    one hop       it passes on what nodes received in the probe or, on a later graph without a
+                  probe, in a release that takes a tenth of the hop's budget
+    more hops     the first hop sums classes, as always; later hops pass on what it gave
 
-Users who pay the same merchants, people who share a device: what a merchant hears of its customers
-tells them of each other, but what it says of itself does not. The trial finds out where that is so
-(`relay`).
+Users who pay the same merchants, people who share a device: what a merchant receives from its
+customers informs them about each other, but the merchant's own class does not. The probe decides:
 
-Do speakers know one another through others only? What the poll and degrees of the trial say.
+    separated     labelled nodes have neighbours, but hardly a labelled one among them; the degree
+                  explains less than MUCH_EXPLAINED of labels, and so do the neighbours' messages
+    nothing       neighbours' messages explain less than LITTLE_EXPLAINED, although more would have
+                  been detected, and the degree explains less than INFORMATIVE_SHARE
 
-share   = ends of edges at speakers / all ends
-fair    = MIXED share degree           of the speakers that a speaker would hear, if everybody
-apart   where  fair > CLEAR errors     knew anybody
-        and    fair - heard > error
-
-Do nodes know one another through others only? What the trial says of it.
-
-    kept apart    speakers hardly hear a speaker, the degree explains less than MUCH of labels, and
-                  so does, as far as can be told, what neighbours say of themselves
-    told nothing  that explains less than LITTLE beyond doubt, though what tells would have been
-                  heard, and the degree less than TELLING
-
-Then neighbours hand on what they have heard (`relay`). In the second case nothing is
-known of what they have heard, but nothing is lost by it either.
+In the second case nothing is known about received sums, but nothing is lost by passing them on.
 """
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vesper.method.base import FittedConstants
 from vesper.method.certified.evidence import MIN_SIGNAL, ExplainedShare
+from vesper.method.certified.fitted_constants import FittedConstants
 from vesper.model.relayed_rows import (
     RelayTransform,
     class_rate,
@@ -47,9 +34,25 @@ from vesper.model.relayed_rows import (
 from vesper.party.representation import Nodes
 
 MIXED_SHARE = 0.7
-"""Who hears fewer than so many of the speakers that it would hear by chance is kept apart."""
+"""Nodes are separated if they have fewer labelled neighbours than this share of the number that
+they would have if edges ignored labels."""
 CLEAR_ERRORS = 1.5
-"""Errors that these are at least, so that an error alone hardly passes for it."""
+"""Standard errors which that number must exceed, so that noise alone rarely passes for it."""
+CUT_LENGTH = 0.5
+"""Norm above which a relayed excess is cut to 1, as a multiple of the root mean square norm."""
+RELAY_INPUT_SHARE = 0.1
+"""Share of the only hop's budget on a later graph for the sums that it passes on: about the
+probe's share, so that they are about as noisy as in training."""
+MUCH_EXPLAINED = 0.1
+"""Share of labels; less may be a coincidence of the few nodes that connect many."""
+INFORMATIVE_SHARE = 0.05
+"""Share of labels that an informative sum explains without noise."""
+LITTLE_EXPLAINED = 0.015
+"""Share of labels below which a sum is taken to explain nothing."""
+DETECTABLE_DEVIATIONS = 15.0
+"""Deviations from chance which an informative sum would have, for its absence to be conclusive."""
+DOUBT_ERRORS = 2.0
+"""Standard errors by which a share may be larger, or smaller, than estimated."""
 
 
 def are_separated(
@@ -59,18 +62,21 @@ def are_separated(
     lengths: tuple[float, float],
     noise_std: float,
 ) -> bool:
-    """Whether speakers have neighbours, and hardly a speaker among them.
+    """Whether labelled nodes have neighbours, but hardly a labelled one among them.
+
+        share     = ends of edges at labelled nodes / all ends
+        expected  = MIXED_SHARE share degree,    and separated where expected - received > error
 
     Args:
-        sums: (num_nodes, 2) sums over neighbours: those that speak, all.
-        labelled_nodes: who speaks.
-        lengths: with which either was said.
-        noise_std: in the sums.
+        sums: (num_nodes, 2) sums over neighbours: labelled ones, all.
+        labelled_nodes: the labelled nodes.
+        lengths: norm that either had in messages.
+        noise_std: noise in the sums.
 
-    >>> pairs = np.array([[1, 1], [1, 1], [0, 1], [0, 1]], "f4")  # two speakers, who are neighbours
+    >>> pairs = np.array([[1, 1], [1, 1], [0, 1], [0, 1]], "f4")  # two labelled nodes, connected
     >>> are_separated(pairs, np.array([0, 1]), lengths=(1, 1), noise_std=0.0)
     False
-    >>> shops = np.zeros((200, 2), "f4")  # a hundred speakers have seven neighbours each
+    >>> shops = np.zeros((200, 2), "f4")  # a hundred labelled nodes have seven neighbours each
     >>> shops[:100], shops[100:] = (0, 7), (7, 7)
     >>> are_separated(shops, np.arange(100), lengths=(1, 1), noise_std=0.0)
     True
@@ -82,23 +88,50 @@ def are_separated(
     all_ends = float(sums[:, 1].sum(dtype=np.float64)) / lengths[1]
     share = min(max(len(labelled_nodes) * degree / max(all_ends, 1e-6), 0.0), 1.0)
     noise = math.hypot(1 / lengths[0], MIXED_SHARE * share / lengths[1]) * noise_std
-    by_chance = 2 * share * max(degree, 0.0)  # variance of the speakers that a node knows
+    by_chance = 2 * share * max(degree, 0.0)  # variance of the number of labelled neighbours
     error = math.sqrt((noise**2 + by_chance) / len(labelled_nodes))
     expected_count = MIXED_SHARE * share * degree
     return expected_count > CLEAR_ERRORS * error and expected_count - labelled_neighbors > error
 
 
-CUT_LENGTH = 0.5
-"""Of what is typically heard in excess: who heard more is cut to length 1."""
-RELAY_INPUT_SHARE = 0.1
-"""Of the budget of the only hop on a later graph, for what is then handed on; about what the trial
-has, and a little more, so that noise is not further from that of training than it must be."""
+def should_relay(
+    parts: Sequence[ExplainedShare], *, degree: ExplainedShare, separated: bool
+) -> bool:
+    """Whether hops should pass on received sums.
+
+    Args:
+        parts: what neighbours' messages explain in addition to the degree.
+        degree: what the degree explains.
+        separated: labelled nodes have hardly a labelled neighbour.
+    """
+    most = MUCH_EXPLAINED if separated else INFORMATIVE_SHARE
+    if degree.reduced_by(degree.error).without_noise >= most:
+        return False  # the degree is in every message and would have to share it with more
+    return all(explains_little(part) if separated else explains_nothing(part) for part in parts)
+
+
+def explains_little(part: ExplainedShare) -> bool:
+    """Whether a part may explain less than MUCH_EXPLAINED, and seems to explain less than twice."""
+    least = part.reduced_by(DOUBT_ERRORS * part.error).without_noise
+    return least < MUCH_EXPLAINED and part.without_noise < 2 * MUCH_EXPLAINED
+
+
+def explains_nothing(part: ExplainedShare) -> bool:
+    """Whether a part explains nothing, although it would have been detected."""
+    would_be_detected = (
+        part.signal > MIN_SIGNAL
+        and INFORMATIVE_SHARE * part.signal_fraction > DETECTABLE_DEVIATIONS * part.null_std
+    )
+    return (
+        would_be_detected
+        and part.reduced_by(-DOUBT_ERRORS * part.error).without_noise < LITTLE_EXPLAINED
+    )
 
 
 def split_noise(noise_std: float) -> tuple[float, float]:
-    """Noise of listening and of handing on that cost what one release with this noise costs.
+    """Noise of two releases, the relayed sums and the relay, that cost as much as this one.
 
-    A little more: what is charged is rounded up.
+    It is a little larger than that: charges are rounded up.
 
     >>> first, second = split_noise(2.0)
     >>> 0 < 1 / 2.0**2 - (1 / first**2 + 1 / second**2) < 1e-6
@@ -112,138 +145,73 @@ def split_noise(noise_std: float) -> tuple[float, float]:
 
 
 class Relay:
-    """What is handed on in which hop.
+    """Builds messages that pass on received sums, and reads what they sum to.
 
     Args:
-        fitted: where what is fitted stands.
-        hops: how many there will be.
+        constants: hold the rate, size and Jacobian of relayed messages once they are fitted.
+        hops: number of hops.
     """
 
     def __init__(self, constants: FittedConstants, *, hops: int) -> None:
         self._constants, self._hops = constants, hops
         self._own: Tensor | None = None  # (num_nodes, num_classes)
         self._transform: RelayTransform | None = None
-        self._weights: Tensor | None = None  # (num_nodes,)
-
-    @property
-    def is_active(self) -> bool:
-        """Whether the trial found that it is worth it."""
-        return self._constants.get("relay") is not None
-
-    def activate(self) -> None:
-        """Hand on from now on, on every graph."""
-        self._constants.fit_once("relay", partial(torch.tensor, True))
-
-    def set_weights(self, weights: Tensor) -> None:
-        """Take through whom speakers know one another: (num_nodes,) speakers that each hears."""
-        self._weights = weights
 
     def applies_before(self, stage: int) -> bool:
-        """Whether nodes hand on what they have heard in the hop before a stage."""
-        return self.is_active and (stage > 1 or self._hops == 1)
+        """Whether the hop before a stage passes on received sums."""
+        return bool(self._constants.relay) and (stage > 1 or self._hops == 1)
 
     def set_own_rows(self, own: Tensor) -> None:
-        """Remember what nodes say themselves before the first hop: (num_nodes, num_classes)."""
+        """Note the class rows that nodes contribute to the first hop: (num_nodes, num_classes)."""
         self._own = own
 
-    def messages(self, sums: Tensor, *, degree_share: float) -> Tensor:
-        """What all nodes say: (num_nodes, 1 + num_classes).
+    def messages(self, sums: Tensor, *, degree_share: float, weights: Tensor) -> Tensor:
+        """Build messages: (num_nodes, 1 + num_classes).
 
         Args:
-            sums: (num_nodes, 1 + num_classes) sums of degree and classes, of rows of length 1.
+            sums: (num_nodes, 1 + num_classes) received sums of degree and class rows.
             degree_share: c of these messages.
+            weights: (num_nodes,) how strongly each node connects labelled nodes.
         """
-        rate = self._constants.fit_once("relay_rate", partial(class_rate, sums))
-        size = self._constants.fit_once("relay_size", partial(rms_excess, sums, rate))
-        length = max(CUT_LENGTH * float(size), 1e-6)
-        weights = sums[:, 0] if self._weights is None else self._weights
-        jacobian = self._constants.fit_once(
-            "relay_jacobian", partial(mean_jacobian, sums, rate, length, weights)
-        )
+        constants = self._constants
+        if constants.relay_rate is None:
+            constants.relay_rate = class_rate(sums)
+        if constants.relay_size is None:
+            constants.relay_size = float(rms_excess(sums, constants.relay_rate))
+        length = max(CUT_LENGTH * constants.relay_size, 1e-6)
+        if constants.relay_jacobian is None:
+            constants.relay_jacobian = mean_jacobian(sums, constants.relay_rate, length, weights)
         self._transform = RelayTransform(
-            rate=rate, length=length, jacobian=jacobian, degree_share=degree_share
+            rate=constants.relay_rate,
+            length=length,
+            jacobian=constants.relay_jacobian,
+            degree_share=degree_share,
         )
         return self._transform.messages(sums)
 
     def read_sums(
         self, released: Tensor, *, labelled_nodes: Nodes, query_nodes: Nodes, noise_std: float
     ) -> Tensor | None:
-        """Take off what nodes had said themselves; None where nothing was handed on.
+        """Remove what came back to the nodes that contributed it; None if nothing was relayed.
 
-        All but degrees is left out where those who will be asked for hear nothing of the kind.
+        Where query nodes receive hardly any signal, only degrees are left.
 
         Args:
             released: (num_nodes, 1 + num_classes).
-            labelled_nodes: who had said a label.
+            labelled_nodes: nodes whose labels were in the first messages.
             query_nodes: nodes that predictions are wanted for, where they are known.
-            noise_std: of the release.
+            noise_std: noise of the release.
         """
         transform, self._transform = self._transform, None
         if transform is None or self._own is None:
             return None
         cleared = transform.remove_own_message(released, self._own, noise_std=noise_std)
-
-        def query_nodes_lack_signal() -> Tensor:
-            if min(len(labelled_nodes), len(query_nodes)) < 2:
-                return torch.tensor(False)
-            return torch.tensor(
-                lacks_signal(cleared[labelled_nodes], cleared[query_nodes], noise_std=noise_std)
+        if self._constants.query_nodes_lack_signal is None:
+            self._constants.query_nodes_lack_signal = min(
+                len(labelled_nodes), len(query_nodes)
+            ) >= 2 and lacks_signal(
+                cleared[labelled_nodes], cleared[query_nodes], noise_std=noise_std
             )
-
-        if self._constants.fit_once("query_nodes_lack_signal", query_nodes_lack_signal):
+        if self._constants.query_nodes_lack_signal:
             cleared[:, 1:] = 0
         return cleared
-
-
-def unscaled_sums(released: Sequence[Tensor], *, degree_share: float) -> Tensor:
-    """Sums of rows (c, sqrt(1 - c^2) row) in the first hop as sums of (1, row)."""
-    first = released[0]
-    lengths = torch.full((first.shape[1],), (1 - degree_share**2) ** 0.5)
-    lengths[0] = degree_share
-    return first / lengths
-
-
-MUCH_EXPLAINED = 0.1
-"""Of labels; it may be a chance of what the few say through whom many know one another."""
-INFORMATIVE_SHARE = 0.05
-"""Of labels, that something which tells explains without noise."""
-LITTLE_EXPLAINED = 0.015
-"""Of labels."""
-DETECTABLE_DEVIATIONS = 15.0
-"""Deviations of chance with which something that tells would be heard, to conclude from silence."""
-DOUBT_ERRORS = 2.0
-"""Errors by which a share may be larger, or smaller, than it seems."""
-
-
-def should_relay(
-    parts: Sequence[ExplainedShare], *, degree: ExplainedShare, separated: bool
-) -> bool:
-    """Whether neighbours should hand on what they have heard.
-
-    Args:
-        parts: what they say of themselves explains, beside the degree.
-        degree: what that explains.
-        separated: speakers hardly hear a speaker (`relay`).
-    """
-    most = MUCH_EXPLAINED if separated else INFORMATIVE_SHARE
-    if degree.reduced_by(degree.error).without_noise >= most:
-        return False  # it is in every message, and would have to share it with more
-    return all(explains_little(part) if separated else explains_nothing(part) for part in parts)
-
-
-def explains_little(part: ExplainedShare) -> bool:
-    """Whether a part may explain less than MUCH, and seems to explain less than twice that."""
-    least = part.reduced_by(DOUBT_ERRORS * part.error).without_noise
-    return least < MUCH_EXPLAINED and part.without_noise < 2 * MUCH_EXPLAINED
-
-
-def explains_nothing(part: ExplainedShare) -> bool:
-    """Whether a part tells nothing, although it would have been heard."""
-    would_be_detected = (
-        part.signal > MIN_SIGNAL
-        and INFORMATIVE_SHARE * part.signal_fraction > DETECTABLE_DEVIATIONS * part.null_std
-    )
-    return (
-        would_be_detected
-        and part.reduced_by(-DOUBT_ERRORS * part.error).without_noise < LITTLE_EXPLAINED
-    )

@@ -1,15 +1,15 @@
-"""The certified representation: released sums as data, heads that learn on top of them.
+"""The certified representation: released sums as data, and heads trained on top of them.
 
-begin_stage(k):  z_k = door.release(what nodes say before stage k)      charged there, once for all
-embed(nodes):    logits of every stage so far, later ones are zero; then how members differ
+begin_stage(k):  freeze stage k - 1;  before stage 1, run the probe (`probe`);
+                 messages (`message_builder`)  ->  z_k = door.release(messages), charged once, for
+                 all nodes  ->  matched to the degree of query nodes (`degree_matching`)
+embed(nodes):    logits of every stage so far, later ones zero; then how members differ
 
-What nodes say is in `saying`. Everything but `door.release` works on edge-free data and released
-values. Scales and centres are fitted on the graph of training and kept to on every other
-(`load_fitted`): the model is one function.
+Everything except `door.release` works on edge-free data and released values. Centres and scales are
+fitted on the training graph and used on every other graph (`fitted_constants`).
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,13 @@ from torch import Tensor, nn
 from vesper.engine.engine import current_engine
 from vesper.graph.features import Features
 from vesper.mechanism.door import Door
-from vesper.method.base import FittedConstants
 from vesper.method.certified.degree_matching import DegreeMatching, degree_ratio
+from vesper.method.certified.fitted_constants import FittedConstants
 from vesper.method.certified.message_builder import MessageBuilder
-from vesper.method.certified.probe import ProbeSettings
+from vesper.method.certified.probe import Probe, ProbeSettings
+from vesper.method.certified.probe_decision import decide
+from vesper.method.certified.probe_sums import received_in_probe
+from vesper.method.certified.relay import split_noise
 from vesper.method.export_columns import ExportColumns, columns_of, columns_of_sums
 from vesper.method.options import READS_DEGREES, choose_aggregation
 from vesper.model.edge_free_inference import edge_free_logits_of_all
@@ -35,12 +38,12 @@ from vesper.party.representation import NO_NODES, Nodes, StatelessRepresentation
 from vesper.party.state import with_prefix, without_prefix
 
 ROWS_PER_BLOCK = 1 << 14
-"""Nodes at a time when all of them are needed."""
+"""Nodes that are read at a time when all of them are needed."""
 ROWS_PER_SCALE_BLOCK = 1 << 17
-"""Nodes at a time for sizes of columns: most graphs are one block."""
+"""Nodes at a time for column scales: most graphs are one block."""
 
 
-class ProgressiveRepresentation(StatelessRepresentation):
+class StagedRepresentation(StatelessRepresentation):
     """Stage 0 learns from features alone; each later stage adds one release."""
 
     def __init__(
@@ -60,11 +63,12 @@ class ProgressiveRepresentation(StatelessRepresentation):
         self._door, self._noise_stds = door, noise_stds
         self._aggregator, self._min_degree = aggregator, min_degree
         self._constants = FittedConstants()
+        self._probe = Probe(probe_settings, self._inputs, self._constants)
         self._messages = MessageBuilder(
             self._inputs,
             self._constants,
             aggregator=aggregator,
-            probe_settings=probe_settings,
+            settings=probe_settings,
             hops=extractor.hops,
         )
         self._stage = 0
@@ -81,7 +85,7 @@ class ProgressiveRepresentation(StatelessRepresentation):
     def set_labels(
         self, nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes = NO_NODES
     ) -> None:
-        """Take the beliefs of training nodes, and who will be asked for."""
+        """Set the labels of training nodes, and the nodes that predictions are wanted for."""
         self._messages.set_labels(nodes, label_posteriors, query_nodes)
 
     def begin_stage(self, stage: int) -> None:
@@ -90,83 +94,106 @@ class ProgressiveRepresentation(StatelessRepresentation):
             self._logits.append(self._logits_of_all())
             if stage == 1:
                 self._inputs.clear()  # later heads read the logits of stage 0 instead
-                self._messages.run_probe(
-                    self._door, self._logits[0], next_noise_std=self._noise_stds[0]
-                )
-            noise_std = self._noise_stds[stage - 1]
-            self._released.append(self._release(stage, noise_std=noise_std))
-            self._match_degrees(stage, noise_std=noise_std)
-            self._scales = [
-                self._column_scale(f"hop{k}", [each]) for k, each in enumerate(self._released)
-            ]
-            if stage > 1:
-                self._scales.append(self._column_scale(f"sum{stage}", self._released))
+                self._run_probe()
+            self._released.append(self._release(stage))
+            self._match_degrees(stage)
+            self._scales = self._column_scales(stage)
         self._stage = stage
 
-    def _release(self, stage: int, *, noise_std: float) -> Tensor:
-        """What is heard of neighbours in a stage: (num_nodes, message_width)."""
-        beliefs = self._messages.beliefs(self._logits[-1])
-        centre = self._constants.fit_once(f"centre{stage}", partial(torch.mean, beliefs, dim=0))
+    def _run_probe(self) -> None:
+        """Decide what messages contain, from one release."""
+        probe, roles = self._probe, self._messages.roles
+        if not probe.is_needed(roles):
+            return
+        messages = probe.messages(roles, self._messages.beliefs(self._logits[0]))
+        release = probe.run(self._door, messages, roles)
+        del messages  # as large as the release
+        findings = decide(
+            release,
+            probe.settings,
+            next_noise_std=self._noise_stds[0],
+            can_relay=self._aggregator == "gin",
+            use_labels=self._constants.use_labels,
+        )
+        self._messages.adopt(findings)
+        if findings.use_labels and findings.content is not None:
+            self._messages.set_received_sums(received_in_probe(release))
+
+    def _release(self, stage: int) -> Tensor:
+        """Release the sums before a stage, and read them: (num_nodes, message_width)."""
+        builder, noise_std = self._messages, self._noise_stds[stage - 1]
+        beliefs = builder.beliefs(self._logits[-1])
+        centre = self._constants.centres.setdefault(str(stage), beliefs.mean(dim=0))
         aggregation = choose_aggregation(
             self._aggregator,
             min_degree=self._min_degree,
             logits=self._logits[-1],
             centre=centre,
         )
-        if stage == 1:
-            noise_std = self._messages.release_relay_input(
-                self._door, beliefs, centre=centre, noise_std=noise_std
-            )
-        messages = self._messages.messages(stage, beliefs, centre=centre, released=self._released)
+        if builder.needs_relay_input(stage):
+            input_noise_std, noise_std = split_noise(noise_std)
+            class_messages = builder.class_messages(beliefs, centre=centre)
+            sums = self._door.release(class_messages.numpy(), noise_std=input_noise_std)
+            builder.add_relay_input(torch.from_numpy(sums))
+        messages = builder.messages(stage, beliefs, centre=centre, released=self._released)
         del beliefs  # as large as what is released
         z = self._door.release(messages.numpy(), noise_std=noise_std, aggregation=aggregation)
         del messages
-        released = self._messages.add_probe_sums(torch.from_numpy(z), noise_std=noise_std)
+        released = builder.read(torch.from_numpy(z), noise_std=noise_std)
         if self._aggregator == "mean":
-            share = self._messages.degree_share
+            share = builder.degree_share
             return mean_from_sums(released, degree_share=share, noise_std=noise_std)
         return released
 
-    def _match_degrees(self, stage: int, *, noise_std: float) -> None:
-        """Let training nodes hear as little as those who will be asked about."""
-        newest = self._released[-1]
+    def _match_degrees(self, stage: int) -> None:
+        """Scale the newest sums of training nodes to the degree of query nodes."""
+        noise_std, newest = self._noise_stds[stage - 1], self._released[-1]
         if stage == 1:
-            query_nodes = self._messages.roles.query_nodes
-            self._degree_matching.start(
-                self._degree_ratio(newest, noise_std=noise_std), query_nodes
-            )
+            if self._constants.degree_ratio is None:
+                self._constants.degree_ratio = self._degree_ratio(newest, noise_std=noise_std)
+            # On another graph, where no query nodes are set, sums stay as they are.
+            has_query_nodes = len(self._messages.roles.query_nodes) > 0
+            ratio = self._constants.degree_ratio if has_query_nodes else 1.0
+            self._degree_matching.start(ratio, self._messages.roles.query_nodes)
         self._degree_matching.add_release(newest, noise_std=noise_std)
 
     def _degree_ratio(self, released: Tensor, *, noise_std: float) -> float:
-        """Of degrees of those who will be asked about to those of training nodes, where small."""
+        """Mean degree of query nodes over that of training nodes, where it is clearly small."""
         share, roles = self._messages.degree_share, self._messages.roles
-        if self._aggregator != "gin" or share == 0 or self._messages.relay.is_active:
-            return 1.0  # sums tell no degrees
-        if not len(roles.query_nodes):
-            return 1.0  # another graph: its nodes hear what they hear
+        if self._aggregator != "gin" or share == 0 or self._constants.relay:
+            return 1.0  # sums contain no degree
+        return degree_ratio(
+            released[:, 0] / share,
+            roles.labelled_nodes,
+            roles.query_nodes,
+            noise_std=noise_std / share,
+        )
 
-        def fit() -> Tensor:
-            degrees, both = released[:, 0] / share, (roles.labelled_nodes, roles.query_nodes)
-            return torch.tensor(
-                degree_ratio(degrees, *both, noise_std=noise_std / share), dtype=torch.float64
-            )
-
-        return float(self._constants.fit_once("degree_ratio", fit))
+    def _column_scales(self, stage: int) -> list[Tensor]:
+        """Scales of each hop so far and, from the second on, of their sum."""
+        parts = {f"hop{k}": [z] for k, z in enumerate(self._released)}
+        if stage > 1:
+            parts[f"sum{stage}"] = self._released
+        scales = self._constants.column_scales
+        for name, part in parts.items():
+            if name not in scales:
+                scales[name] = column_scales(part)
+        return [scales[name] for name in parts]
 
     def fitted_arrays(self) -> dict[str, NDArray[Any]]:
-        """How features are scaled, what the trial has found, centres of beliefs, sizes of sums."""
+        """How features are scaled, what the probe decided, and centres and scales."""
         scaling = with_prefix("scaling", self._inputs.scaling.fitted_arrays())
         return scaling | with_prefix("constants", self._constants.arrays())
 
     def load_fitted(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take them over."""
+        """Use what was fitted on the training graph."""
         self._inputs.scaling.load_fitted(without_prefix("scaling", arrays))
-        self._constants.load_fitted(without_prefix("constants", arrays))
+        self._constants.load(without_prefix("constants", arrays))
 
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
         """Logits of the nodes, and how members differ: (B, num_classes, hops + members)."""
-        # Times one: its gradient then lies the same in memory for any number of hops, and sums over
-        # it come out the same to the bit.
+        # Times one: its gradient then has the same memory layout for any number of hops, and sums
+        # over it are equal to the bit.
         logits_by_member = self._member_logits(nodes) * 1.0  # (B, num_classes, members)
         newest = mean_logits(logits_by_member)
         rows = torch.from_numpy(nodes)
@@ -177,7 +204,7 @@ class ProgressiveRepresentation(StatelessRepresentation):
         )
 
     def columns(self) -> ExportColumns:
-        """All releases and the logits of all stages so far, of all nodes: what may leave."""
+        """Releases and logits of all stages so far, of all nodes: what an export contains."""
         logits = [*self._logits, self._logits_of_all()]
         columns = columns_of("stage0", logits[0].numpy())
         share = self._messages.degree_share if self._aggregator in READS_DEGREES else None
@@ -186,11 +213,8 @@ class ProgressiveRepresentation(StatelessRepresentation):
             columns |= columns_of(f"stage{hop}", logits[hop].numpy())
         return columns
 
-    def _column_scale(self, name: str, released: Sequence[Tensor]) -> Tensor:
-        return self._constants.fit_once(name, partial(column_scales, released))
-
     def _member_logits(self, nodes: Nodes) -> Tensor:
-        """Newest logits of each member: (B, num_classes, members)."""
+        """Logits of each member in the present stage: (B, num_classes, members)."""
         if self._stage == 0:
             return self._extractor.edge_free_logits(self._inputs.rows(nodes))
         released = [
@@ -218,7 +242,7 @@ class ProgressiveRepresentation(StatelessRepresentation):
 def column_scales(released: Sequence[Tensor]) -> Tensor:
     """Root mean square of each column of the sum of releases: all (num_nodes, width) -> (width,).
 
-    In blocks: a second copy of a release is the most that a large graph does not have room for.
+    In blocks: on a large graph there may be no room for a second copy of a release.
     """
     num_nodes, width = released[0].shape
     mean = torch.zeros(width)
