@@ -11,7 +11,7 @@ import pytest
 
 from vesper.attack.node_membership import attack_membership, attack_settings
 from vesper.errors import InputError
-from vesper.method.certified.staged_representation import ProgressiveRepresentation
+from vesper.method.certified.staged_representation import StagedRepresentation
 from vesper.session.config import load_config
 from vesper.simulation.simulate import simulate
 
@@ -110,15 +110,15 @@ def test_members_say_their_responses_where_labels_are_protected(
     folders: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[float] = []
-    set_labels = ProgressiveRepresentation.set_labels
+    set_labels = StagedRepresentation.set_labels
 
     def listening(
-        self: ProgressiveRepresentation, nodes: Any, label_posteriors: Any, *rest: Any
+        self: StagedRepresentation, nodes: Any, label_posteriors: Any, *rest: Any
     ) -> None:
         heard.append(float(label_posteriors.max()))
         set_labels(self, nodes, label_posteriors, *rest)
 
-    monkeypatch.setattr(ProgressiveRepresentation, "set_labels", listening)
+    monkeypatch.setattr(StagedRepresentation, "set_labels", listening)
     attack_settings(load_config(None, {**SMALL, "label_epsilon": 1.0}), folders, seed=0)
     keep = np.e / (np.e + 2)  # of three classes
     assert heard == pytest.approx([keep] * len(heard))

@@ -24,16 +24,17 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def recorded_probes(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Let trials be made on few nodes; their noise."""
+    """Make probes possible on few nodes; the noise of each that was run."""
     noise_stds: list[float] = []
     real = Probe.run
 
     def noted(self: Probe, *given: Any, **how: Any) -> Any:
-        noise_stds.append(self.noise_std)
+        assert self.settings.noise_std is not None
+        noise_stds.append(self.settings.noise_std)
         return real(self, *given, **how)
 
-    monkeypatch.setattr("vesper.method.certified.probe_decision.NODES_PER_COLUMN", 1)
-    monkeypatch.setattr("vesper.method.certified.probe_decision.MIN_EVIDENCE", 0.0)
+    monkeypatch.setattr("vesper.method.certified.probe_size.NODES_PER_COLUMN", 1)
+    monkeypatch.setattr("vesper.method.certified.probe_size.MIN_EVIDENCE", 0.0)
     monkeypatch.setattr(Probe, "run", noted)
     return noise_stds
 

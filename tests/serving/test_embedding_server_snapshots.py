@@ -12,7 +12,7 @@ from vesper.errors import InputError, VesperError
 from vesper.export.writer import export_features
 from vesper.graph.holdings import open_data
 from vesper.mechanism.fingerprint import fingerprint
-from vesper.method.certified.staged_representation import ProgressiveRepresentation
+from vesper.method.certified.staged_representation import StagedRepresentation
 from vesper.privacy.events import PureRelease
 from vesper.privacy.ledger.account import accounts, open_account
 from vesper.privacy.ledger.run_balance import DEGREES
@@ -114,15 +114,15 @@ def test_training_nodes_that_are_still_there_keep_their_voices(
     finished: "FinishedRun", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[tuple[list[int], Any]] = []
-    set_labels = ProgressiveRepresentation.set_labels
+    set_labels = StagedRepresentation.set_labels
 
     def listening(
-        self: ProgressiveRepresentation, nodes: Any, label_posteriors: Any, query_nodes: Any
+        self: StagedRepresentation, nodes: Any, label_posteriors: Any, query_nodes: Any
     ) -> None:
         heard.append((nodes.tolist(), label_posteriors))
         set_labels(self, nodes, label_posteriors, query_nodes)
 
-    monkeypatch.setattr(ProgressiveRepresentation, "set_labels", listening)
+    monkeypatch.setattr(StagedRepresentation, "set_labels", listening)
     finished.query(("u20",), snapshot=finished.snapshot(gone=10))
     labelled_nodes = [k for k in range(10, 60) if k % 3 == 0]  # training nodes from u10 on
     nodes, label_posteriors = heard[0]

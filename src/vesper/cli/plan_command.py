@@ -52,7 +52,7 @@ def plan(
         return
     from vesper.cli.plan_page import show_plan
     from vesper.method.certified.method import members_for
-    from vesper.method.certified.probe_decision import probe_share
+    from vesper.method.certified.probe_size import probe_share
     from vesper.privacy.planning.plan import make_plan
     from vesper.privacy.planning.probe_share import no_probe
     from vesper.privacy.planning.traffic import PublicSizes

@@ -103,7 +103,7 @@ def _show_phases(plan: Plan) -> None:
 def _extra_noise_of_probe() -> float:
     """How much more noise is left to the hops where as much is asked as there ever is."""
     from vesper.method.certified.label_reach import LABEL_REACH_SHARE
-    from vesper.method.certified.probe_decision import MAX_CONTENT_SHARE
+    from vesper.method.certified.probe_size import MAX_CONTENT_SHARE
 
     return math.sqrt((1 - LABEL_REACH_SHARE) / (1 - LABEL_REACH_SHARE - MAX_CONTENT_SHARE)) - 1
 

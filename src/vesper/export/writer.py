@@ -23,7 +23,7 @@ from vesper.graph.summary import refuse_unknown_labels
 from vesper.mechanism.door import ChargedDoor
 from vesper.mechanism.noise import NoiseSource
 from vesper.method.base import PublicSizes
-from vesper.method.certified.staged_representation import ProgressiveRepresentation
+from vesper.method.certified.staged_representation import StagedRepresentation
 from vesper.method.export_columns import ExportColumns, label_free_columns
 from vesper.method.noise_plan import budget_of, certified_plan
 from vesper.method.settings import Config
@@ -177,7 +177,7 @@ def _columns(
     run_spec = run_spec_for(config, data, labels)
     refuse_over_budget(door.account, run_spec.noise_plan, epsilon=config.privacy.epsilon)
     data_side = train(run_spec, data, labels, door, progress=progress).data_side
-    assert isinstance(data_side, ProgressiveRepresentation)
+    assert isinstance(data_side, StagedRepresentation)
     return data_side.columns()
 
 

@@ -15,7 +15,7 @@ from vesper.method.certified.label_reach import (
     label_reach_by_degree,
     label_reach_messages,
 )
-from vesper.method.certified.staged_representation import ProgressiveRepresentation
+from vesper.method.certified.staged_representation import StagedRepresentation
 from vesper.method.registry import find_method
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.ledger.store import Ledger
@@ -55,7 +55,7 @@ def test_where_nobody_hears_a_speaker_nothing_is_lacking() -> None:
 
 def side(
     root: Path, write_folders: Callable[..., Path], *, to: int
-) -> tuple[ProgressiveRepresentation, ChargedDoor]:
+) -> tuple[StagedRepresentation, ChargedDoor]:
     """Training nodes know one another and nodes from `to` on; the last thousand are asked for."""
     rng = np.random.default_rng(1)
     src = rng.integers(0, TRAIN, 12_000)  # eight neighbours of either kind
@@ -72,7 +72,7 @@ def side(
         noise=NoiseSource.for_simulation(0),
         run="r",
     )
-    method = find_method("vesper")
+    method = find_method("certified")
     made = method.make_representation(
         config,
         sizes,
@@ -80,7 +80,7 @@ def side(
         features=data.features,
         door=door,
     )
-    assert isinstance(made, ProgressiveRepresentation)
+    assert isinstance(made, StagedRepresentation)
     label_posteriors = np.eye(2, dtype=np.float32)[np.arange(TRAIN) % 2]
     made.set_labels(np.arange(TRAIN), label_posteriors, np.arange(2 * TRAIN, NODES))
     return made, door

@@ -1,98 +1,162 @@
-"""What the trial finds is said in the first hop, and said again on another graph."""
+"""Messages contain what the probe decided, in every hop and on every other graph."""
 
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
 
-from vesper.graph.graph import Graph
-from vesper.mechanism.door import OpenDoor
-from vesper.method.base import FittedConstants
+from vesper.errors import VesperError
+from vesper.method.certified.fitted_constants import FittedConstants
 from vesper.method.certified.message_builder import MessageBuilder
 from vesper.method.certified.probe import ProbeSettings
+from vesper.method.certified.probe_decision import MessageContent, ProbeFindings
+from vesper.method.certified.probe_sums import ReceivedSums
 from vesper.model.feature_scaling import FeatureScaling, Inputs
 from vesper.party.representation import NO_NODES
 
-NODES, TRAIN = 800, 600
-Floats = NDArray[np.float32]
+NODES, TRAIN, FEATURES = 800, 600, 4
+SECOND_FEATURE = torch.zeros(FEATURES, 2, dtype=torch.float64)
+SECOND_FEATURE[1] = torch.tensor([-1.0, 1.0])
+PROJECTED = ProbeFindings(
+    use_labels=True,
+    content=MessageContent(degree_share=0.45, projection=SECOND_FEATURE, project_later_hops=True),
+)
+LOGITS = torch.zeros(NODES, 2)
 
 
-def graph_and_features(seed: int) -> tuple[Graph, Floats, NDArray[np.int64]]:
-    """The label is the sign of the sum of neighbours' second feature."""
-    rng = np.random.default_rng(seed)
-    edges = rng.integers(0, NODES, (4 * NODES, 2))
-    graph = Graph.from_edges(NODES, edges[edges[:, 0] != edges[:, 1]])
-    features = rng.normal(size=(NODES, 4)).astype(np.float32)
-    unit = features / np.linalg.norm(features, axis=1, keepdims=True)
-    heard = OpenDoor(graph).release(unit[:, 1:2].copy(), noise_std=0.0)[:, 0]
-    return graph, features, (heard > 0).astype(np.int64)
+def features_of(seed: int) -> NDArray[np.float32]:
+    return np.random.default_rng(seed).normal(size=(NODES, FEATURES)).astype(np.float32)
 
 
-def saying(
-    features: Floats,
+def builder(
     constants: FittedConstants,
     *,
-    noise_std: float | None = 0.0,
+    seed: int = 0,
     aggregator: str = "gin",
+    degree_share_is_fixed: bool = False,
+    hops: int = 1,
 ) -> MessageBuilder:
-    return MessageBuilder(
+    features = features_of(seed)
+    constants.components = torch.eye(FEATURES)
+    made = MessageBuilder(
         Inputs(features, FeatureScaling(features)),
         constants,
         aggregator=aggregator,
-        probe_settings=ProbeSettings(noise_std=noise_std, content_share=0.1, degree_share=0.6),
+        settings=ProbeSettings(
+            noise_std=0.0,
+            content_share=0.1,
+            degree_share=0.6,
+            degree_share_is_fixed=degree_share_is_fixed,
+        ),
+        hops=hops,
     )
+    made.set_labels(np.arange(TRAIN), np.eye(2, dtype=np.float32)[np.arange(TRAIN) % 2], NO_NODES)
+    return made
 
 
-def said(made: MessageBuilder, logits: torch.Tensor) -> torch.Tensor:
-    beliefs = made.beliefs(logits)
-    return made.messages(1, beliefs, centre=beliefs.mean(dim=0), released=[])
+def messages_of(made: MessageBuilder, stage: int = 1, *released: torch.Tensor) -> torch.Tensor:
+    beliefs = made.beliefs(LOGITS)
+    return made.messages(stage, beliefs, centre=beliefs.mean(dim=0), released=released)
 
 
-def test_features_vote_on_every_other_graph_too() -> None:
-    graph, features, labels = graph_and_features(0)
-    constants, logits = FittedConstants(), torch.zeros(NODES, 2)
-    made = saying(features, constants)
-    made.set_labels(np.arange(TRAIN), np.eye(2, dtype=np.float32)[labels[:TRAIN]], NO_NODES)
-    before = said(made, logits)
-    made.run_probe(OpenDoor(graph), logits, next_noise_std=0.0)
-    messages = said(made, logits)
-    assert not torch.equal(messages, before)
-    assert np.corrcoef(messages[:, 2], features[:, 1])[0, 1] > 0.8
+def test_messages_contain_labels_until_the_probe_decides_otherwise() -> None:
+    made = builder(FittedConstants())
+    rows = messages_of(made)[:TRAIN, 1:]
+    assert rows.argmax(dim=1).tolist() == [k % 2 for k in range(TRAIN)]
+    made.adopt(ProbeFindings(use_labels=False))
+    assert not messages_of(made)[:, 1:].any(), "all posteriors are equal"
+
+
+def test_features_are_projected_on_every_other_graph_too() -> None:
+    constants = FittedConstants()
+    made = builder(constants)
+    made.adopt(PROJECTED)
+    messages = messages_of(made)
+    assert np.corrcoef(messages[:, 2], features_of(0)[:, 1])[0, 1] > 0.8
     assert messages.norm(dim=1).max() <= 1 + 1e-5
+    assert messages[:, 0].tolist() == pytest.approx([0.45] * NODES)
 
-    kept = FittedConstants()
-    kept.load_fitted(constants.arrays())
-    _, others, _ = graph_and_features(1)
-    later = saying(others, kept, noise_std=None)
-    later.set_labels(NO_NODES, np.zeros((0, 2), dtype=np.float32), NO_NODES)
-    again = said(later, logits)
-    assert np.corrcoef(again[:, 2], others[:, 1])[0, 1] > 0.8
+    stored = FittedConstants()
+    stored.load(constants.arrays())
+    later = builder(stored, seed=1)
+    again = messages_of(later)
+    assert np.corrcoef(again[:, 2], features_of(1)[:, 1])[0, 1] > 0.8
     assert later.degree_share == made.degree_share
+    assert stored.projection_size == constants.projection_size
 
 
-@pytest.mark.parametrize("classes_tell", [False, True])
-def test_later_hops_say_classes_where_they_tell(classes_tell: bool) -> None:
-    graph, features, labels = graph_and_features(0)
-    constants, logits = FittedConstants(), torch.zeros(NODES, 2)
-    made = saying(features, constants)
-    made.set_labels(np.arange(TRAIN), np.eye(2, dtype=np.float32)[labels[:TRAIN]], NO_NODES)
-    made.run_probe(OpenDoor(graph), logits, next_noise_std=0.0)
-    if classes_tell:
-        constants.load_fitted(constants.arrays() | {"project_later_hops": np.array(False)})
-    first = said(made, logits)
-    second = made.messages(2, made.beliefs(logits), centre=torch.zeros(2), released=[first])
-    assert torch.equal(second, first) is not classes_tell
+def test_what_was_decided_stays() -> None:
+    constants = FittedConstants()
+    made = builder(constants)
+    made.adopt(PROJECTED)
+    before = constants.arrays()
+    made.adopt(ProbeFindings(use_labels=False, content=MessageContent(degree_share=0.9)))
+    assert constants.arrays().keys() == before.keys()
+    assert all(np.array_equal(constants.arrays()[name], before[name]) for name in before)
 
 
-def test_votes_are_shortened_by_released_degrees_as_classes_are() -> None:
-    graph, features, labels = graph_and_features(0)
-    logits, degrees = torch.zeros(NODES, 2), torch.from_numpy(np.diff(graph.indptr)).float()
-    made = saying(features, FittedConstants(), aggregator="gcn")
-    made.set_labels(np.arange(TRAIN), np.eye(2, dtype=np.float32)[labels[:TRAIN]], NO_NODES)
-    made.run_probe(OpenDoor(graph), logits, next_noise_std=0.0)
-    first = said(made, logits)
-    released = torch.zeros(NODES, 3)
+def test_a_degree_share_that_the_user_set_stays() -> None:
+    made = builder(FittedConstants(), degree_share_is_fixed=True)
+    made.adopt(PROJECTED)
+    assert made.degree_share == 0.6
+
+
+@pytest.mark.parametrize("project_later_hops", [True, False])
+def test_later_hops_contain_classes_where_these_explain_labels(project_later_hops: bool) -> None:
+    constants = FittedConstants()
+    made = builder(constants)
+    made.adopt(PROJECTED)
+    constants.project_later_hops = project_later_hops
+    first = messages_of(made)
+    assert torch.equal(messages_of(made, 2, first), first) is project_later_hops
+
+
+def test_gcn_damps_messages_of_nodes_with_many_neighbours() -> None:
+    made = builder(FittedConstants(), aggregator="gcn")
+    made.adopt(PROJECTED)
+    degrees = torch.arange(NODES).float()
+    first, released = messages_of(made), torch.zeros(NODES, 3)
     released[:, 0] = degrees * made.degree_share
-    second = made.messages(2, made.beliefs(logits), centre=torch.zeros(2), released=[released])
+    second = messages_of(made, 2, released)
     many = degrees > 2 * degrees.median()
     assert (second.norm(dim=1) < 0.9 * first.norm(dim=1))[many].all()
+
+
+def received() -> ReceivedSums:
+    return ReceivedSums(torch.zeros(NODES, 3), torch.ones(3), torch.ones(NODES))
+
+
+def test_sums_of_the_probe_are_used_once() -> None:
+    made = builder(FittedConstants(use_labels=True))
+    made.set_received_sums(received())
+    released = torch.ones(NODES, 3)
+    first = made.read(released.clone(), noise_std=1.0)
+    assert not torch.equal(first, released)
+    assert torch.equal(made.read(released.clone(), noise_std=1.0), released)
+
+
+@pytest.mark.parametrize(
+    "constants",
+    [
+        FittedConstants(use_labels=False),
+        FittedConstants(use_labels=True, projection=SECOND_FEATURE),
+    ],
+    ids=["no labels", "projection"],
+)
+def test_sums_of_other_messages_are_not_combined(constants: FittedConstants) -> None:
+    made = builder(constants)
+    made.set_received_sums(received())
+    released = torch.ones(NODES, 3)
+    assert torch.equal(made.read(released.clone(), noise_std=1.0), released)
+
+
+def test_a_relay_needs_sums_to_pass_on() -> None:
+    made = builder(FittedConstants(relay=True))
+    assert made.needs_relay_input(1)
+    with pytest.raises(VesperError, match="no received sums to pass on"):
+        messages_of(made)
+    assert not builder(FittedConstants(relay=True), hops=2).needs_relay_input(1)
+    assert not builder(FittedConstants()).needs_relay_input(1)
+    made.add_relay_input(torch.ones(NODES, 3))
+    assert not made.needs_relay_input(1)
+    assert messages_of(made).shape == (NODES, 3)

@@ -1,59 +1,49 @@
-"""The trial finds what tells, and says nothing where there is nothing to be found."""
+"""The content of messages: what explains labels is found, and noise is not."""
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
-from vesper.method.certified.label_reach import LABEL_REACH_SHARE
-from vesper.method.certified.probe_decision import (
-    MAX_CONTENT_SHARE,
-    ContentDecision,
-    PartLengths,
-    PartSums,
-    content_share,
-    decide_content,
-    evidence_of,
-    probe_share,
+from vesper.graph.graph import Graph
+from vesper.mechanism.door import OpenDoor
+from vesper.method.certified import probe_decision
+from vesper.method.certified.label_reach import LabelReach
+from vesper.method.certified.probe import (
+    NodeRoles,
+    ProbeRelease,
+    ProbeSettings,
+    probe_messages,
 )
+from vesper.method.certified.probe_decision import (
+    MessageContent,
+    PartSums,
+    ProbeFindings,
+    decide,
+    decide_content,
+)
+from vesper.method.certified.probe_size import PartLengths
+from vesper.model.principal_components import ComponentProjection
+from vesper.party.representation import NO_NODES, Nodes
 
-Exact = NDArray[np.float64]
+Doubles = NDArray[np.float64]
+Floats = NDArray[np.float32]
 TRAIN = 2000
 NOISE, NEXT_NOISE = 6.3, 2.0
-SIGN: Exact = np.where(np.arange(TRAIN) % 2 == 0, 1.0, -1.0)
+SIGN: Doubles = np.where(np.arange(TRAIN) % 2 == 0, 1.0, -1.0)
 
 
-@pytest.mark.parametrize("share", [1e-4, 0.014, 0.1])
-def test_a_message_of_all_parts_has_norm_one(share: float) -> None:
-    lengths = PartLengths.for_share(share)
-    parts = (lengths.label_reach, lengths.degree, lengths.classes, lengths.features)
-    assert math.hypot(*parts) == pytest.approx(1)
-    assert lengths.label_reach**2 * (LABEL_REACH_SHARE + share) == pytest.approx(LABEL_REACH_SHARE)
+def sums(rng: np.random.Generator, degree: float, classes: float, features: float) -> PartSums:
+    """Sums of three parts, each with so much signal for noise of size 1."""
 
-
-def test_the_share_falls_with_training_nodes_and_ends_where_nothing_is_learned() -> None:
-    nodes = (10, 1_000, 100_000, 10_000_000)
-    shares = [content_share(2.0, num_train=n, num_classes=3) for n in nodes]
-    assert shares[0] == 0
-    assert shares[1] == MAX_CONTENT_SHARE
-    assert MAX_CONTENT_SHARE > shares[2] > shares[3] > 0
-    assert content_share(1e6, num_train=10_000, num_classes=3) == 0
-    assert content_share(0.0, num_train=1_000, num_classes=3) == MAX_CONTENT_SHARE
-    assert content_share(0.0, num_train=1_000, num_classes=200) == 0, "too few nodes a column"
-    assert probe_share(2.0, num_train=10, num_classes=3) == LABEL_REACH_SHARE
-    few, fewer = (content_share(noise, num_train=5_000, num_classes=3) for noise in (1.0, 0.1))
-    assert few == fewer == 0.05, "little noise is no reason to ask less"
-
-
-def heard(rng: np.random.Generator, degree: float, classes: float, features: float) -> PartSums:
-    """Three parts of which each says so much of what is to be explained, for noise of size 1."""
-
-    def part(says: float, width: int) -> Exact:
-        said = rng.normal(size=(TRAIN, width))
-        said[:, 0] += says * SIGN
-        return NOISE * said
+    def part(signal: float, width: int) -> Doubles:
+        received = rng.normal(size=(TRAIN, width))
+        received[:, 0] += signal * SIGN
+        return NOISE * received
 
     return PartSums(
         degree=part(degree, 1),
@@ -63,77 +53,225 @@ def heard(rng: np.random.Generator, degree: float, classes: float, features: flo
     )
 
 
-def found_of(*says: float, seed: int = 0, next_noise_std: float = NEXT_NOISE) -> ContentDecision:
+def content_of(
+    degree: float,
+    classes: float,
+    features: float,
+    *,
+    seed: int = 0,
+    next_noise_std: float = NEXT_NOISE,
+) -> MessageContent:
     return decide_content(
         np.column_stack([SIGN, -SIGN]),
-        heard(np.random.default_rng(seed), *says),
+        sums(np.random.default_rng(seed), degree, classes, features),
         lengths=PartLengths.for_share(0.1),
         next_noise_std=next_noise_std,
-        default=0.6,
+        default_share=0.6,
     )
 
 
-def judged(*says: float, seed: int = 0) -> tuple[bool, float]:
-    found = found_of(*says, seed=seed)
-    return found.projection is not None, found.degree_share
+def is_projected(degree: float, classes: float, features: float, *, seed: int = 0) -> bool:
+    return content_of(degree, classes, features, seed=seed).projection is not None
 
 
-def test_features_vote_only_where_they_are_ahead_beyond_chance() -> None:
-    assert judged(0.0, 0.0, 0.3)[0]
-    assert not judged(0.0, 0.3, 0.0)[0]
-    assert not judged(0.0, 0.3, 0.3)[0], "not ahead"
-    by_chance = sum(judged(0.0, 0.0, 0.0, seed=seed)[0] for seed in range(200))
-    assert by_chance <= 6
-    assert not any(judged(0.0, 0.1, 0.0, seed=seed)[0] for seed in range(100)), "classes tell"
+def test_features_are_projected_only_where_they_lead_beyond_chance() -> None:
+    assert is_projected(0.0, 0.0, 0.3)
+    assert not is_projected(0.0, 0.3, 0.0)
+    assert not is_projected(0.0, 0.3, 0.3), "no lead"
+    assert sum(is_projected(0.0, 0.0, 0.0, seed=seed) for seed in range(200)) <= 6
+    assert not any(is_projected(0.0, 0.1, 0.0, seed=seed) for seed in range(100))
 
 
-def test_later_hops_vote_too_where_classes_tell_nothing() -> None:
-    assert found_of(0.0, 0.0, 0.3).project_later_hops
-    assert not found_of(0.0, 0.15, 0.5).project_later_hops
-    assert found_of(0.0, 0.15, 0.5).projection is not None
-    assert not found_of(0.0, 0.0, 0.0).project_later_hops
+def test_later_hops_are_projected_too_where_classes_explain_nothing() -> None:
+    assert content_of(0.0, 0.0, 0.3).project_later_hops
+    assert not content_of(0.0, 0.15, 0.5).project_later_hops
+    assert content_of(0.0, 0.15, 0.5).projection is not None
+    assert not content_of(0.0, 0.0, 0.0).project_later_hops
 
 
-def test_one_feature_of_eight_votes_alone() -> None:
-    votes = found_of(0.0, 0.0, 0.4).projection
-    assert votes is not None
-    assert np.flatnonzero(votes[:, 0]).tolist() == [0]
+def test_one_informative_feature_of_eight_is_projected_alone() -> None:
+    coefficients = content_of(0.0, 0.0, 0.4).projection
+    assert coefficients is not None
+    assert np.flatnonzero(coefficients[:, 0]).tolist() == [0]
 
 
-def test_evidence_falls_with_noise() -> None:
-    lengths = PartLengths.for_share(0.1)
-    some, less = (evidence_of(2_000, lengths=lengths, noise_std=noise) for noise in (2.0, 4.0))
-    assert some == pytest.approx(4 * less)
-    assert math.isinf(evidence_of(2_000, lengths=lengths, noise_std=0.0))
+def test_the_degree_share_follows_what_explains_labels() -> None:
+    assert content_of(0.3, 0.0, 0.0).degree_share > 0.6
+    assert content_of(0.0, 0.3, 0.0).degree_share < 0.6
+    assert content_of(0.0, 0.0, 0.3).degree_share < 0.6
+    assert content_of(0.0, 0.0, 0.0).degree_share == 0.6
+    assert content_of(0.3, 0.0, 0.0, next_noise_std=0.5).degree_share == 0.6, "nothing to gain"
 
 
-def test_the_degree_share_is_found_too() -> None:
-    assert judged(0.3, 0.0, 0.0)[1] > 0.6
-    assert judged(0.0, 0.3, 0.0)[1] < 0.6
-    assert judged(0.0, 0.0, 0.3)[1] < 0.6, "votes are weighed as classes are"
-    assert judged(0.0, 0.0, 0.0)[1] == 0.6
-    assert found_of(0.3, 0.0, 0.0, next_noise_std=0.5).degree_share == 0.6, "nothing to gain"
-
-
-def test_where_nothing_can_be_handed_on_the_degree_share_that_was_found_stays() -> None:
+def test_a_relay_has_the_default_degree_share() -> None:
     rng = np.random.default_rng(0)
     parts = PartSums(
-        degree=NOISE * (1.2 * rng.normal(size=(TRAIN, 1)) + 0.2 * SIGN[:, None]),  # tells a little
+        degree=NOISE * (1.2 * rng.normal(size=(TRAIN, 1)) + 0.2 * SIGN[:, None]),  # a little signal
         classes=NOISE * 1.5 * rng.normal(size=(TRAIN, 2)),
         features=NOISE * rng.normal(size=(TRAIN, 8)),
         noise_std=NOISE,
     )
-    judged_with = partial(
+    decide_with = partial(
         decide_content,
         np.column_stack([SIGN, -SIGN]),
         parts,
         lengths=PartLengths.for_share(0.1),
         next_noise_std=NEXT_NOISE,
-        default=0.6,
+        default_share=0.6,
     )
-    alone = judged_with(separated=True, can_relay=False)
+    alone = decide_with(separated=True, can_relay=False)
     assert not alone.relay
-    assert alone.degree_share == judged_with().degree_share != 0.6
-    relayed = judged_with(separated=True, can_relay=True)
+    assert alone.degree_share == decide_with().degree_share != 0.6
+    relayed = decide_with(separated=True, can_relay=True)
     assert relayed.relay
-    assert relayed.degree_share == 0.6, "what is handed on is not what was weighed against it"
+    assert relayed.degree_share == 0.6, "relayed sums were not compared with the degree"
+
+
+# From a release, on a graph whose labels are what most neighbours have as their first feature.
+
+NODES, LABELLED = 400, 300
+
+
+def random_graph() -> tuple[Graph, NDArray[np.int64], Floats]:
+    rng = np.random.default_rng(0)
+    edges = rng.integers(0, NODES, (3 * NODES, 2))
+    rows = rng.normal(size=(NODES, 3)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    graph = Graph.from_edges(NODES, edges[edges[:, 0] != edges[:, 1]])
+    totals = OpenDoor(graph).release(rows[:, :1].copy(), noise_std=0.0)[:, 0]
+    return graph, (totals > np.median(totals)).astype(np.int64), rows
+
+
+class FixedRows(ComponentProjection):
+    """Positions along components, as given."""
+
+    def __init__(self, rows: Floats) -> None:
+        self._rows = torch.from_numpy(rows)
+
+    @property
+    def width(self) -> int:
+        return int(self._rows.shape[1])
+
+    def __call__(self, rows: slice) -> torch.Tensor:
+        return self._rows[rows]
+
+
+def release_of(
+    graph: Graph,
+    posteriors: Floats,
+    rows: Floats,
+    *,
+    query_nodes: Nodes = NO_NODES,
+    beliefs: Floats | None = None,
+    noise_std: float = 0.0,
+) -> ProbeRelease:
+    lengths = PartLengths.for_share(0.1)
+    messages = probe_messages(
+        np.arange(LABELLED),
+        torch.from_numpy(posteriors if beliefs is None else beliefs),
+        FixedRows(rows),
+        lengths=lengths,
+    )
+    totals = OpenDoor(graph).release(messages, noise_std=0.0)
+    noise = np.random.default_rng(5).normal(scale=noise_std, size=totals.shape)
+    roles = NodeRoles(
+        np.arange(LABELLED), torch.from_numpy(posteriors[:LABELLED].copy()), query_nodes
+    )
+    return ProbeRelease(
+        rows=totals + noise.astype(np.float32),
+        roles=roles,
+        own_components=rows[:LABELLED],
+        lengths=lengths,
+        noise_std=noise_std,
+    )
+
+
+def findings_of(release: ProbeRelease, *, ordered: bool = False, **known: Any) -> ProbeFindings:
+    settings = ProbeSettings(
+        noise_std=release.noise_std, content_share=0.1, degree_share=0.6, ordered=ordered
+    )
+    return decide(release, settings, next_noise_std=release.noise_std, can_relay=False, **known)
+
+
+def one_hot(labels: NDArray[np.int64], width: int = 2) -> Floats:
+    return np.eye(width, dtype=np.float32)[labels]
+
+
+def test_features_of_neighbours_are_found() -> None:
+    graph, labels, rows = random_graph()
+    content = findings_of(release_of(graph, one_hot(labels), rows)).content
+    assert content is not None
+    assert content.projection is not None
+    assert np.abs(content.projection.numpy()[:, 1]).argmax() == 0
+
+
+def test_numbers_are_explained_as_numbers_and_not_bin_by_bin() -> None:
+    graph, _, rows = random_graph()
+    totals = OpenDoor(graph).release(rows[:, :1].copy(), noise_std=0.0)[:, 0]
+    numbers = totals + np.random.default_rng(3).normal(size=NODES)
+    bins = np.digitize(numbers, np.quantile(numbers, np.arange(1, 8) / 8))
+    posteriors = one_hot(bins, 8)
+    beliefs = np.full((NODES, 8), 1 / 8, dtype=np.float32)
+    beliefs[:LABELLED] = posteriors[:LABELLED]
+    release = release_of(graph, posteriors, rows, beliefs=beliefs, noise_std=3.0)
+    separate, ordered = (findings_of(release, ordered=ordered).content for ordered in (False, True))
+    assert separate is not None
+    assert separate.projection is None, "eight bins, each hardly explained"
+    assert ordered is not None
+    assert ordered.projection is not None
+    coefficients = ordered.projection.numpy()
+    assert coefficients.shape == (3, 8), "hops stay as wide as they were"
+    assert np.abs(coefficients[:, 0]).argmax() == 0
+    assert not coefficients[:, 1:].any()
+
+
+def test_labels_are_left_out_where_query_nodes_do_not_receive_them() -> None:
+    _, labels, rows = random_graph()
+    alone = Graph.from_edges(NODES, np.column_stack([np.arange(299), np.arange(1, 300)]))
+    query_nodes = np.arange(LABELLED, NODES)
+    release = release_of(alone, one_hot(labels), rows, query_nodes=query_nodes)
+    assert findings_of(release_of(alone, one_hot(labels), rows)).use_labels
+    findings = findings_of(release)
+    assert not findings.use_labels
+    assert findings.content is None, "the released classes were labels"
+
+
+def test_what_was_decided_before_stays() -> None:
+    graph, labels, rows = random_graph()
+    release = release_of(graph, one_hot(labels), rows)
+    assert findings_of(release, use_labels=True).use_labels
+    before = findings_of(release, use_labels=False)
+    assert (before.use_labels, before.content) == (False, None)
+
+
+def test_where_label_reach_is_uncertain_the_content_is_still_decided(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph, labels, rows = random_graph()
+    uncertain = LabelReach(similar=False, lower=False)
+    monkeypatch.setattr(probe_decision, "label_reach", lambda *counts, noise_std: uncertain)
+    findings = findings_of(
+        release_of(graph, one_hot(labels), rows, query_nodes=np.arange(LABELLED, NODES))
+    )
+    assert not findings.use_labels
+    assert findings.content is not None
+    assert findings.content.projection is not None
+
+
+def test_label_reach_alone_decides_nothing_else() -> None:
+    graph, labels, rows = random_graph()
+    whole = release_of(graph, one_hot(labels), rows, query_nodes=np.arange(LABELLED, NODES))
+    counts = OpenDoor(graph).release(
+        (np.arange(NODES) < LABELLED).astype(np.float32)[:, None], noise_std=0.0
+    )
+    release = ProbeRelease(
+        rows=counts,
+        roles=whole.roles,
+        own_components=whole.own_components[:, :0],
+        lengths=PartLengths.for_share(0.0),
+        noise_std=0.0,
+    )
+    findings = findings_of(release)
+    assert findings.use_labels
+    assert findings.content is None
+    assert math.isclose(release.lengths.label_reach, 1.0)

@@ -73,12 +73,12 @@ class ProbeRelease:
     @property
     def num_classes(self) -> int:
         """Number of class columns."""
-        return int(self.roles.label_posteriors.shape[1])
+        return self.roles.label_posteriors.shape[1]
 
     @property
     def has_content(self) -> bool:
         """Whether more than label reach was measured."""
-        return self.rows.shape[1] > 1
+        return bool(self.rows.shape[1] > 1)
 
 
 NO_ROLES = NodeRoles(NO_NODES, torch.zeros(0, 0), NO_NODES)
