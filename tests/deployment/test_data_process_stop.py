@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from tests.fixtures.observers import CallingObserver
 
 from vesper.deployment import data_peers
 from vesper.deployment.config.party_config import PartyConfig
@@ -85,7 +86,9 @@ def test_a_refused_budget_is_nothing_that_the_other_side_is_told(both: "Both") -
             if done >= 2:
                 raise KeyboardInterrupt
 
-    ours, theirs = both.run(data, label, of_label={"lost": never, "progress": stop_waiting})
+    ours, theirs = both.run(
+        data, label, of_label={"observer": CallingObserver(warning=never, progress=stop_waiting)}
+    )
     with pytest.raises(BudgetError, match="does not allow"):
         ours.result()
     with pytest.raises(KeyboardInterrupt):
@@ -106,9 +109,9 @@ def test_a_users_stop_is_said_and_waited_for(both: "Both", stopped: str) -> None
     }
     other = "label" if stopped == "data" else "data"
     with ThreadPoolExecutor(2) as pool:
-        waiting = pool.submit(runs[other], lost=said.append)
+        waiting = pool.submit(runs[other], observer=CallingObserver(warning=said.append))
         with pytest.raises(KeyboardInterrupt):
-            pool.submit(runs[stopped], progress=Stopping(3)).result()
+            pool.submit(runs[stopped], observer=CallingObserver(progress=Stopping(3))).result()
         again = pool.submit(runs[stopped], resume=True)
         assert again.result().method == waiting.result().method
     name = {"data": "platform", "label": "bank"}[stopped]
@@ -120,7 +123,9 @@ def test_a_users_stop_is_said_and_waited_for(both: "Both", stopped: str) -> None
 def test_who_shall_not_wait_stops_and_says_so_and_both_go_on_later(both: "Both") -> None:
     data, label = both.configs()
     noise = NoiseSource.for_simulation(7)
-    ours, theirs = both.run(data, label, noise=noise, progress=Stopping(2))
+    ours, theirs = both.run(
+        data, label, noise=noise, observer=CallingObserver(progress=Stopping(2))
+    )
     with pytest.raises(KeyboardInterrupt):
         ours.result()
     with pytest.raises(PeerLostError, match="platform was stopped by its user"):
@@ -161,7 +166,12 @@ def test_a_bad_frame_is_told_to_its_sender_and_does_not_outlive_its_cause(
         connector = corrupted(role, number)
         broken.setattr(data_peers, "peer_connector", connector)
         ours, theirs = both.run(
-            data, label, noise=noise, lost=never, connector=connector, of_label={"lost": never}
+            data,
+            label,
+            noise=noise,
+            observer=CallingObserver(warning=never),
+            connector=connector,
+            of_label={"observer": CallingObserver(warning=never)},
         )
     sender, receiver = (ours, theirs) if role == "data" else (theirs, ours)
     with pytest.raises(RemoteProtocolError, match="bytes too many"):

@@ -183,7 +183,7 @@ def test_ids_that_are_no_nodes_are_named(both: "Both", write_folders: Callable[.
     }
     write_folders(label.party.folder.parent, labels=labels)
     ours, theirs = both.run(data, label)
-    with pytest.raises(PeerError, match=r"1 ids that are no node here \(first 1: 999\)"):
+    with pytest.raises(PeerError, match=r"1 ids that are not nodes here \(first 1: 999\)"):
         ours.result()
     with pytest.raises(PeerError):
         theirs.result()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from tests.fixtures.observers import CallingObserver
 
 from vesper.deployment.data_process import run_data_party
 from vesper.deployment.label_process import remaining_peers, run_label_party_with_peers
@@ -106,7 +107,7 @@ def leaves(pool: ThreadPoolExecutor, several: "Several", name: str, *, step: int
 
     def run() -> None:
         with pytest.raises(Stopped):
-            run_data_party(several.data(name), progress=stops_at(step))
+            run_data_party(several.data(name), observer=CallingObserver(progress=stops_at(step)))
 
     return pool.submit(run)
 
@@ -118,12 +119,16 @@ def test_going_on_without_a_party_that_leaves(several: "Several", step: int) -> 
     with ThreadPoolExecutor(3) as pool:
         gone = leaves(pool, several, "telecom", step=step)
         stays = pool.submit(run_data_party, several.data("platform"))
-        result = pool.submit(run_label_party_with_peers, several.table(), lost=said.append).result()
+        result = pool.submit(
+            run_label_party_with_peers,
+            several.table(),
+            observer=CallingObserver(warning=said.append),
+        ).result()
         gone.result()
         stays.result()
     assert [each.left for each in result.parties] == [False, True]
     assert said == [
-        "telecom was stopped by its user; going on without telecom, from what it has sent"
+        "telecom was stopped by its user; continuing without telecom, with what it has sent so far"
     ]
     assert 0 <= result.validation <= 100
     assert (several.data("platform").party.state / "result").exists()
@@ -154,9 +159,13 @@ def test_after_a_crash_the_run_goes_on_without_the_same_party(
         gone = leaves(pool, several, "telecom", step=4)
         stays = pool.submit(run_data_party, several.data("platform"))
         with pytest.raises(Stopped):
-            run_label_party_with_peers(several.table(), progress=stops_at(step))
+            run_label_party_with_peers(
+                several.table(), observer=CallingObserver(progress=stops_at(step))
+            )
         gone.result()
-        result = run_label_party_with_peers(several.table(), resume=True, lost=said.append)
+        result = run_label_party_with_peers(
+            several.table(), resume=True, observer=CallingObserver(warning=said.append)
+        )
         stays.result()
     assert [each.left for each in result.parties] == [False, True]
     assert said == []  # nobody was looked for again
@@ -192,7 +201,9 @@ def test_everybody_goes_on_after_the_label_party_was_stopped(
         ]
         noise = NoiseSource.for_simulation(2 * PARTY_SEED_OFFSET)
         with pytest.raises(Stopped):
-            run_label_party_with_peers(several.table(), noise=noise, progress=stops_at(step))
+            run_label_party_with_peers(
+                several.table(), noise=noise, observer=CallingObserver(progress=stops_at(step))
+            )
         result = run_label_party_with_peers(several.table(), noise=noise, resume=True)
         for other in others:
             other.result()

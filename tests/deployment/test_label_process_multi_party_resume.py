@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.fixtures.observers import CallingObserver
 
 from vesper.deployment.data_process import run_data_party
 from vesper.deployment.label_process import run_label_party_with_peers
@@ -86,7 +87,9 @@ def test_one_table_alone(several: "Several", start: Start) -> None:
 def test_stopped_while_nobody_had_come(several: "Several", start: Start) -> None:
     several.write_multi_party_config(own="")
     with pytest.raises(Stopped):
-        run_label_party_with_peers(several.table(), progress=waits_until(0, Stopped()))
+        run_label_party_with_peers(
+            several.table(), observer=CallingObserver(progress=waits_until(0, Stopped()))
+        )
     assert (several.root / "bank" / "state" / "own" / "session").exists()
     several.change(
         '[[data_party]]\nname = "transfers"', '[[data_party]]\nepsilon = 2.0\nname = "transfers"'
@@ -103,7 +106,9 @@ def test_the_own_graph_fails_while_nobody_has_come(several: "Several") -> None:
     shutil.rmtree(several.root / "bank" / "transfers")
     several.change('when_lost = "stop"', 'when_lost = "wait"', "bank")
     with pytest.raises(InputError, match="transfers"):
-        run_label_party_with_peers(several.table(), progress=waits_until(60, Stopped()))
+        run_label_party_with_peers(
+            several.table(), observer=CallingObserver(progress=waits_until(60, Stopped()))
+        )
 
 
 def test_crash_between_the_answers_to_two_parties_of_which_one_does_not_come_back(
@@ -144,7 +149,9 @@ def test_what_stops_one_party_costs_the_others_nothing(several: "Several", start
     forget(several, "bank", "platform")  # the telecom's budget stays spent
     others = start()
     with pytest.raises(Stopped):  # the telecom does not come, and nobody is told why
-        run_label_party_with_peers(several.table(), progress=waits_until(3, Stopped()))
+        run_label_party_with_peers(
+            several.table(), observer=CallingObserver(progress=waits_until(3, Stopped()))
+        )
     with pytest.raises(BudgetError):
         others["telecom"].result(LIMIT)
     with pytest.raises(PeerLostError, match="bank was stopped by its user"):
@@ -187,7 +194,7 @@ def test_the_own_graph_is_finished_and_the_label_party_is_not(
             time.sleep(1.0)  # longer than the patience of the own graph
 
     others = start(wait_for_peer_to_finish)
-    result = run_label_party_with_peers(table, resume=True, progress=slow)
+    result = run_label_party_with_peers(table, resume=True, observer=CallingObserver(progress=slow))
     for each in others.values():
         each.result(LIMIT)
     assert slept

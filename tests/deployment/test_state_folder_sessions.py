@@ -4,6 +4,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.fixtures.observers import CallingObserver
 
 from vesper.errors import PeerError
 
@@ -45,7 +46,7 @@ def test_a_label_side_in_the_middle_refuses_a_data_side_that_began_anew_and_keep
         if task == "training" and done == 2:
             raise KeyboardInterrupt
 
-    for side in both.run(data, label, progress=stop):
+    for side in both.run(data, label, observer=CallingObserver(progress=stop)):
         side.exception()
     name = (label.party.state / "session").read_bytes()
     both.change('state = "state"', 'state = "new"')

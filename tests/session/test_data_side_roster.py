@@ -18,7 +18,7 @@ GIB = 1 << 30
     ("outputs", "num_nodes"), [(0, 10), (1 << 17, 10), (1 << 16, 10_000_000), (100, 10**9)]
 )
 def test_a_model_that_does_not_fit_is_refused(outputs: int, num_nodes: int) -> None:
-    with pytest.raises(RemoteProtocolError, match=f"a model of {outputs} outputs"):
+    with pytest.raises(RemoteProtocolError, match=f"a model with {outputs} outputs"):
         refuse_outputs(outputs, num_nodes=num_nodes, memory=64 * GIB)
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fixtures.observers import CallingObserver
 
 from vesper.errors import InputError
 from vesper.method.base import NoisePlan
 from vesper.session.config import load_config
 from vesper.session.journal import JOURNAL, Journal, is_being_written, open_journal
-from vesper.session.observer import EpochFacts
+from vesper.session.observer import NO_OBSERVER, EpochFacts
 
 CONFIG = load_config(None, {"epsilon": 2.0})
 PROMISE = NoisePlan(
@@ -73,7 +74,11 @@ def test_a_task_is_written_once_a_second_and_at_its_end(tmp_path: Path) -> None:
         heard.append(done)
 
     with open_journal(
-        tmp_path, side="both", config=CONFIG, progress=shown, clock=lambda: next(clock)
+        tmp_path,
+        side="both",
+        config=CONFIG,
+        observer=CallingObserver(progress=shown),
+        clock=lambda: next(clock),
     ) as told:
         for step in range(1, 10):
             told.progress("training", step, 9)
@@ -102,7 +107,7 @@ def test_a_line_that_cannot_be_written_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "read only"
     path.touch()
     file = os.open(path, os.O_RDONLY)
-    journal = Journal(file, source="", progress=lambda *_: None, clock=lambda: 0.0)
+    journal = Journal(file, source="", observer=NO_OBSERVER, clock=lambda: 0.0)
     journal.write("doing", task="training")
     os.close(file)
     assert path.read_bytes() == b""

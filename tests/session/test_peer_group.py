@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.fixtures.observers import CallingObserver
 
 from vesper.errors import InputError, PeerLostError, PeerStoppedError, RemoteProtocolError
 from vesper.party.state import Arrays
@@ -73,7 +74,7 @@ class All(DataPeerGroup):
             members,
             num_rows=6,
             leave=lambda k, stage: self.left.append((k, stage)),
-            lost=self.said.append,
+            observer=CallingObserver(warning=self.said.append),
         )
 
 
@@ -123,7 +124,7 @@ def test_a_lost_party_is_answered_for_from_what_it_sent() -> None:
     assert came.values[:, 0, 0].tolist() == [3, 3, 3]
     assert together.left == [(1, 0)]
     assert together.lost_peers == ["two"]
-    assert together.said == ["two is cut off; going on without two, from what it has sent"]
+    assert together.said == ["two is cut off; continuing without two, with what it has sent so far"]
     assert absences["two"].covers(3)
     assert not absences["two"].covers(2)
     together.learn(Gradients(step=3, values=np.zeros((3, 7, 1), dtype=np.float32)))

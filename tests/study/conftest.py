@@ -21,7 +21,8 @@ from vesper.study.measure import Measurement
 
 def quick(config, folder, out):
     out.mkdir()
-    return Measurement(plan="certified", metric="threads", test=float(os.environ["OMP_NUM_THREADS"]))
+    threads = float(os.environ["OMP_NUM_THREADS"])
+    return Measurement(plan="certified", metric="threads", test=threads)
 
 
 def forgetful(config, folder, out):

@@ -33,6 +33,7 @@ from vesper.report.contents import Contents
 from vesper.report.privacy import NO_EDGE, NO_GUARANTEE, ONLY_THIS_FIT, privacy_of
 from vesper.session.doors import open_door
 from vesper.session.label_responses import make_label_responses
+from vesper.session.observer import ProgressObserver
 from vesper.session.result import simulated_run_name
 from vesper.session.run_spec import run_spec_for
 from vesper.simulation.in_process import train
@@ -102,7 +103,12 @@ def fit_in_process(
             config, inputs.labels, ledger=book, noise=noise, stale=_refuse_other_labels
         )
         trained = train(
-            run_spec, inputs.data, inputs.labels, door, progress=progress, responses=responses
+            run_spec,
+            inputs.data,
+            inputs.labels,
+            door,
+            observer=ProgressObserver(progress),
+            responses=responses,
         )
         privacy = privacy_of(
             run_spec.noise_plan,

@@ -28,6 +28,7 @@ from vesper.privacy.ledger.store import Ledger
 from vesper.progress import Progress, no_progress
 from vesper.session.doors import open_door
 from vesper.session.label_responses import simulate_label_responses
+from vesper.session.observer import ProgressObserver
 from vesper.session.run_spec import RunSpec, run_spec_for
 from vesper.simulation.in_process import TrainedSession, train
 from vesper.simulation.recording import (
@@ -124,7 +125,7 @@ def retrain(
             data,
             labels,
             door,
-            progress=progress,
+            observer=ProgressObserver(progress),
             responses=simulate_label_responses(config, labels),
         )
     return run_spec, door, method, trained

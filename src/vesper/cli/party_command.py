@@ -9,6 +9,7 @@ import typer
 
 from vesper.cli.console import print_json, print_line, print_table, progress_display
 from vesper.cli.interrupt import until_interrupted
+from vesper.session.observer import ProgressObserver
 
 if TYPE_CHECKING:
     from vesper.deployment.config.multi_party_config import MultiPartyConfig
@@ -152,7 +153,7 @@ def _run_party(
     """Run a side; give its result where it is still to be shown."""
     os.umask(PRIVATE_UMASK)
     with progress_display() as progress:
-        result = run(settings, resume=resume, progress=progress, lost=_print_connection_lost)
+        result = run(settings, resume=resume, observer=TerminalObserver(progress))
     if as_json:
         print_json(result.as_json())
         return None
@@ -205,7 +206,7 @@ def _wait_for_unfinished_peers(settings: "PartyConfig", pairs: Sequence["PartyCo
     print_line(f"this run is finished; its result is in {settings.party.state / 'result'}")
     for pair in pairs:
         with progress_display() as progress:
-            has_come = wait_for_peer_to_finish(pair, progress=progress, lost=_print_connection_lost)
+            has_come = wait_for_peer_to_finish(pair, observer=TerminalObserver(progress))
         peer = "the peer" if len(pairs) == 1 else pair.party.peer
         print_line(
             f"{peer} has everything, too"
@@ -215,5 +216,9 @@ def _wait_for_unfinished_peers(settings: "PartyConfig", pairs: Sequence["PartyCo
     return True
 
 
-def _print_connection_lost(why: str) -> None:
-    typer.echo(f"vesper: {why}", err=True)
+class TerminalObserver(ProgressObserver):
+    """Shows progress, and prints warnings."""
+
+    def warning(self, text: str) -> None:
+        """Print it."""
+        typer.echo(f"vesper: {text}", err=True)

@@ -5,15 +5,15 @@ The channel of a party to its peer: what crosses is kept in its state folder.
 The journal of one party, for people who watch.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from typing import Protocol
 
 from vesper.deployment.config.party_config import PartyConfig
 from vesper.deployment.identity.credentials import Credentials, read_credentials
-from vesper.progress import Progress
 from vesper.session.journal import Journal, open_journal
+from vesper.session.observer import SessionObserver
 from vesper.transport.channel import Channel, closing_with_reason
 from vesper.transport.durable_channel import DurableChannel
 from vesper.transport.grpc_channel import Listener, connect
@@ -31,7 +31,7 @@ class PeerConnector(Protocol):
 
 
 QUIET_SECONDS = 2.0
-"""Seconds of waiting that nobody needs to be told of."""
+"""Seconds of waiting that are not worth showing."""
 
 
 def credentials_of(config: PartyConfig, *, now: datetime | None = None) -> Credentials:
@@ -49,14 +49,14 @@ def credentials_of(config: PartyConfig, *, now: datetime | None = None) -> Crede
     )
 
 
-def show_waiting(config: PartyConfig, progress: Progress) -> Waiting:
-    """Show for whom this side waits, where, and for how long."""
+def show_waiting(config: PartyConfig, observer: SessionObserver) -> Waiting:
+    """Show which peer this side waits for, where, and for how long."""
     own = config.party
     where = f" at {own.connect}" if own.connect else f", listening at {own.listen}"
 
     def waiting(seconds: float) -> None:
         if seconds > QUIET_SECONDS:
-            progress(f"waiting for {own.peer}{where}: seconds", int(seconds), 0)
+            observer.progress(f"waiting for {own.peer}{where}: seconds", int(seconds), 0)
 
     return waiting
 
@@ -115,12 +115,10 @@ def peer_connection(config: PartyConfig, *, waiting: Waiting = unheard) -> Itera
         yield channel
 
 
-Lost = Callable[[str], None]
-"""Is told why this side waits for another connection, each time it does."""
-
-
-def open_party_channel(config: PartyConfig, connect: Connect, lost: Lost) -> DurableChannel:
-    """Open it; it connects when it is first used, and again whenever it must."""
+def open_party_channel(
+    config: PartyConfig, connect: Connect, observer: SessionObserver
+) -> DurableChannel:
+    """Open the durable channel; it connects when it is first used, and again after each loss."""
     is_data = config.party.role == "data"
     directions = ("data>label", "label>data")
     return DurableChannel(
@@ -129,14 +127,14 @@ def open_party_channel(config: PartyConfig, connect: Connect, lost: Lost) -> Dur
         names_session=is_data,
         directions=directions if is_data else directions[::-1],
         reconnects=config.party.when_lost == "wait",
-        lost=lost,
+        lost=observer.warning,
     )
 
 
 def open_party_journal(
-    config: PartyConfig, *, resume: bool, source: str, progress: Progress
+    config: PartyConfig, *, resume: bool, source: str, observer: SessionObserver
 ) -> AbstractContextManager[Journal]:
-    """Write it into the state folder until the block ends."""
+    """Write the journal of a party into its state folder until the block ends."""
     own = config.party
     return open_journal(
         own.state,
@@ -145,5 +143,5 @@ def open_party_journal(
         ledger=own.ledger,
         resumed=resume,
         source=source,
-        progress=progress,
+        observer=observer,
     )

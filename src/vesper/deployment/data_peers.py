@@ -6,7 +6,7 @@ from pathlib import Path
 
 from vesper.deployment.config.multi_party_config import MultiPartyConfig
 from vesper.deployment.config.party_config import PartyConfig
-from vesper.deployment.connect import Lost, open_party_channel, peer_connector, show_waiting
+from vesper.deployment.connect import open_party_channel, peer_connector, show_waiting
 from vesper.deployment.own_graph import OwnGraph
 from vesper.deployment.state_folder import (
     hold_state_folder,
@@ -14,9 +14,9 @@ from vesper.deployment.state_folder import (
     state_folder_lock,
 )
 from vesper.errors import InputError, PeerLostError
-from vesper.progress import Progress
 from vesper.protocol.turns import Role
 from vesper.session.label_side import DataPeer
+from vesper.session.observer import SessionObserver
 from vesper.session.peer import Link
 from vesper.session.peer_group import Absence
 from vesper.transport.channel import closing_with_reason
@@ -53,11 +53,11 @@ def hold_state_folders(table: MultiPartyConfig, *, resume: bool) -> Iterator[Pat
 
 @contextmanager
 def data_peer_channel(
-    table: MultiPartyConfig, number: int, graph: OwnGraph | None, progress: Progress, lost: Lost
+    table: MultiPartyConfig, number: int, graph: OwnGraph | None, observer: SessionObserver
 ) -> Iterator[DurableChannel]:
     """Open the channel to one data party."""
     pair = table.peer_configs[number]
-    waiting = show_waiting(pair, progress)
+    waiting = show_waiting(pair, observer)
     if may_continue_without(table, number):
         waiting = _limit_waiting(pair, waiting)
     if graph is not None:
@@ -65,7 +65,7 @@ def data_peer_channel(
     is_own = graph is not None and table.peer_settings[number].own
     connector = graph.connector if graph is not None and is_own else peer_connector
     with connector(pair, waiting=waiting) as connect:
-        channel = open_party_channel(pair, connect, lost)
+        channel = open_party_channel(pair, connect, observer)
 
         def reason_for(error: BaseException) -> CloseReason:
             """Who is not the reason may come back."""

@@ -18,7 +18,6 @@ from vesper.datasets.folders import new_folder
 from vesper.deployment.alignment.aligned_file import read_aligned, refuse_unaligned
 from vesper.deployment.config.party_config import PartyConfig
 from vesper.deployment.connect import (
-    Lost,
     PeerConnector,
     open_party_channel,
     open_party_journal,
@@ -42,12 +41,12 @@ from vesper.mechanism.door import Door
 from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.release_store import ReleaseStore
 from vesper.privacy.ledger.store import Ledger
-from vesper.progress import Progress, no_progress
 from vesper.protocol.messages import Farewell
 from vesper.protocol.turns import Role
 from vesper.session.checkpoint import FileCheckpoints
 from vesper.session.data_side import run_data_session
 from vesper.session.doors import open_door
+from vesper.session.observer import NO_OBSERVER, SessionObserver
 from vesper.session.peer import Link
 from vesper.session.result import (
     SECURE,
@@ -74,8 +73,7 @@ def run_data_party(
     *,
     resume: bool = False,
     noise: NoiseSource | None = None,
-    progress: Progress = no_progress,
-    lost: Lost = lambda why: None,
+    observer: SessionObserver = NO_OBSERVER,
     connector: PeerConnector = peer_connector,
 ) -> DataResult:
     """Fulfil the contract as the data party.
@@ -84,9 +82,8 @@ def run_data_party(
         config: this party's file; its contract must be approved.
         resume: go on with the run in the state folder.
         noise: where noise comes from; by default the operating system.
-        progress: is told how far it is, and for whom it waits.
-        lost: is told each time the connection is lost.
-        connector: where the two meet; by default as the file says.
+        observer: learns how the run goes, and when the connection is lost.
+        connector: how to reach the peer; by default as the file says.
 
     Raises:
         InputError: something must be set right first; nothing was charged or sent.
@@ -98,11 +95,14 @@ def run_data_party(
     source = SECURE if noise.is_private else SIMULATED
     assert own.ledger is not None
     with (
-        use_engine(own.engine, address=own.ray_address, progress=progress),
+        use_engine(own.engine, address=own.ray_address, progress=observer.progress),
         hold_state_folder(config, resume=resume) as state,
-        open_party_journal(config, resume=resume, source=source, progress=progress) as told,
+        open_party_journal(config, resume=resume, source=source, observer=observer) as journal,
     ):
-        data, columns = open_data(own.folder, progress=told.progress), feature_columns(own.folder)
+        data, columns = (
+            open_data(own.folder, progress=journal.progress),
+            feature_columns(own.folder),
+        )
         refuse_no_features(data)
         aligned = read_aligned(own.state)
         if aligned is not None:
@@ -111,9 +111,9 @@ def run_data_party(
         if not is_charged(config):  # before anybody can see this party: it follows from edges
             check_budget_for_run(config.shared, data, own.ledger)
         with (
-            connector(config, waiting=show_waiting(config, told.progress)) as connect,
+            connector(config, waiting=show_waiting(config, journal)) as connect,
             closing(Ledger(own.ledger, clock=time.time)) as ledger,
-            closing_with_reason(open_party_channel(config, connect, lost)) as channel,
+            closing_with_reason(open_party_channel(config, connect, journal)) as channel,
         ):
             guard_ledger(state, ledger, resume=resume)
 
@@ -139,14 +139,13 @@ def run_data_party(
                 link,
                 door_opener=door_opener,
                 checkpoints=FileCheckpoints(state / "checkpoint.npz", channel),
-                progress=told.progress,
-                told=told,
+                observer=journal,
             )
             channel.finish(patience=own.patience)
             try:
                 link.expect(Farewell)
             except PeerError as error:
-                lost(f"{error}; the run is complete on this side")
+                journal.warning(f"{error}; the run is complete on this side")
             session = channel.session
         result = DataResult(
             method=config.shared.run.method,

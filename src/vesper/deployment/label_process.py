@@ -19,7 +19,7 @@ from vesper.datasets.folders import new_folder
 from vesper.deployment.alignment.aligned_file import drop_unaligned_labels, read_aligned
 from vesper.deployment.config.multi_party_config import MultiPartyConfig, single_party_config
 from vesper.deployment.config.party_config import PartyConfig
-from vesper.deployment.connect import Lost, open_party_journal
+from vesper.deployment.connect import open_party_journal
 from vesper.deployment.data_peers import data_peer_channel, hold_state_folders, make_data_peers
 from vesper.deployment.own_graph import run_own_graph
 from vesper.deployment.saved_run import save_label_run
@@ -35,11 +35,11 @@ from vesper.model.decoders import JoinedDecoder
 from vesper.model.evaluation import Calibration
 from vesper.model.objective_factory import LabelResponses
 from vesper.privacy.ledger.store import Ledger
-from vesper.progress import Progress, no_progress
 from vesper.session.checkpoint import FileCheckpoints
 from vesper.session.contract import approve
 from vesper.session.label_responses import make_label_responses
 from vesper.session.label_side import LabelOutcome, label_objective, run_label_session
+from vesper.session.observer import NO_OBSERVER, SessionObserver
 from vesper.session.result import LabelResult, PartyFacts, peak_memory, privacy_facts_of, write_run
 from vesper.session.run_spec import least_private
 
@@ -97,15 +97,14 @@ def run_label_party(
     *,
     resume: bool = False,
     noise: NoiseSource | None = None,
-    progress: Progress = no_progress,
-    lost: Lost = lambda why: None,
+    observer: SessionObserver = NO_OBSERVER,
 ) -> LabelResult:
     """Fulfil the contract with one data party; arguments and errors as of the data party.
 
     Where labels are protected, responses to them come from `noise`.
     """
     return run_label_party_with_peers(
-        single_party_config(config), resume=resume, noise=noise, progress=progress, lost=lost
+        single_party_config(config), resume=resume, noise=noise, observer=observer
     )
 
 
@@ -114,8 +113,7 @@ def run_label_party_with_peers(
     *,
     resume: bool = False,
     noise: NoiseSource | None = None,
-    progress: Progress = no_progress,
-    lost: Lost = lambda why: None,
+    observer: SessionObserver = NO_OBSERVER,
 ) -> LabelResult:
     """Fulfil the contracts with all data parties at once; the own graph's noise is from `noise`."""
     started, config, own = time.perf_counter(), table.own, table.own.party
@@ -124,8 +122,8 @@ def run_label_party_with_peers(
     with (
         hold_state_folders(table, resume=resume) as state,
         open_party_journal(
-            config, resume=resume, source=DRAWN_BY_DATA_PARTY, progress=progress
-        ) as told,
+            config, resume=resume, source=DRAWN_BY_DATA_PARTY, observer=observer
+        ) as journal,
         ExitStack() as stack,
     ):
         guard_parties(state, [party.name for party in table.peer_settings], resume=resume)
@@ -134,23 +132,21 @@ def run_label_party_with_peers(
             aligned = read_aligned(pair.party.state)
             if aligned is not None:
                 labels = drop_unaligned_labels(labels, aligned)
-        responses = _responses(config, labels, noise, resume=resume, said=lost)
+        responses = _responses(config, labels, noise, resume=resume, observer=journal)
         graph = None
         if table.graph is not None:
             has_met = (table.own_graph_peer.party.state / "session").exists()
             graph = stack.enter_context(run_own_graph(table.graph, resume=has_met, noise=noise))
         channels = [
-            stack.enter_context(data_peer_channel(table, k, graph, told.progress, lost))
+            stack.enter_context(data_peer_channel(table, k, graph, journal))
             for k in range(len(table.peer_configs))
         ]
         outcome = run_label_session(
             make_data_peers(table, channels),
             labels,
             checkpoints=FileCheckpoints(state / "checkpoint.npz", *channels),
-            progress=told.progress,
-            told=told,
+            observer=journal,
             responses=responses,
-            lost=lost,
         )
         result = _label_result(
             table, outcome, [each.session for each in channels], time.perf_counter() - started
@@ -170,15 +166,20 @@ def run_label_party_with_peers(
 
 
 def _responses(
-    config: PartyConfig, labels: LabelHoldings, noise: NoiseSource, *, resume: bool, said: Lost
+    config: PartyConfig,
+    labels: LabelHoldings,
+    noise: NoiseSource,
+    *,
+    resume: bool,
+    observer: SessionObserver,
 ) -> LabelResponses | None:
     """Responses to labels where they are protected; those that the run began with."""
 
     def stale(count: int) -> None:
-        said(
-            f"{count} labels have changed since they were first answered about under {own.ledger}; "
-            f"those first answers stand, so that nobody learns that they changed. To train on "
-            f"today's, use a ledger of their own, and count both epsilons"
+        observer.warning(
+            f"{count} labels have changed since their first response was drawn under {own.ledger}; "
+            f"the first responses stay in use, so that nobody learns of the change. To train on "
+            f"today's labels, use another ledger, and add both epsilons"
         )
 
     own = config.party

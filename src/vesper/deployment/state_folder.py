@@ -19,7 +19,6 @@ from pathlib import Path
 
 from vesper.deployment.config.party_config import PartyConfig
 from vesper.deployment.connect import (
-    Lost,
     PeerConnector,
     open_party_channel,
     peer_connector,
@@ -36,8 +35,8 @@ from vesper.errors import (
 from vesper.files import replace_file
 from vesper.privacy.ledger.ledger_file import open_to_read
 from vesper.privacy.ledger.store import Ledger, key_of
-from vesper.progress import Progress, no_progress
 from vesper.session.contract import refuse_unapproved
+from vesper.session.observer import NO_OBSERVER, SessionObserver
 from vesper.transport.channel import closing_with_reason
 from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
 
@@ -235,15 +234,14 @@ def is_finished(config: PartyConfig) -> bool:
 def wait_for_peer_to_finish(
     config: PartyConfig,
     *,
-    progress: Progress = no_progress,
-    lost: Lost = lambda why: None,
+    observer: SessionObserver = NO_OBSERVER,
     connector: PeerConnector = peer_connector,
 ) -> bool:
     """Give a peer that was cut off at the very end what it has not got; False if none has come."""
     with (
         state_folder_lock(config.party.state),
-        connector(config, waiting=show_waiting(config, progress)) as connect,
-        closing_with_reason(open_party_channel(config, connect, lost)) as channel,
+        connector(config, waiting=show_waiting(config, observer)) as connect,
+        closing_with_reason(open_party_channel(config, connect, observer)) as channel,
     ):
         channel.finish(patience=config.party.patience)
         try:

@@ -31,6 +31,7 @@ from vesper.privacy.ledger.statement import make_statement, statement_path, veri
 from vesper.privacy.ledger.store import Ledger
 from vesper.progress import Progress, no_progress
 from vesper.session.doors import refuse_over_budget, refuse_spent_on_counts, with_remaining_epsilon
+from vesper.session.observer import ProgressObserver
 from vesper.session.run_spec import run_spec_for
 from vesper.simulation.in_process import train
 
@@ -176,7 +177,7 @@ def _columns(
         )
     run_spec = run_spec_for(config, data, labels)
     refuse_over_budget(door.account, run_spec.noise_plan, epsilon=config.privacy.epsilon)
-    data_side = train(run_spec, data, labels, door, progress=progress).data_side
+    data_side = train(run_spec, data, labels, door, observer=ProgressObserver(progress)).data_side
     assert isinstance(data_side, StagedRepresentation)
     return data_side.columns()
 

@@ -176,6 +176,13 @@ class LabelParty:
         self._optimizer.step()
         self.last_loss = loss.item()
 
+    def progress_note(self) -> str:
+        """Loss and best metric so far, for people."""
+        best = self.best_metric  # not finite before the first validation
+        metric = f"{self._objective.metric} {best:.2f}" if math.isfinite(best) else ""
+        loss = f"loss {self.last_loss:.3f}" if math.isfinite(self.last_loss) else ""
+        return "  ".join(part for part in (loss, metric) if part)
+
     @torch.no_grad()
     def score(self, embeddings: Embeddings, roots: NDArray[np.int64]) -> NDArray[np.float64]:
         """Decode without learning; (B, outputs)."""

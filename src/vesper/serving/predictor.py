@@ -30,6 +30,7 @@ from vesper.protocol.messages import QueryRefusal, QueryReply
 from vesper.serving.embedding_cache import Embedding, EmbeddingCache
 from vesper.serving.embedding_client import EmbeddingClient
 from vesper.session.metrics import evaluate_predictions, metric_name_of
+from vesper.session.observer import ProgressObserver
 
 BudgetFacts = dict[str, float]
 
@@ -297,7 +298,7 @@ def open_peer_predictor(
         connector: where the two meet.
     """
     run, own = read_saved_label_run(saved), config.party
-    with connector(config, waiting=show_waiting(config, progress)) as connect:
+    with connector(config, waiting=show_waiting(config, ProgressObserver(progress))) as connect:
         where = f" at {own.connect}" if own.connect else f", listening at {own.listen}"
         client = EmbeddingClient(connect, run, peer=own.peer)
         cache = EmbeddingCache(own.state / "cache")

@@ -1,15 +1,14 @@
-"""The label party's roster, at the data party: checked whole before anything is charged.
+"""The data party's side of a session: greet, check the roster, open the door, run.
 
-| what | is refused when |
+Everything that the peer sends is checked before it is used, and all of it before anything is
+charged:
+
+| part | refused when |
 | --- | --- |
-| outputs | none, or beliefs of all nodes would not fit this machine |
-| bytes, ids | there are more than a roster that names every node has |
-| ids | one is no node or comes twice, or training or validation has none |
-| voices | they are there against the contract, or missing, or a row is no distribution |
-
-The data party's end of a session: meet, agree, open the door, drive.
-
-The roster and everything else that comes from the peer is checked here before it is used.
+| outputs | there are none, or logits of all nodes would not fit into memory |
+| bytes, ids | there are more than in a roster that names every node |
+| ids | one is unknown or occurs twice, or training or validation has none |
+| label posteriors | they are sent against the contract, or missing, or no distributions |
 """
 
 import os
@@ -27,35 +26,34 @@ from vesper.method.base import PublicSizes
 from vesper.method.settings import Config
 from vesper.party.data_party import DataParty
 from vesper.party.representation import Nodes, Representation
-from vesper.progress import Progress, no_progress
 from vesper.protocol.codec import MAX_FRAME_BYTES, Limits
 from vesper.protocol.messages import DataHello, LabelHello, Roster
 from vesper.session.checkpoint import Checkpoints
 from vesper.session.contract import contract_text
 from vesper.session.loop import NO_CHECKPOINTS, run_data_side
-from vesper.session.observer import UNTOLD, Told
+from vesper.session.observer import NO_OBSERVER, SessionObserver
 from vesper.session.peer import PROTOCOL_VERSION, Link, refuse_other_contract
 from vesper.session.run_spec import RunSpec, make_run_spec
 
 MAX_OUTPUTS = 1 << 16
 BYTES_PER_OUTPUT = 16
-"""An output of a node: logits, beliefs, messages and sums of one stage."""
-_DIGITS = 20  # of a whole number with sign
-_HEAD = 64  # of frame and tensor
+"""Memory per node and output: logits, beliefs, messages and sums of one stage."""
+_DIGITS = 20  # of an integer with its sign
+_HEAD = 64  # bytes of the headers of frame and tensor
 
 
 def refuse_outputs(outputs: int, *, num_nodes: int, memory: int | None = None) -> None:
-    """Refuse a model that could not be held for all nodes; `memory` is that of the machine."""
+    """Refuse a model whose outputs for all nodes would not fit into `memory` bytes."""
     memory = physical_memory() if memory is None else memory
     if not 1 <= outputs <= MAX_OUTPUTS or outputs * num_nodes * BYTES_PER_OUTPUT > memory:
         raise RemoteProtocolError(
-            f"the peer asks for a model of {outputs} outputs for {num_nodes} nodes; expected at "
-            f"least one, at most {MAX_OUTPUTS}, and no more than fit the memory of this machine"
+            f"the peer wants a model with {outputs} outputs for {num_nodes} nodes; expected at "
+            f"least one, at most {MAX_OUTPUTS}, and no more than fit into this machine's memory"
         )
 
 
 def roster_limits(ids: Ids, *, outputs: int) -> Limits:
-    """What the largest roster has: every node, once, with a voice."""
+    """Limits of the largest roster: every node once, each with label posteriors."""
     lengths = None if ids.are_integers else pc.call_function("binary_length", [ids.values])
     longest = _DIGITS if lengths is None else int(pc.max(lengths).as_py() or 0)
     frame = _HEAD + len(ids) * (4 + longest + 4 * outputs)
@@ -66,45 +64,48 @@ def roster_nodes(data: DataHoldings, roster: Roster) -> Nodes:
     """Find the nodes of a roster: training, validation, test.
 
     Raises:
-        RemoteProtocolError: an id is no node or comes twice, or a split is empty that may not be.
+        RemoteProtocolError: an id is unknown or occurs twice, or training or validation is empty.
     """
     ids = roster.train + roster.val + roster.test
     nodes = data.ids.find_texts(ids)
     unknown = np.flatnonzero(nodes < 0)
     if len(unknown):
         raise RemoteProtocolError(
-            f"the peer's roster has {len(unknown)} ids that are no node here "
-            f"({first_three(ids[k] for k in unknown)}); `vesper align` finds them all"
+            f"the peer's roster has {len(unknown)} ids that are not nodes here "
+            f"({first_three(ids[k] for k in unknown)}); `vesper align` lists them all"
         )
     if len(np.unique(nodes)) < len(nodes):
-        raise RemoteProtocolError("the peer's roster has an id twice")
+        raise RemoteProtocolError("the peer's roster contains an id twice")
     if not (roster.train and roster.val):
         raise RemoteProtocolError("the peer's roster has no training or no validation nodes")
     return nodes
 
 
 def refuse_wrong_label_posteriors(roster: Roster, *, outputs: int, labels_are_shared: bool) -> None:
-    """Refuse voices that the contract does not lend, and rows that are no distribution.
+    """Refuse posteriors that the contract does not share, and rows that are no distributions.
 
-    Messages are made of them, and one long row would move the mean of all.
+    Messages are made of them, and one large row would move the mean of all.
     """
     expected = (len(roster.train) if labels_are_shared else 0, outputs)
     if roster.label_posteriors.shape != expected:
         raise RemoteProtocolError(
-            f"the peer's labels have the shape {roster.label_posteriors.shape}, expected {expected}"
+            f"expected label posteriors of shape {expected}, the peer sent "
+            f"{roster.label_posteriors.shape}"
         )
     inside = (roster.label_posteriors >= 0) & (roster.label_posteriors <= 1)
     if not inside.all() or not np.allclose(roster.label_posteriors.sum(axis=1), 1, atol=1e-3):
-        raise RemoteProtocolError("the peer's labels have a row that is no distribution")
+        raise RemoteProtocolError(
+            "expected label posteriors whose rows are distributions, the peer sent others"
+        )
 
 
 def physical_memory() -> int:
-    """Bytes of memory that this machine has."""
+    """Bytes of memory of this machine."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 DoorOpener = Callable[[RunSpec], tuple[Door, RunSpec]]
-"""Opens the door of an agreement, and gives it back with noise that fits behind the door."""
+"""Opens the door for a run spec; gives it with the run spec that the budget allows."""
 
 
 @dataclass(frozen=True)
@@ -125,11 +126,18 @@ def run_data_session(
     *,
     door_opener: DoorOpener,
     checkpoints: Checkpoints = NO_CHECKPOINTS,
-    progress: Progress = no_progress,
-    note: Callable[[], str] = str,
-    told: Told = UNTOLD,
+    observer: SessionObserver = NO_OBSERVER,
 ) -> DataOutcome:
-    """Go through a whole session as the data party; the peer's farewell is left to the caller."""
+    """Run a whole session as the data party, except for the peer's `Farewell`.
+
+    Args:
+        config: approved settings.
+        data: graph and features.
+        link: connection to the label party.
+        door_opener: opens the door once the run spec is known.
+        checkpoints: where the run resumes.
+        observer: learns how the session goes.
+    """
     contract = contract_text(config)
     link.send(
         DataHello(
@@ -156,7 +164,7 @@ def run_data_session(
     )
     agreed = make_run_spec(config, sizes, num_val=len(roster.val), num_test=len(roster.test))
     door, agreed = door_opener(agreed)
-    told.agreed(agreed.noise_plan, agreed.schedule.max_work)
+    observer.agreed(agreed.noise_plan, agreed.schedule.max_work)
     run = agreed.config.run
     data_side = agreed.method.make_representation(
         agreed.config, sizes, noise_plan=agreed.noise_plan, features=data.features, door=door
@@ -170,17 +178,7 @@ def run_data_session(
     party.receive_roster(
         nodes, roster.label_posteriors, num_nodes=data.graph.num_nodes, num_test=len(roster.test)
     )
-
-    def said() -> str:
-        return "  ".join(part for part in (note(), door.spending_summary()) if part)
-
     run_data_side(
-        party,
-        link,
-        agreed.schedule,
-        checkpoints=checkpoints,
-        progress=progress,
-        note=said,
-        told=told,
+        party, link, agreed.schedule, door=door, checkpoints=checkpoints, observer=observer
     )
     return DataOutcome(agreed, door, data_side, roster, link.bytes_sent)

@@ -29,8 +29,7 @@ from typing import Any
 from vesper.errors import InputError, VesperError
 from vesper.method.base import NoisePlan
 from vesper.method.settings import Config
-from vesper.progress import Progress, no_progress
-from vesper.session.observer import EpochFacts
+from vesper.session.observer import NO_OBSERVER, EpochFacts, SessionObserver
 from vesper.session.result import SIMULATED, privacy_facts_of, without_non_finite
 
 JOURNAL = "progress.jsonl"
@@ -39,40 +38,46 @@ LINE_INTERVAL = 1.0
 """Seconds between two lines about the same task."""
 
 
-class Journal:
-    """Tells a file; use `open_journal`.
+class Journal(SessionObserver):
+    """Writes what it observes into a file, and passes it on; use `open_journal`.
 
     Args:
         file: descriptor of the file, opened to append.
         source: where noise comes from, for people.
-        progress: is told what the journal is told, and more often.
+        observer: observes the same, and more often.
         clock: gives the time of a line.
     """
 
     def __init__(
-        self, file: int, *, source: str, progress: Progress, clock: Callable[[], float]
+        self, file: int, *, source: str, observer: SessionObserver, clock: Callable[[], float]
     ) -> None:
-        self._file, self._source, self._shown, self._clock = file, source, progress, clock
+        self._file, self._source, self._observer, self._clock = file, source, observer, clock
         self._last: dict[str, float] = {}
 
     def agreed(
         self, noise_plan: NoisePlan, max_work: Mapping[str, int], *, metric: str | None = None
     ) -> None:
-        """Write what is promised, and how much work it is at most."""
+        """Write the guarantee, and how much work there is at most."""
+        self._observer.agreed(noise_plan, max_work, metric=metric)
         facts = privacy_facts_of(noise_plan, source=self._source)
         self.write("agreed", privacy=asdict(facts), **max_work, metric=metric)
 
     def epoch(self, facts: EpochFacts) -> None:
-        """Write down an epoch."""
+        """Write an epoch."""
+        self._observer.epoch(facts)
         self.write("epoch", **asdict(facts))
 
     def progress(self, task: str, done: int, total: int, note: str = "") -> None:
-        """Hand on, and write it down now and then."""
-        self._shown(task, done, total, note)
+        """Pass it on, and write it once in a while."""
+        self._observer.progress(task, done, total, note)
         now, is_over = self._clock(), 0 < total <= done
         if is_over or now - self._last.get(task, 0.0) >= LINE_INTERVAL:
             self._last[task] = now
             self.write("doing", task=task, done=done, total=total, note=note)
+
+    def warning(self, text: str) -> None:
+        """Pass it on."""
+        self._observer.warning(text)
 
     def write(self, event: str, **facts: Any) -> None:
         """Append a line."""
@@ -90,7 +95,7 @@ def open_journal(
     ledger: Path | None = None,
     resumed: bool = False,
     source: str = SIMULATED,
-    progress: Progress = no_progress,
+    observer: SessionObserver = NO_OBSERVER,
     clock: Callable[[], float] = time.time,
 ) -> Iterator[Journal]:
     """Write a journal into a folder until the block ends; say how it ended.
@@ -102,7 +107,7 @@ def open_journal(
         ledger: what this side charges; None where it charges nothing.
         resumed: whether this goes on with the run before.
         source: where noise comes from, for people.
-        progress: is told what the journal is told, and more often.
+        observer: observes the same, and more often.
         clock: gives the time of a line.
     """
     try:
@@ -115,7 +120,7 @@ def open_journal(
         with suppress(OSError):  # held by another, or no locks here: nobody can tell who is alive
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _end_torn_line(file)
-        journal = Journal(file, source=source, progress=progress, clock=clock)
+        journal = Journal(file, source=source, observer=observer, clock=clock)
         charged = None if ledger is None else str(ledger.absolute())
         settings = json.loads(config.model_dump_json())
         journal.write("begun", side=side, config=settings, resumed=resumed, ledger=charged)

@@ -1,9 +1,10 @@
-"""The label party's end of a session: meet, agree, answer, settle.
+"""The label party's side of a session, with one data party or several.
 
-Data parties at the label party's table: meet each, then see all of them as one.
+agree with each data party   hello, contract, run spec
+join them                    one decoder and one `DataSide`, whatever their number
+run                          `loop.run_label_side`
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -17,12 +18,11 @@ from vesper.model.decoders import Decoder, JoinedDecoder
 from vesper.model.objective import Objective
 from vesper.model.objective_factory import LabelResponses, make_objective, num_outputs
 from vesper.party.label_party import LabelParty
-from vesper.progress import Progress, no_progress
 from vesper.protocol.messages import DataHello, Farewell, LabelHello, Roster
 from vesper.session.checkpoint import Checkpoints
 from vesper.session.contract import contract_text
 from vesper.session.loop import NO_CHECKPOINTS, run_label_side
-from vesper.session.observer import UNTOLD, Told
+from vesper.session.observer import NO_OBSERVER, SessionObserver
 from vesper.session.peer import PROTOCOL_VERSION, Link, RemoteDataParty, refuse_other_contract
 from vesper.session.peer_group import Absence, DataPeerGroup, GroupMember
 from vesper.session.run_spec import (
@@ -36,35 +36,35 @@ from vesper.session.run_spec import (
 
 @dataclass(frozen=True)
 class DataPeer:
-    """A data party at the label party's table."""
+    """One of the data parties, as the label party sees it."""
 
     config: Config
-    """What the two have approved; of several parties, budgets alone may differ."""
+    """Settings that both have approved; with several parties, only budgets may differ."""
     link: Link
     name: str = "the data party"
     method: Method | None = None
-    """None: the one that the settings name."""
+    """Method to use; None: the one that the settings name."""
     absence: Absence | None = None
-    """Where the run may go on without it."""
+    """Record of its absence; None: the run cannot continue without it."""
     persist_received: Callable[[], None] = lambda: None
-    """Keeps what came last, before anything that follows from it is sent to others."""
+    """Stores the last received frame, before anything derived from it is sent to others."""
 
 
 def agree_with_data_peer(data_peer: DataPeer, labels: LabelHoldings) -> RunSpec:
-    """Say hello to a data party and find out how the run will go."""
+    """Exchange greetings with a data party and derive the run spec."""
     config, link, contract = data_peer.config, data_peer.link, contract_text(data_peer.config)
     hello = link.expect(DataHello)
     outputs = num_outputs(config.run.task, labels.classes)
     link.send(LabelHello(version=PROTOCOL_VERSION, contract=contract, num_outputs=outputs))
-    refuse_other_contract(
-        hello, contract
-    )  # after the answer, so that the peer can say what differs, too
+    # After our own greeting, so that the peer can report the difference as well.
+    refuse_other_contract(hello, contract)
     counts = {split: len(labels.rows(split)) for split in SPLITS}
     enough = max(sum(counts.values()), 1)
     if not (0 < hello.num_features < 1 << 31 and enough <= hello.num_nodes < 1 << 40):
         raise RemoteProtocolError(
-            f"the peer speaks of {hello.num_nodes} nodes with {hello.num_features} features, "
-            f"expected at least {enough} with at least one; `vesper align` finds ids that it lacks"
+            f"expected a peer with at least {enough} nodes and one feature, found one with "
+            f"{hello.num_nodes} nodes and {hello.num_features} features; `vesper align` lists the "
+            f"ids that it lacks"
         )
     link.set_wire_format(config.run.wire, seed=config.run.seed)
     sizes = PublicSizes(
@@ -81,9 +81,9 @@ def join_data_peers(
     decoders: Sequence[Decoder],
     *,
     num_rows: int,
-    lost: Callable[[str], None],
+    observer: SessionObserver,
 ) -> tuple[RemoteDataParty | DataPeerGroup, Decoder]:
-    """One data party as it is; several as one."""
+    """Join several data parties and their decoders into one of each; one stays as it is."""
     remotes = [RemoteDataParty(data_peer.link) for data_peer in data_peers]
     if len(data_peers) == 1:
         return remotes[0], decoders[0]
@@ -96,11 +96,7 @@ def join_data_peers(
     def leave(member: int, last_stage: int) -> None:
         decoder.leave(member, last_stage=last_stage)
 
-    return DataPeerGroup(members, num_rows=num_rows, leave=leave, lost=lost), decoder
-
-
-Watch = Callable[[LabelParty, Objective], None]
-"""Is given the party once it is there, to show how it does."""
+    return DataPeerGroup(members, num_rows=num_rows, leave=leave, observer=observer), decoder
 
 
 @dataclass(frozen=True)
@@ -108,21 +104,21 @@ class LabelOutcome:
     """What the label party has after a session."""
 
     run_specs: tuple[RunSpec, ...]
-    """One a data party, in order."""
+    """Run spec with each data party, in order."""
     label_side: Decoder
-    """With the weights of the best stage."""
+    """Decoder with the weights of the best stage."""
     metric: str
     stages: list[dict[str, float]]
-    """Validation and test metric a stage."""
+    """Validation and test metric of each stage."""
     bytes_sent: int
     best_stage: int
-    """The stage that validation has chosen (`party.stage_selection`)."""
+    """Stage that validation chose (`party.stage_selection`)."""
     lost_peers: tuple[str, ...] = ()
-    """Data parties that the run went on without."""
+    """Data parties that the run continued without."""
 
     @property
     def run_spec(self) -> RunSpec:
-        """With the first data party."""
+        """Run spec with the first data party."""
         return self.run_specs[0]
 
 
@@ -131,13 +127,18 @@ def run_label_session(
     labels: LabelHoldings,
     *,
     checkpoints: Checkpoints = NO_CHECKPOINTS,
-    progress: Progress = no_progress,
-    watch: Watch = lambda party, objective: None,
-    told: Told = UNTOLD,
+    observer: SessionObserver = NO_OBSERVER,
     responses: LabelResponses | None = None,
-    lost: Callable[[str], None] = lambda why: None,
 ) -> LabelOutcome:
-    """Go through a whole session as the label party; with responses to labels if they are asked."""
+    """Run a whole session as the label party.
+
+    Args:
+        data_peers: the data parties.
+        labels: the label table.
+        checkpoints: where the run resumes.
+        observer: learns how the session goes.
+        responses: randomised responses that replace the labels, where `label_epsilon` is set.
+    """
     config = data_peers[0].config
     refuse_unusable_labels(config, labels)
     if (responses is None) != (config.privacy.label_epsilon is None):
@@ -153,7 +154,7 @@ def run_label_session(
     ]
     run, schedule = config.run, agreed[0].schedule
     data_side, label_side = join_data_peers(
-        data_peers, decoders, num_rows=schedule.num_rows, lost=lost
+        data_peers, decoders, num_rows=schedule.num_rows, observer=observer
     )
     party = LabelParty(
         objective,
@@ -163,9 +164,8 @@ def run_label_session(
         patience=run.patience,
         local_updates=run.local_updates,
     )
-    watch(party, objective)
     weakest = least_private([each.noise_plan for each in agreed])
-    told.agreed(weakest, schedule.max_work, metric=objective.metric)
+    observer.agreed(weakest, schedule.max_work, metric=objective.metric)
     for data_peer in data_peers:
         data_peer.link.send(make_roster(labels, objective, config))
     stages = run_label_side(
@@ -173,9 +173,7 @@ def run_label_session(
         data_side,
         schedule,
         checkpoints=checkpoints,
-        progress=progress,
-        note=lambda: progress_note(party, objective),
-        told=told,
+        observer=observer,
     )
     lost_peers = data_side.lost_peers
     for data_peer in data_peers:
@@ -196,7 +194,7 @@ def run_label_session(
 def label_objective(
     config: Config, labels: LabelHoldings, responses: LabelResponses | None = None
 ) -> Objective:
-    """What the label party minimises: labels in the order of the roster."""
+    """Labels in the order of the roster, with their loss and metric."""
     order = np.concatenate([labels.rows(split) for split in SPLITS])
     return make_objective(
         config.run.task,
@@ -209,17 +207,9 @@ def label_objective(
 
 
 def make_roster(labels: LabelHoldings, objective: Objective, config: Config) -> Roster:
-    """Ids by split, and what training nodes say where the contract lends their labels."""
+    """Ids by split, and the label posteriors of training nodes if the contract shares them."""
     train, val, test = (tuple(map(str, labels.ids.take(labels.rows(split)))) for split in SPLITS)
-    speaking = np.arange(len(train) if config.run.label_messages else 0)
+    shared = np.arange(len(train) if config.run.label_messages else 0)
     return Roster(
-        train=train, val=val, test=test, label_posteriors=objective.label_posteriors(speaking)
+        train=train, val=val, test=test, label_posteriors=objective.label_posteriors(shared)
     )
-
-
-def progress_note(party: LabelParty, objective: Objective) -> str:
-    """Loss and best metric so far, for people to see."""
-    best = party.best_metric  # not finite until validation has spoken
-    metric = f"{objective.metric} {best:.2f}" if math.isfinite(best) else ""
-    loss = f"loss {party.last_loss:.3f}" if math.isfinite(party.last_loss) else ""
-    return "  ".join(part for part in (loss, metric) if part)

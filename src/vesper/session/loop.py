@@ -1,15 +1,14 @@
-"""A run, from the first batch to the last. One batch, stop 1 of 5.
+"""The two loops of a session: stages, epochs and batches, on either side.
 
-Both sides walk through the same `TrainingSchedule`, made from the contract and the roster. The data party
-drives; the label party answers. In one process or across a network the code is this; only the
-channel below differs.
+    data party                           label party
+    embed_batch(roots)  -- embeddings -> receive_embeddings(roots)
+    learn(gradients)    <- gradients --  learn(embeddings, roots)
 
-Next: src/vesper/party/data_party.py
-
-What both sides will do, made from the contract and the roster.
+Both sides follow the same `TrainingSchedule`, which they derive from the contract and the roster.
+The code is the same in one process and across a network; only the channel below differs.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
@@ -18,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.graph.schedule import ShuffledEpochs
+from vesper.mechanism.door import Door
 from vesper.party.data_party import DataParty
 from vesper.party.label_party import LabelParty
 from vesper.party.state import Arrays, without_prefix
-from vesper.progress import Progress, no_progress
 from vesper.protocol.messages import Embeddings, Purpose, SessionFinished, Verdict
 from vesper.session.checkpoint import START_POSITION, Checkpoints, NoCheckpoints, Position
-from vesper.session.observer import UNTOLD, EpochFacts, Told
+from vesper.session.observer import NO_OBSERVER, EpochFacts, SessionObserver
 from vesper.session.peer import DataSide, Link, RemoteLabelParty
 
 EVALUATION_BLOCK = 8192
@@ -32,7 +31,7 @@ EVALUATION_BLOCK = 8192
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSchedule:
-    """Stages and batches, known to both: roots are rows of the roster, by split in order."""
+    """Stages and batches of a run; roots are rows of the roster: training, validation, test."""
 
     stages: int
     num_train: int
@@ -53,36 +52,36 @@ class TrainingSchedule:
         )
 
     def validation_rows(self) -> NDArray[np.int64]:
-        """Validation rows."""
+        """Rows of validation nodes."""
         return np.arange(self.num_train, self.num_train + self.num_val)
 
     def test_rows(self) -> NDArray[np.int64]:
-        """Test rows."""
+        """Rows of test nodes."""
         first = self.num_train + self.num_val
         return np.arange(first, first + self.num_test)
 
     def held_out_rows(self) -> NDArray[np.int64]:
-        """Validation and test rows."""
+        """Rows of validation and test nodes."""
         return np.arange(self.num_train, self.num_rows)
 
     @property
     def num_rows(self) -> int:
-        """Rows of the roster."""
+        """Number of rows of the roster."""
         return self.num_train + self.num_val + self.num_test
 
     @property
     def steps(self) -> int:
-        """Exchanges to train in the whole run if nothing stops early."""
+        """Training steps of the whole run if no stage stops early."""
         return self.stages * self.epochs * -(-self.num_train // self.batch_size)
 
     @property
     def max_work(self) -> dict[str, int]:
-        """How much work it is, if nothing stops early."""
+        """Number of stages, epochs and steps if no stage stops early."""
         return {"stages": self.stages, "epochs": self.epochs, "steps": self.steps}
 
 
 def evaluation_blocks(rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Cut rows into blocks to evaluate."""
+    """Divide rows into blocks to evaluate."""
     for start in range(0, len(rows), EVALUATION_BLOCK):
         yield rows[start : start + EVALUATION_BLOCK]
 
@@ -95,21 +94,31 @@ def run_data_side(
     link: Link,
     schedule: TrainingSchedule,
     *,
+    door: Door,
     checkpoints: Checkpoints = NO_CHECKPOINTS,
-    progress: Progress = no_progress,
-    note: Callable[[], str] = str,
-    told: Told = UNTOLD,
+    observer: SessionObserver = NO_OBSERVER,
 ) -> None:
-    """Run the data party's side; `note` says what stands beside the bar."""
+    """Run the data party's side.
+
+    Args:
+        data_party: the model's first half.
+        link: connection to the label party.
+        schedule: what both sides do.
+        door: asked for a summary of what was spent.
+        checkpoints: where the run resumes.
+        observer: learns how far training is.
+    """
     label_party = RemoteLabelParty(link, patience=schedule.patience)
-    found = checkpoints.load()
-    if found is not None:
-        data_party.load_state_arrays(found[1], stage=found[0].stage)
-        label_party.load_state_arrays(found[1])
-    for at in _epochs(schedule, found and found[0]):
+    checkpoint = checkpoints.load()
+    if checkpoint is not None:
+        data_party.load_state_arrays(checkpoint[1], stage=checkpoint[0].stage)
+        label_party.load_state_arrays(checkpoint[1])
+    spending = door.spending_summary()
+    for at in _epochs(schedule, checkpoint and checkpoint[0]):
         if at.is_fresh and at.epoch == 0:
             data_party.begin_stage(at.stage)
             label_party.begin_stage()
+            spending = door.spending_summary()  # releases are made when a stage begins
         if at.is_fresh:
             checkpoints.save(at.position, data_party.state_arrays() | label_party.state_arrays())
         for step, roots in enumerate(
@@ -118,17 +127,17 @@ def run_data_side(
             embeddings = data_party.embed_batch(roots, purpose=Purpose.TRAIN)
             gradients = label_party.learn(embeddings)
             data_party.learn(gradients)
-            progress("training", step, schedule.steps, note())
+            observer.progress("training", step, schedule.steps, spending)
         verdict = label_party.request_verdict(
             _evaluation_embeddings(data_party, schedule.validation_rows())
         )
         if verdict is Verdict.BEST:
             data_party.save_best()
-        told.epoch(at.facts(verdict))
+        observer.epoch(at.facts(verdict))
         if at.ends_stage(verdict):
             data_party.restore_best()
             label_party.send_held_out(_evaluation_embeddings(data_party, schedule.held_out_rows()))
-    progress("training", schedule.steps, schedule.steps, note())
+    observer.progress("training", schedule.steps, schedule.steps, spending)
     link.send(SessionFinished())
 
 
@@ -138,19 +147,17 @@ def run_label_side(
     schedule: TrainingSchedule,
     *,
     checkpoints: Checkpoints = NO_CHECKPOINTS,
-    progress: Progress = no_progress,
-    note: Callable[[], str] = str,
-    told: Told = UNTOLD,
+    observer: SessionObserver = NO_OBSERVER,
 ) -> list[dict[str, float]]:
     """Run the label party's side; give the metrics of each stage on validation and test nodes."""
     stages: list[dict[str, float]] = []
-    found = checkpoints.load()
-    if found is not None:
-        label_party.load_state_arrays(found[1], stage=found[0].stage)
-        data_party.load_state_arrays(found[1])
-        stages = _metrics_in(found[1])
+    checkpoint = checkpoints.load()
+    if checkpoint is not None:
+        label_party.load_state_arrays(checkpoint[1], stage=checkpoint[0].stage)
+        data_party.load_state_arrays(checkpoint[1])
+        stages = _metrics_in(checkpoint[1])
     collect = partial(_score_blocks, label_party, data_party)
-    for at in _epochs(schedule, found and found[0]):
+    for at in _epochs(schedule, checkpoint and checkpoint[0]):
         if at.is_fresh and at.epoch == 0:
             label_party.begin_stage(at.stage)
             data_party.begin_stage(at.stage)
@@ -165,18 +172,18 @@ def run_label_side(
             data_party.learn(label_party.learn(embeddings, roots))
             label_party.run_local_updates()
             losses.append(label_party.last_loss)
-            progress("training", step, schedule.steps, note())
+            observer.progress("training", step, schedule.steps, label_party.progress_note())
         verdict = collect(schedule.validation_rows(), give_verdict=True)[1]
-        told.epoch(at.facts(verdict, loss=fmean(losses), validation=label_party.last_metric))
+        observer.epoch(at.facts(verdict, loss=fmean(losses), validation=label_party.last_metric))
         if at.ends_stage(verdict):
             label_party.restore_best()
-            # Under no name: scores of all nodes are not for keeping through the next stage.
+            # Not kept in a variable: scores of all nodes would stay in memory for the next stage.
             stages.append(
                 _stage_metrics(
                     label_party, schedule, collect(schedule.held_out_rows(), give_verdict=False)[0]
                 )
             )
-    progress("training", schedule.steps, schedule.steps, note())
+    observer.progress("training", schedule.steps, schedule.steps, label_party.progress_note())
     data_party.finish()
     label_party.select_stage()
     return stages
@@ -188,7 +195,7 @@ def _evaluation_embeddings(data_party: DataParty, rows: NDArray[np.int64]) -> It
 
 
 class _Epoch:
-    """One turn of the loop that both sides walk: an epoch of a stage."""
+    """One epoch of a stage, in the loop of either side."""
 
     def __init__(self, position: Position, *, is_last: bool, is_fresh: bool) -> None:
         self.position, self.is_fresh = position, is_fresh
@@ -196,23 +203,23 @@ class _Epoch:
         self._is_last, self.stopped = is_last, False
 
     def ends_stage(self, verdict: Verdict) -> bool:
-        """Whether the stage ends here: the label party says so, or there are no more epochs."""
+        """Whether the stage ends here: by the label party's verdict, or after the last epoch."""
         self.stopped = self._is_last or verdict is Verdict.STOP
         return self.stopped
 
     def facts(
         self, verdict: Verdict, *, loss: float | None = None, validation: float | None = None
     ) -> EpochFacts:
-        """What there is to tell of it."""
+        """What an observer learns about it."""
         is_best = verdict is Verdict.BEST
         return EpochFacts(
             stage=self.stage, epoch=self.epoch, is_best=is_best, loss=loss, validation=validation
         )
 
 
-def _epochs(schedule: TrainingSchedule, found: Position | None) -> Iterator[_Epoch]:
-    """Walk all epochs of all stages, or from a position on; a stage may end early."""
-    at, is_fresh = found or START_POSITION, found is None
+def _epochs(schedule: TrainingSchedule, start: Position | None) -> Iterator[_Epoch]:
+    """Go through all epochs of all stages, or from a position on; a stage may end early."""
+    at, is_fresh = start or START_POSITION, start is None
     steps = -(-schedule.num_train // schedule.batch_size)
     while at.stage < schedule.stages:
         epoch = _Epoch(at, is_last=at.epoch + 1 == schedule.epochs, is_fresh=is_fresh)
@@ -227,8 +234,8 @@ def _epochs(schedule: TrainingSchedule, found: Position | None) -> Iterator[_Epo
 def _stage_metrics(
     label_party: LabelParty, schedule: TrainingSchedule, scores: NDArray[np.float64]
 ) -> dict[str, float]:
-    """Metrics of one stage; `scores` are those of the held-out rows."""
-    split_at = schedule.num_val  # views: scores of all nodes are the most that this side holds
+    """Metrics of one stage, from the scores of the held-out rows."""
+    split_at = schedule.num_val  # slices are views: no second copy of all scores
     parts = {
         "validation": (scores[:split_at], schedule.validation_rows()),
         "test": (scores[split_at:], schedule.test_rows()),
@@ -256,17 +263,17 @@ def _score_blocks(
     *,
     give_verdict: bool,
 ) -> tuple[NDArray[np.float64], Verdict]:
-    """Score all blocks of rows; the verdict goes back with the last."""
+    """Score all blocks of rows; the verdict is sent after the last."""
     scores = np.empty((0, 0))
-    verdict, seen = Verdict.CONTINUE, 0
+    verdict, done = Verdict.CONTINUE, 0
     for roots in evaluation_blocks(rows):
         embeddings = data_party.receive_embeddings(roots, Purpose.EVALUATE)
-        found = label_party.score(embeddings, roots)
-        if not seen:
-            scores = np.empty((len(rows), found.shape[1]))
-        scores[seen : seen + len(roots)] = found
-        seen += len(roots)
-        if give_verdict and seen == len(rows):
+        block = label_party.score(embeddings, roots)
+        if not done:
+            scores = np.empty((len(rows), block.shape[1]))
+        scores[done : done + len(roots)] = block
+        done += len(roots)
+        if give_verdict and done == len(rows):
             verdict = label_party.verdict_of(scores, rows)
         data_party.send_verdict(embeddings.step, verdict)
     return scores, verdict  # (rows, num_classes)

@@ -34,6 +34,7 @@ from vesper.files import replace_file
 from vesper.party.state import Arrays, with_prefix, without_prefix
 from vesper.protocol.messages import Embeddings, Gradients, Purpose, Verdict
 from vesper.protocol.tensor import digest_of_roots
+from vesper.session.observer import NO_OBSERVER, SessionObserver
 from vesper.session.peer import DataSide
 
 
@@ -106,7 +107,7 @@ class DataPeerGroup:
         members: in the order of the joined decoder.
         num_rows: of the roster.
         leave: is told when one has left.
-        lost: is told why, in words.
+        observer: learns why a member has left.
     """
 
     def __init__(
@@ -115,9 +116,9 @@ class DataPeerGroup:
         *,
         num_rows: int,
         leave: MemberLeft,
-        lost: Callable[[str], None] = lambda why: None,
+        observer: SessionObserver = NO_OBSERVER,
     ) -> None:
-        self._members, self._leave, self._lost = members, leave, lost
+        self._members, self._leave, self._observer = members, leave, observer
         self._step = self._stage = 0
         self._last_rows = {
             k: np.zeros((num_rows, *member.shape), dtype=np.float32)
@@ -232,7 +233,9 @@ class DataPeerGroup:
             if not is_gone or member.absence is None or self._is_last(k):
                 raise
             member.absence.start(self._step + is_answer)
-            self._lost(f"{error}; going on without {member.name}, from what it has sent")
+            self._observer.warning(
+                f"{error}; continuing without {member.name}, with what it has sent so far"
+            )
             if not is_answer:
                 self._mark_left(k)
             return None

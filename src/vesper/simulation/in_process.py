@@ -7,25 +7,21 @@ sides with the weights that validation chose, and how good each stage was.
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 from vesper.errors import PeerError
 from vesper.graph.holdings import DataHoldings
 from vesper.graph.labels import LabelHoldings
 from vesper.mechanism.door import Door
 from vesper.model.decoders import Decoder
-from vesper.model.objective import Objective
 from vesper.model.objective_factory import LabelResponses
-from vesper.party.label_party import LabelParty
 from vesper.party.representation import Representation
-from vesper.progress import Progress, no_progress
 from vesper.protocol.messages import Farewell
 from vesper.protocol.turns import Role
+from vesper.session.checkpoint import Checkpoints
 from vesper.session.data_side import DataOutcome, run_data_session
-from vesper.session.label_side import DataPeer, LabelOutcome, progress_note, run_label_session
+from vesper.session.label_side import DataPeer, LabelOutcome, run_label_session
 from vesper.session.loop import NO_CHECKPOINTS
-from vesper.session.observer import UNTOLD, Told
+from vesper.session.observer import NO_OBSERVER, SessionObserver
 from vesper.session.peer import Link
 from vesper.session.run_spec import RunSpec
 from vesper.simulation.stage0_cache import Stage0Entry
@@ -70,23 +66,19 @@ def train(
     labels: LabelHoldings,
     door: Door,
     *,
-    progress: Progress = no_progress,
-    told: Told = UNTOLD,
+    observer: SessionObserver = NO_OBSERVER,
     responses: LabelResponses | None = None,
 ) -> TrainedSession:
-    """Let a data party and the label party meet; the label end tells how it goes."""
+    """Train one data party and the label party; the observer is the label party's."""
     data_party = InProcessDataParty(run_spec, data, door)
-    return train_all_parties(
-        [data_party], labels, progress=progress, told=told, responses=responses
-    )
+    return train_all_parties([data_party], labels, observer=observer, responses=responses)
 
 
 def train_all_parties(
     data_parties: Sequence[InProcessDataParty],
     labels: LabelHoldings,
     *,
-    progress: Progress = no_progress,
-    told: Told = UNTOLD,
+    observer: SessionObserver = NO_OBSERVER,
     responses: LabelResponses | None = None,
     stage0_entry: Stage0Entry | None = None,
 ) -> TrainedSession:
@@ -97,7 +89,6 @@ def train_all_parties(
     pairs = [memory_pair() for _ in data_parties]
     data_links = [Link(Role.DATA, data_channel) for data_channel, _ in pairs]
     label_links = [Link(Role.LABEL, label_channel) for _, label_channel in pairs]
-    watched: list[tuple[LabelParty, Objective]] = []
 
     def label_thread() -> LabelOutcome:
         # Both sides approved the same settings; noise may be planned for less than their epsilon.
@@ -109,8 +100,7 @@ def train_all_parties(
             return run_label_session(
                 data_peers,
                 labels,
-                watch=lambda party, objective: watched.append((party, objective)),
-                told=told,
+                observer=observer,
                 responses=responses,
                 checkpoints=stage0_entry.label_checkpoints if stage0_entry else NO_CHECKPOINTS,
             )
@@ -118,15 +108,14 @@ def train_all_parties(
             for _, label_channel in pairs:
                 label_channel.close()
 
-    def data_thread(k: int, **shown: Any) -> DataOutcome:
-        return _run_data_thread(data_parties[k], data_links[k], pairs[k][0], **shown)
+    def data_thread(k: int, checkpoints: Checkpoints = NO_CHECKPOINTS) -> DataOutcome:
+        return _run_data_thread(data_parties[k], data_links[k], pairs[k][0], checkpoints)
 
     with ThreadPoolExecutor(max_workers=len(data_parties)) as pool:
         answering = pool.submit(label_thread)
         others = [pool.submit(data_thread, k) for k in range(1, len(data_parties))]
-        note = partial(_note, watched)
         start = stage0_entry.data_checkpoints if stage0_entry else NO_CHECKPOINTS
-        first = _future_of(lambda: data_thread(0, progress=progress, note=note, checkpoints=start))
+        first = _future_of(lambda: data_thread(0, start))
     ours = [each.result() for each in _raise_root_cause([first, *others], answering)]
     theirs = answering.result()
     for outcome in ours:
@@ -143,7 +132,7 @@ def train_all_parties(
 
 
 def _run_data_thread(
-    data_party: InProcessDataParty, link: Link, channel: MemoryChannel, **shown: Any
+    data_party: InProcessDataParty, link: Link, channel: MemoryChannel, checkpoints: Checkpoints
 ) -> DataOutcome:
     run_spec = data_party.run_spec
     with closing_with_reason(channel):
@@ -152,14 +141,10 @@ def _run_data_thread(
             data_party.data,
             link,
             door_opener=lambda agreed: (data_party.door, run_spec),
-            **shown,
+            checkpoints=checkpoints,
         )
         link.expect(Farewell)
     return outcome
-
-
-def _note(watched: list[tuple[LabelParty, Objective]]) -> str:
-    return progress_note(*watched[0]) if watched else ""
 
 
 def _future_of(act: Callable[[], DataOutcome]) -> "Future[DataOutcome]":

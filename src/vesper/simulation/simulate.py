@@ -26,6 +26,7 @@ from vesper.session.data_parties import ONLY_DATA_PARTY, SimulatedParty, config_
 from vesper.session.doors import open_door
 from vesper.session.journal import open_journal
 from vesper.session.label_responses import simulate_label_responses
+from vesper.session.observer import ProgressObserver
 from vesper.session.result import (
     PartyFacts,
     Result,
@@ -178,8 +179,8 @@ def simulate(
         snapshots: folders like `folder` with graphs that came later; the trained model predicts
             their test nodes, each graph with a budget of its own.
         parties: the data parties, where there are several; `folder` holds a folder of each.
-        begun: where runs that begin like this one may have begun; for one data party.
-        progress: is told how far the run is.
+        stage0_cache: stage 0 of earlier runs with the same beginning; for one data party.
+        progress: learns how far the run is.
     """
     started = time.perf_counter()
     folder, out = Path(folder), Path(out)
@@ -194,7 +195,13 @@ def simulate(
     refuse_equal_labels(config, labels, "test")
     with new_folder(out) as new:  # whole in the end, or not there
         with (
-            open_journal(new, side="both", config=config, ledger=ledger, progress=progress) as told,
+            open_journal(
+                new,
+                side="both",
+                config=config,
+                ledger=ledger,
+                observer=ProgressObserver(progress),
+            ) as journal,
             open_doors(opened, new, run=simulated_run_name(config), ledger=ledger) as (
                 data_parties,
                 snapshot_openers,
@@ -211,8 +218,7 @@ def simulate(
             trained = train_all_parties(
                 data_parties,
                 labels,
-                progress=told.progress,
-                told=told,
+                observer=journal,
                 responses=responses,
                 stage0_entry=stage0_cache.entry_for(folder, data_parties[0].run_spec)
                 if stage0_cache
