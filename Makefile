@@ -22,7 +22,7 @@ $(READY): pyproject.toml constraints.txt
 	@echo "vesper: installing torch, the largest part"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
 	@echo "vesper: installing everything else, at the versions of constraints.txt"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,ray]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,psi,ray]'
 	@touch $@
 	@echo "vesper: ready"
 
