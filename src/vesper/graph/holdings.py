@@ -60,9 +60,8 @@ def open_data(folder: Path | str, *, progress: Progress = no_progress) -> DataHo
     with ExitStack() as stack:
         try:
             (folder / CACHE).mkdir(exist_ok=True)
-            stack.callback(
-                _remove_if_empty, folder / CACHE
-            )  # a refused folder is left without a trace
+            # A refused folder is left without a trace.
+            stack.callback(_remove_if_empty, folder / CACHE)
             partial = stack.enter_context(partial_folder(folder / CACHE, "partial-"))
         except OSError:
             return _open_uncached(nodes, edges, progress)

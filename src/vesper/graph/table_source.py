@@ -155,9 +155,8 @@ def _csv_batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]
         null_values=[""],
     )
     read = pa_csv.ReadOptions(block_size=1 << 25)
-    parse = pa_csv.ParseOptions(
-        newlines_in_values=True
-    )  # a block could otherwise end within a cell
+    # Otherwise a block could end within a cell.
+    parse = pa_csv.ParseOptions(newlines_in_values=True)
     with pa_csv.open_csv(
         path, read_options=read, parse_options=parse, convert_options=convert
     ) as reader:

@@ -33,7 +33,7 @@ MOST_NODES = 2**31 - 1
 
 TRAIN_WINDOW = ("2023-01-02", "2023-01-30")
 TEST_WINDOW = ("2023-02-06", "2023-03-06")
-"""Four weeks each, starting on a Monday, one week apart."""
+"""Four weeks each, starting on a Monday, with a gap of one week."""
 
 
 @dataclass(frozen=True)

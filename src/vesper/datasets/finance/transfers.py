@@ -76,7 +76,7 @@ def draw_graph(
 
 
 def degree_sequence(num_nodes: int) -> Ints:
-    """Return the histogram's quantiles, ascending, at most a quarter of the nodes each."""
+    """Return degrees at the histogram's quantiles, ascending, capped at num_nodes // 4."""
     shares = np.cumsum(DEGREE_COUNTS) / sum(DEGREE_COUNTS)
     quantile = (np.arange(num_nodes) + 0.5) / num_nodes
     degrees = np.searchsorted(shares, quantile).astype(np.int64)
