@@ -82,7 +82,7 @@ def spoiled(value: float) -> Any:
     ("changes", "message"),
     [
         ({"features": FEATURES[:, 0]}, r"features: expected shape \(40, num_features\)"),
-        ({"features": None, "graph": np.zeros((2, 0), int)}, "expected features beside bare edges"),
+        ({"features": None, "graph": np.zeros((2, 0), int)}, "expected features with bare edges"),
         ({"features": FEATURES[:, :0]}, r"got \(40, 0\)"),
         ({"features": np.full((N, 1), "x")}, "features: expected numbers"),
         ({"features": np.full((N, 1), "1", dtype=object)}, "features: expected numbers, got obj"),

@@ -66,7 +66,7 @@ def test_wrong_input_is_one_message_and_exit_code_2(
     assert terminal.run("data", "check", folders) == 2
     message = [line for line in terminal.err.splitlines() if line.startswith("vesper: ")]
     assert len(message) == 1
-    assert "column src: 1 rows name an id that is no node (first 1: 77)" in message[0]
+    assert "column src: 1 rows name an id that is not a node (first 1: 77)" in message[0]
     assert terminal.out == ""
     assert terminal.run("data", "check", folders / "nowhere") == 2
     assert terminal.run("data", "chekc") == 2

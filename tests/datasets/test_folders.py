@@ -1,4 +1,4 @@
-"""A new folder is whole or absent, whatever stops its writer."""
+"""A new folder is whole or absent, whatever interrupts its writer."""
 
 import os
 from pathlib import Path
@@ -53,7 +53,7 @@ def test_a_link_to_an_empty_folder_stays_a_link(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["file", "full folder", "dangling link"])
-def test_what_is_there_already_is_never_touched(tmp_path: Path, what: str) -> None:
+def test_existing_content_is_never_touched(tmp_path: Path, what: str) -> None:
     out = tmp_path / "out"
     if what == "file":
         out.write_text("mine")
@@ -63,14 +63,14 @@ def test_what_is_there_already_is_never_touched(tmp_path: Path, what: str) -> No
     else:
         out.symlink_to("nowhere")
     before = names(tmp_path)
-    with pytest.raises(InputError, match="expected a new or empty folder, found something there"):
+    with pytest.raises(InputError, match="expected a new or empty folder, found existing content"):
         fill(out)
     assert names(tmp_path) == before
 
 
-def test_a_place_that_cannot_be_written_is_the_users_mistake(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(InputError, match="cannot be written .*; name another folder"):
+    with pytest.raises(InputError, match="cannot be written .*; choose another folder"):
         fill(tmp_path / "file" / "out")
 
 
@@ -92,7 +92,7 @@ def test_a_full_disk_is_a_failed_run_and_leaves_nothing(tmp_path: Path, exists: 
     assert names(tmp_path) == (["out"] if exists else [])
 
 
-def test_want_of_memory_is_a_failed_run_too(tmp_path: Path) -> None:
+def test_running_out_of_memory_is_a_failed_run_too(tmp_path: Path) -> None:
     with pytest.raises(VesperError, match="not enough memory") as caught:
         stop_writing(tmp_path / "out", MemoryError())
     assert caught.value.exit_code == 1
@@ -109,14 +109,14 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path, exists: bool) -> None:
     assert names(tmp_path) == (["out"] if exists else [])
 
 
-@pytest.mark.parametrize("left", ["out/.partial-killed", ".out.partial-killed"])
-def test_what_a_killed_process_left_is_removed(tmp_path: Path, left: str) -> None:
-    (tmp_path / left / "data").mkdir(parents=True)
+@pytest.mark.parametrize("leftover", ["out/.partial-killed", ".out.partial-killed"])
+def test_leftovers_of_a_killed_process_are_removed(tmp_path: Path, leftover: str) -> None:
+    (tmp_path / leftover / "data").mkdir(parents=True)
     fill(tmp_path / "out")
     assert names(tmp_path) == ["out", *(f"out/{name}" for name in WHOLE)]
 
 
-def test_somebody_elses_result_is_never_replaced(tmp_path: Path) -> None:
+def test_the_result_of_another_process_is_never_replaced(tmp_path: Path) -> None:
     def race() -> None:
         with new_folder(tmp_path / "out") as folder:
             (folder / "data").mkdir()

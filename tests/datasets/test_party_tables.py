@@ -1,4 +1,4 @@
-"""What is written is what was given, a row group a block."""
+"""Tables contain what was written, one row group per block."""
 
 from pathlib import Path
 

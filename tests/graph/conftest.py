@@ -1,4 +1,4 @@
-"""A small pair of party folders, for the tests of what is read and what is refused."""
+"""A small pair of party folders, to test what is read and what is refused."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ Columns = Mapping[str, object]
 
 
 class Party:
-    """Both folders below one root. Self-loop 30-30 and 10-20 twice among the edges."""
+    """Both folders below one root. The edges include the self-loop 30-30, and 10-20 twice."""
 
     nodes: Columns = {"id": [10, 20, 30], "age": [1.0, 2.0, 3.0], "score": [0.5, 0.25, 0.125]}
     edges: Columns = {"src": [10, 20, 30, 10], "dst": [20, 10, 30, 30]}
@@ -29,7 +29,7 @@ class Party:
         self.label.mkdir()
 
     def write(self, *, kind: str = "parquet", **tables: Columns) -> "Party":
-        """Write all three tables anew; those given replace the good ones."""
+        """Write all three tables; those given replace the valid defaults."""
         for name, folder in (("nodes", self.data), ("edges", self.data), ("labels", self.label)):
             for old in folder.glob(f"{name}.*"):
                 old.unlink()
@@ -50,7 +50,7 @@ class Party:
         return summarize(self.open_data(), self.open_labels())
 
     def refused(self) -> str:
-        """Open everything; give the one message, after which nothing is half written."""
+        """Open everything; return the one-line message, and check that no partial cache is left."""
         with pytest.raises(InputError) as caught:
             self.check()
         assert not list(self.data.glob(".vesper-cache/partial-*"))

@@ -56,7 +56,7 @@ def test_round_trip_against_a_naive_build(
     assert counts.rows == counts.edges + counts.self_loops + counts.merged
 
 
-def test_batches_make_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_batch_size_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     pairs = [(int(a), int(b)) for a, b in rng.integers(0, 300, size=(5000, 2))]
     source = open_source(write(tmp_path, pairs), "edges")
@@ -69,18 +69,18 @@ def test_batches_make_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert whole[2] == pieces[2]
 
 
-def test_neighbors_take_four_bytes(tmp_path: Path) -> None:
+def test_neighbors_are_int32(tmp_path: Path) -> None:
     _, neighbors, _ = build_csr(open_source(write(tmp_path, [(0, 1)]), "edges"), ids(2))
     assert neighbors.dtype == np.int32
 
 
-def test_an_endpoint_that_is_no_node_is_refused_with_a_count(tmp_path: Path) -> None:
+def test_endpoints_that_are_not_nodes_are_refused_with_a_count(tmp_path: Path) -> None:
     folder = write(tmp_path, [(0, 1), (1, 9), (0, 8), (1, 7), (0, 6)])
     with pytest.raises(InputError, match=r"column dst: 4 rows .*first 3: 9, 8, 7"):
         build_csr(open_source(folder, "edges"), ids(2))
 
 
-def test_no_edges_is_a_graph(tmp_path: Path) -> None:
+def test_an_edge_table_without_rows(tmp_path: Path) -> None:
     indptr, neighbors, counts = build_csr(open_source(write(tmp_path, []), "edges"), ids(3))
     assert indptr.tolist() == [0, 0, 0, 0]
     assert len(neighbors) == counts.edges == 0

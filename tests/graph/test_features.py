@@ -1,4 +1,4 @@
-"""Features are finite numbers, one row a node."""
+"""Features are finite numbers, one row per node."""
 
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -54,7 +54,7 @@ def test_values_that_are_too_large(party: "Party", kind: str) -> None:
     assert f"nodes.{kind}, {expected}" in party.refused()
 
 
-def test_values_that_are_no_numbers(party: "Party") -> None:
+def test_values_that_are_not_numbers(party: "Party") -> None:
     party.write(nodes={**party.nodes, "age": ["young", "old", "old"]})
     expected = "column age: expected numbers or a fixed-size list of numbers, got string"
     assert expected in party.refused()
@@ -64,6 +64,6 @@ def test_values_that_are_no_numbers(party: "Party") -> None:
 
 
 @pytest.mark.parametrize("column", ["label", "split"])
-def test_what_belongs_to_the_label_party_is_refused(party: "Party", column: str) -> None:
+def test_columns_of_the_label_party_are_refused(party: "Party", column: str) -> None:
     party.write(nodes={**party.nodes, column: [0, 1, 0]})
     assert f"nodes.parquet, column {column}: expected features only" in party.refused()

@@ -1,4 +1,4 @@
-"""Graphs of other libraries, as small fakes of what they look like from outside."""
+"""Graphs of other libraries, replaced by small fakes with the same interface."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -12,12 +12,14 @@ from vesper.errors import InputError
 from vesper.graph.foreign import as_array, graph_of_pairs, read_foreign
 from vesper.graph.graph import Graph
 
-PAIRS = np.array([[0, 1, 1, 2, 3, 0], [1, 0, 2, 1, 3, 1]])  # twice {0,1}, {1,2}, a loop at 3
+PAIRS = np.array(
+    [[0, 1, 1, 2, 3, 0], [1, 0, 2, 1, 3, 1]]
+)  # {0, 1} and {1, 2} repeated, a self-loop at 3
 SAME = Graph.from_edges(5, [(0, 1), (1, 2)])
 
 
 class FakeDgl:
-    """What a homogeneous DGL graph shows."""
+    """Interface of a homogeneous DGL graph."""
 
     is_homogeneous = True
 
@@ -85,25 +87,25 @@ def test_a_graph_without_edges() -> None:
     assert (graph.num_nodes, graph.num_edges) == (3, 0)
 
 
-def test_a_stored_zero_is_no_edge() -> None:
+def test_a_stored_zero_is_not_an_edge() -> None:
     zero = sparse.coo_matrix((np.array([0.0, 2.0]), (np.arange(2), np.arange(1, 3))), shape=(3, 3))
     assert read_foreign(zero).graph.num_edges == 1
 
 
-def test_what_came_with_the_graph() -> None:
+def test_features_labels_and_masks_come_with_the_graph() -> None:
     x, y, mask = torch.ones(5, 2), torch.arange(5), torch.ones(5, dtype=torch.bool)
-    held = read_foreign(pyg(x=x, y=y, train_mask=mask, val_mask=~mask))
-    assert held.features is x
-    assert held.labels is y
-    assert held.train is mask
-    held = read_foreign(FakeDgl({"feat": x, "label": y, "train_mask": mask}))
-    assert held.features is x
-    assert held.labels is y
-    assert held.validation is None
+    foreign = read_foreign(pyg(x=x, y=y, train_mask=mask, val_mask=~mask))
+    assert foreign.features is x
+    assert foreign.labels is y
+    assert foreign.train is mask
+    foreign = read_foreign(FakeDgl({"feat": x, "label": y, "train_mask": mask}))
+    assert foreign.features is x
+    assert foreign.labels is y
+    assert foreign.validation is None
 
 
 class Hetero:
-    """What a PyG `HeteroData` shows."""
+    """Interface of a PyG `HeteroData`."""
 
     def to_homogeneous(self) -> SimpleNamespace:
         return pyg()
@@ -115,7 +117,7 @@ class Hetero:
 
 
 class NoEdges:
-    """What a PyG `Data` without edges shows."""
+    """Interface of a PyG `Data` without edges."""
 
     edge_index = None
 
@@ -124,7 +126,7 @@ class NoEdges:
 
 
 class ManyKinds(FakeDgl):
-    """A DGL graph of several kinds."""
+    """A DGL graph with several kinds of nodes."""
 
     is_homogeneous = False
 
@@ -132,39 +134,39 @@ class ManyKinds(FakeDgl):
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        (PAIRS.T, r"shape \(2, E\), got shape \(6, 2\); give its transpose"),
+        (PAIRS.T, r"shape \(2, E\), got shape \(6, 2\); pass its transpose"),
         (PAIRS[0], r"shape \(2, E\), got shape \(6,\)"),
-        (PAIRS + 0.5, "expected whole node numbers, got float64"),
-        (PAIRS + 3, r"numbers from 0 to 4, 4 are not \(first 3: 5, 6, 5\)"),
-        (PAIRS - 1, "numbers from 0 to 4, 3 are not"),
+        (PAIRS + 0.5, "expected integer node numbers, got float64"),
+        (PAIRS + 3, r"numbers from 0 to 4, found 4 others \(first 3: 5, 6, 5\)"),
+        (PAIRS - 1, "numbers from 0 to 4, found 3 others"),
         (sparse.coo_matrix((3, 4)), r"a square matrix, got shape \(3, 4\)"),
-        ([(0, 1), (1, 2), (2, 3)], r"shape \(2, E\), got shape \(3, 2\); give its transpose"),
+        ([(0, 1), (1, 2), (2, 3)], r"shape \(2, E\), got shape \(3, 2\); pass its transpose"),
         ("edges.csv", "expected a vesper.Graph, .* got str"),
-        (Hetero(), "give graph.to_homogeneous"),
-        (ManyKinds({}), "give dgl.to_homogeneous"),
+        (Hetero(), "pass graph.to_homogeneous"),
+        (ManyKinds({}), "pass dgl.to_homogeneous"),
         (NoEdges(), "got NoEdges without edge_index"),
     ],
 )
-def test_what_cannot_be_read_is_refused(graph: Any, message: str) -> None:
+def test_unreadable_graphs_are_refused(graph: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_foreign(graph, num_nodes=5)
 
 
-def test_bare_edges_need_to_know_the_nodes() -> None:
-    with pytest.raises(InputError, match="expected features beside bare edges"):
+def test_bare_edges_need_the_number_of_nodes() -> None:
+    with pytest.raises(InputError, match="expected features with bare edges"):
         read_foreign(PAIRS)
 
 
 def test_arrays_of_all_kinds() -> None:
-    grown = torch.ones(2, requires_grad=True)
-    assert as_array(grown, "x").tolist() == [1, 1]
+    tracked = torch.ones(2, requires_grad=True)
+    assert as_array(tracked, "x").tolist() == [1, 1]
     assert as_array(torch.eye(2).to_sparse(), "x").tolist() == [[1, 0], [0, 1]]
     assert as_array(sparse.eye_array(2), "x").tolist() == [[1, 0], [0, 1]]
-    with pytest.raises(InputError, match="x: expected something numpy can read"):
+    with pytest.raises(InputError, match="x: expected data that numpy can read"):
         as_array([[1], [2, 3]], "x")
 
 
-def test_lists_are_arrays_and_networkx_is_told_the_way() -> None:
+def test_lists_are_read_and_networkx_graphs_are_refused_with_a_hint() -> None:
     graph = read_foreign(PAIRS.tolist(), num_nodes=SAME.num_nodes).graph
     assert graph.neighbors.tolist() == SAME.neighbors.tolist()
 

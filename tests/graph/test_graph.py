@@ -1,4 +1,4 @@
-"""A graph of pairs, as a user writes them."""
+"""Graphs built from pairs, as users write them."""
 
 from typing import Any
 
@@ -21,20 +21,20 @@ def test_repeats_and_loops_are_dropped() -> None:
 @pytest.mark.parametrize(
     ("edges", "message"),
     [
-        ([(0, 1, 2)], r"pairs of whole node numbers such as \(0, 1\), got \(0, 1, 2\)"),
-        ([(0, 1), (1,)], "expected pairs of whole node numbers"),
+        ([(0, 1, 2)], r"pairs of integer node numbers such as \(0, 1\), got \(0, 1, 2\)"),
+        ([(0, 1), (1,)], "expected pairs of integer node numbers"),
         ([(0.7, 1.2)], r"got \(0.7, 1.2\)"),
         (["ab"], "got 'ab'"),
-        (np.zeros((2, 5), int), "expected pairs of whole node numbers"),
+        (np.zeros((2, 5), int), "expected pairs of integer node numbers"),
         ([(0, -1)], "expected node numbers from 0 to 2, got -1"),
         ([(0, 3)], "expected node numbers from 0 to 2, got 3"),
     ],
 )
-def test_what_is_no_pair_is_refused(edges: Any, message: str) -> None:
+def test_malformed_pairs_are_refused(edges: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         Graph.from_edges(3, edges)
 
 
-def test_there_are_no_fewer_than_no_nodes() -> None:
+def test_a_negative_number_of_nodes_is_refused() -> None:
     with pytest.raises(InputError, match="num_nodes: expected 0 or more, got -1"):
         Graph.from_edges(-1, [])

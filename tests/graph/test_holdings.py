@@ -1,4 +1,4 @@
-"""Opening a data party's folder: what it holds, and the cache beside it."""
+"""Opening a data party's folder: its contents, and the cache next to it."""
 
 import os
 from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
-def test_a_good_folder(party: "Party", kind: str) -> None:
+def test_a_valid_folder(party: "Party", kind: str) -> None:
     data = party.write(kind=kind).open_data()
     assert data.ids.values.to_pylist() == [10, 20, 30]
     assert data.features.tolist() == [[1.0, 0.5], [2.0, 0.25], [3.0, 0.125]]
@@ -43,17 +43,17 @@ def test_the_graph_is_frozen(party: "Party") -> None:
         graph.neighbors[0] = 2
 
 
-def test_a_second_open_reads_the_cache_and_changed_tables_do_not(party: "Party") -> None:
-    seen: list[str] = []
+def test_a_second_open_reads_the_cache_unless_tables_changed(party: "Party") -> None:
+    tasks: list[str] = []
 
     def progress(task: str, done: int, total: int, note: str = "") -> None:
-        seen.append(task)
+        tasks.append(task)
 
     open_data(party.write().data, progress=progress)
-    assert "placing edges" in seen
-    seen.clear()
+    assert "placing edges" in tasks
+    tasks.clear()
     again = open_data(party.data, progress=progress)
-    assert seen == []
+    assert tasks == []
     assert list(edges_of(again.graph)) == [(0, 1), (0, 2)]
     party.write(edges={"src": [20], "dst": [30]})
     assert list(edges_of(party.open_data().graph)) == [(1, 2)]
@@ -61,7 +61,7 @@ def test_a_second_open_reads_the_cache_and_changed_tables_do_not(party: "Party")
 
 
 def test_a_table_of_the_same_size_and_time_is_read_again(party: "Party") -> None:
-    """The middle is changed, so that neither end of the file tells."""
+    """The change is in the middle, so that both ends of the file stay the same."""
     ids = list(range(1000, 5000))
     nodes = {"id": ids}
     edges = {"src": ids[:-1], "dst": ids[1:]}
@@ -77,7 +77,7 @@ def test_a_table_of_the_same_size_and_time_is_read_again(party: "Party") -> None
 @pytest.mark.parametrize(
     "name", ["ids.arrow", "features.npy", "indptr.npy", "neighbors.npy", "counts.json"]
 )
-def test_a_damaged_cache_is_made_again(party: "Party", name: str) -> None:
+def test_a_damaged_cache_is_rebuilt(party: "Party", name: str) -> None:
     party.write().open_data()
     (cache,) = (party.data / CACHE).iterdir()
     whole = (cache / name).read_bytes()
@@ -89,19 +89,19 @@ def test_a_damaged_cache_is_made_again(party: "Party", name: str) -> None:
         assert (cache / name).read_bytes() == whole
 
 
-def test_arrays_that_do_not_fit_each_other_are_made_again(party: "Party") -> None:
+def test_arrays_that_do_not_fit_together_are_rebuilt(party: "Party") -> None:
     party.write().open_data()
     (cache,) = (party.data / CACHE).iterdir()
     np.save(cache / "neighbors.npy", np.zeros(2, np.int32))
     assert list(edges_of(party.open_data().graph)) == [(0, 1), (0, 2)]
 
 
-def test_what_a_killed_process_left_is_removed(party: "Party") -> None:
-    left = party.data / CACHE / "partial-killed"
-    left.mkdir(parents=True)
-    (left / "features.npy").write_bytes(b"half")
+def test_leftovers_of_a_killed_process_are_removed(party: "Party") -> None:
+    leftover = party.data / CACHE / "partial-killed"
+    leftover.mkdir(parents=True)
+    (leftover / "features.npy").write_bytes(b"half")
     party.write().open_data()
-    assert not left.exists()
+    assert not leftover.exists()
 
 
 def test_a_full_disk_is_a_failed_run_and_leaves_nothing(

@@ -1,4 +1,4 @@
-"""Ids of any kind find their nodes, and no two ids are ever taken for one."""
+"""Ids of any kind are matched to nodes, and no two ids are ever treated as one."""
 
 from typing import TYPE_CHECKING
 
@@ -54,20 +54,20 @@ def test_the_largest_and_smallest_numbers(party: "Party", kind: str) -> None:
     assert party.check().labels == 2
 
 
-def test_numbers_are_read_only_as_a_program_writes_them() -> None:
+def test_only_canonical_numbers_are_read_as_numbers() -> None:
     texts = ["0", "-5", "007", "+7", "7.0", "-0", "", str(2**63 - 1), str(2**63), "9" * 30]
     numbers = numbers_of(pa.array(texts, type=pa.large_string()))
     assert numbers.to_pylist() == [0, -5, *[None] * 5, 2**63 - 1, None, None]
 
 
-def test_texts_from_the_other_party_that_are_no_ids_are_not_found() -> None:
+def test_texts_that_are_not_ids_are_not_found() -> None:
     ids = Ids(pa.array([7, 8]))
     assert ids.find_texts(["8", "007", "x", "", str(2**64)]).tolist() == [1, -1, -1, -1, -1]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_labels_of_text_ids_that_all_look_like_numbers(party: "Party", kind: str) -> None:
-    """Ids cross between the parties as text, so they are compared as text."""
+    """Parties exchange ids as text, so they are compared as text."""
     tables: dict[str, Columns] = {
         "nodes": {"id": ["10", "010", "x"]},
         "edges": {"src": ["10"], "dst": ["x"]},
@@ -80,11 +80,11 @@ def test_edges_and_nodes_of_two_kinds(party: "Party") -> None:
     party.write(edges={"src": ["10"], "dst": ["20"]})
     assert "column src: expected whole numbers like the node ids, got text" in party.refused()
     party.write(kind="csv", edges={"src": ["x10"], "dst": ["20"]})
-    assert "column src: 1 rows name an id that is no node (first 1: x10)" in party.refused()
+    assert "column src: 1 rows name an id that is not a node (first 1: x10)" in party.refused()
     party.write(nodes={"id": [0.5, 1.5, 2.5], "f": [0.0] * 3})
     assert "column id: expected whole numbers or text as ids, got double" in party.refused()
     party.write(nodes={"id": pa.array([2**64 - 1], pa.uint64())})
-    assert "column id: expected ids that fit 64 bits with sign, got uint64" in party.refused()
+    assert "column id: expected ids that fit a signed 64-bit integer, got uint64" in party.refused()
 
 
 def test_missing_ids(party: "Party") -> None:
@@ -96,7 +96,7 @@ def test_missing_ids(party: "Party") -> None:
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
-def test_text_as_any_program_writes_it(party: "Party", kind: pa.DataType) -> None:
+def test_every_arrow_string_type_is_text(party: "Party", kind: pa.DataType) -> None:
     tables: dict[str, Columns] = {
         "nodes": {"id": pa.array(["a", "b"], type=kind)},
         "edges": {"src": pa.array(["a"], type=kind), "dst": pa.array(["b"], type=kind)},
@@ -113,18 +113,18 @@ def test_text_as_any_program_writes_it(party: "Party", kind: pa.DataType) -> Non
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_repeated_and_unknown_ids_are_counted_and_named(party: "Party", kind: str) -> None:
     party.write(kind=kind, nodes={"id": [1, 1, 2, 2], "f": [0.0] * 4})
-    expected = "column id: 2 ids stand on more than one row (first 2: 1, 2)"
+    expected = "column id: 2 ids appear in more than one row (first 2: 1, 2)"
     assert f"nodes.{kind}, {expected}" in party.refused()
     party.write(kind=kind, nodes={"key": [1], "f": [0.0]})
     assert f"nodes.{kind}: expected a column 'id'" in party.refused()
     party.write(kind=kind, edges={"src": [10, 77, 78, 79, 77], "dst": [20] * 5})
-    expected = "column src: 4 rows name an id that is no node (first 3: 77, 78, 79)"
+    expected = "column src: 4 rows name an id that is not a node (first 3: 77, 78, 79)"
     assert f"edges.{kind}, {expected}" in party.refused()
 
 
 def test_a_message_stays_one_line_whatever_the_ids(party: "Party") -> None:
     party.write(nodes={"id": ["a\nb", "a\nb"]})
-    assert "1 ids stand on more than one row (first 1: 'a\\nb'); keep one row" in party.refused()
+    assert "1 ids appear in more than one row (first 1: 'a\\nb'); keep one row" in party.refused()
 
 
 def test_order_as_text() -> None:

@@ -1,4 +1,4 @@
-"""Labels that are numbers with decimals, where they are asked for."""
+"""Labels with decimals, where they are allowed."""
 
 from typing import TYPE_CHECKING
 
@@ -22,21 +22,21 @@ def test_decimals_are_read_as_numbers(party: "Party", kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 @pytest.mark.parametrize("values", [[1, 0], ["no", "yes"]])
-def test_other_labels_stay_what_they_are(party: "Party", kind: str, values: list[object]) -> None:
+def test_other_labels_are_unchanged(party: "Party", kind: str, values: list[object]) -> None:
     party.write(kind=kind, labels={**party.labels, "label": values})
-    plain, asked = (open_labels(party.label, decimals=flag) for flag in (False, True))
-    assert plain.classes == asked.classes
-    assert plain.labels.tolist() == asked.labels.tolist()
+    plain, decimal = (open_labels(party.label, decimals=flag) for flag in (False, True))
+    assert plain.classes == decimal.classes
+    assert plain.labels.tolist() == decimal.labels.tolist()
 
 
-def test_decimals_are_refused_where_classes_are_meant(party: "Party") -> None:
+def test_decimals_are_refused_where_classes_are_expected(party: "Party") -> None:
     party.write(labels={**party.labels, "label": [2.5, 1.0]})
     with pytest.raises(InputError, match="expected whole numbers or text, got double"):
         open_labels(party.label)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_numbers_are_finite(party: "Party", value: float) -> None:
+def test_numbers_that_are_not_finite_are_refused(party: "Party", value: float) -> None:
     party.write(labels={**party.labels, "label": [1.5, value]})
     with pytest.raises(InputError, match=r"1 rows have no finite label \(first 1: id 30\)"):
         open_labels(party.label, decimals=True)

@@ -1,4 +1,4 @@
-"""Rows of labels find their nodes, whatever kind of ids either side has."""
+"""Label rows are matched to nodes, whichever kind of ids either side has."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from vesper.graph.labels import LabelHoldings, nodes_of_label_rows
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.large_string()])
-def test_rows_are_found_by_text(kind: pa.DataType) -> None:
+def test_rows_are_matched_as_text(kind: pa.DataType) -> None:
     data = DataHoldings(
         ids=Ids(pa.array([3, 5, 8]).cast(kind)),
         features=np.zeros((3, 1), dtype=np.float32),

@@ -19,10 +19,10 @@ node_sets = st.lists(st.integers(0, 10**12), min_size=1, max_size=30, unique=Tru
 )
 
 
-def counted(schedule: Schedule, nodes: NDArray[np.int64]) -> list[int]:
-    seen = Counter(node for roots in schedule for node in roots.tolist())
-    assert set(seen) <= set(nodes.tolist())
-    return [seen[node] for node in nodes.tolist()]
+def participation_by_counting(schedule: Schedule, nodes: NDArray[np.int64]) -> list[int]:
+    counts = Counter(node for roots in schedule for node in roots.tolist())
+    assert set(counts) <= set(nodes.tolist())
+    return [counts[node] for node in nodes.tolist()]
 
 
 def schedules(nodes: NDArray[np.int64], batch_size: int, seed: int) -> list[Schedule]:
@@ -42,7 +42,7 @@ def test_contract(nodes: NDArray[np.int64], batch_size: int, seed: int) -> None:
         for roots in batches:
             assert roots.dtype == np.int64
             assert len(set(roots.tolist())) == len(roots) > 0
-        assert schedule.participation().tolist() == counted(schedule, nodes)
+        assert schedule.participation().tolist() == participation_by_counting(schedule, nodes)
         for step in (-1, len(schedule)):
             with pytest.raises(InputError, match="^step: expected"):
                 schedule.batch(step)
@@ -58,7 +58,7 @@ def test_an_epoch_holds_every_node_once(nodes: NDArray[np.int64], batch_size: in
         assert all(len(roots) == batch_size for roots in epoch[:-1])
 
 
-def test_seed_and_epoch_and_step_shuffle_afresh() -> None:
+def test_each_seed_epoch_and_step_has_its_own_order() -> None:
     nodes = np.arange(100)
     for schedule in schedules(nodes, 100, seed=0)[:1]:
         assert not np.array_equal(schedule.batch(0), schedule.batch(1))
@@ -94,7 +94,7 @@ def test_participation_of_independent_draws_varies() -> None:
     assert times.min() < 10 < times.max()
 
 
-def test_schedules_are_frozen_and_keep_their_own_nodes() -> None:
+def test_schedules_are_frozen_and_copy_their_nodes() -> None:
     nodes = np.arange(10)
     for schedule in schedules(nodes, 3, seed=0):
         before = schedule.batch(0).tolist()
@@ -110,7 +110,7 @@ def test_schedules_are_frozen_and_keep_their_own_nodes() -> None:
     assert len(replace(schedule, num_epochs=2)) == 2 * len(schedule)
 
 
-def test_no_nodes_and_no_epochs_are_no_batches() -> None:
+def test_no_nodes_or_no_epochs_give_no_batches() -> None:
     nothing = np.array([], dtype=np.int64)
     assert list(ShuffledEpochs(nothing, batch_size=4, num_epochs=3, seed=0)) == []
     assert list(ShuffledEpochs(np.arange(4), batch_size=4, num_epochs=0, seed=0)) == []
@@ -121,8 +121,8 @@ def test_no_nodes_and_no_epochs_are_no_batches() -> None:
     [
         (np.array([1, 2, 1]), "got 1 repeated .first 1: 1."),
         (np.array([-4, 2]), "got 1 negative .first 1: -4."),
-        (np.array([0.5]), "expected one row of integers, got float64"),
-        (np.array([[1]]), "expected one row of integers, got int64 of shape"),
+        (np.array([0.5]), "expected a one-dimensional integer array, got float64"),
+        (np.array([[1]]), "expected a one-dimensional integer array, got int64 of shape"),
     ],
 )
 def test_wrong_nodes_are_named(nodes: NDArray[np.int64], message: str) -> None:
@@ -142,7 +142,9 @@ def test_wrong_settings_are_named() -> None:
         ShuffledEpochs(nodes, batch_size=1, num_epochs=1, seed=-1)
     with pytest.raises(InputError, match="^num_steps: expected at least 0, got -1"):
         IndependentDraws(nodes, batch_size=1, num_steps=-1, seed=0)
-    with pytest.raises(InputError, match="^batch_size: expected at most the 4 given nodes, got 5"):
+    with pytest.raises(
+        InputError, match="^batch_size: expected at most the number of nodes, 4, got 5"
+    ):
         IndependentDraws(nodes, batch_size=5, num_steps=1, seed=0)
 
 

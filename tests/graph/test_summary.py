@@ -1,4 +1,4 @@
-"""What `vesper data check` says."""
+"""The summary that `vesper data check` prints."""
 
 from typing import TYPE_CHECKING
 

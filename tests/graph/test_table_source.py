@@ -1,4 +1,4 @@
-"""Tables on disk are what their names say, have their columns, and are text where they say so."""
+"""Tables have the format that their names claim and the columns they need; CSV stays text."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 @pytest.mark.parametrize("near", ["source", "SRC", " src", "srcs"])
-def test_a_misnamed_column_names_the_nearest(party: "Party", kind: str, near: str) -> None:
+def test_a_misnamed_column_gets_a_suggestion(party: "Party", kind: str, near: str) -> None:
     message = party.write(kind=kind, edges={near: [10], "dst": [20]}).refused()
     assert f"edges.{kind}: expected a column 'src', found '{near}', 'dst'; " in message
     assert f"rename '{near}' to 'src'" in message
 
 
 @pytest.mark.parametrize("mark", [";", "\t", "|"])
-def test_columns_that_are_not_apart(party: "Party", mark: str) -> None:
+def test_wrong_separators_are_named(party: "Party", mark: str) -> None:
     party.write(kind="csv")
     (party.data / "edges.csv").write_text(f"src{mark}dst\n10{mark}20\n")
-    assert f"separate its columns by ',', not by {mark!r}" in party.refused()
+    assert f"separate its columns with ',', not {mark!r}" in party.refused()
 
 
-def test_files_that_are_not_what_they_say(party: "Party") -> None:
+def test_files_whose_content_is_not_what_the_name_says(party: "Party") -> None:
     party.write()
     (party.data / "edges.parquet").write_text("src,dst\n10,20\n")
-    assert "edges.parquet: the name says Parquet, the content is something" in party.refused()
+    assert "edges.parquet: the name says Parquet, but the content is something" in party.refused()
     party.write(kind="csv")
     pq.write_table(pa.table(party.edges), party.data / "edges.csv")
-    assert "edges.csv: the name says CSV, the content is binary" in party.refused()
+    assert "edges.csv: the name says CSV, but the content is binary" in party.refused()
     party.write()
     whole = (party.data / "nodes.parquet").read_bytes()
     (party.data / "nodes.parquet").write_bytes(whole[: len(whole) // 2])
@@ -67,13 +67,13 @@ def test_csv_that_is_not_utf8_names_its_lines(party: "Party") -> None:
     assert "nodes.csv: 2 lines are not UTF-8 text (first 2: line 3, line 4)" in message
 
 
-def test_csv_lines_that_do_not_fit(party: "Party") -> None:
+def test_csv_lines_with_too_many_cells(party: "Party") -> None:
     party.write(kind="csv")
     (party.data / "edges.csv").write_text("src,dst\n10,20,30\n")
     assert "edges.csv: cannot be read (CSV parse error: Expected 2 columns" in party.refused()
 
 
-def test_missing_files_and_two_of_them(party: "Party") -> None:
+def test_missing_and_duplicate_tables(party: "Party") -> None:
     party.write()
     pa_csv.write_csv(pa.table(party.edges), party.data / "edges.csv")
     assert "found both edges.parquet and edges.csv; keep one" in party.refused()
@@ -87,10 +87,10 @@ def test_missing_files_and_two_of_them(party: "Party") -> None:
 def test_repeated_column_names(party: "Party") -> None:
     party.write(kind="csv")
     (party.data / "edges.csv").write_text("src,src,dst\n10,20,30\n")
-    assert "column names must differ, 'src' stands there twice" in party.refused()
+    assert "expected distinct column names, found 'src' more than once" in party.refused()
 
 
-def test_a_text_may_hold_a_newline_wherever_a_block_ends(tmp_path: Path) -> None:
+def test_a_cell_may_contain_a_newline_at_the_end_of_a_block(tmp_path: Path) -> None:
     texts = ["a\nb" * 20 + str(k) for k in range(BATCH_ROWS)]
     pa_csv.write_csv(pa.table({"id": texts}), tmp_path / "nodes.csv")
     assert (tmp_path / "nodes.csv").stat().st_size > 1 << 25, "more than one block"
@@ -99,10 +99,10 @@ def test_a_text_may_hold_a_newline_wherever_a_block_ends(tmp_path: Path) -> None
     assert [text for batch in batches for text in batch.column("id").to_pylist()] == texts
 
 
-def test_a_folder_that_may_not_be_entered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_folder_without_read_permission(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def refuse(path: Path) -> bool:
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "is_file", refuse)
-    with pytest.raises(InputError, match="a folder that can be read, got 'Permission denied'"):
+    with pytest.raises(InputError, match="a readable folder, got 'Permission denied'"):
         open_source(tmp_path, "nodes")

@@ -8,7 +8,7 @@ TEXTS = st.lists(st.text(max_size=6), max_size=40)
 
 
 @given(TEXTS, TEXTS)
-def test_equals_a_dictionary(known: list[str], wanted: list[str]) -> None:
+def test_lookups_equal_a_dictionary(known: list[str], wanted: list[str]) -> None:
     distinct = list(dict.fromkeys(known))
     index = TextIndex(pa.array(distinct, type=pa.large_string()))
     positions = index.positions(pa.array(wanted + distinct, type=pa.string()))

@@ -165,7 +165,7 @@ def test_every_method_can_be_asked_about_a_later_graph(window: Window, method: s
         ({"label": ["a"] * NODES}, "expected the 2 classes of training, found 1 others"),
         ({"label": [1] * NODES}, "at least two different labels"),
         ({"split": ["train"] * NODES}, "expected some rows with 'test'"),
-        ({"id": range(5, NODES + 5)}, "label an id that is no node"),
+        ({"id": range(5, NODES + 5)}, "label an id that is not a node"),
     ],
     ids=["classes", "one class", "no test", "no node"],
 )

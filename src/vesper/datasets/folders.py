@@ -1,7 +1,7 @@
 """Party folders on disk: `OUT/data/` for the data party, `OUT/label/` for the label party.
 
-Everything is written aside first and moved into place at the end, so that the folders are whole or
-absent, whatever kills the process.
+Everything is first written to a temporary folder and moved into place at the end, so the party
+folders are whole or absent even if the process is killed.
 """
 
 import os
@@ -15,22 +15,23 @@ from vesper.files import partial_folder, remove_abandoned
 
 @contextmanager
 def new_folder(out: Path) -> Iterator[Path]:
-    """Give an empty folder to write into; what is in it appears at `out` whole, or not at all.
+    """Yield an empty folder to write into; its content appears at `out` whole, or not at all.
 
-    An empty folder that is there already, which may be a mount or the current one, is filled; then
-    the parts move in one by one.
+    An `out` that already exists as an empty folder, perhaps a mount or the current folder, is
+    filled; its parts are then moved in one by one.
 
     Raises:
-        InputError: `out` is there already and is not an empty folder, or cannot be made.
-        VesperError: Writing failed: the disk or the memory is full, say.
+        InputError: `out` exists and is not an empty folder, or cannot be created.
+        VesperError: Writing failed, for example because the disk or the memory is full.
     """
-    is_there = os.path.lexists(out)
-    parent, prefix = (out, ".partial-") if is_there else (out.parent, f".{out.name}.partial-")
-    if is_there:
+    exists = os.path.lexists(out)
+    parent, prefix = (out, ".partial-") if exists else (out.parent, f".{out.name}.partial-")
+    if exists:
         remove_abandoned(parent, prefix)
         if not out.is_dir() or any(out.iterdir()):
             raise InputError(
-                f"{out}: expected a new or empty folder, found something there; name another"
+                f"{out}: expected a new or empty folder, found existing content; "
+                f"choose another path"
             )
     with ExitStack() as stack:
         try:
@@ -38,22 +39,22 @@ def new_folder(out: Path) -> Iterator[Path]:
             partial = stack.enter_context(partial_folder(parent, prefix))
         except OSError as error:
             raise InputError(
-                f"{out}: cannot be written ({_reason(error)}); name another folder"
+                f"{out}: cannot be written ({_reason(error)}); choose another folder"
             ) from None
         try:
             partial.chmod(0o777 & ~_umask())
             yield partial
-            if is_there:
+            if exists:
                 for part in sorted(partial.iterdir()):
                     os.replace(part, out / part.name)
             else:
                 os.replace(partial, out)
         except OSError as error:
             raise VesperError(
-                f"{out}: cannot be written ({_reason(error)}); nothing is left there"
+                f"{out}: cannot be written ({_reason(error)}); incomplete output was removed"
             ) from None
         except MemoryError:
-            raise VesperError(f"{out}: not enough memory; nothing is left there") from None
+            raise VesperError(f"{out}: not enough memory; incomplete output was removed") from None
 
 
 def _reason(error: OSError) -> str:

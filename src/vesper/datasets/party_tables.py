@@ -1,9 +1,9 @@
-"""The three tables of a pair of party folders, written in row groups as they come.
+"""Writers for the three tables of a pair of party folders, batch by batch.
 
 | file | columns |
 | --- | --- |
 | `data/nodes.parquet` | `id`, and features: one fixed-size list `x`, or `f0..fk` |
-| `data/edges.parquet` | `src`, `dst`, perhaps `time`, `amount` |
+| `data/edges.parquet` | `src`, `dst`, optionally `time`, `amount` |
 | `label/labels.parquet` | `id`, `label`, `split` |
 """
 
@@ -34,7 +34,7 @@ _LABEL_SCHEMA = pa.schema(_LABEL_COLUMNS)
 
 
 def write_table(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-    """Write `batches`, one row group each; memory holds one batch at a time."""
+    """Write `batches`, one row group each; one batch is in memory at a time."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with pq.ParquetWriter(
         path,
@@ -50,7 +50,7 @@ def write_table(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 
 
 def write_vectors(folder: Path, rows: Iterable[NDArray[np.float32]], *, width: int) -> None:
-    """Write the nodes 0, 1, 2, ... with their features, `(rows, width)` at a time."""
+    """Write the nodes 0, 1, 2, ... with their features, in blocks of shape `(rows, width)`."""
     schema = pa.schema([pa.field("id", pa.int64()), pa.field("x", pa.list_(pa.float32(), width))])
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -65,7 +65,7 @@ def write_vectors(folder: Path, rows: Iterable[NDArray[np.float32]], *, width: i
 
 
 def write_edges(folder: Path, pairs: Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> None:
-    """Write edges, a pair of arrays (src, dst) at a time."""
+    """Write edges, one pair of arrays (src, dst) at a time."""
     write_table(
         folder / EDGES,
         _EDGE_SCHEMA,
@@ -79,7 +79,7 @@ def write_edges(folder: Path, pairs: Iterable[tuple[NDArray[np.int64], NDArray[n
 def edges_of_keys(
     keys: NDArray[np.int64], num_nodes: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Take pairs `u * num_nodes + v` apart, `EDGES_AT_ONCE` at a time."""
+    """Split keys `u * num_nodes + v` into pairs (u, v), `EDGES_AT_ONCE` at a time."""
     for first in range(0, len(keys), EDGES_AT_ONCE):
         src, dst = np.divmod(keys[first : first + EDGES_AT_ONCE], num_nodes)
         yield src, dst
@@ -91,7 +91,7 @@ def write_labels(
     labels: NDArray[np.int32],
     splits: NDArray[np.int8],
 ) -> None:
-    """Write one row a labelled node; `splits` are positions in `SPLITS`."""
+    """Write one row per labelled node; `splits` are positions in `SPLITS`."""
     names = pa.DictionaryArray.from_arrays(splits, pa.array(SPLITS)).cast(pa.string())
     batch = pa.RecordBatch.from_arrays(
         [pa.array(ids), pa.array(labels), names], schema=_LABEL_SCHEMA

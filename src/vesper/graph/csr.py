@@ -1,10 +1,10 @@
 """Build the CSR graph from an edge table in bounded memory: two passes, one array.
 
-    pass 1   degree[v] = number of rows that name v                   (8 bytes a node)
-    pass 2   neighbors[cursor[v]++] = u  and the other way round      (4 bytes a directed edge)
-    tidy     sort each row, drop repeats, move rows together, in place
+    pass 1   degree[v] = number of rows that name v                   (8 bytes per node)
+    pass 2   neighbors[cursor[v]++] = u, and vice versa               (4 bytes per directed edge)
+    tidy     sort each row, drop repeats and close the gaps, in place
 
-At no time is there a second copy of the edges: the peak is the finished graph plus one batch.
+There is never a second copy of the edges: the peak is the finished graph plus one batch.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class EdgeCounts:
-    """What the edge table held: rows = edges + self_loops + merged."""
+    """Row counts of an edge table: rows = edges + self_loops + merged."""
 
     rows: int
     edges: int
@@ -34,9 +34,9 @@ class EdgeCounts:
 
 
 def read_pairs(source: Source, ids: Ids) -> Iterator[Pairs]:
-    """Stream the edge table as pairs of node numbers; refuse endpoints that are no nodes.
+    """Stream the edge table as pairs of node numbers; refuse endpoints that are not nodes.
 
-    The whole table is read before the refusal, so that the message can say how many there are.
+    The whole table is read before refusing, so that the message can give the number of bad rows.
     """
     source.require("src", "dst")
     unknown: dict[str, int] = {"src": 0, "dst": 0}
@@ -57,7 +57,7 @@ def read_pairs(source: Source, ids: Ids) -> Iterator[Pairs]:
     for column, count in unknown.items():
         if count:
             raise InputError(
-                f"{source.path}, column {column}: {count} rows name an id that is no node "
+                f"{source.path}, column {column}: {count} rows name an id that is not a node "
                 f"({first_three(offenders[column])}); add these nodes or drop these rows"
             )
 

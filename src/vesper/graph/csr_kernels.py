@@ -1,4 +1,4 @@
-"""The loops behind `csr.py`, compiled by Numba on first use and cached on disk."""
+"""Numba kernels of `csr.py`, compiled on first use and cached on disk."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,12 +8,12 @@ from vesper.parallel.compile_cache import cached_njit
 from vesper.parallel.pool import Work, finish, take
 
 ROWS = 4096
-"""Rows a piece."""
+"""Rows per piece."""
 
 
 @cached_njit
 def count_degrees(src: NDArray[np.int64], dst: NDArray[np.int64], indptr: NDArray[np.int64]) -> int:
-    """Add each row to indptr[endpoint + 1] of both ends; return the number of self-loops."""
+    """Count each row at indptr[endpoint + 1] for both ends; return the number of self-loops."""
     self_loops = 0
     for k in range(len(src)):
         if src[k] == dst[k]:
@@ -31,7 +31,7 @@ def scatter(
     cursor: NDArray[np.int64],
     neighbors: Neighbors,
 ) -> None:
-    """Write each end into the row of the other."""
+    """Write each endpoint into the row of the other."""
     for k in range(len(src)):
         u, v = src[k], dst[k]
         if u != v:
@@ -49,19 +49,19 @@ def sort_rows(
     neighbors: Neighbors,
     lengths: NDArray[np.int64],
 ) -> None:
-    """Sort each row and move its distinct values to the front; lengths[v] is how many there are."""
+    """Sort each row and move its distinct values to the front; lengths[v] is their number."""
     num_nodes = len(indptr) - 1
     piece = take(work)
     while piece >= 0:
         for v in range(piece * ROWS, min((piece + 1) * ROWS, num_nodes)):
             row = neighbors[indptr[v] : indptr[v + 1]]
             row.sort()
-            kept = min(len(row), 1)
+            length = min(len(row), 1)
             for k in range(1, len(row)):
-                if row[k] != row[kept - 1]:
-                    row[kept] = row[k]
-                    kept += 1
-            lengths[v] = kept
+                if row[k] != row[length - 1]:
+                    row[length] = row[k]
+                    length += 1
+            lengths[v] = length
         finish(work)
         piece = take(work)
 
@@ -70,7 +70,7 @@ def sort_rows(
 def move_together(
     indptr: NDArray[np.int64], neighbors: Neighbors, lengths: NDArray[np.int64]
 ) -> None:
-    """Close the gaps that merged rows left; rows only ever move towards the front."""
+    """Close the gaps left by merged entries; rows only move towards the front."""
     at = 0
     for v in range(len(lengths)):
         start = indptr[v]

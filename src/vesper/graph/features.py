@@ -1,9 +1,10 @@
-"""Edge-free node features: every column of the node table but `id`, as one matrix on disk.
+"""Edge-free node features: every column of the node table except `id`, as one matrix on disk.
 
     features[v, k] = value of the k-th feature of node v,   finite
 
-A column of numbers is one feature; a fixed-size list of numbers is as many as it is long. When all
-of them are bytes (0/1 bags of words, say) the matrix keeps one byte a cell, otherwise float32.
+A column of numbers is one feature; a fixed-size list of numbers is one feature per element. If all
+of them are bytes (such as 0/1 bags of words), the matrix takes one byte per cell, otherwise
+float32.
 """
 
 from pathlib import Path
@@ -24,19 +25,19 @@ Features = NDArray[np.float32] | NDArray[np.uint8]
 ROWS = 1 << 14
 
 NOT_FEATURES = {"label", "split"}
-"""Columns that belong to the label party: refused in the data party's table."""
+"""Columns that belong to the label party and are refused in the data party's table."""
 
 
 def write_features(
     source: Source, ids: Ids, path: Path, *, progress: Progress = no_progress
 ) -> None:
-    """Stream the features of `source` into the .npy file `path`, a batch at a time."""
+    """Stream the features of `source` into the .npy file `path`, batch by batch."""
     columns = [column for column in source.columns if column != "id"]
     foreign = sorted(NOT_FEATURES.intersection(columns))
     if foreign:
         raise InputError(
-            f"{source.path}, column {foreign[0]}: expected features only, labels and splits belong "
-            f"to the label party; make both folders with 'vesper data convert'"
+            f"{source.path}, column {foreign[0]}: expected features only, but labels and splits "
+            f"belong to the label party; make both folders with 'vesper data convert'"
         )
     widths = [feature_width(source, column) for column in columns]
     dtype = np.uint8 if columns and all(_is_byte(source, c) for c in columns) else np.float32
@@ -62,7 +63,7 @@ def write_features(
 
 
 def reorder(path: Path, order: NDArray[np.int64]) -> None:
-    """Bring the rows of the .npy file `path` into this order, a block at a time."""
+    """Reorder the rows of the .npy file `path`, block by block."""
     matrix = map_array(path)  # (num_nodes, num_features)
     target = path.with_suffix(".ordered")
     with target.open("wb") as file:
@@ -74,7 +75,7 @@ def reorder(path: Path, order: NDArray[np.int64]) -> None:
 
 
 def feature_width(source: Source, column: str) -> int:
-    """Count the features in one column; refuse what is no number."""
+    """Return the number of features in one column; refuse columns that are not numeric."""
     kind = source.schema.field(column).type
     if source.is_csv or _is_number(kind):
         return 1
@@ -104,7 +105,7 @@ def _is_byte(source: Source, column: str) -> bool:
 def _numbers(
     values: Column, source: Source, column: str, ids: Ids, row: int
 ) -> NDArray[np.generic]:
-    """Bring one column of a batch to a (rows, width) array; nulls and text become NaN."""
+    """Convert one column of a batch to a (rows, width) array; null numbers become NaN."""
     if source.is_csv:
         return _parsed(values, source, column, ids, row).reshape(-1, 1)
     if isinstance(values, pa.FixedSizeListArray):
@@ -128,9 +129,9 @@ def _parsed(values: Column, source: Source, column: str, ids: Ids, row: int) -> 
         return np.asarray(values.cast(pa.float64()).to_numpy(zero_copy_only=False))
     except pa.ArrowInvalid:
         bad = [k for k, text in enumerate(values.to_pylist()) if not _reads_as_number(text)]
-        found = first_three(repr(values[k].as_py()) for k in bad)
+        examples = first_three(repr(values[k].as_py()) for k in bad)
         raise _offence(
-            source, column, f"are not numbers ({found})", ids, row + np.array(bad)
+            source, column, f"are not numbers ({examples})", ids, row + np.array(bad)
         ) from None
 
 
@@ -164,5 +165,5 @@ def _offence(
     named = first_three(f"id {value}" for value in ids.take(rows[:3]))
     return InputError(
         f"{source.path}, column {column}: {len(rows)} values {what} ({named}); "
-        f"mend or fill these rows"
+        f"correct these values or fill them in"
     )

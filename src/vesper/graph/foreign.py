@@ -1,11 +1,11 @@
-"""Graphs as other libraries hold them: PyG, DGL, scipy, numpy, torch. None of them is imported.
+"""Graphs of other libraries: PyG, DGL, scipy, numpy, torch. None of them is imported.
 
     edges {u, v} = pairs in either direction, once each, without self-loops
 
-What an object is follows from what it has: `edge_index` (a PyG `Data`), `edges()` and `ndata` (a
-DGL graph), `tocoo()` (a scipy sparse matrix), or it is an array, or lists, of shape (2, num_pairs).
-Sorting pairs in numpy takes seconds for ten million edges and about 50 bytes a pair; larger graphs
-belong into a party folder, which is read in bounded memory.
+The kind of an object follows from its attributes: `edge_index` (a PyG `Data`), `edges()` and
+`ndata` (a DGL graph), `tocoo()` (a scipy sparse matrix); otherwise it is an array, or lists, of
+shape (2, num_pairs). Sorting pairs in numpy takes seconds for ten million edges and about 50 bytes
+per pair; put larger graphs into a party folder, which is read in bounded memory.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ Pairs = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class ForeignGraph:
-    """The graph, and what else came with it; None where nothing did."""
+    """A graph, and the features, labels and masks that came with it, or None."""
 
     graph: Graph
     counts: EdgeCounts
@@ -39,12 +39,12 @@ def read_foreign(graph: Any, *, num_nodes: int | None = None) -> ForeignGraph:
     """Read a graph of any accepted kind.
 
     Args:
-        graph: what the user holds.
-        num_nodes: how many nodes the features know; a bare edge array cannot tell.
+        graph: object of one of the accepted kinds.
+        num_nodes: number of rows of the features; a bare edge array does not give it.
     """
     if isinstance(graph, Graph):
-        kept = graph.num_edges
-        return ForeignGraph(graph=graph, counts=EdgeCounts(kept, kept, 0, 0))
+        num_edges = graph.num_edges
+        return ForeignGraph(graph=graph, counts=EdgeCounts(num_edges, num_edges, 0, 0))
     if _part(graph, "edge_index") is not None:
         return _from_pyg(graph, num_nodes)
     if callable(_part(graph, "edges")) and _part(graph, "ndata") is not None:
@@ -60,33 +60,38 @@ def read_foreign(graph: Any, *, num_nodes: int | None = None) -> ForeignGraph:
 def graph_of_pairs(
     pairs: NDArray[Any], *, num_nodes: int | None, what: str = "graph"
 ) -> tuple[Graph, EdgeCounts]:
-    """Make the undirected graph of (2, E) pairs of node numbers.
+    """Build the undirected graph of (2, E) pairs of node numbers.
 
     >>> graph_of_pairs(np.array([[0, 1, 2], [1, 0, 2]]), num_nodes=3)[0].num_edges
     1
     """
     if pairs.ndim != 2 or pairs.shape[0] != 2:
-        turned = pairs.ndim == 2 and pairs.shape[1] == 2
-        remedy = "give its transpose" if turned else "row 0 sources, row 1 targets"
+        is_transposed = pairs.ndim == 2 and pairs.shape[1] == 2
+        remedy = (
+            "pass its transpose" if is_transposed else "put sources in row 0 and targets in row 1"
+        )
         raise InputError(
             f"{what}: expected pairs of shape (2, E), got shape {pairs.shape}; {remedy}"
         )
     if pairs.size and not np.issubdtype(pairs.dtype, np.integer):
-        raise InputError(f"{what}: expected whole node numbers, got {pairs.dtype}; convert them")
+        raise InputError(f"{what}: expected integer node numbers, got {pairs.dtype}; convert them")
     if num_nodes is None:
-        raise InputError(f"{what}: expected features beside bare edges, to know how many nodes")
+        raise InputError(
+            f"{what}: expected features with bare edges, found none; pass features, whose rows "
+            f"give the number of nodes"
+        )
     ends = pairs.astype(np.int64, copy=False)
     wrong = (ends < 0) | (ends >= num_nodes)  # (2, E)
     if wrong.any():
         raise InputError(
-            f"{what}: expected node numbers from 0 to {num_nodes - 1}, {int(wrong.sum())} are not "
-            f"({first_three(ends[wrong][:3])}); number nodes as rows of the features"
+            f"{what}: expected node numbers from 0 to {num_nodes - 1}, found {int(wrong.sum())} "
+            f"others ({first_three(ends[wrong][:3])}); number nodes like the rows of the features"
         )
     return _csr(ends, num_nodes)
 
 
 def as_array(value: Any, what: str) -> NDArray[Any]:
-    """Give a numpy view of an array, a tensor on any device, a list or a sparse matrix."""
+    """Convert an array, a tensor on any device, a list or a sparse matrix to a numpy array."""
     try:
         if callable(getattr(value, "detach", None)):  # torch
             value = value.detach().cpu()
@@ -95,12 +100,12 @@ def as_array(value: Any, what: str) -> NDArray[Any]:
             value = value.toarray()
         return np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"{what}: expected something numpy can read ({error})") from None
+        raise InputError(f"{what}: expected data that numpy can read ({error})") from None
 
 
 def _csr(ends: Pairs, num_nodes: int) -> tuple[Graph, EdgeCounts]:
-    """Sort receiver * num_nodes + sender of both directions; repeats fall together."""
-    between = ends[:, ends[0] != ends[1]]  # (2, pairs that are no self-loop)
+    """Build the graph by sorting receiver * num_nodes + sender; repeats become adjacent."""
+    between = ends[:, ends[0] != ends[1]]  # (2, pairs that are not self-loops)
     keys = np.concatenate(
         [between[0] * num_nodes + between[1], between[1] * num_nodes + between[0]]
     )
@@ -113,9 +118,9 @@ def _csr(ends: Pairs, num_nodes: int) -> tuple[Graph, EdgeCounts]:
         indptr=indptr.astype(np.int64, copy=False),
         neighbors=(keys % max(num_nodes, 1)).astype(neighbor_dtype(num_nodes)),
     )
-    rows, kept = ends.shape[1], len(keys) // 2
+    rows, num_edges = ends.shape[1], len(keys) // 2
     self_loops = rows - between.shape[1]
-    return graph, EdgeCounts(rows, kept, self_loops, rows - self_loops - kept)
+    return graph, EdgeCounts(rows, num_edges, self_loops, rows - self_loops - num_edges)
 
 
 def _from_pyg(data: Any, num_nodes: int | None) -> ForeignGraph:
@@ -135,30 +140,30 @@ def _from_pyg(data: Any, num_nodes: int | None) -> ForeignGraph:
 
 
 def _nodes_of_pyg(data: Any, num_nodes: int | None) -> int | None:
-    """As many as it says; where it guesses from its edges, as many as features were given."""
-    held = _part(data, "num_nodes")
-    if held is None or (num_nodes is not None and _infers_num_nodes(data)):
+    """Return its own count; where PyG infers that from the edges, the rows of the features."""
+    own_count = _part(data, "num_nodes")
+    if own_count is None or (num_nodes is not None and _infers_num_nodes(data)):
         return num_nodes
-    return int(held)
+    return int(own_count)
 
 
 def _infers_num_nodes(data: Any) -> bool:
-    """Whether a PyG `Data` holds nothing but edges, so that its last nodes may be missing."""
+    """Return whether a PyG `Data` has nothing but edges, so that its last nodes may be missing."""
     keys = _part(data, "keys")
     names = set(keys() if callable(keys) else keys or ())
     return bool(names) and names <= {"edge_index", "edge_attr", "edge_weight"}
 
 
-def _from_dgl(held: Any) -> ForeignGraph:
-    if not getattr(held, "is_homogeneous", True):
+def _from_dgl(dgl_graph: Any) -> ForeignGraph:
+    if not getattr(dgl_graph, "is_homogeneous", True):
         raise InputError(
             "graph: expected a DGL graph with one kind of node and edge, got several; "
-            "give dgl.to_homogeneous(graph)"
+            "pass dgl.to_homogeneous(graph)"
         )
-    src, dst = held.edges()
+    src, dst = dgl_graph.edges()
     pairs = np.stack([as_array(src, "graph.edges()"), as_array(dst, "graph.edges()")])
-    graph, counts = graph_of_pairs(pairs, num_nodes=int(held.num_nodes()))
-    columns = {name: held.ndata[name] for name in held.ndata}
+    graph, counts = graph_of_pairs(pairs, num_nodes=int(dgl_graph.num_nodes()))
+    columns = {name: dgl_graph.ndata[name] for name in dgl_graph.ndata}
     return ForeignGraph(
         graph=graph,
         counts=counts,
@@ -170,7 +175,7 @@ def _from_dgl(held: Any) -> ForeignGraph:
 
 
 def _from_scipy(matrix: Any) -> ForeignGraph:
-    """Every entry that is not zero is an edge."""
+    """Read a square sparse matrix; every nonzero entry is an edge."""
     entries = matrix.tocoo()
     if len(entries.shape) != 2 or entries.shape[0] != entries.shape[1]:
         raise InputError(f"graph: expected a square matrix, got shape {tuple(entries.shape)}")
@@ -180,19 +185,19 @@ def _from_scipy(matrix: Any) -> ForeignGraph:
     return ForeignGraph(graph=graph, counts=counts)
 
 
-def _part(held: Any, name: str) -> Any:
-    """An attribute, or None; a PyG `HeteroData` raises KeyError for one it does not have."""
+def _part(value: Any, name: str) -> Any:
+    """Return an attribute, or None; a PyG `HeteroData` raises KeyError for missing ones."""
     try:
-        return getattr(held, name, None)
+        return getattr(value, name, None)
     except KeyError:
         return None
 
 
 def _hint(graph: Any) -> str:
     if callable(_part(graph, "to_homogeneous")):
-        return "; give graph.to_homogeneous()"
+        return "; pass graph.to_homogeneous()"
     if callable(_part(graph, "adjacency")) and callable(_part(graph, "number_of_nodes")):
-        return "; give networkx.to_scipy_sparse_array(graph)"
+        return "; pass networkx.to_scipy_sparse_array(graph)"
     if callable(_part(graph, "is_undirected")):
         return " without edge_index"
     return ""

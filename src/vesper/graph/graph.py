@@ -1,10 +1,10 @@
-"""The frozen CSR graph: who is a neighbour of whom, and nothing else.
+"""The frozen CSR graph: the neighbours of each node, and nothing else.
 
     neighbours of v = neighbors[indptr[v] : indptr[v + 1]], ascending, no duplicates, never v
 
 An undirected edge {u, v} is stored twice, as u in the row of v and v in the row of u. Node numbers
-are positions by ascending id. Only `graph/` and `mechanism/` may read these two arrays (a test
-looks for it): everything else sees released values.
+are positions by ascending id. Only `graph/` and `mechanism/` may read these two arrays, which a
+test enforces; all other code sees released values.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ Neighbors = NDArray[np.int32 | np.int64]
 
 
 def neighbor_dtype(num_nodes: int) -> type[np.int32] | type[np.int64]:
-    """Four bytes a neighbour whenever node numbers fit, else eight."""
+    """Return int32 if all node numbers fit, else int64."""
     return np.int32 if num_nodes <= np.iinfo(np.int32).max else np.int64
 
 
@@ -31,7 +31,7 @@ class Graph:
     Args:
         indptr: (num_nodes + 1,) int64, where each row of `neighbors` starts.
         neighbors: (2 * num_edges,) int32 or int64, ascending within each row.
-        ids: what nodes are called, where they have names: ledgers know a graph by them.
+        ids: ids of the nodes, if any; the ledger's fingerprint takes nodes in their order as text.
     """
 
     indptr: NDArray[np.int64]
@@ -44,22 +44,22 @@ class Graph:
 
     @property
     def num_nodes(self) -> int:
-        """How many nodes there are, isolated ones included."""
+        """Number of nodes, including isolated ones."""
         return len(self.indptr) - 1
 
     @property
     def num_edges(self) -> int:
-        """How many undirected edges there are."""
+        """Number of undirected edges."""
         return len(self.neighbors) // 2
 
     @property
     def nbytes(self) -> int:
-        """Bytes at rest: 8 a node and 4 (or 8) a directed edge."""
+        """Bytes of the two arrays: 8 per node and 4 (or 8) per directed edge."""
         return self.indptr.nbytes + self.neighbors.nbytes
 
     @classmethod
     def from_edges(cls, num_nodes: int, edges: Iterable[tuple[int, int]]) -> "Graph":
-        """Build a small graph from pairs; self-loops are dropped, repeats merged.
+        """Build a small graph from pairs; drop self-loops and merge repeats.
 
         >>> graph = Graph.from_edges(3, [(0, 1), (1, 0), (2, 2)])
         >>> graph.num_edges, graph.neighbors.tolist()
@@ -82,15 +82,15 @@ class Graph:
 
 
 def _pairs_of(edges: Iterable[tuple[int, int]]) -> NDArray[np.int64]:
-    """Whole numbers, two an edge: (rows, 2)."""
+    """Convert edges to an integer array of shape (rows, 2)."""
     rows = list(edges)
     try:
         pairs = np.array(rows)
-    except ValueError:  # not as many in each
+    except ValueError:  # rows of unequal length
         pairs = np.zeros(0)
     is_whole = pairs.ndim == 2 and pairs.shape[1] == 2 and pairs.dtype.kind in "iu"
     if rows and not is_whole:
         raise InputError(
-            f"edges: expected pairs of whole node numbers such as (0, 1), got {rows[0]!r}"
+            f"edges: expected pairs of integer node numbers such as (0, 1), got {rows[0]!r}"
         )
     return pairs.astype(np.int64).reshape(-1, 2)

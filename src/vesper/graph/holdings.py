@@ -1,15 +1,15 @@
-"""What the data party holds: ids, edge-free features, and the graph, opened from its folder.
+"""Contents of a data party's folder: ids, edge-free features and the graph.
 
-The first open reads the tables, checks them and leaves a cache beside them
-(`.vesper-cache/<key>/`); the second maps that into memory and is instant. The key is made from
-the names, sizes, times and ends of the files, so that changed tables are read again: even one of
-the same size whose time of change was set back, because the time of *that* cannot be set. A cache
-appears whole or not at all, and a damaged one is made again; where the folder cannot be written, a
-temporary one is used.
+The first open reads and checks the tables and leaves a cache next to them
+(`.vesper-cache/<key>/`); later opens map it into memory and are instant. The key covers the names,
+sizes, times and ends of the files, so changed tables are read again: even a table of the same size
+whose modification time was set back, because its change time (ctime) cannot be set. A cache appears
+whole or not at all, and a damaged one is rebuilt; if the folder cannot be written, a temporary
+folder is used.
 
-Nodes are numbered by ascending id, whatever the order of the rows: the same graph in another order
-is the same graph, with the same budget, and the order of rows, which may follow the degree, goes
-no further.
+Nodes are numbered by ascending id, whatever the order of the rows. So the same graph in another
+row order is the same graph with the same budget, and the row order, which may follow the degree,
+goes no further.
 """
 
 import hashlib
@@ -49,7 +49,7 @@ class DataHoldings:
 
 
 def open_data(folder: Path | str, *, progress: Progress = no_progress) -> DataHoldings:
-    """Open a data party's folder: `nodes` and `edges`, Parquet or CSV."""
+    """Open a data party's folder with the tables `nodes` and `edges`, Parquet or CSV."""
     folder = Path(folder)
     nodes, edges = open_source(folder, "nodes"), open_source(folder, "edges")
     key = _key(nodes, edges)
@@ -60,7 +60,8 @@ def open_data(folder: Path | str, *, progress: Progress = no_progress) -> DataHo
     with ExitStack() as stack:
         try:
             (folder / CACHE).mkdir(exist_ok=True)
-            stack.callback(_remove_if_empty, folder / CACHE)  # what is refused leaves no trace
+            # A refused folder is left without a trace.
+            stack.callback(_remove_if_empty, folder / CACHE)
             partial = stack.enter_context(partial_folder(folder / CACHE, "partial-"))
         except OSError:
             return _open_uncached(nodes, edges, progress)
@@ -70,7 +71,7 @@ def open_data(folder: Path | str, *, progress: Progress = no_progress) -> DataHo
 
 
 def _open_uncached(nodes: Source, edges: Source, progress: Progress) -> DataHoldings:
-    """Build in a temporary folder that goes away with the holdings."""
+    """Build in a temporary folder that is removed together with the holdings."""
     temporary = Path(tempfile.mkdtemp(prefix="vesper-"))
     try:
         holdings = _build(temporary, nodes, edges, progress)
@@ -86,21 +87,21 @@ def _build(folder: Path, nodes: Source, edges: Source, progress: Progress) -> Da
 
     Raises:
         InputError: A table is refused.
-        VesperError: The cache cannot be written; the disk is full, say.
+        VesperError: The cache cannot be written, for example because the disk is full.
     """
     try:
         _write(folder, nodes, edges, progress)
     except OSError as error:
         why = error.strerror or str(error).splitlines()[0]
-        raise VesperError(f"{folder.parent}: cannot be written ({why}); make room there") from None
+        raise VesperError(f"{folder.parent}: cannot be written ({why}); free some space") from None
     holdings = _map(folder)
     if holdings is None:
-        raise VesperError(f"{folder}: was changed while it was made; open the folder again")
+        raise VesperError(f"{folder}: changed while it was being written; open the folder again")
     return holdings
 
 
 def _write(folder: Path, nodes: Source, edges: Source, progress: Progress) -> None:
-    """Ids and features, then the graph."""
+    """Write ids and features, then the graph."""
     ids = read_ids(nodes)
     if len(ids) == 0:
         raise InputError(f"{nodes.path}: expected at least one row, found none")
@@ -120,7 +121,7 @@ def _write(folder: Path, nodes: Source, edges: Source, progress: Progress) -> No
 
 
 def _map(folder: Path) -> DataHoldings | None:
-    """Map a finished cache into memory, read-only; None when it is damaged."""
+    """Map a finished cache into memory, read-only; return None if it is damaged."""
     try:
         with pa.memory_map(str(folder / "ids.arrow")) as source:
             ids = pa.ipc.open_file(source).read_all().column("id").combine_chunks()
@@ -150,7 +151,7 @@ def _key(*sources: Source) -> str:
 
 
 def _move_into_place(partial: Path, cached: Path) -> None:
-    """Publish the cache in one step and remove those of older tables."""
+    """Publish the cache in one step and remove the caches of older tables."""
     for old in cached.parent.iterdir():
         if not old.name.startswith("partial-") and (old != cached or _map(cached) is None):
             shutil.rmtree(old, ignore_errors=True)

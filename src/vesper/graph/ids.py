@@ -1,9 +1,9 @@
-"""Node ids: whole numbers or text, given by the user; node numbers: positions by ascending id.
+"""Node ids (whole numbers or text, given by the user) and node numbers (positions by ascending id).
 
-    position(id) = k  where  ids[k] = id,   or -1 where there is no such node
+    position(id) = k  where  ids[k] = id,   or -1 if there is no such node
 
-Whole numbers are looked up in a dense table when they are nearly consecutive and by binary search
-otherwise; text goes through a hash table of its own. All work a batch at a time.
+Whole numbers are looked up in a dense table if they are nearly consecutive and by binary search
+otherwise; text goes through a hash table. Lookups run batch by batch.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ class Ids:
 
     @property
     def are_integers(self) -> bool:
-        """Whether ids are whole numbers rather than text."""
+        """Whether ids are whole numbers and not text."""
         return pa.types.is_integer(self.values.type)
 
     @cached_property
@@ -45,7 +45,7 @@ class Ids:
 
     @cached_property
     def _dense(self) -> tuple[int, Positions] | None:
-        """(smallest id, position of each id from there on) when the ids are nearly consecutive."""
+        """(smallest id, position of each id from there on) if the ids are nearly consecutive."""
         if not self.are_integers or len(self) == 0:
             return None
         low, high = int(self._numbers.min()), int(self._numbers.max())
@@ -67,14 +67,14 @@ class Ids:
         return TextIndex(self.values)
 
     def order(self) -> Positions:
-        """Positions by ascending id: whole numbers by value, text by its UTF-8 bytes."""
+        """Return positions by ascending id: numbers by value, text by its UTF-8 bytes."""
         return np.asarray(pc.sort_indices(self.values).to_numpy(), dtype=np.int64)
 
     def order_as_text(self) -> Positions | None:
-        """Positions by the bytes of ids written as text; None where that is as they stand.
+        """Return positions by the bytes of ids written as text; None if already in that order.
 
-        A table that was written again with its whole numbers as text has this order. With d digits,
-        n stands where (n 10^(19 - d), d) stands; what has a minus stands first.
+        A table rewritten with its whole numbers as text has this order. A number n with d digits
+        is ordered by (|n| 10^(19 - d), d); negative numbers come first.
 
         >>> Ids(pa.array([-1, 2, 10, 11])).order_as_text()
         array([0, 2, 3, 1])
@@ -82,7 +82,7 @@ class Ids:
         if not self.are_integers:
             order = self.order()
         else:
-            sizes = np.abs(self._numbers).view(np.uint64)  # of -2^63 too
+            sizes = np.abs(self._numbers).view(np.uint64)  # right for -2^63 too
             powers = np.array([10**k for k in range(20)], dtype=np.uint64)
             digits = np.maximum(np.searchsorted(powers, sizes, side="right"), 1)
             aligned = sizes * powers[19 - digits]
@@ -90,7 +90,7 @@ class Ids:
         return None if (np.diff(order) > 0).all() else order
 
     def positions(self, wanted: Column) -> Positions:
-        """Give the position of each wanted id, -1 where it is no node."""
+        """Return the position of each wanted id, or -1 if it is not a node."""
         if not self.are_integers:
             return self._texts.positions(wanted)
         known = np.asarray(wanted.is_valid().to_numpy(zero_copy_only=False))
@@ -109,20 +109,20 @@ class Ids:
         return np.where(ordered[at] == numbers, order[at], -1)
 
     def find_texts(self, texts: Sequence[str]) -> Positions:
-        """Give the positions of ids written as text, as they cross between the parties."""
+        """Return the positions of ids written as text, the form in which parties exchange them."""
         return self.positions_of_texts(pa.array(texts, type=pa.large_string()))
 
     def positions_of_texts(self, wanted: Column) -> Positions:
-        """Give the position of each id written as text, -1 where it is no node."""
+        """Return the position of each id written as text, or -1 if it is not a node."""
         return self.positions(numbers_of(wanted) if self.are_integers else wanted)
 
     def take(self, positions: Iterable[int]) -> list[Any]:
-        """Give the ids at these positions as Python values."""
+        """Return the ids at these positions as Python values."""
         return [self.values[int(position)].as_py() for position in positions]
 
 
 def read_ids(source: Source, column: str = "id") -> Ids:
-    """Read the id column of a node or label table: complete, of one kind, without repeats."""
+    """Read the id column of a node or label table; refuse missing, mixed or repeated ids."""
     source.require(column)
     chunks = [batch.column(0) for batch in source.batches([column])]
     values = as_ids(_combined(chunks), source, column)
@@ -133,14 +133,14 @@ def read_ids(source: Source, column: str = "id") -> Ids:
     repeated = counts.filter(pc.greater(counts.field("counts"), pa.scalar(1))).field("values")
     if len(repeated):
         raise InputError(
-            f"{source.path}, column {column}: {len(repeated)} ids stand on more than one row "
-            f"({first_three(repeated.to_pylist())}); keep one row an id"
+            f"{source.path}, column {column}: {len(repeated)} ids appear in more than one row "
+            f"({first_three(repeated.to_pylist())}); keep one row per id"
         )
     return Ids(values)
 
 
 def as_ids(values: Column, source: Source, column: str, *, first_row: int = 0) -> Column:
-    """Bring (a batch of) an id column to int64 or large_string and refuse missing values."""
+    """Convert (a batch of) an id column to int64 or large_string; refuse missing values."""
     kind = values.type
     if pa.types.is_dictionary(kind):
         values, kind = values.cast(kind.value_type), kind.value_type
@@ -156,23 +156,24 @@ def as_ids(values: Column, source: Source, column: str, *, first_row: int = 0) -
         rows = np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))
         raise InputError(
             f"{source.path}, column {column}: {len(rows)} rows have no id "
-            f"({first_three(f'row {first_row + row + 1}' for row in rows)}); give each row one"
+            f"({first_three(f'row {first_row + row + 1}' for row in rows)}); give each row an id"
         )
     try:
         return values.cast(target)
     except pa.ArrowInvalid:
         raise InputError(
-            f"{source.path}, column {column}: expected ids that fit 64 bits with sign, got {kind}"
+            f"{source.path}, column {column}: expected ids that fit a signed 64-bit integer, "
+            f"got {kind}; renumber them or write them as text"
         ) from None
 
 
 def match_ids(
     values: Column, source: Source, column: str, *, like: Ids, first_row: int = 0
 ) -> Column:
-    """Bring a column that points at nodes to the kind of the node ids.
+    """Convert a column that refers to nodes to the kind of the node ids.
 
-    Text of a CSV file that cannot be one of the whole-number ids becomes null: it is no node, and
-    the caller, who still has the text, can name it.
+    Text in a CSV file that cannot be a whole-number id becomes null: it is not a node, and the
+    caller, which still has the text, can name it.
     """
     values = as_ids(values, source, column, first_row=first_row)
     if pa.types.is_integer(values.type) == like.are_integers:
@@ -191,9 +192,9 @@ _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 
 
 def numbers_of(texts: Column) -> Column:
-    """Read text as whole numbers of 64 bits; null where it is none as a program writes it.
+    """Parse text as 64-bit integers; null where it is not in canonical form.
 
-    `007`, `+7` and `7.0` are none, so that no two ids are merged.
+    `007`, `+7` and `7.0` become null, so that distinct ids are never merged.
     """
     candidates = pc.if_else(pc.match_substring_regex(texts, _INTEGER), texts, None)
     try:
@@ -206,7 +207,7 @@ def numbers_of(texts: Column) -> Column:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether a column holds text, in any of the ways a program writes it."""
+    """Return whether a type is one of the Arrow string types."""
     return (
         pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     )

@@ -1,9 +1,9 @@
 """The label party's table: `id`, `label`, `split`. It never holds an edge.
 
-Rows are held by ascending id, whatever their order in the file: ids cross in the order of rows, and
-a table that was written by label would tell every label with it.
+Rows are kept by ascending id, whatever their order in the file: ids are sent in row order, so a
+table sorted by label would otherwise reveal every label.
 
-Which nodes the rows of a label table are about. No edge is read.
+`nodes_of_label_rows` finds the nodes that the rows of a label table are about; it reads no edge.
 """
 
 from dataclasses import dataclass
@@ -22,16 +22,16 @@ from vesper.graph.table_source import Column, Source, open_source
 SPLITS = ("train", "val", "test")
 NUMBER = r"^-?[0-9]+([.][0-9]+)?([eE][-+]?[0-9]+)?$"
 NO_NUMBER = r"^[-+]?(nan|na|n/a|null|none|inf|infinity)$"
-"""How tables say that a number is missing."""
+"""How tables write a missing number."""
 
 
 @dataclass(frozen=True, eq=False)
 class LabelHoldings:
-    """What the label party holds, row by row, by ascending id.
+    """Table of the label party, rows by ascending id.
 
     Args:
-        path: the table, for messages.
-        ids: one id a labelled node.
+        path: file of the table, for messages.
+        ids: one id per labelled node.
         classes: the distinct labels, ascending; `labels` are positions in it.
         labels: (num_labels,) class numbers.
         splits: (num_labels,) 0 for train, 1 for val, 2 for test.
@@ -44,16 +44,16 @@ class LabelHoldings:
     splits: NDArray[np.int8]
 
     def rows(self, split: str) -> NDArray[np.int64]:
-        """Give the rows of one split."""
+        """Return the rows of one split."""
         return np.flatnonzero(self.splits == SPLITS.index(split))
 
 
 def open_labels(folder: Path | str, *, decimals: bool = False) -> LabelHoldings:
-    """Read `folder/labels.parquet` (or .csv) whole.
+    """Read all of `folder/labels.parquet` (or .csv).
 
     Args:
-        folder: the label party's.
-        decimals: labels may be numbers with decimals; `classes` are then the distinct numbers.
+        folder: the label party's folder.
+        decimals: allow labels with decimals; `classes` are then the distinct numbers.
     """
     source = open_source(Path(folder), "labels")
     source.require("id", "label", "split")
@@ -112,24 +112,24 @@ def _labels(
 
 
 def _refuse_strays(values: Column, source: Source, ids: Ids) -> None:
-    """Refuse a `nan` among numbers: it would be a class, and all numbers would be classes too."""
+    """Refuse a `nan` among numbers: it would turn all of them into text classes."""
     is_number = pc.match_substring_regex(values, NUMBER)
     is_stray = pc.match_substring_regex(values, NO_NUMBER, ignore_case=True)
     if pc.any(is_number).as_py() and pc.all(pc.or_(is_number, is_stray)).as_py():
-        _refuse(is_stray, source, "label", "are no number; leave these rows out", ids)
+        _refuse(is_stray, source, "label", "are not a number; leave these rows out", ids)
 
 
 def _refuse_decimals(values: Column, source: Source, ids: Ids) -> None:
-    """Refuse numbers that are no classes; `1.0` is one."""
+    """Refuse numbers that cannot be classes; `1.0` can."""
     is_number = pc.match_substring_regex(values, NUMBER)
     if pc.all(is_number).as_py():
         is_class = pc.match_substring_regex(values, r"^-?[0-9]+(\.0*)?$")
-        what = "have decimals, not a class; task 'regression' or 'ranking' is for these"
+        what = "have decimals and are not classes; set task to 'regression' or 'ranking'"
         _refuse(pc.invert(is_class), source, "label", what, ids)
 
 
 def _with_decimals(values: Column, source: Source) -> Column:
-    """Make numbers of decimals; whole numbers and text stay what they are."""
+    """Convert labels with decimals to numbers; leave whole numbers and text unchanged."""
     if pa.types.is_floating(values.type):
         values = values.cast(pa.float64())
     elif source.is_csv:
@@ -147,7 +147,7 @@ def _splits(values: Column, source: Source, ids: Ids) -> NDArray[np.int8]:
         )
     codes: Column = pc.index_in(values.cast(pa.string()), value_set=pa.array(SPLITS))
     wrong = codes.is_null()
-    kinds = f"are none of {', '.join(SPLITS)}; leave out rows that are for none of these"
+    kinds = f"are none of {', '.join(SPLITS)}; leave out rows that belong to no split"
     _refuse(wrong, source, "split", kinds, ids)
     return np.asarray(codes.to_numpy(), dtype=np.int8)
 
@@ -160,6 +160,6 @@ def _refuse(offending: Column, source: Source, column: str, what: str, ids: Ids)
 
 
 def nodes_of_label_rows(data: DataHoldings, labels: LabelHoldings) -> NDArray[np.int64]:
-    """(num_labels,) node of each row; ids meet as text, as they do in a run."""
+    """Return the (num_labels,) node of each row; ids are compared as text, as in a run."""
     texts = tuple(map(str, labels.ids.values.to_pylist()))
     return data.ids.find_texts(texts)

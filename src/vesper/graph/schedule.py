@@ -1,16 +1,16 @@
-"""Which roots are in which batch, and how often each node takes part.
+"""Training schedules: the roots of each batch, and how often each node takes part.
 
 | schedule | a batch is | a node takes part |
 | --- | --- | --- |
 | `ShuffledEpochs` | the next slice of a permutation, fresh each epoch | num_epochs times |
 | `IndependentDraws` | a fresh uniform subset of the nodes | a random but public number of times |
 
-Public by design: a schedule is a function of the node numbers and settings it is given, all known
-to both parties, and never of an edge. It takes no graph, so that it cannot.
+Public by design: a schedule is a function of its node numbers and settings, all known to both
+parties, and never of an edge. No function here takes a graph, so none can depend on one.
 
-Batch k is a function of (settings, k): a resumed run asks for it without replaying the batches
-before. The random stream is NumPy's, which may change it between versions; parties that compute the
-same schedule twice must compare digests of the roots.
+Batch k is a function of (settings, k): a resumed run computes it without replaying earlier batches.
+The random stream is NumPy's, which may change between versions; parties that both compute a
+schedule must compare digests of the roots.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from vesper.errors import InputError, first_three
 
 
 class Schedule(Protocol):
-    """What every schedule can say."""
+    """Interface of all schedules."""
 
     def __len__(self) -> int:
         """Number of batches."""
@@ -42,15 +42,15 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ShuffledEpochs:
-    """Each node exactly once an epoch, in a fresh order; the last batch of an epoch may be smaller.
+    """Each node once per epoch, in a fresh order; the last batch of an epoch may be smaller.
 
         participation of every node = num_epochs
 
     Args:
         nodes: (num_train_nodes,) distinct node numbers.
-        batch_size: roots a batch.
-        num_epochs: how many times through all nodes.
-        seed: of the shuffles.
+        batch_size: roots per batch.
+        num_epochs: number of passes over all nodes.
+        seed: seed of the shuffles.
 
     >>> schedule = ShuffledEpochs(np.array([3, 5, 8]), batch_size=2, num_epochs=4, seed=0)
     >>> [len(roots) for roots in schedule]
@@ -73,7 +73,7 @@ class ShuffledEpochs:
 
     @property
     def batches_an_epoch(self) -> int:
-        """Number of batches of one epoch."""
+        """Number of batches per epoch."""
         return -(-len(self.nodes) // self.batch_size)
 
     def __len__(self) -> int:
@@ -83,30 +83,30 @@ class ShuffledEpochs:
         return (self.batch(step) for step in range(len(self)))
 
     def batch(self, step: int) -> NDArray[np.int64]:
-        """The roots of batch `step`; (batch_size,) or, at the end of an epoch, fewer."""
+        """Return the roots of batch `step`: (batch_size,), or fewer at the end of an epoch."""
         _expect_step(step, len(self))
         epoch, k = divmod(step, self.batches_an_epoch)
         order = _shuffled(len(self.nodes), self.seed, epoch)  # (num_train_nodes,)
         return self.nodes[order[k * self.batch_size : (k + 1) * self.batch_size]]
 
     def participation(self) -> NDArray[np.int64]:
-        """(num_train_nodes,) times each node takes part: num_epochs, by construction."""
+        """Return how often each node takes part, (num_train_nodes,): always num_epochs."""
         return np.full(len(self.nodes), self.num_epochs, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class IndependentDraws:
-    """Each batch an independent uniform draw of batch_size distinct nodes.
+    """Each batch is an independent uniform draw of batch_size distinct nodes.
 
-        participation of node v = number of steps whose draw holds v, about
+        participation of node v = number of steps whose draw contains v, about
                                   num_steps * batch_size / num_train_nodes, known exactly after
                                   replaying the public draws
 
     Args:
         nodes: (num_train_nodes,) distinct node numbers.
-        batch_size: roots a batch, at most num_train_nodes.
+        batch_size: roots per batch, at most num_train_nodes.
         num_steps: number of batches.
-        seed: of the draws.
+        seed: seed of the draws.
 
     >>> schedule = IndependentDraws(np.array([3, 5, 8]), batch_size=2, num_steps=4, seed=0)
     >>> [len(set(roots.tolist())) for roots in schedule]
@@ -128,7 +128,7 @@ class IndependentDraws:
         _expect_at_least("seed", self.seed, 0)
         if self.batch_size > len(self.nodes):
             raise InputError(
-                f"batch_size: expected at most the {len(self.nodes)} given nodes, "
+                f"batch_size: expected at most the number of nodes, {len(self.nodes)}, "
                 f"got {self.batch_size}; a draw has no repeats"
             )
 
@@ -139,12 +139,12 @@ class IndependentDraws:
         return (self.batch(step) for step in range(len(self)))
 
     def batch(self, step: int) -> NDArray[np.int64]:
-        """The (batch_size,) roots of batch `step`."""
+        """Return the (batch_size,) roots of batch `step`."""
         _expect_step(step, len(self))
         return self.nodes[self._positions(step)]
 
     def participation(self) -> NDArray[np.int64]:
-        """(num_train_nodes,) times each node takes part, by replaying all draws."""
+        """Return how often each node takes part, (num_train_nodes,), by replaying all draws."""
         times = np.zeros(len(self.nodes), dtype=np.int64)
         for step in range(len(self)):
             times[self._positions(step)] += 1  # no repeats within a draw
@@ -156,22 +156,23 @@ class IndependentDraws:
 
 
 def _generator(seed: int, index: int) -> np.random.Generator:
-    """The stream of one epoch or step: children of a seed sequence are independent."""
+    """Return the stream of one epoch or step; children of a seed sequence are independent."""
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(seed, spawn_key=(index,))))
 
 
 @lru_cache(maxsize=1)
 def _shuffled(num_nodes: int, seed: int, epoch: int) -> NDArray[np.int64]:
-    """The order of one epoch, kept until another is asked for."""
+    """Return the order of one epoch; the most recent one is cached."""
     return _generator(seed, epoch).permutation(num_nodes)
 
 
 def _frozen(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A read-only copy of distinct node numbers."""
+    """Return a read-only copy of distinct node numbers."""
     given = np.asarray(nodes)
     if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
         raise InputError(
-            f"nodes: expected one row of integers, got {given.dtype} of shape {given.shape}"
+            f"nodes: expected a one-dimensional integer array, got {given.dtype} of shape "
+            f"{given.shape}"
         )
     values, counts = np.unique(given, return_counts=True)
     for what, offenders in (("negative", values[values < 0]), ("repeated", values[counts > 1])):

@@ -1,6 +1,6 @@
-"""What `vesper data check` says about party folders. For the eyes of their owner only.
+"""Summary of party folders that `vesper data check` prints for their owner.
 
-Degrees are private: a summary is printed at the data party and never crosses.
+Degrees are private: a summary is printed at the data party and never sent.
 """
 
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from vesper.graph.labels import SPLITS, LabelHoldings
 class Summary:
     """Counts of one pair of party folders.
 
-    `edges` are undirected; a graph library that stores both directions has `directed_edges`.
-    `bytes_per_directed_edge` is the neighbour array at rest; row pointers add 8 bytes a node, and
-    `graph_bytes` is everything.
+    `edges` counts undirected edges; `directed_edges` is the count in a graph library that stores
+    both directions. `bytes_per_directed_edge` is the neighbour array alone; row pointers add 8
+    bytes per node, and `graph_bytes` is the total.
     """
 
     nodes: int
@@ -43,7 +43,7 @@ class Summary:
 
 
 def summarize(data: DataHoldings, labels: LabelHoldings | None) -> Summary:
-    """Check that both folders fit together and count what they hold."""
+    """Check that both folders fit together and count their contents."""
     if labels is not None:
         refuse_unknown_labels(data.ids, labels)
     graph = data.graph
@@ -72,7 +72,7 @@ def summarize(data: DataHoldings, labels: LabelHoldings | None) -> Summary:
 
 
 def refuse_unknown_labels(ids: Ids, labels: LabelHoldings) -> None:
-    """Refuse labels for ids that are no nodes; as in a run, ids meet as text."""
+    """Refuse labels for ids that are not nodes; as in a run, ids are compared as text."""
     wanted = labels.ids.values
     if ids.are_integers == labels.ids.are_integers:
         positions = ids.positions(wanted)
@@ -81,6 +81,6 @@ def refuse_unknown_labels(ids: Ids, labels: LabelHoldings) -> None:
     unknown = np.flatnonzero(positions < 0)
     if len(unknown):
         raise InputError(
-            f"{labels.path}, column id: {len(unknown)} rows label an id that is no node "
+            f"{labels.path}, column id: {len(unknown)} rows label an id that is not a node "
             f"({first_three(labels.ids.take(unknown[:3]))}); drop these rows or add the nodes"
         )

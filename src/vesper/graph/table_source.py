@@ -1,8 +1,8 @@
-"""Find and open one table of a party folder: `NAME.parquet` or `NAME.csv`, same columns.
+"""Find and open one table of a party folder: `NAME.parquet` or `NAME.csv`, with the same columns.
 
-Files are checked for being what their name says before anything is read. CSV columns arrive as
-text, because only the whole file can tell whether `007` is a number; `ids.py` and `features.py`
-turn text into numbers and name the rows that do not fit.
+Before anything is read, the content of a file is checked against its extension. CSV columns arrive
+as text, because only the whole file can show whether `007` is a number; `ids.py` and `features.py`
+convert text to numbers and name the rows that do not fit.
 """
 
 import difflib
@@ -23,14 +23,14 @@ else:
     Column = pa.Array  # generic for the type checker only
 
 BATCH_ROWS = 1 << 19
-"""Rows held at a time: what bounds memory while tables are read."""
+"""Rows in memory at a time while tables are read."""
 
 _PARQUET_MAGIC = b"PAR1"
 
 
 @dataclass(frozen=True)
 class Source:
-    """One table on disk that has been looked at: it is what its name says and has these columns."""
+    """One table on disk whose format and columns have been checked."""
 
     path: Path
     columns: tuple[str, ...]
@@ -49,65 +49,65 @@ class Source:
             if self.is_csv:
                 yield from _csv_batches(self.path, columns)
             else:
-                # Read ahead by pages, not by files: a buffered file would sit in memory whole.
+                # Read ahead by pages: pre-buffering would hold the whole file in memory.
                 with pq.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 20) as file:
-                    # Wide rows in smaller batches: memory follows cells, not rows.
+                    # Smaller batches for wide rows: memory is proportional to cells, not rows.
                     rows = max(1024, BATCH_ROWS // max(1, _width(self.schema, columns) // 4))
                     yield from file.iter_batches(batch_size=rows, columns=list(columns))
         except (pa.ArrowInvalid, OSError) as error:
             raise InputError(_unreadable(self.path, error)) from None
 
     def require(self, *names: str) -> None:
-        """Refuse the table when one of these columns is missing, naming the nearest one."""
+        """Refuse the table if one of these columns is missing, and name the closest match."""
         for name in names:
             if name not in self.columns:
-                written = {column.strip().lower(): column for column in self.columns}
-                near = difflib.get_close_matches(name, written, n=1, cutoff=0.5)
-                fix = f"rename '{written[near[0]]}' to" if near else "add a column"
+                spellings = {column.strip().lower(): column for column in self.columns}
+                near = difflib.get_close_matches(name, spellings, n=1, cutoff=0.5)
+                fix = f"rename '{spellings[near[0]]}' to" if near else "add a column"
                 fix = f"{fix} '{name}'"
                 if self.is_csv:
-                    fix = _with_commas(self.columns) or fix
+                    fix = _separator_fix(self.columns) or fix
                 raise InputError(
                     f"{self.path}: expected a column '{name}', found {_listed(self.columns)}; {fix}"
                 )
 
 
-def _with_commas(columns: Sequence[str]) -> str:
-    """What to do about a CSV whose columns are not apart."""
+def _separator_fix(columns: Sequence[str]) -> str:
+    """Return advice for a CSV with another separator, or an empty string."""
     separators = [mark for mark in ";\t|" if len(columns) == 1 and mark in columns[0]]
-    return f"separate its columns by ',', not by {separators[0]!r}" if separators else ""
+    return f"separate its columns with ',', not {separators[0]!r}" if separators else ""
 
 
 def open_source(folder: Path, name: str) -> Source:
     """Open `folder/name.parquet` or `folder/name.csv`."""
     try:
-        return open_table(_found_in(folder, name))
+        return open_table(_path_in(folder, name))
     except OSError as error:
         raise InputError(
-            f"{folder}: expected a folder that can be read, got '{error.strerror}'; see whose it is"
+            f"{folder}: expected a readable folder, got '{error.strerror}'; check its permissions"
         ) from None
 
 
-def _found_in(folder: Path, name: str) -> Path:
+def _path_in(folder: Path, name: str) -> Path:
     if not folder.is_dir():
         raise InputError(
             f"{folder}: expected a folder with {name}.parquet or {name}.csv, found none"
         )
-    found = [
+    paths = [
         path for path in (folder / f"{name}.parquet", folder / f"{name}.csv") if path.is_file()
     ]
-    if not found:
+    if not paths:
         inside = sorted(p.name for p in folder.iterdir() if not p.name.startswith("."))
         raise InputError(
             f"{folder}: expected {name}.parquet or {name}.csv, found {_listed(inside) or 'nothing'}"
         )
-    if len(found) == 2:
+    if len(paths) == 2:
         raise InputError(f"{folder}: found both {name}.parquet and {name}.csv; keep one of them")
-    return found[0]
+    return paths[0]
 
 
 def open_table(path: Path) -> Source:
-    """Open one file: CSV if its name ends so, Parquet otherwise."""
+    """Open one file: CSV if its name ends in `.csv`, Parquet otherwise."""
     try:
         with path.open("rb") as file:
             head = file.read(512)
@@ -119,13 +119,16 @@ def open_table(path: Path) -> Source:
     columns = tuple(schema.names)
     repeated = sorted({column for column in columns if columns.count(column) > 1})
     if repeated:
-        raise InputError(f"{path}: column names must differ, '{repeated[0]}' stands there twice")
+        raise InputError(
+            f"{path}: expected distinct column names, found '{repeated[0]}' more than once; "
+            f"rename one of them"
+        )
     return Source(path=path, columns=columns, schema=schema)
 
 
 def _parquet_schema(path: Path, head: bytes) -> pa.Schema:
     if not head.startswith(_PARQUET_MAGIC):
-        raise InputError(f"{path}: the name says Parquet, the content is something else")
+        raise InputError(f"{path}: the name says Parquet, but the content is something else")
     try:
         return pq.read_schema(path)
     except (pa.ArrowInvalid, OSError) as error:
@@ -134,7 +137,7 @@ def _parquet_schema(path: Path, head: bytes) -> pa.Schema:
 
 def _csv_schema(path: Path, head: bytes) -> pa.Schema:
     if head.startswith(_PARQUET_MAGIC) or b"\0" in head:
-        raise InputError(f"{path}: the name says CSV, the content is binary")
+        raise InputError(f"{path}: the name says CSV, but the content is binary")
     try:
         parse = pa_csv.ParseOptions(newlines_in_values=True)
         with pa_csv.open_csv(path, parse_options=parse) as reader:
@@ -152,7 +155,8 @@ def _csv_batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]
         null_values=[""],
     )
     read = pa_csv.ReadOptions(block_size=1 << 25)
-    parse = pa_csv.ParseOptions(newlines_in_values=True)  # or a block may end within a text
+    # Otherwise a block could end within a cell.
+    parse = pa_csv.ParseOptions(newlines_in_values=True)
     with pa_csv.open_csv(
         path, read_options=read, parse_options=parse, convert_options=convert
     ) as reader:
@@ -160,7 +164,7 @@ def _csv_batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]
 
 
 def _unreadable(path: Path, error: Exception) -> str:
-    """Say why a file cannot be read; for text that is not UTF-8, which lines."""
+    """Return the message for an unreadable file; for a CSV that is not UTF-8, name the lines."""
     if path.suffix == ".csv":
         bad: list[int] = []
         with path.open("rb") as file:

@@ -1,7 +1,7 @@
-"""Positions of text ids, looked up a batch at a time without building a table each time.
+"""Hash table from text ids to positions, built once and looked up in batches.
 
-Open addressing over the ids' own bytes: a slot holds a position, a hit is checked byte by byte.
-Arrow has the same join, but builds its table anew for every batch.
+Open addressing over the ids' own bytes: a slot holds a position, and a hit is checked byte by byte.
+Arrow has the same join, but rebuilds its table for every batch.
 """
 
 import numpy as np
@@ -18,11 +18,11 @@ Offsets = NDArray[np.int64]
 
 
 ROWS = 8192
-"""Texts a piece."""
+"""Texts per piece."""
 
 
 class TextIndex:
-    """Knows the position of each distinct text."""
+    """Index from distinct texts to their positions."""
 
     def __init__(self, values: Column) -> None:
         self._offsets, self._bytes = _buffers(values)
@@ -31,7 +31,7 @@ class TextIndex:
         _insert(self._offsets, self._bytes, self._slots)
 
     def positions(self, wanted: Column) -> NDArray[np.int64]:
-        """Give the position of each wanted text, -1 where it is not known."""
+        """Return the position of each wanted text, or -1 if it is unknown."""
         offsets, texts = _buffers(wanted)
         out = np.empty(len(wanted), dtype=np.int64)
         pool.run(
@@ -49,7 +49,7 @@ class TextIndex:
 
 
 def _buffers(values: Column) -> tuple[Offsets, Bytes]:
-    """Give where each text starts, and the bytes of all of them."""
+    """Return where each text starts, and the bytes of all texts."""
     _, offsets, texts = values.cast(pa.large_string()).buffers()
     if offsets is None or len(values) == 0:
         return np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint8)
@@ -60,7 +60,7 @@ def _buffers(values: Column) -> tuple[Offsets, Bytes]:
 
 @cached_njit
 def _hash(texts: Bytes, start: int, stop: int) -> np.uint64:
-    """FNV-1a, mixed once more at the end."""
+    """Return the FNV-1a hash of a text, mixed once more at the end."""
     value = np.uint64(14695981039346656037)
     for k in range(start, stop):
         value = (value ^ np.uint64(texts[k])) * np.uint64(1099511628211)
@@ -105,12 +105,12 @@ def _find(
         for k in range(piece * ROWS, min((piece + 1) * ROWS, len(out))):
             start, stop = wanted_offsets[k], wanted_offsets[k + 1]
             at = _hash(wanted, start, stop) & mask
-            found = slots[at]
-            while found >= 0 and not _equal(
-                wanted, start, stop, texts, offsets[found], offsets[found + 1]
+            position = slots[at]
+            while position >= 0 and not _equal(
+                wanted, start, stop, texts, offsets[position], offsets[position + 1]
             ):
                 at = (at + np.uint64(1)) & mask
-                found = slots[at]
-            out[k] = found
+                position = slots[at]
+            out[k] = position
         finish(work)
         piece = take(work)

@@ -1,4 +1,4 @@
-"""The mixture has the spread it claims, row by row and class by class."""
+"""The mixture has the specified spread, per row and per class."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ MODEL = FeatureModel(
 FAMILIES = np.arange(40) % 4
 
 
-def test_centres_have_the_claimed_spread() -> None:
+def test_centres_have_the_specified_spread() -> None:
     centres = MODEL.centres(FAMILIES, np.random.default_rng(0))
     assert centres.shape == (40, 2, 50)
     within_class = centres[:, 0] - centres[:, 1]
@@ -37,7 +37,7 @@ def test_rows_scatter_around_a_centre_of_their_class() -> None:
 def test_blocks_join_to_all_nodes_in_order() -> None:
     num_nodes = ROWS_AT_ONCE + 10
     labels = np.zeros(num_nodes, np.int32)
-    heard: list[int] = []
+    reports: list[int] = []
     narrow = FeatureModel(
         num_features=2,
         num_subclusters=1,
@@ -51,10 +51,10 @@ def test_blocks_join_to_all_nodes_in_order() -> None:
             labels,
             np.zeros(1, np.int64),
             np.random.default_rng(0),
-            lambda task, done, total, note="": heard.append(done),
+            lambda task, done, total, note="": reports.append(done),
         )
     )
     assert [block.shape for block in blocks] == [(ROWS_AT_ONCE, 2), (10, 2)]
-    assert heard == [ROWS_AT_ONCE, num_nodes]
+    assert reports == [ROWS_AT_ONCE, num_nodes]
     assert blocks[0].dtype == np.float32
     assert blocks[0].std() == pytest.approx(1.0, rel=0.02)

@@ -1,4 +1,4 @@
-"""Classes have their shares, stray stubs never go home, and every stub lands in one pool."""
+"""Classes have their shares, stray stubs leave their class, and every stub lands in one pool."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from vesper.datasets.block_model.class_structure import (
 MIXING = Mixing(home_alpha=2.0, home_beta=1.0, clear_degree=1e9, stray_share=0.75, kinship=5.0)
 
 
-def test_shares_sum_to_one_and_the_largest_is_as_told() -> None:
+def test_shares_sum_to_one_and_the_largest_is_as_specified() -> None:
     shares = skewed_shares(47, largest=0.27, ratio=0.9)
     assert len(shares) == 47
     assert sum(shares) == pytest.approx(1.0)
@@ -25,7 +25,7 @@ def test_shares_sum_to_one_and_the_largest_is_as_told() -> None:
 
 
 @pytest.mark.parametrize("total", [5, 6, 99, 10_000])
-def test_quotas_sum_up_and_leave_nobody_out(total: int) -> None:
+def test_quotas_sum_to_the_total_and_are_at_least_one(total: int) -> None:
     shares = np.array([0.6, 0.25, 0.1, 0.05, 0.0])
     counts = quotas(shares, total)
     assert counts.sum() == total
@@ -49,14 +49,14 @@ def test_strays_leave_home_and_prefer_their_family() -> None:
     assert to_family == pytest.approx([0, 1 / 7, 5 / 7, 1 / 7], abs=0.02)
 
 
-def test_stubs_split_as_the_multinomial_says() -> None:
+def test_stubs_split_as_a_multinomial() -> None:
     degrees = np.full(50_000, 20)
     home, stray, anywhere = split_stubs(degrees, MIXING, np.random.default_rng(0))
     assert (home + stray + anywhere == degrees).all()
     assert home.mean() == pytest.approx(20 * 2 / 3, rel=0.02)
     assert stray.mean() == pytest.approx(20 / 3 * 0.75, rel=0.02)
     binomial_std = np.sqrt(20 * 2 / 3 * 1 / 3)
-    assert home.std() > 2 * binomial_std  # nodes differ: more than one share for all would give
+    assert home.std() > 2 * binomial_std  # nodes differ: more than with one share for all
 
 
 def test_nodes_of_high_degree_stray_less() -> None:

@@ -1,4 +1,4 @@
-"""Degrees follow the histogram, sum to twice the edges, and shrink with the size as promised."""
+"""Degrees follow the histogram, sum to twice the edges, and shrink with the size as documented."""
 
 import numpy as np
 import pytest
@@ -13,14 +13,14 @@ PROFILE = DegreeProfile(
 )
 
 
-def test_every_closed_bin_is_met_to_one_node() -> None:
+def test_every_closed_bin_matches_to_within_one_node() -> None:
     degrees = PROFILE.draw(10_000, np.random.default_rng(0))
     counts = np.bincount(degrees)
     assert np.abs(counts[:4] - [1_000, 2_000, 3_000, 2_000]).max() <= 1
     assert abs(int((degrees >= 4).sum()) - 2_000) <= 1
 
 
-def test_the_open_bin_brings_the_mean_and_keeps_the_maximum() -> None:
+def test_the_open_bin_gives_the_mean_and_respects_the_maximum() -> None:
     degrees = PROFILE.draw(10_000, np.random.default_rng(0))
     assert degrees.sum() == 2 * PROFILE.num_edges(10_000) == 40_000
     assert 100 < degrees.max() <= 200
@@ -51,7 +51,7 @@ def test_the_open_bin_shrinks_before_the_closed_ones() -> None:
     assert np.bincount(degrees)[:4].tolist() == [100, 200, 300, 200]
 
 
-def test_who_gets_which_degree_depends_on_the_generator_alone() -> None:
+def test_the_order_of_degrees_depends_on_the_generator_alone() -> None:
     first = PROFILE.draw(1_000, np.random.default_rng(3))
     again = PROFILE.draw(1_000, np.random.default_rng(3))
     other = PROFILE.draw(1_000, np.random.default_rng(4))

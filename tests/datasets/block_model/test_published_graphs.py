@@ -1,4 +1,4 @@
-"""The imitated graphs have the paper's numbers at full size and their shape at small ones."""
+"""The models have the paper's numbers at full size and its shares at small sizes."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def test_full_size_degrees_follow_the_histogram(model: BlockModel) -> None:
 def test_small_sizes_keep_the_shares(
     tmp_path: Path, model: BlockModel, num_edges: int, largest: float
 ) -> None:
-    """The mean degree stays too, unless it would pass 1 % of the nodes, as Reddit's does."""
+    """The mean degree stays too, unless it would exceed 1 % of the nodes, as for Reddit."""
     out = tmp_path / "out"
     simulate(model, out, num_nodes=6_000, seed=0)
     labels = pq.read_table(out / LABELS)

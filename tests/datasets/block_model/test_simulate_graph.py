@@ -1,4 +1,4 @@
-"""Whole simulated sets: tables, counts, class structure, and the same again for the same seed."""
+"""Whole simulated data sets: tables, counts, class structure, and reproducibility."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,12 +81,12 @@ def test_counts(simulated: Simulated) -> None:
     assert np.bincount(simulated.labels).min() > 0
 
 
-def test_degrees_are_the_profile(simulated: Simulated) -> None:
+def test_degrees_match_the_profile(simulated: Simulated) -> None:
     degrees = np.bincount(np.concatenate([simulated.src, simulated.dst]), minlength=4_000)
     assert np.abs(np.bincount(degrees)[:5] - [200, 400, 600, 800, 800]).max() <= 1
 
 
-def test_ids_tell_nothing(simulated: Simulated) -> None:
+def test_ids_reveal_nothing(simulated: Simulated) -> None:
     ids = np.arange(4_000)
     degrees = np.bincount(np.concatenate([simulated.src, simulated.dst]), minlength=4_000)
     for column in (simulated.labels, degrees, simulated.splits == "train"):
@@ -100,7 +100,7 @@ def test_edges_join_equal_classes(simulated: Simulated) -> None:
     assert equal > 2 * by_chance
 
 
-def test_same_seed_same_bytes_and_another_seed_another_graph(tmp_path: Path) -> None:
+def test_a_seed_gives_the_same_bytes_and_another_seed_another_graph(tmp_path: Path) -> None:
     for name, seed in (("first", 1), ("again", 1), ("other", 2)):
         simulate(MODEL, tmp_path / name, num_nodes=500, seed=seed)
     for table in (NODES, EDGES, LABELS):
@@ -110,7 +110,7 @@ def test_same_seed_same_bytes_and_another_seed_another_graph(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("model", [PRODUCTS_LIKE, REDDIT_LIKE], ids=["products", "reddit"])
-def test_neighbours_tell_more_than_features(tmp_path: Path, model: BlockModel) -> None:
+def test_neighbours_reveal_more_than_features(tmp_path: Path, model: BlockModel) -> None:
     simulate(model, tmp_path / "out", num_nodes=5_000, seed=0)
     small = read(tmp_path / "out")
     ends = np.concatenate([small.src, small.dst]), np.concatenate([small.dst, small.src])
@@ -154,11 +154,11 @@ def test_sizes_and_seeds_out_of_range_are_refused(
 
 
 def test_progress_names_edges_and_features(tmp_path: Path) -> None:
-    heard: list[tuple[str, int, int]] = []
+    reports: list[tuple[str, int, int]] = []
     simulate(
         MODEL,
         tmp_path / "out",
-        progress=lambda task, done, total, note="": heard.append((task, done, total)),
+        progress=lambda task, done, total, note="": reports.append((task, done, total)),
     )
-    assert {task for task, _, _ in heard} == {"edges", "features"}
-    assert heard[-1] == ("features", 500, 500)
+    assert {task for task, _, _ in reports} == {"edges", "features"}
+    assert reports[-1] == ("features", 500, 500)

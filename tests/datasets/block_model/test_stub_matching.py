@@ -1,4 +1,4 @@
-"""The matching gives simple graphs with exactly the degrees asked for."""
+"""The matching gives simple graphs with exactly the required degrees."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_simple_graph_with_exact_degrees(
     assert (degrees_of(keys, num_nodes) == per_pool.sum(axis=0)).all()
 
 
-def test_hubs_that_meet_each_other_again_and_again_keep_their_degree() -> None:
+def test_hubs_with_many_repeated_pairs_keep_their_degree() -> None:
     degrees = np.full(1_000, 4)
     degrees[:30] = 110  # hubs hold almost half of the stubs: many of their pairs repeat
     keys = match(iter([]), stubs_of(degrees), num_nodes=1_000, rng=np.random.default_rng(0))
@@ -46,11 +46,11 @@ def test_hubs_that_meet_each_other_again_and_again_keep_their_degree() -> None:
     assert (degrees_of(keys, 1_000) == degrees).all()
 
 
-def test_stubs_of_a_pool_meet_inside_it() -> None:
+def test_stubs_of_a_pool_are_paired_inside_it() -> None:
     low, high = np.arange(0, 500), np.arange(500, 1_000)
     pools = [np.repeat(nodes.astype(np.int32), 6) for nodes in (low, high)]
-    nobody = np.empty(0, np.int32)
-    keys = match(iter(pools), nobody, num_nodes=1_000, rng=np.random.default_rng(0))
+    no_stubs = np.empty(0, np.int32)
+    keys = match(iter(pools), no_stubs, num_nodes=1_000, rng=np.random.default_rng(0))
     src, dst = np.divmod(keys, 1_000)
     assert ((src < 500) == (dst < 500)).mean() > 0.99  # the last swaps may cross
 
@@ -58,17 +58,17 @@ def test_stubs_of_a_pool_meet_inside_it() -> None:
 def test_pairing_is_uniform() -> None:
     """Six stubs of six nodes have fifteen pairings; each must come up equally often."""
     rng = np.random.default_rng(0)
-    found: dict[bytes, int] = {}
+    frequency: dict[bytes, int] = {}
     for _ in range(3_000):
         keys = match(iter([]), np.arange(6, dtype=np.int32), num_nodes=6, rng=rng)
-        found[keys.tobytes()] = found.get(keys.tobytes(), 0) + 1
-    counts = np.array(list(found.values()))
+        frequency[keys.tobytes()] = frequency.get(keys.tobytes(), 0) + 1
+    counts = np.array(list(frequency.values()))
     assert len(counts) == 15
     chi_square = ((counts - 200) ** 2 / 200).sum()
     assert chi_square < 36.1  # 0.999 quantile for 14 degrees of freedom
 
 
-def test_same_generator_same_graph() -> None:
+def test_the_same_generator_gives_the_same_graph() -> None:
     def run(seed: int) -> NDArray[np.int64]:
         rng = np.random.default_rng(seed)
         return match(iter([]), stubs_of(np.full(200, 6)), num_nodes=200, rng=rng)
@@ -89,14 +89,14 @@ def test_impossible_degrees_are_refused(degrees: list[int]) -> None:
 
 
 def test_progress_counts_edges() -> None:
-    heard: list[tuple[str, int, int]] = []
+    reports: list[tuple[str, int, int]] = []
     pool = np.repeat(np.arange(50, dtype=np.int32), 2)
     match(
         iter([pool]),
         pool.copy(),
         num_nodes=50,
         rng=np.random.default_rng(0),
-        progress=lambda task, done, total, note="": heard.append((task, done, total)),
+        progress=lambda task, done, total, note="": reports.append((task, done, total)),
     )
-    assert {task for task, _, _ in heard} == {"edges"}
-    assert [done for _, done, _ in heard] == sorted(done for _, done, _ in heard)
+    assert {task for task, _, _ in reports} == {"edges"}
+    assert [done for _, done, _ in reports] == sorted(done for _, done, _ in reports)

@@ -33,7 +33,7 @@ def test_every_event_is_inside_the_window_and_known() -> None:
     assert (np.diff(activity.user) >= 0).all()
 
 
-def test_only_money_has_an_amount() -> None:
+def test_only_payments_have_an_amount() -> None:
     activity = draw(0.0)
     with_amount = {TYPES[k] for k in set(activity.kind[~np.isnan(activity.amount)].tolist())}
     assert with_amount == {"payment", "bill", "top_up", "cash_out"}
@@ -41,11 +41,11 @@ def test_only_money_has_an_amount() -> None:
 
 
 @pytest.mark.parametrize("kind", ["login_failed", "cash_out", "top_up", "card_change"])
-def test_tint_shifts_what_users_do(kind: str) -> None:
+def test_tint_shifts_the_types_of_events(kind: str) -> None:
     assert share(draw(1.0), kind) > 1.15 * share(draw(0.0), kind)
 
 
-def test_tint_shifts_when_and_how_much() -> None:
+def test_tint_shifts_times_and_amounts() -> None:
     assert at_night(draw(1.0)) > 1.3 * at_night(draw(0.0))
     assert np.nanmean(draw(1.0).amount) > np.nanmean(draw(0.0).amount)
 
@@ -54,7 +54,7 @@ def test_tint_does_not_shift_how_active_users_are() -> None:
     assert len(draw(1.0).user) == pytest.approx(len(draw(0.0).user), rel=0.02)
 
 
-def test_habits_show_too() -> None:
+def test_habits_shift_activity_too() -> None:
     assert len(draw(0.0, active=1.0).user) > 1.5 * len(draw(0.0).user)
     assert at_night(draw(0.0, nocturnal=1.0)) > 1.3 * at_night(draw(0.0))
     assert share(draw(0.0, cash=1.0), "cash_out") > share(draw(0.0), "cash_out")

@@ -47,7 +47,7 @@ def test_users_return_and_are_labelled_once_in_each_window(folder: Path) -> None
     assert label[4000:].mean() == pytest.approx(RISKY_SHARE)
 
 
-def test_who_returns_says_nothing_about_risk(folder: Path) -> None:
+def test_returning_is_independent_of_risk(folder: Path) -> None:
     labels = pq.read_table(folder / "known_labels.parquet")
     users, label = labels["id"].to_numpy(), labels["label"].to_numpy()
     back = np.isin(users[4000:], users[:4000])
@@ -55,7 +55,7 @@ def test_who_returns_says_nothing_about_risk(folder: Path) -> None:
 
 
 def seconds(folder: Path, name: str) -> NDArray[np.int64]:
-    """Times of a table, in seconds since the train window began."""
+    """Times of a table, in seconds since the start of the train window."""
     times = pq.read_table(folder / f"{name}.parquet")["time"].cast(pa.timestamp("s", tz="UTC"))
     return times.cast(pa.int64()).to_numpy() - int(TRAIN.timestamp())
 

@@ -16,7 +16,7 @@ def plant(num_risky: int, seed: int = 0) -> Patterns:
 
 
 def components(patterns: Patterns) -> list[set[int]]:
-    """Connected members, by merging: slow and plain."""
+    """Connected components of the members, by slow and simple merging."""
     group = {user: {user} for user in range(patterns.num_members)}
     for a, b in patterns.pairs.tolist():
         if group[a] is not group[b]:

@@ -19,7 +19,7 @@ def digests(out: Path) -> dict[str, str]:
     }
 
 
-def test_the_full_size_is_the_papers_table() -> None:
+def test_the_full_size_matches_the_papers_table() -> None:
     sizes = FinanceSizes.of(1_132_511)
     assert sizes.nodes == (905_673, 226_838)
     assert sizes.val == 56_710
@@ -35,7 +35,7 @@ def test_other_sizes_keep_the_proportions(num_nodes: int) -> None:
     assert sum(sizes.edges) == round(num_nodes * 1_223_685 / 1_132_511)
 
 
-def test_what_is_written_has_exactly_these_sizes(tmp_path: Path) -> None:
+def test_written_tables_have_exactly_these_sizes(tmp_path: Path) -> None:
     prepared = simulate_finance(tmp_path / "out", num_nodes=2000)
     sizes = FinanceSizes.of(2000)
     assert (prepared.nodes, prepared.edges, prepared.features) == (2000, sum(sizes.edges), 155)
@@ -67,8 +67,8 @@ def test_small_sizes_work(tmp_path: Path, num_nodes: int, seed: int) -> None:
     prepared = simulate_finance(tmp_path / "out", num_nodes=num_nodes, seed=seed)
     assert prepared.nodes == num_nodes
     labels = pq.read_table(tmp_path / "out/label/labels.parquet")
-    found = set(zip(labels["split"].to_pylist(), labels["label"].to_pylist(), strict=True))
-    assert found >= {("train", 0), ("train", 1), ("test", 0), ("test", 1)}
+    combinations = set(zip(labels["split"].to_pylist(), labels["label"].to_pylist(), strict=True))
+    assert combinations >= {("train", 0), ("train", 1), ("test", 0), ("test", 1)}
 
 
 def test_a_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_an_interruption_leaves_nothing(tmp_path: Path, failing: str) -> None:
 
 
 def auc(score: NDArray[np.float64], label: NDArray[np.int64]) -> float:
-    """Share of (risky, ordinary) pairs in the right order; ties count by their position."""
+    """Share of (risky, ordinary) pairs in the right order; ties are ordered by position."""
     rank = np.empty(len(score))
     rank[np.argsort(score)] = np.arange(1, len(score) + 1)
     risky = int(label.sum())
@@ -116,11 +116,11 @@ def ridge(
     return np.asarray(scaled @ np.linalg.solve(gram, scaled[train].T @ (label[train] - 0.08)))
 
 
-def test_the_graph_shows_risk_that_activity_does_not(tmp_path: Path) -> None:
-    """A linear model of activity is stuck near 0.72; who the neighbours are lifts it.
+def test_the_graph_reveals_risk_that_activity_does_not(tmp_path: Path) -> None:
+    """A linear model of activity stays near an AUC of 0.72; the neighbours' scores raise it.
 
-    The lift must come from who they are, not only from how many: the neighbours' mean score adds
-    to the degree. About 640 risky users in the test window: a standard error of 0.011.
+    The gain must not come from the number of neighbours alone: their mean score adds to what the
+    degree gives. With about 640 risky users in the test window, the standard error is 0.011.
     """
     out = tmp_path / "out"
     simulate_finance(out, num_nodes=40_000)
@@ -138,13 +138,13 @@ def test_the_graph_shows_risk_that_activity_does_not(tmp_path: Path) -> None:
     alone = ridge(features.astype(np.float64), label, train)
     neighbours = np.bincount(ends[0], weights=(alone - alone.mean())[ends[1]], minlength=len(ids))
     mean = neighbours / np.maximum(degree, 1)
-    many = np.stack([alone, np.log1p(degree), degree == 0], axis=1)
-    who = np.column_stack([many, neighbours, mean])
-    reached = [
+    with_degree = np.stack([alone, np.log1p(degree), degree == 0], axis=1)
+    with_scores = np.column_stack([with_degree, neighbours, mean])
+    aucs = [
         auc(score[~train], label[~train])
-        for score in (alone, ridge(many, label, train), ridge(who, label, train))
+        for score in (alone, ridge(with_degree, label, train), ridge(with_scores, label, train))
     ]
-    assert 0.68 < reached[0] < 0.76
-    assert reached[1] > reached[0] + 0.01
-    assert reached[2] > reached[1] + 0.015
-    assert reached[2] > reached[0] + 0.04
+    assert 0.68 < aucs[0] < 0.76
+    assert aucs[1] > aucs[0] + 0.01
+    assert aucs[2] > aucs[1] + 0.015
+    assert aucs[2] > aucs[0] + 0.04

@@ -24,7 +24,7 @@ def degrees(graph: PaymentGraph, num_nodes: int) -> np.ndarray[tuple[int], np.dt
 
 @pytest.mark.parametrize("num_nodes", [40, 41, 97, 160, 1000, 30_000])
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_the_number_of_edges_is_exact_and_none_comes_twice(num_nodes: int, seed: int) -> None:
+def test_the_number_of_edges_is_exact_and_edges_are_distinct(num_nodes: int, seed: int) -> None:
     graph = draw(num_nodes, seed=seed)
     assert len(graph.low) == round(1.0805 * num_nodes)
     assert (graph.low < graph.high).all()
@@ -34,12 +34,12 @@ def test_the_number_of_edges_is_exact_and_none_comes_twice(num_nodes: int, seed:
 
 def test_degrees_follow_the_histogram() -> None:
     num_nodes = 100_000
-    found = np.bincount(np.minimum(degrees(draw(num_nodes), num_nodes), 50), minlength=51)
+    counts = np.bincount(np.minimum(degrees(draw(num_nodes), num_nodes), 50), minlength=51)
     wanted = np.array(DEGREE_COUNTS) / sum(DEGREE_COUNTS) * num_nodes
-    assert np.abs(found - wanted).sum() / num_nodes < 0.02
-    assert found[0] == pytest.approx(wanted[0], rel=0.005)
+    assert np.abs(counts - wanted).sum() / num_nodes < 0.02
+    assert counts[0] == pytest.approx(wanted[0], rel=0.005)
     for k in (5, 10, 20, 30):  # the tail, not only the bulk
-        assert found[k:].sum() == pytest.approx(wanted[k:].sum(), rel=0.1)
+        assert counts[k:].sum() == pytest.approx(wanted[k:].sum(), rel=0.1)
 
 
 def test_degree_sequence_is_the_histogram() -> None:
@@ -58,7 +58,7 @@ def test_risky_users_have_risky_neighbours() -> None:
     assert among_neighbours[1] < 0.1
 
 
-def test_some_risky_users_have_no_neighbour_at_all() -> None:
+def test_some_risky_users_are_isolated() -> None:
     num_nodes, num_risky = 30_000, 2_400
     isolated = degrees(draw(num_nodes), num_nodes) == 0
     assert 0.25 < isolated[:num_risky].mean() < 0.4

@@ -1,4 +1,4 @@
-"""Layouts are recognised, unknown ones are refused, and the public folders convert whole."""
+"""Layouts are recognised, unknown ones are refused, and the public folders are converted."""
 
 import json
 from pathlib import Path
@@ -32,11 +32,11 @@ def test_no_folder_and_an_empty_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expected a folder, found none"):
         convert(tmp_path / "absent", tmp_path / "out")
     (tmp_path / "in").mkdir()
-    with pytest.raises(InputError, match="found nothing; give one of"):
+    with pytest.raises(InputError, match="found nothing; pass one of"):
         convert(tmp_path / "in", tmp_path / "out")
 
 
-def test_a_taken_folder_is_left_alone(tmp_path: Path) -> None:
+def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "nodes.parquet").touch()
     (tmp_path / "out").mkdir()
@@ -48,7 +48,7 @@ def test_a_taken_folder_is_left_alone(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not FOLDERS, reason="the public data folder ../shared/data is missing")
 @pytest.mark.parametrize("name", FOLDERS or ["none"])
-def test_public_folders_convert_whole(tmp_path: Path, name: str) -> None:
+def test_public_folders_are_converted_completely(tmp_path: Path, name: str) -> None:
     stats = json.loads((SHARED / name / "meta.json").read_text())["stats"]
     convert(SHARED / name, tmp_path / "out")
     nodes = pq.ParquetFile(tmp_path / "out" / NODES)

@@ -1,4 +1,4 @@
-"""A neutral folder becomes party folders; each kind of bad row gets its own clear error."""
+"""A neutral folder becomes party folders; each kind of bad row has a clear error."""
 
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,7 @@ def test_one_list_of_features_keeps_its_type(tmp_path: Path, kind: pa.DataType) 
     assert written.column("x").to_pylist() == [[0, 1]] * 5
 
 
-def test_time_and_amount_of_edges_stay(tmp_path: Path) -> None:
+def test_time_and_amount_of_edges_are_copied(tmp_path: Path) -> None:
     extra = edges(
         time=pa.array([7, 8, 9], pa.int32()),
         amount=pa.array([1.5, 2.5, None], pa.float32()),
@@ -81,9 +81,9 @@ def test_time_and_amount_of_edges_stay(tmp_path: Path) -> None:
 
 
 def test_no_edges_and_no_labels_are_allowed(tmp_path: Path) -> None:
-    nobody = pa.array([], pa.int64())
+    no_ids = pa.array([], pa.int64())
     table = nodes(label=pa.nulls(5, pa.int32()))
-    convert(folder(tmp_path / "in", table, {"src": nobody, "dst": nobody}), tmp_path / "out")
+    convert(folder(tmp_path / "in", table, {"src": no_ids, "dst": no_ids}), tmp_path / "out")
     assert pq.read_table(tmp_path / "out" / LABELS).num_rows == 0
     assert pq.read_table(tmp_path / "out" / EDGES).num_rows == 0
 
@@ -91,7 +91,7 @@ def test_no_edges_and_no_labels_are_allowed(tmp_path: Path) -> None:
 BAD_NODES = {
     "repeated id": (
         nodes(id=pa.array([10, 11, 10, 11, 12])),
-        r"column id: expected every id once, found 2 repeated \(first 2: 10, 11\)",
+        r"column id: expected distinct ids, found 2 repeated \(first 2: 10, 11\)",
     ),
     "empty id": (
         nodes(id=pa.array([10, None, 12, 13, None])),
@@ -106,7 +106,7 @@ BAD_NODES = {
     "odd split": (nodes(split=pa.array(["dev"] * 5)), "column split: expected train, val, test"),
     "no rows": (
         {name: column[:0] for name, column in nodes().items()},
-        "expected one row a node, found none",
+        "expected one row per node, found none",
     ),
 }
 
@@ -122,7 +122,7 @@ def test_bad_node_tables_are_refused(tmp_path: Path, case: str) -> None:
 
 
 BAD_EDGES = {
-    "strangers": (
+    "unknown ids": (
         edges(dst=pa.array([99, 11, 98])),
         r"column dst: expected ids of nodes.parquet, found 2 others \(first 2: 99, 98\)",
     ),
@@ -148,7 +148,7 @@ def test_bad_edge_tables_are_refused(tmp_path: Path, case: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
-def test_missing_and_false_files_are_refused(tmp_path: Path) -> None:
+def test_missing_and_mislabelled_files_are_refused(tmp_path: Path) -> None:
     source = folder(tmp_path / "in", nodes(), edges())
     (source / "edges.parquet").write_text("src,dst\n1,2\n")
     with pytest.raises(InputError, match=r"edges\.parquet: not a readable Parquet file"):

@@ -78,7 +78,7 @@ def test_nulls_inside_and_instead_of_lists_are_bad(tmp_path: Path) -> None:
         ({"x": pa.array([1]), "f0": pa.array([1])}, "in f0..fk or in x, found both"),
     ],
 )
-def test_what_is_no_feature_is_refused(
+def test_columns_that_cannot_be_features_are_refused(
     tmp_path: Path, columns: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):

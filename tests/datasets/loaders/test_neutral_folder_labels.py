@@ -1,4 +1,4 @@
-"""Only nodes with a label and a split come back; odd splits and labels are refused."""
+"""Only nodes with a label and a split are returned; bad splits and labels are refused."""
 
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ def test_labelled_nodes_of_a_split(tmp_path: Path, kind: pa.DataType, is_diction
         ),
     ],
 )
-def test_odd_splits_and_labels_are_refused(
+def test_bad_splits_and_labels_are_refused(
     tmp_path: Path, label: Any, split: Any, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):

@@ -1,4 +1,4 @@
-"""The official ogbn-products layout, in small."""
+"""A small folder in the official ogbn-products layout."""
 
 import gzip
 from pathlib import Path
@@ -34,11 +34,11 @@ def products(folder: Path, **changes: str) -> Path:
 @pytest.mark.parametrize("above", ["", "ogbn_products", "products"])
 def test_official_layout(tmp_path: Path, above: str) -> None:
     products(tmp_path / "in" / above)
-    heard: list[tuple[str, int, int]] = []
+    reports: list[tuple[str, int, int]] = []
     convert(
         tmp_path / "in",
         tmp_path / "out",
-        progress=lambda task, done, total, note="": heard.append((task, done, total)),
+        progress=lambda task, done, total, note="": reports.append((task, done, total)),
     )
     nodes = pq.read_table(tmp_path / "out" / NODES)
     assert nodes.column("id").to_pylist() == [0, 1, 2, 3]
@@ -51,12 +51,15 @@ def test_official_layout(tmp_path: Path, above: str) -> None:
         "label": [0, 46, 0],
         "split": ["val", "test", "train"],
     }
-    assert heard == [("nodes", 4, 4), ("edges", 3, 3)]
+    assert reports == [("nodes", 4, 4), ("edges", 3, 3)]
 
 
 BAD = {
     "raw/num-node-list.csv.gz": ("4\n5\n", "expected one number, found 2 lines"),
-    "raw/num-edge-list.csv.gz": ("9\n", "expected 9 rows as num-edge-list.csv.gz says, found 3"),
+    "raw/num-edge-list.csv.gz": (
+        "9\n",
+        "expected 9 rows as stated in num-edge-list.csv.gz, found 3",
+    ),
     "raw/node-feat.csv.gz": (
         "1,nan\n1,2\ninf,4\n5,6\n",
         r"expected finite numbers, found 2 others \(first 2: row 1, row 3\)",
@@ -72,11 +75,11 @@ BAD = {
     ),
     "split/sales_ranking/train.csv.gz": (
         "3\n3\n",
-        r"expected every node in one split, once, found 1 others \(first 1: 3\)",
+        r"expected every node in one split only, once, found 1 others \(first 1: 3\)",
     ),
     "split/sales_ranking/valid.csv.gz": (
         "0\n3\n",
-        r"expected every node in one split, once, found 1 others \(first 1: 3\)",
+        r"expected every node in one split only, once, found 1 others \(first 1: 3\)",
     ),
     "split/sales_ranking/test.csv.gz": (
         "1\n4\n",
@@ -106,5 +109,5 @@ def test_missing_files_are_named(tmp_path: Path, name: str) -> None:
 
 def test_too_few_feature_rows_are_refused(tmp_path: Path) -> None:
     products(tmp_path / "in", **{"raw/node-feat.csv.gz": "1,2\n"})
-    with pytest.raises(InputError, match=r"expected 4 rows as num-node-list\.csv\.gz says"):
+    with pytest.raises(InputError, match=r"expected 4 rows as stated in num-node-list\.csv\.gz"):
         convert(tmp_path / "in", tmp_path / "out")

@@ -1,4 +1,4 @@
-"""Numbers come back as written, and every malformed file gets one clear error."""
+"""Numbers are read as written, and every malformed file has a clear error."""
 
 import gzip
 from pathlib import Path
@@ -29,14 +29,14 @@ def test_bad_cells_are_counted_and_the_first_three_named(tmp_path: Path) -> None
     with pytest.raises(InputError) as caught:
         list(rows_of(path, width=2, dtype=np.int64))
     assert str(caught.value) == (
-        f"{path}: expected 2 whole numbers a line, found 4 others "
+        f"{path}: expected 2 whole numbers per line, found 4 others "
         "(first 3: line 2: '2,x', line 3: '3', line 4: '4,5,6'); download it again"
     )
 
 
-def test_empty_cells_are_no_numbers(tmp_path: Path) -> None:
+def test_empty_cells_are_not_numbers(tmp_path: Path) -> None:
     path = write(tmp_path / "feat.csv.gz", "1,2\n,3\n")
-    with pytest.raises(InputError, match="expected 2 numbers a line, found 1 others"):
+    with pytest.raises(InputError, match="expected 2 numbers per line, found 1 others"):
         list(rows_of(path, width=2, dtype=np.float32))
 
 
@@ -46,18 +46,18 @@ def test_another_width_is_refused(tmp_path: Path) -> None:
         list(rows_of(path, width=2, dtype=np.int64))
 
 
-def test_missing_empty_and_false_files(tmp_path: Path) -> None:
+def test_missing_empty_and_mislabelled_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expected this file, found none"):
         width_of(tmp_path / "none.csv.gz")
     with pytest.raises(InputError, match="expected rows of numbers, found none"):
         column_of(write(tmp_path / "empty.csv.gz", ""))
     plain = tmp_path / "plain.csv.gz"
     plain.write_text("1,2\n")
-    with pytest.raises(InputError, match="not a whole gzip file"):
+    with pytest.raises(InputError, match="not a complete gzip file"):
         width_of(plain)
 
 
-def test_a_cut_off_file_is_refused(tmp_path: Path) -> None:
+def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     text = "\n".join(str(number) for number in rng.integers(10**9, size=50_000))
     path = write(tmp_path / "cut.csv.gz", text)

@@ -1,4 +1,4 @@
-"""The pair of .npz files of Reddit, in small."""
+"""A small version of the pair of .npz files of Reddit."""
 
 from pathlib import Path
 from typing import Any
@@ -34,11 +34,11 @@ def reddit(folder: Path, data: dict[str, Any], graph: dict[str, Any]) -> Path:
 
 
 def test_both_directions_become_one_edge(tmp_path: Path) -> None:
-    heard: list[tuple[str, int, int]] = []
+    reports: list[tuple[str, int, int]] = []
     convert(
         reddit(tmp_path / "in", DATA, GRAPH),
         tmp_path / "out",
-        progress=lambda task, done, total, note="": heard.append((task, done, total)),
+        progress=lambda task, done, total, note="": reports.append((task, done, total)),
     )
     nodes = pq.read_table(tmp_path / "out" / NODES)
     assert nodes.column("id").to_pylist() == [0, 1, 2]
@@ -50,7 +50,7 @@ def test_both_directions_become_one_edge(tmp_path: Path) -> None:
         "label": [40, 0, 7],
         "split": ["train", "test", "val"],
     }
-    assert heard == [("nodes", 3, 3), ("edges", 4, 4)]
+    assert reports == [("nodes", 3, 3), ("edges", 4, 4)]
 
 
 BAD = {
@@ -78,8 +78,8 @@ BAD = {
 WRONG_KIND = {
     "feature": (np.array([1.0, 2.0, 3.0]), r"array 'feature': expected a matrix, found shape"),
     "label": (np.array([0.0, 1.0, 2.0]), "array 'label': expected whole numbers, found float64"),
-    "node_types": (np.array([1, 2]), r"array 'node_types': expected one number a node, \(3,\)"),
-    "row": (np.array([0, 1]), r"expected 'row' and 'col' of one length, found \(2,\) and \(4,\)"),
+    "node_types": (np.array([1, 2]), r"array 'node_types': expected one number per node, \(3,\)"),
+    "row": (np.array([0, 1]), r"expected 'row' and 'col' of equal length, found \(2,\) and \(4,\)"),
 }
 
 
@@ -103,7 +103,7 @@ def test_another_sparse_format_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_words_as_features_are_refused(tmp_path: Path) -> None:
+def test_text_features_are_refused(tmp_path: Path) -> None:
     words = np.array([["a"], ["b"], ["c"]])
     _refused(tmp_path, "feature", words, "array 'feature': expected numbers, found <U1")
 
@@ -117,7 +117,7 @@ def _refused(tmp_path: Path, name: str, array: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["reddit_data.npz", "reddit_graph.npz"])
-def test_half_a_pair_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path, name: str) -> None:
     source = reddit(tmp_path / "in", DATA, GRAPH)
     (source / name).unlink()
     with pytest.raises(InputError, match="expected this file, found none") as caught:

@@ -1,4 +1,4 @@
-"""Blocks join to the array, objects are never unpickled, broken files are named."""
+"""Blocks concatenate to the array, objects are never unpickled, broken files are named."""
 
 import io
 import zipfile
@@ -13,7 +13,7 @@ from vesper.errors import InputError
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-def test_blocks_join_to_the_array(tmp_path: Path, order: str, save: object) -> None:
+def test_blocks_concatenate_to_the_array(tmp_path: Path, order: str, save: object) -> None:
     x = np.asarray(np.random.default_rng(0).random((11, 3)), order="F" if order == "F" else "C")
     assert callable(save)
     save(tmp_path / "a.npz", x=x, y=np.arange(4, dtype=np.int32))
@@ -23,7 +23,7 @@ def test_blocks_join_to_the_array(tmp_path: Path, order: str, save: object) -> N
     assert npz.whole("y").tolist() == [0, 1, 2, 3]
 
 
-def test_blocks_are_as_long_as_asked(tmp_path: Path) -> None:
+def test_blocks_have_the_requested_length(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", x=np.zeros(10))
     blocks = NpzRows(tmp_path / "a.npz").blocks("x", rows_at_once=4)
     assert [len(block) for block in blocks] == [4, 4, 2]
@@ -40,13 +40,13 @@ def test_objects_are_refused(tmp_path: Path) -> None:
         NpzRows(tmp_path / "a.npz").whole("x")
 
 
-def test_a_missing_array_lists_those_that_are_there(tmp_path: Path) -> None:
+def test_a_missing_array_is_refused_with_those_present(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", feature=np.zeros(1), label=np.zeros(1))
     with pytest.raises(InputError, match="expected an array 'row', found feature, label"):
         NpzRows(tmp_path / "a.npz").shape("row")
 
 
-def test_missing_and_false_files(tmp_path: Path) -> None:
+def test_missing_and_mislabelled_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expected this file, found none"):
         NpzRows(tmp_path / "none.npz")
     (tmp_path / "text.npz").write_text("not a zip")
@@ -54,7 +54,7 @@ def test_missing_and_false_files(tmp_path: Path) -> None:
         NpzRows(tmp_path / "text.npz")
 
 
-def test_a_short_array_and_a_false_header_are_named(tmp_path: Path) -> None:
+def test_a_short_array_and_a_bad_header_are_named(tmp_path: Path) -> None:
     buffer = io.BytesIO()
     np.save(buffer, np.arange(100))
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:

@@ -23,7 +23,7 @@ def test_batches_in_order(tmp_path: Path) -> None:
     assert [batch.to_pydict() for batch in rows.batches(["b"], 2)] == [{"b": [4, 5]}, {"b": [6]}]
 
 
-def test_missing_columns_are_named_beside_those_found(tmp_path: Path) -> None:
+def test_missing_columns_are_named_with_those_present(tmp_path: Path) -> None:
     path = table(tmp_path / "a.parquet", **{f"c{k}": pa.array([1]) for k in range(9)})
     with pytest.raises(InputError) as caught:
         ParquetRows(path, needed=["c1", "src", "dst"])
@@ -33,7 +33,7 @@ def test_missing_columns_are_named_beside_those_found(tmp_path: Path) -> None:
     )
 
 
-def test_missing_and_false_files(tmp_path: Path) -> None:
+def test_missing_and_mislabelled_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expected this file, found none"):
         ParquetRows(tmp_path / "none.parquet", needed=[])
     (tmp_path / "text.parquet").write_text("a,b\n1,2\n")
@@ -66,5 +66,5 @@ def test_whole_numbers(tmp_path: Path) -> None:
         rows.whole_numbers(batch, "gap", first=7)
     with pytest.raises(InputError, match="column real: expected whole numbers, found double"):
         rows.whole_numbers(batch, "real", first=0)
-    with pytest.raises(InputError, match="column large: expected numbers that fit 64 bits"):
+    with pytest.raises(InputError, match="column large: expected numbers that fit a signed 64-bit"):
         rows.whole_numbers(batch, "large", first=0)

@@ -51,14 +51,14 @@ TRANSFERS = [
     sent("fay", "cat", "2024-01-07"),
     sent("ann", "bob", "2024-02-01"),
     sent("ann", "ann", "2024-02-01"),
-    sent("ann", "dan", "2024-01-01"),  # dan is no node of the train window
-    sent("dan", "zoe", "2024-02-02"),  # zoe is no node at all
+    sent("ann", "dan", "2024-01-01"),  # dan is not a node of the train window
+    sent("dan", "zoe", "2024-02-02"),  # zoe is not a node of any window
     sent("ann", "cat", "2024-01-08"),  # the first moment outside
 ]
 
 
 class Bank:
-    """A folder with `activity`, `labels` and `transfers`, and what `prepare` makes of it at `out`.
+    """A folder with `activity`, `labels` and `transfers`, and the output of `prepare` at `out`.
 
     Windows: 2024-01-01..2024-01-08 for train, 2024-02-01..2024-02-08 for test.
     """
@@ -72,8 +72,8 @@ class Bank:
     did = staticmethod(did)
 
     def table(self, name: str) -> list[Row]:
-        found: list[Row] = pq.read_table(self.folder / f"{name}.parquet").to_pylist()
-        return found
+        rows: list[Row] = pq.read_table(self.folder / f"{name}.parquet").to_pylist()
+        return rows
 
     def replace(self, name: str, rows: list[Row]) -> None:
         pq.write_table(pa.Table.from_pylist(rows), self.folder / f"{name}.parquet")
@@ -93,8 +93,8 @@ class Bank:
         return self.prepare(suffix, **changes)
 
     def rows(self, file: str) -> list[Row]:
-        found: list[Row] = pq.read_table(self.out / file).to_pylist()
-        return found
+        rows: list[Row] = pq.read_table(self.out / file).to_pylist()
+        return rows
 
     def digest(self, file: str) -> str:
         return hashlib.sha256((self.out / file).read_bytes()).hexdigest()

@@ -22,7 +22,7 @@ MONDAY = 4 * DAY  # 1970-01-05
 def events_of(
     rows: list[tuple[int, int, str, str | None, float]], *, num_nodes: int, days: int = 28
 ) -> Events:
-    """Rows of (node, seconds since the window began, type, channel, amount or NaN), in order."""
+    """Rows of (node, seconds since the window's start, type, channel, amount or NaN), in order."""
     return Events(
         num_nodes=num_nodes,
         node=np.array([row[0] for row in rows], dtype=np.int64),
@@ -52,7 +52,7 @@ def random_events(rng: np.random.Generator, *, num_nodes: int, num_events: int) 
     )
 
 
-def test_there_are_155_names_and_none_comes_twice() -> None:
+def test_there_are_155_distinct_names() -> None:
     assert len(NAMES) == len(set(NAMES)) == NUM_FEATURES == 155
     for name in ("login_count", "payment_mobile_count", "night_share", "channel_web_amount_mean"):
         assert name in NAMES
@@ -65,7 +65,7 @@ def test_names_that_would_clash_get_numbers() -> None:
     assert "event_count_2" in names
 
 
-def test_one_user_by_hand() -> None:
+def test_one_user_calculated_by_hand() -> None:
     nan = float("nan")
     events = events_of(
         [
@@ -133,7 +133,7 @@ def test_no_events_at_all() -> None:
     assert not summarise(events_of([], num_nodes=4)).any()
 
 
-def test_never_missing_or_infinite() -> None:
+def test_features_are_never_missing_or_infinite() -> None:
     features = summarise(random_events(np.random.default_rng(0), num_nodes=300, num_events=900))
     assert features.dtype == np.float32
     assert np.isfinite(features).all()
@@ -147,8 +147,8 @@ def test_shares_stay_between_zero_and_one() -> None:
             assert features[:, k].max() <= 1, name
 
 
-def test_a_node_is_summarised_alone() -> None:
-    """Splitting the nodes over two calls changes no bit, so chunks do not show in the result."""
+def test_nodes_are_summarised_independently() -> None:
+    """Splitting the nodes over two calls changes no bit, so results do not depend on chunks."""
     events = random_events(np.random.default_rng(2), num_nodes=60, num_events=900)
     whole = summarise(events)
     for first, last in ((0, 20), (20, 60)):

@@ -18,7 +18,7 @@ def test_spare_slots_have_names() -> None:
     assert choose_slots([], num_slots=2, spare="type_").slots == ("type_spare_1", "type_spare_2")
 
 
-def test_a_word_called_other_goes_to_the_last_slot_when_words_are_many() -> None:
+def test_a_word_called_other_goes_to_the_last_slot_if_there_are_too_many_words() -> None:
     vocabulary = choose_slots([("other", 9), ("a", 3), ("b", 2)], num_slots=2, spare="")
     assert vocabulary.slots == ("a", "other")
     assert vocabulary.slot_of == {"other": 1, "a": 0, "b": 1}

@@ -1,4 +1,4 @@
-"""The scratch database: bounded, and it gives way to Ctrl-C and to a full disk."""
+"""The scratch database is bounded, and stops on Ctrl-C and on a full disk."""
 
 import os
 import signal
@@ -17,8 +17,8 @@ class Stopped(BaseException):
     pass
 
 
-@pytest.mark.parametrize("_", range(5))  # which of its threads DuckDB lets work is a matter of luck
-def test_ctrl_c_reaches_whoever_listens(tmp_path: Path, _: int) -> None:
+@pytest.mark.parametrize("_", range(5))  # which of DuckDB's threads does the work varies
+def test_ctrl_c_reaches_the_installed_handler(tmp_path: Path, _: int) -> None:
     def stop(*_: object) -> None:
         raise Stopped
 
@@ -33,18 +33,18 @@ def test_ctrl_c_reaches_whoever_listens(tmp_path: Path, _: int) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def test_want_of_memory_is_a_failed_run(tmp_path: Path) -> None:
-    def sort_without_room() -> None:
+def test_running_out_of_memory_is_a_failed_run(tmp_path: Path) -> None:
+    def sort_with_little_memory() -> None:
         with scratch_database(tmp_path) as connection:
             connection.execute("SET memory_limit = '20MB'")
             connection.execute("SET temp_directory = ''")
             connection.execute("SELECT list(r ORDER BY -r) FROM range(9000000) t(r)").fetchall()
 
     with pytest.raises(VesperError, match="out of memory or disk"):
-        sort_without_room()
+        sort_with_little_memory()
 
 
-def test_a_relative_folder_is_never_taken_for_an_address(
+def test_a_relative_folder_is_never_read_as_an_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -57,13 +57,15 @@ def test_harmless_types_pass() -> None:
     refuse_transfer_types("a.csv", [(kind, 1) for kind in ("login", "payment", "top_up", "bill")])
 
 
-@pytest.mark.parametrize("told", ["score", "gift"])
-def test_what_the_user_says_comes_from_transfers_is_refused(told: str) -> None:
+@pytest.mark.parametrize("declared", ["score", "gift"])
+def test_declared_transfer_columns_and_types_are_refused(declared: str) -> None:
     with pytest.raises(InputError, match="refused.*number of counterparties"):
-        refuse_transfer_columns("a.csv", [told], columns=["time", "score"], types=["login", "gift"])
+        refuse_transfer_columns(
+            "a.csv", [declared], columns=["time", "score"], types=["login", "gift"]
+        )
 
 
-def test_a_told_name_that_is_not_there_is_refused_too() -> None:
+def test_a_declared_name_that_is_missing_is_refused_too() -> None:
     with pytest.raises(InputError, match="did you mean 'score'"):
         refuse_transfer_columns("a.csv", ["scores"], columns=["time", "score"], types=[])
     refuse_transfer_columns("a.csv", [], columns=["time", "score"], types=[])

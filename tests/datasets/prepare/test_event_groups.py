@@ -43,5 +43,5 @@ def test_ratio_of_nothing_is_zero() -> None:
     assert ratio(np.array([1.0, 1.0]), np.array([0.0, 4.0])).tolist() == [0, 0.25]
 
 
-def test_signed_log_is_odd_and_keeps_zero() -> None:
+def test_signed_log_is_an_odd_function() -> None:
     assert signed_log(np.array([-9.0, 0.0, 9.0])) == pytest.approx([-np.log(10), 0, np.log(10)])

@@ -15,7 +15,7 @@ Row = dict[str, Any]
 NODES, EDGES, LABELS = "data/nodes.parquet", "data/edges.parquet", "label/labels.parquet"
 
 
-def test_the_folders_hold_what_they_should_and_nothing_else(bank: "Bank") -> None:
+def test_the_folders_contain_the_three_tables_and_nothing_else(bank: "Bank") -> None:
     bank.prepare_anew()
     out = bank.out
     files = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
@@ -52,7 +52,7 @@ def test_features_come_from_the_window_of_the_node(bank: "Bank") -> None:
     assert node["ann@test"]["payment_amount_sum"] == 0
 
 
-def test_an_edge_of_each_window_is_a_record_of_its_own(bank: "Bank") -> None:
+def test_edges_of_the_two_windows_are_separate_records(bank: "Bank") -> None:
     bank.prepare_anew()
     assert bank.rows(EDGES) == [
         {"src": "ann@test", "dst": "bob@test"},
@@ -116,7 +116,7 @@ def test_the_validation_share_is_exact(bank: "Bank") -> None:
     assert (prepared.train, prepared.val, prepared.test) == (937, 63, 1000)
 
 
-def test_csv_gives_the_same_as_parquet(bank: "Bank") -> None:
+def test_csv_and_parquet_give_the_same_result(bank: "Bank") -> None:
     bank.prepare_anew()
     files = (NODES, EDGES, LABELS)
     expected = [bank.rows(file) for file in files]
@@ -167,13 +167,15 @@ def test_more_types_and_channels_than_slots(bank: "Bank") -> None:
 
 
 def test_progress_counts_nodes_up_to_the_end(bank: "Bank") -> None:
-    heard: list[tuple[str, int, int]] = []
-    bank.prepare_anew(progress=lambda task, done, total, note="": heard.append((task, done, total)))
-    assert ("features", 7, 7) in heard
-    assert ("edges", 7, 7) in heard
+    reports: list[tuple[str, int, int]] = []
+    bank.prepare_anew(
+        progress=lambda task, done, total, note="": reports.append((task, done, total))
+    )
+    assert ("features", 7, 7) in reports
+    assert ("edges", 7, 7) in reports
 
 
-def test_a_window_ends_before_its_last_moment(bank: "Bank") -> None:
+def test_the_end_of_a_window_is_outside(bank: "Bank") -> None:
     moments = {"gil": "2024-01-07T23:59:59.999999", "hal": "2024-01-08T00:00:00"}
     late = [
         {**bank.did(user, "2024-01-07"), "time": datetime.fromisoformat(moment)}

@@ -1,4 +1,4 @@
-"""The files depend on what is in the tables, and on nothing else: same content, same bytes."""
+"""The files depend only on the content of the tables: same content, same bytes."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ Row = dict[str, Any]
 NODES, EDGES, LABELS = "data/nodes.parquet", "data/edges.parquet", "label/labels.parquet"
 
 
-def test_features_and_nodes_do_not_change_by_a_bit_when_transfers_change(bank: "Bank") -> None:
+def test_transfers_do_not_change_a_bit_of_features_and_nodes(bank: "Bank") -> None:
     bank.prepare_anew()
     before = bank.digest(NODES), bank.digest(LABELS)
     edges = bank.digest(EDGES)
@@ -49,7 +49,9 @@ def test_the_order_of_input_rows_changes_nothing(bank: "Bank") -> None:
     assert (bank.digest(NODES), bank.digest(EDGES)) == first
 
 
-def test_same_input_and_seed_same_bytes_and_the_seed_moves_only_the_split(bank: "Bank") -> None:
+def test_same_input_and_seed_give_same_bytes_and_the_seed_changes_only_the_split(
+    bank: "Bank",
+) -> None:
     labels = [{"id": f"u{k}", "label": k % 2} for k in range(40)]
     bank.replace("labels", labels)
     digests = []

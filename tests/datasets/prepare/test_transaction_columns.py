@@ -43,8 +43,8 @@ class Reader:
 
     def values(self, table: TransactionTable, column: Column) -> list[object]:
         assert count_rows(self.connection, table, [column]) > 0
-        found = self.connection.execute(f"SELECT {column.value} FROM {table.sql}").fetchall()
-        return [row[0] for row in found]
+        rows = self.connection.execute(f"SELECT {column.value} FROM {table.sql}").fetchall()
+        return [row[0] for row in rows]
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_timestamps_with_a_zone_and_dates(reader: Reader) -> None:
     assert reader.values(table, time_column(table, DATES)) == [NOON - 12 * 3600]
 
 
-def test_parts_of_a_second_are_cut_off_downwards(reader: Reader) -> None:
+def test_fractions_of_a_second_are_rounded_down(reader: Reader) -> None:
     moments: list[object] = [
         datetime.fromtimestamp(-0.25, tz=UTC).replace(tzinfo=None),
         datetime(2024, 1, 1, 12, 0, 0, 999_999),
@@ -94,7 +94,7 @@ def test_integer_times(reader: Reader, kind: pa.DataType) -> None:
     assert reader.values(table, time_column(table, INTEGERS)) == [7]
 
 
-def test_windows_and_column_must_be_of_one_kind(reader: Reader) -> None:
+def test_windows_and_column_must_be_of_the_same_kind(reader: Reader) -> None:
     table = reader.parquet("time", [7], pa.int64())
     with pytest.raises(InputError, match="column 'time': expected dates.*found BIGINT"):
         time_column(table, DATES)
@@ -109,7 +109,7 @@ def test_windows_and_column_must_be_of_one_kind(reader: Reader) -> None:
 @pytest.mark.parametrize("text", ["", "soon", "12", "epoch", "infinity", "2024-13-01", "1.5"])
 def test_a_time_that_cannot_be_read_is_counted_and_named(reader: Reader, text: str) -> None:
     table = reader.csv("time", ["2024-01-01", text, "2024-01-02", text, text, text])
-    with pytest.raises(InputError, match=r"column 'time'.*found 4 row\(s\) without") as error:
+    with pytest.raises(InputError, match=r"column 'time'.*found 4 row\(s\) without one") as error:
         count_rows(reader.connection, table, [time_column(table, DATES)])
     shown = repr(text) if text else "nothing"
     assert f"first 3: row 2 has {shown}, row 4 has {shown}, row 5 has {shown}" in str(error.value)
@@ -133,7 +133,7 @@ def test_ids_are_text_or_integers(reader: Reader) -> None:
         text_column(table, "user")
 
 
-def test_an_empty_id_is_none(reader: Reader) -> None:
+def test_an_empty_id_is_refused(reader: Reader) -> None:
     table = reader.parquet("user", ["a", "", None], pa.string())
     with pytest.raises(InputError, match="first 2: row 2 has '', row 3 has nothing"):
         count_rows(reader.connection, table, [text_column(table, "user")])
@@ -173,5 +173,5 @@ def test_labels_are_class_numbers(reader: Reader) -> None:
 
 def test_a_table_without_rows_is_refused(reader: Reader) -> None:
     table = reader.parquet("label", [], pa.int32())
-    with pytest.raises(InputError, match="found a table with none"):
+    with pytest.raises(InputError, match="found an empty table"):
         count_rows(reader.connection, table, [label_column(table)])

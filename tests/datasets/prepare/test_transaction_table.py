@@ -41,7 +41,7 @@ def test_a_column_without_any_value_is_text(
     assert rows_of(connection, path) == [(7, None)]
 
 
-def test_a_missing_column_names_the_nearest(
+def test_a_missing_column_gets_a_suggestion(
     connection: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
     path = tmp_path / "t.csv"
@@ -109,7 +109,7 @@ def test_a_relative_name_is_never_read_as_an_address(
         assert rows_of(connection, Path(folder, "t.csv")) == [(folder,)]
 
 
-def test_a_name_that_no_pattern_can_spell_is_refused(
+def test_a_name_that_cannot_be_escaped_is_refused(
     connection: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
     path = tmp_path / "a\\b[1].csv"
@@ -118,14 +118,14 @@ def test_a_name_that_no_pattern_can_spell_is_refused(
         open_table(connection, path)
 
 
-def test_no_file_at_all(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="found none; check the path"):
         open_table(connection, tmp_path / "absent.parquet")
     with pytest.raises(InputError, match="found none; check the path"):
         open_table(connection, tmp_path)
 
 
-def test_want_of_memory_is_not_blamed_on_the_file(tmp_path: Path) -> None:
+def test_running_out_of_memory_is_not_blamed_on_the_file(tmp_path: Path) -> None:
     connection = duckdb.connect()
     path = tmp_path / "t.csv"
     path.write_text("a\n1\n")

@@ -1,4 +1,4 @@
-"""A folder a window: two graphs where there was one, no row lost or in both."""
+"""A folder per window: two graphs where there was one, every row in exactly one of them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,7 @@ def _key(row: dict[str, Any]) -> str:
     return str(sorted((key, value) for key, value in row.items() if key != "split"))
 
 
-def test_the_train_window_has_test_nodes_of_its_own(bank: "Bank") -> None:
+def test_the_train_window_has_its_own_test_nodes(bank: "Bank") -> None:
     bank.replace("labels", [{"id": f"u{k}", "label": k % 2} for k in range(1000)])
     counts = bank.prepare_anew(separate_windows=True, validation_share=0.1)
     splits = [row["split"] for row in bank.rows("train/label/labels.parquet")]

@@ -31,7 +31,7 @@ def test_toggling_changes_exactly_that_edge(pairs: list[tuple[int, int]], a: int
     assert list(edges_of(toggle_edge(other, (b, a)))) == list(edges_of(graph))
 
 
-def test_equal_graphs_and_graphs_two_edges_apart_are_no_neighbours() -> None:
+def test_equal_graphs_and_graphs_two_edges_apart_do_not_differ_by_one_edge() -> None:
     triangle = Graph.from_edges(3, [(0, 1), (1, 2), (0, 2)])
     path = Graph.from_edges(3, [(0, 1)])
     assert differing_edge(triangle, triangle) is None

@@ -1,4 +1,4 @@
-"""The part of a graph between some nodes, against a list of its edges."""
+"""Induced subgraphs, compared with a list of the graph's edges."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Pairs with and without an edge, against a list of all of them."""
+"""Pairs with and without an edge, compared with a list of all pairs."""
 
 from itertools import combinations
 
@@ -13,7 +13,7 @@ EDGES = [(0, 1), (1, 2), (2, 3), (0, 4), (4, 5), (1, 5)]
 GRAPH = Graph.from_edges(7, EDGES)
 
 
-def test_every_pair_is_told_right_in_either_order() -> None:
+def test_are_edges_is_right_for_every_pair_in_either_order() -> None:
     pairs = np.array(list(combinations(range(7), 2)))
     expected = [tuple(pair) in EDGES for pair in pairs.tolist()]
     assert are_edges(GRAPH, pairs).tolist() == expected
@@ -37,7 +37,7 @@ def test_drawn_edges_are_distinct_edges() -> None:
     assert len(draw_edges(GRAPH, 100, rng=np.random.default_rng(1))) == len(EDGES)
 
 
-def test_drawn_non_edges_are_distinct_and_every_one_may_come() -> None:
+def test_drawn_non_edges_are_distinct_and_cover_all_non_edges() -> None:
     others = {pair for pair in combinations(range(7), 2) if pair not in EDGES}
     drawn = draw_non_edges(GRAPH, len(others), rng=np.random.default_rng(2)).tolist()
     assert {tuple(pair) for pair in drawn} == others

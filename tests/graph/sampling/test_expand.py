@@ -12,7 +12,7 @@ Kernel = Callable[..., None]
 
 
 def ring(num_nodes: int, reach: int) -> Graph:
-    """Every node with its `reach` next and previous ones."""
+    """Link every node to its `reach` successors and predecessors."""
     steps = [k for k in range(-reach, reach + 1) if k]
     rows = np.sort((np.arange(num_nodes)[:, None] + steps) % num_nodes, axis=1)
     indptr = np.arange(num_nodes + 1) * (2 * reach)
@@ -64,10 +64,10 @@ def test_rows_over_several_pieces_short_and_long() -> None:
         assert np.flatnonzero(bits).tolist() == sorted(set(drawn.tolist()))
 
 
-def test_a_thread_marks_in_its_own_seat() -> None:
-    def in_the_second_seat(work: Work, thread: int, *arguments: Any) -> None:
+def test_a_thread_marks_its_own_bitmap() -> None:
+    def as_second_thread(work: Work, thread: int, *arguments: Any) -> None:
         draw_rows(work, 1, *arguments)
 
-    _, drawn, _, marks = draw(ring(100, 20), np.arange(100), 9, kernel=in_the_second_seat)
+    _, drawn, _, marks = draw(ring(100, 20), np.arange(100), 9, kernel=as_second_thread)
     assert not marks[0].any()
     assert np.bitwise_count(marks[1]).sum() == len(set(drawn.tolist()))

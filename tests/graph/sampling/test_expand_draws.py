@@ -1,4 +1,4 @@
-"""The generator, against published numbers and by chi-square with wrong ones that must fail."""
+"""The generator: published values, and chi-square tests that wrong generators must fail."""
 
 from collections.abc import Callable
 
@@ -56,8 +56,8 @@ def test_below_stays_below(bound: int) -> None:
         counter = np.uint64(counter_after)
 
 
-def remainders_of(draw: Callable[[np.uint64, np.uint64], tuple[int, int]]) -> list[int]:
-    """Counts of value mod 3 for the bound with the greatest bias: 4 words for 3 values."""
+def remainder_counts(draw: Callable[[np.uint64, np.uint64], tuple[int, int]]) -> list[int]:
+    """Count value mod 3 for the bound with the greatest bias: 4 words for 3 values."""
     counts, counter = [0, 0, 0], np.uint64(5)
     for _ in range(6000):
         counter_after, value = draw(counter, np.uint64(3 << 30))
@@ -66,7 +66,7 @@ def remainders_of(draw: Callable[[np.uint64, np.uint64], tuple[int, int]]) -> li
     return counts
 
 
-def test_below_has_no_bias_where_a_plain_multiply_has() -> None:
+def test_below_has_no_bias_but_a_plain_multiply_has() -> None:
     def without_redraw(counter: np.uint64, bound: np.uint64) -> tuple[int, int]:
         after = (int(counter) + int(GAMMA)) & MASK
         return after, (int(mix(np.uint64(after))) >> 32) * int(bound) >> 32
@@ -75,8 +75,8 @@ def test_below_has_no_bias_where_a_plain_multiply_has() -> None:
         after, value = below(counter, bound)
         return int(after), int(value)
 
-    assert is_uniform(remainders_of(with_redraw))
-    assert not is_uniform(remainders_of(without_redraw))
+    assert is_uniform(remainder_counts(with_redraw))
+    assert not is_uniform(remainder_counts(without_redraw))
 
 
 def test_a_redraw_consumes_one_more_word() -> None:

@@ -39,9 +39,9 @@ def test_roots_are_placed_as_given_and_repeats_counted() -> None:
 @pytest.mark.parametrize("num_threads", [1, 2, 3])
 def test_new_nodes_are_numbered_in_ascending_order(num_threads: int) -> None:
     known = some_nodes(1000, seed=0)
-    found = [some_nodes(5000, seed=1 + thread) for thread in range(num_threads)]
-    new = np.setdiff1d(np.concatenate(found), known)
-    seen, marks = bitmap(known), np.stack([bitmap(nodes) for nodes in found])
+    reached = [some_nodes(5000, seed=1 + thread) for thread in range(num_threads)]
+    new = np.setdiff1d(np.concatenate(reached), known)
+    seen, marks = bitmap(known), np.stack([bitmap(nodes) for nodes in reached])
 
     counts = np.empty(-(-NUM_WORDS // WORDS_A_PIECE) + 1, dtype=np.int64)
     find_new_nodes(marks, seen, counts)

@@ -1,4 +1,4 @@
-"""The sampler against an obvious one in plain Python, exactly."""
+"""The sampler, compared exactly with a naive one in plain Python."""
 
 from collections.abc import Iterator
 from itertools import combinations
@@ -35,7 +35,7 @@ def cliques(count: int, size: int) -> Graph:
     return Graph(indptr, others.reshape(-1).astype(np.int32))
 
 
-# The reference: the definition of draws.py and sampler.py, one number at a time.
+# The reference: the definitions in expand.py and sampler.py, one number at a time.
 
 
 def mix(word: int) -> int:
@@ -74,7 +74,7 @@ def reference_row(row: list[int], max_degree: int, key: int, node: int) -> list[
 def reference(
     graph: Graph, roots: list[int], *, num_layers: int, max_degree: int, seed: int, step: int
 ) -> tuple[list[int], list[list[list[int]]]]:
-    """Nodes, and the sampled rows of each layer as places in nodes, nearest the input first."""
+    """Return nodes, and the rows of each layer as places in nodes, nearest the input first."""
     nodes, layers = list(roots), []
     for hop in range(1, num_layers + 1):
         key = absorb(absorb(absorb(0, seed), step), hop)
@@ -164,7 +164,7 @@ def test_equals_the_reference_on_rows_of_more_than_one_word() -> None:
     assert [rows_of(subgraph, k) for k in range(2)] == layers
 
 
-def test_thread_count_changes_nothing_on_a_batch_that_uses_them() -> None:
+def test_thread_count_changes_nothing_on_a_large_batch() -> None:
     graph = cliques(200, 60)
     roots = np.random.default_rng(0).permutation(graph.num_nodes)[:5000]
     one, two, many = (
@@ -176,7 +176,7 @@ def test_thread_count_changes_nothing_on_a_batch_that_uses_them() -> None:
     assert_equal(one, many)
 
 
-def test_a_sampler_forgets_earlier_calls() -> None:
+def test_a_sampler_does_not_depend_on_earlier_calls() -> None:
     graph = cliques(30, 12)
     sampler = Sampler(graph, num_layers=2, max_degree=4, seed=7)
     first = sampler.sample(np.arange(0, 90, 3), step=5)
@@ -200,7 +200,7 @@ def test_draws_of_a_node_do_not_depend_on_the_other_roots() -> None:
     )
 
 
-def test_seed_step_and_hop_each_draw_afresh() -> None:
+def test_each_seed_step_and_hop_has_its_own_draws() -> None:
     graph = cliques(1, 200)
     roots = np.arange(200)  # all nodes, so places are node numbers at every hop
 
@@ -213,7 +213,7 @@ def test_seed_step_and_hop_each_draw_afresh() -> None:
         assert sum(a == b for a, b in zip(one, other, strict=True)) < 3
 
 
-def test_more_layers_keep_the_hops_before() -> None:
+def test_more_layers_keep_the_earlier_hops() -> None:
     sampler = [Sampler(cliques(30, 12), num_layers=k, max_degree=4, seed=7) for k in (1, 2)]
     one, two = (s.sample(np.arange(0, 300, 7), step=0) for s in sampler)
     np.testing.assert_array_equal(one.layers[-1].indices, two.layers[-1].indices)

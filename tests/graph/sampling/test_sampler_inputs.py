@@ -1,4 +1,4 @@
-"""What the sampler accepts at the edges of its input space, and what it refuses by name."""
+"""Corner cases that the sampler accepts, and inputs that it refuses by name."""
 
 from pathlib import Path
 from typing import Any
@@ -77,9 +77,12 @@ def test_wrong_settings_are_named(changed: dict[str, Any], named: str) -> None:
     ("roots", "message"),
     [
         (np.array([0, 3, -1]), "expected node numbers from 0 to 2, got 2 others .*3, -1"),
-        (np.array([0, 2, 0, 2]), "expected distinct nodes, got 2 of them .*first 2: 0, 2"),
-        (np.array([0.5]), "expected one row of integers, got float64"),
-        (np.array([[0]]), "expected one row of integers, got int64 of shape"),
+        (
+            np.array([0, 2, 0, 2]),
+            "expected distinct nodes, got 2 of them more than once .*first 2: 0, 2",
+        ),
+        (np.array([0.5]), "expected a one-dimensional integer array, got float64"),
+        (np.array([[0]]), "expected a one-dimensional integer array, got int64 of shape"),
     ],
 )
 def test_wrong_roots_are_named(roots: NDArray[np.int64], message: str) -> None:
@@ -94,7 +97,7 @@ def test_a_wrong_step_is_named() -> None:
         sampler.sample(np.array([0]), step=-1)
 
 
-def test_more_than_int32_can_number_is_refused() -> None:
+def test_a_hop_too_large_for_int32_is_refused() -> None:
     sampler = Sampler(clique(30), num_layers=1, max_degree=9, seed=0)
     with (
         patch.object(sampler_module, "MOST_PLACES", 9),

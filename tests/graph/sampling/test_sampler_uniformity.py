@@ -1,4 +1,4 @@
-"""Uniformity of the sampler by chi-square: accepted for ours, rejected for three wrong ones.
+"""Chi-square tests of uniformity, which the sampler passes and three wrong ones fail.
 
 A draw is a set of 3 of 7 positions: 35 sets, equally likely.
 """
@@ -36,7 +36,7 @@ def rows_of(subgraph: Subgraph) -> list[list[int]]:
 
 
 def is_uniform_over_subsets(rows: list[Row]) -> bool:
-    """Chi-square over all 3-subsets of 7; anything else drawn is missing from every count."""
+    """Chi-square over all 3-subsets of 7; any other draw is missing from every count."""
     counts = Counter(tuple(sorted(row)) for row in rows)
     subsets = list(combinations(range(DEGREE), FAN_OUT))
     expected = len(rows) / len(subsets)
@@ -45,7 +45,7 @@ def is_uniform_over_subsets(rows: list[Row]) -> bool:
 
 
 def positions_in_cliques(nodes: NDArray[np.int64], rows: list[list[int]]) -> list[Row]:
-    """Position of each drawn neighbour in the row it was drawn from (the clique without self)."""
+    """Position of each drawn neighbour in its row (the clique without the node itself)."""
     size = DEGREE + 1
     return [
         tuple((u % size) - (u % size > v % size) for u in nodes[row].tolist())
@@ -73,7 +73,7 @@ def drawn_with_replacement() -> list[Row]:
 
 
 def drawn_with_repeats_moved_up() -> list[Row]:
-    """With replacement, then a repeat becomes the next free position: distinct, not uniform."""
+    """Draw with replacement, then move repeats to the next free position: not uniform."""
     rows = []
     for row in drawn_with_replacement():
         distinct = list[int]()

@@ -15,7 +15,7 @@ def some_graph() -> Graph:
 
 
 @pytest.mark.parametrize("max_degree", [2, 66, 500])
-def test_a_part_draws_what_the_whole_draws(max_degree: int) -> None:
+def test_a_part_draws_the_same_rows_as_the_whole_graph(max_degree: int) -> None:
     graph, receivers = some_graph(), np.array([70, 45, 119, 81])
     start = int(graph.indptr[CUT])
     indptr, drawn = sample_rows(

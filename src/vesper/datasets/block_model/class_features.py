@@ -1,10 +1,10 @@
-"""Features that show a class, but not to everyone: a Gaussian mixture.
+"""Features that show the class of some nodes better than of others: a Gaussian mixture.
 
     x_v = family centre + class centre + subcluster centre + noise_v * N(0, I)
 
-The centres are Gaussian with standard deviations `family_std`, `class_std`, `subcluster_std` a
+The centres are Gaussian with standard deviations `family_std`, `class_std`, `subcluster_std` per
 coordinate; a class has `num_subclusters`, and every node lies in one of them. `noise_v` is
-lognormal with median 1, so some nodes are described well and some badly.
+lognormal with median 1, so the features describe some nodes well and others badly.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ ROWS_AT_ONCE = 1 << 16
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureModel:
-    """How far apart classes are in feature space."""
+    """Distances between classes in feature space, and the noise around them."""
 
     num_features: int
     num_subclusters: int
@@ -30,7 +30,7 @@ class FeatureModel:
     noise_log_std: float
 
     def centres(self, families: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float32]:
-        """One row a subcluster: `(classes, subclusters, features)`."""
+        """Draw one centre per subcluster: `(classes, subclusters, features)`."""
         width = self.num_features
         family = rng.normal(0.0, self.family_std, (int(families.max()) + 1, width))
         of_class = rng.normal(0.0, self.class_std, (len(families), width))
@@ -45,7 +45,7 @@ class FeatureModel:
         rng: np.random.Generator,
         progress: Progress = no_progress,
     ) -> Iterator[NDArray[np.float32]]:
-        """Features of all nodes in order, `ROWS_AT_ONCE` at a time."""
+        """Yield the features of all nodes in order, `ROWS_AT_ONCE` rows at a time."""
         centres = self.centres(families, rng)
         for first in range(0, len(labels), ROWS_AT_ONCE):
             chunk = labels[first : first + ROWS_AT_ONCE]

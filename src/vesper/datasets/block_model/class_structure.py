@@ -1,15 +1,15 @@
-"""Who belongs to which class, and how clearly: labels, splits, and the pools of a node's stubs.
+"""Classes of nodes, and how clearly edges follow them: labels, and the pools of a node's stubs.
 
 Node v of class y splits its degree d_v at random over three pools,
 
     (home, stray, open) ~ Multinomial(d_v; h, (1 - h) s, (1 - h) (1 - s)),
     h = 1 - (1 - b) / (1 + d_v / clear_degree),  b ~ Beta(home_alpha, home_beta),  s = stray_share,
 
-`home` being the pool of y, `stray` the pool of one other class z, and `open` the pool of everyone.
-A node with a small h sits among the nodes of z: its neighbours speak for the wrong class. These
-nodes keep a graph model from being always right; they are mostly nodes of low degree, so most
-edges still join equal classes, as in real data. z is drawn by class size, and `kinship` times more
-often from the classes of the same family, whose features are close too.
+where `home` is the pool of y, `stray` the pool of one other class z, and `open` the pool of all
+nodes. A node with a small h lies among the nodes of z, so its neighbours suggest the wrong class.
+These nodes keep a graph model from being always right; most have a low degree, so most edges still
+join equal classes, as in real data. z is drawn in proportion to class size, with `kinship` times
+the weight for classes of the same family, whose features are also close.
 """
 
 from collections.abc import Iterator
@@ -23,18 +23,18 @@ Labels = NDArray[np.int32]
 
 @dataclass(frozen=True, kw_only=True)
 class Mixing:
-    """How strongly edges follow classes."""
+    """Parameters of how strongly edges follow classes."""
 
     home_alpha: float
     home_beta: float
     clear_degree: float
-    """The degree at which a node strays half as much as one of degree 0 would."""
+    """Degree at which a node strays half as much as a node of degree 0 would."""
     stray_share: float
     kinship: float
 
 
 def skewed_shares(num_classes: int, *, largest: float, ratio: float) -> tuple[float, ...]:
-    """One class of share `largest`, then a geometric series that falls by `ratio`.
+    """Return one share `largest`, followed by a geometric series with ratio `ratio`.
 
     >>> [round(share, 2) for share in skewed_shares(4, largest=0.3, ratio=0.5)]
     [0.3, 0.4, 0.2, 0.1]
@@ -44,7 +44,7 @@ def skewed_shares(num_classes: int, *, largest: float, ratio: float) -> tuple[fl
 
 
 def quotas(shares: NDArray[np.float64], total: int) -> NDArray[np.int64]:
-    """Whole numbers that sum to `total`, near `shares * total` and at least 1 each.
+    """Return whole numbers that sum to `total`, near `shares * total` and at least 1 each.
 
     >>> quotas(np.array([0.62, 0.37, 0.01]), 10).tolist()
     [5, 4, 1]
@@ -57,7 +57,7 @@ def quotas(shares: NDArray[np.float64], total: int) -> NDArray[np.int64]:
 
 
 def draw_labels(shares: tuple[float, ...], num_nodes: int, rng: np.random.Generator) -> Labels:
-    """One class a node, in random order; every class has at least one node."""
+    """Draw one class per node, in random order; every class has at least one node."""
     counts = quotas(np.array(shares), num_nodes)
     labels = np.repeat(np.arange(len(shares), dtype=np.int32), counts)
     rng.shuffle(labels)
@@ -67,7 +67,7 @@ def draw_labels(shares: tuple[float, ...], num_nodes: int, rng: np.random.Genera
 def draw_strays(
     labels: Labels, families: NDArray[np.int64], kinship: float, rng: np.random.Generator
 ) -> Labels:
-    """For every node one class other than its own, where its stray stubs go."""
+    """Draw for every node another class, which its stray stubs go to."""
     sizes = np.bincount(labels, minlength=len(families)).astype(np.float64)
     related = families[:, None] == families[None, :]  # (classes, classes)
     weights = sizes[None, :] * np.where(related, kinship, 1.0)
@@ -98,7 +98,7 @@ def class_pools(
     stray: NDArray[np.int64],
     num_classes: int,
 ) -> Iterator[NDArray[np.int32]]:
-    """The stubs of one class pool after the other: node ids, once a stub."""
+    """Yield the stubs of each class pool: node ids, repeated once per stub."""
     for label in range(num_classes):
         at_home = np.flatnonzero(labels == label).astype(np.int32)
         visiting = np.flatnonzero(strays == label).astype(np.int32)

@@ -1,12 +1,12 @@
 """Degrees that follow a published histogram with an open last bin.
 
 A histogram counts the nodes of degree 0, 1, ..., k - 1 and, in its last bin, of degree >= k. Inside
-the open bin degrees follow a lognormal cut to [k, max_degree],
+the open bin, degrees follow a lognormal truncated to [k, max_degree],
 
     P(degree = j) ~ exp(-(ln j - location)^2 / (2 tail_log_std^2)) / j,
 
-whose `location` is solved so that the mean degree comes out. Degrees are quantiles, not draws: the
-histogram is met to one node a bin, and only which node gets which degree is random.
+whose `location` is solved for the mean degree. Degrees are quantiles, not draws: every bin matches
+the histogram to within one node, and only the assignment of degrees to nodes is random.
 """
 
 from dataclasses import dataclass
@@ -21,34 +21,35 @@ LARGEST_DEGREE_SHARE = 0.1
 """No degree exceeds this share of the nodes."""
 
 SMALLEST_TAIL_MEAN = 1.1
-"""The open bin's mean in units of its lower end; below this the whole profile is scaled instead."""
+"""Least mean of the open bin, in units of its lower end; below it all degrees are scaled."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DegreeProfile:
-    """A degree histogram, and what its open bin hides."""
+    """A degree histogram, and the distribution inside its open bin."""
 
     histogram: tuple[int, ...]
-    """Nodes of degree 0, 1, ..., and of at least `len(histogram) - 1`; only shares matter."""
+    """Nodes of degree 0, 1, ..., and at least `len(histogram) - 1`; only shares matter."""
     mean_degree: float
     max_degree: int
     tail_log_std: float
-    """Spread of ln(degree) inside the open bin."""
+    """Standard deviation of ln(degree) inside the open bin."""
 
     def mean_for(self, num_nodes: int) -> float:
-        """The mean degree of a graph of `num_nodes`: this profile's, where the size permits."""
+        """Return the mean degree for `num_nodes` nodes: the profile's, capped for small graphs."""
         return min(self.mean_degree, LARGEST_MEAN_SHARE * num_nodes)
 
     def num_edges(self, num_nodes: int) -> int:
-        """Undirected edges of a graph of `num_nodes`."""
+        """Return the number of undirected edges for `num_nodes` nodes."""
         return round(self.mean_for(num_nodes) * num_nodes / 2)
 
     def draw(self, num_nodes: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Give every node a degree; they sum to exactly `2 * num_edges(num_nodes)`.
+        """Draw a degree for every node; they sum to exactly `2 * num_edges(num_nodes)`.
 
-        Small graphs: the mean is cut to 1 % and the largest degree to 10 % of the nodes. The open
-        bin shrinks first, the closed bins keep their shares. Where even that is too much (its mean
-        would fall below 1.1 times its lower end), all degrees are scaled down by one factor.
+        In small graphs the mean is capped at 1 % and the largest degree at 10 % of the nodes. The
+        open bin shrinks first, and the closed bins keep their shares. If that is not enough (the
+        mean of the open bin would fall below 1.1 times its lower end), all degrees are scaled down
+        by one factor.
         """
         shares = np.array(self.histogram) / sum(self.histogram)  # (bins,)
         first_open = len(shares) - 1
@@ -70,7 +71,7 @@ class DegreeProfile:
         return _with_sum(degrees, total, first_open=first_open, largest=largest, rng=rng)
 
     def _tail(self, first: int, last: int, mean: float) -> NDArray[np.float64]:
-        """Probabilities of `first..last` whose mean is `mean`: bisection on the location."""
+        """Return probabilities of `first..last` with mean `mean`, by bisection on the location."""
         logs = np.log(np.arange(first, last + 1))
         low, high = -1e3, 1e3  # far beyond any ln(degree): the mean runs from `first` to `last`
         weights = np.ones(len(logs))
@@ -94,7 +95,7 @@ def _with_sum(
     largest: int,
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Move random degrees by one until they sum to `total`: of the open bin, if it has any."""
+    """Change random degrees by 1 until they sum to `total`, in the open bin if possible."""
     while (missing := total - int(degrees.sum())) != 0:
         step = 1 if missing > 0 else -1
         movable = (degrees + step >= 1) & (degrees + step <= largest)

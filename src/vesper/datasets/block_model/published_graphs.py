@@ -1,7 +1,7 @@
-"""The two published graphs that are imitated: ogbn-products and Reddit.
+"""Models of two published graphs: ogbn-products and Reddit.
 
 Sizes, splits, feature and class counts are the paper's. The degree histograms are the private ones
-that it publishes, nodes of degree 0, 1, ..., 49 and of 50 or more. Class shares, mixing and feature
+that it publishes: nodes of degree 0, 1, ..., 49 and of 50 or more. Class shares, mixing and feature
 noise are set so that models score near the paper's table, see
 `docs/decisions/0003-block-model-simulators.md`.
 """
@@ -52,7 +52,7 @@ PRODUCTS_LIKE = BlockModel(
         noise_log_std=0.3,
     ),
 )
-"""A co-purchase graph; below 5,052 nodes its mean degree shrinks with the size."""
+"""Model of ogbn-products; below 5,052 nodes its mean degree shrinks with the size."""
 
 REDDIT_LIKE = BlockModel(
     num_nodes=232_965,
@@ -76,4 +76,4 @@ REDDIT_LIKE = BlockModel(
         noise_log_std=0.3,
     ),
 )
-"""A dense graph of posts; below 49,199 nodes its mean degree shrinks with the size."""
+"""Model of Reddit; below 49,199 nodes its mean degree shrinks with the size."""

@@ -1,15 +1,15 @@
-"""A graph with classes, of any size: degrees, edges, features, labels and splits.
+"""A simulated graph with classes, of any size: degrees, edges, features, labels and splits.
 
 A degree-corrected block model in which nodes differ in how well they fit their class:
 
 1. `class_structure`: a class for every node, and how its degree splits over the pools of its own
-   class, of another class, and of everyone.
+   class, of another class, and of all nodes.
 2. `degree_profile`: degrees from a published histogram.
-3. `stub_matching`: stubs of one pool are paired at random; a simple graph with exactly these
-   degrees comes out.
-4. `class_features`: a Gaussian mixture that shows the class to a part of the nodes.
+3. `stub_matching`: random pairing of the stubs of each pool into a simple graph with exactly these
+   degrees.
+4. `class_features`: a Gaussian mixture that reveals the class of some nodes.
 
-Ids are 0..num_nodes - 1 in random order with respect to everything: class, degree and split.
+Ids 0..num_nodes - 1 are independent of class, degree and split.
 """
 
 from dataclasses import dataclass
@@ -39,13 +39,14 @@ MOST_NODES = 2**31 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class BlockModel:
-    """Everything about a simulated set but its seed."""
+    """Everything about a simulated data set except its seed."""
 
     num_nodes: int
-    """The published size, at which the counts below are exact; other sizes keep the shares."""
+    """Published size, at which the counts below are exact; other sizes keep the shares."""
     num_train: int
+    """Nodes for training."""
     num_val: int
-    """Nodes to train on and to choose by; the rest is for testing."""
+    """Nodes for validation; the rest, in neither split, is for testing."""
     class_shares: tuple[float, ...]
     num_families: int
     """Class c lies in family `c % num_families`."""
@@ -67,13 +68,13 @@ def simulate(
     Args:
         model: What to simulate.
         out: A new or empty folder.
-        num_nodes: The size; by default the published one. Small graphs are sparser, see
+        num_nodes: Number of nodes; by default the published one. Small graphs are sparser, see
             `DegreeProfile.draw`.
-        seed: Where the randomness starts.
-        progress: Told how many edges and features are done.
+        seed: Seed of all draws.
+        progress: receives progress reports.
 
     Raises:
-        InputError: The size or the seed is out of range, or `out` is taken.
+        InputError: The size or the seed is out of range, or `out` has content.
     """
     num_nodes = model.num_nodes if num_nodes is None else num_nodes
     if not FEWEST_NODES <= num_nodes <= MOST_NODES:
@@ -116,7 +117,7 @@ def _draw_edges(
 
 
 def _draw_splits(model: BlockModel, num_nodes: int, rng: np.random.Generator) -> NDArray[np.int8]:
-    """0, 1, 2 for train, val, test: exact counts in random order."""
+    """Draw 0, 1, 2 for train, val, test: exact counts in random order."""
     num_train = round(model.num_train / model.num_nodes * num_nodes)
     num_val = round(model.num_val / model.num_nodes * num_nodes)
     splits = np.full(num_nodes, 2, np.int8)

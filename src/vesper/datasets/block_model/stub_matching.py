@@ -2,13 +2,13 @@
 
 Node v has `d_v` stubs (half edges). Each stub lies in one pool: that of a class, or the open one.
 The stubs of one pool are paired uniformly at random. A pair that would be a self-loop or a repeat
-is taken apart and its stubs are paired again: in their pool, then in the open pool. What still
-collides is swapped in: a stub pair (a, b) and a random edge {c, d} become {a, c} and {b, d}. So
-every node keeps exactly its degree, all pairs are distinct, and apart from sorting the work is
-linear in the edges.
+is undone, and its stubs are paired again: first in their pool, then in the open pool. Remaining
+collisions are resolved by swaps: a stub pair (a, b) and a random edge {c, d} become {a, c} and
+{b, d}. So every node keeps exactly its degree, all pairs are distinct, and apart from sorting the
+work is linear in the edges.
 
-A pair {u, v} with u < v is one integer, its key `u * num_nodes + v`. Numpy's sorts and shuffles run
-on one thread, so a seed gives the same graph whatever the number of cores.
+A pair {u, v} with u < v is one integer, its key `u * num_nodes + v`. NumPy's sorts and shuffles run
+on one thread, so a seed gives the same graph on any number of cores.
 """
 
 from collections.abc import Iterable
@@ -22,10 +22,10 @@ Keys = NDArray[np.int64]
 Stubs = NDArray[np.int32]
 
 ROUNDS_IN_POOL = 4
-"""Pairings tried in a pool before what is left moves on."""
+"""Attempts to pair the stubs of a pool before the rest moves to the next step."""
 
 ROUNDS_OF_SWAPS = 1000
-"""Far more than any graph needs that is not close to complete; ten is usual."""
+"""Far more than any graph needs unless it is almost complete; ten is typical."""
 
 
 def match(
@@ -36,14 +36,16 @@ def match(
     rng: np.random.Generator,
     progress: Progress = no_progress,
 ) -> Keys:
-    """Pair all stubs, an even number, into distinct pairs; gives their keys, sorted.
+    """Pair all stubs, an even number, into distinct pairs; return their keys, sorted.
+
+    The number of edges is not known before the end, so progress reports have no total.
 
     Args:
-        class_pools: The stubs of one pool at a time: the id of their node, once a stub.
+        class_pools: The stubs of one pool at a time: node ids, repeated once per stub.
         open_stubs: The stubs of the open pool.
-        num_nodes: Ids are below this number.
-        rng: Where the pairing comes from.
-        progress: Told how many edges are placed; the total is not known before the end.
+        num_nodes: Number of nodes; ids are below it.
+        rng: Random generator of the pairing.
+        progress: receives progress reports.
 
     Raises:
         ValueError: No simple graph with these degrees was found.
@@ -69,7 +71,7 @@ def match(
 def _pair_up(
     stubs: Stubs, taken: Keys, num_nodes: int, rng: np.random.Generator
 ) -> tuple[Keys, Stubs]:
-    """Pair stubs at random, but never into a key of `taken`; gives all keys, and stubs left."""
+    """Pair stubs at random, never into a key of `taken`; return all keys, and the stubs left."""
     for _ in range(ROUNDS_IN_POOL):
         rng.shuffle(stubs)
         even = len(stubs) // 2 * 2
@@ -80,7 +82,7 @@ def _pair_up(
 
 
 def _swap_in(stubs: Stubs, taken: Keys, num_nodes: int, rng: np.random.Generator) -> Keys:
-    """Place the last stubs by opening one random edge for every two of them."""
+    """Place the last stubs by opening one random edge for every two stubs."""
     for _ in range(ROUNDS_OF_SWAPS):
         if len(stubs) == 0:
             return taken
@@ -98,7 +100,7 @@ def _swap_in(stubs: Stubs, taken: Keys, num_nodes: int, rng: np.random.Generator
 
 
 def _place(left: Stubs, right: Stubs, taken: Keys, num_nodes: int) -> tuple[Keys, Stubs]:
-    """Add the pairs (left, right) that are new; gives all keys, and the stubs of the others."""
+    """Add the pairs (left, right) that are new; return all keys, and the stubs of the others."""
     loops = left == right
     keys = np.minimum(left, right).astype(np.int64) * num_nodes + np.maximum(left, right)
     fresh, repeated = _distinct(keys[~loops])
@@ -114,7 +116,7 @@ def _place(left: Stubs, right: Stubs, taken: Keys, num_nodes: int) -> tuple[Keys
 
 
 def _distinct(keys: Keys) -> tuple[Keys, Keys]:
-    """Sort in place; gives the distinct keys and the repeats."""
+    """Sort in place; return the distinct keys and the repeats."""
     keys.sort()
     repeats = np.zeros(len(keys), bool)
     repeats[1:] = keys[1:] == keys[:-1]
@@ -122,5 +124,5 @@ def _distinct(keys: Keys) -> tuple[Keys, Keys]:
 
 
 def _ends(keys: Keys, num_nodes: int) -> Stubs:
-    """Both node ids of every pair, all first ones first: `(2 * pairs,)`."""
+    """Return both node ids of every pair, `(2 * pairs,)`: all first ids, then all second ones."""
     return np.concatenate(np.divmod(keys, num_nodes)).astype(np.int32)

@@ -1,14 +1,15 @@
-"""What users do alone: log-ins, merchant payments, bills, top-ups, cash-outs, calls for support.
+"""Activity without a counterparty: log-ins, payments, bills, top-ups, cash-outs, support calls.
 
-A user has habits (how active, rich, nocturnal, ...) that have nothing to do with risk, and a *tint*
-that shifts the same behaviour a little: more failed log-ins, cash-outs, round amounts, late hours.
+A user has habits (how active, rich, nocturnal, ...) that are independent of risk, and a *tint* that
+shifts the same behaviour slightly: more failed log-ins, cash-outs, round amounts, late hours.
 Activity depends on the label and on the graph through the tint alone:
 
     label, role -> tint -> activity     tint = N(0, 1) + (0 ordinary, 0.92 risky, 2.5 organiser)
 
-So no model of activity, however large, tells risky from ordinary users better than the tint does:
-its ROC-AUC is at most the mean of Phi(shift / sqrt 2) over the risky users, about 0.75. What is
-left for the graph is real: a user whose own activity says little can have neighbours who say more.
+So no model of activity, however large, separates risky from ordinary users better than the tint:
+its ROC-AUC is at most the mean of Phi(shift / sqrt 2) over the risky users, about 0.75. The
+graph adds real information: a user whose own activity reveals little can have neighbours whose
+activity reveals more.
 """
 
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ Floats = NDArray[np.float64]
 
 _DAY = 86_400
 _MEAN_LOG_EVENTS, _LEVEL_SPREAD = 2.8, 0.6
-# One row a type: log weight, then what a unit of habit (rich, cash-loving) and of tint adds to it.
+# One row per type: log weight, and what one unit of each habit and of tint adds to it.
 _TYPE = np.array(
     [
         # weight  rich  cash  tint
@@ -57,28 +58,28 @@ _DAY_WEIGHTS = np.array([1.0, 1.0, 1.0, 1.0, 1.2, 1.1, 0.8])
 
 @dataclass(frozen=True)
 class Activity:
-    """Events of some users, in order of user; all arrays (n,)."""
+    """Events of some users, ordered by user; all arrays (n,)."""
 
     user: NDArray[np.int64]
-    """Position among the users asked for."""
+    """Position among the users of the draw."""
     seconds: NDArray[np.int64]
-    """Since the window started."""
+    """Seconds since the start of the window."""
     kind: NDArray[np.int64]
     channel: NDArray[np.int64]
     amount: Floats
-    """NaN where the type has none."""
+    """Amount, NaN for types without one."""
 
 
 def draw_activity(
     tint: Floats, habits: Floats, *, num_days: int, rng: np.random.Generator
 ) -> Activity:
-    """Draw what each user does in a window of `num_days` days that starts on a Monday.
+    """Draw the events of each user in a window of `num_days` days that starts on a Monday.
 
     Args:
-        tint: (num_users,) how risky each looks.
+        tint: (num_users,) how risky each user looks.
         habits: (num_users, 5) standard normal: active, rich, nocturnal, digital, cash-loving.
         num_days: Length of the window.
-        rng: Where it comes from.
+        rng: Random generator.
     """
     active, rich, nocturnal, digital, cash = habits.T
     events = rng.poisson(np.exp(_MEAN_LOG_EVENTS + _LEVEL_SPREAD * active))  # (num_users,)
@@ -88,8 +89,8 @@ def draw_activity(
     user = np.repeat(np.arange(len(tint)), events)  # (n,)
     kind = np.repeat(np.tile(np.arange(len(TYPES)), len(tint)), counts.ravel())  # (n,)
     channel_shares = _softmax(np.stack([ones, digital, cash, tint], axis=1) @ _CHANNEL.T)
-    reached = np.cumsum(channel_shares, axis=1)[:, :-1]  # (num_users, 3)
-    channel = (rng.random((len(user), 1)) > reached[user]).sum(axis=1)
+    cumulative = np.cumsum(channel_shares, axis=1)[:, :-1]  # (num_users, 3)
+    channel = (rng.random((len(user), 1)) > cumulative[user]).sum(axis=1)
     return Activity(
         user=user,
         seconds=_times(user, nocturnal, tint, num_days, rng),

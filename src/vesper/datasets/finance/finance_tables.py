@@ -1,8 +1,8 @@
-"""Write the transfers, the activity and the known labels of the simulated platform.
+"""Tables of the simulated platform: transfers, activity and known labels.
 
-A user can be in both windows: three in ten of the test window's users were there before, with the
-same habits. Whether a user is risky is decided anew for each window. A few transfers belong to no
-edge, as in life: between the windows, to oneself, or with a user nobody knows.
+A user can be in both windows: 30 % of the users of the test window were in the train window, with
+the same habits. Risk is drawn anew for each window. As in real data, a few transfers belong to no
+edge: those between the windows, to oneself, or with an unknown user.
 """
 
 from pathlib import Path
@@ -28,7 +28,7 @@ NUM_DAYS = 28
 RISKY_SHARE = 0.08
 RETURNING_SHARE = 0.3
 STRAY_SHARE = 0.01
-"""Of each kind of transfer that makes no edge, as a share of the edges."""
+"""Number of transfers of each kind that makes no edge, as a share of the edges."""
 
 _DAY = 86_400
 _DAYS_BETWEEN = 7  # after the train window, before the test window
@@ -69,12 +69,12 @@ def write_tables(
     """Write the three tables.
 
     Args:
-        folder: Where to.
+        folder: Folder to write to.
         num_nodes: Nodes of the train and of the test window.
         num_edges: Edges of the train and of the test window.
         starts: First day of each window.
-        seed: Every part draws from a stream of its own, named by this seed and the part.
-        progress: Told how many nodes have their activity.
+        seed: Seed from which separate streams for users and for each window are derived.
+        progress: receives progress reports.
     """
     rng = np.random.default_rng([seed, 0])
     returning = round(RETURNING_SHARE * num_nodes[1])
@@ -90,7 +90,7 @@ def write_tables(
         done = 0
         for part, people in enumerate(windows):
             rng = np.random.default_rng([seed, 1, part])
-            people = rng.permutation(people)  # node -> user, so that returning users are any nodes
+            people = rng.permutation(people)  # node -> user; returning users can be any nodes
             start = int(np.datetime64(starts[part], "s").astype(np.int64))
             num_risky = max(2, round(RISKY_SHARE * len(people)))
             progress("transfers", part, len(windows))
@@ -113,7 +113,7 @@ def write_tables(
 def _transfers(
     graph: PaymentGraph, ids: Ints, num_users: int, start: int, rng: np.random.Generator
 ) -> pa.Table:
-    """One or more transfers for each edge, either way, and a few that make none."""
+    """Draw one or more transfers per edge, in either direction, and a few that make no edge."""
     times = rng.geometric(0.6, len(graph.low))
     ends = np.repeat(np.stack([ids[graph.low], ids[graph.high]]), times, axis=1)  # (2, n)
     ends = rng.permuted(ends, axis=0)
@@ -144,12 +144,12 @@ def _activity(
     start: int,
     rng: np.random.Generator,
 ) -> pa.Table:
-    drawn = draw_activity(tint, habits.astype(np.float64), num_days=NUM_DAYS, rng=rng)
+    events = draw_activity(tint, habits.astype(np.float64), num_days=NUM_DAYS, rng=rng)
     columns: list[pa.Array[Any]] = [
-        pa.array(start + drawn.seconds).cast(_TIME),
-        pa.array(ids[drawn.user]),
-        pa.DictionaryArray.from_arrays(drawn.kind.astype(np.int8), list(TYPES)),
-        pa.array(drawn.amount, mask=np.isnan(drawn.amount)),
-        pa.DictionaryArray.from_arrays(drawn.channel.astype(np.int8), list(CHANNELS)),
+        pa.array(start + events.seconds).cast(_TIME),
+        pa.array(ids[events.user]),
+        pa.DictionaryArray.from_arrays(events.kind.astype(np.int8), list(TYPES)),
+        pa.array(events.amount, mask=np.isnan(events.amount)),
+        pa.DictionaryArray.from_arrays(events.channel.astype(np.int8), list(CHANNELS)),
     ]
     return pa.Table.from_arrays(columns, schema=_ACTIVITY)

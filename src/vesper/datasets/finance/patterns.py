@@ -1,11 +1,11 @@
-"""Fraud as it shows in who pays whom: rings, mule chains, shared counterparties.
+"""Fraud patterns in the payment graph: rings, mule chains, shared counterparties.
 
     ring      an organiser linked to all; members on a circle, each linked to the next 2 or 3
     chain     mules in a row, each passes money on to the next
     shared    one to three collectors, each linked to every user of the group
     loner     no pattern: a stolen or invented account that works alone
 
-Risky users are numbers 0, 1, ..., in this order: ring, chain, shared, loner.
+Risky users are numbered 0, 1, ..., in this order: ring, chain, shared, loner.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ RING_SHARE, CHAIN_SHARE, SHARED_SHARE = 0.28, 0.05, 0.10
 """Shares of the risky users; the other 57 % are loners."""
 
 RING_SIZES, CHAIN_SIZES, SHARED_SIZES = (8, 16), (4, 9), (6, 18)
-"""Smallest and largest group, organiser or collectors included."""
+"""Smallest and largest group, including organiser or collectors."""
 
 Ints = NDArray[np.int64]
 Pairs = NDArray[np.int64]
@@ -25,12 +25,12 @@ Pairs = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Patterns:
-    """What is planted among the risky users.
+    """Patterns planted among the risky users.
 
     Args:
-        num_members: Users 0 .. num_members - 1 are in a pattern, the later ones are loners.
+        num_members: Users 0 .. num_members - 1 are in a pattern, the remaining ones are loners.
         organisers: (num_organisers,) ring organisers and collectors.
-        pairs: (num_pairs, 2) who is linked to whom, each pair once.
+        pairs: (num_pairs, 2) linked users, each pair once.
     """
 
     num_members: int
@@ -39,7 +39,7 @@ class Patterns:
 
 
 def plant_patterns(num_risky: int, rng: np.random.Generator) -> Patterns:
-    """Sort the risky users into groups and link them."""
+    """Divide the risky users into groups and link them."""
     members, organisers, pairs = 0, [], []
     for share, sizes, link in (
         (RING_SHARE, RING_SIZES, _link_ring),
@@ -61,17 +61,17 @@ class _Groups:
     """Users 0 .. n - 1 cut into consecutive groups; all arrays (n,)."""
 
     number: Ints
-    """Which group a user is in."""
+    """Group of each user."""
     start: Ints
-    """The first user of that group."""
+    """First user of that group."""
     place: Ints
     """0 for the first user of a group, 1 for the next, ..."""
     size: Ints
 
 
 def _cut(total: int, sizes: tuple[int, int], rng: np.random.Generator) -> _Groups:
-    drawn = rng.integers(sizes[0], sizes[1] + 1, size=total // sizes[0] + 1)
-    size = np.diff(np.minimum(np.cumsum(drawn), total), prepend=0)  # the last may be smaller
+    sizes_drawn = rng.integers(sizes[0], sizes[1] + 1, size=total // sizes[0] + 1)
+    size = np.diff(np.minimum(np.cumsum(sizes_drawn), total), prepend=0)  # the last may be smaller
     size = size[size > 0]
     number = np.repeat(np.arange(len(size)), size)
     start = (np.cumsum(size) - size)[number]
@@ -82,7 +82,7 @@ def _link_ring(groups: _Groups, rng: np.random.Generator) -> tuple[Ints, Pairs]:
     user = np.arange(len(groups.place))
     reach = rng.integers(2, 4, size=len(user) + 1)[groups.number]
     inner = groups.place > 0
-    circle = groups.size - 1  # the organiser stands outside
+    circle = groups.size - 1  # the organiser is not on the circle
     pairs = [np.stack([groups.start[inner], user[inner]], axis=1)]
     for step in (1, 2, 3):
         # 2 * step < circle keeps each pair from being reached from both sides.

@@ -1,15 +1,15 @@
-"""Simulator `finance`: a payment platform that never existed, shaped like the paper's Finance set.
+"""Simulator `finance`: a payment platform shaped like the paper's Finance data set.
 
 It writes the tables an institution would have, and makes the party folders from them with the code
-of `prepare`, so that the simulated path is the real path:
+of `prepare`, so that simulated and real data take the same path:
 
     transfers.parquet     time, src, dst, amount           money between users
     activity.parquet      time, user, type, amount, channel  what users do alone
     known_labels.parquet  id, label, time                  1 for risky, decided at a window's end
-    data/, label/         what `prepare` makes of them
+    data/, label/         the party folders that `prepare` makes from them
 
-At full size nodes, edges, train nodes, features and classes are those of the paper's table, and
-the degrees follow its histogram; other sizes keep the proportions.
+At full size, the numbers of nodes, edges, train nodes, features and classes are those of the
+paper's table, and the degrees follow its histogram; other sizes keep the proportions.
 """
 
 from dataclasses import dataclass
@@ -27,18 +27,18 @@ NUM_TRAIN_NODES = 848_963
 NUM_TEST_NODES = 226_838
 
 FEWEST_NODES = 200
-"""Below this the test window has no more than a risky user or two."""
+"""Below this size, the test window has hardly any risky users."""
 
 MOST_NODES = 2**31 - 1
 
 TRAIN_WINDOW = ("2023-01-02", "2023-01-30")
 TEST_WINDOW = ("2023-02-06", "2023-03-06")
-"""Four weeks each, from a Monday, with a week between."""
+"""Four weeks each, starting on a Monday, with a gap of one week."""
 
 
 @dataclass(frozen=True)
 class FinanceSizes:
-    """How many of what: (train window, test window)."""
+    """Numbers of nodes and edges, (train window, test window), and of validation nodes."""
 
     nodes: tuple[int, int]
     edges: tuple[int, int]
@@ -46,7 +46,7 @@ class FinanceSizes:
 
     @classmethod
     def of(cls, num_nodes: int) -> "FinanceSizes":
-        """Keep the paper's proportions, rounded.
+        """Return the sizes for `num_nodes` in the paper's proportions, rounded.
 
         >>> FinanceSizes.of(1_132_511).nodes[0] - FinanceSizes.of(1_132_511).val
         848963
@@ -70,8 +70,8 @@ def simulate_finance(
     Args:
         out: A new or empty folder.
         num_nodes: Nodes of both windows together, 200 to 2^31 - 1.
-        seed: The same seed gives the same bytes.
-        progress: Told how far each task is.
+        seed: Seed of all draws; the same seed gives the same bytes.
+        progress: receives progress reports.
 
     Raises:
         InputError: `num_nodes` is out of range, or `out` cannot be used.

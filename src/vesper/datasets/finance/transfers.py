@@ -1,9 +1,9 @@
-"""Who pays whom in one window: fraud patterns inside an ordinary payment graph.
+"""Payment graph of one window: fraud patterns inside an ordinary graph.
 
-Every node is given a degree so that all degrees together follow the paper's private histogram.
-Members of a pattern have the degree of the pattern and a few ordinary edges besides; all others
-share what is left of the histogram, loners being without any edge more often. Ordinary edges pair
-nodes at random (configuration model).
+Every node gets a degree so that all degrees together follow the paper's private histogram. Members
+of a pattern have its degree plus a few ordinary edges; all others share the rest of the histogram,
+and loners are more often without any edge. Ordinary edges pair nodes at random (configuration
+model).
 """
 
 from dataclasses import dataclass
@@ -23,20 +23,20 @@ DEGREE_COUNTS = (
 """Nodes of degree 0, 1, ..., 49 and of 50 or more in the paper's private histogram of Finance."""
 
 TAIL_MEAN = 8.0
-"""Degrees from 50 up are 50 plus an exponential: the published mean degree leaves no more room."""
+"""Mean excess over 50 of larger degrees, exponential; the published mean allows no more."""
 
 MEMBER_ORDINARY_EDGES = 1.0
 """Mean number of ordinary edges of a member of a pattern."""
 
 LONERS_ISOLATED = 0.55
-"""Share of the loners without any edge."""
+"""Share of loners without any edge."""
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class PaymentGraph:
-    """One window's graph; nodes 0 .. num_risky - 1 are the risky ones.
+    """Graph of one window; nodes 0 .. num_risky - 1 are the risky ones.
 
     Args:
         low: (num_edges,) smaller node of each edge.
@@ -52,7 +52,7 @@ class PaymentGraph:
 def draw_graph(
     num_nodes: int, *, num_edges: int, num_risky: int, rng: np.random.Generator
 ) -> PaymentGraph:
-    """Draw a graph with exactly `num_edges` edges, none a self-loop, none twice."""
+    """Draw a graph with exactly `num_edges` distinct edges and no self-loops."""
     patterns = plant_patterns(num_risky, rng)
     members = patterns.num_members
     low, high = patterns.pairs.min(axis=1), patterns.pairs.max(axis=1)
@@ -76,7 +76,7 @@ def draw_graph(
 
 
 def degree_sequence(num_nodes: int) -> Ints:
-    """Degrees at the quantiles of the histogram, ascending; none above a quarter of the nodes."""
+    """Return degrees at the histogram's quantiles, ascending, capped at num_nodes // 4."""
     shares = np.cumsum(DEGREE_COUNTS) / sum(DEGREE_COUNTS)
     quantile = (np.arange(num_nodes) + 0.5) / num_nodes
     degrees = np.searchsorted(shares, quantile).astype(np.int64)
@@ -89,7 +89,7 @@ def degree_sequence(num_nodes: int) -> Ints:
 def _degrees_of_others(
     num_nodes: int, *, taken: Ints, total: int, num_loners: int, rng: np.random.Generator
 ) -> Ints:
-    """Degrees of loners, then of ordinary nodes: what `taken` leaves of the histogram."""
+    """Draw degrees of loners, then of ordinary nodes, from what `taken` leaves of the histogram."""
     wanted = np.bincount(degree_sequence(num_nodes))
     used = np.bincount(taken, minlength=len(wanted))[: len(wanted)]
     left = np.repeat(np.arange(len(wanted)), np.maximum(wanted - used, 0))  # ascending
@@ -99,7 +99,7 @@ def _degrees_of_others(
     while missing := total - int(degrees.sum()):
         movable = np.flatnonzero(degrees > (0 if missing > 0 else 1))
         degrees[rng.permutation(movable)[: abs(missing)]] += np.sign(missing)
-    # Too few loners are isolated by chance: some swap degrees with isolated ordinary nodes.
+    # Chance isolates too few loners: some swap degrees with isolated ordinary nodes.
     has_edges = np.flatnonzero(degrees[:num_loners])
     isolated = round(LONERS_ISOLATED * num_loners) - (num_loners - len(has_edges))
     giving = has_edges[: max(isolated, 0)]
@@ -119,6 +119,6 @@ def _pair(keys: Ints, degrees: Ints, num_edges: int, rng: np.random.Generator) -
         low, high = pairs.min(axis=0), pairs.max(axis=0)
         fresh = np.setdiff1d((low * num_nodes + high)[low < high], keys)
         keys = np.union1d(keys, rng.permutation(fresh)[:missing])
-        # Self-loops and repeats were lost: as many pairs again, of nodes that have edges.
+        # Self-loops and repeats were dropped: draw as many pairs again, of nodes with edges.
         pairs = rng.choice(stubs, (2, max(num_edges - len(keys), 0)))
     return keys

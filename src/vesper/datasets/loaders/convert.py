@@ -1,4 +1,4 @@
-"""Public data on disk becomes the same party folders that `vesper prepare` writes."""
+"""Conversion of public data on disk to the party folders that `vesper prepare` also writes."""
 
 from pathlib import Path
 
@@ -13,19 +13,19 @@ _LAYOUTS = (neutral_folder, ogb_products, reddit_npz)
 def convert(source: Path, out: Path, *, progress: Progress = no_progress) -> None:
     """Recognise the layout of `source` and write `out/data` and `out/label`.
 
-    Edges are copied as they are (`time` and `amount` too); opening the folder drops self-loops and
-    merges repeats. Nodes without a label or a split do not appear in the label table.
+    Edges are copied unchanged, including `time` and `amount`; opening the folder later drops
+    self-loops and merges repeats. The label table omits nodes without a label or a split.
 
     Raises:
-        InputError: The layout is not known, or a file is missing or malformed. Nothing is written.
+        InputError: The layout is unknown, or a file is missing or malformed. Nothing is written.
     """
     if not source.is_dir():
         raise InputError(f"{source}: expected a folder, found none; {_known()}")
     for layout in _LAYOUTS:
-        found = layout.find(source)
-        if found is not None:
+        root = layout.find(source)
+        if root is not None:
             with new_folder(out) as folder:
-                layout.write(found, folder, progress)
+                layout.write(root, folder, progress)
             return
     names = sorted(path.name for path in source.iterdir())
     inside = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
@@ -33,4 +33,4 @@ def convert(source: Path, out: Path, *, progress: Progress = no_progress) -> Non
 
 
 def _known() -> str:
-    return "give one of: " + "; ".join(layout.LAYOUT for layout in _LAYOUTS)
+    return "pass one of: " + "; ".join(layout.LAYOUT for layout in _LAYOUTS)

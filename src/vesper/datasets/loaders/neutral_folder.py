@@ -2,12 +2,11 @@
 
 * `nodes.parquet`: `id`, `label` (null: unlabelled), `split` (train, val, test, none), and features:
   either numbers `f0..fk`, or one fixed-size list `x` of float32 or uint8. Other columns, such as
-  `time` or where a node comes from, are no features and are left out.
-* `edges.parquet`: `src`, `dst`, perhaps `time` and `amount`.
+  `time` or the origin of a node, are not features and are left out.
+* `edges.parquet`: `src`, `dst`, optionally `time` and `amount`.
 
-Which columns of a neutral node table are features, and whether their values can be used.
-
-Labels and splits out of a neutral node table: only the nodes that have both.
+`FeatureColumns` finds the feature columns and checks their values; `read_labels` takes labels and
+splits of the nodes that have both.
 """
 
 import re
@@ -36,7 +35,7 @@ _NUMBERED = re.compile(r"f\d+")
 
 
 class FeatureColumns:
-    """The numbers `f0..fk`, or the one list `x`; nothing else is a feature."""
+    """Feature columns of a node table: the numbers `f0..fk`, or the one list `x`."""
 
     def __init__(self, nodes: ParquetRows) -> None:
         numbered = [name for name in nodes.schema.names if _NUMBERED.fullmatch(name)]
@@ -57,7 +56,7 @@ class FeatureColumns:
         }
 
     def arrays(self, batch: pa.RecordBatch, ids: NDArray[np.int64]) -> list["pa.Array[Any]"]:
-        """The feature columns of one batch; rows that are not finite are remembered."""
+        """Return the feature columns of one batch, and record rows that are not finite."""
         arrays = []
         for field in self.fields:
             values = batch.column(field.name).cast(field.type)
@@ -67,13 +66,13 @@ class FeatureColumns:
         return arrays
 
     def refuse(self) -> None:
-        """Raise for the first column in which a row was not finite."""
+        """Raise for the first column with rows that are not finite."""
         for odd in self._odd.values():
             odd.refuse()
 
 
 def _is_bad(values: "pa.Array[Any]") -> NDArray[np.bool_]:
-    """One entry a row: whether it holds a null, a NaN or an infinity."""
+    """Return for each row whether it contains a null, a NaN or an infinity."""
     bad = np.array(values.is_null().to_numpy(zero_copy_only=False), bool)  # (rows,)
     present = values.drop_null()
     flat = present.flatten() if isinstance(present, pa.FixedSizeListArray) else present
@@ -84,7 +83,7 @@ def _is_bad(values: "pa.Array[Any]") -> NDArray[np.bool_]:
 
 
 def _stored_type(nodes: ParquetRows, name: str) -> pa.DataType:
-    """float32, or for lists also uint8, which holds bags of words in a quarter of the space."""
+    """Return float32, or uint8 for lists of it: bags of words take a quarter of the space."""
     kind = nodes.schema.field(name).type
     stored: pa.DataType
     if name != "x" and (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
@@ -110,10 +109,10 @@ Labels = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int8]]
 
 
 def read_labels(nodes: ParquetRows, ids: NDArray[np.int64]) -> Labels:
-    """Give ids, labels and splits (positions in `SPLITS`) of the labelled nodes.
+    """Return ids, labels and splits (positions in `SPLITS`) of the labelled nodes.
 
     Raises:
-        InputError: A split has another name, or a label is no class number.
+        InputError: A split has an unknown name, or a label is not a class number.
     """
     wrong_split = Offenders(
         f"{nodes.path}, column split", f"{', '.join(SPLITS)} or none", "rename these splits"
@@ -123,7 +122,7 @@ def read_labels(nodes: ParquetRows, ids: NDArray[np.int64]) -> Labels:
         f"classes from 0 to {LARGEST_LABEL}",
         "number the classes from 0",
     )
-    kept: list[Labels] = []
+    parts: list[Labels] = []
     done = 0
     for batch in nodes.batches(["label", "split"], _LABELS_AT_ONCE):
         rows = ids[done : done + batch.num_rows]
@@ -137,13 +136,13 @@ def read_labels(nodes: ParquetRows, ids: NDArray[np.int64]) -> Labels:
         labels = nodes.whole_numbers(batch.take(keep), "label", first=0)
         bad = np.flatnonzero((labels < 0) | (labels > LARGEST_LABEL))
         wrong_label.add((f"id {rows[keep[k]]}: {labels[k]}" for k in bad), count=len(bad))
-        kept.append((rows[keep], labels.astype(np.int32), splits[keep].astype(np.int8)))
+        parts.append((rows[keep], labels.astype(np.int32), splits[keep].astype(np.int8)))
     wrong_split.refuse()
     wrong_label.refuse()
     return (
-        np.concatenate([part[0] for part in kept]),
-        np.concatenate([part[1] for part in kept]),
-        np.concatenate([part[2] for part in kept]),
+        np.concatenate([part[0] for part in parts]),
+        np.concatenate([part[1] for part in parts]),
+        np.concatenate([part[2] for part in parts]),
     )
 
 
@@ -154,13 +153,13 @@ _EDGE_EXTRAS = ("time", "amount")
 
 
 def find(source: Path) -> Path | None:
-    """The folder, when it has one of the two tables."""
+    """Return the folder if it has at least one of the two tables."""
     tables = (source / "nodes.parquet", source / "edges.parquet")
     return source if any(table.is_file() for table in tables) else None
 
 
 def write(source: Path, folder: Path, progress: Progress) -> None:
-    """Check both tables and write them as party folders, a batch at a time."""
+    """Check both tables and write them as party folders, batch by batch."""
     nodes = ParquetRows(source / "nodes.parquet", needed=("id", "label", "split"))
     edges = ParquetRows(source / "edges.parquet", needed=("src", "dst"))
     ids = _read_ids(nodes)
@@ -174,14 +173,16 @@ def _read_ids(nodes: ParquetRows) -> NDArray[np.int64]:
     for batch in nodes.batches(["id"], _NODES_AT_ONCE):
         parts.append(nodes.whole_numbers(batch, "id", first=sum(map(len, parts))))
     if not parts:
-        raise InputError(f"{nodes.path}: expected one row a node, found none; write it again")
+        raise InputError(
+            f"{nodes.path}: expected one row per node, found none; write the table again"
+        )
     ids = np.concatenate(parts)
     distinct, counts = np.unique(ids, return_counts=True)
     repeated = distinct[counts > 1]
     if len(repeated):
         raise InputError(
-            f"{nodes.path}, column id: expected every id once, found {len(repeated)} repeated "
-            f"({first_three(repeated)}); keep one row an id"
+            f"{nodes.path}, column id: expected distinct ids, found {len(repeated)} repeated "
+            f"({first_three(repeated)}); keep one row per id"
         )
     return ids
 
@@ -206,11 +207,11 @@ def _write_nodes(nodes: ParquetRows, folder: Path, progress: Progress) -> None:
 def _write_edges(
     edges: ParquetRows, ids: NDArray[np.int64], folder: Path, progress: Progress
 ) -> None:
-    """Copy the edges; `ids` are sorted, and both ends of every edge must be among them."""
+    """Copy the edges; both ends of every edge must be among the sorted `ids`."""
     extras = [name for name in _EDGE_EXTRAS if name in edges.schema.names]
-    kept = [edges.schema.field(name) for name in extras]
-    schema = pa.schema([pa.field("src", pa.int64()), pa.field("dst", pa.int64()), *kept])
-    strangers = {
+    extra_fields = [edges.schema.field(name) for name in extras]
+    schema = pa.schema([pa.field("src", pa.int64()), pa.field("dst", pa.int64()), *extra_fields])
+    unknown_ends = {
         end: Offenders(
             f"{edges.path}, column {end}",
             "ids of nodes.parquet",
@@ -223,7 +224,7 @@ def _write_edges(
         done = 0
         for batch in edges.batches(["src", "dst", *extras], EDGES_AT_ONCE):
             ends = []
-            for end, odd in strangers.items():
+            for end, odd in unknown_ends.items():
                 values = edges.whole_numbers(batch, end, first=done)
                 places = np.minimum(np.searchsorted(ids, values), len(ids) - 1)
                 unknown = values[ids[places] != values]
@@ -233,7 +234,7 @@ def _write_edges(
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
             done += batch.num_rows
             progress("edges", done, edges.num_rows)
-        for odd in strangers.values():
+        for odd in unknown_ends.values():
             odd.refuse()
 
     write_table(folder / EDGES, schema, checked())

@@ -2,14 +2,12 @@
 
     products/raw/num-node-list.csv.gz          one number
     products/raw/num-edge-list.csv.gz          one number
-    products/raw/node-feat.csv.gz              one line a node: its features
-    products/raw/node-label.csv.gz             one line a node: its class
-    products/raw/edge.csv.gz                   one line an undirected edge: two node numbers
-    products/split/sales_ranking/{train,valid,test}.csv.gz     one node number a line
+    products/raw/node-feat.csv.gz              one line per node: its features
+    products/raw/node-label.csv.gz             one line per node: its class
+    products/raw/edge.csv.gz                   one line per undirected edge: two node numbers
+    products/split/sales_ranking/{train,valid,test}.csv.gz     one node number per line
 
-The downloader renames `products` to `ogbn_products`; the folder above is recognised too.
-
-Stream a gzip-compressed CSV of numbers without a header, as OGB ships its graphs.
+The downloader renames `products` to `ogbn_products`; either name is recognised.
 """
 
 import gzip
@@ -34,7 +32,7 @@ _BLOCK_BYTES = 1 << 25
 
 
 def width_of(path: Path) -> int:
-    """Count the columns of the first line."""
+    """Return the number of columns of the first line."""
     try:
         with gzip.open(path, "rb") as file:
             line = file.readline().strip()
@@ -48,18 +46,19 @@ def width_of(path: Path) -> int:
 
 
 def rows_of(path: Path, *, width: int, dtype: type[Number]) -> Iterator[NDArray[Number]]:
-    """Give the rows in order, `(rows, width)` at a time.
+    """Yield the rows in order, in blocks of shape `(rows, width)`.
 
     Raises:
-        InputError: The file is missing, is no gzip CSV, or has a line that is not `width` numbers.
+        InputError: The file is missing or not a gzip-compressed CSV, or has a line that is not
+            `width` numbers.
     """
-    found = width_of(path)
-    if found != width:
-        raise InputError(f"{path}: expected {width} columns, found {found}; download it again")
+    columns = width_of(path)
+    if columns != width:
+        raise InputError(f"{path}: expected {width} columns, found {columns}; download it again")
     names = [str(column) for column in range(width)]
     kind = pa.from_numpy_dtype(np.dtype(dtype))
     try:
-        with pa_csv.open_csv(  # unzips by the ending .gz
+        with pa_csv.open_csv(  # decompresses because of the extension .gz
             path,
             read_options=pa_csv.ReadOptions(column_names=names, block_size=_BLOCK_BYTES),
             convert_options=pa_csv.ConvertOptions(
@@ -79,13 +78,13 @@ def rows_of(path: Path, *, width: int, dtype: type[Number]) -> Iterator[NDArray[
 
 
 def column_of(path: Path) -> NDArray[np.int64]:
-    """A file of one whole number a line."""
+    """Read a file with one whole number per line."""
     return np.concatenate([rows[:, 0] for rows in rows_of(path, width=1, dtype=np.int64)])
 
 
 def _refuse_lines(path: Path, width: int, number: type[int] | type[float]) -> None:
-    """Name the lines that are not `width` numbers; slow, and only called when there is one."""
-    expected = f"{width} {'whole numbers' if number is int else 'numbers'} a line"
+    """Refuse and name lines that are not `width` numbers; slow, so only called after an error."""
+    expected = f"{width} {'whole numbers' if number is int else 'numbers'} per line"
     odd = Offenders(str(path), expected, "download it again")
     with gzip.open(path, "rt", encoding="utf-8", errors="replace") as file:
         for position, line in enumerate(file, start=1):
@@ -102,7 +101,7 @@ def _is_numbers(cells: list[str], width: int, number: type[int] | type[float]) -
 
 
 def _not_gzip(path: Path, error: Exception) -> InputError:
-    return InputError(f"{path}: not a whole gzip file ({error}); download it again")
+    return InputError(f"{path}: not a complete gzip file ({error}); download it again")
 
 
 LAYOUT = (
@@ -114,7 +113,7 @@ _SPLIT_FILES = ("train.csv.gz", "valid.csv.gz", "test.csv.gz")  # as party_table
 
 
 def find(source: Path) -> Path | None:
-    """The folder that holds `raw` and `split`: the source, or one right below it."""
+    """Return the folder that has `raw` and `split`: the source, or one directly below it."""
     for folder in (source, source / "ogbn_products", source / "products"):
         if (folder / "raw").is_dir() and (folder / "split").is_dir():
             return folder
@@ -122,7 +121,7 @@ def find(source: Path) -> Path | None:
 
 
 def write(source: Path, folder: Path, progress: Progress) -> None:
-    """Check all files and write them as party folders, a block at a time."""
+    """Check all files and write them as party folders, block by block."""
     num_nodes = _single_number(source / "raw" / "num-node-list.csv.gz")
     num_edges = _single_number(source / "raw" / "num-edge-list.csv.gz")
     _write_labels(source, folder, num_nodes)
@@ -184,7 +183,7 @@ def _write_labels(source: Path, folder: Path, num_nodes: int) -> None:
 
 
 def _mark(splits: NDArray[np.int8], split: int, path: Path) -> None:
-    """Enter the nodes of one split file; no node may be entered twice."""
+    """Record the nodes of one split file; refuse nodes that occur twice."""
     nodes = column_of(path)
     outside = (nodes < 0) | (nodes >= len(splits))
     odd = Offenders(str(path), f"node numbers below {len(splits)}", "download it again")
@@ -192,14 +191,15 @@ def _mark(splits: NDArray[np.int8], split: int, path: Path) -> None:
     odd.refuse()
     repeated = np.bincount(nodes, minlength=len(splits)) > 1
     twice = np.flatnonzero(repeated | (splits >= 0) & np.isin(np.arange(len(splits)), nodes))
-    odd = Offenders(str(path), "every node in one split, once", "download it again")
+    odd = Offenders(str(path), "every node in one split only, once", "download it again")
     odd.add(twice, count=len(twice))
     odd.refuse()
     splits[nodes] = split
 
 
-def _refuse_count(path: Path, found: int, expected: int, said_by: str) -> None:
-    if found != expected:
+def _refuse_count(path: Path, count: int, expected: int, stated_in: str) -> None:
+    if count != expected:
         raise InputError(
-            f"{path}: expected {expected} rows as {said_by} says, found {found}; download it again"
+            f"{path}: expected {expected} rows as stated in {stated_in}, found {count}; "
+            f"download it again"
         )

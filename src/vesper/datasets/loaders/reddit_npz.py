@@ -2,8 +2,8 @@
 
 * `reddit_data.npz`: `feature` (nodes, width), `label` (nodes,), `node_types` (nodes,) with
   1, 2, 3 for train, val, test.
-* `reddit_graph.npz`: a scipy COO matrix with `row`, `col`, `shape`; every undirected edge stands in
-  it twice, once a direction.
+* `reddit_graph.npz`: a scipy COO matrix with `row`, `col`, `shape`; every undirected edge is in it
+  twice, once per direction.
 """
 
 from collections.abc import Iterator
@@ -32,13 +32,13 @@ _EDGES_AT_ONCE = 1 << 22
 
 
 def find(source: Path) -> Path | None:
-    """The folder, when it has one of the two files."""
+    """Return the folder if it has at least one of the two files."""
     files = (source / "reddit_data.npz", source / "reddit_graph.npz")
     return source if any(file.is_file() for file in files) else None
 
 
 def write(source: Path, folder: Path, progress: Progress) -> None:
-    """Check both files and write them as party folders, a block at a time."""
+    """Check both files and write them as party folders, block by block."""
     data = NpzRows(source / "reddit_data.npz")
     graph = NpzRows(source / "reddit_graph.npz")
     shape = data.shape("feature")
@@ -52,12 +52,12 @@ def write(source: Path, folder: Path, progress: Progress) -> None:
 
 
 def _write_labels(data: NpzRows, num_nodes: int, folder: Path) -> None:
-    labels = _one_a_node(data, "label", num_nodes)
+    labels = _one_per_node(data, "label", num_nodes)
     bad = np.flatnonzero((labels < 0) | (labels > LARGEST_LABEL))
     odd = Offenders(f"{data.path}, array 'label'", f"classes from 0 to {LARGEST_LABEL}", _REMEDY)
     odd.add((f"node {node}: {labels[node]}" for node in bad), count=len(bad))
     odd.refuse()
-    types = _one_a_node(data, "node_types", num_nodes)
+    types = _one_per_node(data, "node_types", num_nodes)
     bad = np.flatnonzero((types < 1) | (types > 3))
     odd = Offenders(f"{data.path}, array 'node_types'", "1, 2 or 3 (train, val, test)", _REMEDY)
     odd.add((f"node {node}: {types[node]}" for node in bad), count=len(bad))
@@ -74,7 +74,7 @@ def _features(data: NpzRows, num_nodes: int, progress: Progress) -> Iterator[NDA
             raise InputError(
                 f"{data.path}, array 'feature': expected numbers, found {block.dtype}; {_REMEDY}"
             )
-        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is named
+        with np.errstate(over="ignore"):  # values beyond float32 become infinite and are refused
             x = block.astype(np.float32)
         bad = np.flatnonzero(~np.isfinite(x).all(axis=1))
         odd.add((f"node {done + row}" for row in bad), count=len(bad))
@@ -85,17 +85,17 @@ def _features(data: NpzRows, num_nodes: int, progress: Progress) -> Iterator[NDA
 
 
 def _read_keys(graph: NpzRows, num_nodes: int, progress: Progress) -> NDArray[np.int64]:
-    """Every undirected pair once, as `smaller * num_nodes + larger`, sorted."""
+    """Read every undirected pair once, as `smaller * num_nodes + larger`, sorted."""
     shape = graph.whole("shape").tolist()
     if shape != [num_nodes, num_nodes]:
         raise InputError(
-            f"{graph.path}, array 'shape': expected {num_nodes} by {num_nodes}, one row a node of "
-            f"reddit_data.npz, found {shape}; use files of the same version"
+            f"{graph.path}, array 'shape': expected {num_nodes} by {num_nodes}, one row per node "
+            f"of reddit_data.npz, found {shape}; use files of the same version"
         )
     num_rows, num_cols = graph.shape("row"), graph.shape("col")
     if num_rows != num_cols or len(num_rows) != 1:
         raise InputError(
-            f"{graph.path}: expected 'row' and 'col' of one length, found {num_rows} and "
+            f"{graph.path}: expected 'row' and 'col' of equal length, found {num_rows} and "
             f"{num_cols}; {_REMEDY}"
         )
     total = num_rows[0]
@@ -121,11 +121,11 @@ def _ends(graph: NpzRows, name: str) -> Iterator[NDArray[np.int64]]:
         yield _whole_numbers(graph, name, block)
 
 
-def _one_a_node(data: NpzRows, name: str, num_nodes: int) -> NDArray[np.int64]:
+def _one_per_node(data: NpzRows, name: str, num_nodes: int) -> NDArray[np.int64]:
     shape = data.shape(name)
     if shape != (num_nodes,):
         raise InputError(
-            f"{data.path}, array '{name}': expected one number a node, ({num_nodes},), "
+            f"{data.path}, array '{name}': expected one number per node, ({num_nodes},), "
             f"found {shape}; {_REMEDY}"
         )
     return _whole_numbers(data, name, data.whole(name))

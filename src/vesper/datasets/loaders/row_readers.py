@@ -1,8 +1,8 @@
-"""Read the arrays of an .npz file in blocks of rows: never whole, never by pickle.
+"""Readers of blocks of rows, with errors that name the file, the column and the bad rows.
 
-Count what is wrong in a stream, and refuse it once at the end.
-
-Read a Parquet table in batches; every error names the file and the column.
+- `NpzRows`: arrays of an .npz file, block by block and never unpickled
+- `ParquetRows`: a Parquet table in batches
+- `Offenders`: counts bad rows of a stream and refuses them once, at the end
 """
 
 import zipfile
@@ -22,7 +22,7 @@ from vesper.errors import InputError, first_three
 
 
 class NpzRows:
-    """One .npz file on disk; every error names the file and the array."""
+    """Reader of one .npz file; every error names the file and the array."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -35,20 +35,20 @@ class NpzRows:
             raise InputError(f"{path}: not an .npz file ({error}); download it again") from None
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of one array, from its header alone."""
+        """Return the shape of one array, from its header alone."""
         with self._open(name) as member:
             return self._header(name, member)[0]
 
     def whole(self, name: str) -> NDArray[Any]:
-        """One array at once, for the small ones."""
+        """Read one array at once; for small arrays."""
         return next(self.blocks(name, rows_at_once=max(1, self.shape(name)[0])))
 
     def blocks(self, name: str, *, rows_at_once: int) -> Iterator[NDArray[Any]]:
-        """The rows of one array in order; one empty block when there are none."""
+        """Yield the rows of one array in order; one empty block if there are none."""
         with self._open(name) as member:
             shape, is_fortran, dtype = self._header(name, member)
             if is_fortran and len(shape) > 1:
-                # Columns lie one after the other: only the whole array has rows.
+                # Stored column by column: rows need the whole array.
                 values = np.frombuffer(self._read(name, member, shape, dtype), dtype)
                 yield values.reshape(shape, order="F")
                 return
@@ -96,7 +96,7 @@ def _size(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
 
 
 class Offenders:
-    """What breaks one rule of one column, while the rows pass by.
+    """Values in a stream of rows that break one rule for one column.
 
     >>> odd = Offenders("edges.csv, column 2", "node numbers below 3", "drop these rows")
     >>> odd.add([7, 9], count=2)
@@ -114,15 +114,15 @@ class Offenders:
         self._named: list[object] = []
 
     def add(self, offenders: Iterable[object], *, count: int) -> None:
-        """Remember `count` offenders; only the first three of the stream are kept by name."""
+        """Record `count` offenders; only the first three of the stream are stored by name."""
         self._count += count
         self._named.extend(islice(offenders, 3 - len(self._named)))
 
     def refuse(self) -> None:
-        """Raise when there was any offender.
+        """Raise if any offender was recorded.
 
         Raises:
-            InputError: With the place, the count and the first three.
+            InputError: There were offenders; the message has place, count and the first three.
         """
         if self._count:
             raise InputError(
@@ -132,7 +132,7 @@ class Offenders:
 
 
 class ParquetRows:
-    """One Parquet file that has the columns `needed`."""
+    """Reader of one Parquet file that has the columns `needed`."""
 
     def __init__(self, path: Path, *, needed: Sequence[str]) -> None:
         self.path = path
@@ -146,14 +146,14 @@ class ParquetRows:
             raise self._broken(error) from None
         missing = [name for name in needed if name not in self.schema.names]
         if missing:
-            shown = ", ".join(self.schema.names[:8])
+            names = ", ".join(self.schema.names[:8])
             raise InputError(
                 f"{path}: expected the columns {', '.join(needed)}; {', '.join(missing)} missing, "
-                f"found {shown}{', ...' if len(self.schema.names) > 8 else ''}; rename or add them"
+                f"found {names}{', ...' if len(self.schema.names) > 8 else ''}; rename or add them"
             )
 
     def batches(self, columns: Sequence[str], rows_at_once: int) -> Iterator[pa.RecordBatch]:
-        """The named columns, in order of rows."""
+        """Yield the named columns in row order."""
         try:
             with pq.ParquetFile(self.path) as file:
                 yield from file.iter_batches(rows_at_once, columns=list(columns))
@@ -161,7 +161,7 @@ class ParquetRows:
             raise self._broken(error) from None
 
     def whole_numbers(self, batch: pa.RecordBatch, column: str, first: int) -> NDArray[np.int64]:
-        """One column of a batch that starts at row `first`: whole numbers, none missing."""
+        """Return one column of a batch that starts at row `first`; refuse missing numbers."""
         values = batch.column(column)
         if not pa.types.is_integer(values.type):
             raise InputError(
@@ -179,8 +179,8 @@ class ParquetRows:
             return np.asarray(values.cast(pa.int64()).to_numpy(), np.int64)
         except pa.ArrowInvalid:
             raise InputError(
-                f"{self.path}, column {column}: expected numbers that fit 64 bits with sign, found "
-                f"larger ones; number them anew"
+                f"{self.path}, column {column}: expected numbers that fit a signed 64-bit integer, "
+                f"found larger ones; renumber them"
             ) from None
 
     def _broken(self, error: Exception) -> InputError:

@@ -1,21 +1,20 @@
-"""155 numbers that summarise what one user did in one window, from activity alone.
+"""155 numbers that summarise one user's activity in one window, and nothing else.
 
-    64 = 8 types x 8 numbers      how often, how much, on how many days, at night, how recently
+    64 = 8 types x 8 numbers      count, amounts, active days, night share, recency
     24 = 4 channels x 6 numbers
-    32 = 8 types x 4 channels     how often
+    32 = 8 types x 4 channels     count
      6 + 7                        share of events in each four hours of the day, on each weekday
-    22                            the whole of the activity
+    22                            all activity together
 
 Counts and amounts are signed logarithms, sign(x) log(1 + |x|); times are shares of the window or
-logarithms of hours; all else is a share between 0 and 1. What did not happen is 0, so no value is
-ever missing or infinite. Days and hours are UTC.
+logarithms of hours; all other features are shares between 0 and 1. Features of events that did not
+happen are 0, so no value is ever missing or infinite. Days and hours are UTC.
 
-Which types and channels of activity get feature columns of their own.
-
-The number of features is fixed, the words in the table are not: a wallet has top-ups, a bank has
-standing orders. Each kind of word has a fixed number of slots. The most frequent words of the train
-window take them, in alphabetical order; when there are more words than slots, the last slot is
-`other`; when there are fewer, the spare slots are called `spare_1`, ... and their features are 0.
+`choose_slots` decides which types and channels get their own feature columns. The number of
+features is fixed, but the words in the table are not: a wallet has top-ups, a bank has standing
+orders. Types and channels each have a fixed number of slots. The most frequent words of the train
+window take them, in alphabetical order. If there are more words than slots, the last slot is
+`other`; if there are fewer, the spare slots are called `spare_1`, ... and their features are 0.
 """
 
 from collections import Counter
@@ -58,7 +57,7 @@ _WHOLE = (
 
 
 def feature_names(types: tuple[str, ...], channels: tuple[str, ...]) -> list[str]:
-    """Name the columns; a name that comes twice gets a number behind it.
+    """Return the column names; repeated names get a number as suffix.
 
     Args:
         types: Names of the 8 type slots.
@@ -82,17 +81,17 @@ def feature_names(types: tuple[str, ...], channels: tuple[str, ...]) -> list[str
 class Events:
     """Activity of `num_nodes` nodes, ordered by node, then time, then everything else.
 
-    The order is total, so floating-point sums come out the same each time.
+    The order is total, so floating-point sums are reproducible.
 
     Args:
-        num_nodes: How many nodes, those without any event included.
+        num_nodes: Number of nodes, including those without any event.
         node: (n,) int64, 0 <= node < num_nodes, ascending.
         seconds: (n,) int64, times.
         kind: (n,) int64, slot of the type.
-        channel: (n,) int64, slot of the channel, -1 where there is none.
-        amount: (n,) float64, NaN where there is none.
-        start: (num_nodes,) int64, when the window of each node starts.
-        stop: (num_nodes,) int64, when it stops.
+        channel: (n,) int64, slot of the channel, -1 if there is none.
+        amount: (n,) float64, NaN if there is none.
+        start: (num_nodes,) int64, start of each node's window.
+        stop: (num_nodes,) int64, end of each node's window.
     """
 
     num_nodes: int
@@ -120,7 +119,7 @@ def summarise(events: Events) -> NDArray[np.float32]:
 def _slot_features(
     events: Events, slot: Ints, num_slots: int, *, with_extremes: bool
 ) -> list[Floats]:
-    """Features of each slot, part after part, each (num_nodes, num_slots)."""
+    """Return one array per feature, each (num_nodes, num_slots)."""
     taken = slot >= 0
     node, seconds, amount = events.node[taken], events.seconds[taken], events.amount[taken]
     group = node * num_slots + slot[taken]  # (n,)
@@ -167,7 +166,7 @@ def _clock_shares(events: Events) -> list[Floats]:
 
 
 def _whole_features(events: Events) -> Floats:
-    """The 22 numbers about all events of a node: (num_nodes, 22)."""
+    """Compute the 22 features over all events of a node: (num_nodes, 22)."""
     n, node, seconds = events.num_nodes, events.node, events.seconds
     total = count_by(node, n)
     paid = ~np.isnan(events.amount)
@@ -215,11 +214,11 @@ def _whole_features(events: Events) -> Floats:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words and the slots they go to.
+    """Slots of the words of a category.
 
     Args:
-        slots: Name of each slot, as it appears in feature names.
-        slot_of: Slot number of each word, as written in the table.
+        slots: Name of each slot, as in feature names.
+        slot_of: Slot number of each word, as spelled in the table.
     """
 
     slots: tuple[str, ...]
@@ -227,20 +226,20 @@ class Vocabulary:
 
 
 def choose_slots(words: Sequence[tuple[str, int]], *, num_slots: int, spare: str) -> Vocabulary:
-    """Give slots to the most frequent words; spellings such as `Top-Up` and `top_up` are one word.
+    """Assign slots to the most frequent words; `Top-Up` and `top_up` count as one word.
 
     Args:
-        words: Each word in the table with how often the train window has it.
-        num_slots: How many slots there are.
-        spare: Prefix for slots that no word takes.
+        words: Each word in the table with its count in the train window.
+        num_slots: Number of slots.
+        spare: Prefix of spare slot names.
 
     >>> choose_slots([("pay", 3), ("Log-In", 5), ("log in", 1)], num_slots=3, spare="type_").slots
     ('log_in', 'pay', 'type_spare_1')
     """
-    spelled = {word: normalise(word) or "unnamed" for word, _ in words}
+    normal = {word: normalise(word) or "unnamed" for word, _ in words}
     frequency: Counter[str] = Counter()
     for word, count in words:
-        frequency[spelled[word]] += count
+        frequency[normal[word]] += count
     ranked = sorted(frequency, key=lambda name: (-frequency[name], name))
     if len(ranked) <= num_slots:
         slots = sorted(ranked)
@@ -251,5 +250,5 @@ def choose_slots(words: Sequence[tuple[str, int]], *, num_slots: int, spare: str
     number = {name: k for k, name in enumerate(slots)}
     return Vocabulary(
         slots=tuple(slots),
-        slot_of={word: number.get(name, num_slots - 1) for word, name in spelled.items()},
+        slot_of={word: number.get(name, num_slots - 1) for word, name in normal.items()},
     )

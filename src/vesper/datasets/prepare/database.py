@@ -1,9 +1,9 @@
-"""The database `prepare` works in: a DuckDB file beside the result, with bounded memory.
+"""Scratch database of `prepare`: a DuckDB file in the output folder, with bounded memory.
 
     activity(part, person, seconds, type, channel, amount)   rows inside a window
-    labels(part, person, label)                               one row a labelled node
-    nodes(number, id, person, part)                           a user in a window, in order of id
-    edges(low, high, src, dst, transfers)                     one row a pair of nodes, low < high
+    labels(part, person, label)                               one row per labelled node
+    nodes(number, id, person, part)                           a user in a window, ordered by id
+    edges(low, high, src, dst, transfers)                     one row per pair of nodes, low < high
 
 `part` is 0 for the train window and 1 for the test window.
 """
@@ -28,8 +28,8 @@ Connection = duckdb.DuckDBPyConnection
 
 @contextmanager
 def scratch_database(folder: Path) -> Iterator[Connection]:
-    """Open a database in `folder`, which also takes what does not fit into memory."""
-    folder = folder.absolute()  # DuckDB takes a relative path such as `md:x` for an address
+    """Open a database in `folder`; data that does not fit into memory spills there too."""
+    folder = folder.absolute()  # DuckDB reads a relative path such as `md:x` as an address
     connection = duckdb.connect(str(folder / "tables.duckdb"))
     try:
         connection.execute(f"SET memory_limit = '{MEMORY}'")
@@ -38,9 +38,11 @@ def scratch_database(folder: Path) -> Iterator[Connection]:
         with _interruptible(connection):
             yield connection
     except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
-        raise VesperError(f"prepare: out of memory or disk: {str(error).splitlines()[0]}") from None
+        raise VesperError(
+            f"prepare: out of memory or disk space: {str(error).splitlines()[0]}"
+        ) from None
     except RuntimeError as error:
-        if str(error) == "Query interrupted":  # DuckDB loses what the handler of Ctrl-C raised
+        if str(error) == "Query interrupted":  # DuckDB swallows what the Ctrl-C handler raised
             signal.raise_signal(signal.SIGINT)
         raise
     finally:
@@ -49,7 +51,7 @@ def scratch_database(folder: Path) -> Iterator[Connection]:
 
 @contextmanager
 def _interruptible(connection: Connection) -> Iterator[None]:
-    """On Ctrl-C tell the query first: DuckDB's own threads else go on to the end of theirs."""
+    """On Ctrl-C, interrupt the query first; DuckDB's threads would otherwise run to its end."""
     before = signal.getsignal(signal.SIGINT)
     if not callable(before) or threading.current_thread() is not threading.main_thread():
         yield
@@ -67,7 +69,7 @@ def _interruptible(connection: Connection) -> Iterator[None]:
 
 
 def window_sql(seconds: str, windows: Windows) -> str:
-    """SQL for the window a time falls in: 0, 1, or NULL."""
+    """Return SQL for the window that a time falls in: 0, 1, or NULL."""
     train, test = windows
     return (
         f"CAST(CASE WHEN {seconds} >= {train.start} AND {seconds} < {train.stop} THEN 0 "
@@ -79,7 +81,7 @@ def require_both_windows(connection: Connection, table: str, path: Path, windows
     """Raise unless `table`, made from the file at `path`, has rows in both windows.
 
     Raises:
-        InputError: A window has none.
+        InputError: A window has no rows.
     """
     for part, window in enumerate(windows):
         if not number(connection, f"SELECT count(*) FROM {table} WHERE part = {part}"):
@@ -90,5 +92,5 @@ def require_both_windows(connection: Connection, table: str, path: Path, windows
 
 
 def number(connection: Connection, query: str) -> int:
-    """Run a query that gives one whole number."""
+    """Run a query that returns one whole number."""
     return int(connection.execute(query).fetchall()[0][0])

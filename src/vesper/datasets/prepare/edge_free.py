@@ -1,13 +1,14 @@
-"""Refuse what would carry edges into the features.
+"""Refusal of activity that would carry edges into the features.
 
-The guarantee covers what leaves the private graph through a release. Features are handed on without
-noise, because they are *edge-free*: they would be the same, bit for bit, had any transfer never
-happened. A feature such as "number of counterparties" is the degree; publishing it beside a noisy
+The guarantee covers what leaves the private graph through a release. Features are used without
+noise because they are *edge-free*: they would be the same, bit for bit, if any transfer had never
+happened. A feature such as "number of counterparties" is the degree; publishing it next to a noisy
 degree makes the noise pointless. So `prepare` reads features from the activity table alone, and
-this file refuses activity that says by its names, or that the user says, comes from transfers.
+this module refuses activity whose names suggest transfers, or that the user declares to come from
+transfers.
 
-Names cannot prove anything: a column `score` may come from transfers too. Whoever made the activity
-table has to know; `transfer_columns` is where they say it.
+Names cannot prove anything: a column `score` may come from transfers too. Only the author of the
+activity table knows, and declares it in `transfer_columns`.
 """
 
 import re
@@ -21,7 +22,7 @@ EDGE_FREE_REASON = (
     "counterparties would carry edges past the privacy guarantee"
 )
 
-# Words, not substrings: `peer` is one, `peerless` is not.
+# Matched as whole words: `peer` is refused, `peerless` is not.
 _TRANSFER_WORDS = frozenset(
     "transfer transfers transferred p2p peer peers remit remittance remittances".split()
 )
@@ -35,7 +36,7 @@ _COUNTERPARTY_PHRASES = ("to_user", "from_user", "other_user", "user_2", "to_id"
 
 
 def normalise(name: str) -> str:
-    """Write a name in lower case with single underscores between its words.
+    """Return a name in lower case with single underscores between its words.
 
     >>> normalise("Top-Up (EUR)"), normalise("toUser"), normalise("P2P")
     ('top_up_eur', 'to_user', 'p2p')
@@ -45,38 +46,38 @@ def normalise(name: str) -> str:
 
 
 def refuse_counterparty_columns(source: str, columns: Iterable[str]) -> None:
-    """Raise when an activity table names another user.
+    """Raise if a column of the activity table refers to another user.
 
     Raises:
-        InputError: A column is called like a counterparty (`dst`, `receiver`, `peer`, ...).
+        InputError: A column is named like a counterparty (`dst`, `receiver`, `peer`, ...).
     """
-    found = [c for c in columns if _mentions(c, _COUNTERPARTY_WORDS, _COUNTERPARTY_PHRASES)]
-    if found:
+    refused = [c for c in columns if _mentions(c, _COUNTERPARTY_WORDS, _COUNTERPARTY_PHRASES)]
+    if refused:
         raise InputError(
-            f"{source}: expected activity that involves no other user, found {len(found)} "
-            f"column(s) named like a counterparty ({first_three(found)}); {EDGE_FREE_REASON}. Remove the "
-            f"column, and the rows and columns that were derived from it"
+            f"{source}: expected activity that involves no other user, found {len(refused)} "
+            f"column(s) named like a counterparty ({first_three(refused)}); {EDGE_FREE_REASON}. "
+            f"Remove the column, and the rows and columns that were derived from it"
         )
 
 
 def refuse_transfer_types(source: str, types: Iterable[tuple[str, int]]) -> None:
-    """Raise when rows of the activity table are transfers by their type.
+    """Raise if rows of the activity table are transfers by their type.
 
     Args:
         source: The file, for the message.
         types: Each `type` with its number of rows.
 
     Raises:
-        InputError: A type is called `transfer`, `p2p` or the like.
+        InputError: A type is named `transfer`, `p2p` or similar.
     """
-    found = [(t, n) for t, n in types if _mentions(t, _TRANSFER_WORDS, _TRANSFER_PHRASES)]
-    if found:
-        rows = sum(count for _, count in found)
+    refused = [(t, n) for t, n in types if _mentions(t, _TRANSFER_WORDS, _TRANSFER_PHRASES)]
+    if refused:
+        rows = sum(count for _, count in refused)
         raise InputError(
             f"{source}: column 'type': expected activity that involves no other user, found {rows} "
-            f"row(s) of {len(found)} type(s) named like a transfer "
-            f"({first_three(name for name, _ in found)}); {EDGE_FREE_REASON}. Move these rows to the transfers "
-            f"table; if they involve no other user, give the type another name"
+            f"row(s) of {len(refused)} type(s) named like a transfer "
+            f"({first_three(name for name, _ in refused)}); {EDGE_FREE_REASON}. Move these rows to "
+            f"the transfers table; if they involve no other user, rename the type"
         )
 
 
@@ -87,24 +88,24 @@ def refuse_transfer_columns(
     columns: Collection[str],
     types: Collection[str],
 ) -> None:
-    """Raise when the user says that a column or a type of the activity comes from transfers.
+    """Raise if the user declares that a column or a type of the activity comes from transfers.
 
     Args:
         source: The file, for the message.
-        transfer_columns: What the user named in `transfer_columns`.
+        transfer_columns: Names of columns or types that the user declared.
         columns: The columns of the activity table.
         types: The values of its column `type`.
 
     Raises:
-        InputError: A told name is in the table; or is not, and so cannot protect anything.
+        InputError: A declared name is in the table, or is not and so cannot protect anything.
     """
     known = [*columns, *types]
     refused = [name for name in transfer_columns if name in known]
     if refused:
         raise InputError(
-            f"{source}: refused: {len(refused)} column(s) or type(s) that you say come from "
-            f"transfers are in the activity table ({first_three(refused)}); {EDGE_FREE_REASON}. Remove them "
-            f"from the activity table"
+            f"{source}: refused: {len(refused)} column(s) or type(s) that you declared to come "
+            f"from transfers are in the activity table ({first_three(refused)}); "
+            f"{EDGE_FREE_REASON}. Remove them from the activity table"
         )
     for name in transfer_columns:
         near = get_close_matches(name, known, n=1)

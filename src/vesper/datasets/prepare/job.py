@@ -3,12 +3,12 @@
     node      a user in a window, `<user>@train` or `<user>@test`, who had activity there or a label
     edge      at least one transfer between two nodes of the same window
     features  155 summaries of a node's activity, none of them from transfers
-    split     test for the test window; val for a seeded share of the train window; else train
+    split     test for the test window; val for a seeded share of the train window; otherwise train
 
-With `separate_windows` each window is a folder, hence a graph, of its own, and a seeded share of the train
-window has the split test too. Otherwise the graph is the disjoint union of the two windows' graphs.
-Either way an edge of one window and an edge of the other are two records. Tables may be larger
-than memory; they are read by DuckDB.
+With `separate_windows`, each window becomes a folder and hence its own graph, and a seeded share of
+the train window also has the split test. Otherwise the graph is the disjoint union of the graphs of
+both windows. Either way, an edge in the train window and an edge in the test window are two
+records. Tables may be larger than memory; they are read by DuckDB.
 """
 
 import shutil
@@ -39,15 +39,15 @@ from vesper.errors import InputError
 from vesper.progress import Progress, no_progress
 
 VALIDATION_SHARE = 0.0626
-"""Share of the train window's labels kept for validation, as in the paper's Finance set."""
+"""Share of the train window's labels with split `val`, as in the paper's Finance data set."""
 
 SEPARATE_TEST_SHARE = 0.2
-"""Share of the train window's labels kept for test where windows are graphs of their own."""
+"""Share of the train window's labels with split `test` if windows are separate graphs."""
 
 
 @dataclass(frozen=True)
 class PreparationSummary:
-    """What `prepare` made, and what it left out."""
+    """Counts of what `prepare` made and of what it left out."""
 
     nodes: int
     edges: int
@@ -57,12 +57,12 @@ class PreparationSummary:
     val: int
     test: int
     activity_outside: int
-    """Activity rows that fell into neither window."""
+    """Activity rows in neither window."""
     labels_outside: int
     transfers_outside: int
     self_transfers: int
     transfers_dropped: int
-    """Transfers inside a window, one end of which is no node of it."""
+    """Transfers inside a window with an end that is not a node of it."""
 
     @property
     def labelled(self) -> int:
@@ -87,23 +87,23 @@ def prepare(
     """Write `out/data/` (nodes, edges) and `out/label/` (labels with splits), whole or not at all.
 
     Args:
-        transfers: Table of money that went from user to user: `time`, `src`, `dst`.
+        transfers: Table of payments between users: `time`, `src`, `dst`.
         activity: Table of what users did alone: `time`, `user`, `type`, `amount`, `channel`.
-        labels: Table of known classes: `id` (a user), `label`, and, if it has one, `time`. A label
-            with a time counts for the window it falls in, one without for both.
-        train_window: `FROM..TO`, TO excluded: ISO dates or integers, as the column `time` is.
-        test_window: The same; the two must not overlap.
+        labels: Table of known classes: `id` (a user), `label`, and optionally `time`. A label with
+            a time counts for the window it falls in, one without for both.
+        train_window: `FROM..TO`, TO excluded: ISO dates or integers, like the column `time`.
+        test_window: In the same form; the two must not overlap.
         out: A new or empty folder.
         validation_share: Share of the train window's labelled nodes with split `val`.
-        seed: Picks which.
+        seed: Seed of the choice of these nodes.
         transfer_columns: Columns of the activity table, or values of its column `type`, that you
-            know come from transfers. They are refused: see `edge_free.py`.
-        separate_windows: Write `out/train/` and `out/test/` instead, each with `data/` and `label/`: two
-            graphs with a budget each.
-        progress: Told how many nodes are done.
+            know come from transfers. They are refused, see `edge_free.py`.
+        separate_windows: Write `out/train/` and `out/test/` instead, each with `data/` and
+            `label/`: two graphs, each with its own budget.
+        progress: receives progress reports.
 
     Raises:
-        InputError: Something given cannot be used. Nothing is left at `out`.
+        InputError: An argument or a table cannot be used. Nothing is left at `out`.
     """
     with new_folder(out) as folder:
         return prepare_into(
@@ -135,10 +135,10 @@ def prepare_into(
     separate_windows: bool = False,
     progress: Progress = no_progress,
 ) -> PreparationSummary:
-    """Do the work of `prepare` in a folder that somebody else makes whole."""
+    """Do the work of `prepare` in a folder that the caller moves into place."""
     windows = parse_windows(train=train_window, test=test_window)
-    if "?" in str(folder.absolute()):  # the database takes what follows for an option of its own
-        raise InputError("out: expected a path without '?'; name another folder")
+    if "?" in str(folder.absolute()):  # the database reads what follows as an option
+        raise InputError("out: expected a path without '?'; choose another folder")
     if not 0 <= validation_share < 1:
         raise InputError(f"validation_share: expected 0 <= share < 1, got {validation_share}")
     if seed < 0:
@@ -177,7 +177,7 @@ def prepare_into(
         if num_val + num_held_out >= num_train:
             raise InputError(
                 f"{labels}: expected labels left to train on, found {num_train} in the train "
-                f"window, all taken by validation_share={validation_share}; make it smaller"
+                f"window, all used up by validation_share={validation_share}; reduce it"
             )
         splits = np.full(num_train, "train", dtype=object)
         drawn = np.random.default_rng(seed).permutation(num_train)

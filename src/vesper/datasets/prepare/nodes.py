@@ -1,9 +1,10 @@
-"""Fill `activity`, `labels` and, from these two alone, `nodes`. No transfer is seen here.
+"""Tables of the scratch database: `activity`, `labels`, `nodes`, and then `edges`.
 
-Fill `edges` from transfers, once `nodes` is complete: all that `prepare` makes of them.
+`nodes` is filled from activity and labels alone; no transfer is read for it. `edges` is filled from
+transfers once `nodes` is complete, and is the only use that `prepare` makes of transfers.
 
-A transfer with a user who is no node of that window is dropped. To make a node of that user instead
-would be wrong: which nodes exist is public, so a single transfer would show.
+A transfer with a user who is not a node of that window is dropped. Making a node of that user would
+be wrong: which nodes exist is public, so a single transfer would be visible.
 """
 
 from collections.abc import Sequence
@@ -37,8 +38,8 @@ def load_edges(connection: Connection, path: Path, windows: Windows) -> dict[str
     """Fill `edges`: one row for two nodes of a window with at least one transfer between them.
 
     Returns:
-        How many `edges` there are, and how many transfers made none: `transfers_outside` the
-        windows, `self_transfers`, `transfers_dropped` because an end is no node.
+        The number of `edges`, and of transfers that made none: `transfers_outside` the windows,
+        `self_transfers`, and `transfers_dropped` because an end is not a node.
 
     Raises:
         InputError: The table is unusable or a window is empty.
@@ -66,18 +67,18 @@ def load_edges(connection: Connection, path: Path, windows: Windows) -> dict[str
         "WHERE a <> b ORDER BY low, high"
     )
     inside = number(connection, "SELECT sum(transfers) FROM pairs")
-    oneself = number(connection, "SELECT coalesce(sum(transfers), 0) FROM pairs WHERE a = b")
-    kept = number(connection, "SELECT coalesce(sum(transfers), 0) FROM edges")
+    to_oneself = number(connection, "SELECT coalesce(sum(transfers), 0) FROM pairs WHERE a = b")
+    in_edges = number(connection, "SELECT coalesce(sum(transfers), 0) FROM edges")
     return {
         "edges": number(connection, "SELECT count(*) FROM edges"),
         "transfers_outside": rows - inside,
-        "self_transfers": oneself,
-        "transfers_dropped": inside - oneself - kept,
+        "self_transfers": to_oneself,
+        "transfers_dropped": inside - to_oneself - in_edges,
     }
 
 
 MOST_WORDS = 1_000
-"""More different types or channels than this are no categories but ids."""
+"""Most different types or channels; a column with more holds ids, not categories."""
 
 
 def load_activity(
@@ -86,7 +87,7 @@ def load_activity(
     """Fill `activity`.
 
     Returns:
-        How many rows fell into a window, and how many outside.
+        The number of rows inside a window, and outside both.
 
     Raises:
         InputError: The table is unusable, a window is empty, or some of it comes from transfers.
@@ -115,8 +116,8 @@ def load_activity(
     scan(
         connection,
         table,
-        f"CREATE TABLE activity AS SELECT * FROM (SELECT {window_sql(time.value, windows)} AS part, "
-        f"{user.value} AS person, {time.value} AS seconds, {kind.value} AS type, "
+        f"CREATE TABLE activity AS SELECT * FROM (SELECT {window_sql(time.value, windows)} "
+        f"AS part, {user.value} AS person, {time.value} AS seconds, {kind.value} AS type, "
         f"{channel.value} AS channel, {amount.value} AS amount FROM {table.sql}) "
         f"WHERE part IS NOT NULL",
     )
@@ -129,7 +130,7 @@ def load_labels(connection: Connection, path: Path, windows: Windows) -> int:
     """Fill `labels`; a label without a time counts for both windows.
 
     Returns:
-        How many labels fell outside both windows.
+        The number of labels outside both windows.
 
     Raises:
         InputError: The table is unusable, a window is empty, or a user has two labels in one.
@@ -160,7 +161,7 @@ def load_labels(connection: Connection, path: Path, windows: Windows) -> int:
 
 
 def make_nodes(connection: Connection, windows: Windows) -> int:
-    """Fill `nodes`: every user with activity in, or a label for, a window. Returns how many."""
+    """Fill `nodes`: every user with activity in, or a label for, a window; return their number."""
     suffix = f"CASE part WHEN 0 THEN '@{windows[0].name}' ELSE '@{windows[1].name}' END"
     connection.execute(
         f"CREATE TABLE nodes AS SELECT row_number() OVER (ORDER BY id) - 1 AS number, * FROM "
@@ -174,21 +175,21 @@ def count_words(connection: Connection, path: Path, column: str) -> list[tuple[s
     """Count each word of `type` or `channel` in the train window.
 
     Raises:
-        InputError: There are so many that the column cannot be a category.
+        InputError: There are too many words for the column to be a category.
     """
-    found = connection.execute(
+    counts = connection.execute(
         f"SELECT {column}, count(*) FILTER (WHERE part = 0) FROM activity "
         f"WHERE {column} IS NOT NULL GROUP BY 1 ORDER BY 1 LIMIT {MOST_WORDS + 1}"
     ).fetchall()
-    _refuse_too_many(path, column, [word for word, _ in found])
-    return [(word, count) for word, count in found]
+    _refuse_too_many(path, column, [word for word, _ in counts])
+    return [(word, count) for word, count in counts]
 
 
 def _refuse_too_many(path: Path, column: str, words: Sequence[str]) -> None:
     if len(words) > MOST_WORDS:
         raise InputError(
             f"{path}: column {column!r}: expected at most {MOST_WORDS} different values, found "
-            f"more ({first_three(words)}); it should hold a category, not an id"
+            f"more ({first_three(words)}); use a column of categories, not of ids"
         )
 
 
@@ -197,13 +198,13 @@ def _refuse_two_labels(connection: Connection, path: Path, windows: Windows) -> 
         "FROM (SELECT person, part FROM known WHERE part IS NOT NULL GROUP BY person, part "
         "HAVING count(DISTINCT label) > 1)"
     )
-    twice = number(connection, f"SELECT count(*) {groups}")
-    if twice:
-        found = connection.execute(
+    conflicts = number(connection, f"SELECT count(*) {groups}")
+    if conflicts:
+        examples = connection.execute(
             f"SELECT person, part {groups} ORDER BY person, part LIMIT 3"
         ).fetchall()
-        named = first_three(f"{person} in {windows[part].name}" for person, part in found)
+        named = first_three(f"{person} in {windows[part].name}" for person, part in examples)
         raise InputError(
-            f"{path}: column 'label': expected one label for a user in a window, found {twice} "
-            f"user(s) with two that differ ({named}); keep the one that counts"
+            f"{path}: column 'label': expected one label per user and window, found "
+            f"{conflicts} user(s) with different labels ({named}); keep one of them"
         )

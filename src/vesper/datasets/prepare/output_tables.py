@@ -1,4 +1,4 @@
-"""Write the tables of `prepare` as party folders, a range of nodes at a time.
+"""Tables of `prepare` written as party folders, one range of nodes at a time.
 
 Ranges bound the memory and fix the row groups, so the same tables always give the same bytes.
 """
@@ -66,11 +66,11 @@ def write_edges(connection: Connection, path: Path, *, num_nodes: int, progress:
     schema = pa.schema([("src", pa.string()), ("dst", pa.string())])
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for first, last in _ranges(num_nodes, _MOST_NODES):
-            found = connection.sql(
+            edges = connection.sql(
                 f"SELECT src, dst FROM edges WHERE low >= {first} AND low < {last} "
                 f"ORDER BY low, high"
             ).to_arrow_table()
-            writer.write_table(found.cast(schema))
+            writer.write_table(edges.cast(schema))
             progress("edges", last, num_nodes)
 
 
@@ -80,10 +80,10 @@ def write_labels(
     """Write `id`, `label` and `split` of every labelled node, in order of id.
 
     Args:
-        connection: Where the tables are.
+        connection: Connection to the scratch database.
         path: The file to write.
-        num_nodes: How many nodes there are, labelled or not.
-        splits: Of each labelled node of the train window, in order of id.
+        num_nodes: Number of nodes, labelled or not.
+        splits: Split of each labelled node of the train window, in order of id.
     """
     kinds: dict[str, pa.DataType] = {
         "id": pa.string(),
@@ -95,21 +95,21 @@ def write_labels(
         "CREATE TABLE labelled AS SELECT n.number, n.id, l.label, l.part FROM nodes n "
         "JOIN labels l ON n.person = l.person AND n.part = l.part ORDER BY number"
     )
-    seen = 0
+    done = 0
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for first, last in _ranges(num_nodes, _MOST_NODES):
-            found = connection.execute(
+            rows = connection.execute(
                 f"SELECT id, label, part FROM labelled "
                 f"WHERE number >= {first} AND number < {last} ORDER BY number"
             ).fetchnumpy()
-            is_test = found["part"] == 1
+            is_test = rows["part"] == 1
             split = np.full(len(is_test), "test", dtype=object)
             training = int((~is_test).sum())
-            split[~is_test] = splits[seen : seen + training]
-            seen += training
+            split[~is_test] = splits[done : done + training]
+            done += training
             arrays = [
-                pa.array(found["id"], type=pa.string()),
-                pa.array(found["label"].astype(np.int32)),
+                pa.array(rows["id"], type=pa.string()),
+                pa.array(rows["label"].astype(np.int32)),
                 pa.array(split, type=pa.string()),
             ]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
@@ -122,18 +122,18 @@ def _events(
     start: NDArray[np.int64],
     stop: NDArray[np.int64],
 ) -> Events:
-    found = connection.execute(
+    rows = connection.execute(
         f"SELECT node - {first} AS node, seconds, kind, channel, coalesce(amount, 'nan') AS amount "
         f"FROM events WHERE node >= {first} AND node < {last} "
         f"ORDER BY node, seconds, kind, channel, amount"
     ).fetchnumpy()
     return Events(
         num_nodes=last - first,
-        node=found["node"].astype(np.int64),
-        seconds=found["seconds"].astype(np.int64),
-        kind=found["kind"].astype(np.int64),
-        channel=found["channel"].astype(np.int64),
-        amount=np.asarray(found["amount"], dtype=np.float64),
+        node=rows["node"].astype(np.int64),
+        seconds=rows["seconds"].astype(np.int64),
+        kind=rows["kind"].astype(np.int64),
+        channel=rows["channel"].astype(np.int64),
+        amount=np.asarray(rows["amount"], dtype=np.float64),
         start=start,
         stop=stop,
     )

@@ -1,7 +1,7 @@
-"""The columns `prepare` reads, each as SQL that gives its value, or NULL where it cannot be read.
+"""Columns that `prepare` reads, each as SQL for its value, or NULL where the value is unreadable.
 
-One pass over a table counts the rows that cannot be used; only when there are some does a second
-one look for the first three, to name them.
+One pass over a table counts the unusable rows; only if there are any does a second pass find the
+first three, to name them.
 """
 
 from collections.abc import Sequence
@@ -25,10 +25,10 @@ class Column:
     """One column of a table.
 
     Args:
-        name: As in the file.
-        value: SQL of its value.
+        name: Name in the file.
+        value: SQL for its value.
         is_bad: SQL that is true for a row that cannot be used.
-        expected: What a good value is, for messages.
+        expected: Description of a valid value, for messages.
     """
 
     name: str
@@ -38,13 +38,13 @@ class Column:
 
 
 def time_column(table: TransactionTable, window: Window, *, optional: bool = False) -> Column:
-    """Whole seconds since 1970 for dates, the integer itself otherwise: BIGINT.
+    """Return the column `time` as BIGINT: whole seconds since 1970 for dates, else the integer.
 
     Text without an offset is UTC. Text goes through TIMESTAMPTZ because a cast of
-    `2024-01-01T00:00+02:00` to TIMESTAMP drops the offset without a word.
+    `2024-01-01T00:00+02:00` to TIMESTAMP silently drops the offset.
 
     Raises:
-        InputError: The column holds integers and the windows dates, or the other way round.
+        InputError: The column has integers and the windows dates, or vice versa.
     """
     kind = table.columns["time"]
     dates = kind == "DATE" or kind.startswith("TIMESTAMP")
@@ -61,7 +61,7 @@ def time_column(table: TransactionTable, window: Window, *, optional: bool = Fal
         wanted = "dates" if window.holds_dates else "integers"
         raise InputError(
             f"{table.path}: column 'time': expected {wanted}, as in the window {window.text}, "
-            f"found {kind}; write the windows as the column is"
+            f"found {kind}; write the windows in the form of the column"
         )
     value = f"TRY_CAST({value} AS BIGINT)"
     is_bad = f'"time" IS NOT NULL AND {value} IS NULL' if optional else f"{value} IS NULL"
@@ -70,10 +70,10 @@ def time_column(table: TransactionTable, window: Window, *, optional: bool = Fal
 
 
 def text_column(table: TransactionTable, name: str, *, optional: bool = False) -> Column:
-    """An id or a category, text or integer, as text: VARCHAR.
+    """Return an id or category column, text or integer, as VARCHAR.
 
     Raises:
-        InputError: The column holds something else, such as floating-point numbers.
+        InputError: The column has another type, such as floating-point numbers.
     """
     kind = table.columns[name]
     if kind != "VARCHAR" and kind not in _INTEGERS:
@@ -86,10 +86,10 @@ def text_column(table: TransactionTable, name: str, *, optional: bool = False) -
 
 
 def amount_column(table: TransactionTable) -> Column:
-    """An amount, NULL (or NaN) where the event has none: DOUBLE.
+    """Return the column `amount` as DOUBLE; NULL where the event has none.
 
     Raises:
-        InputError: The column holds no numbers.
+        InputError: The column does not have numbers.
     """
     kind = table.columns["amount"]
     if kind not in _INTEGERS | {"VARCHAR", "DOUBLE", "FLOAT"} and not kind.startswith("DECIMAL"):
@@ -107,10 +107,10 @@ def amount_column(table: TransactionTable) -> Column:
 
 
 def label_column(table: TransactionTable) -> Column:
-    """A class number from 0 up: INTEGER.
+    """Return the column `label` as BIGINT: class numbers from 0.
 
     Raises:
-        InputError: The column holds something else.
+        InputError: The column has another type.
     """
     kind = table.columns["label"]
     if kind not in _INTEGERS and kind != "VARCHAR":
@@ -126,20 +126,21 @@ def label_column(table: TransactionTable) -> Column:
 def count_rows(
     connection: duckdb.DuckDBPyConnection, table: TransactionTable, columns: Sequence[Column]
 ) -> int:
-    """Count the rows of a table, all of which can be used.
+    """Count the rows of a table, and refuse the table if any row cannot be used.
 
     Raises:
-        InputError: There are none, or some cannot be used.
+        InputError: There are no rows, or some cannot be used.
     """
     counts = ", ".join(f"count(*) FILTER (WHERE {column.is_bad})" for column in columns)
     rows, *bad = scan(connection, table, f"SELECT count(*), {counts} FROM {table.sql}")[0]
     if rows == 0:
-        raise InputError(f"{table.path}: expected rows, found a table with none")
+        raise InputError(f"{table.path}: expected rows, found an empty table")
     for column, count in zip(columns, bad, strict=True):
         if count:
             raise InputError(
                 f"{table.path}: column {column.name!r}: expected {column.expected}, found "
-                f"{count} row(s) without ({first_three(_offenders(connection, table, column))})"
+                f"{count} row(s) without one "
+                f"({first_three(_offenders(connection, table, column))}); correct or remove them"
             )
     return int(rows)
 
@@ -148,18 +149,18 @@ def _offenders(
     connection: duckdb.DuckDBPyConnection, table: TransactionTable, column: Column
 ) -> list[str]:
     connection.execute("SET threads = 1")  # file order, so that the numbers are the file's rows
-    found = scan(
+    rows = scan(
         connection,
         table,
         f"SELECT row, CAST({identifier(column.name)} AS VARCHAR) FROM "
         f"(SELECT *, row_number() OVER () AS row FROM {table.sql}) "
         f"WHERE {column.is_bad} ORDER BY row LIMIT 3",
     )
-    return [f"row {row} has {'nothing' if value is None else repr(value)}" for row, value in found]
+    return [f"row {row} has {'nothing' if value is None else repr(value)}" for row, value in rows]
 
 
 def _integer(name: str, kind: str) -> str:
-    """Text only when it is a whole number: a plain cast would round 1.5 to 2."""
+    """Return SQL for an integer; text must be a whole number, as a cast would round 1.5 to 2."""
     raw = identifier(name)
     if kind != "VARCHAR":
         return raw

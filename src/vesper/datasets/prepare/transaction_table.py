@@ -1,7 +1,7 @@
-"""A transaction table on disk, Parquet or CSV, as something DuckDB can select from.
+"""A transaction table on disk, Parquet or CSV, in a form that DuckDB can select from.
 
-CSV cells are read as text, whatever they look like: an id `007` stays `007`. DuckDB is given the
-exact columns and dialect; its guessing reads a ragged file as one wide column and says nothing.
+CSV cells are always read as text, so an id `007` stays `007`. DuckDB receives the exact columns and
+dialect, because its detection silently reads a ragged file as one wide column.
 """
 
 import csv
@@ -24,9 +24,9 @@ class TransactionTable:
     """A table to select from.
 
     Args:
-        path: Where it is, for messages.
+        path: Its file, for messages.
         columns: Column names in file order, each with its DuckDB type.
-        sql: What to put after FROM.
+        sql: SQL to put after FROM.
     """
 
     path: Path
@@ -34,10 +34,10 @@ class TransactionTable:
     sql: str
 
     def require(self, names: Sequence[str]) -> None:
-        """Raise unless all columns are there.
+        """Raise unless the table has all of these columns.
 
         Raises:
-            InputError: One is missing; the message names the nearest column that is there.
+            InputError: One is missing; the message names the closest match.
         """
         for name in names:
             if name not in self.columns:
@@ -50,11 +50,11 @@ class TransactionTable:
 
 
 def open_table(connection: duckdb.DuckDBPyConnection, path: Path) -> TransactionTable:
-    """Look at a file's columns without reading its rows.
+    """Read the columns of a file, but not its rows.
 
     Raises:
-        InputError: No such file, neither Parquet nor CSV by its name, empty, or not what its name
-            says.
+        InputError: The file does not exist, is empty, has another extension than .parquet or .csv,
+            or has content that does not match its extension.
     """
     if not path.is_file():
         raise InputError(f"{path}: expected a Parquet or CSV file, found none; check the path")
@@ -73,7 +73,7 @@ def open_table(connection: duckdb.DuckDBPyConnection, path: Path) -> Transaction
         raise _unreadable(path, error) from None
     columns = {name: kind for name, kind, *_ in described}
     empty = [name for name, kind in columns.items() if kind == '"NULL"']
-    if empty:  # written without any value, so the file knows no type: an empty column of text
+    if empty:  # written without any value, so the file has no type for it: read it as text
         text = ", ".join(
             f"CAST({identifier(name)} AS VARCHAR) AS {identifier(name)}" for name in empty
         )
@@ -88,7 +88,7 @@ def scan(
     """Run a query that reads the rows of `table`.
 
     Raises:
-        InputError: The file turns out to be damaged, or text that is not UTF-8.
+        InputError: The file turns out to be damaged or not UTF-8.
     """
     try:
         return connection.execute(query).fetchall()
@@ -99,16 +99,16 @@ def scan(
 
 
 def identifier(name: str) -> str:
-    """A column's name as SQL, whatever characters it has."""
+    """Return a column name quoted as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def _unreadable(path: Path, error: duckdb.Error) -> InputError:
-    """Say in one line why a file that exists could not be read."""
+    """Return a one-line error for an existing file that could not be read."""
     if path.suffix.lower() == ".csv":
-        broken = _lines_not_utf8(path)
-        if broken:
-            return _not_utf8(path, broken)
+        bad = _lines_not_utf8(path)
+        if bad:
+            return _not_utf8(path, bad)
         return InputError(f"{path}: cannot be read as CSV: {_reason(error)}")
     return InputError(
         f"{path}: expected a Parquet file, found something else or a damaged one: {_reason(error)}"
@@ -135,39 +135,39 @@ def _csv_scan(path: Path) -> str:
 
 
 def _lines_not_utf8(path: Path) -> list[int]:
-    broken = []
+    bad = []
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError:
-                broken.append(number)
-    return broken
+                bad.append(number)
+    return bad
 
 
-def _not_utf8(path: Path, broken: list[int]) -> InputError:
+def _not_utf8(path: Path, bad: list[int]) -> InputError:
     return InputError(
-        f"{path}: expected UTF-8 text, found {len(broken)} line(s) that are not "
-        f"({first_three(f'line {number}' for number in broken)}); save it as UTF-8"
+        f"{path}: expected UTF-8 text, found {len(bad)} line(s) that are not "
+        f"({first_three(f'line {number}' for number in bad)}); save it as UTF-8"
     )
 
 
 def _reason(error: duckdb.Error) -> str:
-    """Keep what DuckDB found, leave out how its own settings could hide it."""
+    """Return DuckDB's finding in one line, without its advice on settings that would hide it."""
     return " ".join(str(error).split("\n\n")[0].split("\nPossible")[0].split())
 
 
 def _one_file(path: Path) -> str:
-    """A path as SQL that DuckDB reads as this very file.
+    """Return a path as SQL that DuckDB reads as exactly this file.
 
-    It takes `*`, `?` and `[` for a pattern, which a class of one character undoes. A relative path
-    may look like an address (`s3:`) or a home folder (`~`), an absolute one cannot.
+    DuckDB reads `*`, `?` and `[` as a pattern; each is escaped as a class of one character. A
+    relative path may look like an address (`s3:`) or a home folder (`~`), an absolute one cannot.
     """
     name = str(path.absolute())
     if _PATTERN.search(name):
-        if "\\" in name:  # a separator inside a pattern, and nothing undoes that
+        if "\\" in name:  # a separator inside a pattern, which cannot be escaped
             raise InputError(
-                f"{path}: expected a path without '\\' beside '*', '?' or '['; rename it"
+                f"{path}: expected a path without '\\' together with '*', '?' or '['; rename it"
             )
         name = _PATTERN.sub(r"[\g<0>]", name)
     return _quoted(name)

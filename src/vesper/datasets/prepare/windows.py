@@ -1,16 +1,17 @@
-"""Time windows: what is written `FROM..TO` means every time t with FROM <= t < TO.
+"""Time windows: `FROM..TO` contains every time t with FROM <= t < TO.
 
-Both ends are ISO dates (or date-times, in UTC unless they carry an offset) or both are integers.
-Times are whole numbers inside: seconds since 1970 for dates, the integers themselves otherwise.
-Train and test are two snapshots. An edge of one window and an edge of the other between the same
-users are two records, so windows that overlap are refused.
+Both ends are ISO dates (or date-times, in UTC unless they have an offset), or both are integers.
+Internally, times are whole numbers: seconds since 1970 for dates, otherwise the integers. Train
+and test are two snapshots. An edge in the train window and an edge in the test window between the
+same users are two records, so overlapping windows are refused.
 
-Two windows in one folder -> a folder each: two graphs, two snapshots.
+`split_windows` turns one folder with two windows into a folder per window: two graphs, two
+snapshots.
 
     data/, label/   ->   train/data/, train/label/, test/data/, test/label/
 
-A node of a window has the window's name behind the `@` of its id, and an edge joins two nodes of
-one window, so that every row belongs to one.
+The id of a node ends with `@` and the name of its window, and an edge joins two nodes of one
+window, so every row belongs to one window.
 """
 
 import re
@@ -31,15 +32,15 @@ TABLES = (
     ("data/edges.parquet", "src"),
     ("label/labels.parquet", "id"),
 )
-"""Each with a column that names the window."""
+"""The tables to split, each with a column whose values end with the window's name."""
 
 
 def split_windows(folder: Path, names: Sequence[str]) -> None:
-    """Part the tables of a folder that holds all windows; they are gone from it afterwards.
+    """Split the tables of a folder with all windows, and remove the original tables.
 
     Args:
-        folder: holds `data/` and `label/`.
-        names: of the windows; each becomes a folder in it.
+        folder: folder with `data/` and `label/`.
+        names: names of the windows; each becomes a folder in `folder`.
     """
     for path, column in TABLES:
         with ExitStack() as stack:
@@ -65,14 +66,14 @@ _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*")
 
 @dataclass(frozen=True)
 class Window:
-    """Half-open stretch of time [start, stop).
+    """Half-open interval of time [start, stop).
 
     Args:
         name: `train` or `test`, the part after the `@` of a node's id.
-        text: What the user wrote, for messages.
+        text: The window as the user wrote it, for messages.
         start: First second (or integer) inside.
-        stop: First second (or integer) after.
-        holds_dates: Whether the ends were dates; otherwise plain integers.
+        stop: First second (or integer) after the window.
+        holds_dates: Whether the ends are dates, not plain integers.
     """
 
     name: str
@@ -83,7 +84,7 @@ class Window:
 
 
 def parse_windows(*, train: str, test: str) -> tuple[Window, Window]:
-    """Read both windows and refuse a pair that cannot be used together.
+    """Parse both windows and refuse a pair that cannot be used together.
 
     >>> [w.stop - w.start for w in parse_windows(train="0..10", test="20..25")]
     [10, 5]
@@ -107,13 +108,13 @@ def parse_windows(*, train: str, test: str) -> tuple[Window, Window]:
 
 
 def parse_window(name: str, text: str) -> Window:
-    """Read one `FROM..TO`.
+    """Parse one `FROM..TO`.
 
     >>> parse_window("test", "2024-01-01..2024-01-02").stop - 86400 == 1704067200
     True
 
     Raises:
-        InputError: It is not two dates or two integers with `..` between, or holds no time at all.
+        InputError: It is not two dates or two integers separated by `..`, or is empty.
     """
     ends = [end.strip() for end in text.split("..")]
     if len(ends) != 2:
@@ -127,9 +128,7 @@ def parse_window(name: str, text: str) -> Window:
     if max(abs(start), abs(stop)) > _FARTHEST:
         raise InputError(f"{name} window: expected times up to 2^60 from 0, got {text!r}")
     if start >= stop:
-        raise InputError(
-            f"{name} window: expected FROM before TO, got {text!r}, which holds no time at all"
-        )
+        raise InputError(f"{name} window: expected FROM before TO, got {text!r}, which is empty")
     return Window(name=name, text=text, start=start, stop=stop, holds_dates=holds_dates)
 
 
@@ -140,8 +139,8 @@ def _seconds(name: str, text: str) -> int:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise InputError(
-            f"{name} window: expected an ISO date such as 2024-01-31 or an integer, and the same "
-            f"at both ends, got {text!r}"
+            f"{name} window: expected an ISO date such as 2024-01-31 or an integer, of the same "
+            f"kind at both ends, got {text!r}"
         ) from None
     if moment.microsecond:
         raise InputError(f"{name} window: expected whole seconds, got {text!r}")

@@ -1,4 +1,8 @@
-"""Edges."""
+"""Edges of a graph, for proofs, audits and attacks; nothing here is sent to another party.
+
+- `edge_relation`: graphs that differ by one edge, and induced subgraphs
+- `pairs`: degrees, and pairs of nodes with and without an edge
+"""
 
 from vesper.graph.edges.edge_relation import (
     Edge,

@@ -1,12 +1,11 @@
-"""What the guarantee protects, defined once: two graphs that *differ by one edge*.
+"""The edge relation that the guarantee protects: two graphs that *differ by one edge*.
 
     G ~ G'   iff   same nodes, and E' = E with one undirected edge {a, b} added or removed
 
 Every bound, proof, audit and test of the edge relation uses these functions.
 
-The part of a graph between some of its nodes.
-
-edges of the part = edges with both ends among `nodes`, which are numbered anew in their order
+The module also takes induced subgraphs: `induced_subgraph(graph, nodes)` has the edges with both
+ends among `nodes`, and numbers the nodes in the order given.
 """
 
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from vesper.graph.graph import Graph, neighbor_dtype
 
 
 def induced_subgraph(graph: Graph, nodes: NDArray[np.int64]) -> Graph:
-    """Give the graph between distinct nodes.
+    """Return the subgraph induced by distinct nodes, numbered in the order given.
 
     >>> square = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
     >>> part = induced_subgraph(square, np.array([3, 0, 1]))
@@ -30,7 +29,9 @@ def induced_subgraph(graph: Graph, nodes: NDArray[np.int64]) -> Graph:
     place = np.full(graph.num_nodes, -1, dtype=np.int64)
     place[nodes] = np.arange(len(nodes))
     if len(np.unique(nodes)) != len(nodes):
-        raise InputError(f"nodes: expected distinct ones, got {len(nodes)} with repeats")
+        raise InputError(
+            f"nodes: expected distinct nodes, got {len(nodes)} with repeats; pass each node once"
+        )
     receivers = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr))
     senders = graph.neighbors
     inside = (place[receivers] >= 0) & (place[senders] >= 0)
@@ -45,7 +46,7 @@ Edge = tuple[int, int]
 
 
 def edges_of(graph: Graph) -> Iterator[Edge]:
-    """List the undirected edges, each once, smaller end first."""
+    """Yield the undirected edges, each once, smaller end first."""
     for node in range(graph.num_nodes):
         for other in graph.neighbors[graph.indptr[node] : graph.indptr[node + 1]]:
             if node < other:
@@ -53,14 +54,14 @@ def edges_of(graph: Graph) -> Iterator[Edge]:
 
 
 def has_edge(graph: Graph, edge: Edge) -> bool:
-    """Whether the two ends are neighbours."""
+    """Return whether the two ends are neighbours."""
     row = graph.neighbors[graph.indptr[edge[0]] : graph.indptr[edge[0] + 1]]
     at = int(np.searchsorted(row, edge[1]))
     return at < len(row) and int(row[at]) == edge[1]
 
 
 def toggle_edge(graph: Graph, edge: Edge) -> Graph:
-    """Give the graph that differs in exactly this edge: removed where it is, added where not.
+    """Return the graph that differs in exactly this edge: removed if present, added if not.
 
     >>> triangle = Graph.from_edges(3, [(0, 1), (1, 2), (0, 2)])
     >>> list(edges_of(toggle_edge(triangle, (1, 2))))
@@ -68,7 +69,7 @@ def toggle_edge(graph: Graph, edge: Edge) -> Graph:
     """
     a, b = min(edge), max(edge)
     if a == b or a < 0 or b >= graph.num_nodes:
-        raise InputError(f"Expected two different nodes below {graph.num_nodes}, got {edge}.")
+        raise InputError(f"edge: expected two different nodes below {graph.num_nodes}, got {edge}")
     indptr = graph.indptr.copy()
     present = has_edge(graph, (a, b))
     places = []
@@ -84,7 +85,7 @@ def toggle_edge(graph: Graph, edge: Edge) -> Graph:
 
 
 def differing_edge(first: Graph, second: Graph) -> Edge | None:
-    """Give the one edge in which the graphs differ, or None when they do not differ by one edge."""
+    """Return the edge in which the graphs differ, or None unless they differ by one edge."""
     if first.num_nodes != second.num_nodes or abs(first.num_edges - second.num_edges) != 1:
         return None
     difference = set(edges_of(first)) ^ set(edges_of(second))
@@ -92,7 +93,7 @@ def differing_edge(first: Graph, second: Graph) -> Edge | None:
 
 
 def all_graphs(num_nodes: int) -> Iterator[Graph]:
-    """List every labelled graph on `num_nodes` nodes: 2^(n (n - 1) / 2) of them."""
+    """Yield every labelled graph on `num_nodes` nodes: 2^(n (n - 1) / 2) of them."""
     pairs = list(combinations(range(num_nodes), 2))
     for mask in range(1 << len(pairs)):
         chosen = [pair for k, pair in enumerate(pairs) if mask >> k & 1]
@@ -100,7 +101,7 @@ def all_graphs(num_nodes: int) -> Iterator[Graph]:
 
 
 def all_pairs(num_nodes: int) -> Iterator[tuple[Graph, Graph, Edge]]:
-    """List every unordered pair of graphs on `num_nodes` nodes that differ by one edge."""
+    """Yield every unordered pair of graphs on `num_nodes` nodes that differ by one edge."""
     for graph in all_graphs(num_nodes):
         for edge in edges_of(graph):
             yield graph, toggle_edge(graph, edge), edge

@@ -1,22 +1,22 @@
-"""One hop outwards: the sampled rows of the nodes reached so far, in global node numbers.
+"""One hop of sampling: the sampled rows of the nodes reached so far, in global node numbers.
 
 Two passes over the rows. `measure_rows` reads where each row starts, which fixes where its draws
-go; `draw_rows` fills them, any piece by any thread. Both are bound by random reads of memory, so
-both ask for what they will need some rows ahead.
+go; `draw_rows` fills them, any piece on any thread. Both are bound by random memory reads, so both
+prefetch what they will need some rows ahead.
 
-Indices are unsigned throughout: Numba tests signed ones for being negative, at every access.
+Indices are unsigned throughout: Numba checks signed indices for negative values at every access.
 
-Which neighbours are drawn: a function of (seed, step, hop, node) and of nothing else.
+Which neighbours are drawn is a function of (seed, step, hop, node) and of nothing else.
 
-    key      = absorb(absorb(absorb(0, seed), step), hop)     one a hop
+    key      = absorb(absorb(absorb(0, seed), step), hop)     one per hop
     word i   = mix(absorb(key, node) + i * GAMMA),  i >= 1    SplitMix64 (Steele et al. 2014)
-    position = floor(r * n / 2^32), r the upper half of the next word; redrawn when r * n mod 2^32
+    position = floor(r * n / 2^32), r the upper half of the next word; redrawn if r * n mod 2^32
                < 2^32 mod n, which leaves every position exactly 2^32 // n values of r
                (Lemire 2019): no bias
 
-A counter takes the place of a state that is handed from row to row, so a row is drawn alike
-whichever thread draws it and whatever was drawn before. Good for sampling, not secret: no privacy
-claim may rest on these draws.
+A counter replaces a generator state passed from row to row, so a row is drawn the same way
+whichever thread draws it and whatever was drawn before. Good for sampling but not secret: no
+privacy claim may rest on these draws.
 """
 
 import numpy as np
@@ -37,7 +37,7 @@ BITS_A_WORD, SIX, LAST_BIT = np.uint64(64), np.uint64(6), np.uint64(63)
 
 @cached_njit
 def mix(word: np.uint64) -> np.uint64:
-    """Scatter the bits of a word; one to one."""
+    """Scatter the bits of a word; one-to-one."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))
@@ -45,12 +45,12 @@ def mix(word: np.uint64) -> np.uint64:
 
 @cached_njit
 def absorb(key: np.uint64, word: np.uint64) -> np.uint64:
-    """The key that stands for `key` followed by `word`; one to one in each."""
+    """Combine `key` and `word` into a new key; one-to-one in each."""
     return mix((key ^ word) + GAMMA)
 
 
 def hop_key(seed: int, step: int, hop: int) -> np.uint64:
-    """What all draws of one hop of one step share."""
+    """Return the key that all draws of one hop of one step share."""
     key = np.uint64(0)
     for word in (seed, step, hop):
         key = np.uint64(absorb(key, np.uint64(word)))
@@ -59,10 +59,10 @@ def hop_key(seed: int, step: int, hop: int) -> np.uint64:
 
 @cached_njit
 def below(counter: np.uint64, bound: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """A uniform number from 0 to bound - 1, and the counter after it; 1 <= bound < 2^32."""
+    """Return the advanced counter and a uniform number below bound; 1 <= bound < 2^32."""
     counter += GAMMA
     product = (mix(counter) >> HALF) * bound
-    if product & LOWER_HALF < bound:  # rare: only here can a redraw be due
+    if product & LOWER_HALF < bound:  # rare: only then may a redraw be necessary
         refused = (LOWER_HALF - bound + ONE) % bound  # 2^32 mod bound
         while product & LOWER_HALF < refused:
             counter += GAMMA
@@ -81,7 +81,7 @@ def draw_positions(
     first: np.uint64,
     last: np.uint64,
 ) -> None:
-    """Fill drawn[first:last] with distinct positions below degree and prefetch what they point at.
+    """Fill samples[first:last] with distinct positions below degree; prefetch their targets.
 
     Floyd's algorithm: for top = degree - count .. degree - 1 draw t from 0 .. top and take t, or
     top if t is taken. Every set of `count` positions is equally likely.
@@ -91,8 +91,8 @@ def draw_positions(
         start: where the row starts.
         degree: length of the row, more than last - first.
         counter: absorb(key, node).
-        taken: at least degree bits, all 0; all 0 again afterwards.
-        samples: where positions go.
+        taken: at least degree bits, all 0 before and after.
+        samples: receives the positions.
         first: first entry to fill.
         last: end of the entries to fill.
     """
@@ -123,12 +123,12 @@ def _draw_from_short_row(
     first: np.uint64,
     last: np.uint64,
 ) -> None:
-    """The same with one word for `taken`, which stays in a register: measured 13 to 26 % faster."""
+    """Do the same with `taken` in one register word: measured 13 to 26 % faster."""
     taken = np.uint64(0)
     top = degree - (last - first)
     for at in range(first, last):
         counter, position = below(counter, top + ONE)
-        # Short rows collide often and at random: a select, not a branch.
+        # Short rows collide often and at random, so this is a select instead of a branch.
         position = top if (taken >> position) & ONE else position
         taken |= ONE << position
         samples[at] = position
@@ -137,10 +137,10 @@ def _draw_from_short_row(
 
 
 ROWS_AHEAD = 16
-"""Rows drawn before the neighbours of the first are read: more than a core can have in flight."""
+"""Rows drawn before the neighbours of the first are read: more reads than a core has in flight."""
 
 ROWS_A_PIECE = 512
-"""Rows that a thread takes at a time: a tenth of a millisecond of work."""
+"""Rows that a thread takes at a time: about 0.1 ms of work."""
 
 
 @cached_njit
@@ -152,7 +152,7 @@ def measure_rows(
     degrees: NDArray[np.int64],
     indptr: NDArray[np.int64],
 ) -> int:
-    """Fill start and degree of each node's row and the indptr of the sample; return the longest."""
+    """Fill start and degree of each row and the indptr of the sample; return the largest degree."""
     longest = 0
     indptr[0] = 0
     for row in range(len(nodes)):
@@ -179,20 +179,20 @@ def draw_rows(
     taken: NDArray[np.uint64],
     marks: NDArray[np.uint64],
 ) -> None:
-    """Draw each row into drawn[indptr[row] : indptr[row + 1]] and mark the drawn; for `team.run`.
+    """Draw each row into samples[indptr[row] : indptr[row + 1]] and mark its nodes; for `pool.run`.
 
     Args:
         work: pieces of `ROWS_A_PIECE` rows.
-        thread: of this thread in the team.
+        thread: number of this thread in the pool.
         neighbors: rows of the graph.
-        nodes: (num_rows,) whose rows to draw.
+        nodes: (num_rows,) nodes whose rows to draw.
         starts: (num_rows,) from `measure_rows`, as are the next two.
         degrees: (num_rows,) full row lengths.
         indptr: (num_rows + 1,) where the draws of each row go.
-        key: seed, step and hop, absorbed.
-        samples: (indptr[-1],) gets node numbers.
-        taken: (num_threads, ..) scratch, zero, a bit for each position of the longest row.
-        marks: (num_threads, ..) a bit for each node of the graph; each thread sets those it drew.
+        key: from `hop_key`.
+        samples: (indptr[-1],) receives node numbers.
+        taken: (num_threads, ..) zeroed scratch, one bit per position of the longest row.
+        marks: (num_threads, ..) one bit per node of the graph; each thread sets those it drew.
     """
     piece = take(work)
     while piece >= 0:
@@ -229,7 +229,7 @@ def _draw_piece(
     taken: NDArray[np.uint64],
     marks: NDArray[np.uint64],
 ) -> None:
-    """Rows first .. last - 1: draw a block of rows, then read the block before."""
+    """Draw rows first .. last - 1: draw positions of one block, then read nodes of the previous."""
     for block in range(first, last + ROWS_AHEAD, ROWS_AHEAD):
         for row in range(np.uint64(block), np.uint64(min(block + ROWS_AHEAD, last))):
             start, degree = np.uint64(starts[row]), np.uint64(degrees[row])
@@ -241,7 +241,7 @@ def _draw_piece(
                 prefetch(neighbors, np.int64(start))
                 for at in range(begin, end):
                     samples[at] = at - begin
-        # What the block before this one asked for has arrived.
+        # The prefetched neighbours of the previous block have arrived.
         for row in range(np.uint64(max(block - ROWS_AHEAD, first)), np.uint64(min(block, last))):
             start = np.uint64(starts[row])
             for at in range(np.uint64(indptr[row]), np.uint64(indptr[row + ONE])):

@@ -1,23 +1,25 @@
-"""From global node numbers to places in the subgraph, in an order that no thread can change.
+"""Global node numbers to places in the subgraph, in an order that no thread can change.
 
     nodes = roots as given, then the nodes first reached by hop 1, ascending, then by hop 2, ...
 
-Every thread sets bits of drawn nodes in a bitmap of its own; the union of the bitmaps less the
-nodes known before is the set of new nodes, whoever set which bit. Reading the bits in order numbers
-them. Ascending numbers also make the caller's gather of feature rows run forward through memory.
+Every thread sets the bits of drawn nodes in its own bitmap. The union of the bitmaps minus the
+nodes already known is the set of new nodes, whichever thread set which bit. Reading the bits in
+order numbers them. Ascending numbers also make the caller's gather of feature rows run forward
+through memory.
 
 Measured alternatives, best ms for the second hop of a batch, one thread on a shared machine,
 Reddit-size / products-size:
 
 | | ms |
 | --- | --- |
-| hash table of the drawn, in order of appearance | 2.6 / 2.1 |
-| a stamp for each node, in order of appearance | 1.6 / 2.8 |
-| bitmap, place = bits set before (rank) | 0.6 / 1.0 |
-| bitmap, places written to a table for each node | 0.3 / 1.1 |
+| hash table of drawn nodes, in order of appearance | 2.6 / 2.1 |
+| a stamp per node, in order of appearance | 1.6 / 2.8 |
+| bitmap, place = number of bits set before (rank) | 0.6 / 1.0 |
+| bitmap, places written to a table with one entry per node | 0.3 / 1.1 |
 
-The first two were tried on one thread only: who comes first depends on who runs first. The last is
-what is here: as fast as the rank on one size, faster on the other, and simpler.
+The first two were measured on one thread only, since order of appearance depends on which thread
+runs first. This module implements the last: the fastest at Reddit size, close to the rank at
+products size, and simpler.
 """
 
 import numpy as np
@@ -31,14 +33,14 @@ from vesper.parallel.pool import Work, finish, take
 
 WORDS_A_PIECE = 1 << 11
 EDGES_A_PIECE = 1 << 14
-"""What a thread takes at a time: some tens of microseconds of work."""
+"""Words and edges that a thread takes at a time: some tens of microseconds of work."""
 
 
 @cached_njit
 def place_roots(
     roots: NDArray[np.int64], seen: NDArray[np.uint64], places: NDArray[np.int32]
 ) -> int:
-    """Mark and number the roots; return how many of them repeat an earlier one."""
+    """Mark and number the roots; return the number that repeat an earlier one."""
     repeats = 0
     for k in range(len(roots)):
         root = np.uint64(roots[k])
@@ -52,7 +54,7 @@ def place_roots(
 
 @cached_njit
 def mark(samples: Neighbors, marks: NDArray[np.uint64]) -> None:
-    """Set the bits of drawn nodes, for draws that were made elsewhere."""
+    """Set the bits of nodes that were drawn elsewhere."""
     for at in range(len(samples)):
         node = np.uint64(samples[at])
         marks[node >> SIX] |= ONE << (node & LAST_BIT)
@@ -66,8 +68,8 @@ def find_new_nodes(
 
     Args:
         marks: (num_threads, num_words) bits set by `draw_rows`.
-        seen: (num_words,) nodes that have a place already.
-        counts: (num_pieces + 1,) gets how many new nodes lie before each piece of the words.
+        seen: (num_words,) bits of nodes that already have a place.
+        counts: (num_pieces + 1,) receives the number of new nodes before each piece of words.
     """
     counts[0] = 0
     for piece in range(len(counts) - 1):
@@ -95,7 +97,7 @@ def place_new_nodes(
     nodes: NDArray[np.int64],
     places: NDArray[np.int32],
 ) -> None:
-    """Number the set bits from num_placed on, ascending, and clear them; for `team.run`."""
+    """Number the set bits in ascending order from num_placed, and clear them; for `pool.run`."""
     piece = take(work)
     while piece >= 0:
         first = piece * WORDS_A_PIECE
@@ -121,7 +123,7 @@ def look_up(
     places: NDArray[np.int32],
     indices: NDArray[np.int32],
 ) -> None:
-    """indices[k] = places[drawn[k]]; for `team.run`."""
+    """Set indices[k] = places[samples[k]]; for `pool.run`."""
     piece = take(work)
     while piece >= 0:
         first = piece * EDGES_A_PIECE

@@ -4,8 +4,8 @@
         N_hop(v) = all neighbours of v if there are at most D, else a uniform D-subset;  v in S
         S = S + union of N_hop(v)
 
-A node reached by several roots is sampled once a hop, as in DGL's message-flow blocks. The result
-depends on graph, roots, seed and step only: not on the number of threads, not on earlier calls.
+A node reached from several roots is sampled once per hop, as in DGL's message-flow blocks. The
+result depends only on graph, roots, seed and step, not on the number of threads or earlier calls.
 """
 
 from collections.abc import Callable
@@ -30,28 +30,30 @@ from vesper.graph.sampling.subgraph import Block, Subgraph
 from vesper.parallel.pool import run, threads_allowed
 
 EDGES_A_THREAD = 1 << 14
-"""Hops with fewer edges than this for each thread are not worth waking another thread."""
+"""Sampled edges per thread below which waking another thread does not pay off."""
 
 DrawRows = Callable[[NDArray[np.int64], np.uint64], tuple[NDArray[np.int64], Neighbors]]
 """(receivers, key of the hop) -> (indptr of the sample, drawn node numbers)."""
 
 MOST_PLACES = int(np.iinfo(np.int32).max)
-"""Blocks have int32 indices."""
+"""Largest number of edges plus receivers of a hop, as blocks have int32 indices."""
 
 
 class Sampler:
-    """Samples batch after batch from one graph.
+    """Sampler of successive batches from one graph.
 
-    Keeps scratch of 4 bytes a node and a bit a node for each thread. One call at a time uses it;
-    calls from other threads wait.
+    Its scratch takes 4 bytes per node, plus one bit per node for each thread. Calls from several
+    threads run one at a time.
 
     Args:
-        graph: what to sample from; fewer than 2^32 nodes.
-        num_layers: L, hops from the roots, at least 1.
-        max_degree: D, neighbours of a node a hop, at least 1; `graph.num_nodes` takes all.
+        graph: graph to sample from, with fewer than 2^32 nodes.
+        num_layers: L, number of hops from the roots, at least 1.
+        max_degree: D, neighbours per node and hop, at least 1; `graph.num_nodes` takes all.
         seed: from 0 to 2^64 - 1.
-        num_threads: most threads to use; all that Numba has when None. Changes no result.
-        draw: draws rows elsewhere, the same ones (`graph.sampling.subgraph`); here when None.
+        num_threads: maximum number of threads, all that are allowed if None; the result is the
+            same for any number.
+        draw: function that draws the same rows elsewhere, by `subgraph.sample_rows`; rows are
+            drawn in this process if None.
     """
 
     def __init__(
@@ -92,10 +94,10 @@ class Sampler:
 
         Args:
             roots: (num_roots,) distinct node numbers; may be empty.
-            step: number of the batch, from 0 to 2^64 - 1; another step draws afresh.
+            step: number of the batch, from 0 to 2^64 - 1; each step has new draws.
 
         Returns:
-            The subgraph, its nodes in a fixed order, roots first.
+            The subgraph, with its nodes in a fixed order, roots first.
         """
         roots = self._check_roots(roots)
         _check_word("step", step)
@@ -106,7 +108,7 @@ class Sampler:
                 values, counts = np.unique(roots, return_counts=True)
                 repeated = values[counts > 1]
                 raise InputError(
-                    f"roots: expected distinct nodes, got {len(repeated)} of them repeatedly "
+                    f"roots: expected distinct nodes, got {len(repeated)} of them more than once "
                     f"({first_three(repeated)}); pass each root once"
                 )
             nodes, layers = roots, []
@@ -118,7 +120,7 @@ class Sampler:
     def _expand(
         self, receivers: NDArray[np.int64], key: np.uint64
     ) -> tuple[NDArray[np.int64], Block]:
-        """Sample a row of each receiver; return all nodes known now, and the rows."""
+        """Sample a row for each receiver; return all nodes known so far, and the rows."""
         if self._draw is None:
             indptr, samples, threads = self._draw_here(receivers, key)
         else:
@@ -155,7 +157,7 @@ class Sampler:
     def _draw_here(
         self, receivers: NDArray[np.int64], key: np.uint64
     ) -> tuple[NDArray[np.int64], Neighbors, int]:
-        """Draw rows and mark the drawn; say how many threads it was worth."""
+        """Draw rows in this process and mark their nodes; also return the threads used."""
         starts, degrees = np.empty_like(receivers), np.empty_like(receivers)  # (num_receivers,)
         indptr = np.empty(len(receivers) + 1, dtype=np.int64)
         longest = measure_rows(self._indptr, receivers, self._max_degree, starts, degrees, indptr)
@@ -176,19 +178,20 @@ class Sampler:
         return indptr, samples, threads
 
     def _threads_for(self, receivers: NDArray[np.int64], indptr: NDArray[np.int64]) -> int:
-        """Threads for a hop; refuses one that is too large."""
+        """Return the number of threads for a hop; refuse a hop that is too large."""
         num_edges = int(indptr[-1])
         if num_edges + len(receivers) > MOST_PLACES:
             raise InputError(
                 f"a hop would sample {num_edges} edges for {len(receivers)} nodes, more than "
-                f"{MOST_PLACES} together; take smaller batches, fewer layers or a lower max_degree"
+                f"{MOST_PLACES} together; use smaller batches, fewer layers or a lower max_degree"
             )
         return min(self._num_threads, max(1, num_edges // EDGES_A_THREAD))
 
     def _check_roots(self, roots: NDArray[np.int64]) -> NDArray[np.int64]:
         if roots.ndim != 1 or not np.issubdtype(roots.dtype, np.integer):
             raise InputError(
-                f"roots: expected one row of integers, got {roots.dtype} of shape {roots.shape}"
+                f"roots: expected a one-dimensional integer array, got {roots.dtype} of shape "
+                f"{roots.shape}"
             )
         outside = roots[(roots < 0) | (roots >= self._graph.num_nodes)]
         if len(outside):
@@ -209,7 +212,7 @@ def sample(
     step: int,
     num_threads: int | None = None,
 ) -> Subgraph:
-    """Sample one batch; for more than one make a `Sampler`, which keeps its scratch."""
+    """Sample one batch; for several batches create a `Sampler`, which reuses its scratch."""
     sampler = Sampler(
         graph, num_layers=num_layers, max_degree=max_degree, seed=seed, num_threads=num_threads
     )

@@ -1,12 +1,12 @@
-"""What the sampler hands over: nodes and one block of rows a layer, ready for `embedding_bag`.
+"""Result of the sampler: nodes and one block of rows per layer, ready for `embedding_bag`.
 
-h = encodings[subgraph.nodes]                                     # h^(0)
-for block in subgraph.layers:                                     # l = 1 .. L
-    sums = embedding_bag(block.indices, h, block.indptr, mode="sum", include_last_offset=True)
-    h = sums + h[: block.num_receivers]                           # h^(l)
-                                                                  # one row a root, in order
+    h = encodings[subgraph.nodes]                                     # h^(0)
+    for block in subgraph.layers:                                     # l = 1 .. L
+        sums = embedding_bag(block.indices, h, block.indptr, mode="sum", include_last_offset=True)
+        h = sums + h[: block.num_receivers]                           # h^(l)
+                                                                      # one row per root, in order
 
-Rows of a sample from a part of the graph: what one who has only that part can draw.
+`sample_rows` draws rows of a sample from a part of the graph, for workers that hold only that part.
 """
 
 from dataclasses import dataclass
@@ -29,19 +29,19 @@ def sample_rows(
     key: np.uint64,
     num_nodes: int,
 ) -> tuple[NDArray[np.int64], Neighbors]:
-    """Draw rows of a part of a graph, as a `Sampler` of the whole would draw them.
+    """Draw rows of a part of a graph exactly as a `Sampler` of the whole graph would.
 
     Args:
         graph_indptr: where each row of the part starts in `neighbors`.
-        neighbors: of the part.
-        first: the node that the first row of the part is of.
-        receivers: nodes of the part.
-        max_degree: most neighbours of a row.
-        key: of the hop.
-        num_nodes: of the whole graph.
+        neighbors: neighbours in the part, as global node numbers.
+        first: node number of the first row of the part.
+        receivers: nodes of the part whose rows to draw.
+        max_degree: maximum number of neighbours per row.
+        key: key of the hop, from `hop_key`.
+        num_nodes: number of nodes of the whole graph.
 
     Returns:
-        indptr of the sample, and the drawn node numbers.
+        The indptr of the sample, and the drawn node numbers.
     """
     starts, degrees = np.empty_like(receivers), np.empty_like(receivers)  # (num_receivers,)
     indptr = np.empty(len(receivers) + 1, dtype=np.int64)
@@ -66,7 +66,7 @@ def sample_rows(
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Sampled rows of one layer: receivers are the first of the senders.
+    """Sampled rows of one layer, whose receivers are the first of its senders.
 
     Senders are `subgraph.nodes[:num_senders]`, receivers `subgraph.nodes[:num_receivers]`; the
     sampled neighbours of receiver k are the senders indices[indptr[k] : indptr[k + 1]].
@@ -74,7 +74,7 @@ class Block:
     Args:
         indptr: (num_receivers + 1,) int32.
         indices: (num_sampled_edges,) int32, places in `subgraph.nodes`.
-        num_senders: how many nodes the layer reads.
+        num_senders: number of nodes that the layer reads.
     """
 
     indptr: NDArray[np.int32]
@@ -83,12 +83,12 @@ class Block:
 
     @property
     def num_receivers(self) -> int:
-        """How many nodes the layer writes."""
+        """Number of nodes that the layer writes."""
         return len(self.indptr) - 1
 
     @property
     def degrees(self) -> NDArray[np.int32]:
-        """(num_receivers,) sampled degrees, min(max_degree, degree in the graph)."""
+        """Sampled degrees, (num_receivers,): min(max_degree, degree in the graph)."""
         return np.diff(self.indptr)
 
 
@@ -108,17 +108,17 @@ class Subgraph:
 
     @property
     def roots(self) -> NDArray[np.int64]:
-        """(num_roots,) the roots, as given."""
+        """The (num_roots,) roots, as given."""
         return self.nodes[: self.layers[-1].num_receivers]
 
     @property
     def num_sampled_edges(self) -> int:
-        """Sampled edges of all layers together."""
+        """Number of sampled edges in all layers."""
         return sum(len(block.indices) for block in self.layers)
 
 
 def graph_degrees(graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(len(nodes),) true degrees, however few neighbours were sampled: GCN weights need them.
+    """Return the (len(nodes),) degrees in the whole graph, which GCN weights need.
 
     >>> graph_degrees(Graph.from_edges(3, [(0, 1), (0, 2)]), np.array([0, 2])).tolist()
     [2, 1]
