@@ -2,7 +2,7 @@
 
 In reading order:
 
-- `base`: the interface, and `NoisePlan`, which says what a method guarantees.
+- `base`: the interface, and `NoisePlan`, the noise of a method and its guarantee.
 - `settings`: every setting of a run, and whether it can change epsilon.
 - `noise_plan`: from a budget to the noise of each release.
 - `certified`: the certified method. `baselines`: everything that it is compared with.

@@ -53,7 +53,7 @@ _drop: Callable[[Tensor, Tensor, int], Tensor] = _Drop.apply
 
 def _masked(x: Tensor, levels: Tensor, dropped_levels: int) -> Tensor:
     """Return x, scaled up, where the level is not dropped, and 0 elsewhere."""
-    from vesper.model.dropout_kernel import apply_mask  # late: Numba takes a while to load
+    from vesper.model.dropout_kernel import apply_mask  # deferred: Numba is slow to load
 
     masked = torch.empty(x.shape, dtype=x.dtype)
     apply_mask(

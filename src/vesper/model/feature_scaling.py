@@ -72,7 +72,7 @@ class FeatureScaling(nn.Module):
         return scaled
 
     def _ranked(self, features: Tensor) -> Tensor:
-        from vesper.model.ranking_kernel import look_up_ranks  # late: Numba takes a while to load
+        from vesper.model.ranking_kernel import look_up_ranks  # deferred: Numba is slow to load
 
         shares = torch.arange(2 * KNOTS + 1).float() / (2 * KNOTS)  # indexed by twice the rank
         probits: Tensor = torch.special.ndtri(shares.clamp(1e-3, 1 - 1e-3))

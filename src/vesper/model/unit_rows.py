@@ -18,7 +18,7 @@ from torch import Tensor
 class _UnitRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, rectify: bool) -> Tensor:
-        from vesper.model.unit_rows_kernel import scale_to_unit  # late: Numba takes a while to load
+        from vesper.model.unit_rows_kernel import scale_to_unit  # deferred: Numba is slow to load
 
         directions = torch.empty(rows.shape, dtype=rows.dtype)  # (B, width)
         lengths = torch.empty(len(rows), dtype=rows.dtype)  # (B,)
