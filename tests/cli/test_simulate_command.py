@@ -40,7 +40,7 @@ def labels_of(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--epsilon", "1e6"), "epsilon: 1e+06 at delta 0.001 needs a noise of 0.001424"),
+        (("--epsilon", "1e6"), "epsilon: 1e+06 at delta 0.001 needs noise of std 0.001424"),
         (("--epsilon", "1e-3", "--delta", "1e-12"), "use a larger epsilon or fewer hops"),
         (("--seed", "99999999999999999999999"), "'run.seed': Input should be less than"),
         (("--set", "foo=1"), "unknown setting 'foo'; known are epsilon"),

@@ -19,11 +19,11 @@ def test_the_first_coordinate_of_a_sum_is_a_degree() -> None:
     assert columns["hop2_1"].tolist() == [6.0, 8.0]
 
 
-def test_degrees_are_not_smaller_for_what_the_grid_cuts_off() -> None:
+def test_degrees_account_for_rounding_to_the_grid() -> None:
     edges = [(0, k) for k in range(1, 9)]
     for share in (0.15, 0.3, 0.6):
-        said = np.full((9, 1), share, dtype=np.float32)
-        sums = OpenDoor(Graph.from_edges(9, edges)).release(said, noise_std=0.0)
+        messages = np.full((9, 1), share, dtype=np.float32)
+        sums = OpenDoor(Graph.from_edges(9, edges)).release(messages, noise_std=0.0)
         columns = columns_of_sums(1, np.column_stack([sums, sums]), degree_share=share)
         assert columns["hop1_degree"][0] == pytest.approx(8.0)
 

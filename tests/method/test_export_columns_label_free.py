@@ -16,7 +16,7 @@ def test_degrees_and_sums_without_noise() -> None:
         assert columns[f"hop{hop}_degree"].tolist() == [4, 1, 1, 1, 1, 0]
     sums = np.column_stack([columns[f"hop1_{k}"] for k in range(6)])
     assert not sums[5].any()
-    assert np.array_equal(sums[1], sums[2])  # leaves hear the centre only
+    assert np.array_equal(sums[1], sums[2])  # leaves receive from the centre only
     assert 0.75 <= np.square(sums[1]).sum() / 0.75 + 0.1 <= 1.11  # one message, on the grid
 
 
@@ -34,7 +34,7 @@ def test_one_edge_moves_two_rows_of_the_first_hop() -> None:
         label_free_columns(FEATURES, OpenDoor(graph), noise_stds=[0.0], degree_share=0.5)
         for graph in (STAR, more)
     )
-    moved = {name: np.flatnonzero(first[name] != second[name]).tolist() for name in first}
-    assert moved["hop1_degree"] == [4, 5]
-    assert all(set(rows) <= {4, 5} for rows in moved.values())
-    assert not any(rows for name, rows in moved.items() if name.startswith("own"))
+    changed = {name: np.flatnonzero(first[name] != second[name]).tolist() for name in first}
+    assert changed["hop1_degree"] == [4, 5]
+    assert all(set(rows) <= {4, 5} for rows in changed.values())
+    assert not any(rows for name, rows in changed.items() if name.startswith("own"))

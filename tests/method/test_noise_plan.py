@@ -15,7 +15,7 @@ SIZES = PublicSizes(num_nodes=15_374, num_train=9_000, num_features=5, num_class
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 32.0])
 @pytest.mark.parametrize("first_share", [None, 0.3, 0.9])
 @pytest.mark.parametrize("releases", [1, 2, 3])
-def test_shares_use_the_cap_up_and_not_more(
+def test_shares_use_the_whole_cap_and_not_more(
     epsilon: float, first_share: float | None, releases: int
 ) -> None:
     privacy = PrivacySettings(epsilon=epsilon, first_share=first_share)
@@ -26,7 +26,7 @@ def test_shares_use_the_cap_up_and_not_more(
     assert noise_plan.certified_epsilon == epsilon
 
 
-def test_equal_shares_unless_said() -> None:
+def test_shares_are_equal_by_default() -> None:
     assert shares(PrivacySettings(), releases=2) == [0.5, 0.5]
 
 
@@ -42,7 +42,7 @@ def test_a_certified_method_takes_no_other_accounting() -> None:
 @pytest.mark.parametrize(
     ("epsilon", "advice"), [(0.01, "larger epsilon"), (1e6, "smaller epsilon")]
 )
-def test_noise_that_is_not_drawn_is_refused_before_the_first_hop(
+def test_noise_that_cannot_be_drawn_is_refused_before_the_first_hop(
     epsilon: float, advice: str
 ) -> None:
     privacy = PrivacySettings(epsilon=epsilon, first_share=0.9)

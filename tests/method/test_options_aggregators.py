@@ -1,4 +1,4 @@
-"""Which aggregator goes with which method, and what each asks the door for."""
+"""Which methods support which aggregators, and what each requests from the door."""
 
 from typing import Any
 
@@ -26,24 +26,24 @@ SIZES = PublicSizes(num_nodes=12, num_train=6, num_features=4, num_classes=3)
 Rows = NDArray[np.float32]
 
 
-class NotingDoor(OpenDoor):
-    """Notes what it is asked for."""
+class RequestNotingDoor(OpenDoor):
+    """Notes every request."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
-        self.asked: list[tuple[Rows, Aggregation]] = []
+        self.requests: list[tuple[Rows, Aggregation]] = []
 
     def release(
         self, messages: Rows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
     ) -> Rows:
-        self.asked.append((messages.copy(), aggregation))
+        self.requests.append((messages.copy(), aggregation))
         return super().release(messages, noise_std=noise_std, aggregation=aggregation)
 
 
-def asked_by(aggregator: str, **settings: Any) -> tuple[NotingDoor, torch.Tensor]:
-    """Two hops without noise: what the door was asked for, and what is embedded in the end."""
+def run_two_hops(aggregator: str, **settings: Any) -> tuple[RequestNotingDoor, torch.Tensor]:
+    """Run two hops without noise; return the door and the final embeddings."""
     given = {"aggregator": aggregator, "epsilon": float("inf"), "hops": 2, "width": 8, **settings}
-    door = NotingDoor(GRAPH)
+    door = RequestNotingDoor(GRAPH)
     config = load_config(None, given)
     side = CertifiedMethod().make_representation(
         config,
@@ -70,29 +70,29 @@ def asked_by(aggregator: str, **settings: Any) -> tuple[NotingDoor, torch.Tensor
         ("max", "maximum"),
     ],
 )
-def test_each_asks_for_its_aggregation_with_messages_that_fit(aggregator: str, name: str) -> None:
-    door, embedded = asked_by(aggregator)
-    assert [aggregation.name for _, aggregation in door.asked] == [name] * 2
-    for messages, _ in door.asked:
+def test_each_requests_its_aggregation_with_messages_that_fit(aggregator: str, name: str) -> None:
+    door, embedded = run_two_hops(aggregator)
+    assert [aggregation.name for _, aggregation in door.requests] == [name] * 2
+    for messages, _ in door.requests:
         assert np.linalg.norm(messages, axis=1).max() <= 1 + 1e-5
     assert torch.isfinite(embedded).all()
 
 
-def test_all_embed_otherwise() -> None:
-    embedded = [asked_by(aggregator)[1][:, :, 1:] for aggregator in ALL]
+def test_all_embeddings_differ() -> None:
+    embedded = [run_two_hops(aggregator)[1][:, :, 1:] for aggregator in ALL]
     for k, one in enumerate(embedded):
         assert not any(torch.allclose(one, other) for other in embedded[:k])
 
 
-def test_what_a_maximum_would_not_show_is_not_said() -> None:
-    for messages, _ in asked_by("max")[0].asked:
+def test_messages_for_a_maximum_are_not_negative() -> None:
+    for messages, _ in run_two_hops("max")[0].requests:
         assert messages.min() >= 0
         assert messages[:, 0].max() == 0
         assert np.linalg.norm(messages, axis=1).min() > 0.99
 
 
 def test_the_clamp_is_a_setting() -> None:
-    first, second = (asked_by("gcn-clamped", min_degree=m)[1] for m in (1, 9))
+    first, second = (run_two_hops("gcn-clamped", min_degree=m)[1] for m in (1, 9))
     assert not torch.allclose(first, second)
 
 
@@ -103,13 +103,13 @@ def test_methods_with_their_own_aggregator_refuse_others(method: str, aggregator
     if aggregator in AGGREGATORS_OF_METHOD.get(method, ("gin",)):
         refuse_aggregator(config)
         return
-    expected = "'gin' or 'gcn'" if method == "vfgnn" else "none, there is no choice,"
+    expected = "'gin' or 'gcn'" if method == "vfgnn" else "only the built-in one"
     with pytest.raises(InputError, match=f"expected {expected} for .* got '{aggregator}'; leave"):
         refuse_aggregator(config)
 
 
 @pytest.mark.parametrize("aggregator", ALL)
-def test_nodes_are_protected_by_sums_alone(aggregator: str) -> None:
+def test_node_privacy_supports_sums_alone(aggregator: str) -> None:
     config = load_config(None, {"aggregator": aggregator, "privacy_unit": "node"})
     if aggregator in SUM_AGGREGATORS:
         refuse_aggregator(config)
@@ -119,13 +119,13 @@ def test_nodes_are_protected_by_sums_alone(aggregator: str) -> None:
 
 
 @pytest.mark.parametrize("aggregator", ["gcn", "mean"])
-def test_what_needs_degrees_needs_them_in_the_messages(aggregator: str) -> None:
+def test_aggregators_that_need_degrees_need_them_in_messages(aggregator: str) -> None:
     config = load_config(None, {"aggregator": aggregator, "degree_share": 0.0})
     with pytest.raises(InputError, match=f"'{aggregator}' needs degree_share > 0"):
         CertifiedMethod().noise_plan(config, SIZES)
 
 
-def test_what_cannot_be_rounded_is_refused_before_anything_is_trained() -> None:
+def test_messages_that_cannot_be_rounded_are_refused_before_training() -> None:
     config = load_config(None, {"aggregator": "gcn-clamped"})
     wide = PublicSizes(num_nodes=12, num_train=6, num_features=4, num_classes=4000)
     with pytest.raises(InputError, match="use fewer classes, a smaller min_degree"):
@@ -136,8 +136,8 @@ def test_what_cannot_be_rounded_is_refused_before_anything_is_trained() -> None:
 
 
 @pytest.mark.parametrize("aggregator", ALL)
-def test_all_are_promised_the_same_noise(aggregator: str) -> None:
+def test_all_have_the_same_noise_plan(aggregator: str) -> None:
     given = {"epsilon": 2.0, "degree_share": 0.3}
-    usual = CertifiedMethod().noise_plan(load_config(None, given), SIZES)
+    default_plan = CertifiedMethod().noise_plan(load_config(None, given), SIZES)
     config = load_config(None, {**given, "aggregator": aggregator})
-    assert CertifiedMethod().noise_plan(config, SIZES) == usual
+    assert CertifiedMethod().noise_plan(config, SIZES) == default_plan

@@ -24,11 +24,11 @@ class Waves(nn.Module):
         return waves
 
 
-def test_an_encoder_of_ones_own() -> None:
-    asked: list[EncoderShape] = []
+def test_a_custom_encoder_is_used() -> None:
+    shapes: list[EncoderShape] = []
 
     def waves(kind: str, shape: EncoderShape) -> nn.Module:
-        asked.append(shape)
+        shapes.append(shape)
         return Waves(shape.num_inputs, shape.width)
 
     config = Config(
@@ -44,8 +44,8 @@ def test_an_encoder_of_ones_own() -> None:
         features=features,
         door=OpenDoor(graph),
     )
-    assert [(shape.num_features, shape.width) for shape in asked] == [(3, 8)] * 3  # one a member
-    assert len({shape.seed for shape in asked}) == 3
+    assert [(shape.num_features, shape.width) for shape in shapes] == [(3, 8)] * 3  # one per member
+    assert len({shape.seed for shape in shapes}) == 3
     side.begin_stage(0)
     torch.autograd.backward([side.embed(np.arange(4), training=True).sum()])
     owned = [part for part in side.module.modules() if isinstance(part, Waves)]

@@ -1,4 +1,4 @@
-"""One contract, all methods."""
+"""One interface, all methods."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ NODES = np.array([3, 1, 30])
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
-def test_every_method_keeps_the_contract(method: Method) -> None:
+def test_every_method_implements_the_interface(method: Method) -> None:
     settings = {"method": method.name, "epsilon": float("inf"), "width": 8, "hops": 2}
     config = load_config(None, settings)
     noise_plan = method.noise_plan(config, SIZES)

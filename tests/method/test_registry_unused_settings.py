@@ -49,7 +49,7 @@ def train(tmp_path: Path, write_folders: Callable[..., Path]) -> Train:
     )
 
     def trained(**settings: Any) -> dict[str, Any]:
-        """Weights of both parties."""
+        """Train and return the weights of both parties."""
         short = {"epochs": 2, "width": 8, "epsilon": 8.0, **settings}
         out = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
         simulate(folder, load_config(None, short), out)
@@ -69,16 +69,16 @@ def is_equal(first: dict[str, Any], second: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_what_is_not_read_changes_nothing(train: Train, method: str) -> None:
-    said = unused_settings(load_config(None, {"method": method, **OTHER}))
-    usual = METHODS[method].defaults  # that of `label_messages` is off, where nobody listens
-    assert set(said) == {
+def test_a_setting_that_is_not_read_changes_nothing(train: Train, method: str) -> None:
+    unused = unused_settings(load_config(None, {"method": method, **OTHER}))
+    defaults = METHODS[method].defaults  # `label_messages` is off where no messages are sent
+    assert set(unused) == {
         name
         for name, is_read in USED_BY.items()
         if not is_read(load_config(None, {"method": method, **OTHER}))
-        and usual.get(name) != OTHER[name]
+        and defaults.get(name) != OTHER[name]
     }
-    ignored = {name: OTHER[name] for name in said}
+    ignored = {name: OTHER[name] for name in unused}
     assert is_equal(train(method=method), train(method=method, **ignored))
 
 
@@ -93,16 +93,16 @@ def test_what_is_not_read_changes_nothing(train: Train, method: str) -> None:
         and name != "accounting"
     ],
 )
-def test_what_is_read_changes_something(train: Train, method: str, name: str) -> None:
+def test_a_setting_that_is_read_changes_something(train: Train, method: str, name: str) -> None:
     more: dict[str, Any] = {}
     if name == "privacy_unit":
         more = {"max_degree": 30}
     if name == "first_share":
         more = {"hops": 2}
-    given = train(method=method, **more), train(method=method, **more, **{name: OTHER[name]})
-    assert not is_equal(*given)
+    runs = train(method=method, **more), train(method=method, **more, **{name: OTHER[name]})
+    assert not is_equal(*runs)
 
 
-def test_nothing_is_said_of_defaults() -> None:
+def test_defaults_are_not_reported() -> None:
     for method in METHODS:
         assert unused_settings(load_config(None, {"method": method})) == []

@@ -25,7 +25,7 @@ def test_concat_reads_every_layer() -> None:
     assert (embeddings.grad.abs().amax(dim=(0, 1)) > 0).all()
 
 
-def test_a_stage_does_not_look_at_later_ones() -> None:
+def test_a_stage_does_not_read_later_ones() -> None:
     decoder = CorrectingDecoder(num_classes=3, stages=3)
     with torch.no_grad():
         for weight in decoder.parameters():
@@ -46,14 +46,14 @@ def test_members_are_corrected_alike_and_averaged() -> None:
     alone = CorrectingDecoder(num_classes=3, stages=2)
     alone.load_state_dict(decoder.state_dict())
     logits_by_member = torch.randn(5, 3, 4)
-    together = mean_logits(logits_by_member)
+    mean = mean_logits(logits_by_member)
     for stage in range(2):
         stages = torch.randn(5, 3, 2)
-        stages[:, :, stage] = together
-        sent = torch.cat([stages, member_offsets(logits_by_member, together)], dim=2)
+        stages[:, :, stage] = mean
+        sent = torch.cat([stages, member_offsets(logits_by_member, mean)], dim=2)
         expected = []
-        for opinion in logits_by_member.unbind(dim=2):  # each as if there were no other
-            stages[:, :, stage] = opinion
+        for logits in logits_by_member.unbind(dim=2):  # each as if there were no other
+            stages[:, :, stage] = logits
             expected.append(alone.decode(stages, stage))
         assert torch.allclose(decoder.train().decode(sent, stage), torch.cat(expected), atol=1e-6)
         assert torch.allclose(

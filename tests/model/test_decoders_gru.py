@@ -9,7 +9,7 @@ def decoder(seed: int = 0) -> GruDecoder:
     return GruDecoder(embedding_width=5, depth=3, width=4, outputs=3, seed=seed)
 
 
-def test_one_score_a_class_for_any_depth() -> None:
+def test_one_score_per_class_for_any_depth() -> None:
     for depth in (1, 2, 3):
         assert decoder().decode(torch.ones(6, 5, depth), 0).shape == (6, 3)
 

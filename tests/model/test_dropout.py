@@ -5,7 +5,7 @@ from vesper.model.dropout import LEVELS, SeededDropout
 from vesper.model.dropout_kernel import ENTRIES_PER_PIECE
 
 
-def test_keeps_the_mean_repeats_and_rests_in_evaluation() -> None:
+def test_preserves_the_mean_repeats_and_does_nothing_in_evaluation() -> None:
     x = torch.ones(1000, 50)
     first, second = SeededDropout(0.3, seed=1), SeededDropout(0.3, seed=1)
     dropped = first(x)
@@ -18,17 +18,17 @@ def test_keeps_the_mean_repeats_and_rests_in_evaluation() -> None:
     assert torch.equal(SeededDropout(0.0, seed=1)(x), x)
 
 
-def test_a_rate_is_the_next_65_536th_and_never_all() -> None:
+def test_a_rate_is_rounded_up_to_a_65_536th_and_never_to_1() -> None:
     x = torch.ones(1 << 20)
     for rate, levels in ((1e-9, 1), (0.2, 13108), (0.5, 32768), (1 - 1e-9, LEVELS - 1)):
         drop = SeededDropout(rate, seed=0)
         assert drop.dropped_levels == levels
         actual = levels / LEVELS
         dropped = drop(x)
-        kept = dropped[dropped != 0]
-        assert torch.allclose(kept, torch.tensor(1 / (1 - actual)))
+        nonzero = dropped[dropped != 0]
+        assert torch.allclose(nonzero, torch.tensor(1 / (1 - actual)))
         spread = (actual * (1 - actual) / x.numel()) ** 0.5
-        assert abs(1 - len(kept) / x.numel() - actual) < 5 * spread
+        assert abs(1 - len(nonzero) / x.numel() - actual) < 5 * spread
 
 
 def test_any_shape_and_the_gradient_is_the_mask() -> None:
@@ -44,7 +44,7 @@ def test_any_shape_and_the_gradient_is_the_mask() -> None:
 
 @pytest.mark.parametrize("rate", [0.2, 0.5])
 def test_equals_the_product_with_a_mask_over_several_pieces(rate: float) -> None:
-    """The slow, obvious reference: the mask written down."""
+    """The slow, obvious reference: the mask stored."""
     x = torch.randn(3, ENTRIES_PER_PIECE - 5, requires_grad=True)
     drop = SeededDropout(rate, seed=7)
     words = torch.empty(-(-x.numel() // 4), dtype=torch.int64)

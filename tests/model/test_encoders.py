@@ -1,4 +1,4 @@
-"""Encoders by name: shapes, seeds, and that a sequence is read as one."""
+"""Encoders by name: shapes, seeds, and the order of steps in a sequence."""
 
 import pytest
 import torch
@@ -23,7 +23,7 @@ def made(kind: str, *, width: int = 12, steps: int | None = 5, dropout: float = 
 def test_encodings_repeat_and_take_gradients(kind: str) -> None:
     inputs = torch.randn(6, 30, generator=torch.Generator().manual_seed(0))
     first, second = made(kind), made(kind)
-    for _ in range(2):  # dropout goes on from where it was, on both alike
+    for _ in range(2):  # dropout continues where it was, in both
         assert torch.equal(first(inputs), second(inputs))
     assert first(inputs).shape == (6, 12)
     assert not torch.equal(first(inputs), first(inputs))  # other masks
@@ -34,7 +34,7 @@ def test_encodings_repeat_and_take_gradients(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["gru", "transformer"])
-def test_a_sequence_encoder_tells_order(kind: str) -> None:
+def test_a_sequence_encoder_depends_on_the_order(kind: str) -> None:
     encoder = made(kind, dropout=0.0).eval()
     steps = torch.randn(1, 2, 5, 3, generator=torch.Generator().manual_seed(1))
     forwards, backwards = (s.reshape(1, 30) for s in (steps, steps.flip(2)))
@@ -47,8 +47,8 @@ def test_both_views_of_a_step_come_together() -> None:
             return sequences[:, 0]
 
     inputs = torch.arange(12.0)[None]  # two views, three steps of two
-    seen = SequenceEncoder(First(), views=2, steps=3, width=4)(inputs)
-    assert seen.tolist() == [[0, 1, 6, 7]]
+    first_step = SequenceEncoder(First(), views=2, steps=3, width=4)(inputs)
+    assert first_step.tolist() == [[0, 1, 6, 7]]
 
 
 def test_heads_divide_any_width() -> None:
@@ -57,7 +57,7 @@ def test_heads_divide_any_width() -> None:
 
 @pytest.mark.parametrize(("steps", "got"), [(None, "none"), (4, "4")])
 def test_steps_must_divide_the_features(steps: int | None, got: str) -> None:
-    with pytest.raises(InputError, match=f"steps: expected a divisor of the 15 .* got {got}; say"):
+    with pytest.raises(InputError, match=f"steps: expected a divisor of the 15 .* got {got}; set"):
         made("gru", steps=steps)
 
 

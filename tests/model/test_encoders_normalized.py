@@ -1,4 +1,4 @@
-"""The encoder of the certified plan: each row by itself, and how much is left out."""
+"""The encoder of the certified plan: each row on its own, and how much is dropped."""
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ def made(*, dropout: float = 0.2) -> NormalizedEncoder:
     return encoder
 
 
-def test_a_perceptron_is_normalised_where_that_is_asked_for() -> None:
+def test_a_perceptron_is_normalised_if_the_shape_requires_it() -> None:
     for normalized, kind in ((True, NormalizedEncoder), (False, MlpEncoder)):
         shape = EncoderShape(
             num_inputs=10,
@@ -40,20 +40,20 @@ def test_an_encoding_depends_on_no_other_node() -> None:
     assert torch.equal(encoder(rows)[:20], encoder(others)[:20])
 
 
-def test_the_size_of_inputs_is_taken_out_of_hidden_units() -> None:
+def test_hidden_units_do_not_depend_on_the_scale_of_inputs() -> None:
     encoder = made().eval()
     rows = torch.randn(8, 10, generator=torch.Generator().manual_seed(0))
     assert torch.allclose(encoder(1e4 * rows), encoder(1e5 * rows), atol=1e-3)
 
 
 @pytest.mark.parametrize(("dropout", "rates"), [(0.2, [0.1, 0.36]), (0.0, [0.0, 0.0])])
-def test_hidden_units_are_left_out_more_often_than_inputs(
+def test_hidden_units_are_dropped_more_often_than_inputs(
     dropout: float, rates: list[float]
 ) -> None:
     inputs = torch.ones(4000, 10)
     drops = [each for each in made(dropout=dropout).modules() if isinstance(each, SeededDropout)]
-    found = [(drop.train()(inputs) == 0).float().mean().item() for drop in drops]
-    assert found == pytest.approx(rates, abs=0.02)
+    actual = [(drop.train()(inputs) == 0).float().mean().item() for drop in drops]
+    assert actual == pytest.approx(rates, abs=0.02)
 
 
 def test_gradients_are_those_of_finite_differences() -> None:

@@ -11,7 +11,7 @@ NUM_NODES = 50
 
 
 class Counting(nn.Module):
-    """A linear map that knows how many rows it was given."""
+    """A linear map that counts the rows that it was given."""
 
     def __init__(self, num_inputs: int) -> None:
         super().__init__()
@@ -33,62 +33,62 @@ def some_inputs() -> Inputs:
     return Inputs(features, FeatureScaling(features))
 
 
-def kept_by(encoder: Counting, inputs: Inputs, max_bytes: int = 1 << 20) -> EncodingCache:
+def cache_of(encoder: Counting, inputs: Inputs, max_bytes: int = 1 << 20) -> EncodingCache:
     return EncodingCache(encoder, weights=encoder, inputs=inputs, max_bytes=max_bytes)
 
 
 @torch.no_grad()
-def test_a_node_is_encoded_once_and_as_it_should_be() -> None:
+def test_a_node_is_encoded_once_and_correctly() -> None:
     inputs = some_inputs()
     encoder = Counting(inputs.width)
-    kept = kept_by(encoder, inputs)
+    cache = cache_of(encoder, inputs)
     rng = np.random.default_rng(1)
     for _ in range(5):
         nodes = rng.permutation(NUM_NODES)[:30]
-        assert torch.allclose(kept.rows(nodes), encoder.linear(inputs.rows(nodes)), atol=1e-6)
+        assert torch.allclose(cache.rows(nodes), encoder.linear(inputs.rows(nodes)), atol=1e-6)
     assert encoder.rows <= NUM_NODES
 
 
 @torch.no_grad()
-def test_what_was_asked_before_changes_no_bit() -> None:
+def test_earlier_requests_change_no_bit() -> None:
     inputs = some_inputs()
     encoder = Counting(inputs.width)
     nodes = np.arange(3, 40)
-    first, second = kept_by(encoder, inputs), kept_by(encoder, inputs)
+    first, second = cache_of(encoder, inputs), cache_of(encoder, inputs)
     second.rows(np.arange(20, NUM_NODES)[::-1].copy())
     assert torch.equal(first.rows(nodes), second.rows(nodes))
 
 
-def test_weights_that_change_are_noticed_however_they_change() -> None:
+def test_every_change_of_weights_is_noticed() -> None:
     inputs = some_inputs()
     encoder = Counting(inputs.width)
-    kept, nodes = kept_by(encoder, inputs), np.arange(NUM_NODES)
+    cache, nodes = cache_of(encoder, inputs), np.arange(NUM_NODES)
     before = {name: weight.clone() for name, weight in encoder.state_dict().items()}
     optimizer = torch.optim.Adam(encoder.parameters(), lr=0.1, fused=True)
 
-    def right() -> bool:
+    def is_current() -> bool:
         with torch.no_grad():
-            return torch.allclose(kept.rows(nodes), encoder.linear(inputs.rows(nodes)), atol=1e-6)
+            return torch.allclose(cache.rows(nodes), encoder.linear(inputs.rows(nodes)), atol=1e-6)
 
-    assert right()
+    assert is_current()
     encoder(inputs.rows(nodes)).sum().backward()
     optimizer.step()
-    assert right()
+    assert is_current()
     encoder.load_state_dict(before)
-    assert right()
+    assert is_current()
 
 
 @torch.no_grad()
-def test_few_nodes_and_large_tables_are_not_kept() -> None:
+def test_few_nodes_and_large_tables_are_not_cached() -> None:
     inputs = some_inputs()
     encoder = Counting(inputs.width)
     few = np.arange(NUM_NODES // UNCACHED_FRACTION)
-    kept_by(encoder, inputs).rows(few)
+    cache_of(encoder, inputs).rows(few)
     assert encoder.rows == len(few)
-    cramped = kept_by(encoder, inputs, max_bytes=10)
+    too_small = cache_of(encoder, inputs, max_bytes=10)
     for _ in range(2):
         assert torch.equal(
-            cramped.rows(np.arange(NUM_NODES)), encoder.linear(inputs.rows(np.arange(NUM_NODES)))
+            too_small.rows(np.arange(NUM_NODES)), encoder.linear(inputs.rows(np.arange(NUM_NODES)))
         )
 
 
@@ -109,7 +109,7 @@ def test_in_parts_values_and_gradients_are_those_of_the_whole() -> None:
         assert torch.allclose(mine.grad, theirs.grad, atol=1e-5)
 
 
-def test_no_part_has_a_row_alone_unless_one_node_is_asked_for() -> None:
+def test_no_part_is_a_single_row_unless_one_node_is_requested() -> None:
     inputs, sizes = some_inputs(), []
 
     def encode(rows: Tensor) -> Tensor:

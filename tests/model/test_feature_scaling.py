@@ -50,20 +50,20 @@ def test_bytes_are_features_too() -> None:
     assert bool(torch.isfinite(out).all())
 
 
-def test_inputs_are_the_same_kept_or_made_anew() -> None:
+def test_inputs_are_the_same_cached_or_recomputed() -> None:
     features = np.random.default_rng(0).normal(size=(300, 3)).astype(np.float32)
     scaling = FeatureScaling(features)
     nodes = np.array([299, 0, 17])
-    kept, anew = Inputs(features, scaling), Inputs(features, scaling, max_bytes=0)
-    assert torch.equal(kept.rows(nodes), anew.rows(nodes))
-    assert torch.equal(kept.rows(nodes), scaling(torch.from_numpy(features[nodes])))
+    cached, recomputed = Inputs(features, scaling), Inputs(features, scaling, max_bytes=0)
+    assert torch.equal(cached.rows(nodes), recomputed.rows(nodes))
+    assert torch.equal(cached.rows(nodes), scaling(torch.from_numpy(features[nodes])))
 
 
 def test_few_features_are_binned_and_many_are_not() -> None:
     features = np.random.default_rng(0).normal(size=(50, BINNED_UP_TO + 1)).astype(np.float32)
     assert scaled(features).shape[1] == 2 * (BINNED_UP_TO + 1)
     assert scaled(features[:, 1:]).shape[1] == (2 + BINS) * BINNED_UP_TO
-    assert FeatureScaling(features[:, :3]).width == 6  # nobody asked
+    assert FeatureScaling(features[:, :3]).width == 6  # bins are off by default
 
 
 def test_a_value_is_above_some_bins_inside_one_and_below_the_rest() -> None:
@@ -78,7 +78,7 @@ def test_a_value_is_above_some_bins_inside_one_and_below_the_rest() -> None:
     assert middle[BINS // 2 + 1 :].max() == -1
 
 
-def test_empty_bins_say_nothing() -> None:
+def test_empty_bins_are_zero() -> None:
     features = np.zeros((1000, 2), dtype=np.float32)
     features[:500, 0] = 1
     binned = scaled(features)[:, 4:].reshape(1000, BINS, 2)

@@ -40,7 +40,7 @@ def test_a_head_sees_the_hops_of_its_stage_alone() -> None:
     assert torch.isfinite(decoder.decode(torch.zeros(2, 4, 3), 1)).all()
 
 
-def test_hops_to_come_are_zero() -> None:
+def test_later_hops_are_zero() -> None:
     padded = pad_hops([torch.ones(2, 4)], depth=3)
     assert padded.shape == (2, 4, 3)
     assert (padded[:, :, 1:] == 0).all()

@@ -5,7 +5,7 @@ import torch
 from vesper.model.message_passing import LayerSpec
 
 
-def test_one_weight_a_layer_each_from_its_own_seed() -> None:
+def test_one_weight_per_layer_each_from_its_own_seed() -> None:
     layers = LayerSpec(width=3, num_layers=2, exact=False, noise=None, seed=5)
     first, second = layers.unit_weights()
     assert first.weight.shape == second.weight.shape == (3, 3)

@@ -90,7 +90,7 @@ def test_with_all_neighbours_it_is_the_algorithm(
 
 @pytest.mark.parametrize("aggregator", AGGREGATORS)
 def test_gradients_are_those_of_finite_differences(graph: Graph, aggregator: Aggregator) -> None:
-    """By the inputs and by every weight, through two sampled layers."""
+    """For the inputs and for every weight, through two sampled layers."""
     batch = batch_of(graph, aggregator, [5, 0, 2], 2)
     extractor = extractor_of(aggregator, 2)
     inputs = torch.from_numpy(np.random.default_rng(2).normal(size=(len(batch.nodes), WIDTH)))
@@ -126,7 +126,7 @@ def test_rows_of_the_branch_are_perturbed_too() -> None:
     for extractor in (quiet, noisy):
         (layer,) = layers_of(extractor)
         assert layer.branch is not None
-        nn.init.constant_(layer.branch.bias, 1.0)  # so that ReLU lets it pass
+        nn.init.constant_(layer.branch.bias, 1.0)  # so that ReLU passes it
     still, moved = quiet(inputs, batch), noisy(inputs, batch)  # (NODES, WIDTH, 1)
     assert torch.equal(still, still[:1].expand_as(still))
     assert (moved != still).flatten(1).any(dim=1).all()

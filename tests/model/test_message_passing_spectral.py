@@ -35,8 +35,8 @@ def test_evaluation_does_not_iterate() -> None:
     assert not torch.equal(module(), module())
 
 
-def test_gradients_know_the_norm() -> None:
-    """The direction of the weight itself changes nothing, so its gradient is across it."""
+def test_gradients_include_the_norm() -> None:
+    """Scaling the weight changes nothing, so its gradient is orthogonal to it."""
     module = unit_weight(exact=True)
     torch.autograd.backward([(module() * torch.arange(96.0).reshape(8, 12)).sum()])
     gradient = module.weight.grad

@@ -1,4 +1,4 @@
-"""Batch normalisation: as torch's, and one row does not stop it."""
+"""Batch normalisation: as in PyTorch, and also for a single row."""
 
 import pytest
 import torch
@@ -7,12 +7,12 @@ from torch import nn
 from vesper.model.norms import BatchNorm
 
 
-def test_several_rows_are_normalised_as_ever() -> None:
+def test_several_rows_are_normalised_as_in_pytorch() -> None:
     rows = torch.arange(12.0).reshape(4, 3)
     assert torch.equal(BatchNorm(3)(rows), nn.BatchNorm1d(3)(rows))
 
 
-def test_one_row_takes_the_statistics_of_the_batches_before() -> None:
+def test_one_row_uses_the_statistics_of_earlier_batches() -> None:
     ours, theirs = BatchNorm(2), nn.BatchNorm1d(2)
     rows = torch.tensor([[1.0, 2.0], [3.0, 8.0]])
     one = torch.tensor([[2.0, 5.0]])

@@ -1,4 +1,4 @@
-"""As PyTorch's, and the same for any number of threads."""
+"""Layer normalisation: as in PyTorch, and the same for any number of threads."""
 
 import pytest
 import torch
@@ -26,17 +26,17 @@ def test_values_are_those_of_a_layer_norm() -> None:
 
 
 def test_gradients_do_not_depend_on_threads() -> None:
-    before, found = torch.get_num_threads(), []
+    before, gradients = torch.get_num_threads(), []
     try:
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
             norm, inputs = made(), rows().requires_grad_()
             torch.autograd.backward([norm(inputs).square().sin().sum()])
-            found.append([inputs.grad, norm.weight.grad, norm.bias.grad])
+            gradients.append([inputs.grad, norm.weight.grad, norm.bias.grad])
     finally:
         torch.set_num_threads(before)
-    for others in found[1:]:
-        for ours, theirs in zip(found[0], others, strict=True):
+    for others in gradients[1:]:
+        for ours, theirs in zip(gradients[0], others, strict=True):
             assert ours is not None
             assert theirs is not None
             assert torch.equal(ours, theirs)

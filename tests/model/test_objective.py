@@ -1,4 +1,4 @@
-"""Weighted classes, and that the weights are taken out of the probabilities again."""
+"""Class weights, and their removal from the probabilities."""
 
 import numpy as np
 import pytest

@@ -40,11 +40,9 @@ def test_gradients_agree_with_finite_differences() -> None:
     inputs = torch.randn(3, 5, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(made.edge_free_logits, (inputs,))
     logits = torch.randn(3, 3, dtype=torch.float64, requires_grad=True)
-    heard = [torch.randn(3, 4, dtype=torch.float64)]
+    sums = [torch.randn(3, 4, dtype=torch.float64)]
     scales = [torch.ones(4, dtype=torch.float64)]
-    assert torch.autograd.gradcheck(
-        lambda x: made.logits_with_releases(x, heard, scales), (logits,)
-    )
+    assert torch.autograd.gradcheck(lambda x: made.logits_with_releases(x, sums, scales), (logits,))
 
 
 def test_weights_come_from_the_seed_alone() -> None:
@@ -58,7 +56,7 @@ def test_weights_come_from_the_seed_alone() -> None:
     assert not torch.equal(next(first.parameters()), next(second.parameters()))
 
 
-def test_members_begin_apart_and_leave_out_different_units() -> None:
+def test_members_start_differently_and_drop_different_units() -> None:
     inputs = torch.randn(6, 5)
     logits_by_member = extractor().edge_free_logits(inputs)
     assert not torch.allclose(logits_by_member[:, :, 0], logits_by_member[:, :, 1])
@@ -73,7 +71,7 @@ def test_members_begin_apart_and_leave_out_different_units() -> None:
     assert not torch.allclose(logits_by_member[:, :, 0], logits_by_member[:, :, 1])
 
 
-def test_a_member_learns_nothing_from_what_another_is_told() -> None:
+def test_the_loss_of_a_member_has_no_gradient_in_another() -> None:
     made = extractor()
     for logits_by_member, parts in (
         (made.edge_free_logits(torch.randn(6, 5)), [made.encoders, made.edge_free_heads]),

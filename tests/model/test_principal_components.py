@@ -9,7 +9,7 @@ def inputs_of(features: np.ndarray[tuple[int, int], np.dtype[np.float32]]) -> In
     return Inputs(features, FeatureScaling(features))
 
 
-def test_few_features_are_taken_as_they_are() -> None:
+def test_few_features_are_used_directly() -> None:
     features = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
     inputs = inputs_of(features)
     rows = ComponentProjection(inputs, components_of(inputs))(slice(None))
@@ -34,7 +34,7 @@ def test_many_features_are_a_few_directions() -> None:
     assert rows[:, :2].square().sum(dim=1).mean() > 0.9, "both hidden directions come first"
 
 
-def test_features_that_are_all_alike_are_said_as_they_are_where_that_can_be_heard() -> None:
+def test_equally_important_features_are_used_directly_if_that_can_be_detected() -> None:
     inputs = inputs_of(np.random.default_rng(2).normal(size=(3000, 40)).astype(np.float32))
     assert torch.equal(components_of(inputs, evidence=1e5, max_columns=100), torch.eye(40))
     assert components_of(inputs, evidence=1.0, max_columns=100).shape == (40, COMPONENTS)
@@ -42,18 +42,18 @@ def test_features_that_are_all_alike_are_said_as_they_are_where_that_can_be_hear
     assert components_of(inputs, evidence=1e5, max_columns=3).shape == (40, COMPONENTS)
 
 
-def test_directions_beyond_those_that_differ_are_left_out() -> None:
+def test_directions_without_variance_are_left_out() -> None:
     rng = np.random.default_rng(3)
     features = (rng.normal(size=(3000, 20)) @ rng.normal(size=(20, 50))).astype(np.float32)
     width = components_of(inputs_of(features), evidence=np.inf, max_columns=100).shape[1]
     assert width == 20
 
 
-def test_very_many_features_are_a_few_directions_whatever_can_be_heard() -> None:
+def test_very_many_features_are_a_few_directions_whatever_can_be_detected() -> None:
     inputs = inputs_of(np.random.default_rng(4).normal(size=(500, 65)).astype(np.float32))
     assert components_of(inputs, evidence=np.inf, max_columns=100).shape == (65, COMPONENTS)
 
 
-def test_nodes_that_are_all_alike_lie_nowhere() -> None:
+def test_identical_nodes_have_zero_coordinates() -> None:
     inputs = inputs_of(np.ones((10, 4), dtype=np.float32))
     assert not ComponentProjection(inputs, components_of(inputs))(slice(None)).any()

@@ -1,4 +1,4 @@
-"""Ranks by a compiled search are those of torch, to the bit."""
+"""Ranks by a compiled search equal those of torch, bit for bit."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Numbers as bins, and back."""
+"""From numbers to bins, and back."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ NUMBERS = np.random.default_rng(1).lognormal(size=400)
 def confident(
     objective: Regression, rows: np.ndarray[tuple[int], np.dtype[np.int64]]
 ) -> torch.Tensor:
-    """Scores that are sure of the right bin."""
+    """Scores that are certain of the right bin."""
     return 30 * torch.from_numpy(objective.label_posteriors(rows))
 
 
@@ -37,7 +37,7 @@ def test_the_right_bin_predicts_its_mean() -> None:
 
 
 @pytest.mark.parametrize("kind", [Regression, Ranking])
-def test_the_loss_leads_to_the_truth(kind: type[Regression]) -> None:
+def test_minimising_the_loss_finds_the_right_bins(kind: type[Regression]) -> None:
     objective = kind(NUMBERS, num_train=400)
     rows = np.arange(100)
     right = confident(objective, rows) / 10
@@ -54,16 +54,16 @@ def test_the_loss_leads_to_the_truth(kind: type[Regression]) -> None:
     assert objective.evaluate(scores.detach().double().numpy(), rows) > 90
 
 
-def test_ranking_looks_at_order_alone() -> None:
+def test_ranking_depends_on_order_alone() -> None:
     rows = np.arange(50)
     scores = torch.randn(50, BINS, generator=torch.Generator().manual_seed(0))
     plain, stretched = (Ranking(f, num_train=400) for f in (NUMBERS, np.exp(NUMBERS)))
     assert float(plain.loss(scores, rows)) == pytest.approx(float(stretched.loss(scores, rows)))
-    held = scores.double().numpy()
-    assert plain.evaluate(held, rows) == pytest.approx(stretched.evaluate(held, rows))
+    values = scores.double().numpy()
+    assert plain.evaluate(values, rows) == pytest.approx(stretched.evaluate(values, rows))
 
 
-def test_ranking_of_a_batch_of_equals_is_no_error() -> None:
+def test_ranking_accepts_a_batch_of_equal_labels() -> None:
     objective = Ranking(np.ones(20), num_train=20)
     scores = torch.zeros(5, BINS, requires_grad=True)
     loss = objective.loss(scores, np.arange(5))
@@ -99,5 +99,5 @@ def test_neither_offset_nor_scale_changes_what_is_learned(kind: type[Regression]
         assert other.loss(scores, rows).item() == pytest.approx(
             plain.loss(scores, rows).item(), rel=1e-2
         )
-        judged = other.evaluate(scores.double().numpy(), rows)
-        assert judged == pytest.approx(plain.evaluate(scores.double().numpy(), rows), rel=1e-2)
+        metric = other.evaluate(scores.double().numpy(), rows)
+        assert metric == pytest.approx(plain.evaluate(scores.double().numpy(), rows), rel=1e-2)

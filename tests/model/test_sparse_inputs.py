@@ -22,13 +22,13 @@ Matrix = NDArray[np.uint8] | NDArray[np.float32]
 
 
 def words(seed: int = 0) -> NDArray[np.uint8]:
-    """Two words in a hundred; one that all have but a few, and one that nobody has."""
+    """Two words in a hundred; one that nearly all nodes have, and one that no node has."""
     rng = np.random.default_rng(seed)
     features = (rng.random((NUM_NODES, NUM_FEATURES)) < 0.02).astype(np.uint8)
     features[:, 7] = rng.random(NUM_NODES) < 0.97
     features[:, 8] = 0
     features[5] = 0
-    features[5, 7] = 1  # a node like the median
+    features[5, 7] = 1  # a node that equals the median
     return features
 
 
@@ -52,7 +52,7 @@ def test_values_and_gradients_are_those_of_the_dense_inputs(features: Matrix) ->
     dense, sparse = both(features)
     encoder = encoder_for(dense)
     nodes = np.random.default_rng(3).permutation(NUM_NODES)[:150]
-    nodes[3] = nodes[4]  # a node may be asked for twice
+    nodes[3] = nodes[4]  # a node may be requested twice
     gradients = []
     for inputs in (dense, sparse):
         encoder.zero_grad()
@@ -87,24 +87,24 @@ def test_gradients_are_those_of_finite_differences() -> None:
     assert torch.autograd.gradcheck(through, [w.requires_grad_() for w in weights.values()])
 
 
-def test_blocks_and_nodes_like_the_median(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_and_nodes_that_equal_the_median(monkeypatch: pytest.MonkeyPatch) -> None:
     dense, sparse = both(words())
     monkeypatch.setattr(sparse_inputs, "ROWS_PER_BLOCK", 64)
     rows = sparse.rows(np.arange(NUM_NODES))
     assert len(rows) == NUM_NODES
-    kept = np.zeros((NUM_NODES, sparse.width), dtype=np.float32)
+    deviations = np.zeros((NUM_NODES, sparse.width), dtype=np.float32)
     at = rows.deviations
     assert at.weights is not None
-    kept[np.repeat(np.arange(NUM_NODES), np.diff(at.indptr)), at.indices] = at.weights
+    deviations[np.repeat(np.arange(NUM_NODES), np.diff(at.indptr)), at.indices] = at.weights
     whole = dense.rows(np.arange(NUM_NODES)).numpy()
-    assert np.allclose(kept + rows.base.numpy(), whole, atol=1e-6)
+    assert np.allclose(deviations + rows.base.numpy(), whole, atol=1e-6)
     assert np.diff(at.indptr)[5] == 0
-    assert len(at.indices) < whole.size / 10  # few are kept
-    nobody = encoder_for(dense)(sparse.rows(np.arange(0)))
-    assert nobody.shape == (0, 9)
+    assert len(at.indices) < whole.size / 10  # few are stored
+    no_rows = encoder_for(dense)(sparse.rows(np.arange(0)))
+    assert no_rows.shape == (0, 9)
 
 
-def test_sparse_only_where_it_is_and_whoever_reads_takes_it() -> None:
+def test_inputs_are_sparse_only_if_features_are_and_the_encoder_accepts_it() -> None:
     assert is_sparse(words(), FeatureScaling(words()))
     assert not is_sparse(numbers(), FeatureScaling(numbers()))
     for features, sparse, expected in (
@@ -117,15 +117,17 @@ def test_sparse_only_where_it_is_and_whoever_reads_takes_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "dropout", "taken"),
+    ("kind", "dropout", "accepted"),
     [("mlp", 0.0, True), ("mlp", 0.2, False), ("gru", 0.0, False), ("transformer", 0.0, False)],
 )
-def test_masks_and_sequences_take_no_sparse_rows(kind: str, dropout: float, taken: bool) -> None:
+def test_dropout_and_sequences_accept_no_sparse_rows(
+    kind: str, dropout: float, accepted: bool
+) -> None:
     shape = EncoderShape(num_inputs=8, num_features=4, steps=2, width=4, dropout=dropout, seed=0)
-    assert takes_sparse_rows(make_encoder(kind, shape)) is taken
+    assert takes_sparse_rows(make_encoder(kind, shape)) is accepted
 
 
-def test_a_scaling_learned_elsewhere_is_kept_to() -> None:
+def test_a_scaling_that_was_loaded_is_used() -> None:
     elsewhere = FeatureScaling(words(seed=9))
     dense, sparse = both(words())
     for inputs in (dense, sparse):

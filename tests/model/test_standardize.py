@@ -23,7 +23,7 @@ def test_shift_and_size_of_embeddings_do_not_matter_while_training() -> None:
     assert not torch.allclose(scores[0], scores[1])
 
 
-def test_evaluation_uses_what_training_saw() -> None:
+def test_evaluation_uses_running_means_of_training() -> None:
     one = decoder()
     one.decode(batch(0), 0)
     one.eval()
@@ -43,12 +43,12 @@ def test_running_means_follow() -> None:
 def test_a_batch_of_one_root_is_decoded() -> None:
     one = decoder()
     one.decode(batch(0), 0)
-    kept = one.mean.clone()
+    mean_before = one.mean.clone()
     assert torch.isfinite(one.decode(batch(1, rows=1), 0)).all()
-    assert torch.equal(one.mean, kept)
+    assert torch.equal(one.mean, mean_before)
 
 
-def test_everything_is_in_the_state() -> None:
+def test_the_state_is_complete() -> None:
     one, other = decoder(), decoder()
     one.decode(batch(0), 0)
     other.load_state_dict(one.state_dict())
@@ -66,6 +66,6 @@ def test_everything_is_in_the_state() -> None:
 def test_a_few_roots_weigh_little() -> None:
     one = decoder()
     one.decode(batch(0, rows=1000), 0)
-    kept = one.mean.clone()
+    mean_before = one.mean.clone()
     one.decode(batch(1, rows=4) + 100, 0)
-    assert (one.mean - kept).abs().max() < 1
+    assert (one.mean - mean_before).abs().max() < 1

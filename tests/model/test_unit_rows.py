@@ -1,4 +1,4 @@
-"""Row normalisation against the one of the mechanism, and its gradient."""
+"""Row normalisation against that of the mechanism, and its gradient."""
 
 import numpy as np
 import torch
@@ -31,7 +31,7 @@ def test_a_zero_row_stays_zero_and_its_gradient_finite() -> None:
 
 def test_rectified_is_the_normalised_positive_part() -> None:
     rows = torch.from_numpy(np.random.default_rng(2).normal(size=(3000, 5)).astype(np.float32))
-    rows[7] = -1.0  # nothing is left of it
+    rows[7] = -1.0  # no positive part
     torch.testing.assert_close(rectified_unit_rows(rows), unit_rows(torch.relu(rows)))
     assert torch.equal(rectified_unit_rows(rows)[7], torch.zeros(5))
 
@@ -48,7 +48,7 @@ def test_a_row_with_nothing_above_zero_has_no_gradient() -> None:
     assert torch.equal(rows.grad, torch.zeros(2, 3))
 
 
-def test_a_number_that_is_none_stays_to_be_found() -> None:
+def test_nan_is_not_hidden() -> None:
     rows = torch.tensor([[1.0, float("nan")], [3.0, 4.0]])
     for function in (unit_rows, rectified_unit_rows):
         assert torch.isnan(function(rows)[0]).all()
@@ -62,11 +62,11 @@ def test_threads_do_not_change_a_bit() -> None:
     try:
         for number in (1, 3):
             torch.set_num_threads(number)
-            learned = rows.clone().requires_grad_()
-            out = rectified_unit_rows(learned)
+            inputs = rows.clone().requires_grad_()
+            out = rectified_unit_rows(inputs)
             torch.autograd.backward([out], [rows])
-            assert learned.grad is not None
-            results.append((out.detach(), learned.grad))
+            assert inputs.grad is not None
+            results.append((out.detach(), inputs.grad))
     finally:
         torch.set_num_threads(threads)
     assert torch.equal(results[0][0], results[1][0])

@@ -21,7 +21,7 @@ class Linear(StatelessRepresentation):
     def __init__(self) -> None:
         self.linear = nn.Linear(4, 3)
         self.stages: list[int] = []
-        self.heard: tuple[Nodes, NDArray[np.float32]] | None = None
+        self.labels: tuple[Nodes, NDArray[np.float32]] | None = None
 
     @property
     def module(self) -> nn.Module:
@@ -30,7 +30,7 @@ class Linear(StatelessRepresentation):
     def set_labels(
         self, nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes = NO_NODES
     ) -> None:
-        self.heard = nodes, label_posteriors
+        self.labels = nodes, label_posteriors
 
     def begin_stage(self, stage: int) -> None:
         self.stages.append(stage)
@@ -54,18 +54,18 @@ def party(local_updates: int = 1) -> tuple[DataParty, Linear]:
 
 def test_roots_are_rows_of_the_roster_and_training_nodes_are_its_first() -> None:
     made, representation = party()
-    everyone = made.embed_batch(np.arange(12), purpose=Purpose.EVALUATE).values
+    all_embeddings = made.embed_batch(np.arange(12), purpose=Purpose.EVALUATE).values
     label_posteriors = np.eye(3, dtype=np.float32)[:2]
     made.receive_roster(np.array([7, 2, 5]), label_posteriors, num_nodes=12)
     sent = made.embed_batch(np.array([2, 0]), purpose=Purpose.EVALUATE)
-    assert np.allclose(sent.values, everyone[[5, 7]], atol=1e-6)
+    assert np.allclose(sent.values, all_embeddings[[5, 7]], atol=1e-6)
     assert sent.roots_digest == digest_of_roots(np.array([2, 0]))
-    assert representation.heard is not None
-    assert representation.heard[0].tolist() == [7, 2]
-    assert representation.heard[1] is label_posteriors
+    assert representation.labels is not None
+    assert representation.labels[0].tolist() == [7, 2]
+    assert representation.labels[1] is label_posteriors
 
 
-def test_learning_changes_and_restoring_brings_back() -> None:
+def test_learning_changes_weights_and_restoring_undoes_it() -> None:
     made, _ = party()
     roots = np.array([0, 1, 2])
     sent = made.embed_batch(roots, purpose=Purpose.TRAIN)
@@ -76,22 +76,22 @@ def test_learning_changes_and_restoring_brings_back() -> None:
     assert np.array_equal(made.embed_batch(roots, purpose=Purpose.EVALUATE).values, sent.values)
 
 
-def test_gradients_are_taken_once_for_what_was_sent_last() -> None:
+def test_gradients_are_accepted_once_for_the_embeddings_sent_last() -> None:
     made, _ = party()
     sent = made.embed_batch(np.array([0]), purpose=Purpose.EVALUATE)
-    with pytest.raises(RemoteProtocolError, match="without embeddings"):
+    with pytest.raises(RemoteProtocolError, match="match no pending embeddings"):
         made.learn(Gradients(step=sent.step, values=sent.values))
     sent = made.embed_batch(np.array([0]), purpose=Purpose.TRAIN)
-    with pytest.raises(RemoteProtocolError, match="without embeddings"):
+    with pytest.raises(RemoteProtocolError, match="match no pending embeddings"):
         made.learn(Gradients(step=sent.step - 1, values=sent.values))
     with pytest.raises(RemoteProtocolError, match=r"expected gradients of shape \(1, 3, 1\)"):
         made.learn(Gradients(step=sent.step, values=sent.values[:, :2]))
     made.learn(Gradients(step=sent.step, values=sent.values))
-    with pytest.raises(RemoteProtocolError, match="without embeddings"):
+    with pytest.raises(RemoteProtocolError, match="match no pending embeddings"):
         made.learn(Gradients(step=sent.step, values=sent.values))
 
 
-def test_divergence_is_this_sides_failure() -> None:
+def test_divergence_is_an_error_of_this_side() -> None:
     made, representation = party()
     with torch.no_grad():
         representation.linear.weight.fill_(float("nan"))
@@ -117,17 +117,17 @@ def test_local_updates_embed_the_same_roots_again_with_the_same_gradients() -> N
     assert made.embed_batch(roots, purpose=Purpose.EVALUATE).step == sent.step + 1
 
 
-def test_what_was_fitted_is_read_again_and_not_judged() -> None:
+def test_fitted_constants_are_loaded_and_not_fitted_again() -> None:
     class Fitting(Linear):
-        """Fits the first value that the world has for it."""
+        """Fits a value of its graph, once."""
 
-        def __init__(self, world: float) -> None:
+        def __init__(self, graph_value: float) -> None:
             super().__init__()
-            self.world, self.value = world, float("nan")
+            self.graph_value, self.value = graph_value, float("nan")
 
         def begin_stage(self, stage: int) -> None:
             super().begin_stage(stage)
-            self.value = self.world if np.isnan(self.value) else self.value
+            self.value = self.graph_value if np.isnan(self.value) else self.value
 
         def fitted_arrays(self) -> dict[str, NDArray[Any]]:
             return {"value": np.array(self.value)}
@@ -135,14 +135,14 @@ def test_what_was_fitted_is_read_again_and_not_judged() -> None:
         def load_fitted(self, fitted_arrays: dict[str, NDArray[Any]]) -> None:
             self.value = float(fitted_arrays["value"])
 
-    def of(world: float) -> tuple[DataParty, Fitting]:
-        representation = Fitting(world)
+    def party_on(graph_value: float) -> tuple[DataParty, Fitting]:
+        representation = Fitting(graph_value)
         return DataParty(representation, learning_rate=0.01, weight_decay=0.0), representation
 
-    before, _ = of(world=1.0)
+    before, _ = party_on(graph_value=1.0)
     before.begin_stage(0)
     before.begin_stage(1)
-    after, representation = of(world=2.0)
+    after, representation = party_on(graph_value=2.0)
     after.load_state_arrays(before.state_arrays(), stage=1)
     assert representation.value == 1.0
     assert representation.stages == [0, 1]

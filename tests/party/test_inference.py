@@ -22,15 +22,15 @@ class Linear(StatelessRepresentation):
         torch.manual_seed(seed)
         self.module: nn.Module = nn.Linear(4, 3)
         self.stages: list[int] = []
-        self.heard: tuple[Nodes, NDArray[np.float32]] | None = None
+        self.labels: tuple[Nodes, NDArray[np.float32]] | None = None
 
     def set_labels(
         self, nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes = NO_NODES
     ) -> None:
-        self.heard = nodes, label_posteriors
+        self.labels = nodes, label_posteriors
 
     def begin_stage(self, stage: int) -> None:
-        assert self.heard is not None
+        assert self.labels is not None
         self.stages.append(stage)
 
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
@@ -38,7 +38,7 @@ class Linear(StatelessRepresentation):
         return embeddings
 
 
-def test_a_fresh_representation_answers_as_the_trained_one() -> None:
+def test_a_new_representation_embeds_like_the_trained_one() -> None:
     trained, fresh = Linear(0), Linear(1)
     label_posteriors = np.eye(3, dtype=np.float32)
     roster = Roster(
@@ -47,9 +47,9 @@ def test_a_fresh_representation_answers_as_the_trained_one() -> None:
     arrays = trained_arrays(trained)
     party = InferenceParty(fresh, IDS, trained=arrays, roster=roster, stage=1, is_new=True)
     assert fresh.stages == [0, 1]
-    assert fresh.heard is not None
-    assert fresh.heard[0].tolist() == [2, 0]
-    assert np.array_equal(fresh.heard[1], label_posteriors[1:])
+    assert fresh.labels is not None
+    assert fresh.labels[0].tolist() == [2, 0]
+    assert np.array_equal(fresh.labels[1], label_posteriors[1:])
     unknown, values = party.embed(("e", "nobody", "a"))
     assert unknown == ("nobody",)
     expected = trained.embed(np.array([4, 0]), training=False).detach().numpy()
@@ -57,7 +57,7 @@ def test_a_fresh_representation_answers_as_the_trained_one() -> None:
     assert party.embed(())[1].shape == (0, 1, 1)
 
 
-def test_labels_that_stayed_are_not_heard() -> None:
+def test_labels_that_were_not_shared_are_not_set() -> None:
     roster = Roster(
         train=("a",), val=("b",), test=(), label_posteriors=np.zeros((0, 3), dtype=np.float32)
     )
@@ -65,11 +65,11 @@ def test_labels_that_stayed_are_not_heard() -> None:
     InferenceParty(
         fresh, IDS, trained=trained_arrays(Linear(0)), roster=roster, stage=0, is_new=True
     )
-    assert fresh.heard is not None
-    assert len(fresh.heard[0]) == 0
+    assert fresh.labels is not None
+    assert len(fresh.labels[0]) == 0
 
 
-def test_embeddings_that_are_no_numbers_do_not_leave() -> None:
+def test_embeddings_that_are_not_finite_are_not_returned() -> None:
     trained = Linear(0)
     with torch.no_grad():
         next(trained.module.parameters()).fill_(float("nan"))
@@ -81,12 +81,12 @@ def test_embeddings_that_are_no_numbers_do_not_leave() -> None:
 
 
 class Wide(StatelessRepresentation):
-    """Several layers, which round otherwise for few rows than for many."""
+    """Several layers, which round differently for few rows than for many."""
 
     def __init__(self, num_nodes: int, *, is_random: bool = False) -> None:
         torch.manual_seed(0)
         self.module: nn.Module = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 3))
-        self.is_random, self.asked = is_random, list[Nodes]()
+        self.is_random, self.requests = is_random, list[Nodes]()
         self._features = torch.randn(num_nodes, 20)
 
     def set_labels(
@@ -98,34 +98,34 @@ class Wide(StatelessRepresentation):
         pass
 
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
-        self.asked.append(nodes)
+        self.requests.append(nodes)
         embeddings: Tensor = self.module(self._features[torch.from_numpy(nodes)])[:, :, None]
         return embeddings
 
 
-def answering(representation: Wide, num_nodes: int) -> InferenceParty:
+def party_with(representation: Wide, num_nodes: int) -> InferenceParty:
     ids = Ids(pa.array([str(k) for k in range(num_nodes)], type=pa.large_string()))
     roster = Roster(train=(), val=(), test=(), label_posteriors=np.zeros((0, 3), dtype=np.float32))
     arrays = trained_arrays(representation)
     return InferenceParty(representation, ids, trained=arrays, roster=roster, stage=0, is_new=True)
 
 
-@pytest.mark.parametrize("together", [1, 3, 17, 150])
-def test_what_is_said_of_a_node_does_not_depend_on_who_is_asked_beside_it(together: int) -> None:
-    party = answering(Wide(150), 150)
+@pytest.mark.parametrize("batch", [1, 3, 17, 150])
+def test_an_embedding_does_not_depend_on_other_nodes_of_the_request(batch: int) -> None:
+    party = party_with(Wide(150), 150)
     order = [str(k) for k in np.random.default_rng(0).permutation(150)]
-    parts = [tuple(order[k : k + together]) for k in range(0, 150, together)]
-    said = np.concatenate([party.embed(part)[1] for part in parts])
-    assert np.array_equal(said, party.embed(tuple(order))[1])
+    parts = [tuple(order[k : k + batch]) for k in range(0, 150, batch)]
+    embedded = np.concatenate([party.embed(part)[1] for part in parts])
+    assert np.array_equal(embedded, party.embed(tuple(order))[1])
 
 
-def test_only_blocks_of_those_asked_for_are_embedded() -> None:
+def test_only_blocks_of_requested_nodes_are_embedded() -> None:
     wide = Wide(150)
-    answering(wide, 150).embed(("140", "3", "149", "3"))
-    assert [(nodes[0], len(nodes)) for nodes in wide.asked] == [(0, 64), (128, 22)]
+    party_with(wide, 150).embed(("140", "3", "149", "3"))
+    assert [(nodes[0], len(nodes)) for nodes in wide.requests] == [(0, 64), (128, 22)]
 
 
-def test_who_draws_anew_is_asked_about_nobody_else() -> None:
+def test_random_representations_embed_only_the_requested_nodes() -> None:
     wide = Wide(150, is_random=True)
-    answering(wide, 150).embed(("140", "3"))
-    assert [nodes.tolist() for nodes in wide.asked] == [[140, 3]]
+    party_with(wide, 150).embed(("140", "3"))
+    assert [nodes.tolist() for nodes in wide.requests] == [[140, 3]]

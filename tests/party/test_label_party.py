@@ -48,22 +48,22 @@ def test_gradients_are_those_of_the_mean_cross_entropy() -> None:
     assert np.allclose(gradients.values, values.grad.numpy(), atol=1e-6)
 
 
-def test_each_member_has_a_loss_of_its_own() -> None:
+def test_each_member_has_its_own_loss() -> None:
     decoder = CorrectingDecoder(num_classes=3, stages=1, members=2)
     made = LabelParty(
         Classification(LABELS, 3), decoder, learning_rate=0.1, weight_decay=0.0, patience=2
     )
     made.begin_stage(0)
     drawn = np.random.default_rng(1).normal(size=(3, 3, 2)).astype(np.float32)
-    said = torch.from_numpy(drawn).requires_grad_()
-    together = mean_logits(said)
-    sent = torch.cat([together[:, :, None], member_offsets(said, together)], dim=2)
+    logits = torch.from_numpy(drawn).requires_grad_()
+    mean = mean_logits(logits)
+    sent = torch.cat([mean[:, :, None], member_offsets(logits, mean)], dim=2)
     gradients = made.learn(replace(embeddings(), values=sent.detach().numpy()), ROOTS)
     torch.autograd.backward([sent], [torch.from_numpy(gradients.values)])
-    assert said.grad is not None
+    assert logits.grad is not None
     for member in range(2):
         alone = party().learn(replace(embeddings(), values=drawn[:, :, [member]]), ROOTS)
-        assert np.allclose(said.grad[:, :, [member]].numpy(), alone.values, atol=1e-6)
+        assert np.allclose(logits.grad[:, :, [member]].numpy(), alone.values, atol=1e-6)
 
 
 @pytest.mark.parametrize("wrong", [[0, 4, 2], [4, 0, 3], [4, 0]])
@@ -72,7 +72,7 @@ def test_rows_can_never_silently_shift(wrong: list[int]) -> None:
         party().learn(embeddings(), np.array(wrong))
 
 
-def test_judge_keeps_the_best_and_stops_when_patience_ends() -> None:
+def test_the_best_weights_are_saved_and_training_stops_when_patience_ends() -> None:
     made = party(patience=2)
     good = np.eye(3)[LABELS]
     bad = np.eye(3)[(LABELS + 1) % 3]
@@ -87,7 +87,7 @@ def test_judge_keeps_the_best_and_stops_when_patience_ends() -> None:
     assert not np.array_equal(made.score(embeddings(), ROOTS), changed)
 
 
-def test_it_settles_on_the_best_stage() -> None:
+def test_the_best_stage_is_selected() -> None:
     made = party()
     rows = np.arange(6)
     good = np.eye(3)[LABELS]
@@ -103,7 +103,7 @@ def test_it_settles_on_the_best_stage() -> None:
     assert np.array_equal(made.score(embeddings(), ROOTS), at_first)
 
 
-def test_divergence_is_this_sides_failure() -> None:
+def test_divergence_is_an_error_of_this_side() -> None:
     sent = embeddings()
     sent.values[:] = np.inf
     made = party()
@@ -130,10 +130,10 @@ def test_local_updates_are_steps_on_the_same_embeddings() -> None:
     assert np.array_equal(made.score(sent, ROOTS), alone.score(sent, ROOTS))
     assert not np.array_equal(made.score(sent, ROOTS), before)
     made.run_local_updates()
-    assert np.array_equal(made.score(sent, ROOTS), alone.score(sent, ROOTS))  # once an exchange
+    assert np.array_equal(made.score(sent, ROOTS), alone.score(sent, ROOTS))  # once per exchange
 
 
-def test_scores_that_are_none_are_this_sides_failure() -> None:
+def test_scores_that_are_not_finite_are_an_error_of_this_side() -> None:
     sent = embeddings()
     sent.values[:] = np.inf
     with pytest.raises(VesperError, match="lower learning_rate"):

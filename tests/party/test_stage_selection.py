@@ -24,13 +24,13 @@ def stage(right: Right) -> StageResult:
     return StageResult(metric=metric(scores.astype(float), ROWS), weights={}, scores=scores)
 
 
-def test_the_error_is_that_of_pairs() -> None:
+def test_the_error_is_that_of_paired_differences() -> None:
     rng = np.random.default_rng(1)
     first = rng.random(400) < 0.7
     second = first ^ (rng.random(400) < 0.1)  # a tenth differs
-    found = error_of_difference(stage(second), stage(first), ROWS, metric)
+    error = error_of_difference(stage(second), stage(first), ROWS, metric)
     expected = 100 * (second.astype(float) - first).std(ddof=1) / 20
-    assert found == pytest.approx(expected, rel=0.35)
+    assert error == pytest.approx(expected, rel=0.35)
     assert error_of_difference(stage(first), stage(first), ROWS, metric) == 0
 
 
@@ -44,7 +44,7 @@ def test_better_beyond_chance(gained: int, lost: int, chosen: int) -> None:
     assert select_stage([stage(first), stage(second)], ROWS, metric, effective_rows=400) == chosen
 
 
-def test_of_later_stages_the_best_is_held_against_the_first() -> None:
+def test_the_best_later_stage_is_compared_with_the_first() -> None:
     few, more, most = (np.arange(400) < count for count in (200, 260, 330))
     slightly = np.arange(400) < 262
     assert (
@@ -85,14 +85,14 @@ def test_rare_positives_do_not_hide_a_good_stage() -> None:
     assert error_of_difference(scored(0.4), scored(0.99), rows, area) < 100
 
 
-def test_one_node_tells_nothing_and_no_metric_is_no_reason() -> None:
+def test_one_node_or_a_missing_metric_selects_the_first_stage() -> None:
     good, bad = stage(np.ones(400, dtype=bool)), stage(np.zeros(400, dtype=bool))
     assert select_stage([bad, good], ROWS[:1], metric, effective_rows=1) == 0
     none = StageResult(metric=-math.inf, weights={}, scores=np.zeros((0, 0), dtype=np.float32))
     assert select_stage([none, none], ROWS, metric, effective_rows=400) == 0
 
 
-def test_where_few_rows_tell_more_is_asked_for() -> None:
+def test_few_effective_rows_require_a_larger_lead() -> None:
     first = np.arange(400) < 200
     second = first.copy()
     rng = np.random.default_rng(2)

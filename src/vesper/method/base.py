@@ -1,4 +1,4 @@
-"""The interface of all methods: settings and public sizes in, the parts of both sides out."""
+"""Interface of all methods: settings and public sizes in, the parts of both parties out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from vesper.party.representation import Representation
 
 @dataclass(frozen=True, kw_only=True)
 class PublicSizes:
-    """Public sizes a method may depend on; anything computed from edges may not be in here."""
+    """Public sizes that a method may depend on; nothing in here is computed from edges."""
 
     num_nodes: int
     num_train: int
@@ -23,7 +23,7 @@ class PublicSizes:
 
 @dataclass(frozen=True, kw_only=True)
 class NoisePlan:
-    """What a method will do with edges and what that is worth, known before any data is read."""
+    """Noise of every release of a run and what it guarantees, known before any data is read."""
 
     plan: str
     """`certified`, `paper` (claimed only), `edge-free` (no edge is read) or `none`."""
@@ -31,46 +31,46 @@ class NoisePlan:
     claimed_epsilon: float | None
     delta: float | None
     noise_stds: tuple[float, ...]
-    """Of each release or layer, in order."""
+    """Noise standard deviation of each release or layer, in order."""
     probe_noise_std: float | None = None
-    """Of the poll before them (`method.certified.label_reach`); None: there is none."""
+    """Noise of the probe before them (`method.certified.probe`); None if there is no probe."""
     probe_share: float = 0.0
-    """Of the budget, for that release."""
+    """Share of the budget for the probe."""
     releases: int | None = None
-    """How many, where they have no noise_std each."""
+    """Number of releases, if they do not have one noise_std each."""
     layers: int | None = None
-    """How many, where they have no noise_std each."""
+    """Number of layers, if they do not have one noise_std each."""
     width: int = 0
-    """Of the messages of releases, where they are clipped and rounded by it."""
+    """Width of the messages, if their clipping and rounding depend on it."""
     unit: str = "edge"
-    """Of what is protected: one `edge`, or all edges of one `node`."""
+    """Unit of privacy: one `edge`, or all edges of one `node`."""
     worth_epsilon: float | None = None
-    """What noise that is claimed for really certifies, where that is known."""
+    """Epsilon that the noise of a claimed plan really certifies, if it is known."""
 
     @property
     def all_noise_stds(self) -> tuple[float, ...]:
-        """Of everything that is released, the poll too, in order."""
+        """Noise of everything that is released, including the probe, in order."""
         probe = () if self.probe_noise_std is None else (self.probe_noise_std,)
         return probe + self.noise_stds
 
     @property
     def hops(self) -> int | None:
-        """Layers, or hops: one a noise_std where nothing else is said; None: there are none."""
+        """Number of layers or hops: `layers`, or one per noise_std; None if there are none."""
         return self.layers or len(self.noise_stds) or None
 
 
 class Method(Protocol):
-    """One way to learn."""
+    """A way to train a model, and what it releases."""
 
     name: str
     defaults: Mapping[str, object]
-    """Settings it starts from, where they differ from those of `Config`."""
+    """Default settings of the method, where they differ from those of `Config`."""
 
     def noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
-        """Fix noise from the budget."""
+        """Compute the noise from the budget."""
 
     def stages(self, config: Config, sizes: PublicSizes) -> int:
-        """How many times training starts anew on top of what came before."""
+        """Return the number of stages: each trains on top of the ones before."""
 
     def make_representation(
         self,
@@ -81,7 +81,7 @@ class Method(Protocol):
         features: Features,
         door: Door,
     ) -> Representation:
-        """Make the data party's part; the noise plan is that of the run."""
+        """Make the data party's part; `noise_plan` is that of the run."""
 
     def make_decoder(self, config: Config, sizes: PublicSizes) -> Decoder:
         """Make the label party's part."""

@@ -1,8 +1,8 @@
-"""From a budget to the noise of each release.
+"""Noise of each release, from the budget.
 
-    share_i of the mu^2 a node may receive:   noise_std_i = noise_std(1 release) / sqrt(share_i)
+    share_i of the mu^2 per receiving node:   noise_std_i = noise_std(1 release) / sqrt(share_i)
 
-Rounded up, so that the ledger never refuses the last release for a rounding.
+Noise is rounded up, so that the ledger never refuses the last release because of rounding.
 """
 
 import math
@@ -20,7 +20,7 @@ from vesper.privacy.relation import EdgeRelation, GraphRelation, NodeRelation
 
 
 def public_delta(num_nodes: int) -> float:
-    """Give the delta used when none is given: a power of ten at most 1 / (10 num_nodes).
+    """Return the default delta: the largest power of ten that is at most 1 / (10 num_nodes).
 
     It depends on the number of nodes, which is public, and not on the number of edges.
 
@@ -31,7 +31,7 @@ def public_delta(num_nodes: int) -> float:
 
 
 def budget_of(privacy: PrivacySettings, sizes: PublicSizes) -> Budget | None:
-    """The budget that the settings ask for; None for no privacy."""
+    """Return the budget of the settings; None for no privacy."""
     if math.isinf(privacy.epsilon):
         return None
     delta = privacy.delta or public_delta(sizes.num_nodes)
@@ -39,7 +39,7 @@ def budget_of(privacy: PrivacySettings, sizes: PublicSizes) -> Budget | None:
 
 
 def shares(privacy: PrivacySettings, *, releases: int) -> list[float]:
-    """Share of the budget of each release.
+    """Return each release's share of the budget.
 
     >>> shares(PrivacySettings(first_share=0.4), releases=3)
     [0.4, 0.3, 0.3]
@@ -51,7 +51,7 @@ def shares(privacy: PrivacySettings, *, releases: int) -> list[float]:
 
 
 def relation_for(privacy: PrivacySettings) -> GraphRelation:
-    """What two graphs differ by that the label party must not tell apart."""
+    """Return what two graphs differ by that the label party must not distinguish."""
     if privacy.privacy_unit == "edge":
         return EdgeRelation()
     degree = privacy.max_degree
@@ -66,20 +66,20 @@ def certified_plan(
     width: int,
     probe_share: ProbeShare = no_probe,
 ) -> NoisePlan:
-    """Promise `releases` Gaussian releases of unit messages to all nodes within the budget.
+    """Plan `releases` Gaussian releases of messages of norm at most 1 to all nodes.
 
     Args:
-        privacy: holds the budget.
-        sizes: public.
-        releases: how many.
-        width: of messages; clipped ones are rounded by as many coordinates.
-        probe_share: gives the share of the budget for one more release before them, from the noise
-            with which one release would use it up.
+        privacy: settings with the budget.
+        sizes: public sizes.
+        releases: number of releases.
+        width: width of messages; for node privacy their rounding depends on it.
+        probe_share: returns the share of the budget for the probe, one more release before them,
+            given the noise with which a single release would use up the budget.
     """
     if privacy.accounting != "exact":
         raise InputError(
-            f"accounting: expected 'exact', got '{privacy.accounting}', which is for methods that "
-            f"were published with it: 'gap', 'progap' and 'vfgnn'"
+            f"accounting: expected 'exact', got '{privacy.accounting}', which is only for methods "
+            f"that were published with it: 'gap', 'progap' and 'vfgnn'"
         )
     budget = budget_of(privacy, sizes)
     if budget is None:
@@ -116,22 +116,22 @@ def certified_plan(
 def refuse_undrawable_noise(
     budget: Budget, noise_stds: tuple[float, ...], *, most: float = LARGEST_NOISE
 ) -> None:
-    """Refuse in the words of the settings what the ledger would refuse in its own."""
-    stated = f"epsilon: {budget.epsilon:g} at delta {budget.delta:g} needs a noise of"
+    """Refuse what the ledger would refuse, with a message about settings."""
+    needed = f"epsilon: {budget.epsilon:g} at delta {budget.delta:g} needs noise of std"
     if max(noise_stds) > most:
         raise InputError(
-            f"{stated} {max(noise_stds):.4g} a unit message, expected at most {most:g}; "
-            f"use a larger epsilon or fewer hops, or method 'mlp', which reads no edge"
+            f"{needed} {max(noise_stds):.4g} per unit-norm message, expected at most "
+            f"{most:g}; use a larger epsilon or fewer hops, or method 'mlp', which reads no edge"
         )
     if min(noise_stds) < SMALLEST_NOISE:
         raise InputError(
-            f"{stated} {min(noise_stds):.4g} a unit message, expected at least "
-            f"{SMALLEST_NOISE:g}; that is no privacy: use a smaller epsilon, or say inf"
+            f"{needed} {min(noise_stds):.4g} per unit-norm message, expected at least "
+            f"{SMALLEST_NOISE:g}; that protects nothing: use a smaller epsilon, or inf"
         )
 
 
 def unprotected_plan(releases: int) -> NoisePlan:
-    """Promise nothing: no noise."""
+    """Make a plan without noise, which guarantees nothing."""
     return NoisePlan(
         plan="none",
         certified_epsilon=None,

@@ -1,8 +1,7 @@
-"""Methods by name.
+"""Methods by name, and the settings that each of them reads.
 
-Settings that were given and that the method does not read: nothing changes by them.
-
-They are told, not refused: one file of settings is good for several methods.
+Settings that are given but not read change nothing. They are reported and not refused, because one
+file of settings may serve several methods.
 """
 
 from collections.abc import Callable
@@ -35,7 +34,7 @@ METHODS: dict[str, Method] = {method.name: method for method in _ALL}
 
 
 def find_method(name: str) -> Method:
-    """Give the method of this name, or of this former name."""
+    """Return the method of this name, or of this former name."""
     name = current_name(name)
     if name not in METHODS:
         raise InputError(f"method: expected one of {', '.join(METHODS)}, got '{name}'")
@@ -71,11 +70,11 @@ USED_BY: dict[str, Callable[[Config], bool]] = {
     "degree_share": _for_methods("certified"),
     "label_messages": _for_methods("certified"),
 }
-"""By which settings a setting is read; all that are not in here always are."""
+"""Whether a configuration reads a setting; settings that are not listed are always read."""
 
 
 def unused_settings(config: Config) -> list[str]:
-    """Name settings that are no default, and that the method does not read.
+    """Return the names of settings that are not at their default and that the method ignores.
 
     >>> unused_settings(Config(run=RunSettings(method="mlp", steps=3, members=2)))
     ['steps']

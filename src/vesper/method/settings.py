@@ -1,4 +1,4 @@
-"""Settings, in two tables: what changes epsilon, and what cannot.
+"""Settings in two tables: those that change epsilon, and those that cannot.
 
 Anything in here may be shown to the label party: a value computed from edges is never a setting.
 """
@@ -10,19 +10,19 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 
 class Settings(BaseModel):
-    """Frozen, and strict about unknown keys."""
+    """Base of settings: frozen, and strict about unknown keys."""
 
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
         ser_json_inf_nan="strings",
-        use_attribute_docstrings=True,  # `vesper init` writes them beside each setting
+        use_attribute_docstrings=True,  # `vesper init` writes them above each setting
     )
 
     @field_validator("*", mode="before")
     @classmethod
-    def _refuse_truth_for_numbers(cls, value: Any, info: ValidationInfo) -> Any:
-        """True is not 1: `epsilon = true` is a slip of the pen."""
+    def _refuse_booleans_for_numbers(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse `epsilon = true`, which is a mistake and not 1."""
         field = cls.model_fields[info.field_name or ""]
         if isinstance(value, bool) and field.annotation is not bool:
             raise ValueError("expected a number or a name")
@@ -30,35 +30,34 @@ class Settings(BaseModel):
 
 
 class PrivacySettings(Settings):
-    """What changes epsilon."""
+    """Settings that change epsilon."""
 
     epsilon: float = Field(default=4.0, gt=0)
-    """Budget of everything that leaves the data party; inf for no privacy."""
+    """Budget for everything that leaves the data party; inf for no privacy."""
     delta: float | None = Field(default=None, gt=0, lt=1)
-    """None: the largest power of ten at most 1 / (10 num_nodes), which is public."""
+    """If None, the largest power of ten that is at most 1 / (10 num_nodes), which is public."""
     hops: int | None = Field(default=None, ge=1, le=3)
-    """Releases, or layers of the paper's plan; None lets the method choose from epsilon."""
+    """Releases, or layers of the paper's plan; if None, the method chooses by epsilon."""
     first_share: float | None = Field(default=None, gt=0, lt=1)
-    """Share of the budget that the first of several hops gets; None for equal shares."""
+    """Share of the budget for the first of several hops; if None, shares are equal."""
     accounting: Literal["exact", "as-published", "theorem-1"] = "exact"
-    """`as-published` counts as the authors of a baseline did, `theorem-1` as the paper counts for
-    them; then nothing is certified."""
+    """How epsilon is counted: `exact`, `as-published` by the authors of a baseline, or by
+    `theorem-1` as in the paper; the last two certify nothing."""
     privacy_unit: Literal["edge", "node"] = "edge"
-    """Who is protected: one edge, or all edges of one node at once. For `node`, `max_degree` is a
+    """What is protected: one edge, or all edges of one node at once. For `node`, `max_degree` is a
     public promise, and a graph that breaks it is refused."""
     max_degree: int = Field(default=20, ge=1)
-    """D of the paper's plan: neighbours sampled a layer. With `privacy_unit = "node"`: the most
+    """D of the paper's plan: neighbours sampled per layer. With `privacy_unit = "node"`: the most
     neighbours that any node of any such graph has."""
     min_degree: int = Field(default=5, ge=1)
-    """D_min of the paper's truncated GCN, and as which fewer neighbours count under
-    `gcn-clamped`."""
+    """D_min of the paper's truncated GCN; with `gcn-clamped`, smaller degrees count as this."""
     label_epsilon: float | None = Field(default=None, ge=1e-3, le=100)
-    """Budget of each label of training and validation nodes against the data party, spent by
-    randomised response; None: the data party learns what labels and gradients tell it."""
+    """Budget that protects each label of training and validation nodes from the data party, by
+    randomised response; if None, the data party learns what shared labels and gradients reveal."""
     clip: float = Field(default=1.0, gt=0, allow_inf_nan=False)
-    """C of VFGNN: norm to which aggregated embeddings are clipped."""
+    """C of VFGNN: norm to which output embeddings are scaled."""
     aggregator: Literal["gin", "gcn", "gcn-clamped", "mean", "gat", "max"] = "gin"
-    """How neighbours weigh: `gin` all alike; `gcn` less the more neighbours they have, as released;
+    """How neighbours are weighted: `gin` all equally; `gcn` less the higher their released degree;
     `gcn-clamped` the same by true degrees of at least `min_degree`; `mean` the sum over the
     released degree; `gat` by bounded attention; `max` the largest of each coordinate."""
     spectral_norm: Literal["estimated", "exact"] = "estimated"
@@ -70,63 +69,63 @@ METHOD_ALIASES = {
     "vesper-paper-gin": "paper-gin",
     "vesper-paper-gcn": "paper-gcn",
 }
-"""Former names of methods, which are still accepted wherever a method is named."""
+"""Former names of methods, which are still accepted everywhere."""
 
 
 def current_name(method: str) -> str:
-    """Give the present name of a method."""
+    """Return the current name of a method."""
     return METHOD_ALIASES.get(method, method)
 
 
 class RunSettings(Settings):
-    """What cannot change epsilon."""
+    """Settings that cannot change epsilon."""
 
     method: str = "certified"
-    """How to learn: `certified`, or a baseline that `vesper simulate --help` lists."""
+    """Method to train with: `certified`, or a baseline that `vesper simulate --help` lists."""
     seed: int = Field(default=0, ge=0, lt=2**63)
-    """Of weights and batches; noise never comes from it in a real run."""
+    """Seed of weights and batches; in a real run noise never comes from it."""
     width: int = Field(default=128, ge=1)
     """Hidden units."""
     message_width: int = Field(default=16, ge=1)
     """Width of what GAP and ProGAP sum over neighbours."""
     epochs: int = Field(default=60, ge=1)
-    """Most epochs a stage; validation may stop it earlier."""
+    """Most epochs per stage; validation may stop it earlier."""
     patience: int = Field(default=8, ge=1)
     """Epochs without a better validation metric before a stage ends."""
     batch_size: int | None = Field(default=None, ge=1)
-    """None: an eighth of the training nodes, within 256 and 1024."""
+    """Training nodes per batch; if None, an eighth of them, within 256 and 1024."""
     learning_rate: float = Field(default=0.003, gt=0, allow_inf_nan=False)
-    """Of Adam, at both parties."""
+    """Learning rate of Adam, at both parties."""
     weight_decay: float = Field(default=1e-5, ge=0, allow_inf_nan=False)
-    """Pull of weights towards zero."""
+    """Weight decay of Adam, at both parties."""
     dropout: float = Field(default=0.2, ge=0, lt=1)
-    """Share of hidden units left out in a training step."""
+    """Share of hidden units that a training step leaves out."""
     members: int | None = Field(default=None, ge=1, le=32)
-    """Networks that learn side by side and are averaged, in `certified` and `mlp`; None: from the
-    number of training nodes."""
+    """Networks that are trained side by side and averaged, in `certified` and `mlp`; if None, the
+    number of training nodes decides."""
     encoder: Literal["mlp", "gru", "transformer"] = "mlp"
-    """What turns features into encodings; `gru` and `transformer` are for sequences."""
+    """Network that turns features into encodings; `gru` and `transformer` are for sequences."""
     steps: int | None = Field(default=None, ge=1)
     """Time steps in the features of a sequence encoder: num_features = steps x step width."""
     decoder: Literal["concat", "gru"] = "concat"
-    """What the label party puts on top; `gru` belongs to the paper's methods."""
+    """Network of the label party; `gru` is for the paper's methods."""
     task: Literal["auto", "classification", "regression", "ranking"] = "auto"
-    """What labels are: classes, numbers to predict, or numbers whose order counts. `auto`:
-    classes, unless labels have decimals; only a task that is named is known to the data party."""
+    """What labels are: classes, numbers to predict, or numbers whose order counts. `auto` means
+    classes, unless labels have decimals; the data party only knows the task if it is named."""
     class_weights: Literal["none", "balanced"] = "none"
-    """`balanced`: rare classes count more in the loss, scores are calibrated back."""
+    """With `balanced`, rare classes count more in the loss, and scores are calibrated back."""
     degree_share: float | None = Field(default=None, ge=0, le=1)
-    """How much of a message is the constant that sums to the degree; None: what a paid trial finds,
-    or from public sizes where none is made."""
+    """Constant part of a message, which sums to the degree; if None, the probe decides, or public
+    sizes where there is no probe."""
     wire: Literal["float32", "float16", "int8"] = "float32"
-    """How embeddings and gradients cross; with less than float32 they are rounded after noise, by
-    chance up or down, so that the mean stays."""
+    """Format in which embeddings and gradients cross; below float32 they are rounded after noise,
+    randomly up or down, so that the mean stays."""
     local_updates: int = Field(default=1, ge=1, le=64)
-    """Optimiser steps that each party takes for one exchange (FedBCD); with more of them fewer
-    epochs will do."""
+    """Optimiser steps that each party takes per exchange (FedBCD); with more of them, fewer epochs
+    suffice."""
     label_messages: bool = True
-    """Training nodes send their label instead of a guess; the data party then learns the labels of
-    training nodes. Off: it learns of them only what gradients tell."""
+    """Messages of training nodes contain their labels instead of predictions; the data party then
+    learns these labels. If off, it learns only what gradients reveal of them."""
 
     @field_validator("method")
     @classmethod
@@ -135,7 +134,7 @@ class RunSettings(Settings):
 
 
 LATER_SETTINGS = ("members",)
-"""Settings that the first contracts did not have."""
+"""Settings that the first contracts did not have yet."""
 
 
 class Config(Settings):
@@ -146,9 +145,9 @@ class Config(Settings):
 
     @property
     def contract(self) -> str:
-        """Digest of everything both sides must agree on.
+        """Digest of everything that both sides must agree on.
 
-        A setting that came later counts where it is given: the digest of others stays what it was.
+        Settings that were added later count only if they are given, so older digests stay valid.
         """
         unused = {name for name in LATER_SETTINGS if getattr(self.run, name) is None}
         text = self.model_dump_json(exclude={"run": unused})
@@ -156,9 +155,9 @@ class Config(Settings):
 
 
 def batch_size_of(run: RunSettings, *, num_train: int) -> int:
-    """Batch size asked for, or about an eighth of the training nodes, within 256 and 1024.
+    """Return the batch size: as set, or about an eighth of the training nodes within 256 and 1024.
 
-    Unless asked for, batches of an epoch are even: a last one of a few nodes would be a step in a
+    Unless it is set, batches of an epoch are even: a last one of a few nodes would be a step in a
     random direction.
 
     >>> [batch_size_of(RunSettings(), num_train=n) for n in (1_000, 4_000, 9_224, 10**6)]

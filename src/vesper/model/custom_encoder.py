@@ -1,9 +1,9 @@
-"""An encoder that somebody else made: its weights stay as they came, and its draws repeat.
+"""Wrapper of a user's encoder: its weights are left as they are, and its random draws repeat.
 
-    forward:  what the module draws from torch's global generator comes from one of its own
+    forward:  whatever the module draws from torch's global generator comes from its own generator
 
-Weights of our own modules are drawn from the seed (`initialize`); those of another's may have been
-trained before, or be frozen, or have shapes and meanings that we do not know.
+Weights of our own modules are drawn from the seed (`initialize`); those of a user's module may be
+pretrained or frozen, or have shapes and meanings that are unknown to us.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 
 class CustomEncoder(nn.Module):
-    """A module from (B, num_inputs) to (B, width), with a generator of its own.
+    """A module from (B, num_inputs) to (B, width), with its own random generator.
 
     Args:
-        make: makes the module; what it draws from torch's global generator follows from the seed.
-        seed: of weights and masks that are drawn there.
+        make: creates the module; its draws from torch's global generator follow from the seed.
+        seed: seed of the weights and masks that are drawn there.
     """
 
     def __init__(self, make: Callable[[], nn.Module], *, seed: int) -> None:
@@ -28,7 +28,7 @@ class CustomEncoder(nn.Module):
             self.module = make()
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Encode; the global generator is afterwards as it was before."""
+        """Encode, and leave the state of the global generator unchanged."""
         with self._own_generator():
             encodings: Tensor = self.module(inputs)
         return encodings

@@ -1,29 +1,21 @@
-"""The decoder at the label party: received embeddings of all layers to class scores.
+"""Decoders of the label party: from received embeddings of all layers to scores.
 
-    CONCAT:  output = MLP(embedding_1, .., embedding_L)
-    stage by stage:  output = logits_stage + W (logits_0, .., logits_stage) + b,   W, b start at 0
-                     of each member while training, and their mean
+    concat:      output = MLP(embedding_1, .., embedding_L)
+    gru ("-G"):  state_0 = 0;  state_l = GRU(embedding_l, state_{l-1}),  l = 1 .. L
+                 output = MLP(state_L)
+    correcting:  output = logits_stage + W (logits_0, .., logits_stage) + b,   W, b start at 0
+                 for each member while training, for their mean otherwise
+    joined:      output = sum over data parties k of decoder_k(embeddings_k)
 
-In the certified plan embeddings are class logits of the stages so far and the decoder corrects the
+In the certified plan embeddings are class logits of the stages so far, and the decoder corrects the
 newest; so the data party's newest head learns class logits, which its messages need. The correction
-is linear: whatever a larger one learned, the messages of the next hop would lack.
+is linear: whatever a larger decoder learned would be missing from the messages of the next hop.
 
-The paper's GRU decoder ("-G"): the layers' embeddings as a sequence.
-
-state_0 = 0;    state_l = GRU(embedding_l, state_{l-1}),  l = 1 .. L
-output  = MLP(state_L)
-
-Embeddings of several data parties to class scores.
-
-    output = sum over parties k of decoder_k(embeddings_k)
-
-In the certified plan a party sends class logits; their sum is the logarithm of a product: each has
-a say on every class, and one that knows nothing of a node says nothing. All learn from the same
-loss, so that each adds what the others lack. A party that has left is decoded as of the last stage
-that it was there for to the end.
-
-While training, the m-th scores are those of the m-th network of every party; one with fewer of them
-begins again with its first.
+Where several data parties send class logits, their sum is the logarithm of a product: each
+contributes to every class, and one that knows nothing about a node contributes nothing. All learn
+from the same loss, so each adds what the others lack. A party that has left is decoded as of the
+last stage that it took part in to the end. While training, the m-th scores are those of the m-th
+member of every party; a party with fewer members starts over with its first.
 """
 
 from collections.abc import Sequence
@@ -37,7 +29,7 @@ from vesper.model.ensemble import member_logits
 
 
 class Decoder(Protocol):
-    """Anything that makes scores of embeddings."""
+    """Anything that turns embeddings into scores."""
 
     @property
     def module(self) -> nn.Module:
@@ -50,13 +42,13 @@ class Decoder(Protocol):
     def decode(self, embeddings: Tensor, stage: int) -> Tensor:
         """(B, width, depth) embeddings -> (B, num_outputs) scores.
 
-        While training, scores of several members may come out, (members * B, num_outputs), all
-        rows of one after those of another: each has a loss of its own.
+        While training, a decoder may return scores of several members, (members * B, num_outputs),
+        one member after the other: each has its own loss.
         """
 
 
 class ConcatDecoder(nn.Module):
-    """The paper's CONCAT: all layers side by side, then an MLP."""
+    """The paper's CONCAT: concatenated layers, then an MLP."""
 
     def __init__(
         self, *, embedding_width: int, depth: int, width: int, outputs: int, seed: int
@@ -84,12 +76,11 @@ class CorrectingDecoder(nn.Module):
 
         scores = logits_k + bias + sum over stages j <= k of W_j logits_j
 
-    Embeddings are logits of all stages, then how members of the newest differ (`logits_by_member`). Members
-    are corrected alike, so the mean of their scores is the corrected mean.
+    Embeddings are mean logits of all stages, then the member offsets of the newest. Members are
+    corrected alike, so the mean of their scores is the corrected mean.
 
-    Weights of a stage are a tensor of their own, and those of later stages are not looked at: a
-    stage is computed, and learned, as if it were the last that there is, to the bit. So the first
-    is the model without edges.
+    Each stage has its own weight tensor, and those of later stages are not read: a stage is
+    computed and trained as if it were the last, bit for bit. So stage 0 is the model without edges.
     """
 
     def __init__(self, *, num_classes: int, stages: int, members: int = 1) -> None:
@@ -107,7 +98,7 @@ class CorrectingDecoder(nn.Module):
         return self
 
     def decode(self, embeddings: Tensor, stage: int) -> Tensor:
-        """(B, num_classes, stages - 1 + members) -> (B, num_classes), or a block a member."""
+        """(B, num_classes, stages - 1 + members) -> (B, num_classes), or one block per member."""
         *before, newest = [
             each.contiguous() for each in embeddings[:, :, : stage + 1].unbind(dim=2)
         ]
@@ -125,7 +116,7 @@ class CorrectingDecoder(nn.Module):
 
 
 class GruDecoder(nn.Module):
-    """One recurrent cell over the depth, then an MLP; weights are the same for any depth."""
+    """The paper's GRU decoder: one cell over all layers, then an MLP; weights fit any depth."""
 
     def __init__(
         self, *, embedding_width: int, depth: int, width: int, outputs: int, seed: int
@@ -151,10 +142,10 @@ class GruDecoder(nn.Module):
 
 
 class JoinedDecoder(nn.Module):
-    """A decoder a party; embeddings of all parties stand side by side, flattened.
+    """One decoder per data party; embeddings of all parties are flattened and concatenated.
 
     Args:
-        decoders: one a party, in order.
+        decoders: one per party, in order.
     """
 
     def __init__(self, decoders: Sequence[Decoder]) -> None:
@@ -172,11 +163,11 @@ class JoinedDecoder(nn.Module):
         return self
 
     def leave(self, party: int, *, last_stage: int) -> None:
-        """Decode what is kept of a party as of this stage from now on."""
+        """From now on, decode the stored embeddings of this party as of this stage."""
         self._last_stages[party] = last_stage
 
     def decode(self, embeddings: Tensor, stage: int) -> Tensor:
-        """(B, sum of widths x depths, 1) -> (B, num_outputs), or a block a network."""
+        """(B, sum of widths x depths, 1) -> (B, num_outputs), or one block per member."""
         parts = torch.split_with_sizes(embeddings[:, :, 0], self._widths, dim=1)
         scores = [
             self._decoded(k, part.reshape(-1, *shape), stage)
@@ -190,13 +181,13 @@ class JoinedDecoder(nn.Module):
         if party not in self._last_stages:
             return decoder.decode(embeddings, stage)
         was_training = decoder.module.training
-        decoder.module.eval()  # what it said last is said together: it has been in several stages
+        decoder.module.eval()  # decode the mean: stored offsets may be those of another stage
         scores = decoder.decode(embeddings, min(stage, self._last_stages[party]))
         decoder.module.train(was_training)
         return scores
 
 
 def _repeated(scores: Tensor, rows: int) -> Tensor:
-    """(networks * B, num_outputs) -> (rows, num_outputs), from the first again."""
+    """Repeat blocks from the first on: (members * B, num_outputs) -> (rows, num_outputs)."""
     times = -(-rows // len(scores))
     return torch.cat([scores] * times)[:rows]

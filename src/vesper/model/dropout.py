@@ -1,9 +1,9 @@
-"""Dropout from a generator of its own: a run repeats bit for bit, whatever else draws numbers.
+"""Dropout with its own generator: a run repeats bit for bit, whatever else draws numbers.
 
 y = x mask / (1 - rate),   mask ~ Bernoulli(1 - rate)      while training; y = x otherwise
 
-The rate is a whole number of 1 / 65,536: a word of 64 random bits makes four entries of the mask.
-The mask itself is never written down: words meet x in one pass, and its gradient in another
+The rate is a multiple of 1 / 65,536: a word of 64 random bits yields four entries of the mask. The
+mask itself is never stored: the words are applied to x in one pass, and to its gradient in another
 (docs/decisions/0014).
 """
 
@@ -14,16 +14,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-LEVELS = 1 << 16  # of an int16, which is how a quarter of a word is read
+LEVELS = 1 << 16  # values of an int16; a quarter of a word is read as one
 PER_WORD = 4
 
 
 class SeededDropout(nn.Module):
-    """Like `torch.nn.Dropout`, without the global generator."""
+    """`torch.nn.Dropout` without the global generator."""
 
     def __init__(self, rate: float, *, seed: int) -> None:
         super().__init__()
-        self.dropped_levels = min(math.ceil(rate * LEVELS), LEVELS - 1)  # levels, of 65,536
+        self.dropped_levels = min(math.ceil(rate * LEVELS), LEVELS - 1)  # out of 65,536
         self.generator = torch.Generator().manual_seed(seed)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -52,8 +52,8 @@ _drop: Callable[[Tensor, Tensor, int], Tensor] = _Drop.apply
 
 
 def _masked(x: Tensor, levels: Tensor, dropped_levels: int) -> Tensor:
-    """Give x, scaled up, where the level is not among those dropped; else 0."""
-    from vesper.model.dropout_kernel import apply_mask  # late: Numba takes a while to load
+    """Return x, scaled up, where the level is not dropped, and 0 elsewhere."""
+    from vesper.model.dropout_kernel import apply_mask  # deferred: Numba is slow to load
 
     masked = torch.empty(x.shape, dtype=x.dtype)
     apply_mask(

@@ -8,7 +8,7 @@ from vesper.parallel.compile_cache import cached_njit
 from vesper.parallel.pool import Work, finish, take
 
 ENTRIES_PER_PIECE = 1 << 17
-"""Entries a thread takes at a time."""
+"""Entries that a thread takes at a time."""
 
 Floats = NDArray[np.float32]
 
@@ -22,7 +22,7 @@ def apply_mask(
     out: Floats,
     num_threads: int,
 ) -> None:
-    """Write x scale into `out` where the level is at least `min_level`, and 0 elsewhere."""
+    """Write x * scale into `out` where the level is at least `min_level`, and 0 elsewhere."""
     pool.run(
         _apply_mask,
         x,

@@ -1,9 +1,10 @@
-"""Logits of all nodes from their features, shared out over the workers of an engine.
+"""Logits of all nodes from their features, computed by the workers of an engine.
 
-    logits[v] = mean over members of Head_0(Encoder(scaled x[v])),    in blocks of `ROWS_PER_BLOCK` nodes
+    logits[v] = mean over members of Head_0(Encoder(scaled x[v])), in blocks of ROWS_PER_BLOCK nodes
 
-Each worker reads its rows of the features and gets the weights. Blocks are those of one process, so
-the numbers are the same but for how many threads share a block: its sums are floats.
+Each worker reads its rows of the features and receives the weights. Blocks are the same as in one
+process, and so are the results, except that float sums within a block depend on how many threads
+share it.
 """
 
 import numpy as np
@@ -17,13 +18,13 @@ from vesper.model.feature_scaling import FeatureScaling, Inputs
 from vesper.model.pre import PrivateRepresentationExtractor
 
 ROWS_PER_BLOCK = 1 << 14
-"""Nodes at a time."""
+"""Nodes per block."""
 
 
 def edge_free_logits_of_all(
     engine: Engine, extractor: PrivateRepresentationExtractor, inputs: Inputs
 ) -> Tensor:
-    """Stage 0 of all nodes, as the extractor is: (num_nodes, num_classes)."""
+    """Return the stage-0 logits of all nodes with the current weights: (num_nodes, num_classes)."""
     network, scaling = engine.share(extractor), engine.share(inputs.scaling)
     starts = range(0, inputs.num_nodes, ROWS_PER_BLOCK)
     calls = []
@@ -43,6 +44,6 @@ def edge_free_logits_of_all(
 def edge_free_logits_of_rows(
     extractor: PrivateRepresentationExtractor, scaling: FeatureScaling, features: MappedRows | Array
 ) -> Array:
-    """Stage 0 of a block of nodes, at the worker: (rows, num_classes)."""
+    """Return the stage-0 logits of a block of nodes, at a worker: (rows, num_classes)."""
     inputs = Inputs(as_array(features), scaling, max_bytes=0)
     return mean_logits(extractor.edge_free_logits(inputs.rows(np.arange(inputs.num_nodes)))).numpy()

@@ -1,24 +1,20 @@
-"""Which encoder: by name, or anybody's own.
+"""Encoders of edge-free features, by name or custom.
 
-    inputs of a sequence encoder:  (B, views x steps x step width) -> (B, steps, views x step width)
+    mlp, plain:        encoding = ReLU(W_2 drop(ReLU(W_1 drop(x) + b_1)) + b_2)
+    mlp, normalised:   encoding = ReLU(Norm(W_2 Drop(ReLU(Norm(W_1 drop(x) + b_1))) + b_2))
+                       Norm: LayerNorm;  drop leaves out p / 2 of the inputs, Drop 1 - (1 - p)^2 of
+                       the hidden units, p: `dropout`
+    gru, transformer:  (B, views x steps x step width) -> (B, steps, views x step width), then as in
+                       `sequence_encoders`
 
-`Scaling` gives every feature in several views, so a step has them all. An encoder of one's own is
-any module from (B, num_inputs) to (B, width) that sees no edge.
+`FeatureScaling` gives every feature in several views, and each step contains all of them. A custom
+encoder is any module from (B, num_inputs) to (B, width) that sees no edge.
 
-The plain encoder at the data party: edge-free features to encodings.
-
-encoding = ReLU(W_2 ReLU(W_1 x + b_1) + b_2)
-
-The encoder of the certified plan: edge-free features to encodings, normalised a layer.
-
-    encoding = ReLU(Norm(W_2 Drop(ReLU(Norm(W_1 drop(x) + b_1))) + b_2)),   Norm: LayerNorm
-
-    drop leaves out p / 2 of the inputs, Drop 1 - (1 - p)^2 of the hidden units, p: `dropout`
-
-Rows are normalised by themselves, so an encoding depends on no other node. With hidden units that
-have one size whatever the features, more of them can be left out; of inputs fewer should be, for a
-feature is there once. It is for features that are not too many, as bins are: with hundreds of words
-heads of later stages did worse on its guesses (docs/decisions/0017).
+The normalised perceptron belongs to the certified plan. Rows are normalised on their own, so an
+encoding depends on no other node. Hidden units have one scale whatever the features, so more of
+them can be dropped; fewer inputs should be, as a feature is not redundant. It is used if features
+are not too many: with hundreds of words, heads of later stages did worse on its predictions
+(docs/decisions/0017).
 """
 
 from collections.abc import Callable
@@ -36,13 +32,13 @@ from vesper.model.sparse_inputs import InputRows, SparseRows
 
 
 class MlpEncoder(nn.Module):
-    """Two-layer perceptron."""
+    """Plain two-layer perceptron."""
 
     def __init__(self, num_inputs: int, *, width: int, dropout: float, seed: int) -> None:
         super().__init__()
         self.width = width
         self.takes_sparse_rows = dropout == 0
-        """Masks fall on all entries, those that are as most are too."""
+        """Not with dropout: masks also drop entries that equal the base row."""
         self.layers = nn.Sequential(
             SeededDropout(dropout, seed=seed),
             nn.Linear(num_inputs, width),
@@ -69,8 +65,8 @@ class MlpEncoder(nn.Module):
 def initialize(module: nn.Module, seed: int) -> None:
     """Draw every weight from one seeded generator: uniform within 1 / sqrt(inputs).
 
-    Normalisations start as they are made, with weight 1 and bias 0, and an encoder that somebody
-    else made with the weights that it came with.
+    Normalisation layers start with weight 1 and bias 0; custom encoders keep the weights that they
+    came with.
     """
     generator = torch.Generator().manual_seed(seed)
     parts = list(module.modules())
@@ -89,7 +85,7 @@ def initialize(module: nn.Module, seed: int) -> None:
 
 
 NORMALIZED_UP_TO = 256
-"""Features."""
+"""Most features with which the certified plan normalises hidden layers."""
 
 
 class NormalizedEncoder(nn.Module):
@@ -116,7 +112,7 @@ class NormalizedEncoder(nn.Module):
 
 
 def normalized_for(num_features: int) -> bool:
-    """Whether the certified plan normalises, by how many features there are.
+    """Whether the certified plan normalises hidden layers, given the number of features.
 
     >>> normalized_for(128), normalized_for(313)
     (True, False)
@@ -126,22 +122,22 @@ def normalized_for(num_features: int) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderShape:
-    """What an encoder has to fit."""
+    """Sizes and settings that an encoder has to fit."""
 
     num_inputs: int
     """Columns of the inputs, a multiple of `num_features`."""
     num_features: int
     """Columns of the node table: steps x step width, step after step."""
     steps: int | None
-    """Time steps; only sequence encoders ask for it."""
+    """Time steps; only sequence encoders need them."""
     width: int
-    """Of the encodings."""
+    """Width of the encodings."""
     dropout: float
-    """While training."""
+    """Dropout rate while training."""
     seed: int
-    """Of the masks; weights are drawn by whoever owns the module."""
+    """Seed of the masks; weights are drawn by the owner of the module."""
     normalized: bool = False
-    """Whether a perceptron normalises its hidden layers; those of sequences do as they do."""
+    """Whether a perceptron normalises its hidden layers; sequence encoders ignore this."""
 
 
 EncoderFactory = Callable[[str, EncoderShape], nn.Module]
@@ -169,7 +165,7 @@ def make_encoder(kind: str, shape: EncoderShape) -> nn.Module:
         raise InputError(
             f"steps: expected a divisor of the {shape.num_features} features for encoder '{kind}' "
             f"(they are steps x step width, step after step), got {steps or 'none'}; "
-            f"say how many there are by the setting 'steps'"
+            f"set 'steps' to the number of time steps"
         )
     sequence = makers[kind](
         shape.num_inputs // steps, steps=steps, width=width, dropout=dropout, seed=seed
@@ -179,12 +175,12 @@ def make_encoder(kind: str, shape: EncoderShape) -> nn.Module:
 
 
 def takes_sparse_rows(encoder: nn.Module) -> bool:
-    """Whether `SparseRows` do for inputs."""
+    """Whether the encoder accepts `SparseRows`."""
     return isinstance(encoder, MlpEncoder) and encoder.takes_sparse_rows
 
 
 class SequenceEncoder(nn.Module):
-    """Rows of features as sequences, for an encoder of sequences."""
+    """Adapter that turns rows of features into sequences for a sequence encoder."""
 
     def __init__(self, sequence: nn.Module, *, views: int, steps: int, width: int) -> None:
         super().__init__()

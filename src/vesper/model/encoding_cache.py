@@ -1,10 +1,10 @@
-"""Encodings of nodes while weights stay: each node is encoded once, however often it is asked for.
+"""Cache of encodings: while weights stay the same, each node is encoded only once.
 
-    block k  =  Encoder(inputs of nodes k ROWS .. (k + 1) ROWS - 1)         made when first needed
-    while weights change:  Encoder(inputs of the nodes asked for), in even parts of at most ROWS
+    block k  =  Encoder(inputs of nodes k ROWS .. (k + 1) ROWS - 1)     computed when first needed
+    while weights change:  Encoder(inputs of the requested nodes), in even parts of at most ROWS
 
-Blocks of evaluation share most of their neighbourhoods. What is made depends on the weights and the
-block alone, not on who asked before: a run that goes on after a crash gives the same numbers.
+Batches of evaluation share most of their neighbourhoods. An encoding depends on the weights and the
+block alone, not on earlier requests: a run that resumes after a crash gives the same numbers.
 """
 
 import hashlib
@@ -21,17 +21,17 @@ from vesper.model.sparse_inputs import SparseInputs
 ROWS_PER_BLOCK = 1 << 13
 MAX_BYTES = 1 << 31
 UNCACHED_FRACTION = 4
-"""Who asks for fewer than one node in so many gets these and no blocks."""
+"""Requests for fewer than one node in this many are encoded without the cache."""
 
 
 class EncodingCache:
-    """Encodings by node, for as long as weights are what they were.
+    """Encodings by node, valid as long as the weights do not change.
 
     Args:
-        encode: (B, num_inputs) -> (B, width), row by row, without drawing anything.
-        weights: whose parameters `encode` reads.
-        inputs: of all nodes.
-        max_bytes: above this nothing is kept.
+        encode: (B, num_inputs) -> (B, width), row by row, without random draws.
+        weights: the module whose parameters `encode` reads.
+        inputs: inputs of all nodes.
+        max_bytes: above this, nothing is cached.
     """
 
     def __init__(
@@ -47,14 +47,14 @@ class EncodingCache:
         self.clear()
 
     def clear(self) -> None:
-        """Let go of all encodings."""
+        """Drop all encodings."""
         self._cache: Tensor | None = None  # (num_nodes, width)
         self._is_encoded: NDArray[np.bool_] = np.zeros(0, dtype=bool)  # by block
         self._digest = b""
 
     @torch.no_grad()
     def rows(self, nodes: NDArray[np.int64]) -> Tensor:
-        """Encodings of the nodes, without gradients: (B, width)."""
+        """Return encodings of the nodes, without gradients: (B, width)."""
         num_nodes = self._inputs.num_nodes
         if UNCACHED_FRACTION * len(nodes) < num_nodes:
             return self._encode(self._inputs.rows(nodes))
@@ -83,18 +83,18 @@ class EncodingCache:
 def encode_in_parts(
     encode: Callable[..., Tensor], *, inputs: Inputs | SparseInputs, nodes: NDArray[np.int64]
 ) -> Tensor:
-    """Encodings of the nodes with gradients: (B, width).
+    """Return encodings of the nodes, with gradients: (B, width).
 
-    In parts: the sampled neighbourhood of a batch may be most of a graph, whose inputs are then
-    hundreds of megabytes that a step writes, reads and gives back several times over. Parts are
-    even, so that none has a row alone, of which some encoders cannot learn.
+    In parts, because the sampled neighbourhood of a batch may be most of a graph, whose inputs are
+    hundreds of megabytes that a step would write, read and free several times over. Parts are even,
+    so that none is a single row, from which some encoders cannot learn.
     """
     parts = np.array_split(nodes, max(-(-len(nodes) // ROWS_PER_BLOCK), 1))
     return torch.cat([encode(inputs.rows(part)) for part in parts])
 
 
 def _digest_of(weights: nn.Module) -> bytes:
-    """What weights are, by their bits: a fused optimiser changes them without telling torch."""
+    """Digest of the bits: torch's version counters miss what a fused optimiser changes."""
     digest = hashlib.blake2b()
     for weight in weights.parameters():
         digest.update(weight.detach().contiguous().numpy().tobytes())

@@ -1,33 +1,33 @@
-"""What members say, and how it crosses: their mean, and how all but the last differ from it.
+"""Logits of ensemble members as they cross the wire: their mean, and all offsets but the last.
 
-    consensus   = mean over members m of opinion_m
-    deviation_m = opinion_m - consensus              the last is minus the sum of all others
+    mean     = mean over members m of logits_m
+    offset_m = logits_m - mean                the last one is minus the sum of all others
 
-A stage has its place among the embeddings, and in it always stands what its members say together:
-who reads a stage that is over need not know whether it was the newest when this was sent. With one
-member nothing else crosses.
+Each stage has a place among the embeddings that always contains its mean logits, so a reader of
+an earlier stage need not know whether it was the newest when this was sent. With one member nothing
+but the mean crosses.
 """
 
 from torch import Tensor
 
 
 def mean_logits(logits_by_member: Tensor) -> Tensor:
-    """What members say together: (B, num_classes, members) -> (B, num_classes)."""
+    """Average the members: (B, num_classes, members) -> (B, num_classes)."""
     return logits_by_member.mean(dim=2)
 
 
 def member_offsets(logits_by_member: Tensor, mean: Tensor) -> Tensor:
-    """How members differ from it: (B, num_classes, members - 1)."""
+    """Return how all members but the last differ from the mean: (B, num_classes, members - 1)."""
     return logits_by_member[:, :, :-1] - mean[:, :, None]
 
 
 def member_logits(mean: Tensor, offsets: Tensor) -> list[Tensor]:
-    """What each member says: (B, num_classes) and (B, num_classes, members - 1) -> members.
+    """Return the logits of each member, (B, num_classes), from the mean and the offsets.
 
     >>> import torch
-    >>> said = torch.tensor([[[3.0, 5.0, 1.0]]])
-    >>> together = mean_logits(said)
-    >>> [each.item() for each in member_logits(together, member_offsets(said, together))]
+    >>> logits = torch.tensor([[[3.0, 5.0, 1.0]]])
+    >>> mean = mean_logits(logits)
+    >>> [each.item() for each in member_logits(mean, member_offsets(logits, mean))]
     [3.0, 5.0, 1.0]
     """
     if offsets.shape[2] == 0:

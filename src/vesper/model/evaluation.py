@@ -1,9 +1,10 @@
-"""What the scores of a trained decoder say about nodes, without the labels it was trained on.
+"""Predictions from the scores of a trained decoder, and the metric that evaluates them.
 
-classes:  probabilities = softmax(scores - log weight)       weights of the loss taken out again
+classes:  probabilities = softmax(scores - log weight)       removes the class weights of the loss
 numbers:  sum over bins of softmax(scores)[bin] centre[bin]
 
-The metric of a task: accuracy for many classes, area under the ROC curve for two.
+Neither needs the training labels. The metric is accuracy for many classes, area under the ROC curve
+for two.
 """
 
 from collections.abc import Sequence
@@ -31,10 +32,10 @@ def expected_number_of(scores: Scores, centres: NDArray[np.float64]) -> Scores:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What is left of an objective once training is over.
+    """The part of an objective that predictions need after training.
 
     Args:
-        classes: in the order of scores; none where labels are numbers.
+        classes: in the order of the scores; empty if labels are numbers.
         constants: log weights of the classes, or centres of the bins.
     """
 
@@ -43,7 +44,7 @@ class Calibration:
 
     @property
     def columns(self) -> list[str]:
-        """Names of what `predict` gives: one a class, or the number."""
+        """Names of the columns of `predict`: one per class, or `score` for numbers."""
         return [f"p_{name}" for name in self.classes] or ["score"]
 
     def predict(self, scores: Scores) -> Scores:
@@ -57,17 +58,17 @@ class Calibration:
 def calibration_of_classes(
     classes: Sequence[int | float | str], log_weights: NDArray[np.float64]
 ) -> Calibration:
-    """Of a classification."""
+    """Return the calibration of a classification."""
     return Calibration(tuple(classes), tuple(map(float, log_weights)))
 
 
 def calibration_of_numbers(centres: NDArray[np.float64]) -> Calibration:
-    """Of a regression or a ranking."""
+    """Return the calibration of a regression or a ranking."""
     return Calibration((), tuple(map(float, centres)))
 
 
 def metric_name(num_classes: int) -> str:
-    """Name the metric that fits the number of classes."""
+    """Return the name of the metric for this number of classes."""
     return "roc_auc" if num_classes == 2 else "accuracy"
 
 

@@ -1,12 +1,13 @@
-"""Features as a network likes them, from edge-free data only.
+"""Features scaled for a network, from edge-free data only.
 
     scaled[v, k] = clamp((x[v, k] - mean[k]) / scale[k], -4, 4)
     ranked[v, k] = probit of the share of nodes with a smaller value       (ties count half)
-    binned[v, k] = how far x[v, k] is through each of 16 equally filled bins, in [-1, 1]
+    binned[v, k] = position of x[v, k] within each of 16 equally filled bins, in [-1, 1]
 
-The first keeps distances, the second stands heavy tails, the third lets a perceptron bend where a
-tree would split. It is for who asks: the certified plan does, where features are few (many are most
-often words, which have two values); other encoders overfit on it (docs/decisions/0005).
+The first preserves distances, the second is robust to heavy tails, the third lets a perceptron bend
+where a tree would split. Bins are optional: the certified plan uses them where features are few
+(many features are usually words, which have two values); other encoders overfit on them
+(docs/decisions/0005).
 """
 
 import numpy as np
@@ -20,21 +21,21 @@ LIMIT = 4.0
 KNOTS = 256
 BINS = 16
 BINNED_UP_TO = 64
-"""Features; above this there are no bins."""
+"""Number of features above which there are no bins."""
 SAMPLE_ROWS = 1 << 17
 """Rows from which ranks are learned; evenly spaced, so that nothing is random."""
 ROWS_PER_BLOCK = 1 << 14
 MAX_BYTES = 1 << 31
 MIN_BIN_WIDTH = 1e-30
-"""What the width of an empty bin counts as, so that nothing is divided by 0."""
+"""Width that an empty bin is given, to avoid division by 0."""
 
 
 class FeatureScaling(nn.Module):
-    """(B, num_features) raw features -> (B, views * num_features), view after view.
+    """Scaling of raw features: (B, num_features) -> (B, views * num_features), view after view.
 
     Args:
         features: (num_nodes, num_features), raw.
-        bins: of each feature; 0 for none.
+        bins: number of bins per feature; 0 for none.
     """
 
     mean: Tensor
@@ -51,15 +52,15 @@ class FeatureScaling(nn.Module):
         self.width = (2 + bins) * features.shape[1]
 
     def fitted_arrays(self) -> dict[str, NDArray[np.float32]]:
-        """What was learned from the features."""
+        """Return what was learned from the features."""
         return {name: buffer.numpy().copy() for name, buffer in self.named_buffers()}
 
     def load_fitted(self, arrays: dict[str, NDArray[np.float32]]) -> None:
-        """Scale as other features were; what was learned from these is forgotten."""
+        """Replace what was learned from these features by what was learned from others."""
         self.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
 
     def forward(self, features: Tensor) -> Tensor:
-        """Scale, rank and bin."""
+        """Scale, rank and bin: (B, num_features) -> (B, views * num_features)."""
         views = [self.standardize(features), self._ranked(features)]
         if self._bins:
             views.append(self._binned(features))
@@ -71,9 +72,9 @@ class FeatureScaling(nn.Module):
         return scaled
 
     def _ranked(self, features: Tensor) -> Tensor:
-        from vesper.model.ranking_kernel import look_up_ranks  # late: Numba takes a while to load
+        from vesper.model.ranking_kernel import look_up_ranks  # deferred: Numba is slow to load
 
-        shares = torch.arange(2 * KNOTS + 1).float() / (2 * KNOTS)  # by twice the rank
+        shares = torch.arange(2 * KNOTS + 1).float() / (2 * KNOTS)  # indexed by twice the rank
         probits: Tensor = torch.special.ndtri(shares.clamp(1e-3, 1 - 1e-3))
         ranked = torch.empty(features.shape)
         look_up_ranks(
@@ -88,7 +89,7 @@ class FeatureScaling(nn.Module):
     def _binned(self, features: Tensor) -> Tensor:
         """(B, num_features) -> (B, bins * num_features); -1 below a bin, 1 above, linear inside.
 
-        Where many nodes share a value bins are empty; those are 0.
+        Where many nodes share a value, bins are empty; empty bins are 0.
         """
         at = torch.linspace(0, KNOTS - 1, self._bins + 1).round().long()
         edges = self.knots[:, at].T  # (bins + 1, num_features)
@@ -99,7 +100,7 @@ class FeatureScaling(nn.Module):
 
 
 def bins_for(num_features: int) -> int:
-    """Bins of each feature, by how many features there are.
+    """Return the number of bins per feature, given the number of features.
 
     >>> bins_for(21), bins_for(313)
     (16, 0)
@@ -126,14 +127,14 @@ def _knots(features: Features) -> NDArray[np.float32]:
 
 
 class Inputs:
-    """Scaled features of nodes: kept for all nodes when that takes little memory, else made anew.
+    """Scaled features of nodes: cached for all nodes if that takes little memory, else recomputed.
 
-    Nothing is scaled before it is asked for, so that `scaling` may be told to keep to another.
+    Nothing is scaled before it is needed, so that `scaling` can still load other fitted values.
 
     Args:
         features: (num_nodes, num_features), raw.
         scaling: how to scale them.
-        max_bytes: above this, nothing is kept.
+        max_bytes: above this, nothing is cached.
     """
 
     def __init__(
@@ -145,7 +146,7 @@ class Inputs:
         self._is_cached = 4 * len(features) * scaling.width <= max_bytes
 
     def rows(self, nodes: NDArray[np.int64]) -> Tensor:
-        """Give (B, scaling.width)."""
+        """Return the scaled features of the nodes: (B, scaling.width)."""
         if not self._is_cached:
             return self._scaled(self.features[nodes])
         if self._cache is None:
@@ -156,7 +157,7 @@ class Inputs:
         return self._cache.index_select(0, torch.from_numpy(nodes))
 
     def clear(self) -> None:
-        """Let go of what is kept; it is made anew when it is asked for."""
+        """Drop the cache; it is filled again when needed."""
         self._cache = None
 
     def _scaled(self, features: Features) -> Tensor:

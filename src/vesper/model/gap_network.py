@@ -2,16 +2,17 @@
 
     data party    encoder: inputs -> (B, message_width)
                   base_k:  released hop k -> (B, message_width)
-    label party   head of a stage: rows of the hops so far, side by side, to length 1, linear
+    label party   head of a stage: concatenated rows of the hops so far, scaled to length 1, linear
 
 GAP sums encodings of the encoder hop after hop and trains all bases at once. ProGAP trains one base
-a stage and sums what that base makes; earlier bases stay as they are.
+per stage and sums what that base outputs; earlier bases stay as they are.
 
-A perceptron as in the code of GAP and ProGAP: SELU, then batch normalisation, then dropout.
+Perceptrons are as in the code of GAP and ProGAP: SELU, then batch normalisation, then dropout.
 
     hidden = Dropout(BatchNorm(SELU(W x + b)))      every layer; the last one stays W x + b if plain
 
-Batch statistics are made of edge-free data and released values only, so they are post-processing.
+Batch statistics are computed from edge-free data and released values only, so they are
+post-processing.
 """
 
 from collections.abc import Sequence
@@ -26,13 +27,13 @@ from vesper.model.norms import BatchNorm
 
 
 class SeluPerceptron(nn.Module):
-    """Layers of the given widths.
+    """Perceptron with layers of the given widths.
 
     Args:
-        widths: of the input, of each layer.
-        plain_last: the last layer is linear.
-        dropout: while training.
-        seed: of the masks; weights are drawn by whoever owns the module.
+        widths: width of the input, then of each layer.
+        plain_last: whether the last layer is linear.
+        dropout: dropout rate while training.
+        seed: seed of the masks; weights are drawn by the owner of the module.
     """
 
     def __init__(
@@ -60,11 +61,13 @@ class HopNetwork(nn.Module):
     """All weights of the data party.
 
     Args:
-        num_inputs: of the encoder.
+        num_inputs: width of the encoder's inputs.
         width: hidden units of the encoder.
         message_width: width of everything that is summed over neighbours.
-        bases: how many hops have a base; GAP has one for hop 0 too.
+        bases: number of hops with a base; GAP has one for hop 0 too.
         plain_last: whether encoder and bases end without an activation.
+        dropout: dropout rate while training.
+        seed: seed of all weights and masks.
     """
 
     def __init__(
@@ -96,13 +99,14 @@ class HopNetwork(nn.Module):
 
 
 class HopDecoder(nn.Module):
-    """One head a stage, at the label party.
+    """The heads of the label party, one per stage.
 
     Args:
-        message_width: of each hop.
-        depths: how many hops the head of each stage sees.
-        activate: batch normalisation and SELU before the head, as GAP has it.
-        outputs: scores.
+        message_width: width of each hop.
+        depths: number of hops that the head of each stage sees.
+        activate: whether batch normalisation and SELU precede the head, as in GAP.
+        outputs: number of scores.
+        seed: seed of all weights.
     """
 
     def __init__(
@@ -127,11 +131,11 @@ class HopDecoder(nn.Module):
 
     def decode(self, embeddings: Tensor, stage: int) -> Tensor:
         """(B, message_width, hops + 1) -> (B, outputs)."""
-        known = embeddings[:, :, : self._depths[stage]].flatten(start_dim=1)
-        scores: Tensor = self.heads[stage](F.normalize(known, dim=1, eps=1e-12))
+        hops = embeddings[:, :, : self._depths[stage]].flatten(start_dim=1)
+        scores: Tensor = self.heads[stage](F.normalize(hops, dim=1, eps=1e-12))
         return scores
 
 
 def pad_hops(hops: list[Tensor], *, depth: int) -> Tensor:
-    """Stack (B, width) hops to (B, width, depth); those to come are zero."""
+    """Stack (B, width) hops to (B, width, depth); later hops are zero."""
     return torch.stack(hops + [torch.zeros_like(hops[0])] * (depth - len(hops)), dim=2)

@@ -1,4 +1,6 @@
-"""Perturbed message passing (PMP): the extractor of the paper's plan, Algorithms 1 and 2.
+"""Extractors on sampled layers: the paper's perturbed message passing (PMP), and VFGNN.
+
+PMP, Algorithms 1 and 2 of the paper:
 
     h^(0) = normalize(Encoder(x))
     for l = 1 .. L:
@@ -6,24 +8,21 @@
                       or, where truncated and d_v < D_min,   W_tr^(l) h^(l-1)_v + b_tr^(l)
         h^(l)_v     = normalize(ReLU(value^(l)_v + noise)),  normalize(0) = 0
 
-W_1 = W_2 = W has operator norm 1 (`spectral`). As W is linear it is applied after the sum, which
-has fewer rows. Algorithm 2 is printed with noise on the un-truncated symbol; it is the branch value
-that must be perturbed, and here it is. Gradients pass through edges: nothing is certified.
+VFGNN as the paper analyses it, with noise on the output alone:
 
-Weights of operator norm 1.
+    h^(0)  = Encoder(x);    h^(l) = ReLU(W^(l) gather(h^(l-1))),  l < L
+    output = norm normalize(W^(L) gather(h^(L-1))) + noise
 
-    estimated:  v = normalize(W^T u),  u = normalize(W v);  W / (u^T W v)     one step a batch
+Weights of operator norm 1:
+
+    estimated:  v = normalize(W^T u),  u = normalize(W v);  W / (u^T W v)     one step per batch
     exact:      W / ||W||_2
 
-One power iteration is what the paper prints (Miyato et al.). It estimates the norm from below, so
-the weight is longer than 1 until u has settled: no bound, hence nothing certified rests on it.
-
-What extractors on sampled layers have in common: L weights of operator norm 1, and noise.
-
-VFGNN as the paper analyses it: L layers of message passing, noise on the output alone.
-
-h^(0)  = Encoder(x);    h^(l) = ReLU(W^(l) gather(h^(l-1))),  l < L
-output = norm normalize(W^(L) gather(h^(L-1))) + noise
+W_1 = W_2 = W has operator norm 1. As W is linear it is applied after the sum, which has fewer rows.
+Algorithm 2 is printed with noise on the un-truncated symbol, but the branch value is what must be
+perturbed, and here it is. Gradients pass through edges: nothing is certified. One power iteration
+is what the paper prints (Miyato et al.). It estimates the norm from below, so the weight's norm
+exceeds 1 until u has settled: it is no bound, and nothing certified rests on it.
 """
 
 from collections.abc import Iterator
@@ -45,8 +44,8 @@ class UnitWeight(nn.Module):
     Args:
         inputs: columns.
         outputs: rows.
-        exact: by singular values, or by one power iteration a training step.
-        seed: of the first u.
+        exact: use singular values, not one power iteration per training step.
+        seed: seed of the first u.
     """
 
     u: Tensor
@@ -59,7 +58,7 @@ class UnitWeight(nn.Module):
         self.register_buffer("u", F.normalize(first, dim=0))  # (outputs,)
 
     def forward(self) -> Tensor:
-        """The weight, (outputs, inputs)."""
+        """Return the weight: (outputs, inputs)."""
         if self.exact:
             norm: Tensor = torch.linalg.matrix_norm(self.weight, ord=2)
             return self.weight / norm
@@ -73,21 +72,21 @@ class UnitWeight(nn.Module):
 
 @dataclass(frozen=True, kw_only=True)
 class LayerSpec:
-    """What the layers of an extractor are made from."""
+    """Specification of the layers of an extractor."""
 
     width: int
-    """Of rows, in and out."""
+    """Width of rows, in and out."""
     num_layers: int
-    """L."""
+    """Number of layers, L."""
     exact: bool
-    """Operator norms by singular values instead of one power iteration."""
+    """Whether operator norms come from singular values, not one power iteration."""
     noise: LayerNoise | None
-    """None for no noise and no privacy."""
+    """Noise of the layers; None for no noise and no privacy."""
     seed: int
-    """Of all weights of the extractor, and of the first power iterations."""
+    """Seed of all weights of the extractor, and of the first power iterations."""
 
     def unit_weights(self) -> Iterator[UnitWeight]:
-        """One weight a layer, not yet drawn."""
+        """Make one weight per layer, not yet initialised."""
         for layer in range(self.num_layers):
             yield UnitWeight(self.width, self.width, exact=self.exact, seed=self.seed + layer)
 
@@ -97,7 +96,7 @@ class PmpLayer(nn.Module):
 
     Args:
         unit_weight: W.
-        branch: W_tr, b_tr, where receivers of low degree have a branch of their own (Algorithm 2).
+        branch: W_tr, b_tr of receivers of low degree (Algorithm 2), if they have their own branch.
     """
 
     def __init__(self, unit_weight: UnitWeight, branch: nn.Linear | None) -> None:
@@ -105,7 +104,7 @@ class PmpLayer(nn.Module):
         self.unit_weight, self.branch = unit_weight, branch
 
     def pre_activation(self, rows: Tensor, layer: SampledLayer) -> Tensor:
-        """What is perturbed: (num_senders, width) to (num_receivers, width)."""
+        """Compute what is perturbed: (num_senders, width) to (num_receivers, width)."""
         values = F.linear(layer.gather(rows), self.unit_weight())
         if self.branch is None or layer.branch_receivers is None:
             return values
@@ -122,12 +121,12 @@ class PmpLayer(nn.Module):
 
 
 class PerturbedMessagePassing(nn.Module):
-    """Encoder and L layers; gives the roots' embeddings of all layers.
+    """Encoder and L layers, to the roots' embeddings of all layers.
 
     Args:
         encoder: edge-free inputs to encodings.
-        layers: how many, how wide; noise is added to every one.
-        truncated: whether receivers of low degree have a branch of their own.
+        layers: number, width and noise, which is added to every layer.
+        truncated: whether receivers of low degree have their own branch.
     """
 
     def __init__(self, encoder: nn.Module, layers: LayerSpec, *, truncated: bool) -> None:
@@ -157,11 +156,11 @@ class PerturbedMessagePassing(nn.Module):
 
 
 class VfgnnExtractor(nn.Module):
-    """Encoder and L layers; gives the roots' noisy output.
+    """Encoder and L layers, to the roots' noisy output.
 
     Args:
         encoder: edge-free inputs to encodings.
-        layers: how many, how wide; noise is added to the output alone.
+        layers: number, width and noise, which is added to the output alone.
         norm: C, length of every output row before the noise.
     """
 

@@ -1,15 +1,15 @@
-"""Labels that the data party must not learn: everything that crosses is made of responses to them.
+"""Objective for labels that the data party must not learn: it is sent randomised responses only.
 
-    T[true, seen]  chances of a response                  (privacy.randomized_response)
-    loss       = -log (softmax(scores) T)[seen]           least where softmax is the true posterior
-    voice      = T[., seen]                               how likely each class makes the response
-    accuracy   = mean of (1[argmax = seen] - flip) / (keep - flip)                 unbiased
-    roc_auc    = 1/2 + (area with responses - 1/2) / (1 - a - b)       a, b: how often a response
-                                                          is wrong among those seen as 1, as 0
+    T[true, observed]   probability of a response     (privacy.accounting.randomized_response)
+    loss       = -log (softmax(scores) T)[observed]        minimal if softmax is the true posterior
+    posterior  = T[., observed]                    how likely each class makes the response
+    accuracy   = mean of (1[argmax = observed] - flip) / (keep - flip)             unbiased
+    roc_auc    = 1/2 + (area with responses - 1/2) / (1 - a - b)      a, b: share of wrong responses
+                                                          among those that are 1, that are 0
 
-Training and validation rows are known by their responses alone, so gradients, verdicts and the
-chosen stage are post-processing of them (claim LABEL-RR). Test labels decide nothing, and are used
-as they are to say how good the model is.
+For training and validation rows only responses are used, so gradients, verdicts and the chosen
+stage are post-processing of them (claim LABEL-RR). Test labels decide nothing; they are used
+unchanged to evaluate the model.
 """
 
 from collections.abc import Sequence
@@ -36,14 +36,14 @@ from vesper.privacy.accounting.randomized_response import (
 
 
 class NoisyLabelClassification:
-    """Classes, seen through randomised response.
+    """Classification of labels that are observed through randomised response.
 
     Args:
         labels: (num_labels,) class numbers; only those without a response are ever read.
-        responses: (num_responses,) what may be shown of the first rows: training and validation.
-        num_classes: how many classes there are.
-        num_train: how many rows are for training.
-        epsilon: of the responses.
+        responses: (num_responses,) responses for the first rows: training and validation.
+        num_classes: number of classes.
+        num_train: number of training rows.
+        epsilon: budget of each response.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class NoisyLabelClassification:
         return -response_probabilities.gather(1, observed[:, None]).log().mean()
 
     def evaluate(self, scores: Scores, rows: RowIndices) -> float:
-        """Metric on the truth, estimated from responses; of test rows, the metric itself."""
+        """Return the metric on true labels, estimated from responses; exact for test rows."""
         measured = evaluate(scores, self._observed[rows])
         if len(rows) and rows.min() >= self._num_responses:
             return measured
@@ -83,33 +83,33 @@ class NoisyLabelClassification:
             estimate = 100 * (measured / 100 - self._flip) / (self._keep - self._flip)
         else:
             estimate = 50 + (measured - 50) / self._sharpness()
-        return min(max(estimate, 0.0), 100.0)  # few responses can be estimated beyond
+        return min(max(estimate, 0.0), 100.0)  # with few responses the estimate may leave the range
 
     def effective_rows(self, rows: RowIndices) -> int:
-        """As of labels, among what was seen."""
+        """All rows, or those of the rarer of two classes, counted by responses."""
         return num_effective_rows(self._observed[rows], self.outputs)
 
     def predict(self, scores: Scores) -> Scores:
-        """Probabilities of the true classes: (B, num_classes)."""
+        """Return the probabilities of the true classes: (B, num_classes)."""
         return probabilities_of(scores, np.zeros(self.outputs))
 
     def calibration(self, classes: Sequence[Label]) -> Calibration:
-        """What `predict` needs, with the names of the classes."""
+        """Return what `predict` needs, with the names of the classes."""
         return calibration_of_classes(classes, np.zeros(self.outputs))
 
     def label_posteriors(self, rows: RowIndices) -> NDArray[np.float32]:
-        """How likely each class makes what was seen; each row a distribution, as T is symmetric."""
+        """How likely each class makes the response; a distribution per row, as T is symmetric."""
         self._refuse_truth(rows)
         posteriors: NDArray[np.float32] = self._transition[self._observed[rows]]
         return posteriors
 
     def _true_share(self, responses: NDArray[np.int64]) -> float:
-        """Share of class 1 in the truth, estimated, for two classes."""
+        """Estimate the share of class 1 among the true labels, for two classes."""
         observed = float((responses == 1).mean())
         return float(np.clip((observed - self._flip) / (self._keep - self._flip), 0.01, 0.99))
 
     def _sharpness(self) -> float:
-        """1 - a - b: by how much responses blur the area under the curve."""
+        """1 - a - b: the factor by which responses pull the area under the curve towards 1/2."""
         ones, zeros = self._share_of_ones, 1 - self._share_of_ones
         seen_ones = ones * self._keep + zeros * self._flip
         wrong_ones = zeros * self._flip / seen_ones
@@ -118,14 +118,16 @@ class NoisyLabelClassification:
 
     def _refuse_truth(self, rows: RowIndices) -> None:
         if len(rows) and rows.max() >= self._num_responses:
-            raise ValueError("rows without a response may not be mixed with, or used as, others")
+            raise ValueError(
+                "rows without a response cannot be trained on or mixed with rows that have one"
+            )
 
 
 def refuse_other_tasks(task: str, *, balanced: bool) -> None:
-    """Refuse what responses cannot be used for.
+    """Refuse settings that randomised responses do not support.
 
     Raises:
-        InputError: labels are numbers, or rare classes are to count more.
+        InputError: labels are numbers, or rare classes shall count more.
     """
     if task != "classification":
         raise InputError(f"label_epsilon: expected labels that are classes, got task '{task}'")

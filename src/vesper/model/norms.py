@@ -1,12 +1,10 @@
-"""Layer normalisation whose gradients are the same to the bit for any number of threads.
+"""Layer normalisation with reproducible gradients, and batch normalisation of a single row.
 
     out = weight (x - mean) / sqrt(variance + eps) + bias        mean and variance of each row
 
-PyTorch sums the gradients of weight and bias in as many parts as there are threads, so that a run
-on another number of cores would train other weights. Here they are sums over rows as those of a
-linear layer.
-
-Batch normalisation that a batch of one row does not stop.
+PyTorch sums the gradients of weight and bias of a layer normalisation in as many parts as there are
+threads, so a run on another number of cores would train other weights. `RowNorm` sums them over
+rows as a linear layer does: they are the same bit for bit for any number of threads.
 """
 
 from torch import Tensor, nn
@@ -14,9 +12,10 @@ from torch.nn import functional as F
 
 
 class BatchNorm(nn.BatchNorm1d):
-    """Statistics of the batch; of the batches before where there is only one row, with no spread.
+    """Batch normalisation that uses the statistics of earlier batches for a batch of one row.
 
-    The last batch of an epoch has one row whenever batch_size divides num_train - 1.
+    One row has no spread. The last batch of an epoch is one row whenever batch_size divides
+    num_train - 1.
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -29,7 +28,7 @@ class BatchNorm(nn.BatchNorm1d):
 
 
 class RowNorm(nn.LayerNorm):
-    """`nn.LayerNorm` of one dimension, but for the order of sums in its gradients."""
+    """`nn.LayerNorm` of one dimension, except for the order of sums in its gradients."""
 
     def forward(self, input: Tensor) -> Tensor:
         """(.., width) -> (.., width)."""

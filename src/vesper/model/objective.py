@@ -1,11 +1,11 @@
-"""What the label party wants: a loss to train with, a metric to judge by.
+"""Objectives of the label party: a loss for training, and a metric for evaluation.
 
 loss        = sum over roots of weight[y] * -log softmax(scores)[y] / sum of weight[y]
 calibrated  = scores - log weight                        weight[y] = 1, or num_train / (C count[y])
 metric      = accuracy for many classes, area under the ROC curve for two (in percent)
 
-Weights make a rare class count as much as a common one; a model that fits the weighted loss has
-posteriors that are proportional to weight[y] p(y), so that taking the weights out again gives p(y).
+Weights make a rare class count as much as a common one. A model that fits the weighted loss has
+posteriors proportional to weight[y] p(y), so removing the weights gives p(y).
 """
 
 from collections.abc import Sequence
@@ -31,38 +31,38 @@ Label = int | float | str
 
 
 class Objective(Protocol):
-    """Targets, and how scores are held against them."""
+    """Targets, and how scores are compared with them."""
 
     outputs: int
     metric: str
 
     def loss(self, scores: Tensor, rows: RowIndices) -> Tensor:
-        """Loss of (B, outputs) scores of these rows."""
+        """Return the loss of (B, outputs) scores of these rows."""
 
     def evaluate(self, scores: Scores, rows: RowIndices) -> float:
-        """Metric of the scores of these rows; more is better."""
+        """Return the metric of the scores of these rows; larger is better."""
 
     def effective_rows(self, rows: RowIndices) -> int:
-        """How many of these rows the metric rests on: of two classes, the rarer one."""
+        """Return how many of these rows determine the metric: for two classes, the rarer one."""
 
     def predict(self, scores: Scores) -> Scores:
-        """Calibrated probabilities (B, outputs), or expected numbers (B,)."""
+        """Return calibrated probabilities (B, outputs), or expected numbers (B,)."""
 
     def calibration(self, classes: Sequence[Label]) -> Calibration:
-        """What `predict` needs, once training is over; `classes` are the distinct labels."""
+        """Return what `predict` needs after training; `classes` are the distinct labels."""
 
     def label_posteriors(self, rows: RowIndices) -> NDArray[np.float32]:
-        """What these rows would say of themselves: (rows, outputs), each a distribution."""
+        """Return the label posteriors of these rows: (rows, outputs), each a distribution."""
 
 
 class Classification:
-    """Labels are class numbers.
+    """Classification of labels that are class numbers.
 
     Args:
         labels: (num_labels,) class numbers, training rows first.
-        num_classes: how many classes there are.
-        num_train: how many rows are for training; weights are made of these.
-        balanced: rare classes count more in the loss.
+        num_classes: number of classes.
+        num_train: number of training rows; class weights are computed from these.
+        balanced: whether rare classes count more in the loss.
     """
 
     def __init__(
@@ -96,11 +96,11 @@ class Classification:
         return num_effective_rows(self._labels[rows], self.outputs)
 
     def predict(self, scores: Scores) -> Scores:
-        """Calibrated probabilities: (B, num_classes)."""
+        """Return calibrated probabilities: (B, num_classes)."""
         return probabilities_of(scores, self._log_weights)
 
     def calibration(self, classes: Sequence[Label]) -> Calibration:
-        """What `predict` needs, with the names of the classes."""
+        """Return what `predict` needs, with the names of the classes."""
         return calibration_of_classes(classes, self._log_weights)
 
     def label_posteriors(self, rows: RowIndices) -> NDArray[np.float32]:
@@ -110,7 +110,7 @@ class Classification:
 
 
 def num_effective_rows(labels: RowIndices, num_classes: int) -> int:
-    """How many labels a metric rests on: all, or those of the rarer of two classes.
+    """Return how many labels determine a metric: all, or those of the rarer of two classes.
 
     >>> num_effective_rows(np.array([0, 1, 0, 0]), 2), num_effective_rows(np.array([0, 1, 0, 0]), 3)
     (1, 4)

@@ -1,4 +1,4 @@
-"""Which objective: from the task that was asked for and what the labels are."""
+"""Choice of the objective, from the requested task and the labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from vesper.model.regression import BINS, Ranking, Regression
 
 
 def task_of(task: str, classes: Sequence[Label]) -> str:
-    """Settle `auto`: numbers with decimals are to be predicted, all else is a class.
+    """Resolve `auto`: labels with decimals are a regression, all others are classes.
 
     >>> task_of("auto", (0.5, 1.25)), task_of("auto", (0, 1)), task_of("ranking", (1, 2))
     ('regression', 'classification', 'ranking')
 
     Raises:
-        InputError: numbers are asked for and labels are text, or classes and labels have decimals.
+        InputError: a numeric task with labels that are text, or classes with decimals.
     """
     has_decimals = any(isinstance(label, float) for label in classes)
     if task == "auto":
@@ -38,13 +38,13 @@ def task_of(task: str, classes: Sequence[Label]) -> str:
 
 
 def num_outputs(task: str, classes: Sequence[Label]) -> int:
-    """Scores a node: one a class, or one a bin."""
+    """Return the number of scores per node: one per class, or one per bin."""
     return len(classes) if task_of(task, classes) == "classification" else BINS
 
 
 @dataclass(frozen=True)
 class LabelResponses:
-    """What may be shown of the labels of training and validation rows, in this order."""
+    """Randomised responses to the labels of training and validation rows, in this order."""
 
     noisy_labels: RowIndices
     epsilon: float
@@ -59,7 +59,7 @@ def make_objective(
     balanced: bool,
     responses: LabelResponses | None = None,
 ) -> Objective:
-    """Make the objective of labels that are positions in `classes`, training rows first."""
+    """Make the objective for labels given as positions in `classes`, training rows first."""
     resolved_task = task_of(task, classes)
     if responses is not None:
         refuse_other_tasks(resolved_task, balanced=balanced)

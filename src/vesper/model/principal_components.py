@@ -1,20 +1,17 @@
-"""Where nodes lie along the directions in which features differ most.
-
-    along[v] = unit(standardised x[v] @ Q)       Q: as in `projection`, COMPONENTS columns
-    more columns, for at most MOST_FEATURES features, where that is expected to tell more:
-        told(K)  = E_K r / (r + K)               E_K: share of all variance along the first K
-        r        = evidence sum of e_k^2 / E_K   e_k: along one of them
-
-Few directions are said loudly and found easily, many hold more of what features may tell. Unlike a
-projection it can be kept to on another graph: Q is all there is to know. Where nearly all
-directions are said they are the features themselves. No edge is read.
-
-Many edge-free features as a few: their leading principal components.
+"""Principal components of edge-free features, for exports and for the content of messages.
 
     projected[v] = (scaled x[v] - mean) Q,     Q = the `width` directions of largest variance
+    along[v]     = unit(standardised x[v] @ Q),     Q = COMPONENTS such directions; more of them for
+                   at most MAX_FEATURES features, if more is expected to be explained with them:
+        expected(K)  = E_K r / (r + K)         E_K: share of all variance along the first K
+        r            = evidence sum of e_k^2 / E_K     e_k: share along one of them
 
 Q comes from subspace iteration, Q <- orth(X^T X Q), on evenly spaced rows X from a fixed start: it
 repeats bit for bit, reads features only, and costs little for any number of features.
+
+With few directions each is strong and easy to detect; many contain more of the features. Where
+nearly all directions would be used, the features themselves are used instead. Unlike `projected`,
+`along` can be computed on another graph from Q alone. No edge is read.
 """
 
 import numpy as np
@@ -29,12 +26,12 @@ from vesper.model.feature_scaling import FeatureScaling, Inputs
 SAMPLE_ROWS = 1 << 14
 """Rows from which directions are learned."""
 ITERATIONS, SPARE_DIRECTIONS = 12, 8
-"""Directions beyond those wanted make the iteration converge sooner."""
+"""Iterations, and spare directions, which make the iteration converge sooner."""
 ROWS_PER_BLOCK = 1 << 14
 
 
 def principal_components(features: Features, *, width: int) -> NDArray[np.float32]:
-    """Give at most `width` components of all nodes; (num_nodes, min(width, 2 num_features)).
+    """Return at most `width` components of all nodes: (num_nodes, min(width, 2 num_features)).
 
     | features | result |
     | --- | --- |
@@ -75,10 +72,9 @@ def principal_directions(rows: NDArray[np.float32], width: int) -> NDArray[np.fl
 COMPONENTS = 16
 MAX_FEATURES = 64
 NEARLY_ALL_SHARE = 0.9
-"""Of the directions: then features are said as they are."""
+"""Share of the directions from which the features themselves are used."""
 MIN_DEVIATIONS = 1.5
-"""Deviations of chance above which what is said has to be expected, if it is said in more columns
-than `COMPONENTS`."""
+"""Deviations from chance that the signal of more than `COMPONENTS` columns is expected to reach."""
 
 
 def components_of(
@@ -88,8 +84,8 @@ def components_of(
 
     Args:
         inputs: features.
-        evidence: squared deviations of chance that one column which tells all would be heard with.
-        max_columns: columns.
+        evidence: squared deviations from chance of one column that explains everything.
+        max_columns: most columns; at least `COMPONENTS` are allowed in any case.
     """
     num_features = inputs.features.shape[1]
     if num_features <= COMPONENTS:
@@ -102,12 +98,12 @@ def components_of(
     variances = np.square(rows @ directions).sum(axis=0, dtype=np.float64)
     width = min(width_for(variances, evidence=evidence), max_columns)
     if NEARLY_ALL_SHARE * num_features <= width and num_features <= max_columns:
-        return torch.eye(num_features)  # one of them may tell by itself
+        return torch.eye(num_features)  # a single feature may be informative
     return torch.from_numpy(np.ascontiguousarray(directions[:, :width]))
 
 
 def width_for(variances: NDArray[np.float64], *, evidence: float) -> int:
-    """Choose how many directions to say, from the variance along each, the largest first.
+    """Choose the number of directions, from the variance along each, largest first.
 
     >>> alike, few = np.ones(40), np.r_[np.ones(20), np.zeros(20)]
     >>> [width_for(alike, evidence=e) for e in (0.0, 200.0, 5000.0, np.inf)]
@@ -129,13 +125,13 @@ def width_for(variances: NDArray[np.float64], *, evidence: float) -> int:
             0.0,
         )
     least = COMPONENTS - 1
-    # The first of those that are nearly as good: columns of no variance tell nothing.
+    # The smallest of those that are nearly as good: columns without variance add nothing.
     best = expected_share[least:].max()
     return least + 1 + int(np.argmax(expected_share[least:] >= best * (1 - 1e-3)))
 
 
 class ComponentProjection:
-    """Where nodes lie along Q, some at a time.
+    """Coordinates of nodes along Q, computed for some rows at a time.
 
     Args:
         inputs: features.
@@ -147,11 +143,11 @@ class ComponentProjection:
 
     @property
     def width(self) -> int:
-        """Columns."""
+        """Number of columns."""
         return int(self._components.shape[1])
 
     def __call__(self, rows: slice) -> Tensor:
-        """(B, columns), rows of norm 1; 0 where a node is like the mean of all."""
+        """Return (B, columns), rows of norm 1; 0 for a node that equals the mean of all."""
         block = _standardized(self._inputs, self._inputs.features[rows])
         return F.normalize(block @ self._components, dim=1, eps=1e-12)
 

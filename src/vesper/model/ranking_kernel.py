@@ -1,4 +1,4 @@
-"""The loop behind the ranks of `scaling.py`, compiled by Numba on first use and cached on disk.
+"""The loop behind the ranks of `feature_scaling.py`, compiled by Numba and cached on disk.
 
 out[v, k] = table[number of knots of k below x[v, k] + number of knots up to x[v, k]]
 """
@@ -11,7 +11,7 @@ from vesper.parallel.compile_cache import cached_njit
 from vesper.parallel.pool import Work, finish, take
 
 ROWS_PER_PIECE = 1 << 10
-"""Rows a thread takes at a time."""
+"""Rows that a thread takes at a time."""
 
 Floats = NDArray[np.float32]
 
@@ -19,16 +19,16 @@ Floats = NDArray[np.float32]
 def look_up_ranks(
     x: Floats, knots: Floats, table: Floats, *, out: Floats, num_threads: int
 ) -> None:
-    """Write what the table says of each value.
+    """Write the table entry of each value.
 
     Args:
         x: (rows, width), finite.
         knots: (width, number of knots), ascending in each row.
-        table: (2 number of knots + 1,) by twice the rank, ties counting half.
+        table: (2 x number of knots + 1,), indexed by twice the rank; ties count half.
         out: (rows, width).
-        num_threads: at most.
+        num_threads: most threads to use.
     """
-    lowest = (knots == knots[:, :1]).sum(axis=1)  # (width,) knots that are the smallest value
+    lowest = (knots == knots[:, :1]).sum(axis=1)  # (width,) knots equal to the smallest
     num_pieces = -(-len(x) // ROWS_PER_PIECE)
     pool.run(_look_up, x, knots, lowest, table, out, num_pieces=num_pieces, num_threads=num_threads)
 
@@ -48,7 +48,7 @@ def _look_up(
         for row in range(piece * ROWS_PER_PIECE, min((piece + 1) * ROWS_PER_PIECE, len(x))):
             for k in range(x.shape[1]):
                 value = x[row, k]
-                if value <= knots[k, 0]:  # most values of most words: none to search for
+                if value <= knots[k, 0]:  # most values of most words: no search needed
                     rank = lowest[k] if value == knots[k, 0] else 0
                 else:
                     below = _count(knots[k], value, up_to=False)
@@ -62,7 +62,7 @@ def _look_up(
 
 @cached_njit
 def _count(knots: Floats, value: np.float32, up_to: bool) -> int:
-    """How many knots are below a value, or up to it."""
+    """Count the knots below a value, or up to it."""
     low, high = 0, len(knots)
     while low < high:
         middle = (low + high) // 2

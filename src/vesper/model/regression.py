@@ -1,4 +1,4 @@
-"""Labels that are numbers: to be predicted, or only to be put in order.
+"""Objectives for labels that are numbers: predicting them, or only their order.
 
     z           = (y - mean) / deviation of the training labels y
     bins        = BINS intervals of z; scores are logits over them
@@ -7,9 +7,9 @@
     ranking     loss = cross-entropy of the bin + mean log(1 + exp(prediction_j - prediction_i))
                 over pairs of the batch with y_i > y_j,   centre = bin,   metric Spearman's rho
 
-Bins make of a number what messages of the certified plan are made of: a distribution over a few
-classes. Those of a ranking are quantiles; those of a regression are moved from there until their
-means lose least of the variance (Lloyd 1982), of which quantiles of a long tail lose half. Both
+Bins turn a number into what messages of the certified plan contain: a distribution over a few
+classes. Bins of a ranking are quantiles; bins of a regression start there and are moved until their
+means lose the least variance (Lloyd 1982), of which quantiles of a long tail lose half. Both
 metrics are in percent. Spearman's rho needs neither a cut-off nor gains, as NDCG would, and treats
 both ends of the order alike.
 """
@@ -32,11 +32,11 @@ Numbers = NDArray[np.float64]
 
 
 class Regression:
-    """Predict the number.
+    """Prediction of the number.
 
     Args:
         numbers: (num_labels,) labels, training rows first.
-        num_train: how many rows are for training; bins are made of these.
+        num_train: number of training rows; bins are computed from these.
     """
 
     outputs = BINS
@@ -44,7 +44,9 @@ class Regression:
 
     def __init__(self, numbers: Numbers, *, num_train: int) -> None:
         mean, deviation = mean_and_deviation(numbers[:num_train])
-        self._numbers = (numbers - mean) / deviation  # whatever their offset: floats are few
+        self._numbers = (
+            numbers - mean
+        ) / deviation  # float32 would lose the digits next to a large offset
         train = self._numbers[:num_train]
         bin_edges = self._bin_edges(train)
         self._bins = np.searchsorted(bin_edges, self._numbers, side="right").astype(np.int64)
@@ -53,26 +55,26 @@ class Regression:
         self._truth = self._targets(self._numbers).astype(np.float32)  # (num_labels,)
 
     def loss(self, scores: Tensor, rows: RowIndices) -> Tensor:
-        """Cross-entropy of the bins and what the numbers add to it."""
+        """Cross-entropy of the bins plus the loss of the numbers."""
         bins = torch.from_numpy(self._bins[rows])
         predicted = scores.softmax(dim=1) @ torch.from_numpy(self._standard).float()  # (B,)
         truth = torch.from_numpy(self._truth[rows])
-        return F.cross_entropy(scores, bins) + self._of_numbers(predicted, truth)
+        return F.cross_entropy(scores, bins) + self._number_loss(predicted, truth)
 
     def evaluate(self, scores: Scores, rows: RowIndices) -> float:
-        """Share of the variance that is explained, in percent; below 0 for a bad guess."""
+        """Explained share of the variance, in percent; below 0 if worse than the mean."""
         return 100 * r2(expected_number_of(scores, self._standard), self._numbers[rows])
 
     def effective_rows(self, rows: RowIndices) -> int:
-        """All of them."""
+        """All rows."""
         return len(rows)
 
     def predict(self, scores: Scores) -> Scores:
-        """Expected numbers: (B,)."""
+        """Return the expected numbers: (B,)."""
         return expected_number_of(scores, self.centres)
 
     def calibration(self, classes: Sequence[Label]) -> Calibration:
-        """What `predict` needs; numbers have no classes."""
+        """Return what `predict` needs; numbers have no classes."""
         return calibration_of_numbers(self.centres)
 
     def label_posteriors(self, rows: RowIndices) -> NDArray[np.float32]:
@@ -81,7 +83,7 @@ class Regression:
         return posteriors
 
     def _centres(self, train: Numbers, bins: RowIndices, bin_edges: Numbers) -> Numbers:
-        """Mean label of each bin; of a bin without labels, an edge of it."""
+        """Mean label of each bin; for a bin without labels, one of its edges."""
         counts = np.bincount(bins, minlength=BINS)
         sums = np.bincount(bins, weights=train, minlength=BINS)
         means = sums / np.maximum(counts, 1)
@@ -89,7 +91,7 @@ class Regression:
         return centres  # (BINS,)
 
     def _bin_edges(self, train: Numbers) -> Numbers:
-        """Edges half-way between the means of their two bins: (BINS - 1,)."""
+        """Edges halfway between the means of the two adjacent bins: (BINS - 1,)."""
         ordered = np.sort(train)
         sums = np.concatenate([[0.0], np.cumsum(ordered)])
         bin_edges = quantiles(train)
@@ -102,23 +104,23 @@ class Regression:
         return bin_edges
 
     def _in_units(self, centres: Numbers, *, mean: float, deviation: float) -> Numbers:
-        """What bins stand for, as labels are given."""
+        """Convert centres to the units of the labels."""
         return centres * deviation + mean
 
     def _targets(self, numbers: Numbers) -> Numbers:
         return numbers
 
-    def _of_numbers(self, predicted: Tensor, truth: Tensor) -> Tensor:
+    def _number_loss(self, predicted: Tensor, truth: Tensor) -> Tensor:
         return (predicted - truth).square().mean()
 
 
 class Ranking(Regression):
-    """Put rows in the order of their numbers."""
+    """Prediction of the order of the numbers."""
 
     metric = "spearman"
 
     def evaluate(self, scores: Scores, rows: RowIndices) -> float:
-        """Correlation of ranks, in percent."""
+        """Rank correlation, in percent."""
         return 100 * spearman(self.predict(scores), self._numbers[rows])
 
     def _bin_edges(self, train: Numbers) -> Numbers:
@@ -131,9 +133,9 @@ class Ranking(Regression):
         return centres
 
     def _targets(self, numbers: Numbers) -> Numbers:
-        return mean_ranks(numbers)  # floats of a few digits keep the order of these
+        return mean_ranks(numbers)  # float32 preserves the order of ranks
 
-    def _of_numbers(self, predicted: Tensor, truth: Tensor) -> Tensor:
+    def _number_loss(self, predicted: Tensor, truth: Tensor) -> Tensor:
         above = truth[:, None] > truth[None, :]  # (B, B)
         if not above.any():
             return predicted.sum() * 0.0
@@ -152,7 +154,7 @@ def mean_and_deviation(train: Numbers) -> tuple[float, float]:
 
 
 def quantiles(train: Numbers) -> Numbers:
-    """Edges of bins of equal shares: (BINS - 1,)."""
+    """Edges of bins with equal shares of the labels: (BINS - 1,)."""
     bin_edges: Numbers = np.quantile(train, np.arange(1, BINS) / BINS)
     return bin_edges
 
@@ -168,7 +170,7 @@ def r2(predicted: Numbers, truth: Numbers) -> float:
     deviations = truth - truth.mean()
     if not deviations.any():
         return float("nan")
-    # Squares of very large numbers, or small ones, are none: all by one power of two is exact.
+    # Squares of very large or small numbers overflow or vanish; scaling by a power of 2 is exact.
     _, power = math.frexp(float(np.abs(deviations).max()))
     errors, deviations = np.ldexp(predicted - truth, -power), np.ldexp(deviations, -power)
     return 1 - float(np.square(errors).sum()) / float(np.square(deviations).sum())
@@ -188,7 +190,7 @@ def spearman(predicted: Numbers, truth: Numbers) -> float:
 
 
 def mean_ranks(values: Numbers) -> Numbers:
-    """Rank of each value from 1 on; equal ones share their mean rank."""
+    """Rank of each value, starting at 1; ties share their mean rank."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Numbers = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
     return ranks

@@ -1,13 +1,14 @@
-"""Messages that hand on what was heard, and what they bring back to those who had said it.
+"""Messages that relay received sums, and the removal of what they return to its origin.
 
-    excess[u]  = classes heard by u - rate x degree of u
+    excess[u]  = class sums that u received - rate x degree of u
     message[u] = (c,  sqrt(1 - c^2) excess[u] / max(||excess[u]||, L))
-    heard[v]   = sum over neighbours - sqrt(1 - c^2) degree of v / L (own row of v - rate) J
-    J          = mean over those who hear speakers of what a step of the excess e becomes, times L:
-                 I where nothing is cut, L / ||e|| (I - e e^T / ||e||^2) where it is
+    cleared[v] = sum over neighbours - sqrt(1 - c^2) degree of v / L (own row of v - rate) J
+    J          = mean over nodes with labelled neighbours of what a step of the excess e becomes,
+                 times L:  I where nothing is cut,  L / ||e|| (I - e e^T / ||e||^2) where it is
 
-What a node has said comes back to it: its label to a training node, a guess to any other. It would
-be learned from, and be missing in those that are asked for, so it is taken off everywhere.
+A relay returns to a node what the node itself contributed: its label to a training node, a
+prediction to any other. A model would learn from that in training and miss it in query nodes, so it
+is removed everywhere.
 """
 
 from collections.abc import Iterator
@@ -19,16 +20,16 @@ from torch import Tensor
 from vesper.model.message_rows import projection_rows, with_degree
 
 ERRORS = 2.0
-"""Standard errors within which a mean may lie."""
+"""Standard errors within which a mean is assumed to lie."""
 ROWS_PER_BLOCK = 1 << 14
-"""Nodes at a time."""
+"""Nodes that are processed at a time."""
 
 
 def class_rate(sums: Tensor) -> Tensor:
-    """Mean of classes over mean degree: noise in either has mean 0.
+    """Return mean class sums over the mean degree; noise in either has mean 0.
 
     Args:
-        sums: (num_nodes, 1 + num_classes) sums of degree and classes, of rows of length 1.
+        sums: (num_nodes, 1 + num_classes) received sums of degree and class rows of norm 1.
 
     Returns:
         (num_classes,)
@@ -41,12 +42,12 @@ def class_rate(sums: Tensor) -> Tensor:
 
 
 def excess_of(sums: Tensor, rate: Tensor) -> Tensor:
-    """What was heard beyond what as many neighbours tell anybody: (num_nodes, num_classes)."""
+    """Return class sums beyond rate x degree: (num_nodes, num_classes)."""
     return sums[:, 1:] - sums[:, :1] * rate
 
 
 def rms_excess(sums: Tensor, rate: Tensor) -> Tensor:
-    """Root mean square of what is heard in excess: a scalar."""
+    """Return the root mean square norm of the excess: a scalar."""
     total = torch.zeros((), dtype=torch.float64)
     for rows in _blocks(sums):
         total += excess_of(sums[rows], rate).double().square().sum()
@@ -54,13 +55,13 @@ def rms_excess(sums: Tensor, rate: Tensor) -> Tensor:
 
 
 def mean_jacobian(sums: Tensor, rate: Tensor, length: float, weights: Tensor) -> Tensor:
-    """J: what a step of the excess becomes in a message, times L; mean over nodes.
+    """Return J: what a step of the excess becomes in a message, times L; weighted mean over nodes.
 
     Args:
         sums: (num_nodes, 1 + num_classes).
         rate: (num_classes,).
         length: L.
-        weights: (num_nodes,) how much each node counts; their sum is not 0.
+        weights: (num_nodes,) weight of each node; their sum is not 0.
 
     Returns:
         (num_classes, num_classes)
@@ -70,7 +71,7 @@ def mean_jacobian(sums: Tensor, rate: Tensor, length: float, weights: Tensor) ->
     for rows in _blocks(sums):
         excess = excess_of(sums[rows], rate).double()  # (B, num_classes)
         sizes = torch.linalg.vector_norm(excess, dim=1).clamp(min=1e-9)  # (B,)
-        # A row that was said is a step of length 1: so much of it, this way or that, is not cut.
+        # A row of a message is a step of length 1; this share of it, forwards or back, is not cut.
         whole = ((length - sizes + 1) / 2).clamp(0, 1)
         turned_share = (1 - whole) * (length / sizes).clamp(max=1)
         weight = weights[rows].double()
@@ -83,11 +84,11 @@ def mean_jacobian(sums: Tensor, rate: Tensor, length: float, weights: Tensor) ->
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RelayTransform:
-    """How what was heard is handed on.
+    """Transform of received sums into messages that relay them.
 
     Args:
-        rate: (num_classes,) classes heard a neighbour.
-        length: L, the longest excess that is not cut.
+        rate: (num_classes,) mean class sums per neighbour.
+        length: L, the norm above which an excess is cut.
         jacobian: (num_classes, num_classes) J.
         degree_share: c, above 0.
     """
@@ -98,7 +99,7 @@ class RelayTransform:
     degree_share: float
 
     def messages(self, sums: Tensor) -> Tensor:
-        """(num_nodes, 1 + num_classes) -> the same, rows of norm 1 at most.
+        """Build messages: (num_nodes, 1 + num_classes) -> the same shape, rows of norm at most 1.
 
         | excess | result |
         | --- | --- |
@@ -111,14 +112,15 @@ class RelayTransform:
         return messages
 
     def remove_own_message(self, released: Tensor, own: Tensor, *, noise_std: float) -> Tensor:
-        """Take off what came back.
+        """Remove from sums what each node contributed itself.
 
-        Degrees are heard through noise, and drawn to the mean by as much as is noise.
+        Released degrees are noisy: they are shrunk to their mean by the noise's share of their
+        variance.
 
         Args:
             released: (num_nodes, 1 + num_classes) sums of these messages.
-            own: (num_nodes, num_classes) what each node had said, of length 1 at most.
-            noise_std: in the sums.
+            own: (num_nodes, num_classes) the row that each node contributed, of norm at most 1.
+            noise_std: noise in the sums.
         """
         variance, mean = torch.var_mean(released[:, 0] / self.degree_share, correction=0)
         noise = (noise_std / self.degree_share) ** 2
@@ -127,33 +129,30 @@ class RelayTransform:
         cleared = torch.empty_like(released)
         for rows in _blocks(released):
             degrees = mean + (released[rows, :1] / self.degree_share - mean) * shrinkage  # (B, 1)
-            own_contribution = (
-                scale * degrees * ((own[rows] - self.rate) @ self.jacobian)
-            )  # (B, num_classes)
+            # (B, num_classes)
+            own_contribution = scale * degrees * ((own[rows] - self.rate) @ self.jacobian)
             cleared[rows, :1] = released[rows, :1]
             cleared[rows, 1:] = released[rows, 1:] - own_contribution
         return cleared
 
 
 def lacks_signal(labelled_sums: Tensor, query_sums: Tensor, *, noise_std: float) -> bool:
-    """Whether asked nodes hear less than half of what training nodes hear, beyond two errors.
+    """Whether query nodes receive less than half the signal of training nodes, beyond two errors.
 
-    By how much there is in a row besides noise: in another window, where nobody has a label, there
-    is nothing to hand on, and a model that was trained on it would be asked about silence. Who has
-    fewer neighbours, and hears less for that, is held against as much less.
+    Signal is the squared norm of a row beyond that of noise. In another time window, where no node
+    has a label, there is nothing to relay, and a model that was trained on relayed sums would be
+    queried without any. Nodes with fewer neighbours are expected to receive correspondingly less.
 
     Args:
         labelled_sums: (B, 1 + num_classes) sums at training nodes.
-        query_sums: (B, 1 + num_classes) sums at asked nodes.
-        noise_std: in both.
+        query_sums: (B, 1 + num_classes) sums at query nodes.
+        noise_std: noise in both.
     """
     labelled_squares, query_squares = _squares(labelled_sums), _squares(query_sums)
     noise = (labelled_sums.shape[1] - 1) * noise_std**2
     degrees = [max(float(rows[:, 0].mean()), 1e-6) for rows in (labelled_sums, query_sums)]
     ratio = degrees[1] / degrees[0]
-    expected_ratio = (
-        min(ratio, ratio**2) / 2
-    )  # what is heard grows with the degree, or with its square
+    expected_ratio = min(ratio, ratio**2) / 2  # signal grows with the degree, or its square
     shortfall = expected_ratio * float(labelled_squares.mean() - noise) - float(
         query_squares.mean() - noise
     )
@@ -168,11 +167,11 @@ def lacks_signal(labelled_sums: Tensor, query_sums: Tensor, *, noise_std: float)
 
 
 def _squares(sums: Tensor) -> Tensor:
-    """How much there is of classes: (B, 1 + num_classes) -> (B,)."""
+    """Squared norms of the class sums: (B, 1 + num_classes) -> (B,)."""
     return torch.cat([sums[rows, 1:].double().square().sum(dim=1) for rows in _blocks(sums)])
 
 
 def _blocks(rows: Tensor) -> Iterator[slice]:
-    """All rows, some at a time: second copies of all of them have no room on a large graph."""
+    """All rows, some at a time: a second copy of all would not fit into memory on large graphs."""
     for start in range(0, len(rows), ROWS_PER_BLOCK):
         yield slice(start, start + ROWS_PER_BLOCK)

@@ -1,10 +1,10 @@
-"""Sequences to encodings with a small Transformer (Vaswani et al. 2017).
+"""Encoders of sequences: a gated recurrent unit and a small Transformer.
 
-x = W x_t + place_t;   x += Attention(Norm(x));   x += MLP(Norm(x));   encoding = ReLU(mean over t)
-
-Sequences to encodings with a gated recurrent unit (Cho et al. 2014).
-
-h_t = GRU(x_t, h_{t-1});   encoding = ReLU(W h_last + b)
+GRU (Cho et al. 2014):
+    h_t = GRU(x_t, h_{t-1});   encoding = ReLU(W h_last + b)
+Transformer (Vaswani et al. 2017):
+    x = W x_t + position_t;   in each layer  x += Attention(Norm(x));  x += MLP(Norm(x))
+    encoding = ReLU(mean over t of Norm(x))
 """
 
 import math
@@ -18,7 +18,7 @@ from vesper.model.norms import RowNorm
 
 
 class GruEncoder(nn.Module):
-    """One layer; the last state is what it has understood."""
+    """One-layer GRU; the encoding is a projection of its last state."""
 
     def __init__(
         self, step_width: int, *, steps: int, width: int, dropout: float, seed: int
@@ -41,7 +41,7 @@ LAYERS = 2
 
 
 class TransformerEncoder(nn.Module):
-    """Two layers of four heads, fewer where `width` does not divide; learned places."""
+    """Two layers of four heads, or fewer if four do not divide `width`; learned positions."""
 
     def __init__(
         self, step_width: int, *, steps: int, width: int, dropout: float, seed: int
@@ -56,15 +56,14 @@ class TransformerEncoder(nn.Module):
 
     def forward(self, sequences: Tensor) -> Tensor:
         """(B, steps, step_width) -> (B, width)."""
-        rows = self.layers(
-            self.step_projection(sequences) + self.position_embeddings
-        )  # (B, steps, width)
+        # (B, steps, width)
+        rows = self.layers(self.step_projection(sequences) + self.position_embeddings)
         encodings: Tensor = self.norm(rows).mean(dim=1).relu()
         return encodings
 
 
 class TransformerLayer(nn.Module):
-    """Attention over the steps, then a perceptron a step; both add to what is there."""
+    """Attention over the steps, then a perceptron per step, each with a residual connection."""
 
     def __init__(self, width: int, *, dropout: float, seed: int) -> None:
         super().__init__()
@@ -80,9 +79,8 @@ class TransformerLayer(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(B, steps, width) -> the same."""
         projected = self.query_key_value(self.attention_norm(x)).unflatten(2, (3, self.heads, -1))
-        query, key, value = projected.permute(
-            2, 0, 3, 1, 4
-        )  # (B, heads, steps, width / heads) each
+        # (B, heads, steps, width / heads) each
+        query, key, value = projected.permute(2, 0, 3, 1, 4)
         attended = F.scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2)
         x = x + self.dropouts[0](self.attention_output(attended))
         out: Tensor = x + self.dropouts[1](self.perceptron(self.perceptron_norm(x)))

@@ -1,10 +1,11 @@
-"""Received embeddings as a decoder likes them: every entry with mean 0 and spread 1.
+"""Decoder that standardises received embeddings: every entry has mean 0 and variance 1.
 
     training:    (embedding - mean) / sqrt(variance + 1e-5)      over the roots of the batch
-    evaluation:  the same with running means of both, weighed by the roots they come from
+    evaluation:  the same with running means of both, weighted by the roots they come from
 
-Rows of message passing are unit vectors close to one common direction; what tells nodes apart is a
-small part of them. This works at the label party on what it has received, so it is post-processing.
+Rows of message passing are unit vectors close to one common direction; what distinguishes nodes is
+a small part of them. This runs at the label party on what it has received, so it is
+post-processing.
 """
 
 import torch
@@ -13,16 +14,16 @@ from torch import Tensor, nn
 from vesper.model.decoders import Decoder
 
 DECAY = 0.5
-"""What a batch leaves of the weight of those before."""
+"""Factor by which a batch reduces the weight of earlier batches."""
 FLOOR = 1e-5
 
 
 class StandardizingDecoder(nn.Module):
-    """Standardise, then decode.
+    """A decoder of standardised embeddings.
 
     Args:
-        decoder: what comes after.
-        embedding_width: of one layer.
+        decoder: decodes what was standardised.
+        embedding_width: width of one layer.
         depth: number of layers.
     """
 

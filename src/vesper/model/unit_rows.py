@@ -1,10 +1,11 @@
-"""Rows of one length, with gradients.
+"""Rows scaled to length 1, with gradients.
 
     normalized(row)  = row / ||row||_2,                  and 0 for a zero row, as ReLU makes it
     rectified(row)   = normalized(ReLU(row))
     d row            = (d - unit <unit, d>) / ||row||_2,     d = gradient of unit = normalized(row)
 
-What PyTorch makes of either passes over all rows up to twelve times; these pass once each way.
+PyTorch's own operations take up to twelve passes over all rows for either; these take one forward
+and one backward.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from torch import Tensor
 class _UnitRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, rectify: bool) -> Tensor:
-        from vesper.model.unit_rows_kernel import scale_to_unit  # late: Numba takes a while to load
+        from vesper.model.unit_rows_kernel import scale_to_unit  # deferred: Numba is slow to load
 
         directions = torch.empty(rows.shape, dtype=rows.dtype)  # (B, width)
         lengths = torch.empty(len(rows), dtype=rows.dtype)  # (B,)
@@ -57,7 +58,7 @@ def unit_rows(rows: Tensor) -> Tensor:
 
     | row | result | gradient |
     | --- | --- | --- |
-    | zero | zero; the paper divides by 0 | passes as it is |
+    | zero | zero; the paper divides by 0 | unchanged |
     """
     return _unit_rows(rows, False)
 

@@ -1,7 +1,7 @@
-"""The loops behind `rows.py`, compiled by Numba on first use and cached on disk.
+"""The loops behind `unit_rows.py`, compiled by Numba on first use and cached on disk.
 
 A row is read and written while it is in the nearest cache. Sums over a row have a fixed order, so
-that they depend neither on threads nor on the machine.
+they depend neither on the number of threads nor on the machine.
 """
 
 from typing import Any
@@ -14,16 +14,16 @@ from vesper.parallel.compile_cache import cached_njit
 from vesper.parallel.pool import Work, finish, take
 
 ROWS_PER_PIECE = 1 << 10
-"""Rows a thread takes at a time."""
+"""Rows that a thread takes at a time."""
 
 Floats = NDArray[Any]
-"""Of single or double precision."""
+"""Array of single or double precision."""
 
 
 def scale_to_unit(
     rows: Floats, *, rectify: bool, directions: Floats, lengths: Floats, num_threads: int
 ) -> None:
-    """Write row / ||row|| and ||row||, of ReLU(row) where asked for; a zero row has length 1."""
+    """Write row / ||row|| and ||row||, of ReLU(row) if `rectify`; a zero row gets length 1."""
     _in_pieces(_scale, rows, rectify, directions, lengths, num_threads=num_threads)
 
 
@@ -36,7 +36,7 @@ def unit_gradient(
     out: Floats,
     num_threads: int,
 ) -> None:
-    """Write the gradient by the rows, from that by their directions."""
+    """Write the gradients of the rows, given the gradients of their directions."""
     _in_pieces(
         _unit_gradient, gradients, rectify, directions, lengths, out, num_threads=num_threads
     )

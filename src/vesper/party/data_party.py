@@ -1,13 +1,11 @@
-"""The data party (A): encode, extract, charge, perturb. One batch, stop 2 of 5.
+"""The data party: embeds nodes for the label party, and learns from the gradients that come back.
 
-    begin_stage(k):  what the method does before stage k; releases are charged there, once
-    release(roots):  embeddings of the roots, kept until their gradients come
-    learn(grads):    an optimiser step, or several; in the certified plan gradients stop at released
-                     values
+    begin_stage(k):      what the method does before stage k; releases are charged there, once
+    embed_batch(roots):  embeddings of the roots, stored until their gradients arrive
+    learn(gradients):    one or several optimiser steps; in the certified plan gradients stop at
+                         released values
 
-What a method makes of nodes is its `Representation`; the certified one is the extractor below.
-
-Next: src/vesper/model/pre.py
+How nodes are embedded is up to the method's `Representation`.
 """
 
 import copy
@@ -29,12 +27,12 @@ DIVERGED_MESSAGE = (
 
 
 class DataParty:
-    """Holds a representation of the private graph; speaks in `Embeddings`.
+    """Holds a representation of the private graph; sends `Embeddings` and receives `Gradients`.
 
     Args:
-        representation: what the method makes of nodes.
-        learning_rate: of Adam.
-        weight_decay: of Adam.
+        representation: embeds nodes as the method defines.
+        learning_rate: learning rate of Adam.
+        weight_decay: weight decay of Adam.
         local_updates: optimiser steps with the gradients of one exchange.
     """
 
@@ -61,13 +59,14 @@ class DataParty:
         num_nodes: int,
         num_test: int = 0,
     ) -> None:
-        """Take the label party's roster: roots are rows of it, `roster[row]` is the node.
+        """Take the label party's roster: a root is a row of it, and `roster[row]` is the node.
 
         Args:
-            roster: the labelled nodes: training, validation, test.
-            label_posteriors: what the training nodes say, (num_train, num_classes); no rows if labels stay.
-            num_nodes: of the graph, labelled or not.
-            num_test: how many of the roster, at its end, are test nodes.
+            roster: the nodes on the roster: training, validation, test.
+            label_posteriors: (num_train, num_classes) label posteriors of the training nodes; no
+                rows if labels are not shared.
+            num_nodes: number of nodes of the graph, on the roster or not.
+            num_test: number of test nodes, which are the end of the roster.
         """
         self._roster = roster
         query_nodes = query_nodes_of(roster, num_test=num_test, num_nodes=num_nodes)
@@ -76,7 +75,7 @@ class DataParty:
         )
 
     def begin_stage(self, stage: int) -> None:
-        """Begin a stage with a fresh optimiser."""
+        """Start a stage with a new optimiser."""
         self._representation.begin_stage(stage)
         self._optimizer = torch.optim.Adam(
             self._representation.module.parameters(),
@@ -87,7 +86,7 @@ class DataParty:
         self.save_best()
 
     def state_arrays(self) -> state.Arrays:
-        """Everything that `load_state_arrays` needs, between two steps; released values are kept elsewhere."""
+        """Return what `load_state_arrays` needs between two steps, except released values."""
         return {
             **state.state_arrays(self._representation.module, self._optimizer),
             **state.with_prefix("kept", state.arrays_of(self._best_weights)),
@@ -97,15 +96,14 @@ class DataParty:
         }
 
     def load_state_arrays(self, arrays: state.Arrays, *, stage: int) -> None:
-        """Go on as if nothing had happened since `state_arrays` in this stage.
+        """Continue as if nothing had happened since `state_arrays` in this stage.
 
-        Stages before have their final weights in the memory, so beginning them anew, with releases
-        that were kept, makes the same inputs again. What was fitted, and found out by asking, is
-        kept to: judged on another processor it might fall to the other side of a threshold.
+        Weights of earlier stages are final, so starting these stages again, with stored releases,
+        makes the same inputs. Fitted constants and what the probe decided are loaded and not
+        computed again: another processor might put a value on the other side of a threshold.
         """
-        if fitted := state.without_prefix(
-            "fitted", arrays
-        ):  # none in checkpoints of earlier versions
+        # Checkpoints of earlier versions have none.
+        if fitted := state.without_prefix("fitted", arrays):
             self._representation.load_fitted(fitted)
         module = self._representation.module
         state.load_weights(module, state.weights_of(state.without_prefix("weights", arrays)))
@@ -117,15 +115,15 @@ class DataParty:
         self._step = int(arrays["step"])
 
     def save_best(self) -> None:
-        """Keep the weights as they are: the label party has found them best so far."""
+        """Save the current weights: the label party found them the best so far."""
         self._best_weights = copy.deepcopy(self._representation.module.state_dict())
 
     def restore_best(self) -> None:
-        """Go back to the weights kept last."""
+        """Restore the weights that were saved last."""
         self._representation.module.load_state_dict(self._best_weights)
 
     def embed_batch(self, roots: NDArray[np.int64], *, purpose: Purpose) -> Embeddings:
-        """Embed the roots; they are kept until their gradients come."""
+        """Embed the roots; the embeddings are stored until their gradients arrive."""
         training = purpose is Purpose.TRAIN
         self._representation.module.train(training)
         with torch.set_grad_enabled(training):
@@ -144,15 +142,17 @@ class DataParty:
     def learn(self, gradients: Gradients) -> None:
         """Step with the gradients of the embeddings sent last.
 
-        Further local updates embed the same roots again, with the weights as they have become, and
-        take the gradients as they came. What is embedded again is not sent.
+        Further local updates embed the same roots again with the updated weights, and reuse the
+        gradients. These embeddings are not sent.
         """
         if self._awaiting_gradients is None or gradients.step != self._step:
-            raise RemoteProtocolError(f"step {gradients.step}: gradients without embeddings")
+            raise RemoteProtocolError(
+                f"step {gradients.step}: the peer sent gradients that match no pending embeddings"
+            )
         if gradients.values.shape != tuple(self._awaiting_gradients.shape):
             raise RemoteProtocolError(
-                f"step {gradients.step}: expected gradients of shape {tuple(self._awaiting_gradients.shape)}, "
-                f"the peer sent {gradients.values.shape}"
+                f"step {gradients.step}: expected gradients of shape "
+                f"{tuple(self._awaiting_gradients.shape)}, the peer sent {gradients.values.shape}"
             )
         received = torch.from_numpy(gradients.values.copy())  # (B, width, depth)
         embeddings, self._awaiting_gradients = self._awaiting_gradients, None

@@ -1,11 +1,12 @@
-"""The data party after training: nodes of a graph as the trained model sees them.
+"""The data party after training: embeds nodes of a graph with the trained model.
 
-    recall:  scales, weights and voices of training; then its stages, on releases of this graph
-    embed:   representations of the nodes asked for, each computed among the nodes of its block
+    load:   fitted constants, weights and label posteriors of training; then the stages, on
+            releases of this graph
+    embed:  embeddings of the requested nodes, each computed together with the nodes of its block
 
-The graph may be that of training, whose releases were kept, or one that came later. What is said
-about a node is the same to the bit whoever is asked for beside it: on many processors the last bits
-of a row of a matrix product depend on how many rows there are, so they are the same always.
+The graph is the training graph, whose releases were stored, or a later one. The embedding of a node
+is the same bit for bit whatever else is requested: on many processors the last bits of a row of a
+matrix product depend on the number of rows, so this number is always the same.
 """
 
 import numpy as np
@@ -21,11 +22,11 @@ from vesper.protocol.messages import IdTexts, Roster, Tensor
 
 NO_EMBEDDINGS: Tensor = np.zeros((0, 1, 1), dtype=np.float32)
 NODES_PER_BLOCK = 64
-"""Nodes that are embedded together: those with the same number but for its last six bits."""
+"""Nodes that are embedded together: their numbers differ only in the last six bits."""
 
 
 def trained_arrays(representation: Representation) -> Arrays:
-    """Everything that `InferenceParty` needs beside the roster and the releases."""
+    """Return what `InferenceParty` needs in addition to the roster and the releases."""
     return {
         **{f"weights/{k}": v.numpy().copy() for k, v in representation.module.state_dict().items()},
         **{f"fitted/{k}": v for k, v in representation.fitted_arrays().items()},
@@ -37,13 +38,13 @@ class InferenceParty:
     """A trained model on a graph, up to the stage that validation chose.
 
     Args:
-        representation: fresh, of this graph; its releases are made, or read, here.
-        ids: of the nodes of this graph.
-        trained: what `trained_arrays` gave after training.
-        roster: of training; training nodes that are still there keep their voices.
-        stage: the last one to go through.
-        is_new: the graph is not that of training. Then what training found out with releases of
-            its own is not asked again.
+        representation: a new one of this graph; its releases are made, or replayed, here.
+        ids: ids of the nodes of this graph.
+        trained: the result of `trained_arrays` after training.
+        roster: roster of training; training nodes that still exist keep their label posteriors.
+        stage: last stage to run.
+        is_new: the graph is not that of training. Then no query nodes are set: what depends on
+            them was decided in training.
     """
 
     def __init__(
@@ -59,9 +60,8 @@ class InferenceParty:
         self._representation, self._ids = representation, ids
         representation.load_fitted(without_prefix("fitted", trained))
         load_weights(representation.module, weights_of(without_prefix("weights", trained)))
-        labelled_nodes = ids.find_texts(
-            roster.train[: len(roster.label_posteriors)]
-        )  # -1: no longer there
+        # -1: no longer there
+        labelled_nodes = ids.find_texts(roster.train[: len(roster.label_posteriors)])
         query_nodes = NO_NODES if is_new else self._query_nodes_of(roster)
         label_posteriors = roster.label_posteriors[labelled_nodes >= 0]
         representation.set_labels(
@@ -73,14 +73,14 @@ class InferenceParty:
         representation.module.eval()
 
     def _query_nodes_of(self, roster: Roster) -> NDArray[np.int64]:
-        """Give those who were to be asked about when this graph was trained on."""
+        """Return the query nodes of training, which was on this graph."""
         parts = [self._ids.find_texts(part) for part in (roster.train, roster.val, roster.test)]
         nodes = np.concatenate(parts)
         return query_nodes_of(nodes, num_test=len(roster.test), num_nodes=len(self._ids))
 
     @torch.no_grad()
     def embed(self, ids: IdTexts) -> tuple[IdTexts, Tensor]:
-        """Give the ids that are no node, and (other ids, width, depth) in the order given."""
+        """Return unknown ids, and embeddings (known ids, width, depth) in the order given."""
         nodes: NDArray[np.int64] = self._ids.find_texts(ids)
         unknown = tuple(text for text, node in zip(ids, nodes, strict=True) if node < 0)
         if len(unknown) == len(ids):
@@ -96,7 +96,7 @@ class InferenceParty:
             return self._representation.embed(nodes, training=False).numpy()
         blocks, of_node = np.unique(nodes // NODES_PER_BLOCK, return_inverse=True)
         values: Tensor | None = None
-        order = np.argsort(of_node, kind="stable")  # nodes of a block side by side
+        order = np.argsort(of_node, kind="stable")  # nodes of a block are adjacent
         ends = np.cumsum(np.bincount(of_node))
         for block, first, end in zip(blocks, [0, *ends], ends, strict=False):
             start, rows_of_block = block * NODES_PER_BLOCK, order[first:end]

@@ -1,11 +1,11 @@
-"""The label party (B): decode, loss, step, gradients back. One batch, stop 5 of 5.
+"""The label party: decodes embeddings, computes the loss and returns gradients.
 
-    learn(embeddings):  loss of decoder(embeddings) against the labels of the roots
-                        one step of the decoder; gradient of the loss by each embedding back
-    practise():         further steps of the decoder on the same embeddings, while they travel
-    score(embeddings):  the decoder's output, for evaluation
-    judge(scores):      is this the best so far on validation nodes?
-    settle():           the stage that validation chooses is the model
+    learn(embeddings):    loss of decoder(embeddings) against the labels of the roots; one step of
+                          the decoder; the gradient of the loss for each embedding is returned
+    run_local_updates():  more steps of the decoder on the same embeddings, while gradients travel
+    score(embeddings):    the decoder's output, for evaluation
+    verdict_of(scores):   are these the best so far on validation nodes?
+    select_stage():       the stage that validation chooses becomes the model
 
 It sees embeddings, which are released values, and labels. It never sees an edge.
 """
@@ -32,13 +32,13 @@ DIVERGED_MESSAGE = (
 
 
 class LabelParty:
-    """Holds labels and decoder; speaks in `Gradients`.
+    """Holds labels and decoder; receives `Embeddings` and sends `Gradients`.
 
     Args:
-        objective: labels, and what is minimised.
-        decoder: embeddings to scores.
-        learning_rate: of Adam.
-        weight_decay: of Adam.
+        objective: holds the labels, and defines the loss and the metric.
+        decoder: turns embeddings into scores.
+        learning_rate: learning rate of Adam.
+        weight_decay: weight decay of Adam.
         patience: epochs without a better metric before a stage ends.
         local_updates: optimiser steps on the embeddings of one exchange.
     """
@@ -59,12 +59,12 @@ class LabelParty:
         self._last_batch: tuple[Tensor, NDArray[np.int64]] | None = None
         self.last_loss = self.last_metric = self.best_metric = float("nan")
         self._stage = 0
-        self._stage_results: list[StageResult] = []  # a stage
+        self._stage_results: list[StageResult] = []  # one per finished stage
         self._validation_rows: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.chosen_stage = 0
 
     def begin_stage(self, stage: int) -> None:
-        """Decode from this stage on."""
+        """Start a stage with a new optimiser; scores are those of this stage from now on."""
         self._stage = stage
         self.best_metric, self._epochs_without_gain = -math.inf, 0
         self._optimizer = torch.optim.Adam(
@@ -77,7 +77,7 @@ class LabelParty:
         self._best_scores = np.zeros((0, 0), dtype=np.float32)
 
     def state_arrays(self) -> state.Arrays:
-        """Everything that `load_state_arrays` needs, between two steps."""
+        """Return everything that `load_state_arrays` needs between two steps."""
         arrays = {
             **state.state_arrays(self._decoder.module, self._optimizer),
             **state.with_prefix("kept", state.arrays_of(self._best_weights)),
@@ -93,7 +93,7 @@ class LabelParty:
         return arrays
 
     def load_state_arrays(self, arrays: state.Arrays, *, stage: int) -> None:
-        """Go on as if nothing had happened since `state_arrays` in this stage."""
+        """Continue as if nothing had happened since `state_arrays` in this stage."""
         self.begin_stage(stage)
         state.load_state_arrays(self._decoder.module, self._optimizer, arrays)
         self._best_weights = state.weights_of(state.without_prefix("kept", arrays))
@@ -112,7 +112,7 @@ class LabelParty:
         ]
 
     def verdict_of(self, scores: NDArray[np.float64], roots: NDArray[np.int64]) -> Verdict:
-        """Say whether validation has become better, and when it has not for too long."""
+        """Decide whether validation has improved, or has not improved for too long."""
         metric = self.last_metric = self._objective.evaluate(scores, roots)
         if metric > self.best_metric:
             self.best_metric, self._epochs_without_gain = metric, 0
@@ -123,7 +123,7 @@ class LabelParty:
         return Verdict.STOP if self._epochs_without_gain >= self._patience else Verdict.CONTINUE
 
     def restore_best(self) -> None:
-        """End a stage: go back to its weights that were best on validation."""
+        """End a stage: restore the weights that were best on validation."""
         self._decoder.module.load_state_dict(self._best_weights)
         self._stage_results.append(
             StageResult(
@@ -132,11 +132,11 @@ class LabelParty:
         )
 
     def evaluate(self, scores: NDArray[np.float64], roots: NDArray[np.int64]) -> float:
-        """How good scores of these roots are."""
+        """Return the metric of the scores of these roots."""
         return self._objective.evaluate(scores, roots)
 
     def select_stage(self) -> int:
-        """Decode with the stage that validation chooses from now on."""
+        """Choose a stage by validation, and decode with it from now on."""
         self._stage = select_stage(
             self._stage_results,
             self._validation_rows,
@@ -148,7 +148,7 @@ class LabelParty:
         return self._stage
 
     def learn(self, embeddings: Embeddings, roots: NDArray[np.int64]) -> Gradients:
-        """Take one step; give the gradient by each embedding."""
+        """Take one step, and return the gradient for each embedding."""
         values = self._checked(embeddings, roots).requires_grad_()  # (B, width, depth)
         self._update(values, roots)
         gradient, self._last_batch = values.grad, (values.detach(), roots)
@@ -158,7 +158,7 @@ class LabelParty:
         return Gradients(step=embeddings.step, values=gradient.numpy())
 
     def run_local_updates(self) -> None:
-        """Take the other local updates of this exchange; their gradients stay here."""
+        """Take the other local updates of this exchange; their gradients are not sent."""
         if self._last_batch is not None:
             for _ in range(self._local_updates - 1):
                 self._update(*self._last_batch)
@@ -177,7 +177,7 @@ class LabelParty:
         self.last_loss = loss.item()
 
     def progress_note(self) -> str:
-        """Loss and best metric so far, for people."""
+        """Return loss and best metric so far, as text for progress reports."""
         best = self.best_metric  # not finite before the first validation
         metric = f"{self._objective.metric} {best:.2f}" if math.isfinite(best) else ""
         loss = f"loss {self.last_loss:.3f}" if math.isfinite(self.last_loss) else ""
@@ -185,7 +185,7 @@ class LabelParty:
 
     @torch.no_grad()
     def score(self, embeddings: Embeddings, roots: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Decode without learning; (B, outputs)."""
+        """Decode without learning: (B, outputs)."""
         self._decoder.module.eval()
         scores = self._decoder.decode(self._checked(embeddings, roots), self._stage)
         if not bool(torch.isfinite(scores).all()):

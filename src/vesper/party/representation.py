@@ -1,11 +1,12 @@
-"""What a method makes of nodes at the data party: the part that `DataParty` does not know.
+"""Interface of a method's part at the data party: nodes to embeddings, in stages.
 
-Which nodes will be asked about, as far as the data party can know.
+Query nodes, as far as the data party can know them:
 
-asked = test nodes of the roster;   all nodes that are not on it, where it names no test node
+    query nodes = test nodes of the roster;  all nodes that are not on it, if it has no test nodes
 
-What asked nodes hear decides what is worth saying to them. A label party that holds no test label,
-or an estimator that is fitted before anybody is asked about, will ask about the others.
+What query nodes receive decides what is worth putting into messages. A label party that has no test
+labels, or an estimator that is fitted before any prediction, will query the nodes that are not on
+the roster.
 """
 
 from typing import Any, Protocol
@@ -20,7 +21,7 @@ NO_NODES: Nodes = np.zeros(0, dtype=np.int64)
 
 
 class Representation(Protocol):
-    """Nodes to embeddings, in stages; whatever it learns from edges came through a door."""
+    """Nodes to embeddings, in stages; whatever depends on edges comes through a door."""
 
     @property
     def module(self) -> nn.Module:
@@ -29,74 +30,72 @@ class Representation(Protocol):
     def set_labels(
         self, nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes = NO_NODES
     ) -> None:
-        """Take what the training nodes say instead of a guess: (num_train, num_classes), or none.
+        """Take the label posteriors of the labelled nodes: (num_train, num_classes).
 
-        `query_nodes` are nodes that predictions are wanted for, where they are known beforehand.
-
-        `label_posteriors` has no columns when the contract says that labels stay at the label party.
+        There are no rows if the contract does not share labels. `query_nodes` are the nodes that
+        predictions are wanted for, if they are known in advance.
         """
 
     def begin_stage(self, stage: int) -> None:
-        """Do what comes before a stage: freeze the one before, release, make new inputs."""
+        """Prepare a stage: freeze the one before, release, and make new inputs."""
 
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
         """Embed nodes for the label party: (B, width, depth)."""
 
     @property
     def is_random(self) -> bool:
-        """Whether a node is embedded otherwise each time, by chance."""
+        """Whether embeddings of a node are random and differ each time."""
 
     def select_stage(self, stage: int) -> None:
-        """Embed from now on for the decoder of this stage, which validation has chosen."""
+        """From now on, embed for the decoder of this stage, which validation has chosen."""
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
-        """What `load_state_arrays` needs beside weights, masks and releases."""
+        """Return what `load_state_arrays` needs in addition to weights, masks and releases."""
 
     def load_state_arrays(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Go on as if nothing had happened since `state_arrays`."""
+        """Continue as if nothing had happened since `state_arrays`."""
 
     def fitted_arrays(self) -> dict[str, NDArray[Any]]:
-        """What was fitted on the graph of training beside weights: scales, centres."""
+        """Return what was fitted on the training graph in addition to weights: scales, centres."""
 
     def load_fitted(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Fit nothing on this graph, use what was fitted on that of training; before stage 0."""
+        """Before stage 0: use what was fitted on the training graph, fit nothing on this one."""
 
 
 class StatelessRepresentation:
-    """The part of a representation that remembers nothing beside weights, masks and releases.
+    """Base of representations without state other than weights, masks and releases.
 
-    It fits nothing either, and its embeddings of the last stage hold those of the stages before,
-    unless a subclass says so.
+    By default it fits nothing, and embeddings of the last stage contain those of earlier stages.
     """
 
     is_random = False
-    """It embeds a node the same way each time."""
+    """The embedding of a node is the same each time."""
 
     def select_stage(self, stage: int) -> None:
-        """Need nothing."""
+        """Do nothing."""
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
-        """Nothing."""
+        """Return nothing."""
         return {}
 
     def load_state_arrays(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Need nothing."""
+        """Do nothing."""
 
     def fitted_arrays(self) -> dict[str, NDArray[Any]]:
-        """Nothing."""
+        """Return nothing."""
         return {}
 
     def load_fitted(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Have nothing that could be fitted."""
+        """Do nothing."""
 
 
 def query_nodes_of(roster: Nodes, *, num_test: int, num_nodes: int) -> Nodes:
-    """Give the nodes that predictions will be wanted for.
+    """Return the nodes that predictions will be wanted for.
 
     Args:
-        roster: the labelled nodes: training, validation, test.
-        num_test: how many of these, at its end, are test nodes.
-        num_nodes: of the graph, labelled or not.
+        roster: the nodes on the roster: training, validation, test.
+        num_test: number of test nodes, which are the end of the roster.
+        num_nodes: number of nodes of the graph, on the roster or not.
 
     >>> query_nodes_of(np.array([4, 0, 2]), num_test=1, num_nodes=6).tolist()
     [2]

@@ -1,4 +1,4 @@
-"""What a party must remember to go on after a crash, as plain arrays: weights, Adam, generators.
+"""State of a party in a checkpoint, as plain arrays: weights, Adam, generators.
 
 weights/NAME   kept/NAME   adam/I/NAME   draws/I          float32 and bytes, no pickle
 """
@@ -18,46 +18,46 @@ StateDict = dict[str, Tensor]
 
 
 def with_prefix(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
-    """Put a name before the names."""
+    """Add a prefix to all names."""
     return {f"{prefix}/{name}": array for name, array in arrays.items()}
 
 
 def without_prefix(prefix: str, arrays: Arrays) -> Arrays:
-    """Take the arrays whose names begin so, without it."""
+    """Return the arrays whose names have this prefix, without it."""
     start = f"{prefix}/"
     return {name[len(start) :]: array for name, array in arrays.items() if name.startswith(start)}
 
 
 def arrays_of(weights: StateDict) -> Arrays:
-    """Copy weights."""
+    """Copy weights to arrays."""
     return {name: value.detach().numpy().copy() for name, value in weights.items()}
 
 
 def weights_of(arrays: Arrays) -> StateDict:
-    """Make weights of arrays; `load_weights` looks at names and shapes."""
+    """Make weights from arrays; `load_weights` checks names and shapes."""
     return {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
 
 
 def load_weights(module: nn.Module, weights: StateDict) -> None:
-    """Give a module the weights that were kept of one like it.
+    """Load saved weights into a module of the same layers.
 
     Raises:
-        InputError: they are of a module of other layers.
+        InputError: the weights are those of other layers.
     """
     expected = {name: tuple(value.shape) for name, value in module.state_dict().items()}
     found = {name: tuple(value.shape) for name, value in weights.items()}
     if expected != found:
         name = min(each for each in expected | found if expected.get(each) != found.get(each))
         raise InputError(
-            f"weights that were kept: expected '{name}' of shape {expected.get(name, 'none')}, "
+            f"saved weights: expected '{name}' of shape {expected.get(name, 'none')}, "
             f"found {found.get(name, 'none')}; they were trained by another version of vesper, or "
-            f"with other settings: train again, or go on with the version that trained them"
+            f"with other settings: train again, or continue with the version that trained them"
         )
     module.load_state_dict(weights)
 
 
 def state_arrays(module: nn.Module, optimizer: torch.optim.Adam) -> Arrays:
-    """Weights of a module, its generators, and what its optimiser has gathered."""
+    """Return the weights of a module, its generators and the state of its optimiser."""
     arrays = with_prefix("weights", arrays_of(module.state_dict()))
     for index, generator in enumerate(_generators(module)):
         arrays[f"draws/{index}"] = generator.get_state().numpy().copy()
@@ -68,7 +68,7 @@ def state_arrays(module: nn.Module, optimizer: torch.optim.Adam) -> Arrays:
 
 
 def load_state_arrays(module: nn.Module, optimizer: torch.optim.Adam, arrays: Arrays) -> None:
-    """Put everything back as `state_arrays` found it."""
+    """Restore everything that `state_arrays` returned."""
     load_weights(module, weights_of(without_prefix("weights", arrays)))
     for index, generator in enumerate(_generators(module)):
         generator.set_state(torch.from_numpy(np.array(arrays[f"draws/{index}"])))
@@ -79,7 +79,7 @@ def load_state_arrays(module: nn.Module, optimizer: torch.optim.Adam, arrays: Ar
 
 
 def _generators(module: nn.Module) -> Iterator[torch.Generator]:
-    """Generators of masks, and of the noise of plans that certify nothing, in a fixed order."""
+    """Generators of masks, and of noise in plans that certify nothing, in a fixed order."""
     for part in module.modules():
         for owner in (part, *vars(part).values()):
             generator = getattr(owner, "generator", None)

@@ -1,4 +1,4 @@
-"""GAP and ProGAP at the data party, with a door that writes down what it is asked."""
+"""GAP and ProGAP at the data party, with a door that notes every request."""
 
 import numpy as np
 import pytest
@@ -22,16 +22,16 @@ FEATURES = np.random.default_rng(0).normal(size=(NODES, 4)).astype(np.float32)
 Rows = NDArray[np.float32]
 
 
-class WritingDoor:
-    """Answers with a fixed rotation of the messages."""
+class RequestNotingDoor:
+    """Returns a fixed rotation of the messages."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[Rows, float]] = []
+        self.requests: list[tuple[Rows, float]] = []
 
     def release(
         self, messages: Rows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
     ) -> Rows:
-        self.asked.append((messages.copy(), noise_std))
+        self.requests.append((messages.copy(), noise_std))
         return 3 * np.roll(messages, 1, axis=0)
 
     def perturb(self, perturbation: Perturbation | None) -> Graph:
@@ -41,15 +41,15 @@ class WritingDoor:
         return ""
 
     def uncertified_graph(self) -> Graph:
-        raise AssertionError("a certified method asks for the graph")
+        raise AssertionError("a certified method requests the graph")
 
 
 def config(hops: int | None) -> Config:
     return Config(privacy=PrivacySettings(hops=hops), run=RunSettings(width=8, message_width=5))
 
 
-def sides(method: Method, hops: int | None) -> tuple[Representation, WritingDoor]:
-    door = WritingDoor()
+def sides(method: Method, hops: int | None) -> tuple[Representation, RequestNotingDoor]:
+    door = RequestNotingDoor()
     return method.make_representation(
         config(hops),
         SIZES,
@@ -61,7 +61,7 @@ def sides(method: Method, hops: int | None) -> tuple[Representation, WritingDoor
 
 @pytest.mark.parametrize("method", [GapMethod(), ProgapMethod()], ids=["gap", "progap"])
 @pytest.mark.parametrize("hops", [None, 1, 3])
-def test_one_release_of_unit_messages_a_hop(method: Method, hops: int | None) -> None:
+def test_one_release_of_unit_messages_per_hop(method: Method, hops: int | None) -> None:
     data_side, door = sides(method, hops)
     decoder = method.make_decoder(config(hops), SIZES)
     expected = hops or 2
@@ -73,10 +73,12 @@ def test_one_release_of_unit_messages_a_hop(method: Method, hops: int | None) ->
         scores = decoder.decode(embeddings, stage)
         assert scores.shape == (10, 3)
         torch.autograd.backward([scores.sum()])
-        assert len(door.asked) == (0 if stage == 0 else expected if method.name == "gap" else stage)
-    promised = method.noise_plan(config(hops), SIZES).noise_stds
-    assert tuple(noise_std for _, noise_std in door.asked) == promised
-    for messages, _ in door.asked:
+        assert len(door.requests) == (
+            0 if stage == 0 else expected if method.name == "gap" else stage
+        )
+    planned = method.noise_plan(config(hops), SIZES).noise_stds
+    assert tuple(noise_std for _, noise_std in door.requests) == planned
+    for messages, _ in door.requests:
         assert np.linalg.norm(messages, axis=1) == pytest.approx(np.ones(NODES), abs=1e-5)
 
 
@@ -84,7 +86,7 @@ def test_gap_sums_the_hop_before() -> None:
     data_side, door = sides(GapMethod(), 2)
     data_side.begin_stage(0)
     data_side.begin_stage(1)
-    assert door.asked[1][0] == pytest.approx(np.roll(door.asked[0][0], 1, axis=0), abs=1e-6)
+    assert door.requests[1][0] == pytest.approx(np.roll(door.requests[0][0], 1, axis=0), abs=1e-6)
 
 
 def test_progap_freezes_what_came_before() -> None:
@@ -106,7 +108,7 @@ def test_both_are_known_by_name() -> None:
 
 
 @pytest.mark.parametrize("method", [GapMethod(), ProgapMethod()], ids=["gap", "progap"])
-def test_sequences_are_not_for_these(method: Method) -> None:
+def test_sequence_encoders_are_refused(method: Method) -> None:
     run = RunSettings(method=method.name, encoder="gru", steps=2)
     with pytest.raises(InputError, match=f"encoder: expected 'mlp' for {method.name}, .*got 'gru'"):
         method.noise_plan(Config(run=run), SIZES)

@@ -1,4 +1,4 @@
-"""Three ways to count one and the same sums."""
+"""Three ways to count the same sums."""
 
 import math
 
@@ -29,7 +29,7 @@ def test_only_exact_counting_certifies() -> None:
         assert other.delta == exact.delta
 
 
-def test_published_noise_is_too_little_and_the_papers_is_far_too_much() -> None:
+def test_published_noise_is_too_small_and_the_papers_is_far_too_large() -> None:
     exact, published, corrected = map(noise_plan, ("exact", "as-published", "theorem-1"))
     assert published.noise_stds[0] < 0.76 * exact.noise_stds[0]
     assert corrected.noise_stds[0] > 5 * exact.noise_stds[0]
@@ -52,14 +52,14 @@ def test_without_privacy_there_is_no_noise(accounting: str) -> None:
 
 
 @pytest.mark.parametrize("releases", [1, 2, 3])
-def test_as_much_noise_as_releases(releases: int) -> None:
+def test_one_noise_std_per_release(releases: int) -> None:
     assert len(noise_plan("as-published", releases=releases).noise_stds) == releases
 
 
-def test_all_that_can_be_drawn_may_be_claimed() -> None:
+def test_any_noise_that_can_be_drawn_may_be_claimed() -> None:
     assert LARGEST_CLAIMED_NOISE == LARGEST_SCALE / STEPS
 
 
-def test_noise_that_cannot_be_drawn_is_refused_in_words_of_the_settings() -> None:
+def test_noise_that_cannot_be_drawn_is_refused_in_terms_of_settings() -> None:
     with pytest.raises(InputError, match=r"epsilon: 1e-05 .* at most 16384; use a larger epsilon"):
         noise_plan("theorem-1", epsilon=1e-5)

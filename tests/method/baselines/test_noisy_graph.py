@@ -14,7 +14,7 @@ both = pytest.mark.parametrize(
 
 
 @both
-def test_all_of_epsilon_is_promised_without_delta(method: Method) -> None:
+def test_all_of_epsilon_is_certified_without_delta(method: Method) -> None:
     noise_plan = method.noise_plan(Config(privacy=PrivacySettings(epsilon=3.0)), SIZES)
     assert (noise_plan.plan, noise_plan.certified_epsilon, noise_plan.delta) == (
         "certified",
@@ -28,7 +28,7 @@ def test_all_of_epsilon_is_promised_without_delta(method: Method) -> None:
 
 
 @both
-def test_there_is_one_way_to_count(method: Method) -> None:
+def test_other_accounting_is_refused(method: Method) -> None:
     privacy = PrivacySettings(accounting="as-published")
     with pytest.raises(InputError, match="accounting: expected 'exact' .* got 'as-published'"):
         method.noise_plan(Config(privacy=privacy), SIZES)

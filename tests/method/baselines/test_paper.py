@@ -1,4 +1,4 @@
-"""The paper's plan and the networks without privacy: claims, noise, what they have in common."""
+"""The paper's plan and the networks without privacy: claims, noise, what they share."""
 
 import math
 from collections.abc import Callable
@@ -47,11 +47,11 @@ def folders(tmp_path_factory: pytest.TempPathFactory, write_folders: Callable[..
 
 
 def weights_of(run: Path) -> dict[str, np.ndarray]:
-    found = {}
+    weights = {}
     for party in ("data_party", "label_party"):
         with np.load(run / f"{party}.npz") as file:
-            found.update({f"{party}.{key}": file[key] for key in file.files})
-    return found
+            weights.update({f"{party}.{key}": file[key] for key in file.files})
+    return weights
 
 
 def same_weights(first: Path, second: Path) -> bool:
@@ -128,14 +128,14 @@ def test_steps_are_counted_as_if_nothing_stopped_early(name: str) -> None:
 
 @pytest.mark.parametrize("epsilon", [0.25, 1.0, 32.0])
 @pytest.mark.parametrize("name", PAPER)
-def test_less_epsilon_is_more_noise_and_never_none(name: str, epsilon: float) -> None:
+def test_a_smaller_epsilon_needs_more_noise(name: str, epsilon: float) -> None:
     def noise_std(epsilon: float) -> float:
         return find_method(name).noise_plan(config_of(name, epsilon=epsilon), SIZES).noise_stds[0]
 
     assert noise_std(epsilon) > noise_std(2 * epsilon) > 0
 
 
-def test_what_is_released_differs_by_the_claimed_noise() -> None:
+def test_releases_differ_by_the_claimed_noise() -> None:
     """One layer, wide rows, no ReLU in the way: pre-noise values are the same in every draw."""
     graph = Graph.from_edges(40, [(k, (k + 1) % 40) for k in range(40)])
     features = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)

@@ -12,7 +12,7 @@ from vesper.session.config import load_config
 SIZES = PublicSizes(num_nodes=50_000, num_train=10_000, num_features=3, num_classes=2)
 
 
-def promise_of(**settings: object) -> NoisePlan:
+def plan_of(**settings: object) -> NoisePlan:
     method = find_method("vfgnn")
     known = {"method": "vfgnn", "epsilon": 2.0, "epochs": 9, "max_degree": 20}
     return method.noise_plan(load_config(None, {**known, **settings}), SIZES)
@@ -21,7 +21,7 @@ def promise_of(**settings: object) -> NoisePlan:
 @pytest.mark.parametrize("accounting", ["exact", "as-published"])
 @pytest.mark.parametrize("aggregator", ["gin", "gcn"])
 def test_is_claimed_and_never_certified(accounting: str, aggregator: str) -> None:
-    noise_plan = promise_of(accounting=accounting, aggregator=aggregator)
+    noise_plan = plan_of(accounting=accounting, aggregator=aggregator)
     assert noise_plan.plan == "paper"
     assert noise_plan.certified_epsilon is None
     assert noise_plan.claimed_epsilon == pytest.approx(2.0, rel=1e-3)
@@ -34,14 +34,14 @@ def test_is_claimed_and_never_certified(accounting: str, aggregator: str) -> Non
 @pytest.mark.parametrize(("aggregator", "rows"), [("gin", 2), ("gcn", 40)])
 def test_exact_counts_every_output_of_a_node(aggregator: str, rows: int) -> None:
     """Nine epochs and once more at the end: mu = sqrt(10) 2 C sqrt(rows) / noise_std."""
-    noise_plan = promise_of(accounting="exact", aggregator=aggregator, clip=3.0)
+    noise_plan = plan_of(accounting="exact", aggregator=aggregator, clip=3.0)
     mu = math.sqrt(10) * 2 * 3.0 * math.sqrt(rows) / noise_plan.noise_stds[0]
     assert epsilon_of(mu=mu, delta=1e-6) == pytest.approx(2.0, rel=1e-6)
 
 
 def test_published_accounting_does_not_see_that_gcn_moves_more_rows() -> None:
     def noise_std(accounting: str, aggregator: str) -> float:
-        return promise_of(accounting=accounting, aggregator=aggregator).noise_stds[0]
+        return plan_of(accounting=accounting, aggregator=aggregator).noise_stds[0]
 
     assert noise_std("as-published", "gcn") == noise_std("as-published", "gin")
     assert noise_std("exact", "gcn") == pytest.approx(math.sqrt(20) * noise_std("exact", "gin"))
@@ -50,11 +50,11 @@ def test_published_accounting_does_not_see_that_gcn_moves_more_rows() -> None:
 
 def test_deeper_layers_cost_more() -> None:
     for accounting in ("exact", "as-published"):
-        one, two = (promise_of(accounting=accounting, hops=hops).noise_stds[0] for hops in (1, 2))
+        one, two = (plan_of(accounting=accounting, hops=hops).noise_stds[0] for hops in (1, 2))
         assert two > 2 * one
 
 
 def test_without_privacy_there_is_no_noise() -> None:
-    noise_plan = promise_of(epsilon=math.inf)
+    noise_plan = plan_of(epsilon=math.inf)
     assert noise_plan.plan == "none"
     assert noise_plan.noise_stds == (0.0,)

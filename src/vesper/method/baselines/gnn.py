@@ -1,11 +1,8 @@
-"""What GIN, GCN and the paper's plan share: sampled layers, all of whose outputs cross.
+"""GIN and GCN without privacy: sampled layers, all of whose outputs cross.
 
-With a finite epsilon there is noise, without there is none, and nothing else differs: that is why
-the paper's plan at epsilon = inf is the non-private network, bit for bit.
-
-GCN without privacy: weights by degree, all nodes heard.
-
-GIN without privacy: the line that private methods approach.
+The paper's methods (`paper`) add noise to these if epsilon is finite; nothing else differs. So the
+paper's plan at epsilon = inf is the non-private network, bit for bit. Private methods approach GIN
+and GCN from below.
 """
 
 from typing import Literal
@@ -20,21 +17,21 @@ from vesper.method.settings import Config
 
 
 class GnnMethod(SampledMethod):
-    """A message-passing network without privacy; no noise, whatever epsilon is asked for."""
+    """A message-passing network without privacy; no noise, whatever the epsilon."""
 
     def __init__(self, name: str, *, aggregator: Literal["gin", "gcn"]) -> None:
         self.name, self.base = name, aggregator
 
     def noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
-        """Promise nothing."""
+        """Make a plan without noise, which guarantees nothing."""
         return unprotected_plan(num_layers_of(config))
 
     def aggregator(self, config: Config) -> Aggregator:
-        """The one of its name."""
+        """Return the aggregator of its name."""
         return self.base
 
     def graph(self, config: Config, door: Door) -> Graph:
-        """The graph itself."""
+        """Return the graph itself."""
         return door.uncertified_graph()
 
 

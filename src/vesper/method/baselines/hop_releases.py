@@ -1,35 +1,33 @@
-"""What GAP and ProGAP share: features in, unit messages to the door, released hops kept as data.
+"""GAP and ProGAP: features in, unit messages to the door, released hops stored as data.
 
-    data party    inputs -> encoder -> hop 0;   hop k = what becomes of door.release(unit rows)
-    label party   one head a stage, over the hops so far
+    data party    inputs -> encoder -> hop 0;   hop k follows from door.release(unit rows)
+    label party   one head per stage, over the hops so far
 
-Constants of the authors' code: 16-wide encodings, SELU, batch normalisation, Adam 0.01, 100 epochs
-a stage; ours: scaled inputs, and stopping by validation. The authors tune hops and dropout: here
-both are those of the certified plan, which are also better for these (docs/decisions/0005).
+GAP (Sajadmanesh et al. 2023): aggregation perturbation, one release per hop, all at once.
 
-Noise of baselines that release sums: counted exactly, or as others count it.
+    stage 0   train encoder and a head, edge-free;   h_0 = unit rows of the encodings
+    between   h_k = unit rows of door.release(h_{k-1}),   k = 1 .. hops
+    stage 1   train a base for every h_k and one head over all of them
 
-| accounting | noise | certified |
-| --- | --- | --- |
-| `exact` | sensitivity sqrt 2, exact conversion | epsilon |
-| `as-published` | sensitivity 1, Renyi conversion: too little | nothing; claimed epsilon |
-| `theorem-1` | the paper's re-analysis, each batch a release: 7 to 8 x as much | the same |
-
-What the noise of the last two is really worth is in the promise too.
-
-GAP (Sajadmanesh et al. 2023): aggregation perturbation, one release a hop, all at once.
-
-stage 0   train encoder and a head, edge-free;   h_0 = unit rows of the encodings
-between   h_k = unit rows of door.release(h_{k-1}),   k = 1 .. hops
-stage 1   train a base for every h_k and one head over all of them
-
-ProGAP (Sajadmanesh and Gatica-Perez 2024): one release a stage, each stage on top of the last.
+ProGAP (Sajadmanesh and Gatica-Perez 2024): one release per stage, each stage on top of the last.
 
     stage 0   x_0 = base_0(features),                          edge-free
     stage k   x_k = base_k(door.release(unit rows of x_{k-1}))
               head_k over x_0 .. x_k side by side (jumping knowledge)
 
 Earlier bases are frozen, which cost the authors 0.4 to 1.2 points and makes x_{k-1} data.
+
+Constants of the authors' code: 16-wide encodings, SELU, batch normalisation, Adam 0.01, 100 epochs
+per stage; ours: scaled inputs, and stopping by validation. The authors tune hops and dropout: here
+both are those of the certified plan, which are also better for these methods (docs/decisions/0005).
+
+Noise is counted exactly, or as others count it; what it really guarantees is in the noise plan.
+
+| accounting | noise | certified |
+| --- | --- | --- |
+| `exact` | sensitivity sqrt 2, exact conversion | epsilon |
+| `as-published` | sensitivity 1, Renyi conversion: too little | nothing; claimed epsilon |
+| `theorem-1` | the paper's re-analysis, each batch a release: 7 to 8 x as much | the same |
 """
 
 from abc import ABC, abstractmethod
@@ -63,15 +61,15 @@ from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.accounting.published_noise import published_noise_std, true_epsilon_of
 
 PAPER_EPOCHS, PAPER_BATCH_SIZE = 5, 256
-"""With which the paper trains this baseline; its analysis charges each batch."""
+"""Epochs and batch size with which the paper trains these; its analysis charges each batch."""
 
 
 LARGEST_CLAIMED_NOISE = 16_384.0
-"""No ledger is charged for what is only claimed: the noise may be as large as can be drawn."""
+"""Claimed noise is not charged to a ledger, so it may be as large as can be drawn."""
 
 
 def released_sums_plan(config: Config, sizes: PublicSizes, *, releases: int) -> NoisePlan:
-    """Promise `releases` noisy sums, counted as the settings say."""
+    """Plan `releases` noisy sums, with noise by the accounting of the settings."""
     accounting = config.privacy.accounting
     if accounting == "exact":
         width = config.run.message_width
@@ -109,7 +107,7 @@ def _theorem_1_noise_std(
 
 
 ROWS_PER_BLOCK = 1 << 14
-"""Nodes at a time when all of them are needed."""
+"""Nodes that are processed at a time when all of them are needed."""
 
 PUBLISHED_DEFAULTS: Mapping[str, object] = {
     "epochs": 100,
@@ -121,7 +119,7 @@ PUBLISHED_DEFAULTS: Mapping[str, object] = {
 
 
 class ReleasedHops(StatelessRepresentation, Representation):
-    """The part of a representation that knows the door; methods say what is summed and when."""
+    """Base of representations with released hops; subclasses define what is summed and when."""
 
     def __init__(
         self,
@@ -135,7 +133,7 @@ class ReleasedHops(StatelessRepresentation, Representation):
         self._network, self._num_nodes = network, len(features)
         self._inputs = Inputs(features, scaling)
         self._door, self._noise_stds = door, tuple(noise_stds)
-        self._hops: list[Tensor] = []  # a hop: (num_nodes, message_width), data
+        self._hops: list[Tensor] = []  # one per hop: (num_nodes, message_width), data
 
     @property
     def module(self) -> nn.Module:
@@ -144,20 +142,20 @@ class ReleasedHops(StatelessRepresentation, Representation):
 
     @property
     def depth(self) -> int:
-        """Hops the label party sees, hop 0 among them."""
+        """Number of hops that the label party sees, including hop 0."""
         return len(self._noise_stds) + 1
 
     def set_labels(
         self, nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes = NO_NODES
     ) -> None:
-        """Take no beliefs: these methods were published without."""
+        """Do nothing: these methods do not use labels in messages."""
 
     def fitted_arrays(self) -> dict[str, NDArray[Any]]:
-        """How features are scaled."""
+        """Return how features are scaled."""
         return {**self._inputs.scaling.fitted_arrays()}
 
     def load_fitted(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take it over."""
+        """Scale features as on the training graph."""
         self._inputs.scaling.load_fitted(arrays)
 
     def _encode(self, nodes: Nodes) -> Tensor:
@@ -165,7 +163,7 @@ class ReleasedHops(StatelessRepresentation, Representation):
         return encodings  # (B, message_width)
 
     def _release(self, rows: Tensor) -> Tensor:
-        """Release the neighbour sum of rows scaled to length 1; (num_nodes, message_width)."""
+        """Release the neighbour sums of rows scaled to length 1: (num_nodes, message_width)."""
         messages = F.normalize(rows, dim=1, eps=1e-12)
         noise_std = self._noise_stds[len(self._hops) - 1]
         return torch.from_numpy(self._door.release(messages.numpy(), noise_std=noise_std))
@@ -176,34 +174,34 @@ class ReleasedHops(StatelessRepresentation, Representation):
 
 
 class ReleasedHopsMethod(ABC):
-    """Edges only through `Door.release`, once a hop; methods name their bases and heads."""
+    """Edges only through `Door.release`, once per hop; subclasses define bases and heads."""
 
     name: str
     defaults: Mapping[str, object] = PUBLISHED_DEFAULTS
     representation: type[ReleasedHops]
     activates_in_head: bool
-    """Where batch normalisation and SELU stand: before a head, or at the end of every base."""
+    """Whether batch normalisation and SELU precede each head; otherwise they end each base."""
 
     @abstractmethod
     def bases(self, hops: int) -> int:
-        """How many hops have a base."""
+        """Return the number of hops that have a base."""
 
     @abstractmethod
     def heads(self, hops: int) -> Sequence[int]:
-        """How many hops the head of each stage sees, hop 0 among them."""
+        """Return the number of hops that the head of each stage sees, including hop 0."""
 
     def noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
         """Split the budget over the hops."""
         if config.run.encoder != "mlp":
             raise InputError(
                 f"encoder: expected 'mlp' for {config.run.method}, as published, got "
-                f"'{config.run.encoder}'; method 'certified' reads sequences"
+                f"'{config.run.encoder}'; use method 'certified' for sequences"
             )
         refuse_other_decoder(config)
         return released_sums_plan(config, sizes, releases=hops_for(config.privacy, sizes))
 
     def stages(self, config: Config, sizes: PublicSizes) -> int:
-        """As many as heads."""
+        """Return the number of heads."""
         return len(self.heads(hops_for(config.privacy, sizes)))
 
     def make_representation(
@@ -215,7 +213,7 @@ class ReleasedHopsMethod(ABC):
         features: Features,
         door: Door,
     ) -> Representation:
-        """Encoder and bases, on releases."""
+        """Make encoder and bases, on releases."""
         run = config.run
         scaling = FeatureScaling(features)
         network = HopNetwork(
@@ -236,7 +234,7 @@ class ReleasedHopsMethod(ABC):
         )
 
     def make_decoder(self, config: Config, sizes: PublicSizes) -> HopDecoder:
-        """One head a stage."""
+        """Make one head per stage."""
         return HopDecoder(
             message_width=config.run.message_width,
             depths=self.heads(hops_for(config.privacy, sizes)),
@@ -247,10 +245,10 @@ class ReleasedHopsMethod(ABC):
 
 
 class GapRepresentation(ReleasedHops):
-    """Encodings at stage 0; a base of every released hop at stage 1."""
+    """Encodings at stage 0; a base for every hop at stage 1."""
 
     def begin_stage(self, stage: int) -> None:
-        """Before stage 1, release hop after hop."""
+        """Release hop after hop before stage 1."""
         if stage == 1:
             self._hops = [self._encodings_of_all()]
             while len(self._hops) < self.depth:
@@ -265,7 +263,7 @@ class GapRepresentation(ReleasedHops):
         return pad_hops(hops, depth=self.depth)
 
     def select_stage(self, stage: int) -> None:
-        """Stage 0 is decoded from encodings, not from bases of them."""
+        """Return to encodings for stage 0: its head reads these, not their bases."""
         if stage == 0:
             self._hops = []
 
@@ -284,21 +282,21 @@ class GapMethod(ReleasedHopsMethod):
     activates_in_head = True
 
     def bases(self, hops: int) -> int:
-        """Hop 0 has one too."""
+        """Return one more than hops: hop 0 has a base too."""
         return hops + 1
 
     def heads(self, hops: int) -> tuple[int, int]:
-        """One on encodings, one on all hops."""
+        """Return depths of two heads: one on encodings, one on all hops."""
         return 1, hops + 1
 
 
 class ProgapRepresentation(ReleasedHops):
-    """`_hops` are the frozen x of the stages before; `_newest_sum` is the release of this one."""
+    """`_hops` are the frozen x of earlier stages; `_newest_sum` is the release of this one."""
 
     _newest_sum: Tensor | None = None  # (num_nodes, message_width), data
 
     def begin_stage(self, stage: int) -> None:
-        """Freeze the stage before and release what it makes."""
+        """Freeze the stage before, and release the sums of its output."""
         if stage > 0:
             self._hops.append(self._newest_of_all())
             self._newest_sum = self._release(self._hops[-1])
@@ -322,16 +320,16 @@ class ProgapRepresentation(ReleasedHops):
 
 
 class ProgapMethod(ReleasedHopsMethod):
-    """One hop is released a stage."""
+    """One hop is released per stage."""
 
     name = "progap"
     representation = ProgapRepresentation
     activates_in_head = False
 
     def bases(self, hops: int) -> int:
-        """One a released hop; the encoder is that of hop 0."""
+        """Return one per released hop; the encoder is the base of hop 0."""
         return hops
 
     def heads(self, hops: int) -> range:
-        """One a stage, on all hops so far."""
+        """Return one depth per stage: all hops so far."""
         return range(1, hops + 2)

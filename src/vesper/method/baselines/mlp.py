@@ -1,4 +1,4 @@
-"""The line every private method must beat: features only, no edge is ever read."""
+"""MLP on features alone, which every private method must beat: no edge is ever read."""
 
 from collections.abc import Mapping
 
@@ -9,17 +9,17 @@ from vesper.method.settings import Config
 
 
 class MlpMethod(CertifiedMethod):
-    """The same modules with no hop."""
+    """The certified method without any hop."""
 
     name = "mlp"
-    defaults: Mapping[str, object] = {"label_messages": False}  # nobody listens
+    defaults: Mapping[str, object] = {"label_messages": False}  # no messages are sent
 
     def hops(self, config: Config, sizes: PublicSizes) -> int:
-        """None, whatever is asked for."""
+        """Return 0, whatever the settings."""
         return 0
 
     def noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
-        """No edge is read."""
+        """Make a plan without releases: no edge is read."""
         refuse_other_decoder(config)
         return NoisePlan(
             plan="edge-free",

@@ -1,6 +1,6 @@
-"""Learn on a graph of noisy edges: it is public once it is paid for, so gradients may pass through.
+"""Methods on a graph of noisy edges: it is public once it is paid for, so gradients may use it.
 
-door.perturb(..)  once;   then the non-private network of `gcn` on what came out
+door.perturb(..)  once;   then the non-private network of `gcn` on the noisy graph
 
 EdgeRand (Wu et al. 2022): randomised response on every pair of nodes, then a GCN.
 
@@ -26,23 +26,23 @@ class NoisyEdgesMethod(SampledMethod):
     """Edges only through `Door.perturb`, once.
 
     Args:
-        name: of the method.
-        perturbation: from epsilon to the way edges are made noisy.
+        name: name of the method.
+        perturbation: returns the way in which edges are made noisy, given epsilon.
     """
 
     def __init__(self, name: str, perturbation: Callable[[float], Perturbation]) -> None:
         self.name, self._perturbation = name, perturbation
 
     def noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
-        """All of epsilon in one pure release; no delta is needed.
+        """Plan one release with pure epsilon; no delta is needed.
 
         Raises:
-            InputError: epsilon or the number of nodes is out of reach.
+            InputError: epsilon or the number of nodes is out of range.
         """
         if config.privacy.accounting != "exact":
             raise InputError(
-                f"accounting: expected 'exact' for {self.name}, whose authors count alike, got "
-                f"'{config.privacy.accounting}'"
+                f"accounting: expected 'exact' for {self.name}, whose authors count no other way, "
+                f"got '{config.privacy.accounting}'"
             )
         epsilon = config.privacy.epsilon
         if math.isinf(epsilon):
@@ -59,16 +59,16 @@ class NoisyEdgesMethod(SampledMethod):
         )
 
     def aggregator(self, config: Config) -> Aggregator:
-        """A GCN, as published."""
+        """Return `gcn`, as published."""
         return "gcn"
 
     def graph(self, config: Config, door: Door) -> Graph:
-        """One of noisy edges; the graph itself only where no privacy is asked for."""
+        """Return a graph of noisy edges; the graph itself only without privacy."""
         epsilon = config.privacy.epsilon
         return door.perturb(self._perturbation(epsilon) if math.isfinite(epsilon) else None)
 
     def noise(self, config: Config, noise_plan: NoisePlan) -> None:
-        """Edges are noisy; layers are not."""
+        """Return None: edges are noisy, layers are not."""
         return None
 
 
@@ -80,7 +80,7 @@ class EdgeRandMethod(NoisyEdgesMethod):
 
 
 class LapGraphMethod(NoisyEdgesMethod):
-    """The density stays as it is, give or take noise."""
+    """The density stays the same, up to noise."""
 
     def __init__(self) -> None:
         super().__init__("lapgraph", lambda epsilon: LapGraph(epsilon=epsilon))

@@ -2,7 +2,7 @@
 
     noise_std = smallest for which Theorem 1 claims (epsilon, delta) over epochs x batches steps
 
-Steps are counted as if nothing stopped training early. What the theorem assumes is not true
+Steps are counted as if training never stopped early. The theorem's assumptions do not hold
 (`docs/errata.md`): the label party knows the roots, gradients carry raw edges, validation and test
 releases are not counted. So `certified_epsilon` is None at every epsilon.
 """
@@ -27,13 +27,13 @@ class PaperMethod(GnnMethod):
         super().__init__(f"paper-{aggregator}", aggregator=aggregator)
 
     def aggregator(self, config: Config) -> Aggregator:
-        """Truncation is there to need less noise; without noise there is none."""
+        """Truncate GCN only if there is noise: truncation serves to reduce it."""
         if self.base == "gcn" and math.isfinite(config.privacy.epsilon):
             return "truncated-gcn"
         return self.base
 
     def noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
-        """Claim what the paper claims."""
+        """Compute the noise for which the paper claims the budget."""
         budget = budget_of(config.privacy, sizes)
         if budget is None:
             return super().noise_plan(config, sizes)
@@ -47,7 +47,7 @@ class PaperMethod(GnnMethod):
 
 
 def training_of(config: Config, sizes: PublicSizes, *, edge_sensitivity: float) -> PaperTraining:
-    """Give the run as the paper's accountant sees it, never stopped early."""
+    """Describe the run as the paper's accounting sees it, never stopped early."""
     batch_size = batch_size_of(config.run, num_train=sizes.num_train)
     return PaperTraining(
         num_train_nodes=sizes.num_train,
@@ -60,7 +60,7 @@ def training_of(config: Config, sizes: PublicSizes, *, edge_sensitivity: float) 
 
 
 def claimed_plan(training: PaperTraining, budget: Budget, *, num_noises: int) -> NoisePlan:
-    """Promise what Theorem 1 claims for the smallest noise within the budget."""
+    """Make a plan with the smallest noise for which Theorem 1 claims the budget."""
     noise_std = noise_std_for(training=training, budget=budget)
     return NoisePlan(
         plan="paper",

@@ -1,10 +1,10 @@
-"""Methods on sampled neighbourhoods: Algorithm 3 of the paper, with gradients through the edges.
+"""Base of methods on sampled neighbourhoods: Algorithm 3 of the paper, gradients through edges.
 
     embed(nodes):  sample the nodes' neighbourhoods; extractor(encodings of all sampled nodes)
 
-Nothing here is certified: a method says which graph it samples from, and what that is worth.
-Validation and test nodes take the same way as training nodes, with noise and sampling of their own,
-which the paper does not count.
+Nothing here is certified: each method defines which graph it samples from and what that guarantees.
+Validation and test nodes are embedded like training nodes, with their own noise and samples, which
+the paper does not count.
 """
 
 from abc import ABC, abstractmethod
@@ -34,7 +34,7 @@ from vesper.party.representation import NO_NODES, Nodes, Representation
 Extractor = PerturbedMessagePassing | VfgnnExtractor
 
 SEEDS_PER_PART = 1 << 40
-"""Seeds of noise and sampling are this far from those of weights and masks."""
+"""Distance of the seeds of noise and sampling from those of weights and masks."""
 
 SAMPLED_DEFAULTS: Mapping[str, object] = {
     "hops": 2,
@@ -42,7 +42,7 @@ SAMPLED_DEFAULTS: Mapping[str, object] = {
     "epochs": 15,
     "patience": 5,
     "learning_rate": 0.003,
-    "label_messages": False,  # nobody sends a label here
+    "label_messages": False,  # these methods share no labels
 }
 
 
@@ -50,7 +50,7 @@ class SampledRepresentation:
     """An extractor on sampled neighbourhoods, in one stage."""
 
     is_random = True
-    """Each embedding has a sample of its own."""
+    """Each embedding has its own sample."""
 
     def __init__(
         self, extractor: Extractor, *, inputs: Inputs | SparseInputs, graph: SampledGraph
@@ -67,13 +67,13 @@ class SampledRepresentation:
     def set_labels(
         self, nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes = NO_NODES
     ) -> None:
-        """Nobody speaks in this plan."""
+        """Do nothing: these methods send no labels."""
 
     def begin_stage(self, stage: int) -> None:
-        """Nothing comes before the only stage."""
+        """Do nothing: the only stage needs no preparation."""
 
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
-        """Embeddings of the nodes from a fresh sample: (B, width, depth)."""
+        """Embed the nodes from a new sample: (B, width, depth)."""
         batch = self._graph.sample(nodes, step=self._step)
         self._step += 1
         if not training:
@@ -83,60 +83,60 @@ class SampledRepresentation:
         return self._extractor.propagate(rows, batch)
 
     def select_stage(self, stage: int) -> None:
-        """There is one stage."""
+        """Do nothing: there is one stage."""
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
-        """How many samples were drawn: each has a seed of its own."""
+        """Return the number of samples drawn so far: each has its own seed."""
         return {"step": np.array(self._step)}
 
     def load_state_arrays(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Go on with the next sample."""
+        """Continue with the next sample."""
         self._step = int(arrays["step"])
 
     def fitted_arrays(self) -> dict[str, NDArray[Any]]:
-        """How features are scaled."""
+        """Return how features are scaled."""
         return {**self._inputs.scaling.fitted_arrays()}
 
     def load_fitted(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take it over."""
+        """Scale features as on the training graph."""
         self._inputs.scaling.load_fitted(arrays)
 
 
 class SampledMethod(ABC):
-    """Encoder and layers, trained together; methods say on which graph, and with what noise."""
+    """Encoder and layers, trained together; subclasses define the graph and the noise."""
 
     name: str
     defaults: Mapping[str, object] = SAMPLED_DEFAULTS
 
     @abstractmethod
     def noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
-        """Fix noise from the budget."""
+        """Compute the noise from the budget."""
 
     @abstractmethod
     def aggregator(self, config: Config) -> Aggregator:
-        """How neighbours are weighed."""
+        """Return how neighbours are weighted."""
 
     @abstractmethod
     def graph(self, config: Config, door: Door) -> Graph:
-        """The graph to sample from."""
+        """Return the graph to sample from."""
 
     def noise(self, config: Config, noise_plan: NoisePlan) -> LayerNoise | None:
-        """The noise of the layers; none only where the plan is without."""
+        """Return the noise of the layers; None only if the plan has none."""
         if noise_plan.plan == "none":
             return None
         return LayerNoise(noise_std=noise_plan.noise_stds[0], seed=config.run.seed + SEEDS_PER_PART)
 
     def extractor(self, config: Config, encoder: nn.Module, layers: LayerSpec) -> Extractor:
-        """Message passing with noise on every layer."""
+        """Make the extractor: message passing with noise on every layer."""
         truncated = self.aggregator(config) == "truncated-gcn"
         return PerturbedMessagePassing(encoder, layers, truncated=truncated)
 
     def depth(self, config: Config) -> int:
-        """How many embeddings of a node cross: one a layer."""
+        """Return how many embeddings of a node cross: one per layer."""
         return num_layers_of(config)
 
     def stages(self, config: Config, sizes: PublicSizes) -> int:
-        """All layers are trained together."""
+        """Return 1: all layers are trained together."""
         return 1
 
     def make_representation(
@@ -148,7 +148,7 @@ class SampledMethod(ABC):
         features: Features,
         door: Door,
     ) -> Representation:
-        """Encoder and layers, on sampled neighbourhoods."""
+        """Make encoder and layers, on sampled neighbourhoods."""
         run, privacy = config.run, config.privacy
         scaling = FeatureScaling(features)
         shape = encoder_shape_of(config, sizes, num_inputs=scaling.width)
@@ -173,7 +173,7 @@ class SampledMethod(ABC):
         return SampledRepresentation(extractor, inputs=inputs, graph=sampled)
 
     def make_decoder(self, config: Config, sizes: PublicSizes) -> Decoder:
-        """CONCAT or GRU over what crosses, standardised."""
+        """Make the decoder: CONCAT or GRU over standardised embeddings."""
         run, depth = config.run, self.depth(config)
         make = GruDecoder if run.decoder == "gru" else ConcatDecoder
         decoder: Decoder = make(
@@ -187,5 +187,5 @@ class SampledMethod(ABC):
 
 
 def num_layers_of(config: Config) -> int:
-    """L: as asked for, or 2, which the paper found best."""
+    """Return L: as set, or 2, which the paper found best."""
     return config.privacy.hops or 2

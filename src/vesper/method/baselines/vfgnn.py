@@ -1,14 +1,14 @@
-"""VFGNN: noise on the normalised output of all layers, nothing inside.
+"""VFGNN: noise on the normalised output of all layers, none inside.
 
 | accounting | sensitivity | steps | claimed epsilon |
 | --- | --- | --- | --- |
-| `exact` | claim S-VFGNN | every root once an epoch, validation once more | Gaussian, exact |
+| `exact` | claim S-VFGNN | every root once per epoch, validation once more | Gaussian, exact |
 | `as-published`, `theorem-1` | the paper's, which GCN violates | epochs x batches | Theorem 1 |
 
-Neither is certified. S-VFGNN asks for weights that do not depend on edges, but here the data party
-steps along gradients through raw edges, and later outputs carry those weights; it also asks for
-degrees of at most `max_degree`, which sampling does not give (a hub is drawn by many receivers).
-What `exact` counts right is the forward pass with fixed weights on graphs that keep the promise.
+Neither is certified. S-VFGNN requires weights that do not depend on edges, but here the data party
+steps along gradients through raw edges, and later outputs contain those weights. It also requires
+degrees of at most `max_degree`, which sampling does not ensure (a hub is drawn by many receivers).
+What `exact` counts correctly is the forward pass with fixed weights, on graphs of such degrees.
 """
 
 import math
@@ -37,7 +37,7 @@ class VfgnnMethod(SampledMethod):
     defaults: Mapping[str, object] = {**SAMPLED_DEFAULTS, "hops": 1}
 
     def noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
-        """Claim by the accounting asked for."""
+        """Compute the noise by the accounting of the settings."""
         return replace(self._noise_plan(config, sizes), layers=num_layers_of(config))
 
     def _noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
@@ -56,31 +56,31 @@ class VfgnnMethod(SampledMethod):
             return _plan_for_every_output(
                 budget, sensitivity=sensitivity, releases=config.run.epochs + 1
             )
-        # Theorem 1 adds up equal layers; here all layers together move the output this far.
+        # Theorem 1 adds up equal layers; here the sensitivity is that of all layers together.
         sensitivity_per_layer = sensitivity / math.sqrt(num_layers)
         return claimed_plan(
             training_of(config, sizes, edge_sensitivity=sensitivity_per_layer), budget, num_noises=1
         )
 
     def aggregator(self, config: Config) -> Aggregator:
-        """As asked for."""
+        """Return the aggregator of the settings."""
         return "gcn" if config.privacy.aggregator == "gcn" else "gin"
 
     def graph(self, config: Config, door: Door) -> Graph:
-        """The graph itself."""
+        """Return the graph itself."""
         return door.uncertified_graph()
 
     def extractor(self, config: Config, encoder: nn.Module, layers: LayerSpec) -> VfgnnExtractor:
-        """Message passing with noise on the output alone."""
+        """Make the extractor: message passing with noise on the output alone."""
         return VfgnnExtractor(encoder, layers, norm=config.privacy.clip)
 
     def depth(self, config: Config) -> int:
-        """One output crosses."""
+        """Return 1: one output crosses."""
         return 1
 
 
 def _plan_for_every_output(budget: Budget, *, sensitivity: float, releases: int) -> NoisePlan:
-    """Count each output of a node: a validation node is sent every epoch and once at the end."""
+    """Count each output of a node: validation nodes are sent every epoch and once at the end."""
     shift = sensitivity / math.sqrt(EDGE_ROWS)
     noise_std = noise_std_for(budget=budget, releases=releases, endpoint_shift=shift)
     return NoisePlan(
