@@ -112,7 +112,7 @@ def _line_class(curve: Curve) -> str:
 
 
 def _legend(curves: Sequence[Curve], bars: Sequence[str], width: float) -> tuple[list[str], int]:
-    """Draw names with samples of their lines, in as many rows as needed; also return that number."""
+    """Draw names with samples of their lines; also return the number of rows that this takes."""
     shapes, x, row = [], 14.0, 0
     names = [(name, "bars c0") for name in bars]
     names += [(curve.name, _line_class(curve)) for curve in curves]
