@@ -5,12 +5,12 @@ without a traceback. Any other exception is a bug in VESPER and keeps its traceb
 
 | exit code | meaning |
 | --- | --- |
-| 0 | done |
+| 0 | success |
 | 1 | the run failed |
-| 2 | wrong input: one clear message on standard error |
+| 2 | invalid input; one message on standard error explains the fix |
 | 3 | refused by the privacy budget |
 | 4 | the peer failed |
-| 130 | interrupted by Ctrl-C |
+| 130 | stopped by Ctrl-C |
 """
 
 from collections.abc import Iterable

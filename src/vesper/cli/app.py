@@ -39,8 +39,8 @@ from vesper.errors import VesperError
 from vesper.version import VERSION
 
 EXIT_CODES = (
-    "Exit codes: 0 done, 1 the run failed, 2 wrong input, 3 refused by the privacy budget, "
-    "4 the peer failed, 130 interrupted by Ctrl-C."
+    "Exit codes: 0 success, 1 the run failed, 2 invalid input, 3 refused by the privacy budget, "
+    "4 the peer failed, 130 stopped by Ctrl-C."
 )
 
 OUT_OF_MEMORY_MESSAGE = (

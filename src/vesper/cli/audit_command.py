@@ -15,10 +15,17 @@ def audit(
     trials: Annotated[
         int, typer.Option(help="Runs with each canary, and as many without it.")
     ] = 50,
-    delta: Annotated[float | None, typer.Option(help="Default: from the number of nodes.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Delta of the budget; default: from the number of nodes.")
+    ] = None,
     target: Annotated[
         str,
-        typer.Option("--target", "--probe", help="What to examine: rows, held-out or weights."),
+        typer.Option(
+            "--target",
+            "--probe",
+            help="Rows to examine: of training nodes (rows), of validation nodes (held-out), or "
+            "later rows that follow from trained weights (weights).",
+        ),
     ] = "rows",
     canaries: Annotated[
         int, typer.Option(help="Canaries per run, where it can have several.")

@@ -28,7 +28,7 @@ def show(
     ledger: LedgerPath,
     noise_std: Annotated[
         float | None,
-        typer.Option(help="Noise of the releases that may still fit; default: as the last."),
+        typer.Option(help="Noise std for counting further releases; default: that of the last."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

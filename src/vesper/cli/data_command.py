@@ -54,7 +54,9 @@ def reddit_like(out: Out, nodes: Nodes = None, seed: Seed = 0) -> None:
 
 @app.command()
 def convert(
-    source: Annotated[Path, typer.Argument(help="Folder of ogbn-products, of Reddit, or neutral.")],
+    source: Annotated[
+        Path, typer.Argument(help="Folder of ogbn-products or Reddit, or a neutral folder.")
+    ],
     out: Out,
 ) -> None:
     """Convert a public data set on disk to party folders."""

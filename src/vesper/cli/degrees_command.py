@@ -85,12 +85,12 @@ def advise(histogram: "DegreeHistogram") -> str:
     if mean > math.log(nodes):
         kind, hint = (
             "dense",
-            "sums stand out from the noise: try two hops, with a small degree share",
+            "Sums stand out from the noise: try two hops, with a small degree share",
         )
     elif mean > 5:
-        kind, hint = "medium", "try one and two hops, with a moderate degree share"
+        kind, hint = "medium", "Try one and two hops, with a moderate degree share"
     else:
-        kind, hint = "sparse", "try one hop, with a large degree share; more hops add noise"
+        kind, hint = "sparse", "Try one hop, with a large degree share; more hops add noise"
     minimum = 10 if mean > math.log(nodes) else 5 if mean > 5 else 3
     return (
         f"{kind}: mean degree at least {mean:.1f}, {histogram.isolated_share:.0%} isolated, "

@@ -26,7 +26,10 @@ def release(
         Path, typer.Option(help="New .parquet file; its .statement.json is written next to it.")
     ],
     delta: Annotated[
-        float | None, typer.Option(help="Default: the largest power of ten up to 1 / (10 nodes).")
+        float | None,
+        typer.Option(
+            help="Delta of the budget; default: the largest power of ten up to 1 / (10 nodes)."
+        ),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Simulate: repeatable noise from this seed, not private.")

@@ -27,10 +27,14 @@ def simulate(
     ] = None,
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget; default: 4.")] = None,
     delta: Annotated[
-        float | None, typer.Option(help="Default: the largest power of ten up to 1 / (10 nodes).")
+        float | None,
+        typer.Option(
+            help="Delta of the budget; default: the largest power of ten up to 1 / (10 nodes)."
+        ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Makes the run repeatable bit for bit, with as many threads.")
+        int | None,
+        typer.Option(help="Makes the run repeatable bit for bit, on the same number of threads."),
     ] = None,
     preset: Annotated[
         str | None, typer.Option(help="The paper's sizes: products, reddit or finance.")
