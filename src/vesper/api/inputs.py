@@ -100,12 +100,12 @@ def prepare_inputs(
     )
 
 
-def _either(given: Any, from_graph: Any, what: str) -> Any:
-    if given is None and from_graph is None:
+def _either(argument: Any, from_graph: Any, what: str) -> Any:
+    if argument is None and from_graph is None:
         raise InputError(
             f"{what}: expected as an argument or in the graph, found in neither; pass {what}=..."
         )
-    return from_graph if given is None else given
+    return from_graph if argument is None else argument
 
 
 def _length(features: Any) -> int | None:

@@ -12,7 +12,7 @@ from vesper.model.objective import Label
 from vesper.report.contents import ClassEvaluation, Evaluation, NumberEvaluation
 
 VALIDATION_ONE_IN = 5
-"""One in this many training nodes is held out for validation when no validation nodes are given."""
+"""One in this many training nodes is held out when no validation nodes are given."""
 
 
 class Targets(Protocol):
@@ -134,8 +134,8 @@ class ClassTargets:
         _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
         for code, count in enumerate(counts):
             members = np.flatnonzero(codes == code)
-            wanted = max(int(count) // VALIDATION_ONE_IN, int(count > 1))
-            held_out[rng.choice(members, size=wanted, replace=False)] = True
+            num_held_out = max(int(count) // VALIDATION_ONE_IN, int(count > 1))
+            held_out[rng.choice(members, size=num_held_out, replace=False)] = True
         return held_out
 
     def refuse_few(

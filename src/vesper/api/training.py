@@ -38,11 +38,11 @@ from vesper.simulation.in_process import train
 
 
 @contextmanager
-def progress_reporter(wanted: bool | Progress) -> Iterator[Progress]:
+def progress_reporter(requested: bool | Progress) -> Iterator[Progress]:
     """Yield where to report progress: nowhere, a bar on standard error, or the user's callable."""
-    if callable(wanted):
-        yield wanted
-    elif not wanted:
+    if callable(requested):
+        yield requested
+    elif not requested:
         yield no_progress
     else:
         from rich.console import Console

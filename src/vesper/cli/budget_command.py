@@ -159,12 +159,12 @@ def _grouped_charges(entries: Iterable["Entry"]) -> list[dict[str, Any]]:
     from vesper.privacy.events import UNPROTECTED_KIND
     from vesper.privacy.ledger.receipt import count
 
-    def alike(entry: "Entry") -> tuple[str, str, str, int]:
+    def charge_key(entry: "Entry") -> tuple[str, str, str, int]:
         return entry.graph, entry.run, _describe_charge(entry.facts), count(entry.receivers)
 
     charged = (e for e in entries if e.cost > 0 or e.facts["kind"] == UNPROTECTED_KIND)
     lines = []
-    for (graph, run, what, nodes), group in groupby(charged, key=alike):
+    for (graph, run, what, nodes), group in groupby(charged, key=charge_key):
         same = list(group)
         lines.append(
             {

@@ -47,7 +47,7 @@ def demo(
     ]
     page = _page(out)
     print_table(f"Who is risky? Simulated payments, {nodes:,} users", COLUMNS, rows)
-    typer.echo("epsilon: certified, or claimed by the paper where it says so; spent: charged to ")
+    typer.echo("epsilon: certified, unless marked as claimed by the paper; spent: charged to")
     typer.echo(f"the platform's ledger, {out / 'two-parties' / 'platform' / 'ledger.sqlite'}")
     typer.echo(
         f"Compare the transcripts: vesper transcript compare {' '.join(_state_folders(out))}"

@@ -143,8 +143,8 @@ def compare(
         print_line(f"equal: {count} frames, in the same order, with the same content")
     else:
         for path, line in zip(paths, different, strict=True):
-            shown = "ends before" if line is None else str(line).replace("\t", "  ")
-            print_line(f"{path}: {shown}")
+            description = "ends before" if line is None else str(line).replace("\t", "  ")
+            print_line(f"{path}: {description}")
     if different is not None:
         raise typer.Exit(1)
 

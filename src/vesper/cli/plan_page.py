@@ -67,7 +67,7 @@ def print_paragraph(text: str) -> None:
 
 
 def _show_phases(plan: Plan) -> None:
-    shown = [p for p in plan.phases if p.releases or p.name != "degree histogram"]
+    phases = [p for p in plan.phases if p.releases or p.name != "degree histogram"]
     print_table(
         "What each phase costs",
         ["phase", "releases", "epsilon", "so far", "to label party", "to data party"],
@@ -79,7 +79,7 @@ def _show_phases(plan: Plan) -> None:
                 f"{phase.epsilon_so_far:.4g}",
                 *_sizes(phase.traffic),
             ]
-            for phase in shown
+            for phase in phases
         ],
     )
     print_paragraph(

@@ -40,14 +40,14 @@ def predict(
     table = load_label_settings(config)
     settings, peers = table.own, " and ".join(pair.party.peer for pair in table.peer_configs)
     refuse_output(out)
-    wanted = read_query_ids(ids)
+    query_ids = read_query_ids(ids)
     truth = read_truth(ids) if measure else {}
     limit = None if settings.party.when_lost == "wait" else settings.party.patience
     with (
         progress_display() as progress,
         open_predictor(table, progress=progress) as predictor,
     ):
-        texts = [str(value) for value in wanted.values.to_pylist()]
+        texts = [str(value) for value in query_ids.values.to_pylist()]
         predictions = predictor.predict(texts, limit=limit, progress=progress)
         test = predictor.evaluate(predictions, truth, path=ids) if truth else None
     left = (
@@ -57,13 +57,13 @@ def predict(
     )
     if predictions.refusal is not None:
         raise BudgetError(f"{predictions.refusal} (from {peers}{left}); nothing was written")
-    if len(predictions.values) + len(predictions.unknown) < len(wanted):
+    if len(predictions.values) + len(predictions.unknown) < len(query_ids):
         raise PeerLostError(
             f"{predictions.unreachable}; nothing was written, embeddings received so far are cached"
         )
-    write_predictions(out, wanted, predictor.columns, predictions)
+    write_predictions(out, query_ids, predictor.columns, predictions)
     facts = {
-        "ids": len(wanted),
+        "ids": len(query_ids),
         "unknown": len(predictions.unknown),
         "cached": len(predictions.cached),
         "snapshot": predictions.snapshot,
@@ -75,7 +75,7 @@ def predict(
     if as_json:
         print_json({"file": str(out), **facts})
         return
-    print_line(f"{out}: {len(wanted)} ids, {len(predictions.cached)} from the cache")
+    print_line(f"{out}: {len(query_ids)} ids, {len(predictions.cached)} from the cache")
     if test is not None:
         num_labelled = len(truth.keys() & predictions.values)
         print_line(f"{predictor.metric} {test:.2f} on {num_labelled} labelled nodes")

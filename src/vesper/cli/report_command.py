@@ -61,10 +61,12 @@ def report(
         "region": region,
         "author": author,
     }
-    given = [f"--{option.replace('_', '-')}" for option, value in people.items() if value]
-    if given and registry is None:
+    publisher_options = [
+        f"--{option.replace('_', '-')}" for option, value in people.items() if value
+    ]
+    if publisher_options and registry is None:
         raise InputError(
-            f"{', '.join(given)}: expected only with --registry; add it or remove them"
+            f"{', '.join(publisher_options)}: expected only with --registry; add it or remove them"
         )
     run_contents = read_run(run, ledger=ledger)
     written = {}
