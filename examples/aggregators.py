@@ -1,4 +1,4 @@
-"""Which way to weigh neighbours is worth its noise? Six aggregators, one epsilon.
+"""Which way of weighting neighbours is worth its noise? Six aggregators at one epsilon.
 
 python examples/aggregators.py [FOLDER]
 """
@@ -15,20 +15,20 @@ AGGREGATORS = ("gin", "gcn", "gcn-clamped", "mean", "gat", "max")
 
 
 def main(folder: Path) -> dict[str, float]:
-    """Train with each; what is chosen is chosen on validation nodes."""
+    """Train with each aggregator and choose one on validation nodes."""
     simulate_communities(REDDIT_LIKE, folder / "parties", num_nodes=1_500)
-    found = {}
+    accuracies = {}
     for aggregator in AGGREGATORS:
         settings = {"aggregator": aggregator, "epsilon": 4.0, "min_degree": 20, "epochs": 10}
         config = vesper.load_config(None, settings)
         result = vesper.simulate(folder / "parties", config, folder / aggregator)
-        found[aggregator] = result.validation
+        accuracies[aggregator] = result.validation
         print(
-            f"{aggregator:11s}  noise {result.privacy.noise_stds[0]:.2f} a release  "
+            f"{aggregator:11s}  noise {result.privacy.noise_stds[0]:.2f} per release  "
             f"accuracy {result.validation:.1f} on validation, {result.test:.1f} on test nodes"
         )
-    print(f"on validation nodes, {max(found, key=found.__getitem__)} is best")
-    return found
+    print(f"on validation nodes, {max(accuracies, key=accuracies.__getitem__)} is best")
+    return accuracies
 
 
 if __name__ == "__main__":

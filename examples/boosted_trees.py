@@ -1,4 +1,4 @@
-"""Hand-off: the label party trains boosted trees on released features, without and with the graph.
+"""Export: the label party trains boosted trees on released features, without and with the graph.
 
 python examples/boosted_trees.py [FOLDER]        needs scikit-learn: pip install 'vesper[examples]'
 """
@@ -20,7 +20,7 @@ from vesper.privacy.ledger.statement import verify_file
 
 
 def release_at_the_data_party(folder: Path) -> Path:
-    """Train stage by stage, charge the ledger, write file and statement."""
+    """Train stage by stage, charge the ledger, and write the file with its statement."""
     config = vesper.load_config(None, {"epsilon": 8.0, "epochs": 6})
     return export_features(folder, config, folder / "released.parquet").file
 
@@ -47,7 +47,7 @@ def train_at_the_label_party(released: Path, labels: Path) -> dict[str, float]:
 def train(
     features: NDArray[np.float32], label: NDArray[np.int64], split: NDArray[np.str_]
 ) -> float:
-    """Fit on training nodes; give the area under the curve on test nodes."""
+    """Fit on training nodes; return the area under the ROC curve on test nodes."""
     trees = HistGradientBoostingClassifier(
         learning_rate=0.05, max_iter=80, max_leaf_nodes=8, min_samples_leaf=40, random_state=0
     )
@@ -57,7 +57,7 @@ def train(
 
 
 def main(folder: Path) -> dict[str, float]:
-    """Both parties, one after the other."""
+    """Run both parties, one after the other."""
     simulate_finance(folder / "finance", num_nodes=4_000, seed=1)
     released = release_at_the_data_party(folder / "finance")
     return train_at_the_label_party(released, folder / "finance" / "label" / "labels.parquet")

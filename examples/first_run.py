@@ -1,4 +1,4 @@
-"""What is the graph worth? Simulated payments, with and without the graph, in one minute.
+"""How much does the graph help? Simulated payments, with and without it, in one minute.
 
 python examples/first_run.py [FOLDER]
 """
@@ -12,7 +12,7 @@ from vesper.datasets.finance import simulate_finance
 
 
 def main(folder: Path) -> dict[str, vesper.Result]:
-    """Make party folders, train two methods, compare."""
+    """Make party folders, train two methods and compare them."""
     simulate_finance(folder / "finance", num_nodes=5_000, seed=1)
     results = {}
     for method in ("mlp", "certified"):

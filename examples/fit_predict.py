@@ -2,9 +2,9 @@
 
 python examples/fit_predict.py [FOLDER]
 
-Uses the public graph `cora` where the public graphs lie beside the project, and a small random
-graph elsewhere. There is no seed, so noise is real and the fit is private; a ledger keeps count,
-and a second fit on the same graph finds the budget gone.
+Uses the public graph `cora` if the public graphs are next to the project, and a small random graph
+otherwise. There is no seed, so the noise is real and the fit is private. A ledger records what was
+spent, so a second fit on the same graph is refused.
 """
 
 import sys
@@ -21,7 +21,7 @@ PUBLIC = Path(__file__).resolve().parents[2] / "shared" / "data" / "cora"
 
 
 def public_graph(folder: Path) -> tuple[Graph, Any, Any]:
-    """The public graph: nodes are rows of its table, labels by node number."""
+    """Return the public graph: nodes are rows of its table, labels are by node number."""
     convert(PUBLIC, folder / "cora")
     data, labels = open_data(folder / "cora" / "data"), open_labels(folder / "cora" / "label")
     nodes = data.ids.find_texts([str(value) for value in labels.ids.values.to_pylist()])
@@ -29,7 +29,7 @@ def public_graph(folder: Path) -> tuple[Graph, Any, Any]:
 
 
 def random_graph() -> tuple[Any, Any, Any]:
-    """Three groups; edges stay inside their group nine times in ten."""
+    """Return a random graph of three groups, with most edges inside a group."""
     rng = np.random.default_rng(0)
     groups = np.arange(900) % 3
     src = rng.integers(0, 900, size=9000)
@@ -43,11 +43,11 @@ def random_graph() -> tuple[Any, Any, Any]:
 
 
 def main(folder: Path) -> Vesper:
-    """Train, test, report, and try again."""
+    """Train, test, write a report, and try a second fit."""
     graph, features, labels = public_graph(folder) if PUBLIC.is_dir() else random_graph()
     nodes = np.random.default_rng(1).permutation(list(labels))
     train, test = np.split(nodes, [2 * len(nodes) // 3])
-    small = {"epochs": 6, "width": 32}  # to be done in seconds; leave it out for a better model
+    small = {"epochs": 6, "width": 32}  # to finish in seconds; omit it for a better model
     model = Vesper(epsilon=4.0, ledger=folder / "ledger.sqlite", settings=small)
     model.fit(graph, features, labels, train=train)
     print(f"{model.metric_} on {len(test)} test nodes: {model.score(test, labels):.1f} %")

@@ -1,4 +1,4 @@
-"""One edge or all edges of a person? Both are trained, and both are asked about a whole person.
+"""Protect one edge or all edges of a person? Train both ways, and audit both for a whole person.
 
 python examples/node_privacy.py [FOLDER]
 """
@@ -18,7 +18,7 @@ NODES, FRIENDS, EPSILON = 1_500, 12, 8.0
 
 
 def make_communities(folder: Path) -> None:
-    """Write party folders: two communities, nobody with more than FRIENDS friends."""
+    """Write party folders: two communities, with at most FRIENDS friends per person."""
     random = np.random.default_rng(1)
     labels = np.arange(NODES) % 2
     for side in ("data", "label"):
@@ -41,24 +41,24 @@ def main(folder: Path) -> dict[str, float]:
     """Train without the graph, with its edges protected, and with its nodes protected."""
     make_communities(folder / "parties")
     shared: dict[str, object] = {"epsilon": EPSILON, "hops": 1, "max_degree": FRIENDS, "seed": 1}
-    ways: dict[str, dict[str, object]] = {
+    variants: dict[str, dict[str, object]] = {
         "no edge is read": {"method": "mlp"},
         "edges protected": {"privacy_unit": "edge"},
         "nodes protected": {"privacy_unit": "node"},
     }
-    found = {}
-    for name, given in ways.items():
-        config = vesper.load_config(None, {**shared, **given, "epochs": 15})
+    results = {}
+    for name, settings in variants.items():
+        config = vesper.load_config(None, {**shared, **settings, "epochs": 15})
         result = vesper.simulate(folder / "parties", config, folder / name.replace(" ", "-"))
-        found[name] = result.test
+        results[name] = result.test
         print(f"{name}: AUC {result.test:.1f}")
     for unit in ("edge", "node"):
         leak = run_audit({**shared, "privacy_unit": unit}, trials=8, canaries=10, unit="node")
         print(
-            f"of one node, a run that protects one {unit} with epsilon {EPSILON:g} tells at least "
-            f"epsilon {leak.epsilon_lower_bound:.2g}: {leak.verdict}"
+            f"a run that protects one {unit} with epsilon {EPSILON:g} leaks at least epsilon "
+            f"{leak.epsilon_lower_bound:.2g} about one node: {leak.verdict}"
         )
-    return found
+    return results
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What does it cost to hide labels from the platform? Simulated communities, with and without.
+"""What does it cost to protect labels from the platform? Simulated communities, both ways.
 
 python examples/protected_labels.py [FOLDER]
 """
@@ -18,7 +18,7 @@ NODES, CLASSES, FRIENDS = 1_200, 4, 20
 
 
 def make_communities(folder: Path) -> None:
-    """Write party folders: weak features, friends mostly of one's own community."""
+    """Write party folders: weak features, friends mostly from the same community."""
     random = np.random.default_rng(1)
     labels = random.integers(0, CLASSES, NODES)
     for side in ("data", "label"):
@@ -38,17 +38,20 @@ def make_communities(folder: Path) -> None:
 
 
 def main(folder: Path) -> dict[str, tuple[float, float]]:
-    """Train with open and with protected labels; attack both."""
+    """Train with open and with protected labels, and attack both runs."""
     make_communities(folder / "parties")
-    found = {}
+    results = {}
     for name, label_epsilon in (("open", None), ("protected", 2.0)):
         settings = {"epsilon": 4.0, "label_epsilon": label_epsilon, "epochs": 10}
         config = vesper.load_config(None, settings)
         result = vesper.simulate(folder / "parties", config, folder / name)
         guessed = attack_labels(folder / name, folder / "parties").roc.auc
-        found[name] = result.test, guessed
-        print(f"labels {name:9s}  accuracy {result.test:.1f}  platform guesses {guessed:.2f}")
-    return found
+        results[name] = result.test, guessed
+        print(
+            f"labels {name:9s}  accuracy {result.test:.1f}  "
+            f"AUC of the platform's guesses {guessed:.2f}"
+        )
+    return results
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""A bank, a platform and a telecom: what is each graph worth, alone and together?
+"""A bank, a platform and a telecom: how much does each graph help, alone and together?
 
-The bank holds the labels and a graph of transfers of its own. Three accounts for edges, one for
-labels: none is spent by another.
+The bank holds the labels and its own graph of transfers. Each of the three graphs has an account
+for its edges, and the labels have one; none of them is charged for another.
 
 python examples/several_parties.py [FOLDER]
 """
@@ -29,7 +29,7 @@ SETTINGS = "[privacy]\nhops = 1\nlabel_epsilon = 4.0\n\n[run]\nepochs = 10\n\n"
 
 
 def make_graphs(folder: Path) -> None:
-    """The same people, known to three institutions in three ways."""
+    """Write folders of the same people with three different graphs."""
     random = np.random.default_rng(2)
     labels = random.integers(0, CLASSES, PEOPLE)
     by_label = np.argsort(labels, kind="stable")
@@ -50,20 +50,20 @@ def make_graphs(folder: Path) -> None:
 
 
 def main(folder: Path) -> dict[str, float]:
-    """Train with each graph alone, then with all; write the report of the last."""
+    """Train with each graph alone and then with all; write a report of the last run."""
     make_graphs(folder / "parties")
-    asked = {name: [name] for name in PARTIES} | {"together": list(PARTIES)}
-    found = {}
-    for name, parties in asked.items():
+    choices = {name: [name] for name in PARTIES} | {"together": list(PARTIES)}
+    results = {}
+    for name, parties in choices.items():
         settings = folder / f"{name}.toml"
         settings.write_text(SETTINGS + "\n".join(PARTIES[party] for party in parties))
         config, listed = load_simulation(settings, {})
         result = simulate(folder / "parties", config, folder / name, parties=listed)
-        found[name] = result.test
+        results[name] = result.test
         budgets = [f"{each.name} {each.privacy.certified_epsilon:g}" for each in result.parties]
         print(f"{name:10s} accuracy {result.test:.1f}   epsilon: {', '.join(budgets)}")
     write_report(contents_of_run(folder / "together"), folder / "together.html")
-    return found
+    return results
 
 
 if __name__ == "__main__":

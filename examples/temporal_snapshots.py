@@ -1,4 +1,4 @@
-"""Train on the payments of January, predict on those of February: two graphs, two budgets.
+"""Train on the payments of January and predict on those of February: two graphs, two budgets.
 
 python examples/temporal_snapshots.py [FOLDER]
 """
@@ -19,7 +19,7 @@ USERS, EPSILON = 8_000, 4.0
 
 
 def make_windows(folder: Path) -> tuple[Path, Path]:
-    """Simulate transfers, and make a graph of each window: `train` and `test`."""
+    """Simulate transfers and make a graph for each window, `train` and `test`."""
     payments = folder / "payments"
     simulate_finance(payments, num_nodes=USERS, seed=1)
     prepare(
@@ -35,19 +35,19 @@ def make_windows(folder: Path) -> tuple[Path, Path]:
 
 
 def main(folder: Path) -> dict[str, tuple[float, float]]:
-    """Train without and with the graph; judge both on test nodes of either window."""
+    """Train without and with the graph; evaluate both on test nodes of each window."""
     january, february = make_windows(folder)
-    found = {}
+    results = {}
     for method in ("mlp", "certified"):
         config = vesper.load_config(None, {"method": method, "epsilon": EPSILON, "epochs": 30})
         result = vesper.simulate(january, config, folder / method, snapshots=[february])
-        found[method] = result.test, result.snapshots[0].test
-        print(f"{method:8s}", *(f"AUC {auc:.1f}" for auc in found[method]), sep="   ")
+        results[method] = result.test, result.snapshots[0].test
+        print(f"{method:8s}", *(f"AUC {auc:.1f}" for auc in results[method]), sep="   ")
     with closing(open_to_read(folder / "certified" / "ledger.sqlite")) as ledger:
         for graph in accounts(ledger):
             spent = f"epsilon {graph.spent_epsilon():.3g} spent in {graph.releases} releases"
             print(f"graph {graph.graph[:8]} of {len(graph.spent):,} nodes: {spent}")
-    return found
+    return results
 
 
 if __name__ == "__main__":

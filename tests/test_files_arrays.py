@@ -16,7 +16,7 @@ from vesper.files import map_array, read_arrays
 
 @pytest.fixture
 def collecting_lets_others_run() -> Iterator[None]:
-    """Garbage is collected at every turn, and another thread runs meanwhile."""
+    """Garbage is collected constantly, and other threads run during collections."""
 
     def let_others_run(phase: str, info: dict[str, int]) -> None:
         time.sleep(1e-5)
@@ -30,7 +30,7 @@ def collecting_lets_others_run() -> Iterator[None]:
 
 
 def at_depth(frames: int, act: Callable[[], Any]) -> Any:
-    """Act below so many frames: what threads of one process have counted apart."""
+    """Call `act` below that many frames, so that threads differ in recursion depth."""
     return at_depth(frames - 1, act) if frames else act()
 
 
@@ -63,7 +63,7 @@ def test_nothing_is_unpickled(tmp_path: Path) -> None:
         map_array(tmp_path / "objects.npy")
 
 
-def test_nobody_else_reads_such_files() -> None:
+def test_no_other_module_calls_np_load() -> None:
     source = Path(vesper.__file__).parent
     readers = [path.name for path in source.rglob("*.py") if "np.load(" in path.read_text()]
     assert readers == ["files.py"]

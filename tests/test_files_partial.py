@@ -1,4 +1,4 @@
-"""Folders that are being written: removed at the end, kept while somebody writes."""
+"""Partial folders: removed at the end, and left alone while their writer runs."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ with partial_folder(Path(sys.argv[1]), "partial-") as folder:
 
 
 def writer(parent: Path) -> "subprocess.Popen[str]":
-    """Another process in the middle of writing."""
+    """Start another process that is writing."""
     process = subprocess.Popen(
         [sys.executable, "-c", WRITE_AND_WAIT, str(parent)], stdout=subprocess.PIPE, text=True
     )
@@ -49,7 +49,7 @@ def test_the_whole_folder_may_be_moved_away(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["whole"]
 
 
-def test_others_are_left_alone_while_they_write_and_removed_when_they_are_killed(
+def test_folders_of_others_stay_while_they_write_and_go_when_they_are_killed(
     tmp_path: Path,
 ) -> None:
     with writer(tmp_path) as other:
@@ -63,7 +63,7 @@ def test_others_are_left_alone_while_they_write_and_removed_when_they_are_killed
     assert list(tmp_path.iterdir()) == []
 
 
-def test_only_folders_of_that_name_are_removed(tmp_path: Path) -> None:
+def test_only_folders_with_the_prefix_are_removed(tmp_path: Path) -> None:
     for name in ("partial-folder", "mine"):
         (tmp_path / name).mkdir()
     (tmp_path / "partial-file").write_text("a file")
@@ -72,6 +72,6 @@ def test_only_folders_of_that_name_are_removed(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"mine", "partial-file", "partial-link"}
 
 
-def test_no_parent_is_an_os_error(tmp_path: Path) -> None:
+def test_a_missing_parent_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"), partial_folder(tmp_path / "no", "partial-"):
         pass

@@ -1,4 +1,4 @@
-"""A small file is replaced whole, or stays as it was."""
+"""A small file is replaced as a whole, or stays unchanged."""
 
 import os
 import stat
@@ -18,7 +18,7 @@ def test_written_and_replaced(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_was_there_stays_when_it_fails(
+def test_a_failed_write_keeps_the_old_content(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(handle: int) -> None:

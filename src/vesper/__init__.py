@@ -1,15 +1,16 @@
 """VESPER: train a graph neural network across two institutions with certified edge privacy.
 
 The data party holds a graph and edge-free features, the label party holds labels. Everything that
-depends on an edge leaves the data party through one door, with noise, after it was charged to a
-ledger; the label party cannot tell, beyond a stated (epsilon, delta), whether any edge exists.
+depends on an edge leaves the data party through one door, with noise added, after it has been
+charged to a ledger. The label party cannot determine whether any single edge exists, beyond a
+stated (epsilon, delta).
 
     >>> import vesper
     >>> graph = vesper.Graph.from_edges(3, [(0, 1), (1, 2)])
     >>> graph.num_nodes, graph.num_edges
     (3, 2)
 
-Names load when they are first used, so that importing the package is quick.
+Names are loaded on first use, so that importing the package is fast.
 """
 
 from importlib import import_module

@@ -1,13 +1,13 @@
-"""Every error a user can meet, each with the exit code its command ends with.
+"""Errors that users can meet, each with the exit code that its command ends with.
 
 A message says what was expected, what was found, and what to do. The command line prints it
-without a traceback; anything that is not a `VesperError` is a bug of ours and keeps its traceback.
+without a traceback. Any other exception is a bug in VESPER and keeps its traceback.
 
 | exit code | meaning |
 | --- | --- |
-| 0 | done |
+| 0 | success |
 | 1 | the run failed |
-| 2 | wrong input: one clear message on standard error |
+| 2 | invalid input; one message on standard error explains the fix |
 | 3 | refused by the privacy budget |
 | 4 | the peer failed |
 | 130 | stopped by Ctrl-C |
@@ -17,59 +17,60 @@ from collections.abc import Iterable
 
 
 class VesperError(Exception):
-    """The run failed for a reason that can be named."""
+    """The run failed for a known reason."""
 
     exit_code = 1
     party_name: str | None = None
-    """Which of several data parties it is about, where it is about one."""
+    """The data party that the error is about, where there are several."""
 
 
 class InputError(VesperError):
-    """The user gave something that cannot be used: a file, a column, a setting."""
+    """Unusable input from the user: a file, a column or a setting."""
 
     exit_code = 2
 
 
 class BudgetError(VesperError):
-    """The ledger refused: the release would cost more than is left."""
+    """The ledger refused a release that would cost more than is left of the budget."""
 
     exit_code = 3
 
 
 class PeerError(VesperError):
-    """The other party is gone, silent, or not who it should be."""
+    """The other party is unreachable, silent, or not the expected one."""
 
     exit_code = 4
 
 
 class PeerLostError(PeerError):
-    """The connection is gone: cut, or the peer was silent for too long. It may come back."""
+    """The connection was lost, or the peer was silent for too long; it may come back."""
 
     is_clean_close = False
-    """Whether the peer ended it in good order."""
+    """Whether the peer closed the connection properly."""
 
 
 class PeerStoppedError(PeerError):
-    """The peer has ended the session and said why; waiting does not mend it."""
+    """The peer ended the session and gave a reason; waiting will not help."""
 
 
 class LocalProtocolError(VesperError):
-    """This side tried to send something out of turn: a bug here, nothing was sent."""
+    """This side tried to send a message out of turn: a bug on this side; nothing was sent."""
 
 
 class RemoteProtocolError(PeerError):
-    """The peer sent something that the protocol does not allow now."""
+    """The peer sent a message that the protocol does not allow at this point."""
 
 
 def first_three(offenders: Iterable[object]) -> str:
-    """Name at most three offenders, for the end of a message.
+    """List at most three offenders, for the end of a message.
 
     >>> first_three([7, 8, 9, 10])
     'first 3: 7, 8, 9'
     >>> first_three(["u1"])
     'first 1: u1'
 
-    A name with a newline or the like in it is quoted, so that a message stays one line.
+    Names with newlines or other unprintable characters are quoted, so that a message stays on one
+    line.
     """
     named = [_one_line(str(offender)) for _, offender in zip(range(3), offenders, strict=False)]
     return f"first {len(named)}: {', '.join(named)}"

@@ -1,4 +1,4 @@
-"""A small graph whose neighbours tell more than its features, and a model fitted on it."""
+"""A small graph whose neighbours are more informative than its features, and a fitted model."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ SMALL = {"epochs": 6, "width": 16, "batch_size": 320, "learning_rate": 0.03}
 
 @dataclass(frozen=True)
 class Communities:
-    """Three groups of 200, weak features, 20 neighbours each, nine in ten of the own group."""
+    """Three groups of 200 nodes, weak features, 20 neighbours each, 90 % of the same group."""
 
     edges: Any  # (2, E)
     features: Any

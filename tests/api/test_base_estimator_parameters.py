@@ -1,4 +1,4 @@
-"""The contract of scikit-learn's estimators."""
+"""Estimators follow the interface of scikit-learn."""
 
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
@@ -14,7 +14,7 @@ def test_a_clone_has_the_same_parameters() -> None:
     parameters = model.get_params(deep=False)
     copied = type(model)(**parameters)
     assert copied.get_params() == parameters
-    assert copied.settings is settings, "stored as it was given"
+    assert copied.settings is settings, "stored unchanged"
     assert vars(model) == parameters, "nothing but parameters before the fit"
 
 
@@ -26,12 +26,12 @@ def test_parameters_are_stored_unchecked_and_set_by_name() -> None:
         model.set_params(width=3)
 
 
-def test_repr_shows_what_differs() -> None:
+def test_repr_shows_parameters_that_differ() -> None:
     assert repr(Vesper()) == "Vesper()"
     assert repr(Vesper(epsilon=1.0, method="mlp")) == "Vesper(epsilon=1.0, method='mlp')"
 
 
-def test_scikit_learn_is_told_what_it_asks() -> None:
+def test_scikit_learn_recognises_the_estimators() -> None:
     assert is_classifier(Vesper())
     assert not is_regressor(Vesper())
     assert is_regressor(VesperRegressor())

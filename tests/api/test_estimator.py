@@ -1,4 +1,4 @@
-"""`Vesper` from the outside: fit, predict, what it costs, what it says."""
+"""`Vesper` from the outside: fit, predict, cost and reports."""
 
 import math
 from pathlib import Path
@@ -26,11 +26,11 @@ def test_what_is_learned(communities: "Communities", simulated: Vesper) -> None:
     assert simulated.classes_.tolist() == ["ant", "bee", "cat"]
     assert (simulated.metric_, simulated.n_features_in_) == ("accuracy", 4)
     assert simulated.stage_ in (0, 1, 2)
-    shares = simulated.predict_proba(communities.test)
-    assert shares.shape == (200, 3)
-    assert np.allclose(shares.sum(axis=1), 1)
+    probabilities = simulated.predict_proba(communities.test)
+    assert probabilities.shape == (200, 3)
+    assert np.allclose(probabilities.sum(axis=1), 1)
     chosen = simulated.predict(communities.test)
-    assert chosen.tolist() == simulated.classes_[shares.argmax(axis=1)].tolist()
+    assert chosen.tolist() == simulated.classes_[probabilities.argmax(axis=1)].tolist()
     right = 100 * float((chosen == communities.labels[communities.test]).mean())
     assert simulated.score(communities.test, communities.labels[communities.test]) == right
     everywhere = dict(enumerate(communities.labels))
@@ -39,7 +39,7 @@ def test_what_is_learned(communities: "Communities", simulated: Vesper) -> None:
     assert simulated.predict_proba([]).shape == (0, 3)
 
 
-def test_predictions_are_those_that_validation_judged(communities: "Communities") -> None:
+def test_predictions_reproduce_the_validation_metric(communities: "Communities") -> None:
     train, validation = communities.train[:300], communities.train[300:]
     model = Vesper(epsilon=8.0, seed=0, settings={"epochs": 3, "width": 16})
     given = (communities.edges, communities.features, communities.labels)
@@ -76,14 +76,14 @@ def test_without_a_seed_noise_is_real(communities: "Communities") -> None:
     assert not np.array_equal(one.predict_proba(nodes), two.predict_proba(nodes))
 
 
-def test_no_privacy_is_said(communities: "Communities") -> None:
+def test_no_privacy_is_reported(communities: "Communities") -> None:
     open_ = communities.fit(epsilon=math.inf, settings={"epochs": 1})
     assert open_.privacy_.epsilon == math.inf
     assert not open_.privacy_.is_private
     assert open_.privacy_.verdict == "Not private: edges were used without noise."
 
 
-def test_two_classes_are_judged_by_the_curve(communities: "Communities") -> None:
+def test_the_metric_of_two_classes_is_roc_auc(communities: "Communities") -> None:
     model = Vesper(seed=0, settings={"epochs": 2, "width": 16})
     is_ant = communities.labels == "ant"
     model.fit(communities.edges, communities.features, is_ant, train=communities.train)
@@ -92,7 +92,7 @@ def test_two_classes_are_judged_by_the_curve(communities: "Communities") -> None
     assert 50 < model.score(communities.test, is_ant[communities.test]) <= 100
 
 
-def test_a_refused_fit_leaves_the_old_one(communities: "Communities", simulated: Vesper) -> None:
+def test_a_refused_fit_keeps_the_old_model(communities: "Communities", simulated: Vesper) -> None:
     before = simulated.predict_proba([0])
     with pytest.raises(InputError):
         simulated.fit(communities.edges, communities.features, communities.labels, train=[0])
@@ -113,20 +113,22 @@ def test_progress_is_reported(communities: "Communities") -> None:
 @pytest.mark.parametrize(
     ("ids", "labels", "message"),
     [
-        ([0, 600], ["ant", "bee"], "ids: expected node numbers from 0 to 599, 1 are not"),
+        ([0, 600], ["ant", "bee"], "ids: expected node numbers from 0 to 599, 1 are outside"),
         ([], [], "ids: expected at least one node"),
-        ([0, 1], None, "labels: expected one for each of the ids"),
+        ([0, 1], None, "labels: expected one label per id"),
         ([0, 1], ["ant"], r"shape \(600,\), got \(1,\)"),
-        ([0, 1], ["ant", "dog"], r"1 labels are of classes .* \(first 1: dog of node 1\)"),
+        ([0, 1], ["ant", "dog"], r"1 labels belong to classes .* \(first 1: dog of node 1\)"),
     ],
 )
-def test_wrong_tests_are_refused(simulated: Vesper, ids: Any, labels: Any, message: str) -> None:
+def test_unusable_test_nodes_are_refused(
+    simulated: Vesper, ids: Any, labels: Any, message: str
+) -> None:
     with pytest.raises(InputError, match=message):
         simulated.score(ids, labels)
 
 
 class Series:
-    """Values with an index, as a column of pandas: it has keys, and is no mapping."""
+    """Values with an index, as a pandas column: has keys, but is not a mapping."""
 
     def __init__(self, values: Any) -> None:
         self._values = np.asarray(values)
@@ -147,8 +149,8 @@ class Series:
 def test_labels_of_a_series_are_in_the_order_of_ids(
     communities: "Communities", simulated: Vesper
 ) -> None:
-    everybody = np.random.default_rng(0).permutation(len(communities.labels))
-    for ids in (communities.test, everybody):
+    all_nodes = np.random.default_rng(0).permutation(len(communities.labels))
+    for ids in (communities.test, all_nodes):
         labels = communities.labels[ids]
         expected = simulated.score(ids, labels)
         assert simulated.score(ids, Series(labels)) == expected
@@ -159,13 +161,13 @@ def test_a_report_needs_a_path_and_nodes_for_its_labels(
     communities: "Communities", simulated: Vesper, tmp_path: Path
 ) -> None:
     nowhere: Any = None
-    with pytest.raises(InputError, match="path: expected where to write the page, got NoneType"):
+    with pytest.raises(InputError, match="path: expected the path of the page, got NoneType"):
         simulated.report(nowhere)
-    with pytest.raises(InputError, match="ids: expected the nodes that labels are of"):
+    with pytest.raises(InputError, match="ids: expected the nodes of the labels"):
         simulated.report(tmp_path / "page.html", labels=communities.labels)
 
 
-def test_a_fit_leaves_torch_as_it_was(communities: "Communities") -> None:
+def test_a_fit_restores_the_state_of_torch(communities: "Communities") -> None:
     threads, state = torch.get_num_threads(), torch.get_rng_state()
     torch.set_num_threads(1)
     try:
@@ -204,7 +206,7 @@ def test_before_the_fit() -> None:
     for use in (model.predict, model.predict_proba):
         with pytest.raises(InputError, match=r"not trained yet; call fit\(graph"):
             use([0])
-    with pytest.raises(AttributeError, match=r"privacy_ is not known yet; call fit"):
+    with pytest.raises(AttributeError, match=r"privacy_ is not available yet; call fit"):
         str(model.privacy_)
 
 
@@ -215,11 +217,11 @@ def test_settings_are_a_mapping() -> None:
             Vesper(settings=wrong).fit(np.zeros((2, 0), int))
 
 
-def test_one_class_is_nothing_to_judge_a_curve_by() -> None:
+def test_one_class_has_no_roc_auc() -> None:
     labels = np.arange(60) % 2
     edges = np.stack([np.arange(60), (np.arange(60) + 2) % 60])
     model = Vesper(seed=0, settings={"epochs": 2, "width": 8})
     model.fit(edges, np.eye(2)[labels], labels, train=range(40))
     assert model.score([40, 41], labels) >= 0
-    with pytest.raises(InputError, match="at least two different ones among the 2"):
+    with pytest.raises(InputError, match="at least two different values among 2"):
         model.score([40, 42], labels)

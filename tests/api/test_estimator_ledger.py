@@ -1,4 +1,4 @@
-"""A ledger given to `Vesper`: charged once, and what it says of fits without a guarantee."""
+"""A ledger passed to `Vesper`: charged once; it also records fits without a guarantee."""
 
 from contextlib import closing
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_other_labels_need_another_ledger(communities: "Communities", tmp_path: 
     communities.fit(ledger=ledger, settings=settings)
     other = Graph.from_edges(600, [(k, k + 1) for k in range(599)])
     labels = np.roll(communities.labels, 1)
-    with pytest.raises(InputError, match="give ledger= a file of its own"):
+    with pytest.raises(InputError, match="use a separate ledger file"):
         Vesper(epsilon=8.0, ledger=ledger, settings=settings).fit(
             other, communities.features, labels, train=communities.train
         )
@@ -42,7 +42,7 @@ def test_a_ledger_is_charged_once_and_refuses_a_second_fit(
     model = communities.fit(ledger=ledger, settings=fast)
     assert model.privacy_.run_charges is not None
     assert model.privacy_.run_charges.head is not None
-    assert len(model.privacy_.run_charges.charges) == 3  # a trial and two hops
+    assert len(model.privacy_.run_charges.charges) == 3  # a probe and two hops
     charged = length_of(ledger)
     model.predict_proba(np.arange(600))
     model.report(tmp_path / "report.html")
@@ -53,25 +53,25 @@ def test_a_ledger_is_charged_once_and_refuses_a_second_fit(
     other = Graph.from_edges(600, [(k, k + 1) for k in range(599)])
     rest = (communities.features, communities.labels)
     Vesper(epsilon=8.0, ledger=ledger, settings=fast).fit(other, *rest, train=communities.train)
-    assert length_of(ledger) > charged, "another graph has a budget of its own"
+    assert length_of(ledger) > charged, "another graph has its own budget"
 
 
-def test_a_fit_without_a_guarantee_is_in_its_ledger_and_ends_what_can_be_certified(
+def test_a_fit_without_a_guarantee_is_recorded_and_rules_out_certified_fits(
     communities: "Communities", tmp_path: Path
 ) -> None:
     ledger, fast = tmp_path / "ledger.sqlite", {"epochs": 1}
     alone = communities.fit(ledger=ledger, method="mlp", settings=fast)
-    assert "what others have read is in ledger.sqlite" in alone.privacy_.covers
+    assert "what other fits read is in ledger.sqlite" in alone.privacy_.covers
     before = length_of(ledger)
     raw = communities.fit(ledger=ledger, method="gin", settings=fast)
     assert raw.privacy_.covers.startswith("nothing")
-    assert length_of(ledger) == before + 2, "the graph, and what was done with it"
+    assert length_of(ledger) == before + 2, "the graph, and how it was used"
     with pytest.raises(BudgetError, match="without a guarantee"):
         communities.fit(ledger=ledger, settings=fast)
 
 
 @pytest.mark.parametrize("method", ["paper-gin", "vfgnn", "gap"])
-def test_what_is_only_claimed_is_in_the_ledger(
+def test_claimed_plans_are_recorded_as_unprotected(
     communities: "Communities", tmp_path: Path, method: str
 ) -> None:
     ledger = tmp_path / "ledger.sqlite"

@@ -1,4 +1,4 @@
-"""From arrays to what the two parties hold."""
+"""From arrays to the tables of the two parties."""
 
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -27,24 +27,24 @@ def inputs(**changes: Any) -> FitInputs:
     return prepare_inputs(given.pop("graph"), given.pop("features"), given.pop("labels"), **given)
 
 
-def test_both_parties_get_their_part() -> None:
-    found = inputs(train=np.arange(5, 35), validation=[0, 39])
-    assert found.data.graph.num_nodes == N
-    assert found.data.features.dtype == np.float32
-    assert found.distinct.tolist() == ["bad", "good"]
-    assert found.labels.ids.take(found.labels.rows("val")) == [0, 39]
-    assert found.labels.labels[found.labels.rows("val")].tolist() == [1, 0]
-    assert len(found.labels.rows("train")) == 30
-    assert len(found.labels.rows("test")) == 0
+def test_both_parties_get_their_tables() -> None:
+    made = inputs(train=np.arange(5, 35), validation=[0, 39])
+    assert made.data.graph.num_nodes == N
+    assert made.data.features.dtype == np.float32
+    assert made.distinct.tolist() == ["bad", "good"]
+    assert made.labels.ids.take(made.labels.rows("val")) == [0, 39]
+    assert made.labels.labels[made.labels.rows("val")].tolist() == [1, 0]
+    assert len(made.labels.rows("train")) == 30
+    assert len(made.labels.rows("test")) == 0
 
 
-def test_a_fifth_of_each_class_is_set_apart() -> None:
-    found = inputs()
-    codes = found.labels.labels[found.labels.rows("val")]
+def test_a_fifth_of_each_class_is_held_out() -> None:
+    made = inputs()
+    codes = made.labels.labels[made.labels.rows("val")]
     assert np.bincount(codes).tolist() == [2, 6]
-    assert not set(found.validation) & set(found.labels.ids.take(found.labels.rows("train")))
-    assert inputs().validation.tolist() == found.validation.tolist()
-    assert inputs(seed=1).validation.tolist() != found.validation.tolist()
+    assert not set(made.validation) & set(made.labels.ids.take(made.labels.rows("train")))
+    assert inputs().validation.tolist() == made.validation.tolist()
+    assert inputs(seed=1).validation.tolist() != made.validation.tolist()
 
 
 def test_a_graph_that_holds_everything() -> None:
@@ -57,11 +57,11 @@ def test_a_graph_that_holds_everything() -> None:
         train_mask=mask,
         val_mask=~mask,
     )
-    found = inputs(graph=data, features=None, labels=None, train=None)
-    assert found.validation.tolist() == list(range(1, N, 2))
-    assert found.distinct.tolist() == [0, 1, 2]
+    made = inputs(graph=data, features=None, labels=None, train=None)
+    assert made.validation.tolist() == list(range(1, N, 2))
+    assert made.distinct.tolist() == [0, 1, 2]
     chosen = inputs(graph=data, features=None, labels=None, train=range(20))
-    assert set(chosen.validation) <= set(range(20)), "a mask of another split does not slip in"
+    assert set(chosen.validation) <= set(range(20)), "the mask of the graph is not used"
 
 
 def test_bytes_stay_bytes() -> None:
@@ -72,7 +72,7 @@ def test_bytes_stay_bytes() -> None:
     assert inputs(features=mixed).data.features[:, -1].tolist() == (FEATURES[:, 0] > 0).tolist()
 
 
-def spoiled(value: float) -> Any:
+def features_with(value: float) -> Any:
     features = FEATURES.copy()
     features[[3, 5], 1] = value
     return features
@@ -86,18 +86,18 @@ def spoiled(value: float) -> Any:
         ({"features": FEATURES[:, :0]}, r"got \(40, 0\)"),
         ({"features": np.full((N, 1), "x")}, "features: expected numbers"),
         ({"features": np.full((N, 1), "1", dtype=object)}, "features: expected numbers, got obj"),
-        ({"features": spoiled(np.nan)}, r"2 rows hold NaN .* \(first 2: node 3, node 5\)"),
-        ({"features": spoiled(np.inf)}, "2 rows hold NaN or infinite"),
-        ({"features": spoiled(1e300)}, "2 rows hold values beyond 3.4e38 .* another unit"),
-        ({"labels": None}, r"labels: expected them beside the graph, got none; give labels="),
-        ({"train": None}, "train: expected them beside the graph"),
+        ({"features": features_with(np.nan)}, r"2 rows contain NaN .* \(first 2: node 3, node 5\)"),
+        ({"features": features_with(np.inf)}, "2 rows contain NaN or infinite"),
+        ({"features": features_with(1e300)}, "2 rows contain values beyond 3.4e38 .* another unit"),
+        ({"labels": None}, r"labels: expected .* found in neither; pass labels="),
+        ({"train": None}, "train: expected as an argument or in the graph"),
         ({"train": range(20)}, r"at least two classes among train and validation, got 1"),
         ({"train": range(35), "validation": [36, 37]}, "validation: expected nodes of at least"),
-        ({"train": range(30), "validation": [1, 36]}, r"1 nodes are in train too \(first 1: 1\)"),
+        ({"train": range(30), "validation": [1, 36]}, r"1 nodes are also in train \(first 1: 1\)"),
         ({"train": [0, 39]}, "train: expected nodes of at least two|validation: expected"),
     ],
 )
-def test_what_cannot_be_used_is_refused(changes: dict[str, Any], message: str) -> None:
+def test_unusable_input_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         inputs(**changes)
 

@@ -1,4 +1,4 @@
-"""Node numbers, masks and labels as users write them."""
+"""Node numbers, masks and labels as users give them."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from vesper.errors import InputError
 
 
 class NotAvailable:
-    """Neither equal to itself nor unequal, as `pandas.NA`."""
+    """Value that is neither equal nor unequal to itself, like `pandas.NA`."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -37,7 +37,7 @@ def test_numbers_keep_their_order(nodes: Any) -> None:
     assert numbers.dtype == np.int64
 
 
-def test_masks_and_nothing() -> None:
+def test_masks_and_empty_lists() -> None:
     assert node_numbers(torch.tensor([True, False, True]), "ids", num_nodes=3).tolist() == [0, 2]
     assert node_numbers([], "ids", num_nodes=3).tolist() == []
 
@@ -49,13 +49,13 @@ def test_masks_and_nothing() -> None:
         ([0.5], "train: expected whole node numbers or a mask, got float64"),
         (
             [[0, 1]],
-            r"train: expected a row of node numbers or a mask, got shape \(1, 2\); give one",
+            r"train: expected a list of node numbers or a mask, got shape \(1, 2\); pass one",
         ),
-        (3, r"train: expected a row of node numbers or a mask, got int; give a list"),
-        ({0, 1}, "got set; give a list or an array"),
-        ([0, 1, 1, 0], "2 nodes are named more than once .* give a mask as booleans"),
-        ([0, 4, -1], r"from 0 to 3, 2 are not \(first 2: 4, -1\)"),
-        ([0, 1, 0], r"1 nodes are named more than once \(first 1: 0\)"),
+        (3, r"train: expected a list of node numbers or a mask, got int; pass a list"),
+        ({0, 1}, "got set; pass a list or an array"),
+        ([0, 1, 1, 0], "2 nodes are listed more than once .* give a mask as booleans"),
+        ([0, 4, -1], r"from 0 to 3, 2 are outside \(first 2: 4, -1\)"),
+        ([0, 1, 0], r"1 nodes are listed more than once \(first 1: 0\)"),
         ([], "expected at least one node"),
     ],
 )
@@ -85,16 +85,16 @@ def test_labels_of_some_nodes(labels: Any, expected: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([0, 1], r"labels: expected one value a node, shape \(4,\), got \(2,\)"),
+        ([0, 1], r"labels: expected one value per node, shape \(4,\), got \(2,\)"),
         (np.zeros((4, 2)), r"got \(4, 2\)"),
-        ({1: 0}, r"1 nodes have none \(first 1: 3\)"),
+        ({1: 0}, r"1 nodes have no label \(first 1: 3\)"),
         ([0, 1, 2, np.nan], r"1 labels are missing, NaN or infinite \(first 1: node 3\)"),
         (np.array([0, 1, 2, None], dtype=object), "1 labels are missing"),
         (["a", "b", "c", float("nan")], "1 labels are missing"),
         ({1: "b", 3: float("nan")}, "1 labels are missing"),
         (["a", "b", "c", NotAvailable()], "1 labels are missing"),
         (["a", "b", "c", 3], "expected text or numbers, got both .'b', 3."),
-        ([0.0, 0.0, 0.0, 1e300], "1 labels are no whole numbers that can be told apart"),
+        ([0.0, 0.0, 0.0, 1e300], "1 labels are too large to be exact whole numbers"),
         ([0.0, 0.0, 0.0, 1.5], "expected classes, 1 labels have decimals"),
         (np.array([1j] * 4), "expected whole numbers or text, got complex128"),
     ],

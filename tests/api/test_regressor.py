@@ -1,4 +1,4 @@
-"""`VesperRegressor` from the outside: numbers that neighbours tell, in their own units."""
+"""`VesperRegressor` from the outside: numbers predicted from neighbours, in their own units."""
 
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ SMALL = {"epochs": 8, "width": 16, "batch_size": 320, "learning_rate": 0.03, "me
 NODES, TRAIN, TEST = 600, np.arange(400), np.arange(400, 600)
 
 
-def given() -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Neighbours have alike numbers, far from 0; features tell a little of them."""
+def make_graph() -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Neighbours have similar numbers, far from 0; features are weakly informative."""
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=NODES)
     pairs = rng.integers(0, NODES, (2, 60_000))
@@ -24,7 +24,7 @@ def given() -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]
 
 
 def fitted(method: str = "certified", **settings: Any) -> VesperRegressor:
-    edges, features, numbers = given()
+    edges, features, numbers = make_graph()
     model = VesperRegressor(epsilon=8.0, seed=0, method=method, settings=SMALL | settings)
     return model.fit(edges, features, numbers, train=TRAIN)
 
@@ -35,14 +35,14 @@ def model() -> VesperRegressor:
 
 
 def test_the_graph_helps(model: VesperRegressor) -> None:
-    _, _, numbers = given()
+    _, _, numbers = make_graph()
     alone = fitted("mlp")
     assert model.score(TEST, numbers) > alone.score(TEST, numbers[TEST]) + 10
     assert model.privacy_.epsilon == 8.0
 
 
 def test_numbers_are_in_units_of_labels(model: VesperRegressor) -> None:
-    _, _, numbers = given()
+    _, _, numbers = make_graph()
     predicted = model.predict(TEST)
     assert predicted.shape == (200,)
     left, spread = np.square(predicted - numbers[TEST]).sum(), numbers[TEST].var() * len(TEST)
@@ -54,8 +54,8 @@ def test_numbers_are_in_units_of_labels(model: VesperRegressor) -> None:
     assert not hasattr(model, "predict_proba")
 
 
-def test_whole_numbers_are_numbers_too() -> None:
-    edges, features, numbers = given()
+def test_whole_numbers_are_accepted() -> None:
+    edges, features, numbers = make_graph()
     whole = np.round(numbers / 50).astype(np.int64)
     model = VesperRegressor(epsilon=8.0, seed=0, settings=SMALL)
     model.fit(edges, features, whole, train=TRAIN[:300], validation=TRAIN[300:])
@@ -63,20 +63,20 @@ def test_whole_numbers_are_numbers_too() -> None:
     assert model.score(TRAIN[300:], whole) == pytest.approx(model.validation_, abs=0.1)
 
 
-def test_an_order() -> None:
-    _, _, numbers = given()
+def test_ranking() -> None:
+    _, _, numbers = make_graph()
     model = fitted(task="ranking")
     assert model.metric_ == "spearman"
     assert model.score(TEST, numbers) > 60
 
 
-def test_equal_labels_are_nothing_to_judge_by(model: VesperRegressor) -> None:
-    with pytest.raises(InputError, match="at least two different ones among the 3 .* got one"):
+def test_equal_labels_have_no_metric(model: VesperRegressor) -> None:
+    with pytest.raises(InputError, match="at least two different values among 3 .* got one"):
         model.score([1, 2, 3], [5.0, 5.0, 5.0])
 
 
-def test_a_page(model: VesperRegressor, tmp_path: Path) -> None:
-    _, _, numbers = given()
+def test_report_page(model: VesperRegressor, tmp_path: Path) -> None:
+    _, _, numbers = make_graph()
     page = model.report(tmp_path / "report.html", ids=TEST, labels=numbers).read_text()
     assert "Predicted numbers" in page
     assert "On 200 test nodes" in page
@@ -85,15 +85,15 @@ def test_a_page(model: VesperRegressor, tmp_path: Path) -> None:
     assert " classes" not in page.partition("</header>")[0]
 
 
-def test_parameters_make_the_same_again_untrained(model: VesperRegressor) -> None:
-    again = VesperRegressor(**model.get_params())
-    assert again.get_params() == model.get_params()
+def test_parameters_make_an_unfitted_copy(model: VesperRegressor) -> None:
+    copy = VesperRegressor(**model.get_params())
+    assert copy.get_params() == model.get_params()
     with pytest.raises(InputError, match="not trained yet"):
-        again.predict([0])
+        copy.predict([0])
 
 
-def test_each_estimator_names_the_other() -> None:
-    edges, features, numbers = given()
+def test_each_estimator_refers_to_the_other() -> None:
+    edges, features, numbers = make_graph()
     with pytest.raises(InputError, match="predict numbers with VesperRegressor"):
         Vesper(settings=SMALL).fit(edges, features, numbers, train=TRAIN)
     with pytest.raises(InputError, match="use VesperRegressor for numbers"):

@@ -1,4 +1,4 @@
-"""Labels that are numbers: read, set apart, refused."""
+"""Labels that are numbers: reading, holding out, refusals."""
 
 from typing import Any
 
@@ -31,28 +31,28 @@ def test_all_kinds_of_numbers_are_read(values: Any) -> None:
     [
         ([1.0, np.nan], r"1 labels are missing, NaN or infinite \(first 1: node 1\)"),
         ([-np.inf, 1.0], "node 0"),
-        (["a", "b"], "expected numbers, got <U1 .* classes are learned by Vesper"),
+        (["a", "b"], "expected numbers, got <U1 .* use Vesper for classes"),
         ([1j, 2.0], "expected numbers, got complex128"),
     ],
 )
-def test_others_are_refused(values: Any, message: str) -> None:
+def test_other_values_are_refused(values: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         NUMBERS.read(np.array(values), np.arange(2))
 
 
-def test_one_of_any_five_in_order_is_set_apart() -> None:
+def test_one_of_every_five_in_sorted_order_is_held_out() -> None:
     labels = np.random.default_rng(0).normal(size=103)
-    apart = NUMBERS.split_validation(labels, seed=0)
-    in_order = apart[np.argsort(labels)]
+    held_out = NUMBERS.split_validation(labels, seed=0)
+    in_order = held_out[np.argsort(labels)]
     assert in_order[:100].reshape(20, 5).sum(axis=1).tolist() == [1] * 20
     assert not in_order[100:].any()
-    assert (NUMBERS.split_validation(labels, seed=0) == apart).all()
-    assert (NUMBERS.split_validation(labels, seed=1) != apart).any()
+    assert (NUMBERS.split_validation(labels, seed=0) == held_out).all()
+    assert (NUMBERS.split_validation(labels, seed=1) != held_out).any()
     assert NUMBERS.split_validation(labels[:3], seed=0).sum() == 1
     assert NUMBERS.split_validation(labels[:1], seed=0).sum() == 0
 
 
-def test_labels_that_are_all_the_same_are_refused() -> None:
+def test_labels_that_are_all_equal_are_refused() -> None:
     distinct = np.array([0.5, 2.0])
     NUMBERS.refuse_few(distinct, np.array([0, 1, 1, 0]), num_train=2)
     with pytest.raises(InputError, match="train: expected nodes with at least two different"):

@@ -1,4 +1,4 @@
-"""Who hears of progress."""
+"""Where progress is reported."""
 
 import pytest
 
@@ -6,17 +6,17 @@ from vesper.api.training import progress_reporter
 from vesper.progress import no_progress
 
 
-def test_nobody_somebody_and_a_bar(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress_reporter(False) as nobody:
-        assert nobody is no_progress
-    heard: list[int] = []
+def test_no_progress_a_callable_and_a_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_reporter(False) as silent:
+        assert silent is no_progress
+    reported: list[int] = []
 
     def progress(task: str, done: int, total: int, note: str = "") -> None:
-        heard.append(done)
+        reported.append(done)
 
-    with progress_reporter(progress) as somebody:
-        somebody("training", 3, 4)
-    assert heard == [3]
+    with progress_reporter(progress) as reporter:
+        reporter("training", 3, 4)
+    assert reported == [3]
     with progress_reporter(True) as bar:
         bar("training", 4, 4)
     captured = capsys.readouterr()

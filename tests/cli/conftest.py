@@ -10,7 +10,7 @@ from vesper.cli.app import main
 
 
 class Terminal:
-    """Runs `vesper ...` in this process; keeps what it printed."""
+    """Runs `vesper ...` in this process and captures its output."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self._monkeypatch, self._capsys = monkeypatch, capsys
@@ -32,7 +32,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 
 @pytest.fixture
 def ring(tmp_path: Path, write_folders: Callable[..., Path]) -> Path:
-    """A ring of 400 nodes, and ten without a neighbour; no labels."""
+    """A ring of 400 nodes, and ten isolated nodes; no labels."""
     return write_folders(
         tmp_path,
         nodes={"id": range(410), "f": [0.0] * 410},

@@ -1,4 +1,4 @@
-"""`vesper align` at one party, against the other over gRPC on loopback."""
+"""`vesper align` at one party, with the other over gRPC on loopback."""
 
 import json
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def other_side(path: Path) -> Alignment:
-    """What the command does at the other party."""
+    """Do what the command does, at the other party."""
     config = load_party_config(path)
     with peer_connection(config) as channel:
         if config.party.role == "data":
@@ -39,12 +39,14 @@ def running(path: Path) -> Iterator["Future[Alignment]"]:
 
 
 @pytest.mark.parametrize("role", ["data", "label"])
-def test_both_hold_the_same(terminal: "Terminal", institutions: "Institutions", role: str) -> None:
+def test_both_hold_the_same_ids(
+    terminal: "Terminal", institutions: "Institutions", role: str
+) -> None:
     here, there = institutions.settings if role == "data" else institutions.settings[::-1]
     with running(there) as other:
         assert terminal.run("align", "--config", here, "--json") == 0
-        shown = json.loads(terminal.out)
-        assert (shown["proof"], shown["common"]) == (other.result().proof, 60)
+        facts = json.loads(terminal.out)
+        assert (facts["proof"], facts["common"]) == (other.result().proof, 60)
     written = pq.read_table(here.parent / "state" / "aligned.parquet")["id"].to_pylist()
     assert written == other.result().ids.to_pylist() == sorted(map(str, range(60)))
 
@@ -59,9 +61,9 @@ def test_labels_of_unknown_nodes(
     here, there = institutions.settings if role == "data" else institutions.settings[::-1]
     with running(there) as other:
         assert terminal.run("align", "--config", here) == 2
-        said = {role: terminal.err, "other": str(other.exception())}
+        messages = {role: terminal.err, "other": str(other.exception())}
     assert isinstance(other.exception(), InputError)
-    data, label = said.values() if role == "data" else reversed(said.values())
+    data, label = messages.values() if role == "data" else reversed(messages.values())
     assert "57 of 60 ids of the label party are no nodes here" in data
     assert "57 of 60 ids are unknown to the data party (first 3: 100, 101, 102)" in label
     assert not (here.parent / "state" / "aligned.parquet").exists()

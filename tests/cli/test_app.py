@@ -1,4 +1,4 @@
-"""The command line as a user meets it: output, exit codes, one message for a mistake."""
+"""The command line as users see it: output, exit codes, one message per error."""
 
 import json
 import signal
@@ -97,7 +97,7 @@ def test_simulate_writes_a_run_and_prints_json(terminal: "Terminal", folders: Pa
         (("--set", "epochs=many"), "setting 'run.epochs'"),
         (("--epsilon", "0"), "setting 'privacy.epsilon'"),
         (("--epsilon", "4", "--set", "privacy.epsilon=1"), "got it twice: --epsilon 4.0 and --set"),
-        (("--set", "epochs=1", "--set", "run.epochs=2"), "epochs=1 and --set run.epochs=2; take"),
+        (("--set", "epochs=1", "--set", "run.epochs=2"), "epochs=1 and --set run.epochs=2; remove"),
         (("--set", "weight_decay=Infinity"), "setting 'run.weight_decay'"),
         (("--set", "accounting=theorem-1"), "accounting: expected 'exact', got 'theorem-1', which"),
         (("--method", "gcn", "--set", "aggregator=gcn"), "no choice, for method 'gcn', got 'gcn'"),
@@ -113,11 +113,11 @@ def test_wrong_settings(
     assert not out.exists()
 
 
-def test_settings_that_a_method_does_not_read_are_told(terminal: "Terminal", folders: Path) -> None:
+def test_ignored_settings_are_reported(terminal: "Terminal", folders: Path) -> None:
     common = ("simulate", "--data", folders, "--set", "epochs=1", "--method", "gcn")
     given = ("--set", "steps=3", "--set", "degree_share=0.4")
     assert terminal.run(*common, "--out", folders.parent / "one", *given) == 0
-    assert "note: gcn does not read steps, degree_share: nothing changes" in terminal.err
+    assert "note: method gcn ignores steps, degree_share" in terminal.err
     assert terminal.run(*common, "--out", folders.parent / "two") == 0
     assert "note:" not in terminal.err
 
@@ -127,12 +127,12 @@ def test_ctrl_c_ends_without_a_traceback_and_leaves_nothing_half_written(tmp_pat
     command = [sys.executable, "-m", "vesper", "data", "finance", "--nodes", "400000", "--out"]
     with subprocess.Popen([*command, str(out)], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        assert process.stderr.readline()  # it is at work
+        assert process.stderr.readline()  # it is running
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
     assert process.returncode == 130
-    assert "stopped by the user" in rest
+    assert "interrupted; incomplete output was removed" in rest
     assert "Traceback" not in rest
     assert list(tmp_path.iterdir()) == []
 
@@ -151,7 +151,7 @@ main()
 """
 
 
-def test_ctrl_c_while_the_program_loads_ends_it_without_a_word() -> None:
+def test_ctrl_c_while_the_program_loads_exits_silently() -> None:
     ended = subprocess.run([sys.executable, "-c", CTRL_C_WHILE_LOADING], capture_output=True)
     assert ended.returncode == -signal.SIGINT  # 130 in a shell
     assert ended.stderr == b""
@@ -160,7 +160,7 @@ def test_ctrl_c_while_the_program_loads_ends_it_without_a_word() -> None:
 @pytest.mark.parametrize(
     "error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried")]
 )
-def test_too_little_memory_is_said_in_words(
+def test_running_out_of_memory_ends_with_a_message(
     error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def run_out() -> None:
@@ -170,13 +170,13 @@ def test_too_little_memory_is_said_in_words(
     with pytest.raises(SystemExit) as ended:
         app_module.main()
     assert ended.value.code == 1
-    assert "there is not so much memory; lower width" in capsys.readouterr().err
+    assert "ran out of it; lower width" in capsys.readouterr().err
 
 
-def test_other_failures_keep_their_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_failures_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
-        raise RuntimeError("a mistake of ours")
+        raise RuntimeError("a bug")
 
     monkeypatch.setattr(app_module, "app", fail)
-    with pytest.raises(RuntimeError, match="a mistake of ours"):
+    with pytest.raises(RuntimeError, match="a bug"):
         app_module.main()

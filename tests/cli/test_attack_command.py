@@ -1,4 +1,4 @@
-"""`vesper attack`, as a person types it."""
+"""`vesper attack` on the command line."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from vesper.cli.app import app
 
 @pytest.fixture(scope="module")
 def parties(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ninety nodes on a ring, three classes."""
+    """A ring of 90 nodes, three classes."""
     root = tmp_path_factory.mktemp("parties")
     rng, ids = np.random.default_rng(0), np.arange(90)
     (root / "data").mkdir()
@@ -43,20 +43,20 @@ def attack(parties: Path, *arguments: str) -> str:
 @pytest.mark.parametrize(
     "name", ["node-membership", "edge-likelihood", "edge-influence", "edge-similarity"]
 )
-def test_names_that_others_rely_on(name: str, parties: Path) -> None:
-    found = json.loads(attack(parties, name, "--json"))
-    assert {"auc", "tpr_at_0.1pct_fpr", "ci_low", "ci_high", "by_degree"} <= set(found)
-    assert 0 <= found["ci_low"] <= found["auc"] <= found["ci_high"] <= 1
-    assert found["attack"] == name
+def test_json_field_names(name: str, parties: Path) -> None:
+    facts = json.loads(attack(parties, name, "--json"))
+    assert {"auc", "tpr_at_0.1pct_fpr", "ci_low", "ci_high", "by_degree"} <= set(facts)
+    assert 0 <= facts["ci_low"] <= facts["auc"] <= facts["ci_high"] <= 1
+    assert facts["attack"] == name
 
 
-def test_a_person_gets_a_table_and_a_sentence(parties: Path) -> None:
-    shown = attack(parties, "edge-likelihood", "--pairs", "50")
-    assert "edge-likelihood on certified, epsilon 8" in shown
-    assert "the attacker has features, batches, weights and all other edges" in shown
+def test_the_table_and_its_explanation(parties: Path) -> None:
+    output = attack(parties, "edge-likelihood", "--pairs", "50")
+    assert "edge-likelihood on certified, epsilon 8" in output
+    assert "the attacker has features, batches, weights and all other edges" in output
 
 
-def test_a_folder_that_is_no_run_is_named(parties: Path, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_run_is_refused(parties: Path, tmp_path: Path) -> None:
     arguments = ["attack", "edge-likelihood", "--run", str(tmp_path), "--data", str(parties)]
     done = CliRunner().invoke(app, arguments)
     assert getattr(done.exception, "exit_code", None) == 2

@@ -1,4 +1,4 @@
-"""`vesper board` as a process: it shows a run until it is stopped; mistakes end in one message."""
+"""`vesper board` as a process: it shows a run until stopped; wrong input ends with one message."""
 
 import signal
 import socket
@@ -23,14 +23,14 @@ LIMIT = 120.0
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Path]:
-    """The state folder of a label party that trains."""
+    """The state folder of a label party that is training."""
     with open_journal(tmp_path, side="label", config=load_config(None, {})) as journal:
         journal.progress("training", 3, 9)
         yield tmp_path
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_shown_until_stopped(run: Path, how: signal.Signals) -> None:
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_shown_until_stopped(run: Path, signum: signal.Signals) -> None:
     before = {path: path.read_bytes() for path in run.iterdir()}
     command = [sys.executable, "-m", "vesper", "board", str(run), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as it:
@@ -41,15 +41,15 @@ def test_shown_until_stopped(run: Path, how: signal.Signals) -> None:
             assert b"3 of 9" in client.getresponse().read()
             client.request("GET", "/", headers={"Host": "elsewhere.example"})
             assert client.getresponse().status == 403
-        it.send_signal(how)
-        said, problems = it.communicate(timeout=LIMIT)
+        it.send_signal(signum)
+        output, problems = it.communicate(timeout=LIMIT)
     assert it.returncode == 0
-    assert said == "stopped\n"
+    assert output == "stopped\n"
     assert problems == ""
-    assert {path: path.read_bytes() for path in run.iterdir()} == before, "it is only read"
+    assert {path: path.read_bytes() for path in run.iterdir()} == before, "the run is only read"
 
 
-def test_mistakes(terminal: "Terminal", run: Path) -> None:
+def test_wrong_input(terminal: "Terminal", run: Path) -> None:
     assert terminal.run("board", run / "missing") == 2
     assert "expected the --out of a 'vesper simulate'" in terminal.err
     with socket.create_server(("127.0.0.1", 0)) as taken:

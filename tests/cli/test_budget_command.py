@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Path:
-    """A graph with a count and three of five releases, and its key."""
+    """A graph with a histogram and three of five releases, and its key."""
     path = tmp_path / "ledger.sqlite"
     opened = Ledger(path, clock=lambda: 0.0)
     account = open_account(opened, "graph-one", num_nodes=9, budget=Budget(epsilon=2.0, delta=1e-6))
@@ -61,7 +61,7 @@ def test_use_without_a_guarantee_is_shown(terminal: "Terminal", ledger: Path) ->
     assert "WITHOUT A GUARANTEE by run raw" in " ".join(terminal.out.split())
 
 
-def test_show_says_honestly_what_is_left(terminal: "Terminal", ledger: Path) -> None:
+def test_show_reports_what_is_left(terminal: "Terminal", ledger: Path) -> None:
     assert terminal.run("budget", "show", ledger, "--json") == 0
     row = json.loads(terminal.out)["graphs"][0]
     assert row["releases_left"] == 2
@@ -73,9 +73,7 @@ def test_show_says_honestly_what_is_left(terminal: "Terminal", ledger: Path) -> 
 
 
 @pytest.mark.parametrize("noise_std", ["0", "-1", "nan", "inf"])
-def test_show_refuses_a_noise_that_is_none(
-    terminal: "Terminal", ledger: Path, noise_std: str
-) -> None:
+def test_show_refuses_invalid_noise(terminal: "Terminal", ledger: Path, noise_std: str) -> None:
     assert terminal.run("budget", "show", ledger, "--noise-std", noise_std) == 2
     assert "noise_std" in terminal.err
 
@@ -89,7 +87,7 @@ def test_tables_in_a_pipe_are_plain(terminal: "Terminal", ledger: Path) -> None:
     assert not any(set(line) & set("+|") for line in lines)
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(ledger: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(ledger: Path) -> None:
     for verb in (["show"], ["show", "--json"], ["verify"]):
         command = [sys.executable, "-m", "vesper", "budget", verb[0], str(ledger), *verb[1:]]
         with subprocess.Popen(
@@ -102,13 +100,11 @@ def test_a_reader_that_has_seen_enough_is_no_error(ledger: Path) -> None:
         assert child.returncode == 0
 
 
-def test_the_head_that_is_shown_is_the_head_that_is_checked(
-    terminal: "Terminal", ledger: Path
-) -> None:
+def test_verify_accepts_the_head_that_show_prints(terminal: "Terminal", ledger: Path) -> None:
     assert terminal.run("budget", "show", ledger) == 0
     head = terminal.out.splitlines()[-1].split()[1]
     assert terminal.run("budget", "verify", ledger, "--head", head) == 0
-    assert "the chain holds" in terminal.out
+    assert "the chain is intact" in terminal.out
     wrong = f"{head.split(':')[0]}:{'0' * 16}"
     assert terminal.run("budget", "verify", ledger, "--head", wrong) == 1
     assert "older copy" in terminal.err
@@ -116,7 +112,7 @@ def test_the_head_that_is_shown_is_the_head_that_is_checked(
     assert "SEQUENCE:DIGEST" in terminal.err
 
 
-def test_an_older_copy_of_everything_is_found_by_a_noted_head(
+def test_a_noted_head_detects_an_older_copy_of_everything(
     terminal: "Terminal", ledger: Path, tmp_path: Path
 ) -> None:
     copy = tmp_path / "copy"
@@ -140,13 +136,13 @@ def test_an_older_copy_of_everything_is_found_by_a_noted_head(
     assert json.loads(terminal.out)["valid"] is False
 
 
-def test_without_the_key_show_works_and_verify_says_why_not(
+def test_without_the_key_show_works_and_verify_refuses(
     terminal: "Terminal", ledger: Path, tmp_path: Path
 ) -> None:
     key = ledger.with_name("ledger.sqlite.key").rename(tmp_path / "safe.key")
     assert terminal.run("budget", "show", ledger) == 0
     assert terminal.run("budget", "verify", ledger) == 2
-    assert "without it nobody can tell" in terminal.err
+    assert "changes cannot be detected without it" in terminal.err
     assert terminal.run("budget", "verify", ledger, "--key", key) == 0
     key.write_bytes(bytes(32))
     assert terminal.run("budget", "verify", ledger, "--key", key) == 1
@@ -165,7 +161,7 @@ def test_without_the_key_show_works_and_verify_says_why_not(
         ("DROP TABLE entries", (), "cannot be read as a ledger"),
     ],
 )
-def test_damaged_ledgers_end_in_one_message(
+def test_damaged_ledgers_end_with_one_message(
     terminal: "Terminal",
     ledger: Path,
     tamper: Callable[..., None],
@@ -179,7 +175,9 @@ def test_damaged_ledgers_end_in_one_message(
     assert terminal.run("budget", "verify", ledger) in (1, 2)
 
 
-def test_what_is_no_ledger_ends_in_one_message(terminal: "Terminal", tmp_path: Path) -> None:
+def test_files_that_are_not_ledgers_end_with_one_message(
+    terminal: "Terminal", tmp_path: Path
+) -> None:
     (tmp_path / "empty").touch()
     (tmp_path / "text").write_text("hello" * 100)
     (tmp_path / "cut").write_bytes(b"SQLite format 3\0" + bytes(50))

@@ -1,4 +1,4 @@
-"""`vesper cert` as two institutions meet it."""
+"""`vesper cert` as two institutions use it."""
 
 import json
 import stat
@@ -24,16 +24,16 @@ def test_from_an_authority_to_a_certificate(
     hosts = ("--host", "bank.example", "--host", "10.0.0.7")
     arguments = ("cert", "request", "--name", "bank", *hosts, "--out", tmp_path / "tls", "--json")
     assert terminal.run(*arguments) == 0
-    asked = json.loads(terminal.out)
-    assert stat.S_IMODE(Path(asked["key"]).stat().st_mode) == 0o600
+    made = json.loads(terminal.out)
+    assert stat.S_IMODE(Path(made["key"]).stat().st_mode) == 0o600
     out = tmp_path / "tls" / "bank.pem"
-    approve = ("cert", "approve", "--authority", authority, "--request", asked["request"])
+    approve = ("cert", "approve", "--authority", authority, "--request", made["request"])
     assert terminal.run(*approve, "--out", out, "--fingerprint", "ab" * 32) == 2
-    assert "this is not the request that was made there" in terminal.err
+    assert "this is not the request that the party made" in terminal.err
     assert not out.exists()
-    assert terminal.run(*approve, "--out", out, "--fingerprint", asked["fingerprint"]) == 0
+    assert terminal.run(*approve, "--out", out, "--fingerprint", made["fingerprint"]) == 0
     assert "for 'bank' and hosts bank.example, 10.0.0.7, valid until" in terminal.out
-    assert asked["fingerprint"] in terminal.out
+    assert made["fingerprint"] in terminal.out
     assert terminal.run(*approve, "--out", out) == 2
     assert "is not overwritten" in terminal.err
     again = (*approve, "--out", tmp_path / "again.pem", "--days", 3, "--json")

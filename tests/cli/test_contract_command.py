@@ -1,4 +1,4 @@
-"""`vesper contract`: shown, approved, and what changed since."""
+"""`vesper contract`: shown, approved, and compared with the last approval."""
 
 import json
 from typing import TYPE_CHECKING
@@ -13,9 +13,9 @@ def test_shown_then_approved_then_changed(
 ) -> None:
     data, label = institutions.settings
     assert terminal.run("contract", "--config", data) == 0
-    assert "not approved at this party" in terminal.out
+    assert "not approved by this party" in terminal.out
     assert "epsilon = 4.0" in terminal.out
-    assert "delta = (left to the method)" in terminal.out
+    assert "delta = (chosen by the method)" in terminal.out
     shown = []
     for path in (data, label):
         assert terminal.run("contract", "--config", path, "--approve", "--json") == 0
@@ -25,12 +25,12 @@ def test_shown_then_approved_then_changed(
     institutions.change("epsilon = 4.0", "epsilon = 2.0")
     assert terminal.run("contract", "--config", data) == 0
     assert "changed: privacy.epsilon: 2.0 now, 4.0 approved" in terminal.out
-    assert "not approved at this party" in terminal.out
+    assert "not approved by this party" in terminal.out
     assert terminal.run("contract", "--config", data, "--approve") == 0
     assert "the peer must approve the same contract" in terminal.out
 
 
-def test_a_slip_of_the_pen(terminal: "Terminal", institutions: "Institutions") -> None:
+def test_a_misspelled_setting(terminal: "Terminal", institutions: "Institutions") -> None:
     institutions.change("epsilon = 4.0", "epsilom = 4.0")
     assert terminal.run("contract", "--config", institutions.settings[0], "--approve") == 2
     assert "unknown setting 'privacy.epsilom'; did you mean 'privacy.epsilon'?" in terminal.err

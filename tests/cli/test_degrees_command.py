@@ -1,4 +1,4 @@
-"""`vesper degrees`: charged, drawn, and refused before anything is charged."""
+"""`vesper degrees`: charging, drawing, and refusals before anything is charged."""
 
 import json
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_degrees_refuse_before_a_ledger_is_made(
     assert not (ring / "data" / "ledger.sqlite").exists()
 
 
-def test_degrees_as_in_the_paper_cost_twice(terminal: "Terminal", ring: Path) -> None:
+def test_degrees_as_in_the_paper_cost_twice_the_epsilon(terminal: "Terminal", ring: Path) -> None:
     assert terminal.run("degrees", ring, "--epsilon", 1, "--as-paper") == 0
     assert "this cost epsilon 2" in terminal.out
     assert terminal.run("degrees", ring, "--epsilon", 1, "--as-paper", "--json") == 0

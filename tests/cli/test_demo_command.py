@@ -1,3 +1,5 @@
+"""`vesper demo` on the command line."""
+
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -5,7 +7,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Terminal
 
 
-def test_demo_runs_twice_and_never_removes_what_is_not_its_own(
+def test_demo_runs_twice_and_removes_only_its_own_folders(
     terminal: "Terminal", tmp_path: Path
 ) -> None:
     out = tmp_path / "demo"

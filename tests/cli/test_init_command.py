@@ -1,4 +1,4 @@
-"""`vesper init` as a user meets it."""
+"""`vesper init` on the command line."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

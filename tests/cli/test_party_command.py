@@ -1,4 +1,4 @@
-"""`vesper party`: what it writes is for this user alone, whatever the shell's umask."""
+"""`vesper party`: only this user can read what it writes, whatever the shell's umask."""
 
 import os
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def open_umask() -> Iterator[None]:
     ],
     ids=str,
 )
-def test_files_are_for_this_user_alone(
+def test_only_this_user_can_read_its_files(
     institutions: "Institutions",
     terminal: "Terminal",
     monkeypatch: pytest.MonkeyPatch,

@@ -1,4 +1,4 @@
-"""`vesper plan`: both directions, the page, and refusals in the words of the command line."""
+"""`vesper plan`: both directions, the page, and refusals in terms of the command line."""
 
 import json
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Terminal
 
 
-def test_both_ways(terminal: "Terminal") -> None:
+def test_both_directions(terminal: "Terminal") -> None:
     assert terminal.run("plan", "--epsilon", 1, "--delta", "1e-6", "--hops", 2, "--json") == 0
     facts = json.loads(terminal.out)
     assert 0.999 <= facts["certified"]["epsilon"] <= 1
@@ -44,17 +44,17 @@ def test_the_page_has_phases_attack_and_claim_and_fits(
     page = terminal.out
     for phase in ("degree histogram", "training", "validation", "inference"):
         assert phase in page
-    assert page.count("free") == 3  # two phases, and the sentence that says why
-    assert "re-use the values" in page
+    assert page.count("free") == 3  # two phases, and the sentence that explains it
+    assert "reuse the values" in page
     assert "Certified and claimed, side by side" in page
     assert "with one more release" in page
     assert max(len(line) for line in page.splitlines()) <= columns
 
 
-def test_without_sizes_the_page_says_what_is_missing(terminal: "Terminal") -> None:
+def test_without_sizes_the_page_names_the_missing_options(terminal: "Terminal") -> None:
     assert terminal.run("plan", "--epsilon", 1) == 0
     flat = " ".join(terminal.out.split())
-    assert "The paper's accountant is left out" in flat
+    assert "The paper's accountant is omitted" in flat
     assert "give --train-nodes" in flat
     assert "degree histogram" not in flat
     assert "which may make noise up to 5.5% larger" in flat
@@ -65,7 +65,7 @@ def test_without_sizes_the_page_says_what_is_missing(terminal: "Terminal") -> No
 
 
 @pytest.mark.parametrize("epsilon", [0.25, 1, 4])
-def test_noise_is_never_more_than_the_page_says_without_training_nodes(
+def test_noise_is_never_more_than_the_page_states_without_training_nodes(
     epsilon: float, terminal: "Terminal"
 ) -> None:
     noises = []
@@ -82,9 +82,9 @@ def test_noise_is_never_more_than_the_page_says_without_training_nodes(
     [
         ((), "either --epsilon or --noise-std"),
         (("--epsilon", 1, "--noise-std", 2), "either --epsilon or --noise-std"),
-        (("--epsilon", 0), "--epsilon: expected a number above 0"),
-        (("--epsilon", "inf"), "--epsilon: expected a number above 0"),
-        (("--epsilon", "nan"), "--epsilon: expected a number above 0"),
+        (("--epsilon", 0), "--epsilon: expected a finite number above 0"),
+        (("--epsilon", "inf"), "--epsilon: expected a finite number above 0"),
+        (("--epsilon", "nan"), "--epsilon: expected a finite number above 0"),
         (("--noise-std", 0), "--noise-std: expected a number from"),
         (("--epsilon", 1, "--delta", 1), "--delta: expected"),
         (("--epsilon", 1, "--degrees-epsilon", -1), "--degrees-epsilon: expected"),
@@ -128,8 +128,8 @@ def test_nodes_in_both_accountants(terminal: "Terminal") -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [["--epsilon", 4, "--unit", "nodes"], ["--noise-std", 3, "--unit", "node"]]
+    "options", [["--epsilon", 4, "--unit", "nodes"], ["--noise-std", 3, "--unit", "node"]]
 )
-def test_units_that_cannot_be_planned(asked: list[object], terminal: "Terminal") -> None:
-    assert terminal.run("plan", *asked) == 2
+def test_units_that_cannot_be_planned(options: list[object], terminal: "Terminal") -> None:
+    assert terminal.run("plan", *options) == 2
     assert "--unit" in terminal.err

@@ -1,4 +1,4 @@
-"""`party data --answer`, `predict` and `serve` as real processes on loopback, killed in between."""
+"""`party data --answer`, `predict` and `serve` as real processes on loopback, one killed."""
 
 import json
 import signal
@@ -30,7 +30,7 @@ LIMIT = 120.0
 
 
 class Started:
-    """A `vesper ...` of its own, and what it says."""
+    """A `vesper ...` process and its output."""
 
     def __init__(self, log: Path, *arguments: object) -> None:
         self._log = log
@@ -49,8 +49,8 @@ class Started:
             assert time.monotonic() < deadline, self.output
             time.sleep(0.05)
 
-    def end(self, how: signal.Signals) -> int:
-        self.process.send_signal(how)
+    def stop(self, signum: signal.Signals) -> int:
+        self.process.send_signal(signum)
         return self.process.wait(timeout=LIMIT)
 
 
@@ -59,7 +59,7 @@ Start = Callable[..., Started]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts `vesper ...`; whatever still runs in the end is killed."""
+    """Start `vesper ...` processes; those still running at the end are killed."""
     started: list[Started] = []
 
     def start(*arguments: object) -> Started:
@@ -85,7 +85,7 @@ def trained(institutions: "Institutions") -> "Institutions":
         other.result()
     result = configs[1].party.state / "result" / "result.json"
     facts = json.loads(result.read_text())
-    result.write_text(json.dumps({**facts, "chosen_stage": 1}))  # the one that needs edges
+    result.write_text(json.dumps({**facts, "chosen_stage": 1}))  # a stage that needs edges
     return institutions
 
 
@@ -127,7 +127,7 @@ def test_a_snapshot_is_predicted_served_and_survives_a_kill(
     assert (facts["ids"], facts["unknown"], facts["cached"]) == (3, 1, 0)
     spent = charges(trained)
     assert spent > paid
-    assert platform.end(signal.SIGKILL) == -signal.SIGKILL
+    assert platform.stop(signal.SIGKILL) == -signal.SIGKILL
 
     (load_party_config(label).party.state / "cache" / "answers.sqlite").unlink()
     platform = start(*answering)
@@ -139,27 +139,27 @@ def test_a_snapshot_is_predicted_served_and_survives_a_kill(
     serving = start("serve", "--config", label, "--port", 0)
     serving.wait_for("serving at")
     port = int(serving.output.partition("127.0.0.1:")[2].partition("/")[0])
-    status, said = post_ids(port, [65, "66", "nobody"])
+    status, reply = post_ids(port, [65, "66", "nobody"])
     assert status == 200
-    assert [each.get("cached") for each in said["predictions"]] == [True, False, None]
-    assert platform.end(signal.SIGTERM) == 0
+    assert [each.get("cached") for each in reply["predictions"]] == [True, False, None]
+    assert platform.stop(signal.SIGTERM) == 0
     assert "answered about" in platform.output
-    status, said = post_ids(port, [65, 67])
+    status, reply = post_ids(port, [65, 67])
     assert status == 503
-    assert "waiting for platform" in said["error"]
-    assert "probabilities" in said["predictions"][0]
-    assert serving.end(signal.SIGINT) == 0
+    assert "waiting for platform" in reply["error"]
+    assert "probabilities" in reply["predictions"][0]
+    assert serving.stop(signal.SIGINT) == 0
     assert "Traceback" not in serving.output + platform.output
     assert charges(trained) == spent
 
 
-def test_mistakes_end_in_one_message(
+def test_wrong_input_ends_with_one_message(
     trained: "Institutions", terminal: "Terminal", tmp_path: Path
 ) -> None:
     data, label = trained.settings
     (tmp_path / "ids.txt").write_text("5\n")
     predict = ("predict", "--ids", tmp_path / "ids.txt", "--out", tmp_path / "out.csv")
-    for arguments, said in (
+    for arguments, message in (
         (("party", "data", "--config", data), "is finished"),
         (("party", "data", "--config", data, "--snapshot", tmp_path), "--answer"),
         (("party", "data", "--config", data, "--answer", "--json"), "--json"),
@@ -169,8 +169,8 @@ def test_mistakes_end_in_one_message(
         (("serve", "--config", data), "party.role"),
         (("predict", "--config", label, "--ids", tmp_path, "--out", "o.csv"), "cannot be read"),
     ):
-        assert terminal.run(*arguments) == 2, said
-        assert said in terminal.err
+        assert terminal.run(*arguments) == 2, message
+        assert message in terminal.err
     label.write_text(label.read_text().replace('"wait"', '"stop"').replace("= 30.0", "= 1.0"))
     assert terminal.run(*predict, "--config", label) == 4, terminal.err
-    assert "nothing is written" in terminal.err
+    assert "nothing was written" in terminal.err

@@ -1,4 +1,4 @@
-"""`vesper preflight`: a line a check, an exit code for all."""
+"""`vesper preflight`: one line per check, one exit code for all."""
 
 import json
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""`vesper release` and `vesper verify` as a user meets them."""
+"""`vesper release` and `vesper verify` on the command line."""
 
 import json
 import subprocess
@@ -51,7 +51,7 @@ def test_release_then_verify(terminal: "Terminal", folders: Path) -> None:
     assert terminal.run("verify", second) == 2
 
 
-def test_a_seed_is_marked(terminal: "Terminal", folders: Path) -> None:
+def test_a_seed_is_reported_as_simulated(terminal: "Terminal", folders: Path) -> None:
     out = folders.parent / "r.parquet"
     arguments = ("--data", folders / "data", "--epsilon", 4, "--seed", 1, "--out", out)
     assert terminal.run("release", *arguments) == 0
@@ -60,18 +60,18 @@ def test_a_seed_is_marked(terminal: "Terminal", folders: Path) -> None:
     assert "SIMULATED noise, not private" in terminal.out
 
 
-def test_who_learns_from_a_seed_is_told(terminal: "Terminal", folders: Path) -> None:
+def test_learning_from_simulated_features_is_reported(terminal: "Terminal", folders: Path) -> None:
     for number, seed in enumerate((("--seed", 1), ())):
         out = folders.parent / f"{number}.parquet"
         common = ("--data", folders, "--epsilon", 4, "--set", "epochs=1", "--out", out)
         assert terminal.run("release", *common, *seed) == 0
         given = ("--released", out, "--labels", folders / "label", "--set", "epochs=1")
         assert terminal.run("learn", *given, "--out", folders.parent / f"model{number}") == 0
-        assert "epsilon 4, delta 0.001, as their statement says" in terminal.out
+        assert "epsilon 4, delta 0.001, by their statement" in terminal.out
         assert ("SIMULATED noise, not private" in terminal.out) is bool(seed)
 
 
-def test_another_budget_than_the_graph_has_is_wrong_input(
+def test_another_budget_than_that_of_the_graph_is_refused(
     terminal: "Terminal", folders: Path
 ) -> None:
     data = folders / "data"
@@ -81,7 +81,7 @@ def test_another_budget_than_the_graph_has_is_wrong_input(
     assert "is not set twice" in terminal.err
 
 
-def test_killed_in_the_middle_nothing_half_is_there(terminal: "Terminal", folders: Path) -> None:
+def test_a_killed_release_leaves_no_partial_file(terminal: "Terminal", folders: Path) -> None:
     out = folders.parent / "killed" / "r.parquet"
     arguments = ["release", "--data", str(folders), "--epsilon", "4", "--out", str(out)]
     endless = ["--set", "epochs=1000000", "--set", "patience=1000000"]
@@ -92,6 +92,6 @@ def test_killed_in_the_middle_nothing_half_is_there(terminal: "Terminal", folder
         process.kill()
     left = list(out.parent.iterdir())
     assert [path for path in left if not path.name.startswith(".")] == []
-    assert left  # it was in the middle: its hidden folder, which the next one removes
+    assert left  # its hidden folder, which the next release removes
     assert terminal.run(*arguments, "--seed", 1, "--set", "epochs=1") == 0
     assert {path.name for path in out.parent.iterdir()} == {"r.parquet", "r.statement.json"}

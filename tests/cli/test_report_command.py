@@ -38,7 +38,7 @@ def test_a_page_about_a_run(terminal: "Terminal", folders: Path, tmp_path: Path)
     assert json.loads(terminal.out) == {"report": str(page), "is_private": False}
 
 
-def test_what_is_no_run_folder(terminal: "Terminal", tmp_path: Path) -> None:
+def test_folders_that_are_not_runs(terminal: "Terminal", tmp_path: Path) -> None:
     assert terminal.run("report", tmp_path, "--out", tmp_path / "page.html") == 2
     assert "expected a run folder with config.json" in terminal.err
     (tmp_path / "config.json").write_text("{}")
@@ -62,4 +62,4 @@ def test_a_registry_record(terminal: "Terminal", folders: Path, tmp_path: Path) 
     assert terminal.run("report", run) == 2
     assert "--out, --registry: expected at least one" in terminal.err
     assert terminal.run("report", run, "--out", tmp_path / "a.html", "--name", "x") == 2
-    assert "--name: only for --registry" in terminal.err
+    assert "--name: expected only with --registry" in terminal.err

@@ -1,4 +1,4 @@
-"""`vesper simulate` with input that cannot be used: one message, its exit code, nothing left."""
+"""`vesper simulate` with unusable input: one message, its exit code, no output left."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ SPLITS = [("train", "val", "test")[k // 2 % 3] for k in range(NUM_NODES)]
 
 @pytest.fixture
 def folder(tmp_path: Path, write_folders: Callable[..., Path]) -> Path:
-    """Sixty nodes, two classes, twenty nodes a split."""
+    """Sixty nodes, two classes, twenty nodes per split."""
     rng = np.random.default_rng(0)
     features = {f"f{k}": rng.normal(size=NUM_NODES) for k in range(2)}
     return write_folders(
@@ -80,10 +80,10 @@ def test_a_split_with_one_class(
     assert f"rows with split '{split}', found one" in terminal.err
 
 
-def test_a_class_that_only_test_rows_have(
+def test_a_third_class_that_only_test_rows_have(
     terminal: Any, folder: Path, tmp_path: Path, write_folders: Any
 ) -> None:
-    """Of two classes it would make three, with another metric: test rows decide on nothing."""
+    """It would make three classes, with another metric; test rows must not decide anything."""
     odd = SPLITS.index("test")
     write_folders(folder, labels=labels_of(SPLITS, others={odd: 7}))
     assert terminal.run("simulate", "--data", folder, "--out", tmp_path / "run") == 2
@@ -92,7 +92,7 @@ def test_a_class_that_only_test_rows_have(
     assert not (tmp_path / "run").exists()
 
 
-def test_of_many_classes_one_may_be_only_in_test_rows(
+def test_one_of_many_classes_may_be_in_test_rows_only(
     terminal: Any, folder: Path, tmp_path: Path, write_folders: Any
 ) -> None:
     others = {SPLITS.index(split): 7 if split == "test" else 2 for split in set(SPLITS)}
@@ -122,7 +122,7 @@ def test_a_last_batch_of_one_row(terminal: Any, folder: Path, tmp_path: Path) ->
         assert terminal.run("simulate", *arguments) == 0
 
 
-def test_a_run_that_fails_leaves_nothing(
+def test_a_failed_run_leaves_no_output(
     terminal: Any, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop(*arguments: object, **options: object) -> None:

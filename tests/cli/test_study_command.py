@@ -1,4 +1,4 @@
-"""`vesper study`, as a person types it."""
+"""`vesper study` on the command line."""
 
 import json
 from collections.abc import Callable
@@ -29,7 +29,7 @@ method = ["certified", "mlp"]
 
 @pytest.fixture
 def grid(tmp_path: Path, write_folders: Callable[..., Path]) -> Path:
-    """A grid, and beside it sets/tiny/ with party folders."""
+    """A grid, and next to it sets/tiny/ with party folders."""
     rng = np.random.default_rng(0)
     write_folders(
         tmp_path / "sets" / "tiny",
@@ -68,7 +68,7 @@ def test_run_table_and_figures(terminal: "Terminal", grid: Path, tmp_path: Path)
     assert "left" not in terminal.err  # nothing was run again
 
 
-def test_a_cell_that_fails_is_named_and_ends_with_1(
+def test_a_failed_cell_is_listed_and_the_exit_code_is_1(
     terminal: "Terminal", grid: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "sets" / "tiny" / "label" / "labels.parquet").write_text("no table")
@@ -88,7 +88,7 @@ def test_all_studies_are_listed(terminal: "Terminal") -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["run", "tabel-1", "--out", "x"], "did you mean 'table-1'"),
         (["run", "table-1", "--out", "x", "--seeds", "0"], "--seeds: expected 1 or more, got 0"),
@@ -99,19 +99,19 @@ def test_all_studies_are_listed(terminal: "Terminal") -> None:
         (["figures", "."], "expected what a study says of itself"),
     ],
 )
-def test_mistakes_end_with_2_and_one_message(
+def test_wrong_input_ends_with_one_message_and_exit_code_2(
     terminal: "Terminal",
     grid: Path,
     monkeypatch: pytest.MonkeyPatch,
     arguments: list[str],
-    said: str,
+    message: str,
 ) -> None:
     monkeypatch.chdir(grid.parent)
     assert terminal.run("study", *arguments) == 2
-    assert said in terminal.err
+    assert message in terminal.err
 
 
-def test_membership_is_the_attack_of_its_verb(grid: Path, tmp_path: Path) -> None:
+def test_membership_runs_the_attack(grid: Path, tmp_path: Path) -> None:
     config = load_config(None, {"epochs": 1, "width": 8})
     measured = membership(config, tmp_path / "sets" / "tiny", tmp_path / "out")
     assert measured.plan == "certified"

@@ -168,7 +168,7 @@ def test_the_reference_is_made_from_the_docstrings() -> None:
         "- `epsilon`: privacy budget of the graph; inf for no privacy.",
         ".predict_proba(ids: Any) -> NDArray[np.float64]",
         "**`.num_edges`**",
-        "- `InputError`: something cannot be used; the message says what to do.",
+        "- `InputError`: some input cannot be used; the message says what to do.",
     ],
 )
 def test_what_docstrings_say_is_in_it(words: str) -> None:

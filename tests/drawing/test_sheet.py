@@ -1,4 +1,4 @@
-"""Sheets of charts: every value at its place, whole XML whatever the names."""
+"""Sheets of charts: every value in its place, and valid XML whatever the names."""
 
 import math
 from xml.etree import ElementTree
@@ -17,7 +17,7 @@ def styled(tree: ElementTree.Element, name: str) -> list[ElementTree.Element]:
     return [node for node in tree.iter() if (node.get("class") or "").split()[:1] == [name]]
 
 
-def test_names_are_escaped_and_panels_have_places() -> None:
+def test_names_are_escaped_and_panels_are_placed() -> None:
     curve = Curve(name="<&>", color=3, points={1.0: (1.0, math.nan)})
     tree = sheet(*[Panel(title="p", curves=[curve])] * 4)
     assert {"<&>", "x & y", "∞"} <= {node.text for node in tree.iter(f"{SVG}text")}
@@ -36,7 +36,7 @@ def test_a_band_is_as_wide_as_the_deviation() -> None:
     assert len(styled(tree, "dot")) == 3
 
 
-def test_a_level_goes_across_without_points() -> None:
+def test_a_level_is_drawn_across_without_points() -> None:
     level = Curve(name="MLP", color=0, is_level=True, points={math.inf: (5.0, 1.0)})
     tree = sheet(Panel(title="p", curves=[level]))
     assert len(styled(tree, "level")) == 2
@@ -44,14 +44,14 @@ def test_a_level_goes_across_without_points() -> None:
     assert styled(tree, "dot") == []
 
 
-def test_what_is_published_is_hollow() -> None:
+def test_published_values_have_hollow_points() -> None:
     curve = Curve(name="c", color=1, points={}, published={1.0: (1.0, math.nan), 2.0: (2.0, 0.1)})
     tree = sheet(Panel(title="p", curves=[curve]))
     assert len(styled(tree, "hollow")) == 2
     assert len(styled(tree, "published")) == 2  # legend and panel
 
 
-def test_bars_stand_on_the_lowest_line() -> None:
+def test_bars_start_at_the_lowest_line() -> None:
     tree = sheet(Panel(title="p", curves=[], bars={1.0: 2.0, 2.0: 4.0}, bars_name="nodes"))
     first, second = styled(tree, "band")
     ratio = float(second.get("height") or 0) / float(first.get("height") or 1)
@@ -59,5 +59,5 @@ def test_bars_stand_on_the_lowest_line() -> None:
     assert "nodes" in {node.text for node in tree.iter(f"{SVG}text")}
 
 
-def test_no_panel_is_a_picture_too() -> None:
+def test_a_sheet_without_panels_is_valid() -> None:
     assert sheet().tag == f"{SVG}svg"

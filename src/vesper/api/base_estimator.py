@@ -1,12 +1,11 @@
-"""What estimators have in common: parameters, fit, score, report.
+"""Base class of the estimators: parameters, fit, score and report.
 
-Both parties run in this process, through the same session and protocol as across a network.
+Both parties run in this process, with the same session and protocol as across a network.
 
-Parameters as scikit-learn has them: `__init__` stores, these three read and write.
-
-With them `sklearn.base.clone`, `is_classifier` and `check_is_fitted` work, without a dependency on
-it. Pipelines and grid searches hand over rows of a table, which a graph cannot be cut into; loop
-over `set_params` instead.
+Parameters follow scikit-learn: `__init__` stores them, `get_params` and `set_params` read and
+write them. So `sklearn.base.clone`, `is_classifier` and `check_is_fitted` work, without a
+dependency on scikit-learn. Pipelines and grid searches split their data by rows of a table, which
+is not possible for a graph; loop over `set_params` instead.
 """
 
 import inspect
@@ -30,23 +29,23 @@ from vesper.session.config import load_config
 
 
 class Parameters:
-    """Every argument of `__init__` is an attribute of the same name, stored as it was given."""
+    """Parameters: each argument of `__init__` is stored unchanged, in an attribute of its name."""
 
     kind: str
-    """`classifier` or `regressor`, as scikit-learn calls them."""
+    """`classifier` or `regressor`, in the terms of scikit-learn."""
 
     @classmethod
     def _names(cls) -> dict[str, Any]:
-        """Names and defaults, in the order of `__init__`."""
+        """Return names and defaults, in the order of `__init__`."""
         known = inspect.signature(cls).parameters
         return {name: parameter.default for name, parameter in known.items()}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Give all parameters; `deep` is there for scikit-learn and changes nothing."""
+        """Return all parameters; `deep` exists for scikit-learn and has no effect."""
         return {name: getattr(self, name) for name in self._names()}
 
     def set_params(self, **parameters: Any) -> Self:
-        """Set some parameters; they count at the next fit."""
+        """Set some parameters; they take effect at the next fit."""
         for name, value in parameters.items():
             if name not in self._names():
                 raise InputError(
@@ -57,7 +56,7 @@ class Parameters:
         return self
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn, which alone asks, what kind of estimator this is."""
+        """Return the kind of estimator; only scikit-learn calls this."""
         from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags
 
         return Tags(
@@ -80,7 +79,7 @@ NOT_FITTED = "call fit(graph, features, labels, train=...) first"
 
 
 class Estimator(Parameters, ABC):
-    """Fits on a private graph, predicts for its nodes, says what was promised."""
+    """Estimator that fits on a private graph, predicts its nodes and reports the guarantee."""
 
     privacy_: Privacy
     metric_: str
@@ -121,17 +120,17 @@ class Estimator(Parameters, ABC):
         Args:
             graph: a `vesper.Graph`, a PyG `Data`, a DGL graph, a scipy sparse matrix, or edges of
                 shape (2, E). Directions, repeats and self-loops are dropped.
-            features: (num_nodes, num_features), not computed from edges; may be left out when a PyG
+            features: (num_nodes, num_features), not computed from edges. May be omitted when a PyG
                 or DGL graph holds them (`x`, `feat`), and so may the rest (`y`, `train_mask`,
                 `val_mask`).
-            labels: one a node, or a mapping of node number to label. Only those of `train` and
-                `validation` are looked at.
+            labels: one per node, or a mapping from node number to label. Only the labels of `train`
+                and `validation` are used.
             train: node numbers or a mask.
-            validation: node numbers or a mask; None sets a fifth of `train` apart.
+            validation: node numbers or a mask; None holds out a fifth of `train`.
 
         Raises:
-            InputError: something cannot be used; the message says what to do.
-            BudgetError: the ledger has too little left for this graph.
+            InputError: some input cannot be used; the message says what to do.
+            BudgetError: this graph has too little budget left in the ledger.
         """
         if not isinstance(self.ledger, str | os.PathLike | None):
             raise InputError(f"ledger: expected a path, got {type(self.ledger).__name__}")
@@ -163,39 +162,39 @@ class Estimator(Parameters, ABC):
         return self
 
     def score(self, ids: Any, labels: Any) -> float:
-        """The metric on some nodes, in percent as `validation_`.
+        """Compute the metric on some nodes, in percent as `validation_`.
 
         Args:
             ids: node numbers or a mask.
-            labels: as many as `ids`, one for each in their order; or one a node of the graph; or a
-                mapping.
+            labels: one per id, in the order of `ids`; or one per node of the graph; or a mapping
+                from node number to label.
         """
         return self._require_fitted().evaluate(ids, labels).metric
 
     def report(self, path: Path | str, *, ids: Any = None, labels: Any = None) -> Path:
-        """Write one HTML page for people: what was trained, how good it is, what it promises.
+        """Write an HTML page for people: what was trained, how good it is, what is guaranteed.
 
         Args:
-            path: the file; an old one is replaced, whole or not at all.
-            ids: test nodes, to be judged on the page; validation nodes where there are none.
-            labels: their labels, as in `score`.
+            path: the file to write; an existing one is replaced atomically.
+            ids: test nodes to evaluate on the page; None for the validation nodes.
+            labels: labels of the test nodes, as in `score`.
         """
         if not isinstance(path, str | os.PathLike):
-            raise InputError(f"path: expected where to write the page, got {type(path).__name__}")
+            raise InputError(f"path: expected the path of the page, got {type(path).__name__}")
         contents = self._require_fitted().contents
         if ids is None and labels is not None:
-            raise InputError("ids: expected the nodes that labels are of, got none; give ids=...")
+            raise InputError("ids: expected the nodes of the labels, got none; pass ids=...")
         if ids is not None:
             contents = contents.with_test(self._require_fitted().evaluate(ids, labels))
         return write_report(contents, Path(path))
 
     @abstractmethod
     def _targets(self, config: Config) -> Targets:
-        """What labels are; refuses settings that ask for something else."""
+        """Return how labels are read; refuses settings for another kind of labels."""
 
     @abstractmethod
     def _after_fit(self, inputs: FitInputs) -> None:
-        """Keep what labels tell."""
+        """Set attributes that follow from the labels."""
 
     def _config(self, seed: int) -> Config:
         if self.epsilon is None:
@@ -221,14 +220,14 @@ class Estimator(Parameters, ABC):
         twice = sorted(key for key in others if key.rpartition(".")[2] in given)
         if twice:
             raise InputError(
-                f"settings: expected other settings than parameters, got '{twice[0]}'; write "
+                f"settings: expected settings that are not parameters, got '{twice[0]}'; write "
                 f"{type(self).__name__}({twice[0].rpartition('.')[2]}=...)"
             )
         chosen = {key: value for key, value in given.items() if value is not None}
         return load_config(None, others | chosen)
 
     def __sklearn_is_fitted__(self) -> bool:
-        """For `sklearn.utils.validation.check_is_fitted`."""
+        """Return whether the model is fitted, for `sklearn.utils.validation.check_is_fitted`."""
         return isinstance(vars(self).get("_fitted"), FittedModel)
 
     def _require_fitted(self) -> FittedModel:
@@ -239,5 +238,5 @@ class Estimator(Parameters, ABC):
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.endswith("_") and not name.startswith("_"):
-            raise AttributeError(f"{name} is not known yet; {NOT_FITTED}")
+            raise AttributeError(f"{name} is not available yet; {NOT_FITTED}")
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")

@@ -1,11 +1,11 @@
-"""What a fit leaves behind: a predictor, and what is known about it.
+"""Fitted model: predictions from both sides of a trained pair, and its evaluation.
 
-A trained pair, asked about nodes: embed at the data side, decode at the settled stage.
+The data side embeds nodes, the label side decodes them at the selected stage:
 
-    P(class | node) = softmax(decoder(embedding)),   calibrated where classes were weighted
-    number of node  = sum over bins of that times what the bin stands for
+    P(class | node)  = softmax(decoder(embedding)),   calibrated if classes were weighted
+    number of a node = sum over bins of P(bin | node) times the value of the bin
 
-Everything that depends on edges was released in training, so asking again costs no budget.
+Everything that depends on edges was released in training, so predictions cost no budget.
 """
 
 import math
@@ -27,7 +27,7 @@ from vesper.simulation.in_process import TrainedSession
 
 
 class InProcessPredictor:
-    """Both sides of a trained pair, in one process."""
+    """Predictor that holds both sides of a trained pair in one process."""
 
     def __init__(self, trained: TrainedSession, objective: Objective) -> None:
         self._data_side, self._label_side = trained.data_side, trained.label_side
@@ -35,23 +35,24 @@ class InProcessPredictor:
 
     @torch.no_grad()
     def predict(self, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Probabilities of classes (nodes, num_classes), or numbers (nodes,).
+        """Return class probabilities (nodes, num_classes), or numbers (nodes,).
 
-        Computed in ascending order: last bits of a product depend on a row's place in it.
+        Computed in ascending order of nodes, since the last bits of a matrix product depend on the
+        position of a row.
         """
         self._data_side.module.eval()
         self._label_side.module.eval()
-        said = [self._objective.predict(np.zeros((0, self._objective.outputs)))]
+        blocks = [self._objective.predict(np.zeros((0, self._objective.outputs)))]
         order = np.argsort(nodes, kind="stable")  # (nodes,)
         for rows in evaluation_blocks(order):
             embeddings = self._data_side.embed(nodes[rows], training=False)  # (B, width, depth)
             scores = self._label_side.decode(embeddings, self._stage)  # (B, outputs)
-            said.append(self._objective.predict(scores.double().numpy()))
-        return np.concatenate(said)[np.argsort(order)]
+            blocks.append(self._objective.predict(scores.double().numpy()))
+        return np.concatenate(blocks)[np.argsort(order)]
 
 
 class FittedModel:
-    """A trained pair that can be asked about the nodes of its graph."""
+    """Trained pair that predicts the nodes of its graph."""
 
     def __init__(
         self, predictor: InProcessPredictor, inputs: FitInputs, contents: Contents
@@ -64,26 +65,26 @@ class FittedModel:
         )
 
     def predict(self, ids: Any) -> NDArray[np.float64]:
-        """Probabilities of classes (nodes, num_classes), or numbers (nodes,)."""
+        """Return class probabilities (nodes, num_classes), or numbers (nodes,)."""
         nodes = node_numbers(ids, "ids", num_nodes=self._num_nodes)
         return self._predictor.predict(nodes)
 
     def evaluate(self, ids: Any, labels: Any) -> Evaluation:
-        """Hold test nodes against their labels: one for each of `ids`, one a node, or a mapping."""
+        """Evaluate test nodes; labels are one per id, one per node of the graph, or a mapping."""
         nodes = node_numbers(ids, "ids", num_nodes=self._num_nodes)
         if len(nodes) == 0:
             raise InputError("ids: expected at least one node, got none")
         evaluation = self._evaluate("test", nodes, self._labels(labels, nodes))
         if not math.isfinite(evaluation.metric):
             raise InputError(
-                f"labels: expected at least two different ones among the {len(nodes)} that are "
-                f"judged by, got one; no metric can be computed on them"
+                f"labels: expected at least two different values among {len(nodes)} labels, got "
+                f"one; no metric can be computed, give more nodes"
             )
         return evaluation
 
     def _labels(self, labels: Any, nodes: Nodes) -> NDArray[Any]:
         if labels is None:
-            raise InputError("labels: expected one for each of the ids, got none; give labels=...")
+            raise InputError("labels: expected one label per id, got none; pass labels=...")
         read = self._targets.read
         if not isinstance(labels, Mapping):
             values = as_label_array(labels)

@@ -1,6 +1,6 @@
-"""From what a user holds in memory to what the two parties hold.
+"""Inputs of a fit: from the user's arrays to the tables of the two parties.
 
-The same tables that `vesper simulate` opens from folders, made from arrays: ids are node numbers.
+The tables are the same that `vesper simulate` reads from folders; node numbers serve as ids.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from vesper.graph.labels import LabelHoldings
 
 @dataclass(frozen=True, kw_only=True)
 class FitInputs:
-    """What each party holds, and the nodes that were set apart for validation."""
+    """Tables of each party, and the nodes that are held out for validation."""
 
     data: DataHoldings
     labels: LabelHoldings
@@ -44,16 +44,16 @@ def prepare_inputs(
     targets: Targets,
     seed: int,
 ) -> FitInputs:
-    """Check everything and hand it to the parties.
+    """Check all inputs and divide them between the parties.
 
     Args:
-        graph: any graph that `read_foreign` knows.
+        graph: any graph that `read_foreign` accepts.
         features: (num_nodes, num_features), or None when the graph holds them.
-        labels: one a node, a mapping, or None when the graph holds them.
+        labels: one per node, a mapping, or None when the graph holds them.
         train: node numbers, a mask, or None when the graph holds a mask.
-        validation: the same; None for a fifth of `train`, drawn from the seed.
-        targets: what labels are.
-        seed: of that draw.
+        validation: the same; None for a fifth of `train`, drawn with the seed.
+        targets: how labels are read.
+        seed: seed of the draw of validation nodes.
     """
     shape = getattr(features, "shape", None)
     foreign = read_foreign(graph, num_nodes=int(shape[0]) if shape else _length(features))
@@ -64,20 +64,20 @@ def prepare_inputs(
     if validation is None and train is None:
         validation = foreign.validation
     labels_of = partial(labels_at, labels, read=targets.read, num_nodes=num_nodes)
-    # In ascending order, as party folders have them: nodes in another order are the same nodes.
+    # In ascending order, as in party folders: the order of nodes must not change the fit.
     training = np.sort(distinct_nodes(chosen, "train", num_nodes=num_nodes))
     if validation is None:
-        held_back = targets.split_validation(labels_of(training), seed=seed)
-        training, judging = training[~held_back], training[held_back]
+        is_held_out = targets.split_validation(labels_of(training), seed=seed)
+        training, held_out = training[~is_held_out], training[is_held_out]
     else:
-        judging = np.sort(distinct_nodes(validation, "validation", num_nodes=num_nodes))
-        both = np.intersect1d(training, judging)
+        held_out = np.sort(distinct_nodes(validation, "validation", num_nodes=num_nodes))
+        both = np.intersect1d(training, held_out)
         if len(both):
             raise InputError(
-                f"validation: {len(both)} nodes are in train too ({first_three(both)}); "
-                f"give each node to one of them"
+                f"validation: {len(both)} nodes are also in train ({first_three(both)}); "
+                f"put each node in one of the two"
             )
-    nodes = np.concatenate([training, judging])
+    nodes = np.concatenate([training, held_out])
     distinct, codes = np.unique(labels_of(nodes), return_inverse=True)
     targets.refuse_few(distinct, codes, num_train=len(training))
     return FitInputs(
@@ -92,18 +92,20 @@ def prepare_inputs(
             ids=Ids(pa.array(nodes)),
             classes=targets.names(distinct),
             labels=codes.astype(np.int64),
-            splits=np.repeat(np.array([0, 1], dtype=np.int8), [len(training), len(judging)]),
+            splits=np.repeat(np.array([0, 1], dtype=np.int8), [len(training), len(held_out)]),
         ),
         targets=targets,
         distinct=distinct,
-        validation=node_numbers(judging, "validation", num_nodes=num_nodes),
+        validation=node_numbers(held_out, "validation", num_nodes=num_nodes),
     )
 
 
-def _either(given: Any, from_graph: Any, what: str) -> Any:
-    if given is None and from_graph is None:
-        raise InputError(f"{what}: expected them beside the graph, got none; give {what}=...")
-    return from_graph if given is None else given
+def _either(argument: Any, from_graph: Any, what: str) -> Any:
+    if argument is None and from_graph is None:
+        raise InputError(
+            f"{what}: expected as an argument or in the graph, found in neither; pass {what}=..."
+        )
+    return from_graph if argument is None else argument
 
 
 def _length(features: Any) -> int | None:
@@ -111,28 +113,28 @@ def _length(features: Any) -> int | None:
 
 
 def _features(features: Any, *, num_nodes: int) -> Features:
-    """Finite float32, or bytes as they are: (num_nodes, num_features)."""
+    """Return features (num_nodes, num_features): bytes and booleans as uint8, else float32."""
     matrix = as_array(features, "features")
     if matrix.ndim != 2 or len(matrix) != num_nodes or matrix.shape[1] == 0:
         raise InputError(
-            f"features: expected shape ({num_nodes}, num_features), one row a node of the graph, "
+            f"features: expected shape ({num_nodes}, num_features), one row per node of the graph, "
             f"got {matrix.shape}"
         )
     if matrix.dtype == object and all(isinstance(x, Real | np.bool_) for x in matrix.flat):
-        matrix = matrix.astype(np.float64)  # a table with columns of several kinds
+        matrix = matrix.astype(np.float64)  # a table with columns of several types
     if matrix.dtype.kind not in "fiub":
         raise InputError(f"features: expected numbers, got {matrix.dtype}; convert the columns")
     if matrix.dtype in (np.bool_, np.uint8):
         return np.ascontiguousarray(matrix, dtype=np.uint8)
-    with np.errstate(over="ignore"):  # what does not fit becomes infinite and is refused
+    with np.errstate(over="ignore"):  # values that overflow become infinite and are refused
         values = np.ascontiguousarray(matrix, dtype=np.float32)
     bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
     if len(bad):
         are_large = bool(np.isfinite(matrix[bad]).all())
         what = "values beyond 3.4e38" if are_large else "NaN or infinite values"
-        remedy = "give them in another unit" if are_large else "fill them first"
+        remedy = "use another unit" if are_large else "fill them first"
         raise InputError(
-            f"features: {len(bad)} rows hold {what} "
+            f"features: {len(bad)} rows contain {what} "
             f"({first_three(f'node {node}' for node in bad[:3])}); {remedy}"
         )
     return values

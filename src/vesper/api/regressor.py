@@ -1,4 +1,4 @@
-"""`VesperRegressor`: numbers of nodes."""
+"""`VesperRegressor`, the predictor of a number per node."""
 
 from typing import Any
 
@@ -16,17 +16,17 @@ OBJECTIVES = {"auto": Regression, "regression": Regression, "ranking": Ranking}
 
 
 class VesperRegressor(Estimator):
-    """A predictor of numbers, with the same guarantee as `Vesper` and the same parameters.
+    """Node regressor with the same guarantee and the same parameters as `Vesper`.
 
-    With `settings={"task": "ranking"}` only the order of the numbers counts, and predictions are
-    positions in it.
+    With `settings={"task": "ranking"}` only the order of the numbers matters, and predictions are
+    positions in that order.
 
     Attributes:
         privacy_: what is guaranteed: `epsilon`, `delta`, `is_private`, `noise`, `verdict`.
-        metric_: `r2`, the share of the variance that is explained; `spearman` of a ranking.
+        metric_: `r2`, the share of explained variance; `spearman` for a ranking.
         validation_: the metric on validation nodes, in percent.
-        stage_: how many releases the chosen stage builds on, where stages are releases.
-        n_features_in_: columns of the features.
+        stage_: number of releases that the chosen stage builds on, for methods with such stages.
+        n_features_in_: number of feature columns.
 
     Example:
         >>> import numpy as np, vesper
@@ -41,7 +41,7 @@ class VesperRegressor(Estimator):
     kind = "regressor"
 
     def predict(self, ids: Any) -> NDArray[np.float64]:
-        """Expected number of each node, or its position in the order; any node, at no cost."""
+        """Return the number of each node, or its position in the order, at no further cost."""
         return self._require_fitted().predict(ids)
 
     def _config(self, seed: int) -> Config:
@@ -60,4 +60,4 @@ class VesperRegressor(Estimator):
         return NumberTargets(OBJECTIVES[config.run.task].metric)
 
     def _after_fit(self, inputs: FitInputs) -> None:
-        """Nothing: numbers have no classes."""
+        """Do nothing: numbers have no classes."""

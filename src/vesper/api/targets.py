@@ -1,9 +1,4 @@
-"""What labels are, as a user gives them: classes, or numbers.
-
-Labels that are classes.
-
-Labels that are numbers: to be predicted, or to be put in order.
-"""
+"""Targets: how labels are read, split and evaluated, as classes or as numbers."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -17,29 +12,29 @@ from vesper.model.objective import Label
 from vesper.report.contents import ClassEvaluation, Evaluation, NumberEvaluation
 
 VALIDATION_ONE_IN = 5
-"""One in so many training nodes is kept for validation when none are given."""
+"""One in this many training nodes is held out when no validation nodes are given."""
 
 
 class Targets(Protocol):
-    """How labels are read, and held against what is predicted."""
+    """Kind of labels: how they are read and compared with predictions."""
 
     @property
     def has_classes(self) -> bool:
         """Whether labels are classes."""
 
     def read(self, values: NDArray[Any], nodes: Nodes) -> NDArray[Any]:
-        """Bring labels of these nodes to one form; refuse those that have none."""
+        """Convert labels of these nodes to one form; refuse missing ones."""
 
     def split_validation(self, labels: NDArray[Any], *, seed: int) -> NDArray[np.bool_]:
-        """Pick a fifth for validation."""
+        """Choose a fifth for validation, as a mask."""
 
     def refuse_few(
         self, distinct: NDArray[Any], codes: NDArray[np.int64], *, num_train: int
     ) -> None:
-        """Refuse labels that are all the same; training rows come first."""
+        """Refuse labels that are all equal; training rows come first."""
 
     def names(self, distinct: NDArray[Any]) -> tuple[Label, ...]:
-        """Give distinct labels as parties hold them."""
+        """Return distinct labels in the form that parties hold."""
 
     def evaluate(
         self,
@@ -49,11 +44,11 @@ class Targets(Protocol):
         predicted: NDArray[np.float64],
         distinct: NDArray[Any],
     ) -> Evaluation:
-        """Hold predictions against labels; `distinct` are those of training."""
+        """Compare predictions with labels; `distinct` are the distinct labels of training."""
 
 
 def refuse_missing(values: NDArray[Any], nodes: Nodes) -> NDArray[Any]:
-    """Refuse missing labels; give the others without objects."""
+    """Refuse missing labels; convert object arrays to arrays of one type."""
     if values.dtype.kind == "O":
         missing = np.array([_is_missing(value) for value in values.tolist()], dtype=bool)
     elif values.dtype.kind == "f":
@@ -69,28 +64,29 @@ def refuse_missing(values: NDArray[Any], nodes: Nodes) -> NDArray[Any]:
 
 
 def _is_missing(value: Any) -> bool:
-    """None, NaN, or `pandas.NA`, which is not even unequal to itself."""
+    """Return whether it is None, NaN or `pandas.NA`, which is not even unequal to itself."""
     if value is None:
         return True
     try:
         return bool(value != value)
-    except (TypeError, ValueError):  # neither true nor false: NA, or an array
+    except (TypeError, ValueError):  # neither true nor false: NA or an array
         return True
 
 
 def _of_one_kind(values: NDArray[Any]) -> NDArray[Any]:
-    """Refuse text beside numbers, which would become text too."""
+    """Refuse a mix of text and numbers: the numbers would silently become text."""
     texts = [isinstance(value, str) for value in values.tolist()]
     if any(texts) and not all(texts):
         text, number = values[texts.index(True)], values[texts.index(False)]
         raise InputError(
-            f"labels: expected text or numbers, got both ({text!r}, {number!r}); write all as text"
+            f"labels: expected text or numbers, got both ({text!r}, {number!r}); convert all to "
+            f"text"
         )
     return np.array(values.tolist())
 
 
 def refuse_alike(codes: NDArray[np.int64], *, num_train: int, expected: str, remedy: str) -> None:
-    """Refuse labels that are all the same in training or validation; training rows come first."""
+    """Refuse labels that are all equal in training or validation; training rows come first."""
     for what, part in (("train", codes[:num_train]), ("validation", codes[num_train:])):
         different = len(np.unique(part))
         if different < 2:
@@ -98,16 +94,16 @@ def refuse_alike(codes: NDArray[np.int64], *, num_train: int, expected: str, rem
 
 
 LARGEST_EXACT_INTEGER = 2.0**53
-"""From here on neighbouring whole numbers are one decimal number."""
+"""From here on, floats no longer represent every whole number."""
 
 
 class ClassTargets:
-    """Whole numbers, booleans or text."""
+    """Labels that are classes: whole numbers, booleans or text."""
 
     has_classes = True
 
     def read(self, values: NDArray[Any], nodes: Nodes) -> NDArray[Any]:
-        """Refuse missing ones and decimals."""
+        """Refuse missing labels and decimals."""
         values = refuse_missing(values, nodes)
         if values.dtype.kind == "f":
             decimal = values != np.round(values)
@@ -120,8 +116,8 @@ class ClassTargets:
             huge = np.abs(values) >= LARGEST_EXACT_INTEGER
             if huge.any():
                 raise InputError(
-                    f"labels: expected classes, {int(huge.sum())} labels are no whole numbers that "
-                    f"can be told apart ({first_three(values[huge])}); give each class a name"
+                    f"labels: expected classes, {int(huge.sum())} labels are too large to be exact "
+                    f"whole numbers ({first_three(values[huge])}); name the classes with text"
                 )
             values = values.astype(np.int64)
         if values.ndim != 1 or values.dtype.kind not in "iubU":
@@ -132,15 +128,15 @@ class ClassTargets:
         return values
 
     def split_validation(self, labels: NDArray[Any], *, seed: int) -> NDArray[np.bool_]:
-        """Pick a fifth of each class, at least one where there are two."""
-        picks = np.random.default_rng([seed, VALIDATION_ONE_IN])
-        apart = np.zeros(len(labels), dtype=bool)
+        """Choose a fifth of each class, and at least one of each class with two nodes or more."""
+        rng = np.random.default_rng([seed, VALIDATION_ONE_IN])
+        held_out = np.zeros(len(labels), dtype=bool)
         _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
         for code, count in enumerate(counts):
             members = np.flatnonzero(codes == code)
-            wanted = max(int(count) // VALIDATION_ONE_IN, int(count > 1))
-            apart[picks.choice(members, size=wanted, replace=False)] = True
-        return apart
+            num_held_out = max(int(count) // VALIDATION_ONE_IN, int(count > 1))
+            held_out[rng.choice(members, size=num_held_out, replace=False)] = True
+        return held_out
 
     def refuse_few(
         self, distinct: NDArray[Any], codes: NDArray[np.int64], *, num_train: int
@@ -159,7 +155,7 @@ class ClassTargets:
         )
 
     def names(self, distinct: NDArray[Any]) -> tuple[str, ...]:
-        """As text."""
+        """Return them as text."""
         return tuple(str(value) for value in distinct.tolist())
 
     def evaluate(
@@ -170,13 +166,13 @@ class ClassTargets:
         predicted: NDArray[np.float64],
         distinct: NDArray[Any],
     ) -> ClassEvaluation:
-        """Hold probabilities against classes; refuse classes that training did not see."""
+        """Compare probabilities with classes; refuse classes not seen in training."""
         known = np.isin(labels, distinct)
         if not known.all():
-            strange = zip(labels[~known].tolist(), nodes[~known].tolist(), strict=True)
+            unknown = zip(labels[~known].tolist(), nodes[~known].tolist(), strict=True)
             raise InputError(
-                f"labels: {int((~known).sum())} labels are of classes that training did not see "
-                f"({first_three(f'{value} of node {node}' for value, node in strange)}); "
+                f"labels: {int((~known).sum())} labels belong to classes not seen in training "
+                f"({first_three(f'{value} of node {node}' for value, node in unknown)}); "
                 f"leave these nodes out"
             )
         return ClassEvaluation(
@@ -189,52 +185,52 @@ class ClassTargets:
 
 @dataclass(frozen=True)
 class NumberTargets:
-    """Whole or not.
+    """Labels that are numbers, to be predicted or ranked.
 
     Args:
-        metric: by which they are judged.
+        metric: metric of the evaluation.
     """
 
     metric: str
 
     @property
     def has_classes(self) -> bool:
-        """They are none."""
+        """Return False: numbers are not classes."""
         return False
 
     def read(self, values: NDArray[Any], nodes: Nodes) -> NDArray[np.float64]:
-        """Refuse missing ones and text."""
+        """Refuse missing labels and text."""
         values = refuse_missing(values, nodes)
         if values.ndim != 1 or values.dtype.kind not in "iubf":
             raise InputError(
-                f"labels: expected numbers, got {values.dtype} of shape {values.shape}; classes "
-                f"are learned by Vesper"
+                f"labels: expected numbers, got {values.dtype} of shape {values.shape}; use Vesper "
+                f"for classes"
             )
         return values.astype(np.float64)
 
     def split_validation(self, labels: NDArray[Any], *, seed: int) -> NDArray[np.bool_]:
-        """Pick one of any five that follow one another in order; of two to four in all, one."""
-        picks = np.random.default_rng([seed, VALIDATION_ONE_IN])
-        order, apart = np.argsort(labels, kind="stable"), np.zeros(len(labels), dtype=bool)
+        """Choose one of every five consecutive numbers in sorted order; one of two to four."""
+        rng = np.random.default_rng([seed, VALIDATION_ONE_IN])
+        order, held_out = np.argsort(labels, kind="stable"), np.zeros(len(labels), dtype=bool)
         for start in range(0, len(order), VALIDATION_ONE_IN):
-            few = order[start : start + VALIDATION_ONE_IN]
-            if len(few) == VALIDATION_ONE_IN or (start == 0 and len(few) > 1):
-                apart[picks.choice(few)] = True
-        return apart
+            group = order[start : start + VALIDATION_ONE_IN]
+            if len(group) == VALIDATION_ONE_IN or (start == 0 and len(group) > 1):
+                held_out[rng.choice(group)] = True
+        return held_out
 
     def refuse_few(
         self, distinct: NDArray[Any], codes: NDArray[np.int64], *, num_train: int
     ) -> None:
-        """Refuse numbers that are all the same in training or validation."""
+        """Refuse numbers that are all equal in training or validation."""
         refuse_alike(
             codes,
             num_train=num_train,
             expected="with at least two different labels",
-            remedy="nothing can be learned or judged by it",
+            remedy="one value leaves nothing to learn or to evaluate",
         )
 
     def names(self, distinct: NDArray[Any]) -> tuple[float, ...]:
-        """As they are."""
+        """Return them unchanged."""
         return tuple(distinct.tolist())
 
     def evaluate(
@@ -245,5 +241,5 @@ class NumberTargets:
         predicted: NDArray[np.float64],
         distinct: NDArray[Any],
     ) -> NumberEvaluation:
-        """Hold numbers against numbers."""
+        """Compare predicted numbers with labels."""
         return NumberEvaluation(split=split, labels=labels, predicted=predicted, name=self.metric)

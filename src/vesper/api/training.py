@@ -1,11 +1,9 @@
-"""One fit: both parties train in this process, every release charged to a ledger.
+"""One fit: both parties train in this process, with every release charged to a ledger.
 
-Progress for people who asked for it: a bar on standard error, in a terminal or a notebook.
+Progress is reported on request, as a bar on standard error or to a callable.
 
-A fit leaves torch as it found it.
-
-Numba's pool, where something starts it, sets the number of threads of torch in the whole process,
-and weights begin from torch's own generator: neither is the caller's business.
+A fit restores the state of torch: starting Numba's pool changes the number of torch threads in the
+whole process, and weights are initialised from torch's global generator. Callers see neither.
 """
 
 import secrets
@@ -40,11 +38,11 @@ from vesper.simulation.in_process import train
 
 
 @contextmanager
-def progress_reporter(wanted: bool | Progress) -> Iterator[Progress]:
-    """Give something to report to: nobody, a bar, or what the user gave."""
-    if callable(wanted):
-        yield wanted
-    elif not wanted:
+def progress_reporter(requested: bool | Progress) -> Iterator[Progress]:
+    """Yield where to report progress: nowhere, a bar on standard error, or the user's callable."""
+    if callable(requested):
+        yield requested
+    elif not requested:
         yield no_progress
     else:
         from rich.console import Console
@@ -66,7 +64,7 @@ SEEDS = 1 << 31
 
 
 def random_seed() -> int:
-    """A seed of weights and batches that nobody knows beforehand; noise never comes from it."""
+    """Return an unpredictable seed for weights and batches; noise never comes from it."""
     return secrets.randbelow(SEEDS)
 
 
@@ -79,28 +77,28 @@ def fit_in_process(
     encoder: MakeEncoder | None = None,
     progress: Progress = no_progress,
 ) -> FittedModel:
-    """Train, and keep what predictions and pages need.
+    """Train, and return what predictions and report pages need.
 
     Args:
         config: checked settings.
-        inputs: what the parties hold.
-        is_simulated: noise from the seed, which can be repeated and protects nothing.
-        ledger: file to charge; None for one that goes away.
-        encoder: makes the encoder; None for the one that settings name.
-        progress: is told how far the fit is.
+        inputs: tables of the parties.
+        is_simulated: draw noise from the seed; it is repeatable and protects nothing.
+        ledger: file to charge; None for a temporary one.
+        encoder: makes the encoder; None for the one named in the settings.
+        progress: receives progress reports.
     """
     started = time.perf_counter()
     run_spec = run_spec_for(config, inputs.data, inputs.labels)
     if encoder is not None:
         run_spec = replace(run_spec, method=with_encoder(run_spec.method, encoder))
     sizes = run_spec.sizes
-    with _open_ledger(ledger) as book:
+    with _open_ledger(ledger) as opened_ledger:
         seed = config.run.seed
         noise = NoiseSource.for_simulation(seed) if is_simulated else NoiseSource.from_os()
         run = simulated_run_name(config) if is_simulated else config.contract[:12]
-        door, run_spec = open_door(run_spec, inputs.data.graph, book, noise, run=run)
+        door, run_spec = open_door(run_spec, inputs.data.graph, opened_ledger, noise, run=run)
         responses = make_label_responses(
-            config, inputs.labels, ledger=book, noise=noise, stale=_refuse_other_labels
+            config, inputs.labels, ledger=opened_ledger, noise=noise, stale=_refuse_other_labels
         )
         trained = train(
             run_spec,
@@ -114,7 +112,7 @@ def fit_in_process(
             run_spec.noise_plan,
             has_secure_noise=noise.is_private,
             covers=_covers(run_spec.noise_plan.plan, ledger),
-            run_charges=run_charges_of(book, run=run, has_ledger_file=ledger is not None),
+            run_charges=run_charges_of(opened_ledger, run=run, has_ledger_file=ledger is not None),
         )
     best = trained.best_stage
     contents = Contents(
@@ -146,13 +144,11 @@ def fit_in_process(
 
 
 def _covers(plan: str, ledger: Path | None) -> str:
-    """What the budget counts: without a guarantee there is none, and a ledger may hold more."""
+    """Describe what the budget covers: nothing without a guarantee; a ledger may cover more."""
     if plan == "certified":
         return ONLY_THIS_FIT if ledger is None else f"everything charged to {ledger.name}"
     if plan == "edge-free":
-        return (
-            NO_EDGE if ledger is None else f"{NO_EDGE}; what others have read is in {ledger.name}"
-        )
+        return NO_EDGE if ledger is None else f"{NO_EDGE}; what other fits read is in {ledger.name}"
     return NO_GUARANTEE
 
 
@@ -160,25 +156,25 @@ def _covers(plan: str, ledger: Path | None) -> str:
 def _open_ledger(ledger: Path | None) -> Iterator[Ledger]:
     with tempfile.TemporaryDirectory(prefix="vesper-") as folder:
         path = ledger or Path(folder) / "ledger.sqlite"
-        with closing(Ledger(path, clock=time.time)) as book:
-            yield book
+        with closing(Ledger(path, clock=time.time)) as opened_ledger:
+            yield opened_ledger
 
 
 def _refuse_other_labels(count: int) -> None:
-    """Refuse to answer about other labels under a ledger: rows of a fit are called by number.
+    """Refuse changed labels under the same ledger, which knows the rows of a fit by number only.
 
     Raises:
-        InputError: this ledger has answered about others.
+        InputError: this ledger was charged for other labels.
     """
     raise InputError(
-        f"ledger: {count} rows have another label than when this ledger was first charged for "
-        f"labels; for another data set, or other labels, give ledger= a file of its own"
+        f"ledger: expected the labels that this ledger was first charged for, {count} rows differ; "
+        f"use a separate ledger file for another data set or other labels"
     )
 
 
 @contextmanager
 def preserve_torch_state() -> Iterator[None]:
-    """Put the number of threads and the state of the generator back, whatever happens."""
+    """Restore the number of torch threads and the state of its generator, whatever happens."""
     threads, state = torch.get_num_threads(), torch.get_rng_state()
     try:
         yield

@@ -1,1 +1,8 @@
-"""The command line: parse, call, print. One file a verb."""
+"""Command line: verbs parse options, call the library and print results.
+
+- `app`: the `vesper` command, exit codes, errors without tracebacks;
+- `<verb>_command`: one module per verb; `plan_page` is the page that `vesper plan` prints;
+- `setting_options`: settings on the command line, `--set` among them;
+- `console`, `side_by_side`: tables, JSON and progress on a terminal or in a pipe;
+- `interrupt`: verbs that run until Ctrl-C.
+"""

@@ -1,4 +1,4 @@
-"""`vesper align`: both parties prove to each other that they hold the same labelled ids."""
+"""`vesper align`: proof that both parties hold the same labelled ids."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,16 +13,20 @@ def align(
     private: Annotated[
         bool,
         typer.Option(
-            "--private", help="Private set intersection: neither learns the other's other ids."
+            "--private",
+            help="Use private set intersection: neither learns ids that only the other has.",
         ),
     ] = False,
     peer: Annotated[
         str | None,
-        typer.Option("--with", help="Of several data parties in the file: with which one."),
+        typer.Option("--with", help="Data party to align with, if the file lists several."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Prove that both parties hold the same labelled ids; start it on both sides."""
+    """Prove that both parties hold the same labelled ids.
+
+    Both parties must run it at the same time.
+    """
     from vesper.deployment.alignment.align import align_data, align_labels
     from vesper.deployment.alignment.aligned_file import write_aligned
     from vesper.deployment.alignment.private_intersection import refuse_without_library
@@ -48,13 +52,15 @@ def align(
 
         with peer_connection(settings, waiting=waiting) as channel:
             if party.role == "data":
-                found = align_data(channel, ids, private=private, progress=progress)
+                alignment = align_data(channel, ids, private=private, progress=progress)
             else:
-                found = align_labels(channel, ids, path=path, private=private, progress=progress)
-    file = write_aligned(party.state, found)
-    facts = {"common": len(found.ids), "ids": len(ids), "private": found.private}
+                alignment = align_labels(
+                    channel, ids, path=path, private=private, progress=progress
+                )
+    file = write_aligned(party.state, alignment)
+    facts = {"common": len(alignment.ids), "ids": len(ids), "private": alignment.private}
     if as_json:
-        print_json({"file": str(file), **facts, "proof": found.proof})
+        print_json({"file": str(file), **facts, "proof": alignment.proof})
         return
-    print_line(f"{file}: {len(found.ids)} labelled ids in common, in one order")
-    print_line(f"proof {found.proof}, the same at {party.peer}")
+    print_line(f"{file}: {len(alignment.ids)} labelled ids in common, in the same order")
+    print_line(f"proof {alignment.proof}, equal at {party.peer}")

@@ -1,4 +1,4 @@
-"""The `vesper` command: verbs, exit codes, and errors without tracebacks.
+"""The `vesper` command: verbs, exit codes and errors without tracebacks.
 
 Verbs import what they need when they run, so that `vesper --help` stays fast.
 """
@@ -39,18 +39,18 @@ from vesper.errors import VesperError
 from vesper.version import VERSION
 
 EXIT_CODES = (
-    "Exit codes: 0 done, 1 the run failed, 2 wrong input, 3 refused by the privacy budget, "
+    "Exit codes: 0 success, 1 the run failed, 2 invalid input, 3 refused by the privacy budget, "
     "4 the peer failed, 130 stopped by Ctrl-C."
 )
 
 OUT_OF_MEMORY_MESSAGE = (
-    "expected room for what the settings ask for, there is not so much memory; lower width, "
-    "message_width or batch_size, or take fewer nodes"
+    "expected enough memory for these settings, ran out of it; lower width, message_width or "
+    "batch_size, or use fewer nodes"
 )
 
-# Threads of torch that wait must not spin: both parties of a simulation share the cores.
+# Waiting torch threads must not spin, since both parties of a simulation share the cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what went wrong is said by us, in one line
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # this program reports errors itself, in one line
 
 app = typer.Typer(
     name="vesper",
@@ -107,11 +107,11 @@ def options(
 
 
 class Interrupted(BaseException):
-    """Ctrl-C, or a service manager's stop. Of a KeyboardInterrupt Typer makes exit code 1."""
+    """Ctrl-C or SIGTERM. Typer would turn a KeyboardInterrupt into exit code 1."""
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Whether it says that there was no room; torch says so in a RuntimeError."""
+    """Return whether an error means that memory ran out; torch raises a RuntimeError for it."""
     return isinstance(error, MemoryError) or "allocate memory" in str(error)
 
 
@@ -120,7 +120,7 @@ def _interrupt(signum: int, frame: FrameType | None) -> None:
 
 
 def main() -> None:
-    """Run the command line; a user's mistake ends in one message and its exit code."""
+    """Run the command line; expected errors end with one message and their exit code."""
     before = {
         number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)
     }
@@ -135,8 +135,8 @@ def main() -> None:
         typer.echo(f"vesper: {OUT_OF_MEMORY_MESSAGE}", err=True)
         sys.exit(1)
     except Interrupted:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
-        typer.echo("vesper: stopped by the user; what was not finished is not there", err=True)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # ignore further Ctrl-C
+        typer.echo("vesper: interrupted; incomplete output was removed", err=True)
         sys.exit(130)
     finally:
         for number, handler in before.items():

@@ -1,4 +1,4 @@
-"""`vesper attack`: what one party could find out from a run about what the other holds."""
+"""`vesper attack`: what one party can infer from a run about the other party's data."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,20 +11,22 @@ if TYPE_CHECKING:
     from vesper.attack.attack_result import AttackResult
 
 app = typer.Typer(
-    help="Attack a run: who was in training, who knows whom, who has which label.",
+    help="Attack a run: infer training nodes, edges or labels.",
     no_args_is_help=True,
 )
 
 Run = Annotated[Path, typer.Option(help="Run folder of 'vesper simulate'.")]
-Data = Annotated[Path, typer.Option(help="Folder with data/ and label/ that it was trained on.")]
-NumPairs = Annotated[int, typer.Option("--pairs", help="Pairs with an edge; as many without.")]
-Seed = Annotated[int, typer.Option(help="Of the draw of nodes or pairs.")]
+Data = Annotated[Path, typer.Option(help="Folder with data/ and label/ that the run used.")]
+NumPairs = Annotated[
+    int, typer.Option("--pairs", help="Number of pairs with an edge, and of pairs without.")
+]
+Seed = Annotated[int, typer.Option(help="Seed of the draw of nodes or pairs.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 @app.command("node-membership")
 def node_membership(run: Run, data: Data, seed: Seed = 0, as_json: AsJson = False) -> None:
-    """Tell training nodes from others by what the model says of them."""
+    """Infer training nodes from the model's predictions."""
     from vesper.attack.node_membership import attack_membership
 
     with progress_display() as progress:
@@ -35,7 +37,7 @@ def node_membership(run: Run, data: Data, seed: Seed = 0, as_json: AsJson = Fals
 def edge_likelihood(
     run: Run, data: Data, pairs: NumPairs = 2000, seed: Seed = 0, as_json: AsJson = False
 ) -> None:
-    """Tell edges by the likelihood ratio of everything that was shown."""
+    """Infer edges from the likelihood ratio of all releases."""
     _attack_edges("edge-likelihood", run, data, pairs, seed, as_json)
 
 
@@ -43,7 +45,10 @@ def edge_likelihood(
 def edge_influence(
     run: Run, data: Data, pairs: NumPairs = 500, seed: Seed = 0, as_json: AsJson = False
 ) -> None:
-    """Tell edges by changing one node's features and looking whose prediction moves."""
+    """Infer edges by changing the features of single nodes.
+
+    An edge is likely to a node whose prediction moves.
+    """
     _attack_edges("edge-influence", run, data, pairs, seed, as_json)
 
 
@@ -51,13 +56,13 @@ def edge_influence(
 def edge_similarity(
     run: Run, data: Data, pairs: NumPairs = 2000, seed: Seed = 0, as_json: AsJson = False
 ) -> None:
-    """Tell edges by how alike the embeddings of two nodes are."""
+    """Infer edges from the similarity of two nodes' embeddings."""
     _attack_edges("edge-similarity", run, data, pairs, seed, as_json)
 
 
 @app.command("label-inference")
 def label_inference(run: Run, data: Data, seed: Seed = 0, as_json: AsJson = False) -> None:
-    """The data party tells labels of training nodes by what comes back to it."""
+    """Infer labels from what the data party receives."""
     from vesper.attack.label_inference import attack_labels
 
     with progress_display() as progress:
@@ -68,18 +73,18 @@ def _attack_edges(attack: str, run: Path, data: Path, pairs: int, seed: int, as_
     from vesper.attack.edges import attack_edges
 
     with progress_display() as progress:
-        found = attack_edges(attack, run, data, pairs=pairs, seed=seed, progress=progress)
-    _print_result(found, as_json)
+        result = attack_edges(attack, run, data, pairs=pairs, seed=seed, progress=progress)
+    _print_result(result, as_json)
 
 
-def _print_result(found: "AttackResult", as_json: bool) -> None:
+def _print_result(result: "AttackResult", as_json: bool) -> None:
     if as_json:
-        print_json(found.as_json())
+        print_json(result.as_json())
         return
-    facts = found.as_json()
+    facts = result.as_json()
     rows = [["all", facts], *([_degree_range(each), each] for each in facts["by_degree"])]
     print_table(
-        f"{found.attack} on {found.method}, epsilon {found.epsilon:g}",
+        f"{result.attack} on {result.method}, epsilon {result.epsilon:g}",
         ["degree", "auc", "95 % interval", "tpr at 0.1 % fpr", "positives", "negatives"],
         [
             [
@@ -93,7 +98,7 @@ def _print_result(found: "AttackResult", as_json: bool) -> None:
             for name, each in rows
         ],
     )
-    print_line(f"the attacker has {found.knows}")
+    print_line(f"the attacker has {result.knows}")
 
 
 def _degree_range(group: dict[str, int | None]) -> str:

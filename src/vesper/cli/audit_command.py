@@ -1,4 +1,4 @@
-"""`vesper audit`: a lower bound on what a method leaks about one edge, or one node."""
+"""`vesper audit`: a lower bound on what a method leaks about one edge or one node."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,43 +10,57 @@ from vesper.cli.setting_options import settings_from_options
 
 
 def audit(
-    method: Annotated[str | None, typer.Option(help="What to audit; default vesper.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Privacy budget; default 4.")] = None,
-    trials: Annotated[int, typer.Option(help="Runs with each canary, and as many without.")] = 50,
-    delta: Annotated[float | None, typer.Option(help="Default: from the number of nodes.")] = None,
+    method: Annotated[str | None, typer.Option(help="Method to audit; default: certified.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Privacy budget; default: 4.")] = None,
+    trials: Annotated[
+        int, typer.Option(help="Runs with each canary, and as many without it.")
+    ] = 50,
+    delta: Annotated[
+        float | None, typer.Option(help="Delta of the budget; default: from the number of nodes.")
+    ] = None,
     target: Annotated[
         str,
-        typer.Option("--target", "--probe", help="Where to look: rows, held-out or weights."),
+        typer.Option(
+            "--target",
+            "--probe",
+            help="Rows to examine: of training nodes (rows), of validation nodes (held-out), or "
+            "later rows that follow from trained weights (weights).",
+        ),
     ] = "rows",
-    canaries: Annotated[int, typer.Option(help="Canaries in a run, where they can be.")] = 20,
+    canaries: Annotated[
+        int, typer.Option(help="Canaries per run, where it can have several.")
+    ] = 20,
     unit: Annotated[
         str | None,
         typer.Option(
-            help="A canary is an edge, or a node with all its edges; default: what is protected."
+            help="Canary: an edge, or a node with all its edges; default: what is protected."
         ),
     ] = None,
     data: Annotated[
         Path | None,
         typer.Option(help="Folder with data/ and label/; default: a small graph in memory."),
     ] = None,
-    confidence: Annotated[float, typer.Option(help="Of the bound.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Confidence level of the bound.")] = 0.95,
     claim: Annotated[
-        float | None, typer.Option(help="What was said of it, if not what the method promises.")
+        float | None, typer.Option(help="Epsilon to test, if not the one that the method states.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Repeats an audit.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Makes the audit repeatable.")] = None,
     config: Annotated[Path | None, typer.Option(help="TOML with [privacy] and [run].")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Any setting, as key=value; repeatable.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Bound from below what a method leaks, by running it with and without canaries."""
+    """Compute a lower bound on what a method leaks.
+
+    Runs the method many times, with and without canaries.
+    """
     from vesper.audit.command import run_audit
 
-    given = settings_from_options(set_, method=method, epsilon=epsilon, delta=delta, seed=seed)
+    overrides = settings_from_options(set_, method=method, epsilon=epsilon, delta=delta, seed=seed)
     with progress_display() as progress:
-        found = run_audit(
-            given,
+        result = run_audit(
+            overrides,
             config=config,
             data=data,
             target=target,
@@ -58,11 +72,11 @@ def audit(
             progress=progress,
         )
     if as_json:
-        print_json(found.as_json())
+        print_json(result.as_json())
         return
-    promised = found.certified_epsilon
+    certified = result.certified_epsilon
     print_table(
-        f"{found.method}: {found.verdict}",
+        f"{result.method}: {result.verdict}",
         [
             "plan",
             "epsilon at least",
@@ -70,22 +84,22 @@ def audit(
             "certified",
             "delta",
             "confidence",
-            "found",
-            "false",
+            "detected",
+            "false alarms",
         ],
         [
             [
-                found.plan,
-                f"{found.epsilon_lower_bound:.3g}",
-                "-" if found.claimed_epsilon is None else f"{found.claimed_epsilon:g}",
-                "-" if promised is None else f"{promised:g}",
-                f"{found.delta:g}",
-                f"{found.confidence:g}",
-                f"{found.detections}/{found.observations}",
-                f"{found.false_alarms}/{found.observations}",
+                result.plan,
+                f"{result.epsilon_lower_bound:.3g}",
+                "-" if result.claimed_epsilon is None else f"{result.claimed_epsilon:g}",
+                "-" if certified is None else f"{certified:g}",
+                f"{result.delta:g}",
+                f"{result.confidence:g}",
+                f"{result.detections}/{result.observations}",
+                f"{result.false_alarms}/{result.observations}",
             ]
         ],
     )
-    print_line(f"about one {found.unit}, by the {found.statistic}; assumes {found.assumes}")
-    if found.verdict == "not covered":
-        print_line(f"what is promised is about one {found.protects}: it does not cover a node")
+    print_line(f"for one {result.unit}; by the {result.statistic}; assumes {result.assumes}")
+    if result.verdict == "not covered":
+        print_line(f"the guarantee is for one {result.protects}; it does not cover a node")

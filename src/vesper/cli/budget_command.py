@@ -1,4 +1,4 @@
-"""`vesper budget`: what a ledger says, and whether it was tampered with. Only reads."""
+"""`vesper budget`: the contents of a ledger, and whether it was tampered with; read-only."""
 
 from collections.abc import Iterable
 from contextlib import closing
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from vesper.privacy.ledger.balance import Balance
     from vesper.privacy.ledger.reader import Entry
 
-app = typer.Typer(help="Read and verify a privacy ledger.", no_args_is_help=True)
+app = typer.Typer(help="Show and verify a privacy ledger.", no_args_is_help=True)
 
 LedgerPath = Annotated[Path, typer.Argument(metavar="LEDGER", help="The data party's ledger file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -27,11 +27,12 @@ HEAD_DIGITS = 16
 def show(
     ledger: LedgerPath,
     noise_std: Annotated[
-        float | None, typer.Option(help="How many releases of this noise fit; default: the last.")
+        float | None,
+        typer.Option(help="Noise std for counting further releases; default: that of the last."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print spent, left, and how many more releases fit, for each graph, and every charge."""
+    """Show what each graph has spent and has left, and all charges."""
     from vesper.privacy.ledger.account import accounts
     from vesper.privacy.ledger.ledger_file import open_to_read
     from vesper.privacy.ledger.reader import format_head
@@ -65,14 +66,19 @@ def verify(
     ledger: LedgerPath,
     head: Annotated[
         str | None,
-        typer.Option(metavar="SEQUENCE:DIGEST", help="A head noted earlier, which must be in it."),
+        typer.Option(
+            metavar="SEQUENCE:DIGEST", help="Head noted earlier, which the ledger must contain."
+        ),
     ] = None,
     key: Annotated[
-        Path | None, typer.Option(help="The ledger's key; default: LEDGER.key beside it.")
+        Path | None, typer.Option(help="The ledger's key; default: LEDGER.key next to it.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Recompute the chain with the ledger's key; tampering ends with exit code 1."""
+    """Verify that a ledger was not changed.
+
+    Recomputes its chain with the ledger's key; exits with 1 after tampering.
+    """
     from vesper.privacy.ledger.keys import key_path
     from vesper.privacy.ledger.ledger_file import open_to_read
     from vesper.privacy.ledger.reader import format_head, parse_head
@@ -81,8 +87,8 @@ def verify(
     with closing(open_to_read(ledger, key=key)) as opened:
         if not (key or key_path(ledger)).is_file():
             raise InputError(
-                f"{ledger}: expected its key at {key or key_path(ledger)}, found no file; without "
-                f"it nobody can tell whether an entry was changed (say where it is with --key)"
+                f"{ledger}: expected its key at {key or key_path(ledger)}, found no file; "
+                f"changes cannot be detected without it, give its path with --key"
             )
         broken = opened.verify()
         contained = noted is None or opened.contains(*noted)
@@ -102,26 +108,26 @@ def verify(
     if broken is not None:
         other_key = ", or this is not its key" if broken == 1 else ""
         raise VesperError(
-            f"{ledger}: entry {broken} does not fit the chain; the ledger was changed from there "
-            f"on{other_key}"
+            f"{ledger}: entry {broken} does not fit the chain; the ledger was changed from this "
+            f"entry on{other_key}"
         )
     if behind:
         raise VesperError(behind)
     if not contained:
         raise VesperError(
-            f"{ledger}: the chain holds, but the given head is not in it: this is an older copy, "
-            f"or another ledger"
+            f"{ledger}: the chain is intact, but does not contain the given head; this is an older "
+            f"copy or another ledger"
         )
     if not as_json:
         print_line(
-            f"{ledger}: {count} entries, the chain holds; head {format_head((count, digest))}"
+            f"{ledger}: {count} entries, the chain is intact; head {format_head((count, digest))}"
         )
 
 
 def _account_facts(
     balance: "Balance", entries: Iterable["Entry"], noise_std: float | None
 ) -> dict[str, Any]:
-    """Where one graph stands."""
+    """Return what one graph has spent and what is left."""
     from vesper.privacy.events import GaussianRelease
 
     if noise_std is None:
@@ -149,16 +155,16 @@ def _account_facts(
 
 
 def _grouped_charges(entries: Iterable["Entry"]) -> list[dict[str, Any]]:
-    """Every charge in the ledger, and every use without a guarantee; equal ones share a line."""
+    """Return all charges and uses without a guarantee; equal ones share a line."""
     from vesper.privacy.events import UNPROTECTED_KIND
     from vesper.privacy.ledger.receipt import count
 
-    def alike(entry: "Entry") -> tuple[str, str, str, int]:
+    def charge_key(entry: "Entry") -> tuple[str, str, str, int]:
         return entry.graph, entry.run, _describe_charge(entry.facts), count(entry.receivers)
 
     charged = (e for e in entries if e.cost > 0 or e.facts["kind"] == UNPROTECTED_KIND)
     lines = []
-    for (graph, run, what, nodes), group in groupby(charged, key=alike):
+    for (graph, run, what, nodes), group in groupby(charged, key=charge_key):
         same = list(group)
         lines.append(
             {
@@ -176,14 +182,14 @@ def _grouped_charges(entries: Iterable["Entry"]) -> list[dict[str, Any]]:
 
 
 def _describe_charge(facts: dict[str, Any]) -> str:
-    """Say what was charged in a few words, all numbers included."""
+    """Describe a charge in a few words, with all its numbers."""
     if "plan" in facts:
         return f"{facts['kind']}, plan {facts['plan']}"
     numbers = ", ".join(
         f"{name} {value:.6g}" for name, value in facts.items() if isinstance(value, int | float)
     )
-    made = f" of {facts['aggregation']}" if "aggregation" in facts else ""
-    return f"{facts.get('what', facts['kind'])}{made}, {numbers}"
+    aggregation = f" of {facts['aggregation']}" if "aggregation" in facts else ""
+    return f"{facts.get('what', facts['kind'])}{aggregation}, {numbers}"
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

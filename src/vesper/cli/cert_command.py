@@ -1,4 +1,4 @@
-"""`vesper cert`: a private authority, requests, and their approval. Private keys never travel."""
+"""`vesper cert`: a private authority, requests and approvals; private keys never travel."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,7 +8,7 @@ import typer
 
 from vesper.cli.console import print_json, print_line
 
-app = typer.Typer(help="Make and sign certificates for two parties.", no_args_is_help=True)
+app = typer.Typer(help="Create and sign the certificates of the two parties.", no_args_is_help=True)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -19,7 +19,10 @@ def init(
     name: Annotated[str, typer.Option(help="Name of the authority.")] = "vesper authority",
     as_json: AsJson = False,
 ) -> None:
-    """Make a private authority; authority.pem goes to both parties, the key stays."""
+    """Create a private certificate authority.
+
+    authority.pem goes to both parties; the key stays here.
+    """
     from vesper.deployment.identity.authority import CERTIFICATE, KEY, make_authority
 
     authority = make_authority(out, name=name, now=_now())
@@ -37,11 +40,15 @@ def request(
     name: Annotated[str, typer.Option(help="This party's name, one word, as in its settings.")],
     out: Annotated[Path, typer.Option(help="Folder for NAME.key and NAME.csr.")],
     host: Annotated[
-        list[str] | None, typer.Option(help="Host name or IP address of it too; repeatable.")
+        list[str] | None,
+        typer.Option(help="Host name or IP address to certify as well; repeatable."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a private key, which stays here, and a request for the authority to sign."""
+    """Create a private key, and a request for the authority to sign.
+
+    The key stays here.
+    """
     from vesper.deployment.identity.request import make_request
 
     key, file, made = make_request(name, host or [], out)
@@ -49,9 +56,9 @@ def request(
         files = {"key": str(key), "request": str(file)}
         print_json({**files, "name": name, "fingerprint": made.fingerprint})
         return
-    print_line(f"{file}: send it to whoever runs the authority")
+    print_line(f"{file}: send it to the operator of the authority")
     print_line(f"{key}: never leaves this machine")
-    print_line(f"fingerprint {made.fingerprint} (tell it by another way, to be compared)")
+    print_line(f"fingerprint {made.fingerprint} (send it over another channel, for comparison)")
 
 
 @app.command()
@@ -59,38 +66,50 @@ def approve(
     authority: Annotated[Path, typer.Option(help="Folder that `vesper cert init` made.")],
     request: Annotated[Path, typer.Option(help="The party's .csr file.")],
     out: Annotated[Path, typer.Option(help="New file for the certificate.")],
-    days: Annotated[int, typer.Option(help="How long it is valid.")] = 365,
+    days: Annotated[int, typer.Option(help="Days that it is valid.")] = 365,
     fingerprint: Annotated[
-        str | None, typer.Option(help="As the party told it; another one is refused.")
+        str | None, typer.Option(help="Fingerprint as the party reported it; others are refused.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show whose request it is and sign it, for the name in it."""
+    """Sign a request, for the name that it contains."""
     from cryptography.hazmat.primitives.serialization import Encoding
 
     from vesper.deployment.identity.authority import read_authority, sign
     from vesper.deployment.identity.request import read_request, write_new_file
     from vesper.errors import InputError
 
-    asked = read_request(request)
-    if fingerprint is not None and fingerprint.replace(":", "").lower() != asked.fingerprint:
+    signing_request = read_request(request)
+    if (
+        fingerprint is not None
+        and fingerprint.replace(":", "").lower() != signing_request.fingerprint
+    ):
         raise InputError(
-            f"{request}: expected fingerprint {fingerprint}, found {asked.fingerprint}; this is "
-            f"not the request that was made there"
+            f"{request}: expected fingerprint {fingerprint}, found {signing_request.fingerprint}; "
+            f"this is not the request that the party made"
         )
-    signed = sign(read_authority(authority, now=_now()), asked, days=days, now=_now())
+    signed = sign(read_authority(authority, now=_now()), signing_request, days=days, now=_now())
     write_new_file(out, signed.public_bytes(Encoding.PEM))
     until = signed.not_valid_after_utc
     if as_json:
-        facts = {"certificate": str(out), "name": asked.name, "hosts": list(asked.hosts)}
-        print_json({**facts, "fingerprint": asked.fingerprint, "valid_until": until.isoformat()})
+        facts = {
+            "certificate": str(out),
+            "name": signing_request.name,
+            "hosts": list(signing_request.hosts),
+        }
+        print_json(
+            {**facts, "fingerprint": signing_request.fingerprint, "valid_until": until.isoformat()}
+        )
         return
-    also = f" and hosts {', '.join(asked.hosts)}" if asked.hosts else ""
-    print_line(f"{out}: for '{asked.name}'{also}, valid until {until:%Y-%m-%d}; send it back")
-    print_line(f"fingerprint {asked.fingerprint}")
+    also = f" and hosts {', '.join(signing_request.hosts)}" if signing_request.hosts else ""
+    print_line(
+        f"{out}: for '{signing_request.name}'{also}, valid until {until:%Y-%m-%d}; send it back"
+    )
+    print_line(f"fingerprint {signing_request.fingerprint}")
     if fingerprint is None:
         print_line(
-            "compare it with what the party says by another way before you send the certificate"
+            "before you send the certificate, compare this with the fingerprint that the party "
+            "reports over another channel"
         )
 
 

@@ -1,4 +1,4 @@
-"""How verbs speak: tables and bars on a terminal, plain lines in a pipe, JSON when asked."""
+"""Output of verbs: tables and bars on a terminal, plain lines in a pipe, JSON on request."""
 
 import json
 import math
@@ -15,18 +15,18 @@ from vesper.progress import Progress
 
 
 def print_line(text: str) -> None:
-    """Print one piece of the result; end quietly when its reader has seen enough (`| head -1`)."""
+    """Print part of the result; exit quietly if the reader has closed the pipe (`| head -1`)."""
     try:
         typer.echo(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        # What is still in the buffer would fail again, loudly, when Python ends.
+        # Flushing the rest of the buffer at exit would print another error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit from None
 
 
 def print_json(facts: Mapping[str, Any] | Sequence[Any]) -> None:
-    """Print one JSON document; infinities as the text "inf", as JSON has none."""
+    """Print one JSON document; infinities become the text "inf", since JSON has none."""
     print_line(json.dumps(_json_ready(facts), indent=2))
 
 
@@ -38,7 +38,7 @@ FORMER_FIELDS = {
     "probe_noise_std": "poll_noise_std",
     "self_transfers": "transfers_to_oneself",
 }
-"""Fields by their former names, which are printed as well for scripts that read them."""
+"""Former names of fields, which are printed in addition, for scripts that read them."""
 
 
 def _json_ready(value: Any) -> Any:
@@ -53,7 +53,7 @@ def _json_ready(value: Any) -> Any:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table: first column to the left, numbers to the right; without frames in a pipe."""
+    """Print a table: first column left-aligned, others right-aligned; without frames in a pipe."""
     if not sys.stdout.isatty():
         print_line("\n".join([title, *aligned_lines([columns, *rows])]))
         return
@@ -69,7 +69,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 def aligned_lines(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Align cells in columns, two spaces apart, for programs that read lines.
+    """Align cells in columns, separated by two spaces, for programs that read lines.
 
     >>> aligned_lines([["graph", "spent"], ["a", "1"]])
     ['graph  spent', 'a          1']
@@ -86,7 +86,7 @@ def aligned_lines(rows: Sequence[Sequence[str]]) -> list[str]:
 
 @contextmanager
 def progress_display() -> Iterator[Progress]:
-    """Give a progress callback: bars on a terminal, a line every few seconds elsewhere."""
+    """Yield a progress callback: bars on a terminal, a line every few seconds elsewhere."""
     if not sys.stderr.isatty():
         yield _line_progress()
         return
@@ -113,7 +113,7 @@ def progress_display() -> Iterator[Progress]:
 
 
 def _line_progress() -> Progress:
-    """Lines for pipes, each task at most every few seconds, or as VESPER_LINE_SECONDS says."""
+    """Print a line per task at most every 5 seconds, or every VESPER_LINE_SECONDS."""
     every = float(os.environ.get("VESPER_LINE_SECONDS", "5"))
     last: dict[str, float] = {}
 

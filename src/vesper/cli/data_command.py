@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Make, convert and check party folders.", no_args_is_help=True)
 
 Nodes = Annotated[int | None, typer.Option(help="Number of nodes; default: as in the paper.")]
-Seed = Annotated[int, typer.Option(help="Same seed, same data.")]
-Out = Annotated[Path, typer.Option(help="New folder; gets data/ and label/.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same data.")]
+Out = Annotated[Path, typer.Option(help="New folder for data/ and label/.")]
 
 
 @app.command()
 def finance(out: Out, nodes: Nodes = None, seed: Seed = 0) -> None:
-    """Simulate payments: users, transfers, activity, fraud rings and mules."""
+    """Simulate payments, with activity, fraud rings and mules."""
     from vesper.datasets.finance import simulate_finance
 
     size = {} if nodes is None else {"num_nodes": nodes}
@@ -32,7 +32,10 @@ def finance(out: Out, nodes: Nodes = None, seed: Seed = 0) -> None:
 
 @app.command("products-like")
 def products_like(out: Out, nodes: Nodes = None, seed: Seed = 0) -> None:
-    """Simulate a co-purchase graph of the size and shape of ogbn-products."""
+    """Simulate a co-purchase graph modelled on ogbn-products.
+
+    It has the size and shape of the original.
+    """
     from vesper.datasets.block_model.published_graphs import PRODUCTS_LIKE
 
     _simulate(PRODUCTS_LIKE, out, nodes, seed)
@@ -40,7 +43,10 @@ def products_like(out: Out, nodes: Nodes = None, seed: Seed = 0) -> None:
 
 @app.command("reddit-like")
 def reddit_like(out: Out, nodes: Nodes = None, seed: Seed = 0) -> None:
-    """Simulate a post graph of the size and shape of Reddit."""
+    """Simulate a graph of posts modelled on Reddit.
+
+    It has the size and shape of the original.
+    """
     from vesper.datasets.block_model.published_graphs import REDDIT_LIKE
 
     _simulate(REDDIT_LIKE, out, nodes, seed)
@@ -48,10 +54,12 @@ def reddit_like(out: Out, nodes: Nodes = None, seed: Seed = 0) -> None:
 
 @app.command()
 def convert(
-    source: Annotated[Path, typer.Argument(help="Neutral folder, ogbn-products or Reddit folder.")],
+    source: Annotated[
+        Path, typer.Argument(help="Folder of ogbn-products or Reddit, or a neutral folder.")
+    ],
     out: Out,
 ) -> None:
-    """Turn public data on disk into party folders."""
+    """Convert a public data set on disk to party folders."""
     from vesper.datasets.loaders.convert import convert as run
 
     with progress_display() as progress:
@@ -64,7 +72,7 @@ def check(
     folder: Annotated[Path, typer.Argument(help="Folder with data/ and label/, or one party's.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
-    """Read party folders, refuse what is wrong, count what is there."""
+    """Check party folders, and count what is in them."""
     from vesper.graph.holdings import open_data
     from vesper.graph.labels import open_labels
     from vesper.graph.summary import summarize
@@ -80,7 +88,7 @@ def check(
         print_json(summary)
         return
     rows = [[name.replace("_", " "), _text(value)] for name, value in summary.items()]
-    print_table(str(folder), ["what", "how many"], rows)
+    print_table(str(folder), ["item", "count"], rows)
 
 
 def _simulate(model: "BlockModel", out: Path, nodes: int | None, seed: int) -> None:

@@ -1,4 +1,4 @@
-"""`vesper degrees`: the private degree histogram, charged to the ledger."""
+"""`vesper degrees`: a private degree histogram, charged to the ledger."""
 
 import time
 from collections.abc import Sequence
@@ -14,17 +14,18 @@ if TYPE_CHECKING:
 
 
 def degrees(
-    folder: Annotated[Path, typer.Argument(help="Folder with data/, or the data party's own.")],
-    epsilon: Annotated[float, typer.Option(help="What the histogram may cost.")] = 0.1,
+    folder: Annotated[Path, typer.Argument(help="Folder with data/, or the data party's folder.")],
+    epsilon: Annotated[float, typer.Option(help="Cost of the histogram.")] = 0.1,
     ledger: Annotated[
-        Path | None, typer.Option(help="Ledger to charge; default: ledger.sqlite beside the data.")
+        Path | None,
+        typer.Option(help="Ledger to charge; default: ledger.sqlite in the data folder."),
     ] = None,
     as_paper: Annotated[
-        bool, typer.Option(help="Noise of the paper, which costs twice the epsilon it names.")
+        bool, typer.Option(help="Use the paper's noise, which costs twice the stated epsilon.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Release how many nodes have which degree, privately, and say what follows from it."""
+    """Release a private degree histogram, and suggest settings."""
     from vesper.graph.holdings import open_data
     from vesper.mechanism.degree_histogram import cost_of, release_histogram
     from vesper.mechanism.fingerprint import fingerprint
@@ -32,7 +33,7 @@ def degrees(
     from vesper.privacy.ledger.account import open_account
     from vesper.privacy.ledger.store import Ledger, key_of
 
-    event = cost_of(epsilon, as_paper=as_paper)  # refuses numbers before a ledger is made
+    event = cost_of(epsilon, as_paper=as_paper)  # refuses bad numbers before a ledger is created
     inner = folder / "data" if (folder / "data").is_dir() else folder
     with progress_display() as progress:
         graph = open_data(inner, progress=progress).graph
@@ -67,40 +68,43 @@ def degrees(
     print_line("\n".join(bars(histogram.counts)))
     if as_paper:
         print_line(
-            f"As in the paper: scale 2 / {epsilon:g} a bin. One edge moves four bins by one, not "
-            f"two, so this cost epsilon {histogram.epsilon:g}."
+            f"As in the paper: scale 2 / {epsilon:g} per bin. One edge changes four bins by one, "
+            f"not two, so this cost epsilon {histogram.epsilon:g}."
         )
     print_line(advice)
     print_line(f"charged epsilon {histogram.epsilon:g} to {opened.path}")
 
 
 def advise(histogram: "DegreeHistogram") -> str:
-    """Say in a line whether the graph is dense, and what to try."""
+    """Describe in one line how dense the graph is, and what to try."""
     import math
 
     mean = histogram.mean_degree_at_least
     nodes = max(sum(histogram.counts), 2.0)
     above = sum(histogram.counts[6:]) / nodes
     if mean > math.log(nodes):
-        kind, hint = "dense", "sums carry far above the noise: two hops, little degree channel"
+        kind, hint = (
+            "dense",
+            "Sums stand out from the noise: try two hops, with a small degree share",
+        )
     elif mean > 5:
-        kind, hint = "medium", "try one and two hops, with some degree channel"
+        kind, hint = "medium", "Try one and two hops, with a moderate degree share"
     else:
-        kind, hint = "sparse", "try one hop with a strong degree channel; more hops add noise"
+        kind, hint = "sparse", "Try one hop, with a large degree share; more hops add noise"
     minimum = 10 if mean > math.log(nodes) else 5 if mean > 5 else 3
     return (
         f"{kind}: mean degree at least {mean:.1f}, {histogram.isolated_share:.0%} isolated, "
         f"{above:.0%} above 5. {hint}. For a clamped GCN try a minimum degree of {minimum}; "
-        f"the sum is best at every degree."
+        f"the plain sum is best at every degree."
     )
 
 
 BAR_STARTS = (*range(10), 10, 15, 20, 30, 40)
-"""Where the lines of the drawing start: every degree up to 9, then wider; --json has all."""
+"""First degree of each bar: single degrees up to 9, then ranges; --json has all degrees."""
 
 
 def bars(counts: Sequence[float]) -> list[str]:
-    """Draw the histogram: degrees, how many nodes, a bar as long as nodes *a degree* there are."""
+    """Draw the histogram: degrees, number of nodes, and a bar for the nodes *per degree*."""
     from rich.console import Console
 
     console = Console()

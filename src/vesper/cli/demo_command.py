@@ -1,4 +1,4 @@
-"""`vesper demo`: two institutions on this machine, trained with and without the graph, compared."""
+"""`vesper demo`: two institutions on this machine; training with and without the graph."""
 
 import shutil
 from collections.abc import Iterator
@@ -25,13 +25,16 @@ COLUMNS = ["method", "what", "epsilon", "spent", "noise", "ROC-AUC"]
 
 
 def demo(
-    nodes: Annotated[int, typer.Option(help="Size of the simulated graph.")] = 20_000,
+    nodes: Annotated[int, typer.Option(help="Number of users in the simulated graph.")] = 20_000,
     epsilon: Annotated[float, typer.Option(help="Privacy budget.")] = 4.0,
     out: Annotated[
-        Path, typer.Option(help="Folder for data and runs; an old demo is replaced.")
+        Path, typer.Option(help="Folder for data and runs; an earlier demo is replaced.")
     ] = (Path("demo")),
 ) -> None:
-    """Simulate payments, let a platform and a bank train on them, compare with three others."""
+    """Compare four methods on simulated payments.
+
+    A platform and a bank train with the certified method, as two processes on this machine.
+    """
     from vesper.datasets.finance import simulate_finance
 
     _replace_old_demo(out)
@@ -44,14 +47,16 @@ def demo(
     ]
     page = _page(out)
     print_table(f"Who is risky? Simulated payments, {nodes:,} users", COLUMNS, rows)
-    typer.echo("epsilon: certified, or claimed by the paper where it says so; spent: charged to ")
+    typer.echo("epsilon: certified, unless marked as claimed by the paper; spent: charged to")
     typer.echo(f"the platform's ledger, {out / 'two-parties' / 'platform' / 'ledger.sqlite'}")
-    typer.echo(f"What crossed: vesper transcript compare {' '.join(_state_folders(out))}")
-    typer.echo(f"The page about it: {page}")
+    typer.echo(
+        f"Compare the transcripts: vesper transcript compare {' '.join(_state_folders(out))}"
+    )
+    typer.echo(f"Report: {page}")
 
 
 def _train(step: int, method: str, epsilon: float, out: Path) -> dict[str, Any]:
-    """Train one method; give its result as JSON."""
+    """Train one method; return its result as JSON."""
     from vesper.session.config import load_config
     from vesper.simulation.simulate import simulate
 
@@ -64,27 +69,27 @@ def _train(step: int, method: str, epsilon: float, out: Path) -> dict[str, Any]:
 
 
 def _train_two_parties(epsilon: float, out: Path) -> dict[str, Any]:
-    """The certified plan, as two processes that know each other by certificate."""
+    """Train with the certified plan, as two processes that authenticate by certificate."""
     import json
 
     from vesper.deployment.local_pair import DATA, LABEL, run_both_parties, set_up_local_pair
 
-    stage = set_up_local_pair(
+    pair = set_up_local_pair(
         out / "two-parties", out / "finance", {"privacy": {"epsilon": epsilon}}
     )
-    with run_both_parties(stage) as said:
-        show_side_by_side([DATA, LABEL], said)
-    result: dict[str, Any] = json.loads((stage.state(LABEL) / "result/result.json").read_text())
-    return result | {"spent": _spent_epsilon(stage)}
+    with run_both_parties(pair) as lines:
+        show_side_by_side([DATA, LABEL], lines)
+    result: dict[str, Any] = json.loads((pair.state(LABEL) / "result/result.json").read_text())
+    return result | {"spent": _spent_epsilon(pair)}
 
 
-def _spent_epsilon(stage: "LocalPair") -> float:
+def _spent_epsilon(pair: "LocalPair") -> float:
     from contextlib import closing
 
     from vesper.privacy.ledger.account import accounts
     from vesper.privacy.ledger.ledger_file import open_to_read
 
-    with closing(open_to_read(stage.ledger)) as ledger:
+    with closing(open_to_read(pair.ledger)) as ledger:
         return max(balance.spent_epsilon() for balance in accounts(ledger))
 
 
@@ -112,8 +117,8 @@ def _page(out: Path) -> Path:
     from vesper.report.page import write_report
 
     _print_step("6/6 writing the report")
-    stage = LocalPair(out / "two-parties")
-    contents = contents_of_run(stage.state(LABEL), ledger=stage.ledger)
+    pair = LocalPair(out / "two-parties")
+    contents = contents_of_run(pair.state(LABEL), ledger=pair.ledger)
     return write_report(contents, out / "report.html")
 
 
@@ -126,11 +131,11 @@ def _print_step(text: str) -> None:
 
 
 def _replace_old_demo(out: Path) -> None:
-    """Remove an old demo; refuse to touch anything else."""
+    """Remove an earlier demo; refuse to touch anything else."""
     if out.exists() and any(out.iterdir()):
         if not (out / DEMO_MARKER).is_file():
             raise InputError(
-                f"{out}: expected a new folder or an old demo; name another with --out"
+                f"{out}: expected a new folder or an earlier demo; choose another with --out"
             )
         shutil.rmtree(out)
     out.mkdir(parents=True, exist_ok=True)

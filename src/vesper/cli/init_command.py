@@ -1,4 +1,4 @@
-"""`vesper init`: a party's settings, written down to be filled in."""
+"""`vesper init`: a template of a party's settings."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -10,17 +10,22 @@ from vesper.cli.console import print_line
 
 
 class RoleArgument(StrEnum):
-    """Which party."""
+    """Role of a party."""
 
     data = "data"
     label = "label"
 
 
 def init(
-    role: Annotated[RoleArgument, typer.Argument(help="data holds the graph, label the labels.")],
+    role: Annotated[
+        RoleArgument, typer.Argument(help="data: holds the graph; label: holds the labels.")
+    ],
     out: Annotated[Path, typer.Option(help="New TOML file.")],
 ) -> None:
-    """Write a party's settings with an explanation of each, to be filled in."""
+    """Write a template of a party's settings.
+
+    The file explains each setting.
+    """
     from vesper.deployment.config.template import write_template
 
     write_template(out, role.value)

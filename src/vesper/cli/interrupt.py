@@ -1,4 +1,4 @@
-"""Verbs that run until they are stopped: Ctrl-C is how they end, not how they fail."""
+"""Verbs that run until Ctrl-C, which ends them normally instead of failing them."""
 
 import signal
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from types import FrameType
 
 
 class _Interrupted(BaseException):
-    """Ctrl-C, or the end that a service manager asks for."""
+    """Ctrl-C or SIGTERM."""
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:
@@ -16,7 +16,7 @@ def _interrupt(signum: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def until_interrupted() -> Iterator[None]:
-    """Leave the block when the process is interrupted or terminated."""
+    """Leave the block normally when the process is interrupted or terminated."""
     before = {
         number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)
     }

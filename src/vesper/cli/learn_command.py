@@ -1,4 +1,4 @@
-"""`vesper learn`: the label party trains on a released file, alone or under torchrun."""
+"""`vesper learn`: the label party trains on an exported file, alone or under torchrun."""
 
 import os
 from pathlib import Path
@@ -11,11 +11,14 @@ from vesper.cli.setting_options import settings_from_options
 
 
 def learn(
-    released: Annotated[Path, typer.Option(help="File of `vesper release`, with its statement.")],
+    released: Annotated[
+        Path, typer.Option(help="File that `vesper release` wrote, with its statement.")
+    ],
     labels: Annotated[Path, typer.Option(help="The label party's folder.")],
     out: Annotated[Path, typer.Option(help="New folder for the model.")],
     public_key: Annotated[
-        str | None, typer.Option(help="The data party's key, as it was told by another way.")
+        str | None,
+        typer.Option(help="The data party's public key, as received over another channel."),
     ] = None,
     set_: Annotated[
         list[str] | None,
@@ -23,7 +26,10 @@ def learn(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Train on a released file; with torchrun, in several processes or on several machines."""
+    """Train on an exported file, at the label party.
+
+    Under torchrun it uses several processes or machines.
+    """
     from vesper.export.learner import learn as run
     from vesper.export.learner_ranks import ranks
     from vesper.progress import no_progress
@@ -64,7 +70,7 @@ def learn(
     )
     facts = result.statement
     print_line(
-        f"features: epsilon {facts['epsilon']:g}, delta {facts['delta']:g}, as their statement says"
+        f"features: epsilon {facts['epsilon']:g}, delta {facts['delta']:g}, by their statement"
     )
     if facts["simulated"]:
-        print_line("features: SIMULATED noise, not private: for rehearsals only")
+        print_line("features: SIMULATED noise, not private; for rehearsals only")

@@ -1,4 +1,4 @@
-"""`vesper party data|label`: one side of a run over the network; `vesper transcript compare`."""
+"""`vesper party data|label`, one side of a run over the network; `vesper transcript compare`."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -19,17 +19,15 @@ if TYPE_CHECKING:
 R = TypeVar("R", "DataResult", "LabelResult")
 
 app = typer.Typer(
-    help="Run one side of a contract with the other party, over the network.",
+    help="Run one side of a contract over the network.",
     no_args_is_help=True,
 )
-transcript_app = typer.Typer(
-    help="Compare what crossed between the parties, as each side recorded it.", no_args_is_help=True
-)
+transcript_app = typer.Typer(help="Compare the transcripts of both parties.", no_args_is_help=True)
 
 ConfigOption = Annotated[Path, typer.Option("--config", help="This party's TOML file.")]
-ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on with the run in its state.")]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Resume the run in the state folder.")]
 PRIVATE_UMASK = 0o077
-"""The umask of a party: weights, labels and releases are this user's own."""
+"""Umask of a party: only this user may read its weights, labels and releases."""
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
@@ -39,26 +37,31 @@ def data(
     config: ConfigOption,
     resume: ResumeOption = False,
     serve_embeddings: Annotated[
-        bool, typer.Option("--answer", help="After training: answer the label party's questions.")
+        bool, typer.Option("--answer", help="After training: answer the label party's queries.")
     ] = False,
     snapshot: Annotated[
         Path | None,
-        typer.Option(help="With --answer: a folder with nodes and edges that came after training."),
+        typer.Option(help="With --answer: folder with a later graph, with a budget of its own."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run the data party until the contract is fulfilled; with --answer, until it is stopped."""
+    """Run the data party until the contract is fulfilled.
+
+    With --answer it serves a finished run until Ctrl-C.
+    """
     from vesper.deployment.data_process import run_data_party
     from vesper.errors import InputError
 
     settings = load_data_settings(config, "data")
     if serve_embeddings:
         if resume or as_json:
-            raise InputError("--answer: goes with neither --resume nor --json")
+            raise InputError("--answer: expected without --resume and --json; remove them")
         _serve_embeddings(settings, snapshot)
         return
     if snapshot is not None:
-        raise InputError("--snapshot: is for --answer; a graph to train on is party.folder")
+        raise InputError(
+            "--snapshot: expected with --answer; the graph to train on is party.folder"
+        )
     if resume and _wait_for_unfinished_peers(settings, [settings]):
         return
     result = _run_party(run_data_party, settings, resume=resume, as_json=as_json)
@@ -119,11 +122,14 @@ def label(config: ConfigOption, resume: ResumeOption = False, as_json: JsonOptio
 
 @transcript_app.command("compare")
 def compare(
-    mine: Annotated[Path, typer.Argument(help="A state folder, or its transcript.tsv.")],
-    theirs: Annotated[Path, typer.Argument(help="The other party's.")],
+    mine: Annotated[Path, typer.Argument(help="State folder, or its transcript.tsv.")],
+    theirs: Annotated[Path, typer.Argument(help="The same of the other party.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Show the first frame that the two sides do not agree on; exit 1 if there is one."""
+    """Show the first frame that differs between the two transcripts.
+
+    Exits with 1 if there is one.
+    """
     from vesper.transport.transcript import first_difference, read_transcript
 
     paths = [path / "transcript.tsv" if path.is_dir() else path for path in (mine, theirs)]
@@ -134,11 +140,11 @@ def compare(
         named = [None if line is None else vars(line) for line in ends]
         print_json({"same": different is None, "frames": count, "difference": named})
     elif different is None:
-        print_line(f"the same: {count} frames, in the same order, with the same content")
+        print_line(f"equal: {count} frames, in the same order, with the same content")
     else:
         for path, line in zip(paths, different, strict=True):
-            shown = "ends before" if line is None else str(line).replace("\t", "  ")
-            print_line(f"{path}: {shown}")
+            description = "ends before" if line is None else str(line).replace("\t", "  ")
+            print_line(f"{path}: {description}")
     if different is not None:
         raise typer.Exit(1)
 
@@ -150,7 +156,7 @@ def _run_party(
     resume: bool,
     as_json: bool,
 ) -> R | None:
-    """Run a side; give its result where it is still to be shown."""
+    """Run one side; return its result unless it was printed as JSON."""
     os.umask(PRIVATE_UMASK)
     with progress_display() as progress:
         result = run(settings, resume=resume, observer=TerminalObserver(progress))
@@ -170,7 +176,7 @@ def _serve_embeddings(settings: "PartyConfig", snapshot: Path | None) -> None:
 
 
 def load_data_settings(path: Path, role: str) -> "PartyConfig":
-    """Read a party's file; refuse the other party's."""
+    """Read a party's file; refuse that of the other role."""
     from vesper.deployment.config.party_config import load_party_config
 
     settings = load_party_config(path)
@@ -192,13 +198,13 @@ def _refuse_other_role(settings: "PartyConfig", role: str) -> None:
 
     if settings.party.role != role:
         raise InputError(
-            f"{settings.path}: expected party.role '{role}', got '{settings.party.role}'; this "
-            f"file is that of the {settings.party.role} party"
+            f"{settings.path}: expected party.role '{role}', got '{settings.party.role}'; give the "
+            f"file of the {role} party, or run vesper party {settings.party.role}"
         )
 
 
 def _wait_for_unfinished_peers(settings: "PartyConfig", pairs: Sequence["PartyConfig"]) -> bool:
-    """A run that is finished here may not be at the peers': stay until it is, or none has come."""
+    """If the run is finished here, wait until the peers have finished or one has not connected."""
     from vesper.deployment.state_folder import is_finished, wait_for_peer_to_finish
 
     if not is_finished(settings):
@@ -206,19 +212,19 @@ def _wait_for_unfinished_peers(settings: "PartyConfig", pairs: Sequence["PartyCo
     print_line(f"this run is finished; its result is in {settings.party.state / 'result'}")
     for pair in pairs:
         with progress_display() as progress:
-            has_come = wait_for_peer_to_finish(pair, observer=TerminalObserver(progress))
+            has_connected = wait_for_peer_to_finish(pair, observer=TerminalObserver(progress))
         peer = "the peer" if len(pairs) == 1 else pair.party.peer
         print_line(
-            f"{peer} has everything, too"
-            if has_come
-            else f"{peer} has not come: it may be finished"
+            f"{peer} has received everything"
+            if has_connected
+            else f"{peer} has not connected; it may have finished"
         )
     return True
 
 
 class TerminalObserver(ProgressObserver):
-    """Shows progress, and prints warnings."""
+    """Observer that shows progress and prints warnings."""
 
     def warning(self, text: str) -> None:
-        """Print it."""
+        """Print the warning."""
         typer.echo(f"vesper: {text}", err=True)

@@ -1,4 +1,4 @@
-"""`vesper plan`: noise and guarantees before there is data."""
+"""`vesper plan`: noise and guarantees, without any data."""
 
 import math
 from dataclasses import asdict
@@ -12,41 +12,48 @@ from vesper.errors import InputError
 
 
 def plan(
-    epsilon: Annotated[float | None, typer.Option(help="Budget: gives the noise.")] = None,
-    noise_std: Annotated[float | None, typer.Option(help="Noise: gives the epsilon.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Budget, to compute the noise.")] = None,
+    noise_std: Annotated[
+        float | None, typer.Option(help="Noise std, to compute the epsilon.")
+    ] = None,
     delta: Annotated[float, typer.Option(help="A public constant.")] = 1e-6,
-    hops: Annotated[int, typer.Option(min=1, help="Hops of message passing.")] = 2,
-    refreshes: Annotated[int, typer.Option(min=1, help="Times each hop is released.")] = 1,
+    hops: Annotated[int, typer.Option(min=1, help="Number of hops.")] = 2,
+    refreshes: Annotated[int, typer.Option(min=1, help="How often each hop is released.")] = 1,
     probe: Annotated[
         bool,
         typer.Option(
             "--probe/--no-probe",
             "--poll/--no-poll",
-            help="Plan for the probe before the first hop; --train-nodes sets how large it is.",
+            help="Plan for the probe before the first hop; its size depends on --train-nodes.",
         ),
     ] = True,
     degrees_epsilon: Annotated[
-        float, typer.Option(help="What `vesper degrees` costs; 0: not used.")
+        float, typer.Option(help="Cost of `vesper degrees`; 0 if not used.")
     ] = 0.0,
-    nodes: Annotated[int, typer.Option(min=0, help="Nodes, for bytes on the wire.")] = 0,
+    nodes: Annotated[int, typer.Option(min=0, help="Number of nodes, for the traffic.")] = 0,
     train_nodes: Annotated[
         int,
-        typer.Option(min=0, help="Training nodes, for poll and wire, and the paper's accountant."),
+        typer.Option(min=0, help="Training nodes, for probe, traffic and the paper's accountant."),
     ] = 0,
-    val_nodes: Annotated[int, typer.Option(min=0, help="Validation nodes, for the wire.")] = 0,
-    classes: Annotated[int, typer.Option(min=2, help="Classes.")] = 2,
-    batch_size: Annotated[int, typer.Option(min=1, help="Roots of a batch.")] = 256,
+    val_nodes: Annotated[int, typer.Option(min=0, help="Validation nodes, for the traffic.")] = 0,
+    classes: Annotated[int, typer.Option(min=2, help="Number of classes.")] = 2,
+    batch_size: Annotated[int, typer.Option(min=1, help="Root nodes per batch.")] = 256,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the training nodes.")] = 5,
-    max_degree: Annotated[int, typer.Option(min=1, help="D of the paper's sampler.")] = 20,
+    max_degree: Annotated[
+        int, typer.Option(min=1, help="D of the paper's sampler; largest degree with --unit node.")
+    ] = 20,
     unit: Annotated[
-        str, typer.Option(help="Protect one edge, or a node with all its edges: edge, node.")
+        str, typer.Option(help="What is protected: edge, or node (a node with all its edges).")
     ] = "edge",
     reproduce_paper: Annotated[
-        bool, typer.Option(help="The paper's datasets and epsilons, and what is true.")
+        bool, typer.Option(help="Compare the paper's claims with what its noise guarantees.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say what a training would cost, or what a noise is worth. Reads no data."""
+    """Compute the noise for a budget, or the epsilon for a noise.
+
+    Reads no data: everything follows from the options.
+    """
     if reproduce_paper:
         _reproduce(as_json)
         return
@@ -97,7 +104,7 @@ def plan(
 def _refuse_options(
     epsilon: float | None, noise_std: float | None, delta: float, degrees_epsilon: float
 ) -> None:
-    """Refuse in the words of the command line what the library would refuse in its own."""
+    """Refuse options in terms of the command line, before the library refuses them in its own."""
     from vesper.privacy.events import LARGEST_NOISE, SMALLEST_NOISE
 
     if (epsilon is None) == (noise_std is None):
@@ -107,13 +114,13 @@ def _refuse_options(
         )
     if epsilon is not None and not 0 < epsilon < math.inf:
         raise InputError(
-            f"--epsilon: expected a number above 0, got {epsilon:g}; try 1 or 4. Without privacy "
-            "there is nothing to plan"
+            f"--epsilon: expected a finite number above 0, got {epsilon:g}; try 1 or 4. Without "
+            "privacy there is nothing to plan"
         )
     if noise_std is not None and not SMALLEST_NOISE <= noise_std <= LARGEST_NOISE:
         raise InputError(
             f"--noise-std: expected a number from {SMALLEST_NOISE:g} to {LARGEST_NOISE:g}, got "
-            f"{noise_std:g}; less is no privacy and more is not drawn"
+            f"{noise_std:g}; less gives no privacy and more is not supported"
         )
     if not 0 < delta < 1:
         raise InputError(
@@ -136,7 +143,7 @@ def _plan_for_nodes(
     if unit != "node":
         raise InputError(f"--unit: expected edge or node, got '{unit}'")
     if epsilon is None:
-        raise InputError("--unit node: expected --epsilon, which gives the noise")
+        raise InputError("--unit node: expected --epsilon, to compute the noise; add --epsilon 4")
     budget = Budget(epsilon=epsilon, delta=delta)
     made = plan_for_nodes(budget=budget, max_degree=max_degree, hops=hops)
     if as_json:
@@ -155,7 +162,7 @@ def _reproduce(as_json: bool) -> None:
         return
     columns = ["dataset", "layers", "claimed", "paper noise", "certified noise", "true, at least"]
     print_table(
-        "What the paper's noise guarantees against a label party who knows the batches",
+        "What the paper's noise guarantees against a label party that knows the batches",
         columns,
         [
             [
@@ -171,7 +178,8 @@ def _reproduce(as_json: bool) -> None:
     )
     print_paragraph(
         "claimed: the epsilon for which the paper's accountant gives 'paper noise'. true: the "
-        "epsilon of the first layer's rows of both endpoints, exact for one layer; for two layers "
-        "more is released than that, and gradients are not counted. certified noise: one release "
-        "a hop, the same epsilon, and that one holds. Noise is for a unit message, delta = 1 / |E|."
+        "epsilon of the first layer's rows of both endpoints, exact for one layer; two layers "
+        "release more than that, and gradients are not counted. certified noise: one release per "
+        "hop, with the same epsilon, which does hold. Noise is std per unit-norm message, "
+        "delta = 1 / |E|."
     )

@@ -1,4 +1,4 @@
-"""How `vesper plan` is printed: a page for somebody who has to answer for the data."""
+"""Page that `vesper plan` prints, for people who are responsible for the data."""
 
 import math
 import shutil
@@ -15,26 +15,24 @@ MAX_LINE_WIDTH = 100
 
 
 def show_plan(plan: Plan, *, hops: int, refreshes: int, noise_is_given: bool) -> None:
-    """Print the guarantee, the phases, what the label party can tell, and the paper's plan."""
+    """Print the guarantee, the phases, what the label party can infer, and the paper's plan."""
     whole = plan.certified
     often = "once" if refreshes == 1 else f"{refreshes} times"
     hopping = "1 hop" if hops == 1 else f"{hops} hops, each"
-    poll = whole.probe_noise_std
-    before = (
-        "" if poll is None else f", after one with noise {poll:.4g} that asks what is worth saying"
-    )
+    probe_noise = whole.probe_noise_std
+    before = "" if probe_noise is None else f", after a probe with noise {probe_noise:.4g}"
     print_paragraph(
-        f"{hopping} released {often} with noise {whole.noise_std:.4g} a unit message{before}: "
-        f"everything the label party ever receives about this graph is (epsilon "
+        f"{hopping} released {often} with noise std {whole.noise_std:.4g} per unit-norm message"
+        f"{before}: everything that the label party ever receives about this graph is (epsilon "
         f"{whole.epsilon:.4g}, delta {whole.delta:g}) for every single edge (mu {whole.mu:.4f}).",
     )
-    if poll is not None and not plan.planned_traffic:
+    if probe_noise is not None and not plan.planned_traffic:
         more = (
             "epsilon larger"
             if noise_is_given
             else f"noise up to {_extra_noise_of_probe():.1%} larger"
         )
-        print_paragraph(f"How much is asked follows from --train-nodes, which may make {more}.")
+        print_paragraph(f"The size of the probe depends on --train-nodes, which may make {more}.")
     typer.echo()
     _show_phases(plan)
     typer.echo()
@@ -44,11 +42,11 @@ def show_plan(plan: Plan, *, hops: int, refreshes: int, noise_is_given: bool) ->
 
 
 def show_node_plan(plan: NodePlan, *, hops: int) -> None:
-    """Print the noise that protects a node, in both accountants, and the paper's theorem."""
+    """Print the noise that protects a node, by both accountants, and the paper's theorem."""
     print_table(
         f"A node with all its edges: epsilon {plan.epsilon:g}, delta {plan.delta:g}, "
         f"{hops} hop{'s' * (hops > 1)}, degrees at most {plan.max_degree}",
-        ["", "noise a unit message", "epsilon that holds"],
+        ["", "noise per unit message", "epsilon that holds"],
         [
             ["certified, exact", f"{plan.noise_std:.4g}", f"{plan.epsilon:g}"],
             ["certified, Renyi orders", f"{plan.renyi_noise_std:.4g}", f"{plan.epsilon:g}"],
@@ -56,20 +54,20 @@ def show_node_plan(plan: NodePlan, *, hops: int) -> None:
         ],
     )
     print_paragraph(
-        "Certified rows are clipped to the root of the largest degree, which is a public promise: "
-        "a graph that breaks it is refused. The paper clips nothing, and forgets that the row of "
-        "the node itself moves by as much as it has neighbours. A run adds a little noise for "
-        "rounding, and a poll where labels are lent."
+        "Certified rows are clipped to the square root of the largest degree, a public bound: "
+        "graphs that exceed it are refused. The paper clips nothing, and overlooks that the row of "
+        "the node itself changes by as much as it has neighbours. A run adds a little noise for "
+        "rounding, and a probe if labels are shared."
     )
 
 
 def print_paragraph(text: str) -> None:
-    """Print a paragraph as wide as the terminal, but not wider than one can read."""
+    """Print a paragraph as wide as the terminal, up to a readable width."""
     typer.echo(textwrap.fill(text, width=min(shutil.get_terminal_size().columns, MAX_LINE_WIDTH)))
 
 
 def _show_phases(plan: Plan) -> None:
-    shown = [p for p in plan.phases if p.releases or p.name != "degree histogram"]
+    phases = [p for p in plan.phases if p.releases or p.name != "degree histogram"]
     print_table(
         "What each phase costs",
         ["phase", "releases", "epsilon", "so far", "to label party", "to data party"],
@@ -81,27 +79,28 @@ def _show_phases(plan: Plan) -> None:
                 f"{phase.epsilon_so_far:.4g}",
                 *_sizes(phase.traffic),
             ]
-            for phase in shown
+            for phase in phases
         ],
     )
     print_paragraph(
-        "Validation and inference on this snapshot are free: they re-use the values that training "
-        "released, and nothing new about an edge leaves. A new snapshot of the graph has its own "
-        "budget. The epsilon of a histogram that is made first is added; releases among "
-        "themselves add their mu^2, which costs less."
+        "Validation and inference on this snapshot are free: they reuse the values that training "
+        "released, and release nothing new about an edge. A new snapshot of the graph has its own "
+        "budget. The epsilon of a histogram, which is released first, is added in full; other "
+        "releases add up by mu^2, which costs less."
     )
     if plan.planned_traffic:
         print_paragraph(
-            f"A batch is {format_bytes(plan.planned_traffic.per_batch_each_way)} each way, tensors only."
+            f"A batch is {format_bytes(plan.planned_traffic.per_batch_each_way)} each way, "
+            f"tensors only."
         )
     else:
         print_paragraph(
-            "Give --train-nodes, --val-nodes, --nodes and --classes for the bytes on the wire."
+            "Give --train-nodes, --val-nodes, --nodes and --classes to see the traffic."
         )
 
 
 def _extra_noise_of_probe() -> float:
-    """How much more noise is left to the hops where as much is asked as there ever is."""
+    """Return the relative increase of the hops' noise with the largest possible probe."""
     from vesper.method.certified.label_reach import LABEL_REACH_SHARE
     from vesper.method.certified.probe_size import MAX_CONTENT_SHARE
 
@@ -115,14 +114,14 @@ def _show_attack(plan: Plan) -> None:
         label = f"{name}, epsilon {holds.epsilon:.4g}"
         rows.append((label, holds.attack_accuracy, holds.detection_at_one_percent))
     print_table(
-        "What the label party can tell about one edge, at best",
-        ["", "guesses right", "finds, at 1 % false alarms"],
-        [[name, f"{right:.1%}", f"{found:.1%}"] for name, right, found in rows],
+        "What the label party can infer about one edge, at best",
+        ["", "accuracy", "detection at 1 % false alarms"],
+        [[name, f"{right:.1%}", f"{detected:.1%}"] for name, right, detected in rows],
     )
     print_paragraph(
-        "At best: knowing the whole graph but this edge, all features, every batch and the noise "
-        "scale, and keeping everything it received. One more release at this noise would take the "
-        f"graph to epsilon {more.epsilon:.4g}; a ledger with a budget of "
+        "At best: if it knows the whole graph except this edge, all features, every batch and the "
+        "noise scale, and keeps everything it receives. One more release at this noise would raise "
+        f"the graph to epsilon {more.epsilon:.4g}; a ledger with a budget of "
         f"{plan.certified.epsilon:.4g} refuses it before any noise is drawn."
     )
 
@@ -131,7 +130,7 @@ def _show_claimed(plan: Plan) -> None:
     claimed, whole = plan.claimed, plan.certified
     if claimed is None:
         hint = "; give --train-nodes" if plan.planned_traffic is None else ""
-        print_paragraph(f"The paper's accountant is left out: {plan.claimed_omitted}{hint}.")
+        print_paragraph(f"The paper's accountant is omitted: {plan.claimed_omitted}{hint}.")
         return
     here = claimed.epsilon_at_certified_noise
     print_table(
@@ -151,14 +150,13 @@ def _show_claimed(plan: Plan) -> None:
                 "-" if here is None else f"{here:.4g}",
             ],
             ["validation, inference", "covered", "not counted"],
-            ["gradients", "never meet an edge", "not covered"],
+            ["gradients", "involve no edge", "not covered"],
         ],
     )
     print_paragraph(
-        "The claim needs batches that the label party does not know, and the label party knows "
-        "them. 'At least' counts the first layer's rows of both endpoints: all of it for one "
-        "layer, a part for more. Gradients that pass through raw edges come on top, without any "
-        "bound."
+        "The claim requires batches that the label party does not know, but it does know them. "
+        "'At least' counts the first layer's rows of both endpoints: everything for one layer, a "
+        "part for more. Gradients that pass through raw edges come on top, without any bound."
     )
 
 
@@ -169,7 +167,7 @@ def _sizes(traffic: Traffic | None) -> list[str]:
 
 
 def format_bytes(count: float) -> str:
-    """Give a number of bytes as people read it.
+    """Format a number of bytes for people.
 
     >>> format_bytes(0), format_bytes(1000), format_bytes(3 * 2**20)
     ('-', '1000 B', '3 MiB')

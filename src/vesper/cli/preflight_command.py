@@ -1,4 +1,4 @@
-"""`vesper preflight`: what would go wrong in a run, found before it."""
+"""`vesper preflight`: problems of a run, found before it starts."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -15,11 +15,14 @@ def preflight(
     config: Annotated[Path, typer.Option(help="This party's TOML file.")],
     wait: Annotated[
         float,
-        typer.Option(min=0, help="Seconds to wait for the peer, who runs the same meanwhile."),
+        typer.Option(min=0, help="Seconds to wait for the peer, which must run it, too."),
     ] = 0.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Check files, budget, certificate, contract and the way to the peer; nothing is spent."""
+    """Check all that a run needs, without spending any budget.
+
+    Checks files, budget, certificate, contract and the connection to the peer.
+    """
     from vesper.deployment.config.multi_party_config import load_multi_party_config
     from vesper.deployment.preflight import Preflight
 
@@ -29,7 +32,7 @@ def preflight(
         for settings in table.all_configs:
             if table.peer_settings and not as_json:
                 is_own = settings is table.graph
-                print_line("# the own graph" if is_own else f"# with {settings.party.peer}")
+                print_line("# own graph" if is_own else f"# with {settings.party.peer}")
             for check in Preflight(settings, wait=wait, progress=progress):
                 checks.append(check)
                 if not as_json:

@@ -13,26 +13,28 @@ def prepare(
     transfers: Annotated[Path, typer.Option(help="Table: time, src, dst, amount.")],
     activity: Annotated[Path, typer.Option(help="Table: time, user, type, amount, channel.")],
     labels: Annotated[Path, typer.Option(help="Table: id, label, optional time.")],
-    train_window: Annotated[str, typer.Option(help="FROM..TO, TO not included.")],
-    test_window: Annotated[str, typer.Option(help="FROM..TO, without overlap.")],
-    out: Annotated[Path, typer.Option(help="New folder; gets data/ and label/.")],
+    train_window: Annotated[str, typer.Option(help="FROM..TO, without TO itself.")],
+    test_window: Annotated[str, typer.Option(help="FROM..TO, not overlapping the other window.")],
+    out: Annotated[Path, typer.Option(help="New folder for data/ and label/.")],
     separate_windows: Annotated[
         bool,
         typer.Option(
-            "--apart", help="A graph a window, in train/ and test/ of --out, with a budget each."
+            "--apart",
+            help="Make a graph per window, in train/ and test/ of --out, with a budget each.",
         ),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Chooses the validation nodes.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the choice of validation nodes.")] = 0,
     from_transfers: Annotated[
         list[str] | None,
-        typer.Option(help="A column or activity type that comes from transfers; repeatable."),
+        typer.Option(help="Column or activity type that is derived from transfers; repeatable."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
-    """Turn transfers and activity into party folders for two time windows.
+    """Make party folders from transfers, activity and labels.
 
-    Features are computed from activity alone: a feature made from transfers, such as the number of
-    counterparties, would carry edges past the guarantee.
+    Nodes are users in one of two time windows, for training and for testing. Features are computed
+    from activity alone: a feature derived from transfers, such as the number of counterparties,
+    would reveal edges outside the guarantee.
     """
     from vesper.datasets.prepare.job import prepare as run
 
@@ -54,4 +56,4 @@ def prepare(
         print_json(counts)
         return
     rows = [[name.replace("_", " "), f"{value:,}"] for name, value in counts.items()]
-    print_table(str(out), ["what", "how many"], rows)
+    print_table(str(out), ["item", "count"], rows)

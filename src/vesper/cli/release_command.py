@@ -1,4 +1,4 @@
-"""`vesper release` and `vesper verify`: released features as a file, with a signed statement."""
+"""`vesper release`, released features as a signed file, and `vesper verify`."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,21 +19,24 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the statement as JSO
 
 def release(
     data: Annotated[
-        Path, typer.Option(help="Folder with data/, and label/ if labels are lent; or data/ alone.")
+        Path, typer.Option(help="Folder with data/, and label/ if labels are used; or data/ alone.")
     ],
-    epsilon: Annotated[float, typer.Option(help="Budget of the graph; all of it is used.")],
+    epsilon: Annotated[float, typer.Option(help="Budget of the graph; all of it is spent.")],
     out: Annotated[
-        Path, typer.Option(help="New file, .parquet; gets a .statement.json beside it.")
+        Path, typer.Option(help="New .parquet file; its .statement.json is written next to it.")
     ],
     delta: Annotated[
-        float | None, typer.Option(help="Default: a power of ten below 1 / (10 nodes).")
+        float | None,
+        typer.Option(
+            help="Delta of the budget; default: the largest power of ten up to 1 / (10 nodes)."
+        ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Simulate: noise from this seed, repeatable, not private.")
+        int | None, typer.Option(help="Simulate: repeatable noise from this seed, not private.")
     ] = None,
     ledger: Annotated[
         Path | None,
-        typer.Option(help="Ledger to charge; default: ledger.sqlite beside the data party's data."),
+        typer.Option(help="Ledger to charge; default: ledger.sqlite in the data folder."),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="TOML with [privacy] and [run].")] = None,
     set_: Annotated[
@@ -44,7 +47,7 @@ def release(
     ray_workers: RayWorkersOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the data party's certified released features, for any learner."""
+    """Export certified features as a signed file, for any learner."""
     from vesper.export.writer import export_features
     from vesper.session.config import load_config
 
@@ -62,28 +65,32 @@ def release(
         return
     print_line(f"{written.file}: {written.facts['nodes']} rows, {len(written.columns)} columns")
     print_line(f"{written.statement}: " + _describe(written.facts))
-    print_line(f"public key {written.facts['public_key']} (tell it the label party by another way)")
+    print_line(f"public key {written.facts['public_key']} (send it over another channel)")
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(metavar="FILE.parquet", help="The released file.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.parquet", help="Exported file.")],
     public_key: Annotated[
-        str | None, typer.Option(help="The data party's key, as it was told by another way.")
+        str | None,
+        typer.Option(help="The data party's public key, as received over another channel."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a released file against its statement; a change ends with exit code 1."""
+    """Check an exported file against its signed statement.
+
+    Exits with 1 if either was changed.
+    """
     from vesper.privacy.ledger.statement import verify_file
 
     facts = verify_file(file, public_key=public_key)
     if as_json:
         print_json({"valid": True, "key_was_given": public_key is not None, **facts})
         return
-    print_line(f"{file}: as it was signed; " + _describe(facts))
+    print_line(f"{file}: unchanged since it was signed; " + _describe(facts))
     if public_key is None:
         print_line(
-            f"signed with {facts['public_key']}; whose key that is only --public-key with a key "
-            f"from elsewhere can show"
+            f"signed with {facts['public_key']}; to check whose key that is, give --public-key "
+            f"with a key received over another channel"
         )
 
 

@@ -1,4 +1,4 @@
-"""`vesper report`: one HTML page about a run, for people who were not there; a registry record."""
+"""`vesper report`: an HTML page about a run, for people not involved in it; a registry record."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,13 +10,13 @@ from vesper.cli.console import print_json, print_line
 
 def report(
     run: Annotated[
-        Path, typer.Argument(help="Run folder of 'vesper simulate', or state of a party.")
+        Path, typer.Argument(help="Run folder of 'vesper simulate', or state folder of a party.")
     ],
     out: Annotated[
-        Path | None, typer.Option(help="HTML file to write; an old one is replaced.")
+        Path | None, typer.Option(help="HTML file to write; an existing one is replaced.")
     ] = None,
     ledger: Annotated[
-        Path | None, typer.Option(help="The data party's ledger, where it is at hand.")
+        Path | None, typer.Option(help="The data party's ledger, if available.")
     ] = None,
     evidence_files: Annotated[
         list[Path] | None,
@@ -27,16 +27,21 @@ def report(
     ] = None,
     registry: Annotated[
         Path | None,
-        typer.Option(help="JSON file to write, in the fields of OpenDP's deployments registry."),
+        typer.Option(help="JSON file to write, with the fields of OpenDP's deployments registry."),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="With --registry: of the product.")] = None,
-    curator: Annotated[str | None, typer.Option(help="With --registry: who publishes it.")] = None,
-    intended_use: Annotated[str | None, typer.Option(help="With --registry: what for.")] = None,
-    region: Annotated[str | None, typer.Option(help="With --registry: of the data.")] = None,
-    author: Annotated[str | None, typer.Option(help="With --registry: of the record.")] = None,
+    name: Annotated[str | None, typer.Option(help="With --registry: name of the product.")] = None,
+    curator: Annotated[str | None, typer.Option(help="With --registry: publisher.")] = None,
+    intended_use: Annotated[str | None, typer.Option(help="With --registry: purpose.")] = None,
+    region: Annotated[str | None, typer.Option(help="With --registry: region of the data.")] = None,
+    author: Annotated[
+        str | None, typer.Option(help="With --registry: author of the record.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Write a page about a run: metric, privacy in plain words, charts, settings."""
+    """Write an HTML page about a run, with its guarantee.
+
+    It has the metric, the privacy in plain words, charts and settings.
+    """
     import json
 
     from vesper.errors import InputError
@@ -46,9 +51,9 @@ def report(
     from vesper.report.run_folder import read_run
 
     if out is None and registry is None:
-        raise InputError("--out, --registry: expected at least one of them; --out page.html, say")
+        raise InputError("--out, --registry: expected at least one of them; try --out page.html")
     if evidence_files and out is None:
-        raise InputError("--with: only for --out")
+        raise InputError("--with: expected only with --out; add --out page.html")
     people = {
         "name": name,
         "curator": curator,
@@ -56,19 +61,23 @@ def report(
         "region": region,
         "author": author,
     }
-    given = [f"--{option.replace('_', '-')}" for option, value in people.items() if value]
-    if given and registry is None:
-        raise InputError(f"{', '.join(given)}: only for --registry")
-    whole = read_run(run, ledger=ledger)
+    publisher_options = [
+        f"--{option.replace('_', '-')}" for option, value in people.items() if value
+    ]
+    if publisher_options and registry is None:
+        raise InputError(
+            f"{', '.join(publisher_options)}: expected only with --registry; add it or remove them"
+        )
+    run_contents = read_run(run, ledger=ledger)
     written = {}
     if out is not None:
         contents = contents_of_run(run, ledger=ledger, evidence=evidence_files or ())
         written["report"] = str(write_report(contents, out))
     if registry is not None:
-        record = registry_record(whole.privacy, whole.config, Publisher(**people))
+        record = registry_record(run_contents.privacy, run_contents.config, Publisher(**people))
         write_page(json.dumps(record, indent=2) + "\n", registry)
         written["registry"] = str(registry)
     if as_json:
-        print_json({**written, "is_private": whole.privacy.is_private})
+        print_json({**written, "is_private": run_contents.privacy.is_private})
         return
-    print_line(f"{', '.join(written.values())}: {whole.privacy.verdict}")
+    print_line(f"{', '.join(written.values())}: {run_contents.privacy.verdict}")

@@ -12,12 +12,15 @@ from vesper.cli.interrupt import until_interrupted
 
 def serve(
     config: Annotated[Path, typer.Option(help="The label party's TOML file.")],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8080,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8080,
     host: Annotated[
-        str, typer.Option(help="Address to listen at; the default is this machine alone.")
+        str, typer.Option(help="Address to listen on; the default accepts this machine only.")
     ] = "127.0.0.1",
 ) -> None:
-    """Serve predictions as JSON over HTTP until Ctrl-C; the page at / says how."""
+    """Serve predictions as JSON over HTTP, until Ctrl-C.
+
+    The page at / describes the requests.
+    """
     from vesper.cli.party_command import load_label_settings
     from vesper.serving.http.server import HttpServer
     from vesper.serving.http.service import Service
@@ -35,7 +38,7 @@ def serve(
         peers = " and ".join(pair.party.peer for pair in table.peer_configs)
         service = Service(predictor, peer=peers, failed=failed)
         with HttpServer(host, port, service, said=said) as server:
-            shown = f"[{host}]" if ":" in host else host
-            print_line(f"serving at http://{shown}:{server.server_port}/ ; stop with Ctrl-C")
+            address = f"[{host}]" if ":" in host else host
+            print_line(f"serving at http://{address}:{server.server_port}/ ; stop with Ctrl-C")
             server.serve_forever()
     print_line("stopped")

@@ -1,6 +1,6 @@
-"""Settings given on the command line: options by name, and `--set key=value`.
+"""Settings on the command line: options by name, `--set key=value`, and the engine.
 
-Options that say where the data party's heavy work runs; they change no number.
+The engine options choose where the data party's heavy work runs; they do not change any result.
 """
 
 import json
@@ -18,15 +18,15 @@ EngineOption = Annotated[
 ]
 RayAddressOption = Annotated[
     str | None,
-    typer.Option(help="With --engine ray: a cluster, host:port or auto; default: one made here."),
+    typer.Option(help="With --engine ray: cluster, as host:port or auto; default: a local one."),
 ]
 RayWorkersOption = Annotated[
-    int | None, typer.Option(help="With --engine ray: how many workers; default: one a core.")
+    int | None, typer.Option(help="With --engine ray: number of workers; default: one per core.")
 ]
 
 
 def settings_from_options(set_: Sequence[str] | None, **options: object) -> dict[str, Any]:
-    """Options that were given, and what `--set` says; nothing may be given twice.
+    """Combine options that were given with those of `--set`; refuse any given twice.
 
     >>> settings_from_options(["epochs=3", "encoder=gru"], epsilon=2.0, delta=None)
     {'epsilon': 2.0, 'epochs': 3, 'encoder': 'gru'}
@@ -35,11 +35,11 @@ def settings_from_options(set_: Sequence[str] | None, **options: object) -> dict
     places = {key: f"--{key} {value}" for key, value in given.items()}
     for text in set_ or []:
         key, value = _key_and_value(text)
-        name = key.rpartition(".")[2]  # of privacy.epsilon
+        name = key.rpartition(".")[2]  # epsilon, from privacy.epsilon
         if name in places:
             raise InputError(
                 f"{name}: expected it once, got it twice: {places[name]} and --set {text}; "
-                f"take one away"
+                f"remove one"
             )
         places[name] = f"--set {text}"
         given[key] = value

@@ -1,4 +1,4 @@
-"""What several processes say, side by side: panels on a terminal, lines with names in a pipe."""
+"""Output of several processes: side-by-side panels on a terminal, named lines in a pipe."""
 
 import sys
 from collections import deque
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 import typer
 
 LINES_IN_VIEW = 4
-"""Last lines of each that stay in view."""
+"""Number of last lines of each process that stay visible."""
 
 
 def show_side_by_side(names: Sequence[str], lines_of_each: Iterable[tuple[str, str]]) -> None:
-    """Show who says what until nobody says anything more."""
+    """Show pairs of process name and line until there are no more."""
     if not sys.stderr.isatty():
         width = max(map(len, names))
         for name, line in lines_of_each:
@@ -35,6 +35,6 @@ def show_side_by_side(names: Sequence[str], lines_of_each: Iterable[tuple[str, s
         for name, line in lines_of_each:
             task = line.partition(":")[0]
             if recent[name] and recent[name][-1].partition(":")[0] == task:
-                recent[name].pop()  # the same task, further on
+                recent[name].pop()  # an update of the same task
             recent[name].append(line)
             live.update(view())

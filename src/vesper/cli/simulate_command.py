@@ -1,4 +1,4 @@
-"""`vesper simulate`: train any method on party folders, both parties in this process."""
+"""`vesper simulate`: training with any method, both parties in this process."""
 
 from math import isfinite
 from pathlib import Path
@@ -23,31 +23,37 @@ def simulate(
     data: Annotated[Path, typer.Option(help="Folder with data/ and label/.")],
     out: Annotated[Path, typer.Option(help="New folder for the run.")],
     method: Annotated[
-        str | None, typer.Option(help="How to learn, default vesper; any other name lists all.")
+        str | None, typer.Option(help="Method, default: certified; an unknown name lists all.")
     ] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Privacy budget; default 4.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Privacy budget; default: 4.")] = None,
     delta: Annotated[
-        float | None, typer.Option(help="Default: a power of ten below 1 / (10 nodes).")
+        float | None,
+        typer.Option(
+            help="Delta of the budget; default: the largest power of ten up to 1 / (10 nodes)."
+        ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Repeats a run bit for bit, on as many threads.")
+        int | None,
+        typer.Option(help="Makes the run repeatable bit for bit, on the same number of threads."),
     ] = None,
     preset: Annotated[
         str | None, typer.Option(help="The paper's sizes: products, reddit or finance.")
     ] = None,
     ledger: Annotated[
-        Path | None, typer.Option(help="Ledger to charge; default: a fresh one in the run folder.")
+        Path | None, typer.Option(help="Ledger to charge; default: a new one in the run folder.")
     ] = None,
     snapshot: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Folder like --data with a graph that came later: its test nodes are predicted "
-            "by the trained model, with a budget of its own; repeatable."
+            help="Folder like --data with a later graph; the trained model predicts its test "
+            "nodes, with a budget of its own; repeatable."
         ),
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(help="TOML with [privacy] and [run]; [[data_party]] for several of them."),
+        typer.Option(
+            help="TOML with [privacy] and [run], and [[data_party]] if there are several."
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Any setting, as key=value; repeatable.")
@@ -57,17 +63,20 @@ def simulate(
     ray_workers: RayWorkersOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Train a method on party folders and write a run folder."""
+    """Train on party folders, with both parties in this process.
+
+    Writes a run folder.
+    """
     from vesper.method.registry import unused_settings
     from vesper.session.data_parties import load_simulation
     from vesper.simulation.simulate import simulate as run
 
-    given = settings_from_options(set_, method=method, epsilon=epsilon, delta=delta, seed=seed)
-    settings, parties = load_simulation(config, given, preset=preset)
+    overrides = settings_from_options(set_, method=method, epsilon=epsilon, delta=delta, seed=seed)
+    settings, parties = load_simulation(config, overrides, preset=preset)
     ignored = unused_settings(settings)
     if ignored:
         method = settings.run.method
-        typer.echo(f"note: {method} does not read {', '.join(ignored)}: nothing changes", err=True)
+        typer.echo(f"note: method {method} ignores {', '.join(ignored)}", err=True)
     with (
         progress_display() as progress,
         use_engine(engine, address=ray_address, num_workers=ray_workers, progress=progress),
@@ -101,7 +110,7 @@ def simulate(
     )
     if result.parties:
         print_table(
-            "data parties, each with a budget of its own",
+            "data parties, each with its own budget",
             ["party", "plan", "epsilon", "delta", "releases", "noise"],
             [
                 [
@@ -117,7 +126,7 @@ def simulate(
         )
     if result.snapshots:
         print_table(
-            "graphs that came later, each with a budget of its own",
+            "snapshots, each with its own budget",
             ["snapshot", "nodes", "epsilon", "spent", "delta", "releases", result.metric],
             [
                 [
@@ -137,7 +146,7 @@ def simulate(
 
 
 def format_epsilon(privacy: "PrivacyFacts") -> str:
-    """What is certified; what is only claimed, with that word; or that there is nothing."""
+    """Format the certified epsilon, or the claimed one, marked as such; "-" if there is neither."""
     if privacy.certified_epsilon is not None:
         return f"{privacy.certified_epsilon:g}"
     claimed = privacy.claimed_epsilon
@@ -145,6 +154,6 @@ def format_epsilon(privacy: "PrivacyFacts") -> str:
 
 
 def snapshot_costs(snapshot: "SnapshotResult") -> list[tuple[str, "SnapshotCost"]]:
-    """A line a graph: one, or that of each data party."""
+    """Return names and costs of a snapshot's graphs: one, or one per data party."""
     named = [(f"{snapshot.name}, {each.name}", each) for each in snapshot.parties]
     return named or [(snapshot.name, snapshot)]

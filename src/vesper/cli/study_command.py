@@ -1,4 +1,4 @@
-"""`vesper study`: grids of settings, and the paper's tables and figures beside ours."""
+"""`vesper study`: grids of settings; the paper's tables and figures next to ours."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,34 +14,36 @@ if TYPE_CHECKING:
     from vesper.study.measure import Measurement
 
 app = typer.Typer(
-    help="Repeat the paper's tables and figures, or run a grid of your own.", no_args_is_help=True
+    help="Reproduce the paper's tables and figures, or run any grid.", no_args_is_help=True
 )
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Folder = Annotated[Path, typer.Argument(help="Folder of 'vesper study run --out'.")]
+Folder = Annotated[Path, typer.Argument(help="Folder from 'vesper study run --out'.")]
 
 
 @app.command()
 def run(
-    study: Annotated[str, typer.Argument(help="A name of 'vesper study list', or a TOML file.")],
-    out: Annotated[
-        Path, typer.Option(help="New folder, or that of the same study, to go on with.")
-    ],
+    study: Annotated[str, typer.Argument(help="Name from 'vesper study list', or a TOML file.")],
+    out: Annotated[Path, typer.Option(help="New folder, or one of the same study to continue.")],
     small: Annotated[
         bool, typer.Option("--small", help="Small graphs, few seeds: minutes.")
     ] = False,
     data: Annotated[
         Path | None,
-        typer.Option(help="Holds a folder a set, such as products/; default: all are simulated."),
+        typer.Option(
+            help="Folder with one folder per data set, such as products/; default: simulate all."
+        ),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(help="Processes of one thread; default: one a core.")
+        int | None, typer.Option(help="Number of single-threaded processes; default: one per core.")
     ] = None,
-    seeds: Annotated[int | None, typer.Option(help="Default: as the study says.")] = None,
-    limit: Annotated[float, typer.Option(help="Seconds that one cell may take.")] = 14400.0,
+    seeds: Annotated[
+        int | None, typer.Option(help="Number of seeds; default: as in the study.")
+    ] = None,
+    limit: Annotated[float, typer.Option(help="Time limit of one cell in seconds.")] = 14400.0,
     as_json: AsJson = False,
 ) -> None:
-    """Run the cells of a study that are not finished yet, and print its table."""
+    """Run a study, or continue it, and print its table."""
     import os
 
     from vesper.study.findings import findings_in
@@ -64,7 +66,7 @@ def run(
     _print(findings_in(out), as_json)
     if failed:
         raise VesperError(
-            f"{len(failed)} cells have no result, see above; the same command tries them again"
+            f"{len(failed)} cells have no result, see above; run the same command to retry them"
         )
     if not as_json:
         print_line(f"results: {out / 'results.parquet'}; figures: vesper study figures {out}")
@@ -76,7 +78,7 @@ def table(
     as_json: AsJson = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
 ) -> None:
-    """Print what a study found so far, beside what the paper prints."""
+    """Print a study's results so far, next to the paper's."""
     from vesper.study.findings import findings_in
     from vesper.study.table import as_markdown
 
@@ -90,9 +92,12 @@ def table(
 @app.command()
 def figures(
     folder: Folder,
-    out: Annotated[Path | None, typer.Option(help="Where to; default: figures/ in it.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder to write to; default: figures/ in the study's folder."),
+    ] = None,
 ) -> None:
-    """Draw what a study found so far, as SVG."""
+    """Draw a study's results so far, as SVG."""
     from vesper.study.figures import write_figures
     from vesper.study.findings import findings_in
 
@@ -102,7 +107,7 @@ def figures(
 
 @app.command("list")
 def list_studies(as_json: AsJson = False) -> None:
-    """List the studies that come with the package."""
+    """List the built-in studies."""
     from vesper.study.parameter_grid import names_of
     from vesper.study.presets import NAMES, find_grid
 
@@ -117,20 +122,20 @@ def list_studies(as_json: AsJson = False) -> None:
         return
     print_table(
         "studies",
-        ["study", "what", "cells", "cells with --small"],
+        ["study", "title", "cells", "cells with --small"],
         [[str(value) for value in row.values()] for row in rows],
     )
 
 
 def membership(config: "Config", folder: Path, out: Path) -> "Measurement":
-    """Attack node membership; runs in the workers of a study, which cannot know of attacks."""
+    """Measure node membership inference, for workers of a study, which may not import attacks."""
     from vesper.attack.node_membership import attack_membership
     from vesper.study.measure import Measurement
 
     out.mkdir()
     (out / "config.json").write_text(config.model_dump_json(), encoding="utf-8")
-    found = attack_membership(out, folder, seed=config.run.seed)
-    return Measurement(plan=found.plan, metric="AUC of the attack", test=100 * found.roc.auc)
+    result = attack_membership(out, folder, seed=config.run.seed)
+    return Measurement(plan=result.plan, metric="AUC of the attack", test=100 * result.roc.auc)
 
 
 def _print(findings: "Findings", as_json: bool) -> None:

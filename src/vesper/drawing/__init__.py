@@ -1,1 +1,1 @@
-"""Charts as SVG: shapes and axes (`svg.py`), and sheets of charts with curves (`sheet.py`)."""
+"""Charts as SVG: shapes and axes (`svg`), and sheets of charts with curves (`sheet`)."""

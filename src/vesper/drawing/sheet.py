@@ -1,10 +1,10 @@
-"""A sheet of small charts, each with curves over the same steps: a file that opens by itself.
+"""Sheet of small charts with curves over the same steps, as one self-contained SVG file.
 
     Sheet
       Panel     one chart: a title, curves
         Curve   mean and standard deviation at some steps; `level` draws it across all of them
 
-Standard deviations are drawn as bands. What others published is dotted, with hollow points.
+Standard deviations are drawn as bands, published values as dotted lines with hollow points.
 """
 
 import math
@@ -16,7 +16,7 @@ from vesper.drawing.svg import Frame, band, bar, dot, line, path, round_ticks, r
 
 WIDTH, HEIGHT, LEGEND = 330.0, 230.0, 22.0
 LETTER = 6.6
-"""Mean width of a letter of the legend."""
+"""Mean width of a letter in the legend."""
 
 COLORS = (
     "#c1272d",
@@ -44,13 +44,13 @@ text { font: 11px system-ui, "Segoe UI", Roboto, "Helvetica Neue", sans-serif; f
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """Means and deviations by step; a deviation that is not known is NaN."""
+    """Means and standard deviations by step; NaN for an unknown deviation."""
 
     name: str
     points: Mapping[float, tuple[float, float]]
     color: int
     is_level: bool = False
-    """The same at every step: a dashed line across."""
+    """Whether it is constant over all steps, and drawn as a dashed line across the chart."""
     is_thick: bool = False
     published: Mapping[float, tuple[float, float]] = field(default_factory=dict)
 
@@ -74,7 +74,7 @@ def draw_sheet(
     columns: int = 3,
     labels: Sequence[float] | None = None,
 ) -> str:
-    """Draw all panels; `steps` lie at equal distances, `labels` are those that are named."""
+    """Draw all panels. `steps` are spaced equally; those in `labels` are labelled."""
     curves = {curve.name: curve for panel in panels for curve in panel.curves}
     columns = max(min(columns, len(panels)), 1)
     width = columns * WIDTH
@@ -112,7 +112,7 @@ def _line_class(curve: Curve) -> str:
 
 
 def _legend(curves: Sequence[Curve], bars: Sequence[str], width: float) -> tuple[list[str], int]:
-    """Names with a piece of their lines, from left to right, in as many rows as it takes."""
+    """Draw names with samples of their lines; also return the number of rows that this takes."""
     shapes, x, row = [], 14.0, 0
     names = [(name, "bars c0") for name in bars]
     names += [(curve.name, _line_class(curve)) for curve in curves]

@@ -1,4 +1,4 @@
-"""Charts as SVG: a frame with axes, and shapes in it. Colours come from the style around it."""
+"""SVG charts: a frame with axes, and shapes. Colours come from the surrounding style sheet."""
 
 import math
 from collections.abc import Sequence
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH, HEIGHT = 420, 270
-"""Units of the drawing; small, so that letters stay readable on a phone."""
+"""Size of a drawing in its own units; small, so that text stays readable on a phone."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """A plot area, from values to places in the drawing."""
+    """Plot area that maps values to positions in the drawing."""
 
     x_range: tuple[float, float]
     y_range: tuple[float, float]
@@ -23,19 +23,19 @@ class Frame:
     height: float = HEIGHT
 
     def x(self, value: float) -> float:
-        """Place of a value on the horizontal axis."""
+        """Return the position of a value on the horizontal axis."""
         low, high = self.x_range
         return self.left + (value - low) / (high - low) * (self.width - self.left - self.right)
 
     def y(self, value: float) -> float:
-        """Place of a value on the vertical axis."""
+        """Return the position of a value on the vertical axis."""
         low, high = self.y_range
         inner = self.height - self.top - self.bottom
         return self.height - self.bottom - (value - low) / (high - low) * inner
 
 
 def drawing(shapes: Sequence[str], *, title: str, height: float = HEIGHT) -> str:
-    """Wrap shapes; `title` is what a screen reader says."""
+    """Wrap shapes in an SVG element; `title` is its label for screen readers."""
     return (
         f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(title)}">'
         f"{''.join(shapes)}</svg>"
@@ -43,7 +43,7 @@ def drawing(shapes: Sequence[str], *, title: str, height: float = HEIGHT) -> str
 
 
 def text(x: float, y: float, words: str, *, style: str = "tick", anchor: str = "middle") -> str:
-    """A label."""
+    """Draw a label."""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" class="{style}" text-anchor="{anchor}">'
         f"{escape(words)}</text>"
@@ -51,12 +51,12 @@ def text(x: float, y: float, words: str, *, style: str = "tick", anchor: str = "
 
 
 def line(x1: float, y1: float, x2: float, y2: float, *, style: str) -> str:
-    """A straight line."""
+    """Draw a straight line."""
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{style}"/>'
 
 
 def path(points: Sequence[tuple[float, float]], *, style: str) -> str:
-    """A line through points."""
+    """Draw a line through points."""
     joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     return f'<polyline points="{joined}" class="{style}"/>'
 
@@ -64,25 +64,25 @@ def path(points: Sequence[tuple[float, float]], *, style: str) -> str:
 def band(
     upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, float]], *, style: str
 ) -> str:
-    """The area between two lines."""
+    """Draw the area between two lines."""
     joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in (*upper, *reversed(lower)))
     return f'<polygon points="{joined}" class="{style}"/>'
 
 
 def bar(x: float, y: float, width: float, height: float, *, style: str) -> str:
-    """A rectangle, from its upper left corner."""
+    """Draw a rectangle, given by its upper left corner."""
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" class="{style}"/>'
     )
 
 
 def dot(x: float, y: float, *, radius: float, style: str) -> str:
-    """A point."""
+    """Draw a point."""
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" class="{style}"/>'
 
 
 def gauge(spent: float, limit: float, *, name: str) -> str:
-    """How much of a limit is spent: a bar, and both numbers."""
+    """Draw how much of a limit is spent, as a bar with both numbers."""
     width, share = WIDTH - 2.0, min(max(spent / limit, 0.0), 1.0)
     bar = '<rect x="1" y="{y}" width="{width:.1f}" height="14" rx="7" class="{style}"/>'
     shapes = [
@@ -96,7 +96,7 @@ def gauge(spent: float, limit: float, *, name: str) -> str:
 
 
 def rows_of(frame: Frame, ticks: Sequence[float], *, form: str) -> list[str]:
-    """Horizontal lines with their values on the left."""
+    """Draw horizontal grid lines with their values on the left."""
     return [
         shape
         for tick in ticks
@@ -108,7 +108,7 @@ def rows_of(frame: Frame, ticks: Sequence[float], *, form: str) -> list[str]:
 
 
 def round_ticks(low: float, high: float, *, least: float = 1.0) -> list[float]:
-    """Three to seven round values that enclose a range, which is stretched to `least`.
+    """Return three to seven round values that enclose a range of at least the length `least`.
 
     >>> round_ticks(61.2, 84.9)
     [60.0, 65.0, 70.0, 75.0, 80.0, 85.0]
@@ -128,7 +128,7 @@ def round_ticks(low: float, high: float, *, least: float = 1.0) -> list[float]:
 
 
 def _round_step(least: float) -> float:
-    """The smallest of .., 1, 2, 5, 10, 20, 50, .. that is not below."""
+    """Return the smallest of .., 1, 2, 5, 10, 20, 50, .. that is at least `least`."""
     power = math.floor(math.log10(least))
     steps = [float(f"{digit}e{power}") for digit in (1, 2, 5, 10)]
     return next((step for step in steps if step >= least * (1 - _ALMOST)), steps[-1])
