@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from vesper.model.dropout import SeededDropout
 from vesper.model.encoders import (
     EncoderShape,
     MlpEncoder,
@@ -11,6 +10,7 @@ from vesper.model.encoders import (
     initialize,
     make_encoder,
 )
+from vesper.model.layers import SeededDropout
 
 
 def made(*, dropout: float = 0.2) -> NormalizedEncoder:

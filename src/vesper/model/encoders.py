@@ -25,8 +25,7 @@ from torch import Tensor, nn
 
 from vesper.errors import InputError
 from vesper.model.custom_encoder import CustomEncoder
-from vesper.model.dropout import SeededDropout
-from vesper.model.norms import RowNorm
+from vesper.model.layers import RowNorm, SeededDropout
 from vesper.model.sequence_encoders import GruEncoder, TransformerEncoder
 from vesper.model.sparse_inputs import InputRows, SparseRows
 

@@ -21,9 +21,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vesper.model.dropout import SeededDropout
 from vesper.model.encoders import initialize
-from vesper.model.norms import BatchNorm
+from vesper.model.layers import BatchNorm, SeededDropout
 
 
 class SeluPerceptron(nn.Module):

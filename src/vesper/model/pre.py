@@ -18,8 +18,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from vesper.model.dropout import SeededDropout
 from vesper.model.encoders import initialize
+from vesper.model.layers import SeededDropout
 from vesper.model.message_rows import sum_features
 
 LOWEST_LOG = -8.0

@@ -13,8 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vesper.model.dropout import SeededDropout
-from vesper.model.norms import RowNorm
+from vesper.model.layers import RowNorm, SeededDropout
 
 
 class GruEncoder(nn.Module):

@@ -1,8 +1,7 @@
 import pytest
 import torch
 
-from vesper.model.dropout import LEVELS, SeededDropout
-from vesper.model.dropout_kernel import ENTRIES_PER_PIECE
+from vesper.model.layers import ENTRIES_PER_PIECE, LEVELS, SeededDropout
 
 
 def test_preserves_the_mean_repeats_and_does_nothing_in_evaluation() -> None:

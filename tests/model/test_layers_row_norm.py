@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from vesper.model.norms import RowNorm
+from vesper.model.layers import RowNorm
 
 
 def made() -> RowNorm:
