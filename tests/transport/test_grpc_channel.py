@@ -194,9 +194,9 @@ def test_a_killed_peer_is_detected_at_once(listener: Listener, authority: Author
         bank = dial(listener, authority.identity("bank"))
         platform = accepting.result()
         threading.Timer(0.2, bank._cancel).start()  # the connection is lost without a close reason
-        with pytest.raises(PeerLostError) as gone:
+        with pytest.raises(PeerLostError) as error:
             platform.receive()
-        assert not gone.value.is_clean_close
+        assert not error.value.is_clean_close
 
 
 def test_an_abandoned_connection_does_not_keep_the_process_alive(

@@ -96,4 +96,4 @@ def test_after_a_release_the_epsilon_of_a_count_is_not_a_difference(epsilon: flo
     assert worst > 1.02e-3  # the tempting rule exceeds the budget,
     for first in (0.1, 0.3, 0.5, 0.7, 0.9):
         reached = count_or_release(epsilon, 1e-3, first=first, plain=False)
-        assert reached <= 1e-3 * (1 + 1e-4)  # the rule in use keeps it
+        assert reached <= 1e-3 * (1 + 1e-4)  # the rule in use does not

@@ -55,8 +55,8 @@ for _ in range(4 if die_at else 1_000_000):
 """
 
 
-def counted(path: Path) -> int:
-    """Releases in the ledger; the chain must hold and every entry must count."""
+def releases_in(path: Path) -> int:
+    """Number of releases in the ledger; also checks the chain and the sums."""
     ledger = Ledger(path, clock=lambda: 0.0)  # completes a half-created ledger, including its key
     assert ledger.verify() is None
     opened = accounts(ledger)
@@ -84,7 +84,7 @@ def kill_before_statements(tmp_path: Path, deaths: range) -> None:
             assert child.stdout is not None
             sent = child.stdout.read().count(b".")
         died += child.returncode == -signal.SIGKILL
-        after = counted(path)
+        after = releases_in(path)
         assert before + sent <= after <= before + sent + 1
         before = after
     assert died >= 0.6 * len(deaths), "too few children were killed"
@@ -111,7 +111,7 @@ def kill_at_random(tmp_path: Path, kills: int) -> None:
             time.sleep(rng.random() * 0.03)
             child.kill()
             output += child.stdout.read()
-        after = counted(path)
+        after = releases_in(path)
         assert before + output.count(b".") <= after <= before + output.count(b".") + 1
         before = after
     assert before > kills
@@ -137,7 +137,7 @@ def test_two_processes_charge_and_both_are_killed(tmp_path: Path) -> None:
                 child.kill()
                 output += child.stdout.read()
         assert output.count(b"!") == 2
-        after = counted(path)
+        after = releases_in(path)
         assert before + output.count(b".") <= after <= before + output.count(b".") + 2
         before = after
     assert before > 12
@@ -157,6 +157,6 @@ def test_runs_in_several_processes_cannot_overspend_together(tmp_path: Path) -> 
             assert child.stdout is not None
             sent += child.stdout.read().count(b".")  # each stops when the budget is gone
         assert child.returncode == 1
-    assert counted(path) == sent
+    assert releases_in(path) == sent
     account = accounts(Ledger(path, clock=lambda: 0.0))[0]
     assert account.fits(GaussianRelease(noise_std=12.0)) == 0

@@ -42,9 +42,9 @@ def test_a_run_draws_this_noise_plus_the_share_of_rounding() -> None:
         {"epsilon": 4.0, "delta": 1e-6, "hops": 2, "privacy_unit": "node", "label_messages": False},
     )
     sizes = PublicSizes(num_nodes=99, num_train=5, num_features=3, num_classes=3)
-    drawn = METHODS["certified"].noise_plan(config, sizes).noise_stds[0]
+    noise_std = METHODS["certified"].noise_plan(config, sizes).noise_stds[0]
     planned = plan_for_nodes(budget=BUDGET, max_degree=20, hops=2).noise_std
-    assert planned <= drawn <= 1.05 * planned
+    assert planned <= noise_std <= 1.05 * planned
 
 
 def test_renyi_noise_is_the_smallest() -> None:
