@@ -176,7 +176,7 @@ def test_a_bad_frame_is_told_to_its_sender_and_does_not_outlive_its_cause(
     sender, receiver = (ours, theirs) if role == "data" else (theirs, ours)
     with pytest.raises(RemoteProtocolError, match="bytes too many"):
         receiver.result()
-    with pytest.raises(PeerStoppedError, match="it refuses what this side has sent"):
+    with pytest.raises(PeerStoppedError, match="it rejects what this side has sent"):
         sender.result()
     both.change('when_lost = "wait"', 'when_lost = "stop"')
     data, label = both.configs()

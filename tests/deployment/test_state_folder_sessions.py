@@ -52,7 +52,7 @@ def test_a_label_side_in_the_middle_refuses_a_data_side_that_began_anew_and_keep
     both.change('state = "state"', 'state = "new"')
     new, _ = both.configs()
     for side in both.run(new, label, of_label={"resume": True}):
-        with pytest.raises(PeerError, match=r"one of the two has begun anew"):
+        with pytest.raises(PeerError, match=r"one of the two has started over"):
             side.result()
     assert (label.party.state / "session").read_bytes() == name
     assert not (new.party.state / "session").exists()  # nothing had begun there

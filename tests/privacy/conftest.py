@@ -1,4 +1,4 @@
-"""A folder with a ledger and its account, and charges without a file."""
+"""Fixtures: a folder with a ledger and its account, and charges without a file."""
 
 import sqlite3
 from collections.abc import Callable
@@ -19,21 +19,21 @@ BUDGET = Budget(epsilon=1.0, delta=1e-6)
 
 
 class LedgerFolder:
-    """Opens `ledger.sqlite` below a folder, as often and in as many ways as a test likes."""
+    """Opens `ledger.sqlite` in a folder, in the ways that tests need."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "ledger.sqlite"
         self.note = folder / "ledger.sqlite.head"
 
-    def opened(self) -> Ledger:
+    def open(self) -> Ledger:
         return Ledger(self.path, clock=lambda: 12.5)
 
-    def shown(self) -> LedgerReader:
+    def open_read_only(self) -> LedgerReader:
         return open_to_read(self.path)
 
-    def written(self, entries: int = 2) -> Ledger:
-        """A ledger with its key entry and so many more."""
-        ledger = self.opened()
+    def with_entries(self, entries: int = 2) -> Ledger:
+        """A ledger with its key entry and this many more."""
+        ledger = self.open()
         for k in range(entries):
             self.append(ledger, cost=k, k=k)
         return ledger
@@ -46,12 +46,12 @@ class LedgerFolder:
             )
 
     def raw(self) -> sqlite3.Connection:
-        """Somebody else's connection: no settings of ours hold on it."""
+        """A plain SQLite connection, without the settings of a ledger."""
         return sqlite3.connect(self.path)
 
     def account(self, budget: Budget | None = BUDGET) -> Account:
         """The account of a graph of four nodes."""
-        return open_account(self.opened(), "g", num_nodes=4, budget=budget)
+        return open_account(self.open(), "g", num_nodes=4, budget=budget)
 
 
 @pytest.fixture
@@ -61,13 +61,13 @@ def folder(tmp_path: Path) -> LedgerFolder:
 
 @pytest.fixture
 def folder_at() -> Callable[[Path], LedgerFolder]:
-    """For tests that need more than one, or one elsewhere."""
+    """For tests that need several folders, or one in another place."""
     return LedgerFolder
 
 
 @pytest.fixture(scope="session")
 def charged() -> Callable[..., Balance]:
-    """Charge as an account does, without a file."""
+    """Charge events as an account does, but without a file."""
 
     def charge(balance: Balance, event: Event, times: int = 1) -> Balance:
         everyone = encode(None, len(balance.spent))

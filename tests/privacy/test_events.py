@@ -22,7 +22,7 @@ def test_a_release_without_noise_does_not_exist(noise_std: float) -> None:
 
 
 @given(st.floats(0.01, 1e3), st.floats(0.01, 10))
-def test_costs_are_rounded_against_ourselves(noise_std: float, shift: float) -> None:
+def test_costs_are_rounded_up(noise_std: float, shift: float) -> None:
     exact = Fraction(shift) ** 2 / Fraction(noise_std) ** 2
     cost = Fraction(GaussianRelease(noise_std=noise_std, endpoint_shift=shift).cost)
     assert exact <= cost < exact * (1 + Fraction(2) ** -51)
@@ -36,7 +36,7 @@ def test_no_cost_is_lost_to_underflow_or_overflow() -> None:
     assert PureRelease(epsilon=1e-300, what="counts").cost > 0
 
 
-def test_rows_are_clipped_to_a_norm_that_makes_sense() -> None:
+def test_invalid_row_norms_are_refused() -> None:
     for row_norm in (0.5, float("inf"), float("nan")):
         with pytest.raises(InputError, match="row_norm"):
             ClippedRelease(noise_std=1.0, row_norm=row_norm)
@@ -56,7 +56,7 @@ def test_receivers_round_trip(num_nodes: int, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("blob", [b"", b"A", b"X" + bytes(8), b"L" + bytes(8) + b"1", b"B" * 9])
-def test_receiver_sets_that_are_none_are_refused(blob: bytes) -> None:
+def test_invalid_receiver_sets_are_refused(blob: bytes) -> None:
     with pytest.raises(InputError, match="receiver"):
         add_cost(blob, 1, np.zeros(0 if blob[1:] == bytes(8) else 4, dtype=np.int64))
 

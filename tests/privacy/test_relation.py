@@ -6,7 +6,7 @@ from vesper.privacy.relation import EdgeRelation, NodeRelation, Relation, relati
 
 
 @pytest.mark.parametrize("relation", [EdgeRelation(), NodeRelation(max_degree=9, row_norm=3)])
-def test_relations_come_back_from_their_facts(relation: Relation) -> None:
+def test_relations_are_read_back_from_their_facts(relation: Relation) -> None:
     assert relation_of({"kind": "budget", **relation.facts}) == relation
 
 
@@ -15,7 +15,7 @@ def test_rows() -> None:
     assert NodeRelation(max_degree=9, row_norm=3).rows == 18
 
 
-def test_what_each_admits() -> None:
+def test_events_that_each_relation_admits() -> None:
     node = NodeRelation(max_degree=9, row_norm=3)
     assert EdgeRelation().admits(GaussianRelease(noise_std=1.0).facts)
     assert not node.admits(GaussianRelease(noise_std=1.0).facts)
@@ -23,7 +23,7 @@ def test_what_each_admits() -> None:
     assert not node.admits(ClippedRelease(noise_std=1.0, row_norm=3.01).facts)
 
 
-def test_what_is_no_relation() -> None:
+def test_invalid_relations_are_refused() -> None:
     for facts in ({}, {"relation": "path"}, {"relation": "node", "max_degree": 3}):
         with pytest.raises(InputError, match="edges, nodes or labels"):
             relation_of(facts)

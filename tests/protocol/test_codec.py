@@ -84,9 +84,7 @@ def test_round_trip(message: Message) -> None:
 
 
 @given(MESSAGES, st.data())
-def test_truncated_and_prolonged_frames_are_the_peers_fault(
-    message: Message, data: st.DataObject
-) -> None:
+def test_truncated_and_extended_frames_are_refused(message: Message, data: st.DataObject) -> None:
     frame = encode(message)
     cut = data.draw(st.integers(0, len(frame) - 1))
     for broken in (frame[:cut], frame + b"\0"):
@@ -108,7 +106,7 @@ def test_a_flipped_byte_is_an_error_or_another_message_never_a_crash(
 
 
 @given(st.binary(max_size=200))
-def test_noise_is_refused(noise: bytes) -> None:
+def test_random_bytes_are_refused(noise: bytes) -> None:
     with pytest.raises(RemoteProtocolError):
         decode(noise)
 

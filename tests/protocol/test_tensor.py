@@ -1,4 +1,4 @@
-"""Bytes of tensors: kind and shape are said, sizes follow from them, hostile ones are refused."""
+"""Bytes of tensors: explicit format and shape, fixed sizes, and refusal of hostile bytes."""
 
 import struct
 
@@ -17,35 +17,37 @@ ENTRY_BYTES = {WireFormat.FLOAT32: 4, WireFormat.FLOAT16: 2, WireFormat.INT8: 1}
 LARGEST_ERROR = {WireFormat.FLOAT32: 0.0, WireFormat.FLOAT16: 4 / 1024, WireFormat.INT8: 4 / 127}
 
 
-def written(wire: WireFormat, values: np.ndarray = VALUES, step: int = 7) -> bytes:
+def encoded(wire: WireFormat, values: np.ndarray = VALUES, step: int = 7) -> bytes:
     return write_tensor(values, Rounding(wire, seed=3, role=1), step=step)
 
 
 @pytest.mark.parametrize("wire", WireFormat)
-def test_there_and_back(wire: WireFormat) -> None:
-    back = read_tensor(FrameReader(written(wire)), wire)
-    assert back.dtype == np.float32
-    assert back.shape == VALUES.shape
-    assert np.abs(back - VALUES).max() <= LARGEST_ERROR[wire]
-    assert written(wire) == written(wire)
+def test_round_trip(wire: WireFormat) -> None:
+    decoded = read_tensor(FrameReader(encoded(wire)), wire)
+    assert decoded.dtype == np.float32
+    assert decoded.shape == VALUES.shape
+    assert np.abs(decoded - VALUES).max() <= LARGEST_ERROR[wire]
+    assert encoded(wire) == encoded(wire)
     if wire is not WireFormat.FLOAT32:
-        assert written(wire) != written(wire, step=8)
+        assert encoded(wire) != encoded(wire, step=8)
 
 
 @pytest.mark.parametrize("wire", WireFormat)
 def test_sizes_do_not_depend_on_values(wire: WireFormat) -> None:
     scales = 4 * 3 * 2 if wire is WireFormat.INT8 else 0
     expected = 2 + 4 * 3 + scales + ENTRY_BYTES[wire] * VALUES.size
-    assert {len(written(wire, scale * VALUES)) for scale in (0.0, 1.0, 1e4)} == {expected}
+    assert {len(encoded(wire, scale * VALUES)) for scale in (0.0, 1.0, 1e4)} == {expected}
 
 
 @pytest.mark.parametrize("sent", WireFormat)
 @pytest.mark.parametrize("expected", WireFormat)
-def test_the_contract_says_which_kind(sent: WireFormat, expected: WireFormat) -> None:
+def test_only_the_format_of_the_contract_is_accepted(
+    sent: WireFormat, expected: WireFormat
+) -> None:
     if sent is not expected:
         with pytest.raises(RemoteProtocolError, match=f"expected {expected.name.lower()}"):
-            read_tensor(FrameReader(written(sent)), expected)
-    read_tensor(FrameReader(written(sent)), None)
+            read_tensor(FrameReader(encoded(sent)), expected)
+    read_tensor(FrameReader(encoded(sent)), None)
 
 
 @pytest.mark.parametrize(
@@ -65,13 +67,13 @@ def test_the_contract_says_which_kind(sent: WireFormat, expected: WireFormat) ->
         (struct.pack("<BB1If", 0, 1, 1, float("nan")), "NaN or infinite"),
     ],
 )
-def test_hostile_tensors(frame: bytes, why: str) -> None:
+def test_hostile_tensors_are_refused(frame: bytes, why: str) -> None:
     with pytest.raises(RemoteProtocolError, match=why):
         read_tensor(FrameReader(frame), None)
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes_are_a_tensor_or_the_peers_fault(frame: bytes) -> None:
+def test_any_bytes_are_a_finite_tensor_or_refused(frame: bytes) -> None:
     try:
         values = read_tensor(FrameReader(frame), None)
     except RemoteProtocolError:

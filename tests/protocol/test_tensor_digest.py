@@ -14,7 +14,7 @@ def test_ids_have_equal_digests_only_when_they_are_equal(
     assert (digest_of_ids(first) == digest_of_ids(second)) == (first == second)
 
 
-def test_order_counts() -> None:
+def test_digests_depend_on_the_order() -> None:
     assert digest_of_ids(("a", "b")) != digest_of_ids(("b", "a"))
     assert digest_of_ids(("ab",)) != digest_of_ids(("a", "b"))
     assert digest_of_roots(np.array([1, 2])) != digest_of_roots(np.array([2, 1]))

@@ -1,4 +1,4 @@
-"""Both conversations: every (role, state, message) triple is in the table or refused, by blame."""
+"""Both turn tables: every (role, state, message) is allowed, or refused with the right error."""
 
 import itertools
 from enum import Enum
@@ -45,27 +45,29 @@ EXAMPLES: list[Message] = [
     QueryAnswer(1, 1.0, 1e-5, 0.0, 1.0, b"d", (), VALUES),
     QueryRefusal(1, 1.0, 1e-5, 0.0, 1.0, "no"),
 ]
-TABLES = pytest.mark.parametrize("table", [TRAINING_TABLE, QUERY_TABLE], ids=["training", "asking"])
+TABLES = pytest.mark.parametrize(
+    "table", [TRAINING_TABLE, QUERY_TABLE], ids=["training", "inference"]
+)
 
 
-def test_there_is_an_example_of_everything_that_may_cross() -> None:
+def test_there_is_an_example_of_every_message() -> None:
     assert tuple(map(type, EXAMPLES)) == KINDS
 
 
 def in_state(role: Role, state: Enum, table: TurnTable) -> TurnChecker:
-    conversation = TurnChecker(role, table)
-    conversation.state = state
-    return conversation
+    checker = TurnChecker(role, table)
+    checker.state = state
+    return checker
 
 
 @TABLES
 def test_every_triple(table: TurnTable) -> None:
     for role, state, message in itertools.product(Role, table.turns, EXAMPLES):
         allowed = type(message) in table.turns[state]
-        speaking = table.sender.get(state) is role
+        is_sender = table.sender.get(state) is role
 
         sender = in_state(role, state, table)
-        if allowed and speaking:
+        if allowed and is_sender:
             sender.record_sent(message)
             assert sender.state is table.turns[state][type(message)]
         else:
@@ -74,7 +76,7 @@ def test_every_triple(table: TurnTable) -> None:
             assert sender.state is state
 
         receiver = in_state(role, state, table)
-        if allowed and not speaking:
+        if allowed and not is_sender:
             receiver.record_received(message)
             assert receiver.state is table.turns[state][type(message)]
         else:
@@ -94,10 +96,10 @@ def test_every_state_can_be_reached_and_left(table: TurnTable) -> None:
     assert [state.name for state in table.turns if not table.turns[state]] == ["CLOSED"]
 
 
-def test_the_two_conversations_share_no_word_but_farewell() -> None:
-    words = [
+def test_the_two_tables_share_no_message_but_farewell() -> None:
+    kinds = [
         {kind for turns in table.turns.values() for kind in turns}
         for table in (TRAINING_TABLE, QUERY_TABLE)
     ]
-    assert words[0] & words[1] == {Farewell}
-    assert words[0] | words[1] == set(KINDS)
+    assert kinds[0] & kinds[1] == {Farewell}
+    assert kinds[0] | kinds[1] == set(KINDS)

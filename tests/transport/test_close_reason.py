@@ -1,4 +1,4 @@
-"""Every error has its word, every word its meaning at the other end."""
+"""Every error maps to a close reason, and every close reason to an error at the other end."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from vesper.transport.memory import memory_pair
 
 
 @pytest.mark.parametrize(
-    ("error", "parting"),
+    ("error", "reason"),
     [
         (BudgetError("x"), CloseReason.BUDGET),
         (InputError("x"), CloseReason.SETTINGS),
@@ -33,39 +33,39 @@ from vesper.transport.memory import memory_pair
     ],
     ids=repr,
 )
-def test_the_other_end_is_told_the_kind_of_error_and_nothing_of_its_text(
-    error: BaseException, parting: CloseReason
+def test_the_other_end_learns_the_kind_of_error_and_nothing_of_its_text(
+    error: BaseException, reason: CloseReason
 ) -> None:
-    assert close_reason_for(error) is parting
+    assert close_reason_for(error) is reason
     ours, theirs = memory_pair(patience=1)
     with pytest.raises(type(error)), closing_with_reason(ours):
         raise error
-    with pytest.raises(PeerError) as told:
+    with pytest.raises(PeerError) as raised:
         theirs.receive()
-    assert str(told.value) == str(error_for_close_reason(parting, "the peer"))
+    assert str(raised.value) == str(error_for_close_reason(reason, "the peer"))
 
 
-@pytest.mark.parametrize("parting", CloseReason)
-def test_words_are_short_and_say_who(parting: CloseReason) -> None:
-    said = str(error_for_close_reason(parting, "bank"))
-    assert said.startswith("bank ")
-    assert said.isprintable()
-    assert len(said) < 130
+@pytest.mark.parametrize("reason", CloseReason)
+def test_messages_are_short_and_name_the_peer(reason: CloseReason) -> None:
+    message = str(error_for_close_reason(reason, "bank"))
+    assert message.startswith("bank ")
+    assert message.isprintable()
+    assert len(message) < 130
 
 
-def test_some_come_back_and_others_need_a_person() -> None:
-    waited = {CloseReason.DONE, CloseReason.USER, CloseReason.FAULT}
-    for parting in CloseReason:
-        error = error_for_close_reason(parting, "bank")
-        assert isinstance(error, PeerLostError if parting in waited else PeerStoppedError)
-        assert getattr(error, "is_clean_close", False) is (parting is CloseReason.DONE)
+def test_some_peers_may_come_back_and_others_need_a_person() -> None:
+    may_come_back = {CloseReason.DONE, CloseReason.USER, CloseReason.FAULT}
+    for reason in CloseReason:
+        error = error_for_close_reason(reason, "bank")
+        assert isinstance(error, PeerLostError if reason in may_come_back else PeerStoppedError)
+        assert getattr(error, "is_clean_close", False) is (reason is CloseReason.DONE)
 
 
-def test_good_order_is_a_farewell() -> None:
+def test_a_clean_end_is_a_clean_close() -> None:
     ours, theirs = memory_pair(patience=1)
     with closing_with_reason(ours) as channel:
         channel.send(b"last")
     assert theirs.receive() == b"last"
-    with pytest.raises(PeerLostError, match="closed the connection") as told:
+    with pytest.raises(PeerLostError, match="closed the connection") as raised:
         theirs.receive()
-    assert told.value.is_clean_close
+    assert raised.value.is_clean_close

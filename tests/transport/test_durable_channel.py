@@ -1,4 +1,4 @@
-"""Frames exactly once, whatever is cut and whoever starts again."""
+"""Frames exactly once, whichever connection is cut and whichever side restarts."""
 
 import random
 import shutil
@@ -18,8 +18,8 @@ from vesper.transport.reconnect import SessionGreeting
 from vesper.transport.transcript import first_difference
 
 
-class Fragile:
-    """A connection that is cut after so many calls."""
+class FragileChannel:
+    """A connection that is cut after a number of calls."""
 
     def __init__(self, inner: MemoryChannel, calls: int) -> None:
         self._inner, self._calls = inner, calls
@@ -47,14 +47,14 @@ class Fragile:
 
 
 class Rendezvous:
-    """A meeting whose connections are cut after some calls."""
+    """Connects two ends; connections are cut after a random number of calls."""
 
     def __init__(self, calls: random.Random | None = None) -> None:
-        self._meeting, self._calls = MemoryRendezvous(patience=20), calls
+        self._rendezvous, self._calls = MemoryRendezvous(patience=20), calls
 
     def connect(self, role: str, limit: float | None) -> Channel:
-        inner = self._meeting.connect(0 if role == "data" else 1, limit)
-        return Fragile(inner, self._calls.randint(3, 15) if self._calls else 1 << 30)
+        inner = self._rendezvous.connect(0 if role == "data" else 1, limit)
+        return FragileChannel(inner, self._calls.randint(3, 15) if self._calls else 1 << 30)
 
 
 def end(place: Rendezvous, role: str, folder: Path, *, reconnects: bool = True) -> DurableChannel:
@@ -66,30 +66,32 @@ def end(place: Rendezvous, role: str, folder: Path, *, reconnects: bool = True) 
     )
 
 
-def talk(channel: DurableChannel, role: str, turns: range, *, marks: int = 0) -> list[bytes]:
-    """Say a number, hear a number: the data side first."""
-    heard = []
+def exchange(
+    channel: DurableChannel, role: str, turns: range, *, checkpoint_every: int = 0
+) -> list[bytes]:
+    """Send and receive a numbered frame per turn, the data side first; return frames received."""
+    received = []
     for turn in turns:
-        if marks and turn % marks == 0 and turn > 0:
+        if checkpoint_every and turn % checkpoint_every == 0 and turn > 0:
             channel.flush_received()
             channel.mark_checkpoint()
         if role == "data":
             channel.send(b"question %d" % turn)
-            heard.append(channel.receive())
+            received.append(channel.receive())
         else:
-            heard.append(channel.receive())
+            received.append(channel.receive())
             channel.send(b"answer %d" % turn)
-    return heard
+    return received
 
 
-def both(place: Rendezvous, tmp_path: Path, turns: range, *, marks: int = 0) -> None:
+def run_both(place: Rendezvous, tmp_path: Path, turns: range, *, checkpoint_every: int = 0) -> None:
     def side(role: str) -> list[bytes]:
         with closing(end(place, role, tmp_path / role)) as channel:
-            heard = talk(channel, role, turns, marks=marks)
+            received = exchange(channel, role, turns, checkpoint_every=checkpoint_every)
             if role == "label":  # the last answer may have been cut off
                 channel.finish(patience=0.5)
                 channel.linger()
-            return heard
+            return received
 
     with ThreadPoolExecutor(2) as pool:
         label = pool.submit(side, "label")
@@ -97,64 +99,66 @@ def both(place: Rendezvous, tmp_path: Path, turns: range, *, marks: int = 0) -> 
         assert label.result() == [b"question %d" % turn for turn in turns]
 
 
-def receipts(tmp_path: Path) -> tuple[Path, Path]:
+def transcripts(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "data" / "transcript.tsv", tmp_path / "label" / "transcript.tsv"
 
 
-def test_without_trouble(tmp_path: Path) -> None:
-    both(Rendezvous(), tmp_path, range(20))
-    assert first_difference(*receipts(tmp_path)) is None
+def test_on_stable_connections(tmp_path: Path) -> None:
+    run_both(Rendezvous(), tmp_path, range(20))
+    assert first_difference(*transcripts(tmp_path)) is None
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_cut_again_and_again(tmp_path: Path, seed: int) -> None:
-    both(Rendezvous(random.Random(seed)), tmp_path, range(60), marks=7)
-    assert first_difference(*receipts(tmp_path)) is None
-    assert len(receipts(tmp_path)[0].read_text().splitlines()) == 120
+def test_on_connections_that_are_cut_repeatedly(tmp_path: Path, seed: int) -> None:
+    run_both(Rendezvous(random.Random(seed)), tmp_path, range(60), checkpoint_every=7)
+    assert first_difference(*transcripts(tmp_path)) is None
+    assert len(transcripts(tmp_path)[0].read_text().splitlines()) == 120
 
 
-def test_a_restart_reads_what_came_and_sends_nothing_twice(tmp_path: Path) -> None:
-    both(Rendezvous(), tmp_path, range(5))
-    # Both processes died; both go through all their steps again, then on.
-    both(Rendezvous(), tmp_path, range(9))
-    assert first_difference(*receipts(tmp_path)) is None
-    assert len(receipts(tmp_path)[0].read_text().splitlines()) == 18
+def test_a_restart_reads_received_frames_from_the_log_and_sends_nothing_twice(
+    tmp_path: Path,
+) -> None:
+    run_both(Rendezvous(), tmp_path, range(5))
+    # Both processes died; both repeat all their steps, then continue.
+    run_both(Rendezvous(), tmp_path, range(9))
+    assert first_difference(*transcripts(tmp_path)) is None
+    assert len(transcripts(tmp_path)[0].read_text().splitlines()) == 18
 
 
-def test_only_one_side_restarts_from_a_mark(tmp_path: Path) -> None:
+def test_only_one_side_restarts_from_a_checkpoint(tmp_path: Path) -> None:
     place = Rendezvous()
 
     def label() -> list[bytes]:
         with closing(end(place, "label", tmp_path / "label")) as channel:
-            return talk(channel, "label", range(10))
+            return exchange(channel, "label", range(10))
 
     with ThreadPoolExecutor(1) as pool:
         answering = pool.submit(label)
         first = end(place, "data", tmp_path / "data")
-        talk(first, "data", range(4))
+        exchange(first, "data", range(4))
         first.flush_received()
         first.mark_checkpoint()
-        mark = first.counts
-        talk(first, "data", range(4, 6))
-        first.send(b"question 6")  # and dies before it hears the answer
+        checkpoint = first.counts
+        exchange(first, "data", range(4, 6))
+        first.send(b"question 6")  # and dies before it receives the answer
         first.close()
         with closing(end(place, "data", tmp_path / "data")) as second:
-            second.rewind_to(mark)
-            heard = talk(second, "data", range(4, 10))
-        assert heard == [b"answer %d" % turn for turn in range(4, 10)]
+            second.rewind_to(checkpoint)
+            received = exchange(second, "data", range(4, 10))
+        assert received == [b"answer %d" % turn for turn in range(4, 10)]
         assert answering.result() == [b"question %d" % turn for turn in range(10)]
-    assert first_difference(*receipts(tmp_path)) is None
+    assert first_difference(*transcripts(tmp_path)) is None
 
 
 def test_other_bytes_than_before_are_never_sent(tmp_path: Path) -> None:
-    both(Rendezvous(), tmp_path, range(3))
+    run_both(Rendezvous(), tmp_path, range(3))
     with closing(end(Rendezvous(), "data", tmp_path / "data")) as again:
         with pytest.raises(LocalProtocolError, match="other bytes than before"):
             again.send(b"question zero")
 
 
 def test_sessions_are_not_mixed(tmp_path: Path) -> None:
-    both(Rendezvous(), tmp_path, range(3))
+    run_both(Rendezvous(), tmp_path, range(3))
     place = Rendezvous()
 
     def label() -> None:
@@ -171,8 +175,8 @@ def test_sessions_are_not_mixed(tmp_path: Path) -> None:
             answering.result()
 
 
-def test_a_peer_that_has_lost_its_state_is_told_so(tmp_path: Path) -> None:
-    both(Rendezvous(), tmp_path, range(3))
+def test_a_peer_that_has_lost_its_state_is_refused(tmp_path: Path) -> None:
+    run_both(Rendezvous(), tmp_path, range(3))
     place = Rendezvous()
 
     def label() -> None:
@@ -189,12 +193,12 @@ def test_a_peer_that_has_lost_its_state_is_told_so(tmp_path: Path) -> None:
             answering.result()
 
 
-def test_who_shall_not_wait_stops(tmp_path: Path) -> None:
+def test_without_reconnecting_a_lost_connection_is_an_error(tmp_path: Path) -> None:
     place = Rendezvous(random.Random(1))
 
     def side(role: str) -> None:
         with closing(end(place, role, tmp_path / role, reconnects=False)) as channel:
-            talk(channel, role, range(60))
+            exchange(channel, role, range(60))
 
     with ThreadPoolExecutor(1) as pool:
         label = pool.submit(side, "label")
@@ -205,7 +209,7 @@ def test_who_shall_not_wait_stops(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("greeting", [b"", b"hello", b"VSPG2" + bytes(3), b"VSPG1" + bytes(32)])
-def test_a_strange_greeting_is_refused(tmp_path: Path, greeting: bytes) -> None:
+def test_a_malformed_greeting_is_refused(tmp_path: Path, greeting: bytes) -> None:
     ours, theirs = memory_pair(patience=5)
     theirs.send(greeting)
     (tmp_path / "data").mkdir()
@@ -220,10 +224,10 @@ def test_a_strange_greeting_is_refused(tmp_path: Path, greeting: bytes) -> None:
         channel.send(b"x")
 
 
-def test_a_peer_that_claims_frames_which_were_never_sent_is_refused(tmp_path: Path) -> None:
+def test_a_peer_that_claims_frames_never_sent_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    meetings = [memory_pair(patience=5) for _ in range(2)]
-    ours = iter(meetings)
+    connections = [memory_pair(patience=5) for _ in range(2)]
+    ours = iter(connections)
     channel = DurableChannel(
         lambda limit: next(ours)[0],
         tmp_path / "data",
@@ -232,20 +236,20 @@ def test_a_peer_that_claims_frames_which_were_never_sent_is_refused(tmp_path: Pa
         reconnects=True,
     )
     session = bytes.fromhex(channel.session)
-    for (_, theirs), known in zip(meetings, (0, 9), strict=True):
+    for (_, theirs), known in zip(connections, (0, 9), strict=True):
         theirs.send(SessionGreeting(session, received=known, sent=0).to_bytes())
     with closing(channel):
         channel.send(b"question 0")
-        meetings[0][1].close(CloseReason.FAULT)
-        with pytest.raises(RemoteProtocolError, match="has 9 frames; so many were not sent"):
+        connections[0][1].close(CloseReason.FAULT)
+        with pytest.raises(RemoteProtocolError, match="reports 9 frames, more than were sent"):
             channel.receive()
 
 
-def test_a_log_that_was_lost_with_the_power_is_made_again(tmp_path: Path) -> None:
+def test_a_log_that_was_lost_in_a_power_failure_is_rebuilt(tmp_path: Path) -> None:
     place = Rendezvous()
-    both(place, tmp_path, range(6))
-    for name in ("frames", "transcript.tsv"):  # all since the beginning, or the end of it
+    run_both(place, tmp_path, range(6))
+    for name in ("frames", "transcript.tsv"):  # from the beginning
         path = tmp_path / "data" / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    both(place, tmp_path, range(9))
-    assert first_difference(*receipts(tmp_path)) is None
+    run_both(place, tmp_path, range(9))
+    assert first_difference(*transcripts(tmp_path)) is None

@@ -1,4 +1,4 @@
-"""What a session refuses is not logged; what cannot be is not waited for."""
+"""A frame that the session refuses is not logged; a frame that cannot come is not waited for."""
 
 import shutil
 from contextlib import closing
@@ -21,8 +21,10 @@ from vesper.transport.reconnect import (
 SESSION = b"1" * 16
 
 
-def alone(folder: Path, *channels: MemoryChannel, names_session: bool = True) -> DurableChannel:
-    """A lasting channel over these connections."""
+def channel_over(
+    folder: Path, *channels: MemoryChannel, names_session: bool = True
+) -> DurableChannel:
+    """A durable channel over these connections."""
     folder.mkdir(exist_ok=True)
     ours = iter(channels)
     return DurableChannel(
@@ -34,27 +36,27 @@ def alone(folder: Path, *channels: MemoryChannel, names_session: bool = True) ->
     )
 
 
-def test_a_frame_that_is_refused_is_forgotten_and_another_may_come(tmp_path: Path) -> None:
+def test_a_refused_frame_is_discarded_and_another_may_be_received(tmp_path: Path) -> None:
     for answer, why in ((b"bad", CloseReason.PROTOCOL), (b"good", CloseReason.DONE)):
         ours, theirs = memory_pair(patience=5)
         theirs.send(SessionGreeting(SESSION, received=0, sent=1).to_bytes())
         theirs.send(answer)
-        channel = alone(tmp_path / "label", ours, names_session=False)
+        channel = channel_over(tmp_path / "label", ours, names_session=False)
         assert channel.receive() == answer
         channel.close(why)
         assert read_greeting(theirs.receive()).is_blank
-    again = alone(tmp_path / "label", names_session=False)
-    assert again.receive() == b"good"  # from the log: nobody is asked
+    again = channel_over(tmp_path / "label", names_session=False)
+    assert again.receive() == b"good"  # from the log, without a connection
     again.close()
     lines = (tmp_path / "label" / "transcript.tsv").read_text().splitlines()
     assert [line.split("\t")[2] for line in lines] == ["4"]
 
 
-def test_a_process_that_dies_over_a_frame_has_not_logged_it(tmp_path: Path) -> None:
+def test_a_process_that_dies_while_handling_a_frame_has_not_logged_it(tmp_path: Path) -> None:
     ours, theirs = memory_pair(patience=5)
     theirs.send(SessionGreeting(SESSION, received=0, sent=1).to_bytes())
     theirs.send(b"bad")
-    channel = alone(tmp_path / "label", ours, names_session=False)
+    channel = channel_over(tmp_path / "label", ours, names_session=False)
     assert channel.receive() == b"bad"
     killed = shutil.copytree(tmp_path / "label", tmp_path / "killed")  # as kill -9 leaves it
     with closing(FrameLog(killed / "frames")) as log:
@@ -62,19 +64,19 @@ def test_a_process_that_dies_over_a_frame_has_not_logged_it(tmp_path: Path) -> N
     channel.close()
 
 
-@pytest.mark.parametrize("way", ["send", "receive", "settle", "close"])
-def test_whatever_a_session_goes_on_from_is_logged(tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize("way", ["send", "receive", "flush", "close"])
+def test_a_frame_that_the_session_continues_from_is_logged(tmp_path: Path, way: str) -> None:
     ours, theirs = memory_pair(patience=5)
     theirs.send(SessionGreeting(SESSION, received=0, sent=2).to_bytes())
     for frame in (b"one", b"two"):
         theirs.send(frame)
-    channel = alone(tmp_path / "label", ours, names_session=False)
+    channel = channel_over(tmp_path / "label", ours, names_session=False)
     assert channel.receive() == b"one"
     if way == "send":
         channel.send(b"answer")
     elif way == "receive":
         channel.receive()
-    elif way == "settle":
+    elif way == "flush":
         channel.flush_received()
         assert channel.counts == (0, 1)
     if way != "close":
@@ -85,36 +87,36 @@ def test_whatever_a_session_goes_on_from_is_logged(tmp_path: Path, way: str) -> 
         assert [log.frame(RECEIVED, number) for number in range(2)] == [b"one", None]
 
 
-def test_going_back_to_a_mark_leaves_nothing_to_be_counted_again(tmp_path: Path) -> None:
+def test_rewinding_to_a_checkpoint_leaves_no_frame_to_count(tmp_path: Path) -> None:
     ours, theirs = memory_pair(patience=5)
     theirs.send(SessionGreeting(SESSION, received=0, sent=1).to_bytes())
     theirs.send(b"opening")
-    with closing(alone(tmp_path / "label", ours, names_session=False)) as channel:
+    with closing(channel_over(tmp_path / "label", ours, names_session=False)) as channel:
         channel.receive()
         channel.rewind_to((4, 7))
         channel.send(b"answer")
         assert channel.counts == (5, 7)
 
 
-def test_a_peer_that_has_more_than_it_can_have_is_not_waited_for(tmp_path: Path) -> None:
-    """After a restart our log may be short, but then the peer's answers are there to go on from."""
+def test_a_peer_that_has_more_frames_than_possible_is_not_waited_for(tmp_path: Path) -> None:
+    """Our log may be short after a restart, but then the answers of the peer fill it up."""
     (tmp_path / "data").mkdir()
     write_session_name(tmp_path / "data" / "session", SESSION)
     ours, theirs = memory_pair(patience=5)
     theirs.send(SessionGreeting(SESSION, received=9, sent=3).to_bytes())
-    with closing(alone(tmp_path / "data", ours)) as channel:
+    with closing(channel_over(tmp_path / "data", ours)) as channel:
         channel.rewind_to((3, 3))
         channel.connect_now()
         with pytest.raises(VesperError, match="the peer has 9 frames, this side is at 3"):
             channel.refuse_stale_copy()
         channel.send(b"question 3")
-        with pytest.raises(RemoteProtocolError, match=r"has 9 frames, but .* no more than 4"):
+        with pytest.raises(RemoteProtocolError, match=r"reports 9 frames, but .* no more than 4"):
             channel.receive()
 
 
-def test_two_sides_that_both_wait_for_the_other_to_begin_are_told_so(tmp_path: Path) -> None:
+def test_two_sides_that_both_wait_for_the_other_to_start_are_refused(tmp_path: Path) -> None:
     ours, theirs = memory_pair(patience=5)
     theirs.send(SessionGreeting(NO_SESSION_ID, received=0, sent=0).to_bytes())
-    with closing(alone(tmp_path / "label", ours, names_session=False)) as channel:
-        with pytest.raises(PeerError, match="neither side begins a session"):
+    with closing(channel_over(tmp_path / "label", ours, names_session=False)) as channel:
+        with pytest.raises(PeerError, match="neither side starts a session"):
             channel.receive()

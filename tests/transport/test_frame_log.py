@@ -8,7 +8,7 @@ from vesper.errors import VesperError
 from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
 
 
-def test_frames_come_back_after_a_restart(tmp_path: Path) -> None:
+def test_frames_are_read_back_after_a_restart(tmp_path: Path) -> None:
     log = FrameLog(tmp_path / "frames")
     log.append(SENT, 0, b"hello")
     log.append(RECEIVED, 0, b"")
@@ -23,9 +23,7 @@ def test_frames_come_back_after_a_restart(tmp_path: Path) -> None:
 
 
 @given(cut=st.integers(1, 60))
-def test_a_record_that_was_cut_off_is_as_if_it_had_never_been(
-    tmp_path_factory: pytest.TempPathFactory, cut: int
-) -> None:
+def test_a_truncated_record_is_ignored(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     folder = tmp_path_factory.mktemp("log") / "frames"
     log = FrameLog(folder)
     log.append(SENT, 0, b"first")
@@ -36,12 +34,12 @@ def test_a_record_that_was_cut_off_is_as_if_it_had_never_been(
     path.write_bytes(whole[: len(whole) - min(cut, 17 + 30 - 1)])
     again = FrameLog(folder)
     assert again.count(SENT) == 1
-    again.append(SENT, 1, b"other")  # and the file goes on where the last whole record ended
+    again.append(SENT, 1, b"other")  # the file continues after the last complete record
     again.close()
     assert FrameLog(folder).frame(SENT, 1) == b"other"
 
 
-def test_a_changed_byte_ends_the_log_there(tmp_path: Path) -> None:
+def test_the_log_ends_at_a_changed_byte(tmp_path: Path) -> None:
     log = FrameLog(tmp_path)
     for number in range(3):
         log.append(SENT, number, bytes([number]) * 50)
@@ -53,21 +51,21 @@ def test_a_changed_byte_ends_the_log_there(tmp_path: Path) -> None:
     assert FrameLog(tmp_path).count(SENT) == 1
 
 
-def test_the_opening_and_the_last_two_parts_are_kept(tmp_path: Path) -> None:
+def test_the_opening_and_the_last_two_segments_are_stored(tmp_path: Path) -> None:
     log = FrameLog(tmp_path)
     log.append(SENT, 0, b"opening")
-    for part in range(1, 5):
+    for segment in range(1, 5):
         log.start_segment()
-        log.append(SENT, part, b"part")
-    kept = [number for number in range(5) if log.frame(SENT, number) is not None]
-    assert kept == [0, 3, 4]
+        log.append(SENT, segment, b"segment")
+    stored = [number for number in range(5) if log.frame(SENT, number) is not None]
+    assert stored == [0, 3, 4]
     assert log.count(SENT) == 5
     log.close()
     again = FrameLog(tmp_path)
-    assert [number for number in range(5) if again.frame(SENT, number) is not None] == kept
+    assert [number for number in range(5) if again.frame(SENT, number) is not None] == stored
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(VesperError, match="frames cannot be written"):
         FrameLog(tmp_path / "file" / "frames")

@@ -1,4 +1,4 @@
-"""Real sockets on loopback, real certificates: who is let in, and what is noticed when."""
+"""Real sockets on loopback with real certificates: who is accepted, and how losses are detected."""
 
 import threading
 from collections.abc import Iterator
@@ -84,7 +84,7 @@ def test_frames_both_ways(listener: Listener, authority: Authority) -> None:
                 assert bank.receive() == b"a" * size
 
 
-def test_the_last_frame_arrives_although_its_sender_closes_at_once(
+def test_the_last_frame_arrives_even_if_its_sender_closes_at_once(
     listener: Listener, authority: Authority
 ) -> None:
     with ThreadPoolExecutor(1) as pool:
@@ -92,11 +92,11 @@ def test_the_last_frame_arrives_although_its_sender_closes_at_once(
         bank = dial(listener, authority.identity("bank"))
         platform = accepting.result()
 
-        def last_word() -> None:
+        def send_and_close() -> None:
             bank.send(b"x" * 2_000_000)
             bank.close()
 
-        closing_bank = pool.submit(last_word)
+        closing_bank = pool.submit(send_and_close)
         assert len(platform.receive()) == 2_000_000
         with pytest.raises(PeerLostError) as ended:
             platform.receive()
@@ -106,7 +106,9 @@ def test_the_last_frame_arrives_although_its_sender_closes_at_once(
 
 
 @pytest.mark.parametrize("leaver", ["bank", "platform"])
-def test_the_other_end_is_told_why(listener: Listener, authority: Authority, leaver: str) -> None:
+def test_the_other_end_receives_the_close_reason(
+    listener: Listener, authority: Authority, leaver: str
+) -> None:
     with ThreadPoolExecutor(1) as pool:
         accepting = pool.submit(listener.accept, 5.0)
         bank = dial(listener, authority.identity("bank"))
@@ -123,12 +125,12 @@ def test_another_name_is_refused_by_the_listener(listener: Listener, authority: 
         PeerError, match="expected the certificate of 'bank', got that of 'mallory'"
     ):
         dial(listener, authority.identity("mallory"))
-    with pytest.raises(PeerLostError, match="'mallory' came and was refused"):
+    with pytest.raises(PeerLostError, match="'mallory' tried to connect and was refused"):
         listener.accept(0.1)
 
 
 def test_a_listener_of_another_name_is_refused(listener: Listener, authority: Authority) -> None:
-    with pytest.raises(PeerError, match="another name"):
+    with pytest.raises(PeerError, match="a name other than"):
         dial(listener, authority.identity("bank"), peer="other-platform")
 
 
@@ -137,7 +139,7 @@ def test_a_certificate_of_another_authority_is_refused(
 ) -> None:
     stranger = Authority()
     theirs = stranger.identity("bank")
-    with pytest.raises(PeerError, match="not one of the authority"):
+    with pytest.raises(PeerError, match="not from the authority"):
         dial(listener, theirs)
     ours = authority.certificate.public_bytes(Encoding.PEM)
     with pytest.raises(PeerError):
@@ -149,7 +151,7 @@ def test_an_expired_certificate_is_refused(listener: Listener, authority: Author
         dial(listener, authority.identity("bank", days=-1), limit=1.0)
 
 
-def test_nobody_listens(authority: Authority) -> None:
+def test_the_error_when_nobody_listens(authority: Authority) -> None:
     waited: list[float] = []
     with pytest.raises(PeerLostError, match="platform at 127.0.0.1:9"):
         connect(
@@ -163,15 +165,13 @@ def test_nobody_listens(authority: Authority) -> None:
     assert waited
 
 
-def test_an_address_that_is_taken(listener: Listener, authority: Authority) -> None:
+def test_the_error_when_the_port_is_in_use(listener: Listener, authority: Authority) -> None:
     address = f"127.0.0.1:{listener.port}"
-    with pytest.raises(InputError, match="is the port taken"):
+    with pytest.raises(InputError, match="is the port in use"):
         Listener(address, identity=authority.identity("platform"), peer="bank", patience=2.0)
 
 
-def test_a_new_connection_replaces_one_that_is_half_dead(
-    listener: Listener, authority: Authority
-) -> None:
+def test_a_new_connection_replaces_an_old_one(listener: Listener, authority: Authority) -> None:
     identity = authority.identity("bank")
     with ThreadPoolExecutor(1) as pool:
         accepting = pool.submit(listener.accept, 5.0)
@@ -180,7 +180,7 @@ def test_a_new_connection_replaces_one_that_is_half_dead(
         accepting = pool.submit(listener.accept, 5.0)
         second = dial(listener, identity)
         new = accepting.result()
-        with pytest.raises(PeerLostError, match="connected anew"):
+        with pytest.raises(PeerLostError, match="has reconnected"):
             old.receive()
         second.send(b"hello")
         assert new.receive() == b"hello"
@@ -188,34 +188,34 @@ def test_a_new_connection_replaces_one_that_is_half_dead(
         second.close()
 
 
-def test_a_killed_peer_is_noticed_at_once(listener: Listener, authority: Authority) -> None:
+def test_a_killed_peer_is_detected_at_once(listener: Listener, authority: Authority) -> None:
     with ThreadPoolExecutor(1) as pool:
         accepting = pool.submit(listener.accept, 5.0)
         bank = dial(listener, authority.identity("bank"))
         platform = accepting.result()
-        threading.Timer(0.2, bank._cancel).start()  # the connection is gone, without a word
-        with pytest.raises(PeerLostError) as gone:
+        threading.Timer(0.2, bank._cancel).start()  # the connection is lost without a close reason
+        with pytest.raises(PeerLostError) as error:
             platform.receive()
-        assert not gone.value.is_clean_close
+        assert not error.value.is_clean_close
 
 
-def test_a_peer_that_nobody_waits_for_does_not_keep_a_process_from_ending(
+def test_an_abandoned_connection_does_not_keep_the_process_alive(
     authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended, outgoing_chunks = threading.Event(), StreamChannel.outgoing_chunks
 
-    def noted(channel: StreamChannel) -> Iterator[bytes]:
+    def observed_chunks(channel: StreamChannel) -> Iterator[bytes]:
         yield from outgoing_chunks(channel)
         if channel._peer == "bank":  # it is the platform's end
             ended.set()
 
-    monkeypatch.setattr(StreamChannel, "outgoing_chunks", noted)
+    monkeypatch.setattr(StreamChannel, "outgoing_chunks", observed_chunks)
     identity = authority.identity("platform")
     listener = Listener("127.0.0.1:0", identity=identity, peer="bank", patience=3600.0)
     with closing(dial(listener, authority.identity("bank"))):
-        listener.accept(5.0)  # and nobody cares for it any more
+        listener.accept(5.0)  # and is never used
         listener.close()
-        assert ended.wait(30)  # the thread that answers, long before the next sign of life
+        assert ended.wait(30)  # the serving thread, long before the next heartbeat
 
 
 def test_a_key_is_never_shown(authority: Authority) -> None:

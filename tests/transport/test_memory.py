@@ -13,7 +13,7 @@ def test_frames_arrive_in_order_in_both_directions() -> None:
     assert one.receive() == b"back"
 
 
-def test_a_closed_peer_is_noticed_after_its_last_frame() -> None:
+def test_a_close_is_raised_after_the_last_frame() -> None:
     one, other = memory_pair()
     one.send(b"last")
     one.close()
@@ -25,7 +25,7 @@ def test_a_closed_peer_is_noticed_after_its_last_frame() -> None:
         one.send(b"more")
 
 
-def test_a_silent_peer_is_noticed_within_the_patience() -> None:
+def test_silence_beyond_the_patience_is_an_error() -> None:
     one, _ = memory_pair(patience=0.01)
     with pytest.raises(PeerError, match=r"silent for 0\.01 s"):
         one.receive()

@@ -1,4 +1,4 @@
-"""One connection after the other: who is waited for, who is not, and what is said meanwhile."""
+"""Reconnecting: which peers are waited for, and what is reported in the meantime."""
 
 from collections.abc import Callable, Iterable
 from contextlib import closing
@@ -15,14 +15,14 @@ from vesper.transport.reconnect import NO_SESSION_ID, Reconnector, SessionGreeti
 FRESH = SessionGreeting(NO_SESSION_ID, received=0, sent=0).to_bytes()
 
 
-def peers(visits: Iterable[tuple[list[bytes], CloseReason]]) -> list[MemoryChannel]:
-    """Our ends of connections on which the peer says this, and leaves with a word."""
+def peer_connections(visits: Iterable[tuple[list[bytes], CloseReason]]) -> list[MemoryChannel]:
+    """Our ends of connections on which the peer sends these frames and then closes."""
     ours = []
-    for frames, parting in visits:
+    for frames, reason in visits:
         here, there = memory_pair(patience=1)
         for frame in frames:
             there.send(frame)
-        there.close(parting)
+        there.close(reason)
         ours.append(here)
     return ours
 
@@ -33,10 +33,10 @@ def make_reconnector(
     *,
     reconnects: bool = True,
     names_session: bool = True,
-    said: list[str] | None = None,
+    reports: list[str] | None = None,
 ) -> Reconnector:
     visits, log = iter(channels), FrameLog(tmp_path / "frames")
-    lost = (lambda why: None) if said is None else said.append
+    lost = (lambda why: None) if reports is None else reports.append
     return Reconnector(
         lambda limit: next(visits),
         log,
@@ -47,80 +47,86 @@ def make_reconnector(
     )
 
 
-@pytest.mark.parametrize("word", [CloseReason.USER, CloseReason.FAULT, CloseReason.DONE])
-def test_who_may_come_back_is_waited_for_and_it_is_said(tmp_path: Path, word: CloseReason) -> None:
-    said: list[str] = []
-    visits = peers([([FRESH], word), ([FRESH, b"back"], CloseReason.DONE)])
-    place = make_reconnector(tmp_path, visits, said=said)
-    place.ensure_connected()
-    assert place.receive() == b"back"
-    assert len(said) == 1
-    assert said[0].startswith("the peer ")
-    assert said[0].endswith("; waiting for it to come back")
-    assert ("stopped by its user" in said[0]) is (word is CloseReason.USER)
+@pytest.mark.parametrize("reason", [CloseReason.USER, CloseReason.FAULT, CloseReason.DONE])
+def test_a_peer_that_may_come_back_is_waited_for_and_reported(
+    tmp_path: Path, reason: CloseReason
+) -> None:
+    reports: list[str] = []
+    visits = peer_connections([([FRESH], reason), ([FRESH, b"back"], CloseReason.DONE)])
+    reconnector = make_reconnector(tmp_path, visits, reports=reports)
+    reconnector.ensure_connected()
+    assert reconnector.receive() == b"back"
+    assert len(reports) == 1
+    assert reports[0].startswith("the peer ")
+    assert reports[0].endswith("; waiting for it to come back")
+    assert ("stopped by its user" in reports[0]) is (reason is CloseReason.USER)
 
 
 @pytest.mark.parametrize(
-    "word", [CloseReason.BUDGET, CloseReason.SETTINGS, CloseReason.PROTOCOL, CloseReason.EXCLUDED]
+    "reason", [CloseReason.BUDGET, CloseReason.SETTINGS, CloseReason.PROTOCOL, CloseReason.EXCLUDED]
 )
 @pytest.mark.parametrize("has_greeted", [True, False])
-def test_who_needs_a_person_is_not_waited_for(
-    tmp_path: Path, word: CloseReason, has_greeted: bool
+def test_a_peer_that_needs_a_person_is_not_waited_for(
+    tmp_path: Path, reason: CloseReason, has_greeted: bool
 ) -> None:
-    said: list[str] = []
-    place = make_reconnector(tmp_path, peers([([FRESH] * has_greeted, word)]), said=said)
-    ask: Callable[[], object] = place.ensure_connected
+    reports: list[str] = []
+    reconnector = make_reconnector(
+        tmp_path, peer_connections([([FRESH] * has_greeted, reason)]), reports=reports
+    )
+    call: Callable[[], object] = reconnector.ensure_connected
     if has_greeted:
-        place.ensure_connected()
-        ask = place.receive
+        reconnector.ensure_connected()
+        call = reconnector.receive
     with pytest.raises(PeerStoppedError, match="the peer has ended the session"):
-        ask()
-    assert said == []
+        call()
+    assert reports == []
 
 
-def test_who_shall_not_wait_is_told_once(tmp_path: Path) -> None:
-    said: list[str] = []
-    visits = peers([([FRESH], CloseReason.USER)])
-    place = make_reconnector(tmp_path, visits, reconnects=False, said=said)
-    place.ensure_connected()
+def test_without_reconnecting_a_lost_peer_is_an_error(tmp_path: Path) -> None:
+    reports: list[str] = []
+    visits = peer_connections([([FRESH], CloseReason.USER)])
+    reconnector = make_reconnector(tmp_path, visits, reconnects=False, reports=reports)
+    reconnector.ensure_connected()
     with pytest.raises(PeerLostError, match="was stopped by its user"):
-        place.receive()
-    assert said == []
+        reconnector.receive()
+    assert reports == []
 
 
-def test_after_the_end_a_farewell_is_enough_and_anything_else_is_not(tmp_path: Path) -> None:
-    visits = peers([([FRESH], CloseReason.USER), ([FRESH], CloseReason.DONE)])
-    said: list[str] = []
-    place = make_reconnector(tmp_path, visits, said=said)
-    place.finish(patience=1)
-    place.ensure_connected()
+def test_after_finish_only_a_clean_close_ends_the_wait(tmp_path: Path) -> None:
+    visits = peer_connections([([FRESH], CloseReason.USER), ([FRESH], CloseReason.DONE)])
+    reports: list[str] = []
+    reconnector = make_reconnector(tmp_path, visits, reports=reports)
+    reconnector.finish(patience=1)
+    reconnector.ensure_connected()
     with pytest.raises(PeerLostError, match="has closed the connection"):
-        place.receive()
-    assert len(said) == 1  # the user's stop
+        reconnector.receive()
+    assert len(reports) == 1  # because its user stopped it
 
 
 @pytest.mark.parametrize(
-    ("greeting", "word"),
+    ("greeting", "reason"),
     [
         (b"noise", CloseReason.PROTOCOL),
         (SessionGreeting(b"x" * 16, received=1, sent=1).to_bytes(), CloseReason.SETTINGS),
     ],
 )
-def test_a_peer_that_is_refused_is_told_so(
-    tmp_path: Path, greeting: bytes, word: CloseReason
+def test_a_peer_that_is_refused_receives_the_reason(
+    tmp_path: Path, greeting: bytes, reason: CloseReason
 ) -> None:
     here, there = memory_pair(patience=1)
     there.send(greeting)
     with pytest.raises(PeerError):
         make_reconnector(tmp_path, [here]).ensure_connected()
     there.receive()  # our greeting
-    with pytest.raises(PeerStoppedError) as told:
+    with pytest.raises(PeerStoppedError) as error:
         there.receive()
-    assert ("refuses what this side has sent" in str(told.value)) is (word is CloseReason.PROTOCOL)
+    assert ("rejects what this side has sent" in str(error.value)) is (
+        reason is CloseReason.PROTOCOL
+    )
 
 
-def test_a_side_that_has_only_greeted_takes_a_new_name_over(tmp_path: Path) -> None:
-    visits = peers(
+def test_a_side_that_has_only_greeted_adopts_a_new_name(tmp_path: Path) -> None:
+    visits = peer_connections(
         [
             ([SessionGreeting(b"1" * 16, received=0, sent=0).to_bytes()], CloseReason.FAULT),
             (
@@ -129,54 +135,56 @@ def test_a_side_that_has_only_greeted_takes_a_new_name_over(tmp_path: Path) -> N
             ),
         ]
     )
-    place = make_reconnector(tmp_path, visits, names_session=False)
-    place.ensure_connected()
+    reconnector = make_reconnector(tmp_path, visits, names_session=False)
+    reconnector.ensure_connected()
     assert (tmp_path / "session").read_bytes() == b"1" * 16
-    assert place.receive() == b"hello"
+    assert reconnector.receive() == b"hello"
     assert (tmp_path / "session").read_bytes() == b"2" * 16
 
 
-def test_a_side_in_the_middle_keeps_its_name_and_refuses(tmp_path: Path) -> None:
+def test_a_side_in_the_middle_of_a_session_refuses_another_name(tmp_path: Path) -> None:
     with closing(FrameLog(tmp_path / "frames")) as log:
         log.append(RECEIVED, 0, b"hello")
         log.append(SENT, 0, b"hello")
     (tmp_path / "session").write_bytes(b"1" * 16)
-    visits = peers(
+    visits = peer_connections(
         [([SessionGreeting(b"2" * 16, received=0, sent=0).to_bytes()], CloseReason.DONE)]
     )
-    with pytest.raises(PeerError, match="has begun anew"):
+    with pytest.raises(PeerError, match="has started over"):
         make_reconnector(tmp_path, visits, names_session=False).ensure_connected()
     assert (tmp_path / "session").read_bytes() == b"1" * 16
 
 
-def test_what_a_peer_had_at_the_first_meeting_it_may_have_at_the_next(tmp_path: Path) -> None:
-    """Our log was lost with the power; it is not the peer's fault that it is cut off, too."""
+def test_frames_that_a_peer_had_on_the_first_connection_are_accepted_on_the_next(
+    tmp_path: Path,
+) -> None:
+    """Our log was lost in a power failure; then the connection is cut, too."""
     (tmp_path / "session").write_bytes(b"1" * 16)
     ahead, more = (SessionGreeting(b"1" * 16, received=n, sent=9).to_bytes() for n in (9, 10))
-    visits = peers(
+    visits = peer_connections(
         [([ahead], CloseReason.FAULT), ([ahead], CloseReason.FAULT), ([more], CloseReason.FAULT)]
     )
-    place = make_reconnector(tmp_path, visits)
-    place.ensure_connected()
-    assert place.peer.received == 9
-    with pytest.raises(RemoteProtocolError, match="has 10 frames; so many were not sent"):
-        place.receive()
+    reconnector = make_reconnector(tmp_path, visits)
+    reconnector.ensure_connected()
+    assert reconnector.peer.received == 9
+    with pytest.raises(RemoteProtocolError, match="reports 10 frames, more than were sent"):
+        reconnector.receive()
 
 
-def test_a_peer_that_comes_and_goes_is_told_of_once_and_counted(tmp_path: Path) -> None:
-    said: list[str] = []
-    words = [CloseReason.DONE, CloseReason.USER] * 60
-    visits = [([FRESH], word) for word in words]
-    visits += [([FRESH, b"a word"], CloseReason.DONE), ([FRESH, b"another"], CloseReason.DONE)]
-    place = make_reconnector(tmp_path, peers(visits), said=said)
-    place.ensure_connected()
-    assert place.receive() == b"a word"
-    assert [line.partition(";")[0].removeprefix("the peer ") for line in said] == [
+def test_a_peer_that_connects_and_disconnects_repeatedly_is_reported_rarely(tmp_path: Path) -> None:
+    reports: list[str] = []
+    reasons = [CloseReason.DONE, CloseReason.USER] * 60
+    visits = [([FRESH], reason) for reason in reasons]
+    visits += [([FRESH, b"a frame"], CloseReason.DONE), ([FRESH, b"another"], CloseReason.DONE)]
+    reconnector = make_reconnector(tmp_path, peer_connections(visits), reports=reports)
+    reconnector.ensure_connected()
+    assert reconnector.receive() == b"a frame"
+    assert [line.partition(";")[0].removeprefix("the peer ") for line in reports] == [
         "has closed the connection",
-        "was stopped by its user (2 times now without a word)",
-        "was stopped by its user (10 times now without a word)",
-        "was stopped by its user (100 times now without a word)",
+        "was stopped by its user (2 connections in a row without a frame)",
+        "was stopped by its user (10 connections in a row without a frame)",
+        "was stopped by its user (100 connections in a row without a frame)",
     ]
-    said.clear()
-    assert place.receive() == b"another"
-    assert said == ["the peer has closed the connection; waiting for it to come back"]
+    reports.clear()
+    assert reconnector.receive() == b"another"
+    assert reports == ["the peer has closed the connection; waiting for it to come back"]

@@ -6,7 +6,7 @@ from vesper.errors import VesperError
 from vesper.transport.reconnect import NO_SESSION_ID, read_session_name, write_session_name
 
 
-def test_a_name_comes_back(tmp_path: Path) -> None:
+def test_a_name_is_read_back(tmp_path: Path) -> None:
     path = tmp_path / "session"
     assert read_session_name(path) == NO_SESSION_ID
     for name in (b"a" * 16, b"b" * 16):
@@ -15,12 +15,12 @@ def test_a_name_comes_back(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["session"]
 
 
-def test_a_damaged_file_is_said(tmp_path: Path) -> None:
+def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "session").write_bytes(b"short")
     with pytest.raises(VesperError, match="is damaged"):
         read_session_name(tmp_path / "session")
 
 
-def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(VesperError, match="cannot be written"):
         write_session_name(tmp_path / "missing" / "session", b"a" * 16)

@@ -1,4 +1,4 @@
-"""Two stream ends, wired by threads: frames whole, silence noticed, garbage refused."""
+"""Two stream ends connected by threads: whole frames, detected silence, refused garbage."""
 
 import threading
 from time import monotonic
@@ -12,12 +12,12 @@ from vesper.transport import stream
 from vesper.transport.close_reason import CloseReason, error_for_close_reason
 from vesper.transport.stream import CHUNK, StreamChannel
 
-FAREWELLS = [stream.CLOSE_CHUNK + bytes([why]) for why in CloseReason]
+CLOSE_CHUNKS = [stream.CLOSE_CHUNK + bytes([why]) for why in CloseReason]
 
 
 @pytest.fixture(autouse=True)
-def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody ends these streams, so closing need not wait for it."""
+def short_close_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The peer never ends these streams, so closing must not wait for that."""
     monkeypatch.setattr(stream, "CLOSE_TIMEOUT", 0.01)
 
 
@@ -54,19 +54,21 @@ def test_frames_arrive_in_order() -> None:
     one.close()
 
 
-def test_a_peer_that_works_is_not_silent_but_one_that_is_stopped_is() -> None:
+def test_heartbeats_reset_the_patience_and_silence_ends_it() -> None:
     waited: list[float] = []
-    lonely = StreamChannel(peer="bank", patience=0.4, cancel=lambda: None, waiting=waited.append)
-    began = monotonic()
-    for _ in range(3):  # signs of life, though no frame comes
-        threading.Timer(0.3 * (_ + 1), lonely.receive_chunk, args=(stream.HEARTBEAT_CHUNK,)).start()
+    channel = StreamChannel(peer="bank", patience=0.4, cancel=lambda: None, waiting=waited.append)
+    started = monotonic()
+    for k in range(3):  # heartbeats, but no frame
+        threading.Timer(
+            0.3 * (k + 1), channel.receive_chunk, args=(stream.HEARTBEAT_CHUNK,)
+        ).start()
     with pytest.raises(PeerLostError, match=r"bank has been silent for .* \(patience 0.4 s\)"):
-        lonely.receive()
-    assert monotonic() - began > 0.9  # the patience began anew with every sign of life
+        channel.receive()
+    assert monotonic() - started > 0.9  # every heartbeat restarted the patience
     assert waited
 
 
-def test_after_the_end_every_call_says_so() -> None:
+def test_after_the_end_every_call_raises() -> None:
     one, other = pair()
     one.close()
     for _ in range(2):
@@ -77,30 +79,30 @@ def test_after_the_end_every_call_says_so() -> None:
 
 
 @pytest.mark.parametrize("why", CloseReason)
-def test_the_peer_is_told_why_after_all_that_was_sent(why: CloseReason) -> None:
+def test_the_peer_receives_the_close_reason_after_all_frames(why: CloseReason) -> None:
     one, other = pair()
     one.send(b"last")
     one.close(why)
     assert other.receive() == b"last"
-    with pytest.raises(PeerError) as told:
+    with pytest.raises(PeerError) as raised:
         other.receive()
-    assert str(told.value) == str(error_for_close_reason(why, "platform"))
+    assert str(raised.value) == str(error_for_close_reason(why, "platform"))
 
 
-def test_who_sends_garbage_is_told_so() -> None:
+def test_a_peer_that_sends_garbage_receives_the_reason() -> None:
     one, other = pair()
     other.receive_chunk(b"garbage")
-    other.receive_chunk(stream.CLOSE_CHUNK + b"\1")  # whatever it says after that
+    other.receive_chunk(stream.CLOSE_CHUNK + b"\1")  # whatever it sends after that
     for _ in range(2):
-        with pytest.raises(RemoteProtocolError, match="no part of a frame"):
+        with pytest.raises(RemoteProtocolError, match="not part of a frame"):
             other.receive()
     other.close(CloseReason.PROTOCOL)
-    with pytest.raises(PeerStoppedError, match="refuses what this side has sent"):
+    with pytest.raises(PeerStoppedError, match="rejects what this side has sent"):
         one.receive()
 
 
 @pytest.mark.parametrize("content", [b"", b"\x07", b"\xff", b"\0\0", b"\3" * 300])
-def test_a_farewell_of_other_words_is_garbage(content: bytes) -> None:
+def test_an_unknown_close_reason_is_garbage(content: bytes) -> None:
     end = StreamChannel(peer="bank", patience=0.2, cancel=lambda: None)
     end.receive_chunk(stream.CLOSE_CHUNK + content)
     with pytest.raises(RemoteProtocolError):
@@ -108,7 +110,7 @@ def test_a_farewell_of_other_words_is_garbage(content: bytes) -> None:
 
 
 @given(st.binary(max_size=20))
-def test_chunks_of_garbage_are_the_peers_fault_or_a_frame(chunk: bytes) -> None:
+def test_any_chunk_is_a_frame_or_refused(chunk: bytes) -> None:
     end = StreamChannel(peer="bank", patience=0.2, cancel=lambda: None)
     end.receive_chunk(chunk)
     end.end_input(PeerLostError("over"))
@@ -118,9 +120,9 @@ def test_chunks_of_garbage_are_the_peers_fault_or_a_frame(chunk: bytes) -> None:
         assert frame == chunk[1:]
     except RemoteProtocolError:
         assert chunk[:1] not in (stream.HEARTBEAT_CHUNK, stream.PART_CHUNK, stream.LAST_CHUNK)
-        assert chunk not in FAREWELLS
+        assert chunk not in CLOSE_CHUNKS
     except PeerError:
-        assert chunk[:1] in (stream.HEARTBEAT_CHUNK, stream.PART_CHUNK) or chunk in FAREWELLS
+        assert chunk[:1] in (stream.HEARTBEAT_CHUNK, stream.PART_CHUNK) or chunk in CLOSE_CHUNKS
 
 
 def test_a_frame_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +130,7 @@ def test_a_frame_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
     end = StreamChannel(peer="bank", patience=0.2, cancel=lambda: None)
     for _ in range(5):
         end.receive_chunk(stream.PART_CHUNK + bytes(30))
-    with pytest.raises(RemoteProtocolError, match="no part of a frame"):
+    with pytest.raises(RemoteProtocolError, match="not part of a frame"):
         end.receive()
 
 
@@ -149,11 +151,11 @@ def test_holding_many_small_chunks_is_bounded(
     end = StreamChannel(peer="bank", patience=5.0, cancel=lambda: None)
     for _ in range((1 << 16) // stream.CHUNK_OVERHEAD + 1):
         end.receive_chunk(chunk)
-    with pytest.raises(RemoteProtocolError, match="no part of a frame"):
+    with pytest.raises(RemoteProtocolError, match="not part of a frame"):
         drain(end)
 
 
-def test_what_was_taken_no_longer_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_received_frames_no_longer_count_against_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "MAX_FRAME_BYTES", 1 << 10)
     end = StreamChannel(peer="bank", patience=5.0, cancel=lambda: None)
     for _ in range(100):
@@ -162,14 +164,14 @@ def test_what_was_taken_no_longer_counts(monkeypatch: pytest.MonkeyPatch) -> Non
         assert len(end.receive()) == 400
 
 
-def test_a_peer_that_is_too_late_is_told_that_others_go_on() -> None:
+def test_a_peer_that_is_too_late_learns_that_others_continue() -> None:
     one, other = pair(patience=0.4)
 
-    def enough(seconds: float) -> None:
+    def give_up(seconds: float) -> None:
         raise PeerLostError("platform is late")
 
-    other._waiting = enough
+    other._waiting = give_up
     with pytest.raises(PeerLostError, match="platform is late"):
         other.receive()
-    with pytest.raises(PeerStoppedError, match="goes on without this side"):
+    with pytest.raises(PeerStoppedError, match="continues without this side"):
         one.receive()

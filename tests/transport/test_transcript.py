@@ -11,11 +11,11 @@ from vesper.transport.transcript import (
 )
 
 
-def written(path: Path, frames: list[tuple[str, bytes]]) -> Path:
-    receipts = Transcript(path)
+def write_transcript(path: Path, frames: list[tuple[str, bytes]]) -> Path:
+    transcript = Transcript(path)
     for number, (direction, frame) in enumerate(frames):
-        receipts.record(number, direction, frame)
-    receipts.close()
+        transcript.record(number, direction, frame)
+    transcript.close()
     return path
 
 
@@ -23,41 +23,44 @@ FRAMES = [("data>label", b"a"), ("label>data", b"bb"), ("data>label", b"ccc")]
 
 
 def test_two_sides_of_one_session_have_the_same_chain(tmp_path: Path) -> None:
-    mine, theirs = written(tmp_path / "a", FRAMES), written(tmp_path / "b", FRAMES)
+    mine, theirs = (
+        write_transcript(tmp_path / "a", FRAMES),
+        write_transcript(tmp_path / "b", FRAMES),
+    )
     assert first_difference(mine, theirs) is None
     assert [line.size for line in read_transcript(mine)] == [1, 2, 3]
 
 
 def test_the_first_difference_is_found(tmp_path: Path) -> None:
-    mine = written(tmp_path / "a", FRAMES)
-    theirs = written(tmp_path / "b", [FRAMES[0], ("label>data", b"BB"), FRAMES[2]])
-    found = first_difference(mine, theirs)
-    assert found is not None
-    assert [line.number for line in found if line] == [1, 1]
-    shorter = written(tmp_path / "c", FRAMES[:2])
-    found = first_difference(mine, shorter)
-    assert found is not None
-    assert found[0] is not None
-    assert found[0].number == 2
-    assert found[1] is None
+    mine = write_transcript(tmp_path / "a", FRAMES)
+    theirs = write_transcript(tmp_path / "b", [FRAMES[0], ("label>data", b"BB"), FRAMES[2]])
+    difference = first_difference(mine, theirs)
+    assert difference is not None
+    assert [line.number for line in difference if line] == [1, 1]
+    shorter = write_transcript(tmp_path / "c", FRAMES[:2])
+    difference = first_difference(mine, shorter)
+    assert difference is not None
+    assert difference[0] is not None
+    assert difference[0].number == 2
+    assert difference[1] is None
 
 
-def test_a_file_goes_on_after_a_restart_and_forgets_a_line_that_was_cut_off(tmp_path: Path) -> None:
-    path = written(tmp_path / "a", FRAMES[:2])
+def test_a_file_continues_after_a_restart_without_a_truncated_line(tmp_path: Path) -> None:
+    path = write_transcript(tmp_path / "a", FRAMES[:2])
     path.write_text(path.read_text() + "2\tdata>lab")
-    receipts = Transcript(path)
-    assert receipts.matches(1, b"bb")
-    assert not receipts.matches(1, b"BB")
-    assert receipts.matches(2, b"ccc")  # nothing is known of it yet
-    receipts.record(1, *FRAMES[1])  # noted before: not again
-    receipts.record(2, *FRAMES[2])
-    receipts.close()
-    assert path.read_text() == written(tmp_path / "b", FRAMES).read_text()
+    transcript = Transcript(path)
+    assert transcript.matches(1, b"bb")
+    assert not transcript.matches(1, b"BB")
+    assert transcript.matches(2, b"ccc")  # not recorded yet
+    transcript.record(1, *FRAMES[1])  # recorded already
+    transcript.record(2, *FRAMES[2])
+    transcript.close()
+    assert path.read_text() == write_transcript(tmp_path / "b", FRAMES).read_text()
 
 
 @pytest.mark.parametrize("change", ["digest", "direction", "line"])
-def test_a_changed_file_is_found_out(tmp_path: Path, change: str) -> None:
-    path = written(tmp_path / "a", FRAMES)
+def test_a_changed_file_is_detected(tmp_path: Path, change: str) -> None:
+    path = write_transcript(tmp_path / "a", FRAMES)
     lines = path.read_text().splitlines()
     if change == "digest":
         lines[1] = lines[1].replace(digest_of_frame(b"bb").hex(), digest_of_frame(b"xx").hex())
@@ -70,9 +73,9 @@ def test_a_changed_file_is_found_out(tmp_path: Path, change: str) -> None:
         list(read_transcript(path))
 
 
-def test_something_else_is_no_file_of_receipts(tmp_path: Path) -> None:
+def test_other_files_are_not_transcripts(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("hello\n")
-    with pytest.raises(InputError, match="line 1: not a receipt"):
+    with pytest.raises(InputError, match="line 1: not a line of a transcript"):
         list(read_transcript(tmp_path / "x"))
-    with pytest.raises(InputError, match="not a readable file"):
+    with pytest.raises(InputError, match="not a readable transcript"):
         list(read_transcript(tmp_path / "missing"))

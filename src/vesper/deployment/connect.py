@@ -18,14 +18,14 @@ from vesper.transport.channel import Channel, closing_with_reason
 from vesper.transport.durable_channel import DurableChannel
 from vesper.transport.grpc_channel import Listener, connect
 from vesper.transport.reconnect import Connect
-from vesper.transport.stream import Waiting, unheard
+from vesper.transport.stream import Waiting, ignore_waiting
 
 
 class PeerConnector(Protocol):
     """Where two parties meet."""
 
     def __call__(
-        self, config: PartyConfig, *, waiting: Waiting = unheard
+        self, config: PartyConfig, *, waiting: Waiting = ignore_waiting
     ) -> AbstractContextManager[Connect]:
         """Give a way to connect to the peer, again and again."""
 
@@ -62,7 +62,7 @@ def show_waiting(config: PartyConfig, observer: SessionObserver) -> Waiting:
 
 
 @contextmanager
-def peer_connector(config: PartyConfig, *, waiting: Waiting = unheard) -> Iterator[Connect]:
+def peer_connector(config: PartyConfig, *, waiting: Waiting = ignore_waiting) -> Iterator[Connect]:
     """Give a way to connect to the peer, again and again; listen as long as this lasts.
 
     Args:
@@ -101,7 +101,7 @@ def peer_connector(config: PartyConfig, *, waiting: Waiting = unheard) -> Iterat
 
 
 @contextmanager
-def peer_connection(config: PartyConfig, *, waiting: Waiting = unheard) -> Iterator[Channel]:
+def peer_connection(config: PartyConfig, *, waiting: Waiting = ignore_waiting) -> Iterator[Channel]:
     """Give one connection to the peer; wait for it as `when_lost` says.
 
     Raises:

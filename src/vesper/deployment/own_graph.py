@@ -23,7 +23,7 @@ from vesper.session.result import DataResult
 from vesper.transport.channel import Channel
 from vesper.transport.memory import MemoryRendezvous
 from vesper.transport.reconnect import Connect
-from vesper.transport.stream import Waiting, unheard
+from vesper.transport.stream import Waiting, ignore_waiting
 
 OWN_GRAPH_PATIENCE = 86_400.0
 """Seconds that the two ends wait for each other: they live and die together."""
@@ -36,7 +36,9 @@ class InMemoryConnector:
         self._meeting, self._end = meeting, end
 
     @contextmanager
-    def connector(self, config: PartyConfig, *, waiting: Waiting = unheard) -> Iterator[Connect]:
+    def connector(
+        self, config: PartyConfig, *, waiting: Waiting = ignore_waiting
+    ) -> Iterator[Connect]:
         """Where the other end is met."""
 
         def connect(limit: float | None) -> Channel:

@@ -1,9 +1,9 @@
-"""Frozen facts: what was released from a graph, and what that costs a node.
+"""Events that can be charged: what is released from a graph, and what that costs a node.
 
-    cost of an event for node v  =  mu^2 that an edge at v can be charged for at v's end
+    cost of an event at node v   =  mu^2 that v is charged
     an edge {a, b} has spent     =  (cost at a) + (cost at b)                     (claim L-FILTER)
 
-Costs are floats, rounded up from exact fractions. An event is never changed and never removed.
+Costs are floats, rounded up from exact fractions. Events are immutable.
 """
 
 import math
@@ -18,21 +18,20 @@ from vesper.privacy.accounting.pure import charge_of_pure
 GAUSSIAN_KIND, CLIPPED_KIND, PURE_KIND = "gaussian release", "clipped release", "pure release"
 
 UNPROTECTED_KIND = "unprotected"
-"""Of an entry, not of an event: edges were used by a run that certifies nothing."""
+"""Kind of a ledger entry, not of an event: a run that certifies nothing used the edges."""
 
 SUM = "sum"
-"""Of neighbours' messages: what is released unless an event names another aggregation."""
+"""Sum of neighbours' messages: what is released unless an event names another aggregation."""
 
 SMALLEST_NOISE, LARGEST_NOISE = 1 / 256, 1024.0
-"""What can be drawn on the grid: a quarter of a step, and a table that is made in two seconds."""
-
+"""Noise that can be drawn: from 1/4 of a grid step up to a table that is built in two seconds."""
 
 LARGEST_PURE = 1000.0
-"""No pure epsilon above this is a promise of anything."""
+"""Largest pure epsilon; a larger one would guarantee nothing."""
 
 
 class Event(Protocol):
-    """Something that was computed from edges and may leave the data party."""
+    """A value computed from edges that may leave the data party once it is charged."""
 
     @property
     def cost(self) -> float:
@@ -40,17 +39,17 @@ class Event(Protocol):
 
     @property
     def facts(self) -> dict[str, float | str]:
-        """What the ledger writes down, all of it public."""
+        """What the ledger records; all of it is public."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianRelease:
-    """Rows moved by at most `endpoint_shift` at each end of one edge, plus N(0, noise_std^2).
+    """Rows that one edge moves by at most `endpoint_shift` at each end, plus N(0, noise_std^2).
 
-    The event is mu-GDP for one edge with mu^2 = endpoint_shift^2 / noise_std^2 an endpoint that is
-    a receiver (claim R-SUM: the shift of a neighbour sum of unit messages is 1). An `aggregation`
-    that moves other rows too has every node as a receiver, and moves them all together by at most
-    sqrt 2 endpoint_shift.
+    The event is mu-GDP for one edge, with mu^2 = endpoint_shift^2 / noise_std^2 per endpoint that
+    is a receiver (claim R-SUM: the shift of a neighbour sum of unit-norm messages is 1). An
+    `aggregation` that moves other rows too has every node as a receiver, and one edge moves all
+    rows together by at most sqrt 2 endpoint_shift.
     """
 
     noise_std: float
@@ -62,7 +61,7 @@ class GaussianRelease:
         object.__setattr__(self, "endpoint_shift", float(self.endpoint_shift))
         _expect_noise(self.noise_std)
         if not (math.isfinite(self.endpoint_shift) and self.endpoint_shift > 0):
-            raise InputError(f"Expected endpoint_shift={self.endpoint_shift} > 0 and finite.")
+            raise InputError(f"Expected a finite endpoint_shift > 0, got {self.endpoint_shift}.")
 
     @property
     def cost(self) -> float:
@@ -71,7 +70,7 @@ class GaussianRelease:
 
     @property
     def facts(self) -> dict[str, float | str]:
-        """The noise, the shift, and what was made of the messages where it is not their sum."""
+        """Noise, shift, and the aggregation if it is not a sum."""
         named = {} if self.aggregation == SUM else {"aggregation": self.aggregation}
         return {
             "kind": GAUSSIAN_KIND,
@@ -83,11 +82,11 @@ class GaussianRelease:
 
 @dataclass(frozen=True, kw_only=True)
 class ClippedRelease:
-    """Sums of unit messages, each row clipped to `row_norm` before N(0, noise_std^2) is added.
+    """Sums of unit-norm messages, each row clipped to `row_norm` before N(0, noise_std^2) is added.
 
-    Clipping brings no two rows further apart, so an edge moves each end by at most 1 as before; and
-    a node without its edges moves its own row by at most `row_norm` (claim N-NODE). Rounding what
-    was clipped to a grid brings two rows further apart by at most `rounding`.
+    Clipping moves no two rows further apart, so one edge still moves each end by at most 1, and
+    removing all edges of a node moves its own row by at most `row_norm` (claim N-NODE). Rounding
+    clipped rows to a grid moves two rows further apart by at most `rounding`.
     """
 
     noise_std: float
@@ -100,9 +99,9 @@ class ClippedRelease:
         object.__setattr__(self, "rounding", float(self.rounding))
         _expect_noise(self.noise_std)
         if not 0 <= self.rounding <= 1:
-            raise InputError(f"Expected rounding={self.rounding} from 0 to 1.")
+            raise InputError(f"Expected a rounding from 0 to 1, got {self.rounding}.")
         if not (math.isfinite(self.row_norm) and self.row_norm >= 1):
-            raise InputError(f"Expected row_norm={self.row_norm} >= 1 and finite.")
+            raise InputError(f"Expected a finite row_norm >= 1, got {self.row_norm}.")
 
     @property
     def cost(self) -> float:
@@ -111,7 +110,7 @@ class ClippedRelease:
 
     @property
     def facts(self) -> dict[str, float | str]:
-        """The noise, the longest row, and what rounding adds."""
+        """Noise, largest norm of a row, and what rounding adds to it."""
         return {
             "kind": CLIPPED_KIND,
             "noise_std": self.noise_std,
@@ -122,11 +121,11 @@ class ClippedRelease:
 
 @dataclass(frozen=True, kw_only=True)
 class PureRelease:
-    """Something that is (epsilon, 0) for one edge, such as noisy counts.
+    """A release that is (epsilon, 0)-DP for one edge, such as noisy counts.
 
-    It is charged to every node, whichever it speaks of. Before the first release of another kind
-    its epsilon is taken from the budget plainly (claim L-FILTER); after it, every node pays half of
-    its mu^2 (claim PURE-TO-GDP).
+    It is charged to every node, whichever nodes it is about. Before the first release of another
+    kind its epsilon is subtracted from the budget (claim L-FILTER); after that, every node is
+    charged half of its mu^2 (claim PURE-TO-GDP).
     """
 
     epsilon: float
@@ -135,7 +134,9 @@ class PureRelease:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", float(self.epsilon))
         if not 0 < self.epsilon <= LARGEST_PURE:
-            raise InputError(f"Expected epsilon={self.epsilon} > 0 and at most {LARGEST_PURE:g}.")
+            raise InputError(
+                f"Expected epsilon > 0 and at most {LARGEST_PURE:g}, got {self.epsilon}."
+            )
 
     @property
     def cost(self) -> float:
@@ -144,12 +145,12 @@ class PureRelease:
 
     @property
     def facts(self) -> dict[str, float | str]:
-        """What was counted, and its pure epsilon."""
+        """What was released, and its pure epsilon."""
         return {"kind": PURE_KIND, "what": self.what, "epsilon": self.epsilon}
 
 
 def _expect_noise(noise_std: float) -> None:
     if not SMALLEST_NOISE <= noise_std <= LARGEST_NOISE:
         raise InputError(
-            f"Expected noise_std={noise_std} between {SMALLEST_NOISE} and {LARGEST_NOISE}."
+            f"Expected noise_std between {SMALLEST_NOISE} and {LARGEST_NOISE}, got {noise_std}."
         )

@@ -1,12 +1,12 @@
-"""Who is protected: one edge, all edges of one node, or one label. Fixed with the budget.
+"""Neighbouring relations: one edge, all edges of one node, or one label.
 
-| relation | graphs differ by | rows that move | what may be charged |
+| relation | two worlds differ by | rows that move | what may be charged |
 | --- | --- | --- | --- |
 | `EdgeRelation` | one edge {a, b} | 2: a and b | everything |
 | `NodeRelation` | all edges of one node | D + row_norm^2: neighbours, itself | `ClippedRelease` |
-| `LabelRelation` | tables: the label of one node | - | a `PureRelease` of labels |
+| `LabelRelation` | the label of one node | - | a `PureRelease` of labels |
 
-Rows are counted in rows that move by 1.
+A graph's relation is fixed together with its budget. Rows are counted in rows that move by 1.
 """
 
 from collections.abc import Mapping
@@ -24,17 +24,17 @@ class EdgeRelation:
     """One graph is the other with one edge added or removed."""
 
     def __str__(self) -> str:
-        """Name it in a sentence."""
+        """Phrase for use in a sentence."""
         return "one edge"
 
     @property
     def rows(self) -> float:
-        """mu^2 = rows * (what one node was charged at most)."""
+        """Factor from the largest charge of a node to mu^2."""
         return EDGE_ROWS
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the ledger writes down."""
+        """What the ledger records."""
         return {"relation": "edge"}
 
     def admits(self, facts: Mapping[str, Any]) -> bool:
@@ -42,16 +42,16 @@ class EdgeRelation:
         return True
 
     def shift(self, *, rounding: float) -> float:
-        """How far the row of a receiver moves, at most, where `rows` counts it once."""
+        """Largest distance that a row moves which `rows` counts once."""
         return 1.0
 
     def sums(self, *, noise_std: float, rounding: float, aggregation: str = SUM) -> GaussianRelease:
-        """The event of releasing sums of unit messages; whole numbers need no rounding."""
+        """Event of releasing sums of unit-norm messages; whole numbers need no rounding."""
         return GaussianRelease(noise_std=noise_std, aggregation=aggregation)
 
 
 LARGEST_ROW_NORM = 1 << 12
-"""Up to here floating point stays within what claim N-NODE allows for clipping on the grid."""
+"""Largest row norm for which floating point stays within what claim N-NODE allows for clipping."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +59,9 @@ class NodeRelation:
     """One graph is the other with all edges of one node removed (claim N-NODE).
 
     Args:
-        max_degree: a public promise about every graph there could be; the mechanism checks it.
-        row_norm: to which rows are clipped before noise is added; sqrt(max_degree) is a good one.
+        max_degree: public bound on the degree in every possible graph; the mechanism checks it.
+        row_norm: norm that rows are clipped to before noise is added; sqrt(max_degree) is a good
+            choice.
     """
 
     max_degree: int
@@ -79,7 +80,7 @@ class NodeRelation:
         )
 
     def __str__(self) -> str:
-        """Name it in a sentence."""
+        """Phrase for use in a sentence."""
         return f"one node of at most {self.max_degree} edges, rows clipped to {self.row_norm:g}"
 
     @property
@@ -89,22 +90,22 @@ class NodeRelation:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the ledger writes down."""
+        """What the ledger records."""
         return {"relation": "node", "max_degree": self.max_degree, "row_norm": self.row_norm}
 
     def admits(self, facts: Mapping[str, Any]) -> bool:
-        """Sums clipped at least as far as promised; the cost of all else is for one edge only."""
+        """Sums clipped to at most `row_norm`; other costs are proved for one edge only."""
         return facts["kind"] == CLIPPED_KIND and float(facts["row_norm"]) <= self.row_norm
 
     def shift(self, *, rounding: float) -> float:
-        """A neighbour's row moves by 1, and by what rounding adds after clipping."""
+        """A neighbour's row moves by 1, plus what rounding adds after clipping."""
         return 1.0 + rounding
 
     def sums(self, *, noise_std: float, rounding: float, aggregation: str = SUM) -> ClippedRelease:
-        """The event of releasing clipped sums of unit messages.
+        """Event of releasing clipped sums of unit-norm messages.
 
         Raises:
-            InputError: another aggregation, whose move was proved for one edge only.
+            InputError: the sensitivity of this aggregation is proved for one edge only.
         """
         expect(
             aggregation == SUM,
@@ -117,7 +118,7 @@ class NodeRelation:
 
 
 LABELS = "labels"
-"""What a `PureRelease` of labels says of itself."""
+"""Value of `what` in a `PureRelease` of labels."""
 
 
 @dataclass(frozen=True)
@@ -125,21 +126,21 @@ class LabelRelation:
     """One table of labels is the other with one node's label changed (claim LABEL-RR)."""
 
     def __str__(self) -> str:
-        """Name it in a sentence."""
+        """Phrase for use in a sentence."""
         return "one label"
 
     @property
     def rows(self) -> float:
-        """As a `PureRelease` is charged: two shares of its mu^2."""
+        """2, as for one edge: a `PureRelease` charges every node half of its mu^2."""
         return EDGE_ROWS
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the ledger writes down."""
+        """What the ledger records."""
         return {"relation": "label"}
 
     def admits(self, facts: Mapping[str, Any]) -> bool:
-        """Responses of labels, and nothing else."""
+        """Randomised responses for labels, and nothing else."""
         return bool(facts["kind"] == PURE_KIND and facts["what"] == LABELS)
 
 

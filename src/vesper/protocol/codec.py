@@ -4,7 +4,7 @@
     int    = i64          str, bytes = u32 length, content        ids = u32 count, str each
     float  = f64, finite                                          tensor: see `tensor`
 
-Embeddings and gradients cross as the contract says, every other tensor as float32.
+Embeddings and gradients are sent in the format of the contract, every other tensor as float32.
 """
 
 import math
@@ -59,10 +59,7 @@ KINDS: tuple[type[Message], ...] = (
     QueryRefusal,
 )
 
-
-FRAME_LIMITS: dict[
-    type[Message], int
-] = {  # what a frame may have, where it is less than MAX_FRAME_BYTES
+FRAME_LIMITS: dict[type[Message], int] = {
     DataHello: 1 << 19,
     LabelHello: 1 << 19,
     EvaluationReply: 1 << 8,
@@ -73,16 +70,17 @@ FRAME_LIMITS: dict[
     EmbeddingQuery: 1 << 26,
     QueryRefusal: 1 << 16,
 }
+"""Largest size of a frame in bytes, where it is below `MAX_FRAME_BYTES`."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a frame may have, as far as its reader knows before it reads.
+    """Limits of a frame that its reader knows before reading it.
 
     Args:
-        wire: how embeddings and gradients cross; None takes any way.
-        ids: in one list.
-        frame: bytes.
+        wire: format of embeddings and gradients; None accepts any format.
+        ids: largest number of ids in one list.
+        frame: largest size in bytes.
     """
 
     wire: WireFormat | None = None
@@ -94,7 +92,7 @@ NO_LIMITS = Limits()
 
 
 def encode(message: Message, rounding: Rounding = NO_ROUNDING) -> bytes:
-    """Write one message; embeddings and gradients are rounded on the way."""
+    """Encode one message; embeddings and gradients are rounded."""
     parts = [MAGIC, bytes([KINDS.index(type(message))])]
     for each in fields(message):
         value = getattr(message, each.name)
@@ -107,10 +105,14 @@ def encode(message: Message, rounding: Rounding = NO_ROUNDING) -> bytes:
 
 
 def decode(frame: bytes, limits: Limits = NO_LIMITS) -> Message:
-    """Read one message; whatever is wrong with the bytes is the peer's fault."""
+    """Decode one message.
+
+    Raises:
+        RemoteProtocolError: the peer sent bytes that are not a message within the limits.
+    """
     reader = FrameReader(frame)
     if reader.take(4) != MAGIC:
-        raise RemoteProtocolError("the peer sent bytes that are no message of this protocol")
+        raise RemoteProtocolError("the peer sent bytes that are not a message of this protocol")
     number = reader.take(1)[0]
     if number >= len(KINDS):
         raise RemoteProtocolError(f"the peer sent a message of unknown kind {number}")

@@ -1,4 +1,4 @@
-"""A cursor over the bytes of a peer: it cannot leave the frame, and blames the peer."""
+"""A cursor over a frame of the peer, which it cannot leave; errors name the peer."""
 
 import struct
 from collections.abc import Iterator
@@ -10,29 +10,32 @@ _LENGTH = struct.Struct("<I")
 
 
 class FrameReader:
-    """Reads a frame from its beginning."""
+    """Reads a frame from its beginning.
+
+    Every method raises `RemoteProtocolError` where the frame ends too early.
+    """
 
     def __init__(self, frame: bytes) -> None:
         self._frame, self._at = frame, 0
 
     @property
     def left(self) -> int:
-        """Bytes not read yet."""
+        """Number of bytes not read yet."""
         return len(self._frame) - self._at
 
     def take(self, count: int) -> bytes:
-        """Give the next bytes."""
+        """Return the next `count` bytes."""
         if count > self.left:
             raise RemoteProtocolError(ENDS_EARLY)
         self._at += count
         return self._frame[self._at - count : self._at]
 
     def number(self, form: str) -> int:
-        """Read one whole number, in the notation of `struct`."""
+        """Read one whole number in a format of `struct`."""
         return int(struct.unpack(form, self.take(struct.calcsize(form)))[0])
 
     def read_chunks(self, count: int) -> Iterator[bytes]:
-        """Give as many pieces, each after its length; one loop, for there may be millions."""
+        """Yield `count` pieces, each preceded by its length; one loop, as there may be millions."""
         frame, at = self._frame, self._at
         for _ in range(count):
             start = at + _LENGTH.size

@@ -1,6 +1,6 @@
-"""What is said after training, as a table: the label party asks, the data party answers.
+"""Turn table after training: the label party sends queries, the data party answers.
 
-hello, hello, then  Query -> Answer | Refusal  as often as it likes, then Farewell
+hello, hello, then  Query -> Answer | Refusal  any number of times, then Farewell
 """
 
 from enum import Enum, auto
@@ -18,7 +18,7 @@ from vesper.protocol.turns import Role, TurnTable
 
 
 class QueryState(Enum):
-    """What both ends are waiting for."""
+    """The message that is due next; equal at both ends."""
 
     SERVER_HELLO = auto()
     CLIENT_HELLO = auto()

@@ -1,7 +1,7 @@
-"""Everything that may cross between the parties. One batch, stop 4 of 5.
+"""Everything that may be sent between the parties. One batch, stop 4 of 5.
 
-The set is closed: a value that is not a field here has no way out. Tensors carry released or
-edge-free values only; shapes depend on batch size and configuration, never on edges.
+The set is closed: a value that is not a field here cannot be sent. Tensors carry only released or
+edge-free values; their shapes depend on batch size and configuration, never on edges.
 
 Next: src/vesper/party/label_party.py
 """
@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Tensor = NDArray[np.float32]
-WireTensor = Annotated[Tensor, "crosses as the contract says: float32, or rounded"]
+WireTensor = Annotated[Tensor, "sent in the format of the contract: float32, or rounded"]
 IdTexts = tuple[str, ...]
 
 
 class Purpose(IntEnum):
-    """What the label party is to do with embeddings."""
+    """What embeddings are for."""
 
     TRAIN = 0
     EVALUATE = 1
@@ -27,7 +27,7 @@ class Purpose(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class DataHello:
-    """First word of the data party: protocol version, shared settings as text, public sizes."""
+    """Data to label, first message: protocol version, shared settings as text, public sizes."""
 
     version: int
     contract: str
@@ -37,7 +37,7 @@ class DataHello:
 
 @dataclass(frozen=True, eq=False)
 class LabelHello:
-    """First word of the label party: the same, and how many outputs a model needs."""
+    """Label to data, first message: version, shared settings, number of outputs of the model."""
 
     version: int
     contract: str
@@ -46,10 +46,11 @@ class LabelHello:
 
 @dataclass(frozen=True, eq=False)
 class Roster:
-    """Label to data: which ids are labelled, by split. Public by the threat model.
+    """Label to data: labelled ids by split, which are public in the threat model.
 
-    `label_posteriors` is what training nodes say to their neighbours instead of the model's guess: their
-    labels, one row a training node; no rows when the contract keeps labels at the label party.
+    `label_posteriors` has one row per training node, the node's label as class probabilities, which
+    replaces the model's prediction in its messages. It has no rows if the contract keeps labels at
+    the label party.
     """
 
     train: IdTexts
@@ -60,7 +61,7 @@ class Roster:
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """Data to label: released representations of the roots of one step, (B, width, stages)."""
+    """Data to label: embeddings of the roots of one step, (B, width, stages)."""
 
     step: int
     purpose: Purpose
@@ -70,14 +71,14 @@ class Embeddings:
 
 @dataclass(frozen=True, eq=False)
 class Gradients:
-    """Label to data: gradient of the loss by each embedding, (B, width, stages)."""
+    """Label to data: gradient of the loss with respect to each embedding, (B, width, stages)."""
 
     step: int
     values: WireTensor
 
 
 class Verdict(IntEnum):
-    """What the label party says after it has evaluated: a function of released values."""
+    """Result of an evaluation at the label party: a function of released values."""
 
     CONTINUE = 0
     BEST = 1
@@ -86,7 +87,7 @@ class Verdict(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class EvaluationReply:
-    """Label to data: embeddings to evaluate have arrived, and whether training should go on."""
+    """Label to data: acknowledges embeddings to evaluate; says whether training continues."""
 
     step: int
     verdict: Verdict
@@ -94,19 +95,19 @@ class EvaluationReply:
 
 @dataclass(frozen=True, eq=False)
 class SessionFinished:
-    """Data to label: the contract is fulfilled."""
+    """Data to label: all steps of the contract are done."""
 
 
 @dataclass(frozen=True, eq=False)
 class Farewell:
-    """Label to data: so it is; nothing more will come from either side."""
+    """Label to data: last message; neither side will send anything more."""
 
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingServerHello:
-    """Data to label, after training: whose model this is, and of which graph it answers.
+    """Data to label, after training: which session made the model, and which graph is served.
 
-    `snapshot` is a random name: it says whether two answers are of one graph, and nothing else.
+    `snapshot` is a random name: it shows whether two answers are about one graph, nothing else.
     """
 
     version: int
@@ -117,7 +118,7 @@ class EmbeddingServerHello:
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingClientHello:
-    """Label to data, after training: the same, and which stage validation chose."""
+    """Label to data, after training: version, contract, session, and the selected stage."""
 
     version: int
     contract: str
@@ -127,7 +128,7 @@ class EmbeddingClientHello:
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingQuery:
-    """Label to data: what are these nodes like? Without ids: what is left of the budget?"""
+    """Label to data: asks for embeddings of these nodes or, without ids, for the balance."""
 
     number: int
     ids: IdTexts
@@ -135,7 +136,7 @@ class EmbeddingQuery:
 
 @dataclass(frozen=True, eq=False)
 class QueryReply:
-    """What every reply says: which query it is to, and the budget of the graph after it."""
+    """Fields of every reply: number of the query, and the budget of the graph after it."""
 
     number: int
     epsilon: float
@@ -146,7 +147,7 @@ class QueryReply:
 
 @dataclass(frozen=True, eq=False)
 class QueryAnswer(QueryReply):
-    """Data to label: released representations, (known ids, width, stages), in the order asked."""
+    """Data to label: embeddings, (known ids, width, stages), in the order of the query."""
 
     ids_digest: bytes
     unknown: IdTexts
@@ -155,7 +156,7 @@ class QueryAnswer(QueryReply):
 
 @dataclass(frozen=True, eq=False)
 class QueryRefusal(QueryReply):
-    """Data to label: the budget does not allow what an answer would need."""
+    """Data to label: the budget does not allow the releases that an answer needs."""
 
     reason: str
 

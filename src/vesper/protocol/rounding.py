@@ -1,13 +1,13 @@
-"""Fewer bits for a number, by chance up or down so that its mean stays what it was.
+"""Stochastic rounding to fewer bits, which keeps the mean of every number.
 
-    float16   the two float16 around x, the nearer one more often
-    int8      floor(x / scale + u),  u uniform in [0, 1);  one scale a column, max |x| / 127
+    float16   one of the two float16 around x, the nearer one with higher probability
+    int8      floor(x / scale + u),  u uniform in [0, 1);  one scale per column, max |x| / 127
 
     E[rounded(x)] = x,     |rounded(x) - x| < the gap it lies in
 
-Rounding comes after noise and reads nothing but what would have been sent and coins of its own, so
-it is post-processing (claim POST). Coins are keyed by seed, role and step: a run that is repeated,
-or gone on with, sends the same bytes, and nothing has to be remembered.
+Rounding comes after noise and reads nothing but the values to send and its own random draws, so it
+is post-processing (claim POST). Draws are keyed by seed, role and step: a run that is repeated or
+resumed sends the same bytes, without any stored state.
 """
 
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ from vesper.errors import VesperError
 LARGEST_FLOAT16 = 65504.0
 SMALLEST_NORMAL = 2.0**-14
 LARGEST_STEP = 127
-_GAP = 2.0**-24  # between float16 that are smaller still
+_GAP = 2.0**-24  # between subnormal float16
 _BITS_KEPT, _MASK = np.uint32(32 - 13), np.uint32(0xFFFFFFFF << 13 & 0xFFFFFFFF)
-_PURPOSE = int.from_bytes(b"rounding", "little")  # no other draws of a run have this in their key
+_PURPOSE = int.from_bytes(b"rounding", "little")  # in the key of no other draws of a run
 
 Floats = NDArray[np.float32]
 
 
 class WireFormat(IntEnum):
-    """How the entries of a tensor cross, as the byte that says so."""
+    """Format of the entries of a tensor, as the byte that is sent."""
 
     FLOAT32 = 0
     FLOAT16 = 1
@@ -38,12 +38,12 @@ class WireFormat(IntEnum):
 
 @dataclass(frozen=True)
 class Rounding:
-    """How one end rounds what it sends.
+    """How one end rounds the tensors that it sends.
 
     Args:
-        wire: what to round to.
-        seed: of the run; both sides know it.
-        role: a number for this end.
+        wire: format to round to.
+        seed: seed of the run, known to both sides.
+        role: number of this end.
     """
 
     wire: WireFormat = WireFormat.FLOAT32
@@ -51,7 +51,7 @@ class Rounding:
     role: int = 0
 
     def random_generator(self, step: int) -> np.random.Generator:
-        """Draws for what is sent at a step: the same whenever it is asked for."""
+        """Return the generator for a step; it always yields the same draws."""
         return np.random.default_rng((_PURPOSE, self.seed, self.role, step))
 
 
@@ -59,12 +59,10 @@ NO_ROUNDING = Rounding()
 
 
 def to_float16(values: Floats, generator: np.random.Generator) -> NDArray[np.float16]:
-    """Round to float16.
+    """Round to float16; an entry that is a float16 already stays as it is.
 
-    | entry | result |
-    | --- | --- |
-    | a float16 already | itself |
-    | beyond 65504 | VesperError |
+    Raises:
+        VesperError: an entry is beyond 65504.
     """
     if values.size and np.abs(values).max() > LARGEST_FLOAT16:
         raise VesperError(
@@ -72,23 +70,21 @@ def to_float16(values: Floats, generator: np.random.Generator) -> NDArray[np.flo
             f"{LARGEST_FLOAT16:g}; set wire = 'float32' or lower learning_rate"
         )
     draws = generator.integers(0, 1 << 32, size=values.shape, dtype=np.uint32)
-    # float32 has 13 bits of mantissa more: a draw below what they say carries into those that stay.
+    # float32 has 13 more mantissa bits: adding 13 random bits carries into the remaining ones with
+    # the probability that unbiased rounding needs.
     carried = np.ascontiguousarray(values).view(np.uint32) + (draws >> _BITS_KEPT)
     rounded = (carried & _MASK).view(np.float32)
-    small = np.abs(values) < SMALLEST_NORMAL  # where all gaps are the same
+    small = np.abs(values) < SMALLEST_NORMAL  # where all gaps are equal
     steps = np.floor(values[small].astype(np.float64) / _GAP + draws[small] / 2.0**32)
     rounded[small] = steps * _GAP
     return rounded.astype(np.float16)
 
 
 def to_int8(values: Floats, generator: np.random.Generator) -> tuple[NDArray[np.int8], Floats]:
-    """Round to whole steps; give them, and the scale of each column.
+    """Round to whole steps; return them and the scale of each column.
 
-    A column is all entries with the same place in their row: those of one number of an embedding.
-
-    | column | steps | scale |
-    | --- | --- | --- |
-    | zero, or without entries | zero | zero |
+    A column is all entries at the same position of their row, so one coordinate of an embedding. A
+    column of zeros, or without entries, has steps and scale 0.
     """
     largest = np.abs(values).max(axis=0, initial=0.0)  # all but the first dimension
     scales = np.nextafter(largest / np.float32(LARGEST_STEP), np.float32(np.inf))

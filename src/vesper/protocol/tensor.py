@@ -1,9 +1,9 @@
-"""Tensors to bytes and back: explicit kind and shape, little-endian, as long as the shape says.
+"""Tensors to bytes and back: explicit format and shape, little-endian, length given by the shape.
 
 tensor = u8 wire, u8 dimensions, u32 each, scales, entries
-scales = float32 a column for int8, none otherwise
+scales = float32 per column for int8, none otherwise
 
-Digests of the nodes of a batch, so that rows can never silently shift.
+Also digests of the nodes of a batch, which detect rows that are out of order.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from vesper.protocol.rounding import Rounding, WireFormat, to_float16, to_int8
 
 
 def digest_of_roots(roots: NDArray[np.int64]) -> bytes:
-    """Digest positions in the roster order both sides share."""
+    """Digest root positions in the roster order that both sides share."""
     return hashlib.blake2b(roots.astype("<i8").tobytes(), digest_size=16).digest()
 
 
@@ -39,7 +39,7 @@ _ENTRIES = {WireFormat.FLOAT32: "<f4", WireFormat.FLOAT16: "<f2", WireFormat.INT
 
 
 def write_tensor(tensor: Tensor, rounding: Rounding, *, step: int) -> bytes:
-    """Write a tensor; unless it crosses as float32 it is rounded here, with the step's coins."""
+    """Encode a tensor; unless the format is float32, round it with the draws of the step."""
     wire = rounding.wire
     head = struct.pack(f"<BB{tensor.ndim}I", wire, tensor.ndim, *tensor.shape)
     if wire is WireFormat.FLOAT16:
@@ -56,7 +56,11 @@ def write_tensor(tensor: Tensor, rounding: Rounding, *, step: int) -> bytes:
 
 
 def read_tensor(reader: FrameReader, expected: WireFormat | None) -> Tensor:
-    """Read a tensor as float32, whatever it crossed as; `expected` None takes any kind."""
+    """Decode a tensor of any format to float32; `expected` None accepts any format.
+
+    Raises:
+        RemoteProtocolError: the bytes are not a finite tensor of the expected format.
+    """
     kind = reader.number("<B")
     if kind not in WireFormat.__members__.values():
         raise RemoteProtocolError(f"the peer sent a tensor of unknown kind {kind}")
@@ -77,10 +81,10 @@ def read_tensor(reader: FrameReader, expected: WireFormat | None) -> Tensor:
     if wire is WireFormat.INT8:
         scales = np.frombuffer(reader.take(4 * math.prod(shape[1:])), "<f4").reshape(shape[1:])
         if not (np.isfinite(scales) & (scales >= 0)).all():
-            raise RemoteProtocolError("the peer sent a tensor with a scale that is none")
+            raise RemoteProtocolError("the peer sent a tensor with an invalid scale")
     dtype = np.dtype(_ENTRIES[wire])
     entries = np.frombuffer(reader.take(dtype.itemsize * math.prod(shape)), dtype).reshape(shape)
-    with np.errstate(over="ignore", invalid="ignore"):  # found below
+    with np.errstate(over="ignore", invalid="ignore"):  # checked below
         values = entries if scales is None else entries.astype(np.float32) * scales
     if not np.isfinite(values).all():
         raise RemoteProtocolError("the peer sent a tensor with NaN or infinite values")

@@ -1,8 +1,8 @@
-"""Whose turn it is, as a table. Everything about order is in this file.
+"""Turn table: which message may come next, and who sends it.
 
-`TRAINING_TURNS[state]` lists the messages that may come next and the state they lead to; `TRAINING_SENDERS[state]`
-says who sends. Every pair that is not listed is refused. What is said after training has a table of
-its own, `asking_turns`.
+`TRAINING_TURNS[state]` lists the messages that may come next and the state that each leads to;
+`TRAINING_SENDERS[state]` is the sender. Any pair that is not listed is refused. The table for
+queries after training is in `inference_turns`.
 """
 
 from collections.abc import Mapping
@@ -24,14 +24,14 @@ from vesper.protocol.messages import (
 
 
 class Role(Enum):
-    """The two ends."""
+    """The two ends of a channel."""
 
     DATA = "data party"
     LABEL = "label party"
 
 
 class TrainingState(Enum):
-    """What both ends are waiting for."""
+    """The message that is due next; equal at both ends."""
 
     DATA_HELLO = auto()
     LABEL_HELLO = auto()
@@ -69,7 +69,7 @@ TRAINING_TURNS: dict[TrainingState, dict[type[Message], TrainingState]] = {
 
 
 class TurnTable(NamedTuple):
-    """A closed conversation: where it begins, who speaks when, and what may be said."""
+    """A protocol: its first state, who sends in each state, and which messages are allowed."""
 
     first: Enum
     sender: Mapping[Any, Role]
@@ -80,14 +80,18 @@ TRAINING_TABLE = TurnTable(TrainingState.DATA_HELLO, TRAINING_SENDERS, TRAINING_
 
 
 class TurnChecker:
-    """One end's view of the exchange; both ends see the same states in the same order."""
+    """State of one end of the exchange; both ends go through the same states in the same order."""
 
     def __init__(self, role: Role, table: TurnTable = TRAINING_TABLE) -> None:
         self.role, self._table = role, table
         self.state = table.first
 
     def record_sent(self, message: Message) -> None:
-        """Note that this end sends `message`; refuse, before it is sent, what is out of turn."""
+        """Advance the state before `message` is sent.
+
+        Raises:
+            LocalProtocolError: it is not this end's turn to send such a message.
+        """
         turns = self._table.turns[self.state]
         if self._table.sender.get(self.state) is not self.role or type(message) not in turns:
             raise LocalProtocolError(
@@ -96,7 +100,11 @@ class TurnChecker:
         self.state = turns[type(message)]
 
     def record_received(self, message: Message) -> None:
-        """Note that the peer sent `message`; blame it for what is out of turn."""
+        """Advance the state after `message` was received.
+
+        Raises:
+            RemoteProtocolError: it was not the peer's turn to send such a message.
+        """
         turns = self._table.turns[self.state]
         if self._table.sender.get(self.state) is self.role or type(message) not in turns:
             allowed = ", ".join(kind.__name__ for kind in turns) or "nothing"

@@ -1,4 +1,4 @@
-"""The boundary: what a transport must be able to do, and nothing more."""
+"""Channel: the interface that every transport implements."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,10 +8,10 @@ from vesper.transport.close_reason import CloseReason, close_reason_for
 
 
 class Channel(Protocol):
-    """Whole frames, in order, each exactly once, between two ends."""
+    """Two ends that exchange whole frames, in order, each exactly once."""
 
     def send(self, frame: bytes) -> None:
-        """Hand a frame over; returns when it is on its way.
+        """Send a frame; returns as soon as it is queued.
 
         Raises:
             PeerError: the other end is gone.
@@ -22,12 +22,12 @@ class Channel(Protocol):
 
         Raises:
             PeerLostError: the other end is gone, or was silent for longer than the patience.
-            PeerStoppedError: it has left for a reason that waiting does not mend.
-            RemoteProtocolError: what came is no frame.
+            PeerStoppedError: it has closed the connection for a reason that waiting does not fix.
+            RemoteProtocolError: the bytes received are not a frame.
         """
 
     def close(self, why: CloseReason = CloseReason.DONE) -> None:
-        """End the connection; the other end's next call raises what `why` means to it."""
+        """Close the connection; the other end's next call raises the error that `why` implies."""
 
 
 C = TypeVar("C", bound=Channel)
@@ -37,7 +37,12 @@ C = TypeVar("C", bound=Channel)
 def closing_with_reason(
     channel: C, reason_for: Callable[[BaseException], CloseReason] = close_reason_for
 ) -> Iterator[C]:
-    """Close a channel in the end; the other end is told what kind of error ended it, if one did."""
+    """Close a channel at the end; the other end learns the kind of error, if one occurred.
+
+    Args:
+        channel: the channel to close.
+        reason_for: maps an error to the close reason that is sent.
+    """
     why = CloseReason.DONE
     try:
         yield channel

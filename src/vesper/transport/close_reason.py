@@ -1,14 +1,14 @@
-"""Why an end leaves: one word of a closed list, the last that it says before the connection ends.
+"""Close reason: why an end closes the connection, a word of a closed list, sent last.
 
 | word | what the other end does |
 | --- | --- |
-| DONE | all is said |
-| USER, FAULT | the peer may go on with --resume: wait or stop, as for one that was lost |
-| BUDGET, SETTINGS, PROTOCOL | a person must act first: end at once |
-| WITHOUT | the other parties go on alone: end at once |
+| DONE | nothing: everything was sent |
+| USER, FAULT | wait or stop, as for a lost connection: the peer may continue with --resume |
+| BUDGET, SETTINGS, PROTOCOL | stop at once: a person must act first |
+| EXCLUDED | stop at once: the other parties continue without this end |
 
-The list is closed, so that a reason cannot carry anything about edges or labels; details stay on
-the machine where it happened.
+The list is closed so that a reason cannot carry anything about edges or labels; details stay on
+the machine where the error occurred.
 """
 
 from enum import IntEnum
@@ -25,7 +25,7 @@ from vesper.errors import (
 
 
 class CloseReason(IntEnum):
-    """The words, as the byte that crosses."""
+    """The words, as the byte that is sent."""
 
     DONE = 0
     USER = 1
@@ -43,14 +43,14 @@ _MAY_COME_BACK = {
 }
 _WILL_NOT = {
     CloseReason.BUDGET: "its privacy budget does not allow it",
-    CloseReason.SETTINGS: "settings, files, versions or sessions do not fit together",
-    CloseReason.PROTOCOL: "it refuses what this side has sent",
-    CloseReason.EXCLUDED: "it goes on without this side, which was too late",
+    CloseReason.SETTINGS: "settings, files, versions or sessions do not match",
+    CloseReason.PROTOCOL: "it rejects what this side has sent",
+    CloseReason.EXCLUDED: "it continues without this side, which was too late",
 }
 
 
 def close_reason_for(error: BaseException) -> CloseReason:
-    """Why an end leaves that was ended by `error`; what is no Exception is a user's Ctrl-C."""
+    """Close reason of an end that fails with `error`; other than an Exception it is Ctrl-C."""
     match error:
         case BudgetError():
             return CloseReason.BUDGET
@@ -66,10 +66,10 @@ def close_reason_for(error: BaseException) -> CloseReason:
 
 
 def error_for_close_reason(reason: CloseReason, peer: str) -> PeerError:
-    """What it means to this end that `peer` has left with this word."""
+    """Error that this end raises when `peer` has closed the connection for this reason."""
     if reason in _WILL_NOT:
         return PeerStoppedError(
-            f"{peer} has ended the session: {_WILL_NOT[reason]}; it says more on its side"
+            f"{peer} has ended the session: {_WILL_NOT[reason]}; see the error on its side"
         )
     lost = PeerLostError(f"{peer} {_MAY_COME_BACK[reason]}")
     lost.is_clean_close = reason is CloseReason.DONE

@@ -1,10 +1,10 @@
-"""A channel that outlives connections and processes: every frame exactly once, in order.
+"""Durable channel: every frame exactly once, in order, across connections and crashes.
 
-Frames are logged before they are sent. A frame that came is logged when the session goes on from
-it: sends, receives again, or marks. One that the session refuses is forgotten, so that a peer that
-was put right can send another. After a restart the session goes through its steps again from its
-last mark: frames that came before are read from the log, frames that were sent before are compared
-with the receipts and not sent again.
+Frames are logged before they are sent. A received frame is logged when the session continues from
+it: when it sends, receives again or sets a checkpoint. A frame that the session refuses is
+discarded, so that a peer that was fixed can send another. After a restart the session repeats its
+steps from its last checkpoint: frames that were received before are read from the log, frames that
+were sent before are compared with the transcript and not sent again.
 """
 
 from collections.abc import Callable
@@ -18,15 +18,15 @@ from vesper.transport.transcript import Transcript
 
 
 class DurableChannel:
-    """Frames over one connection after the other.
+    """Frames over one connection after another.
 
     Args:
-        connect: makes a connection to the peer, and another when it was lost.
-        folder: keeps log, receipts and the session's name.
-        names_session: whether this end names the session; the other takes the name over.
-        directions: how receipts call what is sent and what is received.
-        reconnects: whether to connect again when the connection is lost, or to stop.
-        lost: is told each time why this end waits for another connection.
+        connect: opens a connection to the peer, and another one whenever it is lost.
+        folder: holds the log, the transcript and the name of the session.
+        names_session: whether this end names the session; the other end adopts the name.
+        directions: names of the sent and the received direction in the transcript.
+        reconnects: whether to reconnect when the connection is lost, or to stop.
+        lost: receives the reason each time this end waits for another connection.
     """
 
     def __init__(
@@ -55,64 +55,68 @@ class DurableChannel:
 
     @property
     def session(self) -> str:
-        """Name of the session, the same at both ends once they have met."""
+        """Name of the session, equal at both ends once they have connected."""
         return self._reconnector.session.hex()
 
     @property
     def counts(self) -> tuple[int, int]:
-        """Frames that the session has sent, and received and gone on from."""
+        """Number of frames that the session has sent, and that it has received and accepted."""
         return self._counts[SENT], self._counts[RECEIVED]
 
     @property
     def has_checkpoints(self) -> bool:
-        """Whether the session was marked before: frames from before may be gone."""
+        """Whether the session has set a checkpoint: earlier frames may be gone."""
         return self._log.has_checkpoints
 
     @property
     def is_in_sync(self) -> bool:
-        """Whether both ends had, when they met last, everything that the other has sent."""
+        """Whether each end had everything the other had sent when they last connected."""
         peer = self._reconnector.peer
         return (peer.received, peer.sent) == (self._log.count(SENT), self._log.count(RECEIVED))
 
     def connect_now(self) -> None:
-        """Connect now, and find out what the peer has."""
+        """Connect now, to learn which frames the peer has."""
         self._reconnector.ensure_connected()
 
     def refuse_stale_copy(self) -> None:
-        """Refuse what must have happened before: the peer has frames that come after it.
+        """Refuse to repeat a step whose later frames the peer already has.
 
         Raises:
-            VesperError: this side was put back from an older copy.
+            VesperError: this side was restored from an older copy.
         """
         sent, known = self._counts[SENT], self._reconnector.peer.received
         if sent < known:
             raise VesperError(
                 f"the peer has {known} frames, this side is at {sent} and would draw noise that "
-                f"was drawn before: it was put back from an older copy. Restore the newest state "
-                f"and ledger, or begin a new run on both sides"
+                f"was drawn before: this side was restored from an older copy. Restore the newest "
+                f"state and ledger, or start a new run on both sides"
             )
 
     def rewind_to(self, counts: tuple[int, int]) -> None:
-        """Begin from a mark: the session has sent and received so many frames."""
-        self._accept()  # its opening came before
+        """Continue from a checkpoint with these numbers of sent and received frames."""
+        self._accept()  # the opening was received before the checkpoint
         self._counts = list(counts)
 
     def persist_received(self) -> None:
-        """Go on from what came last: it is in the log, and comes from there after a restart."""
+        """Log the last received frame, so that it is read from the log after a restart."""
         self._accept()
 
     def flush_received(self) -> None:
-        """Go on from what came last; all that has crossed is on disk afterwards."""
+        """Log the last received frame; afterwards every frame so far is synced to disk."""
         self._accept()
         self._transcript.flush()
         self._log.sync()
 
     def mark_checkpoint(self) -> None:
-        """Tell the log that the session can begin from here, which `settle` has made sure of."""
+        """Let the log drop old frames, after `flush_received`; the session can resume from here."""
         self._log.start_segment()
 
     def send(self, frame: bytes) -> None:
-        """Log, then send; a frame that was logged before is not sent again from here."""
+        """Log a frame, then send it; a frame that was logged before is not sent again.
+
+        Raises:
+            LocalProtocolError: a resumed session sends other bytes than before.
+        """
         self._accept()
         number = self._counts[SENT]
         self._refuse_other(number, frame)
@@ -121,8 +125,8 @@ class DurableChannel:
             self._log.append(SENT, number, frame)
         self._count(SENT, frame)
         if is_new and not self._reconnector.is_open:
-            self._reconnector.ensure_connected()  # sends it too
-        elif is_new and number >= self._reconnector.peer.received:  # else our log had lost it
+            self._reconnector.ensure_connected()  # sends the frame too
+        elif is_new and number >= self._reconnector.peer.received:  # else only our log had lost it
             self._reconnector.send(frame)
 
     def receive(self) -> bytes:
@@ -132,32 +136,33 @@ class DurableChannel:
         frame = self._log.frame(RECEIVED, number)
         if frame is None:
             self._reconnector.ensure_connected()
-            self._refuse_to_wait_in_vain(number)
+            self._refuse_deadlock(number)
             frame = self._reconnector.receive()
         self._pending = frame
         return frame
 
     def finish(self, *, patience: float) -> None:
-        """Wait from now on at most so long for a lost peer: all that matters has crossed."""
+        """From now on wait at most `patience` seconds for a lost peer: all results were sent."""
         self._reconnector.finish(patience=patience)
 
     def linger(self, *, expects_last_frame: bool = False) -> None:
-        """Stay until the peer has everything: it leaves, or does not come back in time.
+        """Stay connected until the peer has everything: it closes, or does not reconnect in time.
 
         Args:
-            expects_last_frame: the peer says one more thing when it has; else both would stay.
+            expects_last_frame: whether the peer sends one more frame then; with it this end stops
+                waiting, or both ends would wait for each other.
         """
-        has_heard = False
-        while not (expects_last_frame and has_heard):
+        has_received = False
+        while not (expects_last_frame and has_received):
             try:
                 self._reconnector.ensure_connected()
                 self._reconnector.receive()
-                has_heard = True
+                has_received = True
             except PeerError:
-                return  # lost, gone for good, or talking nonsense: it has had its chance
+                return  # lost, gone, or sending garbage: nothing more to wait for
 
     def close(self, why: CloseReason = CloseReason.DONE) -> None:
-        """End the connection and let go of the files; in good order, go on from what came last."""
+        """Close connection and files; with `DONE`, log the last received frame first."""
         try:
             if why is CloseReason.DONE:
                 self._accept()
@@ -167,7 +172,7 @@ class DurableChannel:
             self._transcript.close()
 
     def _accept(self) -> None:
-        """Log what came last: the session has not refused it."""
+        """Log and count the last received frame, which the session has not refused."""
         frame, self._pending = self._pending, None
         if frame is None:
             return
@@ -177,28 +182,29 @@ class DurableChannel:
         self._count(RECEIVED, frame)
 
     def _count(self, direction: int, frame: bytes) -> None:
-        """Count a frame and add it to the receipts."""
+        """Count a frame and add it to the transcript."""
         self._transcript.record(sum(self._counts), self._directions[direction], frame)
         self._counts[direction] += 1
 
     def _refuse_other(self, number: int, frame: bytes) -> None:
-        """Refuse to send, after a restart, other bytes than before."""
+        """Refuse to send other bytes after a restart than before."""
         if not self._transcript.matches(sum(self._counts), frame):
             raise LocalProtocolError(
-                f"frame {number}: going on from the last mark has led to other bytes than before; "
-                f"data, settings or versions have changed since. Nothing was sent"
+                f"frame {number}: resuming from the last checkpoint has led to other bytes than "
+                f"before; data, settings or versions have changed since. Nothing was sent; restore "
+                f"them, or start a new run on both sides"
             )
 
-    def _refuse_to_wait_in_vain(self, number: int) -> None:
-        """Refuse a peer that has all it ever answered to, and more: it waits for us, as we for it.
+    def _refuse_deadlock(self, number: int) -> None:
+        """Refuse a peer that has more frames than this end can have sent: each waits for the other.
 
-        A log that was lost with the power is made again from what the peer has sent; who has not
-        caught up with what the peer has received by then never will.
+        A log that was lost in a power failure is rebuilt from what the peer has sent. If this end
+        is then still behind what the peer has received, it will never catch up.
         """
         sent, peer = self._counts[SENT], self._reconnector.peer
         if sent < peer.received and number >= peer.sent:
             raise RemoteProtocolError(
-                f"the peer says it has {peer.received} frames, but all that it has sent leads this "
-                f"side to no more than {sent}: one of the two was put back from an older copy. "
-                f"Restore the newest state, or begin a new run on both sides"
+                f"the peer reports {peer.received} frames, but with all that the peer has sent "
+                f"this side reaches no more than {sent}: one of the two was restored from an older "
+                f"copy. Restore the newest state, or start a new run on both sides"
             )

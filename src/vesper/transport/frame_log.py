@@ -1,10 +1,11 @@
-"""Frames that crossed, on disk until nobody can need them: a run survives kill -9 of either side.
+"""Log of all frames, on disk as long as they may be needed: a run survives kill -9 of either side.
 
     record = direction (u8), number (u64), length (u32), CRC-32 of the content (u32), content
 
-Records are written whole before a frame is sent, or the session goes on from it. Frames from before
-the first mark (the opening of a session) are kept for good; of the others, those since the mark
-before the last. A record that a crash has cut off at the end of a file is as if it had never been.
+A record is complete before its frame is sent, or before the session continues from it. Frames from
+before the first checkpoint (the opening of a session) are stored permanently, the others as long as
+they are newer than the last checkpoint but one. A record that a crash has truncated at the end of a
+file is ignored.
 """
 
 import os
@@ -27,7 +28,7 @@ class _FrameLocation:
 
 
 class FrameLog:
-    """The log in `folder`, made if there is none.
+    """The log in `folder`, which is created if it does not exist.
 
     Raises:
         VesperError: the folder cannot be written.
@@ -35,7 +36,7 @@ class FrameLog:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._places: tuple[dict[int, _FrameLocation], dict[int, _FrameLocation]] = ({}, {})
+        self._locations: tuple[dict[int, _FrameLocation], dict[int, _FrameLocation]] = ({}, {})
         try:
             folder.mkdir(parents=True, exist_ok=True)
             segments = sorted(int(path.stem) for path in folder.glob("*.frames"))
@@ -48,35 +49,35 @@ class FrameLog:
             raise self._unwritable(error) from None
 
     def count(self, direction: int) -> int:
-        """How many frames went this way, as far as this log knows."""
-        return max(self._places[direction], default=-1) + 1
+        """Number of frames in this direction, as far as the log knows."""
+        return max(self._locations[direction], default=-1) + 1
 
     def append(self, direction: int, number: int, frame: bytes) -> None:
-        """Write a frame down."""
+        """Write a frame."""
         head = _HEAD.pack(direction, number, len(frame), crc32(frame))
         start = self._end + _HEAD.size
         try:
             written = os.pwritev(self._file, [head, frame], self._end) - _HEAD.size
-            if written < len(frame):  # the disk is full: the rest says why
+            if written < len(frame):  # the disk is full: writing the rest raises the error
                 os.pwrite(self._file, frame[max(written, 0) :], start + max(written, 0))
         except OSError as error:
             os.ftruncate(self._file, self._end)
             raise self._unwritable(error) from None
-        self._places[direction][number] = _FrameLocation(self._segment, start, len(frame))
+        self._locations[direction][number] = _FrameLocation(self._segment, start, len(frame))
         self._end = start + len(frame)
 
     def frame(self, direction: int, number: int) -> bytes | None:
-        """Give a frame back; None when it is not kept."""
-        place = self._places[direction].get(number)
-        if place is None:
+        """Return a frame; None if it is not stored."""
+        location = self._locations[direction].get(number)
+        if location is None:
             return None
-        with self._path(place.segment).open("rb") as file:
-            file.seek(place.offset)
-            return file.read(place.length)
+        with self._path(location.segment).open("rb") as file:
+            file.seek(location.offset)
+            return file.read(location.length)
 
     @property
     def has_checkpoints(self) -> bool:
-        """Whether a new part was ever begun."""
+        """Whether `start_segment` was ever called."""
         return self._segment > 0
 
     def sync(self) -> None:
@@ -87,24 +88,27 @@ class FrameLog:
             raise self._unwritable(error) from None
 
     def start_segment(self) -> None:
-        """Begin a new part; frames before the last mark but the opening are forgotten."""
+        """Start a new segment at a checkpoint; drop the segment before the previous checkpoint.
+
+        Segment 0, the opening of the session, is never dropped.
+        """
         try:
-            following = os.open(self._path(self._segment + 1), os.O_RDWR | os.O_CREAT, 0o600)
+            next_file = os.open(self._path(self._segment + 1), os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise self._unwritable(error) from None
         os.close(self._file)
-        forgotten = self._segment - 1
+        dropped = self._segment - 1
         self._segment += 1
-        self._file = following
+        self._file = next_file
         self._end = os.lseek(self._file, 0, os.SEEK_END)
-        if forgotten > 0:
-            self._path(forgotten).unlink(missing_ok=True)
-            for places in self._places:
-                for number in [n for n, place in places.items() if place.segment == forgotten]:
-                    del places[number]
+        if dropped > 0:
+            self._path(dropped).unlink(missing_ok=True)
+            for locations in self._locations:
+                for number in [n for n, each in locations.items() if each.segment == dropped]:
+                    del locations[number]
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._file)
 
     def _read(self, segment: int) -> None:
@@ -116,7 +120,8 @@ class FrameLog:
                 content = file.read(length)
                 if len(content) < length or crc32(content) != check or direction > RECEIVED:
                     break
-                self._places[direction][number] = _FrameLocation(segment, end + _HEAD.size, length)
+                location = _FrameLocation(segment, end + _HEAD.size, length)
+                self._locations[direction][number] = location
                 end += _HEAD.size + length
             file.truncate(end)
 
@@ -125,6 +130,6 @@ class FrameLog:
 
     def _unwritable(self, error: OSError) -> VesperError:
         return VesperError(
-            f"{self._folder}: frames cannot be written ({error.strerror}); nothing was sent. Make "
-            f"room, then go on with --resume"
+            f"{self._folder}: frames cannot be written ({error.strerror}); nothing was sent. "
+            f"Check permissions and disk space, then continue with --resume"
         )

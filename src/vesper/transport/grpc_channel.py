@@ -1,10 +1,8 @@
-"""Frames over gRPC with mutual TLS: one two-way stream, raw bytes, both ends known by name.
+"""Frames over gRPC with mutual TLS: one bidirectional stream, both ends authenticated by name.
 
-The listening end takes one peer, whose certificate must carry the expected name; a new connection
-of that peer replaces an old one, which the network may have cut without telling. The connecting end
-checks the name of the listener the same way. Nothing is compressed.
-
-Who this side is and whom it trusts, for mutual TLS.
+The listening end accepts one peer, whose certificate must carry the expected name. A new connection
+from that peer replaces an old one, which the network may have cut unnoticed. The connecting end
+checks the name of the listener in the same way. Nothing is compressed.
 """
 
 import queue
@@ -18,12 +16,12 @@ from typing import Any
 import grpc
 
 from vesper.errors import InputError, PeerError, PeerLostError
-from vesper.transport.stream import CHUNK, StreamChannel, Waiting, unheard
+from vesper.transport.stream import CHUNK, StreamChannel, Waiting, ignore_waiting
 
 
 @dataclass(frozen=True)
 class Identity:
-    """PEM texts: own certificate and key, and the authority that both sides trust."""
+    """PEM texts for mutual TLS: own certificate and key, and the authority both sides trust."""
 
     certificate: bytes
     key: bytes = field(repr=False)
@@ -38,23 +36,23 @@ OPTIONS = [
     ("grpc.http2.max_frame_size", 1 << 20),
 ]
 ACCEPTED_HEADER = ("vesper-welcome", "1")
-"""Tells the connecting end that it was let in."""
+"""Sent to the connecting end once it is accepted."""
 RETRY_SECONDS = 0.5
 """Seconds between two attempts to reach the peer."""
 
 
 class Listener:
-    """Waits at an address for the one peer that may come.
+    """Waits at an address for connections from one peer.
 
     Args:
         address: `host:port`; port 0 takes a free one.
         identity: own certificate and key, and the trusted authority.
         peer: name that the peer's certificate must carry.
-        patience: of the channels that are accepted.
-        waiting: is told while somebody waits for the peer.
+        patience: seconds of silence after which the peer of an accepted channel counts as gone.
+        waiting: receives the seconds waited so far, from time to time, while waiting for the peer.
 
     Raises:
-        InputError: the address cannot be listened at, or the identity cannot be used.
+        InputError: it cannot listen at the address, or the identity cannot be used.
     """
 
     def __init__(
@@ -64,14 +62,14 @@ class Listener:
         identity: Identity,
         peer: str,
         patience: float,
-        waiting: Waiting = unheard,
+        waiting: Waiting = ignore_waiting,
     ) -> None:
         self._peer, self._patience, self._waiting = peer, patience, waiting
         self._arrivals: queue.SimpleQueue[StreamChannel] = queue.SimpleQueue()
         self._current: StreamChannel | None = None
         self._is_closed = False
         self.last_refused = ""
-        """Who came last and was not let in."""
+        """Names in the certificate of the last peer that was refused."""
         self._server = grpc.server(ThreadPoolExecutor(max_workers=8), options=OPTIONS)
         handler: Any = grpc.stream_stream_rpc_method_handler(self._handle)
         self._server.add_generic_rpc_handlers(
@@ -84,37 +82,43 @@ class Listener:
             self.port = self._server.add_secure_port(address, credentials)
         except (RuntimeError, ValueError) as error:
             raise InputError(
-                f"listen: cannot listen at {address} ({_short(error)}); is the port taken?"
+                f"listen: cannot listen at {address} ({_short(error)}); is the port in use?"
             ) from None
         self._server.start()
 
     def accept(self, limit: float | None = None) -> StreamChannel:
-        """Wait for the peer, for ever or at most `limit` seconds."""
-        began = monotonic()
+        """Wait for the peer, forever or at most `limit` seconds.
+
+        Raises:
+            PeerLostError: the peer did not connect within the limit.
+        """
+        started = monotonic()
         while True:
             try:
                 channel = self._arrivals.get(timeout=RETRY_SECONDS)
             except queue.Empty:
-                waited = monotonic() - began
+                waited = monotonic() - started
                 self._waiting(waited)
                 if limit is not None and waited > limit:
                     raise PeerLostError(
-                        f"{self._peer} has not come for {waited:.0f} s{self._refusals()}"
+                        f"{self._peer} has not connected for {waited:.0f} s{self._refusals()}"
                     ) from None
                 continue
-            while not self._arrivals.empty():  # only the newest is still there
+            while not self._arrivals.empty():  # only the newest connection is alive
                 channel = self._arrivals.get()
             return channel
 
     def close(self) -> None:
-        """Listen no more; a peer that has just come, and that nobody waited for, is dropped."""
+        """Stop listening; abandon a connection that was accepted last."""
         self._is_closed = True
         if self._current is not None:
             self._current.abandon()
         self._server.stop(grace=None)
 
     def _refusals(self) -> str:
-        return f"; {self.last_refused} came and was refused" if self.last_refused else ""
+        return (
+            f"; {self.last_refused} tried to connect and was refused" if self.last_refused else ""
+        )
 
     def _handle(self, requests: Iterator[bytes], context: Any) -> Iterator[bytes]:
         names = _names_of(context.auth_context())
@@ -132,11 +136,11 @@ class Listener:
             waiting=self._waiting,
         )
         if self._current is not None:
-            self._current.end_input(PeerLostError(f"{self._peer} has connected anew"))
+            self._current.end_input(PeerLostError(f"{self._peer} has reconnected"))
         self._current = channel
         self._arrivals.put(channel)
         if self._is_closed:
-            channel.abandon()  # else this thread would keep the process from ending
+            channel.abandon()  # or this thread would keep the process alive
         threading.Thread(target=_read, args=(channel, requests, self._peer), daemon=True).start()
         yield from channel.outgoing_chunks()
 
@@ -147,23 +151,23 @@ def connect(
     identity: Identity,
     peer: str,
     patience: float,
-    waiting: Waiting = unheard,
+    waiting: Waiting = ignore_waiting,
     limit: float | None = None,
 ) -> StreamChannel:
-    """Reach the peer that listens at `address`, for ever or for at most `limit` seconds.
+    """Connect to the peer that listens at `address`, trying forever or at most `limit` seconds.
 
     Raises:
-        PeerError: the peer is not who it should be, or does not know us; trying again cannot help.
+        PeerError: the peer is not the expected one, or refuses us; retrying cannot help.
         PeerLostError: nobody answered within the limit.
     """
-    began = monotonic()
+    started = monotonic()
     while True:
         try:
             return _attempt(
                 address, identity=identity, peer=peer, patience=patience, waiting=waiting
             )
         except PeerLostError as error:
-            waited = monotonic() - began
+            waited = monotonic() - started
             waiting(waited)
             if limit is not None and waited > limit:
                 raise PeerLostError(f"{peer} at {address}: {error}") from None
@@ -185,8 +189,8 @@ def _attempt(
 
     def watch() -> None:
         try:
-            welcome = ACCEPTED_HEADER in [tuple(pair) for pair in call.initial_metadata()]
-            problem = None if welcome else _problem_of(call, peer)  # waits for the reason
+            accepted = ACCEPTED_HEADER in [tuple(pair) for pair in call.initial_metadata()]
+            problem = None if accepted else _problem_of(call, peer)  # waits for the reason
         except grpc.RpcError as error:
             problem = _problem_of(error, peer)
         opened.put(problem)
@@ -197,7 +201,7 @@ def _attempt(
     except queue.Empty:
         problem = PeerLostError(f"{peer} did not answer within {patience:g} s")
     if problem is not None:
-        channel.end_input(problem)  # nothing will come, so closing need not wait for it
+        channel.end_input(problem)  # nothing will arrive, so closing need not wait
         channel.close()
         raise problem
     threading.Thread(target=_read, args=(channel, call, peer), daemon=True).start()
@@ -208,7 +212,7 @@ def _read(channel: StreamChannel, chunks: Iterator[bytes], peer: str) -> None:
     try:
         for chunk in chunks:
             channel.receive_chunk(chunk)
-        channel.end_input(PeerLostError(f"the connection to {peer} is gone"))
+        channel.end_input(PeerLostError(f"the connection to {peer} was lost"))
     except grpc.RpcError as error:
         channel.end_input(_problem_of(error, peer))
     except Exception as error:  # the listening end gets a plain exception when a stream breaks
@@ -216,27 +220,27 @@ def _read(channel: StreamChannel, chunks: Iterator[bytes], peer: str) -> None:
 
 
 def _problem_of(error: Any, peer: str) -> PeerError:
-    """Say what went wrong, and whether it can get better by itself."""
-    if not isinstance(error, grpc.Call):  # the listening end is told no reason
-        return PeerLostError(f"the connection to {peer} is gone")
+    """Turn an error into one that says whether retrying can help: `PeerLostError` if it can."""
+    if not isinstance(error, grpc.Call):  # the listening end gets no reason
+        return PeerLostError(f"the connection to {peer} was lost")
     details = str(error.details() or "")
     if error.code() is grpc.StatusCode.PERMISSION_DENIED:
         return PeerError(f"{peer} refused us: {details}")
     for sign, meaning in _TLS_PROBLEMS.items():
         if sign in details:
             return PeerError(f"{peer}: {meaning} ({sign})")
-    return PeerLostError(f"the connection to {peer} is gone ({details.strip() or error.code()})")
+    return PeerLostError(f"the connection to {peer} was lost ({details.strip() or error.code()})")
 
 
 _TLS_PROBLEMS = {
-    "CERTIFICATE_VERIFY_FAILED": "its certificate is not one of the authority in [tls], or expired",
-    "certificate signature failure": "its certificate is not one of the authority in [tls]",
-    "Hostname Verification Check failed": "its certificate carries another name than `peer`",
-    "CERTIFICATE_REQUIRED": "it wants a certificate and got none",
+    "CERTIFICATE_VERIFY_FAILED": "its certificate is not from the authority in [tls], or expired",
+    "certificate signature failure": "its certificate is not from the authority in [tls]",
+    "Hostname Verification Check failed": "its certificate carries a name other than `peer`",
+    "CERTIFICATE_REQUIRED": "it requires a certificate and got none",
     "UNKNOWN_CA": "it does not trust the authority of our certificate",
     "CERTIFICATE_EXPIRED": "our certificate has expired",
-    "WRONG_VERSION_NUMBER": "something else than vesper listens there",
-    "SSL_ERROR_SSL": "it or we cannot prove who we are; `vesper preflight` says more",
+    "WRONG_VERSION_NUMBER": "something other than vesper listens there",
+    "SSL_ERROR_SSL": "one of the two sides could not prove its identity; run `vesper preflight`",
 }
 
 

@@ -1,4 +1,4 @@
-"""Two ends in one process: for simulation and for tests. Same contract as the network."""
+"""Channel between two ends in one process, for simulation and tests; behaves as the network."""
 
 import queue
 import threading
@@ -7,7 +7,7 @@ from vesper.errors import PeerLostError
 from vesper.transport.close_reason import CloseReason, error_for_close_reason
 
 FrameOrClose = bytes | CloseReason
-"""A frame, or why there are no more."""
+"""A frame, or the reason why there are no more."""
 
 
 class MemoryChannel:
@@ -23,13 +23,13 @@ class MemoryChannel:
         self._closed = False
 
     def send(self, frame: bytes) -> None:
-        """Put a frame on the way."""
+        """Send a frame."""
         if self._closed:
             raise PeerLostError("the connection is closed")
         self._outgoing.put(bytes(frame))
 
     def receive(self) -> bytes:
-        """Wait at most `patience` seconds for the next frame, or as long as it takes."""
+        """Wait for the next frame, at most `patience` seconds if there is a patience."""
         try:
             frame = self._incoming.get(timeout=self._patience)
         except queue.Empty:
@@ -37,12 +37,12 @@ class MemoryChannel:
                 f"the peer was silent for {self._patience or 0:g} s; stopping"
             ) from None
         if isinstance(frame, CloseReason):
-            self._incoming.put(frame)  # every later call learns it too
+            self._incoming.put(frame)  # so that every later call raises it too
             raise error_for_close_reason(frame, "the peer")
         return frame
 
     def close(self, why: CloseReason = CloseReason.DONE) -> None:
-        """Tell the other end."""
+        """Close this end; the other end's next call raises the error that `why` implies."""
         if not self._closed:
             self._closed = True
             self._outgoing.put(why)
@@ -51,26 +51,26 @@ class MemoryChannel:
 def memory_pair(*, patience: float | None = None) -> tuple[MemoryChannel, MemoryChannel]:
     """Make two connected ends.
 
-    Without a patience an end waits as long as it takes: in one process the other end is busy, on a
-    large graph for many minutes, or has closed.
+    Without a patience an end waits as long as it takes: in one process the other end is either
+    busy, for many minutes on a large graph, or has closed.
     """
-    forth: queue.Queue[FrameOrClose] = queue.Queue()
-    back: queue.Queue[FrameOrClose] = queue.Queue()
-    return MemoryChannel(forth, back, patience), MemoryChannel(back, forth, patience)
+    one: queue.Queue[FrameOrClose] = queue.Queue()
+    other: queue.Queue[FrameOrClose] = queue.Queue()
+    return MemoryChannel(one, other, patience), MemoryChannel(other, one, patience)
 
 
 class MemoryRendezvous:
-    """A place where two ends in one process meet, as often as both ask for it."""
+    """Connects two ends in one process whenever both call `connect`."""
 
     def __init__(self, *, patience: float = 600.0) -> None:
         self._patience = patience
         self._ends: tuple[MemoryChannel, MemoryChannel] | None = None
         self._barrier = threading.Barrier(2, action=self._make, timeout=patience)
         self.is_closed = False
-        """Whether nobody meets here any more."""
+        """Whether `close` was called."""
 
     def close(self) -> None:
-        """Meet nobody any more."""
+        """Refuse further connections."""
         self.is_closed = True
         self._barrier.abort()
 
@@ -78,12 +78,16 @@ class MemoryRendezvous:
         self._ends = memory_pair(patience=self._patience)
 
     def connect(self, end: int, limit: float | None = None) -> MemoryChannel:
-        """Wait for the other end; give end 0 or 1 of a new connection."""
+        """Wait for the other end; return end 0 or 1 of a new connection.
+
+        Raises:
+            PeerLostError: the other end did not connect in time, or `close` was called.
+        """
         try:
             self._barrier.wait(limit)
         except threading.BrokenBarrierError:
             if not self.is_closed:
                 self._barrier.reset()
-            raise PeerLostError("the peer has not come") from None
+            raise PeerLostError("the peer has not connected") from None
         assert self._ends is not None
         return self._ends[end]

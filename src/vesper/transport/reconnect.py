@@ -1,22 +1,22 @@
-"""One connection after the other to the same peer: at each, both say how far they are.
+"""Reconnector: one connection after another to the same peer, each resumed where both ends are.
 
-What the log has and the peer has not got is sent first. A connection that is lost is replaced, or
-ends it, as told; a peer that leaves for a reason which waiting does not mend ends it at once. Of a
-peer that comes and goes without a word in between, each reason is told once, and then the 10th,
-100th, .. time.
+Frames that are in the log and that the peer lacks are sent first. A lost connection is replaced, or
+ends the session, as configured; a peer that closes for a reason that waiting does not fix ends it
+at once. For a peer that repeatedly connects and disconnects without a frame in between, each reason
+is reported once, and then the 10th, 100th, ... time.
 
-The first word on every connection: which session, and how far this end has come in it.
+Every connection starts with a greeting, which names the session and counts the frames so far:
 
     greeting = MAGIC, session (16 bytes), frames received (u64), frames sent (u64)
 
 | this end | the peer | then |
 | --- | --- | --- |
-| in a session | in the same | go on |
-| begins it, has received nothing | in none, or in another of which nothing has crossed | go on |
-| takes it over, nothing has crossed | in a session that has received nothing | take its name |
-| anything else | | refused: one of the two has lost its state, or has begun anew |
+| in a session | in the same session | continue |
+| names the session, has received nothing | in none, or in another without any frame | continue |
+| adopts the name, has no frames | in a session, has received nothing | adopt its name |
+| anything else | | refused: one of the two has lost its state, or has started over |
 
-The name of a session in a file: sixteen random bytes, whole or not there.
+The name of a session is sixteen random bytes in a file that is written atomically.
 """
 
 import math
@@ -39,69 +39,71 @@ _GREETING = struct.Struct("<5s16sQQ")
 
 @dataclass(frozen=True)
 class SessionGreeting:
-    """How far an end is, as its log knows."""
+    """Session and number of frames of one end, according to its log."""
 
     session: bytes
     received: int
     sent: int
 
     def to_bytes(self) -> bytes:
-        """As it crosses."""
+        """Encode the greeting."""
         return _GREETING.pack(MAGIC, self.session, self.received, self.sent)
 
     @property
     def is_blank(self) -> bool:
-        """Whether nothing but greetings has crossed."""
+        """Whether nothing but greetings was exchanged."""
         return self.received == 0 and self.sent == 0
 
 
 def read_greeting(frame: bytes) -> SessionGreeting:
-    """Read the peer's.
+    """Decode the greeting of the peer.
 
     Raises:
-        RemoteProtocolError: it is none, or contradicts itself.
+        RemoteProtocolError: the frame is not a greeting, or contradicts itself.
     """
     if len(frame) != _GREETING.size or not frame.startswith(MAGIC):
-        raise RemoteProtocolError("the peer's greeting is none of this version of vesper")
+        raise RemoteProtocolError(
+            "the peer's greeting is not that of this version of vesper; install the same on both "
+            "sides"
+        )
     greeting = SessionGreeting(*_GREETING.unpack(frame)[1:])
     if greeting.session == NO_SESSION_ID and not greeting.is_blank:
-        raise RemoteProtocolError("the peer says it has frames, and that it is in no session")
+        raise RemoteProtocolError("the peer reports frames but is in no session")
     return greeting
 
 
 def agreed_session(own: SessionGreeting, peer: SessionGreeting, *, names_session: bool) -> bytes:
-    """The session that both ends are in from now on.
+    """Determine the session that both ends are in from now on.
 
     Args:
-        own: what this end says.
-        peer: what the other says.
-        names_session: whether this end names the session; the other takes the name over.
+        own: greeting of this end.
+        peer: greeting of the other end.
+        names_session: whether this end names the session; the other end adopts the name.
 
     Raises:
-        PeerError: they cannot be in one; the message says why.
+        PeerError: they cannot be in the same session; the message says why.
     """
     if own.session == peer.session != NO_SESSION_ID:
         return own.session
     if names_session and peer.is_blank:
         if own.received:
             raise PeerError(
-                f"the peer has lost its state of session {_short(own)}, which is in the middle; "
-                f"restore it there, or begin a new run on both sides, with new state folders"
+                f"the peer has lost its state of the unfinished session {_short(own)}; restore it "
+                f"there, or start a new run on both sides, with new state folders"
             )
         return own.session
     if not names_session and own.is_blank and peer.session != NO_SESSION_ID:
         if peer.received:
             raise PeerError(
-                f"the peer is in the middle of session {_short(peer)}, of which this side knows "
-                f"nothing; restore its state, or begin a new run on both sides, with new state "
-                f"folders"
+                f"the peer is in the middle of session {_short(peer)}, of which this side has no "
+                f"state; restore it, or start a new run on both sides, with new state folders"
             )
         return peer.session
     if own.session == peer.session:
-        raise PeerError("neither side begins a session; is one the data party?")
+        raise PeerError("neither side starts a session; expected one of them to be the data party")
     raise PeerError(
         f"the peer is in session {_short(peer)}, this side in {_short(own)}: one of the two has "
-        f"begun anew. Begin on both sides, with a new state folder where a run has begun"
+        f"started over. Start on both sides, with a new state folder where there is an older run"
     )
 
 
@@ -110,22 +112,22 @@ def _short(greeting: SessionGreeting) -> str:
 
 
 def read_session_name(path: Path) -> bytes:
-    """Read the name; `NO_SESSION_ID` when there is none.
+    """Read the name of a session; `NO_SESSION_ID` if there is no file.
 
     Raises:
-        VesperError: the file is something else.
+        VesperError: the file cannot be read, or is damaged.
     """
     try:
         name = path.read_bytes() if path.exists() else NO_SESSION_ID
     except OSError as error:
         raise VesperError(f"{path}: cannot be read ({error.strerror}); restore it") from None
     if len(name) != len(NO_SESSION_ID):
-        raise VesperError(f"{path}: is damaged; restore it, or begin a new run")
+        raise VesperError(f"{path}: is damaged; restore it, or start a new run")
     return name
 
 
 def write_session_name(path: Path, name: bytes) -> None:
-    """Put a name in place of what was there.
+    """Write the name of a session, replacing an earlier one.
 
     Raises:
         VesperError: it cannot be written.
@@ -137,19 +139,19 @@ def write_session_name(path: Path, name: bytes) -> None:
 
 
 Connect = Callable[[float | None], Channel]
-"""Makes a connection, trying for ever or at most so many seconds."""
+"""Opens a connection, trying forever or at most this many seconds."""
 
 
 class Reconnector:
     """Connections of one session.
 
     Args:
-        connect: makes a connection to the peer, and another when it was lost.
-        log: what has crossed.
-        name: file that keeps the session's name.
-        names_session: whether this end names the session; the other takes the name over.
-        reconnects: whether to connect again when the connection is lost, or to stop.
-        lost: is told why this end waits for another connection.
+        connect: opens a connection to the peer, and another one whenever it is lost.
+        log: frames sent and received.
+        name: file with the name of the session.
+        names_session: whether this end names the session; the other end adopts the name.
+        reconnects: whether to reconnect when the connection is lost, or to stop.
+        lost: receives the reason why this end waits for another connection.
     """
 
     def __init__(
@@ -168,22 +170,20 @@ class Reconnector:
         if names_session and self.session == NO_SESSION_ID:
             self._store_session(os.urandom(len(NO_SESSION_ID)))
         self.peer = SessionGreeting(NO_SESSION_ID, received=0, sent=0)
-        """How far the peer was at the last meeting."""
+        """Greeting of the peer on the last connection."""
         self._limit: float | None = None
         self._has_connected = False
-        self._failed_attempts, self._reported = (
-            0,
-            set[str](),
-        )  # connections since a frame came, and what of
+        self._failed_attempts = 0  # connections since the last frame was received
+        self._reported = set[str]()  # reasons reported in that time
         self._channel: Channel | None = None
 
     @property
     def is_open(self) -> bool:
-        """Whether a connection stands, as far as is known."""
+        """Whether there is a connection, as far as this end knows."""
         return self._channel is not None
 
     def send(self, frame: bytes) -> None:
-        """Send a frame that is in the log; a new connection would send it, too."""
+        """Send a frame that is in the log; if the connection is lost, the next one sends it."""
         assert self._channel is not None
         try:
             self._channel.send(frame)
@@ -203,17 +203,17 @@ class Reconnector:
             return frame
 
     def finish(self, *, patience: float) -> None:
-        """Wait from now on at most so long for a lost peer; one that says farewell is let go."""
+        """From now on wait at most `patience` seconds for a lost peer; stop after a clean close."""
         self._limit = patience
 
     def close(self, why: CloseReason) -> None:
-        """End the connection, if one stands."""
+        """Close the connection, if there is one."""
         if self._channel is not None:
             self._channel.close(why)
             self._channel = None
 
     def ensure_connected(self) -> None:
-        """Connect, greet, and send what the peer has not got; begin again when that is cut off."""
+        """Connect, exchange greetings, and send what the peer lacks; retry if it breaks."""
         while self._channel is None:
             channel = self._connect(self._limit)
             try:
@@ -246,30 +246,27 @@ class Reconnector:
         if str(error) in self._reported and not is_round:
             return
         self._reported.add(str(error))
-        often = (
-            f" ({self._failed_attempts} times now without a word)"
-            if self._failed_attempts > 1
-            else ""
-        )
-        self._lost(f"{error}{often}; waiting for it to come back")
+        attempts = self._failed_attempts
+        repeated = f" ({attempts} connections in a row without a frame)" if attempts > 1 else ""
+        self._lost(f"{error}{repeated}; waiting for it to come back")
 
     def _send_again(self, channel: Channel, numbers: range) -> None:
         for number in numbers:
             frame = self._log.frame(SENT, number)
             if frame is None:
                 raise PeerError(
-                    f"the peer lacks frame {number}, which is no longer kept here: it has lost its "
-                    f"state folder; begin a new run on both sides"
+                    f"the peer lacks frame {number}, which is no longer stored here: it has lost "
+                    f"its state folder; start a new run on both sides"
                 )
             channel.send(frame)
 
     def _checked_greeting(self, own: SessionGreeting, peer: SessionGreeting) -> SessionGreeting:
-        """Check the peer's greeting, and keep the name of the session if it is new here."""
+        """Check the peer's greeting, and store the name of the session if it is new."""
         session = agreed_session(own, peer, names_session=self._names_session)
-        # Before the first meeting after a start, our log may have been lost with the power.
+        # On the first connection after a start, our log may have been lost in a power failure.
         if self._has_connected and peer.received > max(own.sent, self.peer.received):
             raise RemoteProtocolError(
-                f"the peer says it has {peer.received} frames; so many were not sent"
+                f"the peer reports {peer.received} frames, more than were sent"
             )
         if session != self.session:
             self._store_session(session)

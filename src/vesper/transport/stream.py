@@ -1,12 +1,12 @@
-"""One end of a two-way stream of chunks: whole frames, signs of life, a watch on the peer.
+"""One end of a bidirectional stream of chunks: whole frames, and heartbeats to watch the peer.
 
     chunk = kind (u8), content
-    kind  = 0 sign of life, 1 more of the frame follows, 2 end of the frame,
-            3 farewell, with the one byte that says why
+    kind  = 0 heartbeat, 1 part of a frame, 2 last part of a frame,
+            3 close, with one byte for the close reason
 
-While this end works, a thread of its own says every quarter of the patience that it is alive; the
-peer does the same. So silence for longer than the patience means that the peer is frozen, cut off
-or dead, never that it is busy.
+A separate thread sends a heartbeat every quarter of the patience while this end works; the peer
+does the same. So silence for longer than the patience means that the peer is frozen, cut off or
+dead, never that it is busy.
 """
 
 import queue
@@ -20,28 +20,30 @@ from vesper.transport.close_reason import CloseReason, error_for_close_reason
 CHUNK = 1 << 18
 MAX_FRAME_BYTES = 1 << 30
 CHUNK_OVERHEAD = 64
-"""Bytes that holding a chunk costs beside its content."""
+"""Bytes of memory that a chunk takes in addition to its content."""
 CLOSE_TIMEOUT = 5.0
-"""Seconds that the last frames have to arrive before the stream is ended."""
+"""Seconds for the last frames to arrive before the stream is cancelled."""
 HEARTBEAT_CHUNK, PART_CHUNK, LAST_CHUNK, CLOSE_CHUNK = b"\0", b"\1", b"\2", b"\3"
 _CLOSE_REASONS = {bytes([why]): why for why in CloseReason}
 
 Waiting = Callable[[float], None]
-"""Is told now and then, while an end waits, for how many seconds it has."""
+"""Receives the seconds waited so far, from time to time, while an end waits."""
 
 
-def unheard(seconds: float) -> None:
-    """Tell nobody."""
+def ignore_waiting(seconds: float) -> None:
+    """Do nothing: the default for `Waiting`."""
 
 
 class StreamChannel:
-    """Frames over chunks; whoever owns the stream feeds `receive_chunk` and sends what `outgoing_chunks` gives.
+    """Channel over a stream of chunks.
+
+    The owner of the stream feeds `receive_chunk` and sends what `outgoing_chunks` yields.
 
     Args:
-        peer: who is at the other end, for messages.
+        peer: name of the other end, for messages.
         patience: seconds of silence after which the peer counts as gone.
-        cancel: ends the stream at once; called when what was sent has had time to get out.
-        waiting: is told while `receive` waits.
+        cancel: ends the stream at once; called after the last frames had time to arrive.
+        waiting: receives the seconds waited so far, from time to time, while `receive` waits.
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class StreamChannel:
         peer: str,
         patience: float,
         cancel: Callable[[], None],
-        waiting: Waiting = unheard,
+        waiting: Waiting = ignore_waiting,
     ) -> None:
         self._peer, self._patience, self._waiting = peer, patience, waiting
         self._cancel = cancel
@@ -64,7 +66,7 @@ class StreamChannel:
         threading.Thread(target=self._send_heartbeats, daemon=True).start()
 
     def send(self, frame: bytes) -> None:
-        """Put a frame on the way."""
+        """Queue a frame for sending."""
         if self._closed.is_set():
             raise PeerLostError(f"the connection to {self._peer} is closed")
         view = memoryview(frame)
@@ -74,37 +76,43 @@ class StreamChannel:
         self._out.put(LAST_CHUNK + view[last:])
 
     def receive(self) -> bytes:
-        """Wait for a frame; silence for longer than the patience is an error."""
-        began = monotonic()
+        """Wait for a frame.
+
+        Raises:
+            PeerLostError: the connection is lost, or the peer was silent for longer than the
+                patience.
+            PeerStoppedError: the peer has ended the session.
+            RemoteProtocolError: the peer sent bytes that are not part of a frame.
+        """
+        started = monotonic()
         while True:
             before = monotonic()
             pause = min(1.0, self._patience / 4)
             try:
-                found = self._in.get(timeout=pause)
+                item = self._in.get(timeout=pause)
             except queue.Empty:
                 now = monotonic()
                 if now - before > 2 * pause + 1:
-                    self._last_activity = (
-                        now  # this process was stopped for a while: not the peer's fault
-                    )
+                    # This process was suspended for a while, which is not the peer's fault.
+                    self._last_activity = now
                 if now - self._last_activity > self._patience:
                     self.abandon()
                     raise PeerLostError(
                         f"{self._peer} has been silent for {now - self._last_activity:.0f} s "
                         f"(patience {self._patience:g} s): it is stopped, cut off or gone"
                     ) from None
-                self._report_waiting(now - began)
+                self._report_waiting(now - started)
                 continue
-            if isinstance(found, Exception):
-                self._in.put(found)  # every later call learns it too
-                if not isinstance(found, RemoteProtocolError):
+            if isinstance(item, Exception):
+                self._in.put(item)  # so that every later call raises it too
+                if not isinstance(item, RemoteProtocolError):
                     self.abandon()
-                raise found
-            self._count(-len(found) - CHUNK_OVERHEAD)
-            return found
+                raise item
+            self._count(-len(item) - CHUNK_OVERHEAD)
+            return item
 
     def _report_waiting(self, seconds: float) -> None:
-        """Tell for how long `receive` has waited; whoever is told may have had enough."""
+        """Report how long `receive` has waited; `waiting` may raise `PeerLostError` to give up."""
         try:
             self._waiting(seconds)
         except PeerLostError:
@@ -112,7 +120,7 @@ class StreamChannel:
             raise
 
     def close(self, why: CloseReason = CloseReason.DONE) -> None:
-        """Say why and end the stream once what was sent has arrived, or after a moment."""
+        """Send the close reason; end the stream once the peer has ended it, or after a timeout."""
         if not self._closed.is_set():
             self._closed.set()
             self._out.put(CLOSE_CHUNK + bytes([why]))
@@ -121,14 +129,14 @@ class StreamChannel:
             self._cancel()
 
     def abandon(self) -> None:
-        """End the stream at once, without a word."""
+        """End the stream at once, without a close reason."""
         if not self._closed.is_set():
             self._closed.set()
             self._out.put(None)
             self._cancel()
 
     def receive_chunk(self, chunk: bytes) -> None:
-        """Take a chunk from the peer; whatever is wrong with it is the peer's fault."""
+        """Process a chunk from the peer; a malformed one makes `receive` raise an error."""
         self._last_activity = monotonic()
         kind = chunk[:1]
         if kind == HEARTBEAT_CHUNK or self._is_broken:
@@ -137,35 +145,35 @@ class StreamChannel:
             self.end_input(error_for_close_reason(_CLOSE_REASONS[chunk[1:]], self._peer))
             return
         if not self._is_part(chunk):
-            self._is_broken = True  # and the stream stays, so that `close` can say why
-            why = f"{self._peer} sent bytes that are no part of a frame"
+            self._is_broken = True  # the stream stays open, so that `close` can send the reason
+            why = f"{self._peer} sent bytes that are not part of a frame"
             self._in.put(RemoteProtocolError(why))
             return
         self._parts.append(chunk[1:])
         if kind == LAST_CHUNK:
-            self._count(-CHUNK_OVERHEAD * (len(self._parts) - 1))  # they become one
+            self._count(-CHUNK_OVERHEAD * (len(self._parts) - 1))  # the parts become one
             self._in.put(b"".join(self._parts) if len(self._parts) > 1 else self._parts[0])
             self._parts = []
 
     def _is_part(self, chunk: bytes) -> bool:
-        """Whether it belongs to a frame; what it costs to hold counts, not only what is in it."""
+        """Whether a chunk is part of a frame; counts it and its overhead against the limit."""
         kind = chunk[:1]
         if kind not in (PART_CHUNK, LAST_CHUNK) or (kind == PART_CHUNK and len(chunk) == 1):
             return False
         return self._count(len(chunk) - 1 + CHUNK_OVERHEAD) <= MAX_FRAME_BYTES
 
     def end_input(self, why: Exception) -> None:
-        """Take note that nothing more will come."""
+        """Record that nothing more will arrive."""
         self._over.set()
         self._in.put(why)
 
     def outgoing_chunks(self) -> Iterator[bytes]:
-        """Give chunks to send until the channel is closed."""
+        """Yield chunks to send until the channel is closed."""
         while (chunk := self._out.get()) is not None:
             yield chunk
 
     def _count(self, change: int) -> int:
-        """Bytes that have come and that nobody has taken yet."""
+        """Change the number of bytes received but not yet returned by `receive`; return it."""
         with self._count_lock:
             self._queued_bytes += change
             return self._queued_bytes

@@ -1,12 +1,12 @@
-"""Receipts: a hash chain of everything that crossed, the same at both sides.
+"""Transcript: a hash chain of all frames, equal on both sides.
 
     line n:   n  direction  bytes  digest  chain
     digest   = SHA-256(frame)
     chain(n) = SHA-256(chain(n - 1), direction, digest)        direction: data>label, label>data
 
-Turns are strict, so both sides see the same frames in the same order; two files of one session
-differ only where somebody received something else than was sent, or one stopped earlier. Hashing
-is done by a thread of its own while frames are on their way.
+Turns are strict, so both sides see the same frames in the same order; two transcripts of one
+session differ only if a side received something other than what was sent, or stopped earlier. A
+separate thread computes the hashes while frames are in transit.
 """
 
 import os
@@ -23,7 +23,7 @@ CHAIN_START = bytes(32)
 
 @dataclass(frozen=True)
 class TranscriptLine:
-    """One frame that crossed."""
+    """One frame in the transcript."""
 
     number: int
     direction: str
@@ -36,7 +36,7 @@ class TranscriptLine:
 
 
 class Transcript:
-    """The chain in a file, continued where it ended."""
+    """The chain in a file, continued from its last line."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -53,16 +53,16 @@ class Transcript:
         self._last: Future[None] | None = None
 
     def matches(self, number: int, frame: bytes) -> bool:
-        """Whether frame `number` was this one, as far as it was noted before this start."""
+        """Whether frame `number` equals this one, or was not recorded before this start."""
         return number >= len(self._before) or self._before[number] == digest_of_frame(frame).hex()
 
     def record(self, number: int, direction: str, frame: bytes) -> None:
-        """Write down what crosses, unless it was before; `flush` waits for it."""
+        """Record a frame in the background, unless it is recorded already; `flush` waits for it."""
         if number < self._count:
             return
         self._count += 1
         if self._last is not None and self._last.done():
-            self._last.result()  # raises what went wrong with it
+            self._last.result()  # raises its error, if any
         self._last = self._worker.submit(self._write, number, direction, frame)
 
     def flush(self) -> None:
@@ -75,11 +75,11 @@ class Transcript:
             raise self._unwritable(error) from None
 
     def close(self) -> None:
-        """Write everything and let go of the file."""
+        """Write everything and close the file."""
         self._worker.shutdown()
         self._file.close()
         if self._last is not None:
-            self._last.result()  # raises what went wrong with it
+            self._last.result()  # raises its error, if any
 
     def _write(self, number: int, direction: str, frame: bytes) -> None:
         digest = digest_of_frame(frame)
@@ -92,11 +92,14 @@ class Transcript:
             raise self._unwritable(error) from None
 
     def _unwritable(self, error: OSError) -> VesperError:
-        return VesperError(f"{self._path}: receipts cannot be written ({error.strerror})")
+        return VesperError(
+            f"{self._path}: the transcript cannot be written ({error.strerror}); check "
+            f"permissions and disk space, then continue with --resume"
+        )
 
 
 def digest_of_frame(frame: bytes) -> bytes:
-    """Digest of what crossed."""
+    """Digest of a frame."""
     return sha256(frame).digest()
 
 
@@ -106,15 +109,15 @@ def next_link(chain: bytes, direction: str, digest: bytes) -> bytes:
 
 
 def read_transcript(path: Path) -> Iterator[TranscriptLine]:
-    """Read and verify a file; a last line that a crash cut off does not count.
+    """Read and verify a transcript; a last line that a crash has truncated is ignored.
 
     Raises:
-        InputError: the file is none, or its chain is broken.
+        InputError: the file is not a transcript, or its chain is broken.
     """
     try:
         text = path.read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not a readable file of receipts ({error})") from None
+        raise InputError(f"{path}: not a readable transcript ({error})") from None
     chain = CHAIN_START
     for number, row in enumerate(text.split("\n")[:-1]):
         fields = row.split("\t")
@@ -122,7 +125,7 @@ def read_transcript(path: Path) -> Iterator[TranscriptLine]:
             line = TranscriptLine(int(fields[0]), fields[1], int(fields[2]), *fields[3:])
             chain = next_link(chain, line.direction, bytes.fromhex(line.digest))
         except (ValueError, IndexError, TypeError):
-            raise InputError(f"{path}, line {number + 1}: not a receipt") from None
+            raise InputError(f"{path}, line {number + 1}: not a line of a transcript") from None
         if line.number != number or line.chain != chain.hex():
             raise InputError(
                 f"{path}, line {number + 1}: the chain is broken; the file was changed"
@@ -133,7 +136,10 @@ def read_transcript(path: Path) -> Iterator[TranscriptLine]:
 def first_difference(
     mine: Path, theirs: Path
 ) -> tuple[TranscriptLine | None, TranscriptLine | None] | None:
-    """Find the first line that differs; None for a side that ends there; None: all the same."""
+    """Find the first line that differs, as (mine, theirs); None if all lines are equal.
+
+    A side that has already ended there is None in the pair.
+    """
     ours, others = list(read_transcript(mine)), list(read_transcript(theirs))
     for left, right in zip(ours, others, strict=False):
         if left != right:

@@ -16,15 +16,15 @@ def test_ends_on_the_safe_side_next_to_the_root(root: float) -> None:
     assert root <= from_above <= root * (1 + 1e-15)
 
 
-def test_returns_only_points_that_were_seen_to_hold() -> None:
-    # A function that rounding makes ragged: true and false alternate around the root.
-    asked: dict[float, bool] = {}
+def test_returns_only_points_at_which_the_condition_was_evaluated() -> None:
+    # A condition made ragged by rounding: true and false alternate around the root.
+    evaluated: dict[float, bool] = {}
 
     def ragged(x: float) -> bool:
-        asked[x] = x + 1e-9 * math.sin(1e10 * x) <= 1.0
-        return asked[x]
+        evaluated[x] = x + 1e-9 * math.sin(1e10 * x) <= 1.0
+        return evaluated[x]
 
-    assert asked[safe_side(ragged, safe=0.0, unsafe=2.0)]
+    assert evaluated[safe_side(ragged, safe=0.0, unsafe=2.0)]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from vesper.privacy.accounting.budget import Budget, require_finite
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan])
-def test_refuses_an_epsilon_that_is_no_budget(epsilon: float) -> None:
+def test_refuses_an_invalid_epsilon(epsilon: float) -> None:
     with pytest.raises(InputError, match=r"Expected epsilon > 0, got epsilon=.*: give "):
         Budget(epsilon=epsilon, delta=1e-6)
 

@@ -26,11 +26,12 @@ dp_accounting: Any = importlib.import_module("dp_accounting")
 EPSILONS = [float(e) for e in np.geomspace(1e-3, 1e3, 13)]
 LOG_DELTAS = [math.log(10) * k for k in (-1, -3, -6, -12, -30, -100, -300, -3000)]
 TOLERANCE = 1e-9
-"""What is promised. Measured: 1.1e-11 for delta, 2e-13 for mu and, if delta <= 1e-5, epsilon."""
+"""Documented tolerance. Measured: 1.1e-11 for delta, 2e-13 for mu, and for epsilon if
+delta <= 1e-5."""
 
 
 def exact_log_delta(mu: float, epsilon: float) -> Any:
-    """The textbook formula, with enough digits to lose."""
+    """The textbook formula, with digits to spare for cancellation."""
     mu, epsilon = mpmath.mpf(mu), mpmath.mpf(epsilon)
 
     def tail(t: Any) -> Any:
@@ -42,7 +43,7 @@ def exact_log_delta(mu: float, epsilon: float) -> Any:
 
 @pytest.mark.parametrize("log_delta", LOG_DELTAS)
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_mu_keeps_the_promise_and_wastes_nothing(epsilon: float, log_delta: float) -> None:
+def test_mu_is_safe_and_tight(epsilon: float, log_delta: float) -> None:
     mu = mu_at(epsilon=epsilon, log_delta=log_delta)
     assert exact_log_delta(mu, epsilon) <= log_delta
     assert exact_log_delta(mu * (1 + TOLERANCE), epsilon) > log_delta
@@ -50,7 +51,7 @@ def test_mu_keeps_the_promise_and_wastes_nothing(epsilon: float, log_delta: floa
 
 @pytest.mark.parametrize("log_delta", LOG_DELTAS)
 @pytest.mark.parametrize("mu", [float(m) for m in np.geomspace(1e-5, 40, 10)])
-def test_epsilon_keeps_the_promise_and_wastes_nothing(mu: float, log_delta: float) -> None:
+def test_epsilon_is_safe_and_tight(mu: float, log_delta: float) -> None:
     epsilon = epsilon_at(mu=mu, log_delta=log_delta)
     if epsilon == 0:
         assert mpmath.log(mpmath.erf(mpmath.mpf(mu) / mpmath.sqrt(8))) <= log_delta
@@ -63,7 +64,7 @@ def test_epsilon_keeps_the_promise_and_wastes_nothing(mu: float, log_delta: floa
     mu=st.floats(-6, 2).map(lambda power: 10**power),
     ratio=st.one_of(st.floats(0, 1), st.floats(0, 36)),
 )
-def test_delta_is_never_too_small_and_good_to_eleven_digits(mu: float, ratio: float) -> None:
+def test_delta_is_never_too_small_and_accurate_to_eleven_digits(mu: float, ratio: float) -> None:
     epsilon = ratio * mu
     excess = log_delta_of(mu=mu, epsilon=epsilon) - exact_log_delta(mu, epsilon)
     assert 0 <= excess < 2e-11
@@ -83,7 +84,7 @@ def test_rounding_uses_up_less_than_a_tenth_of_the_margin() -> None:
 
 
 def test_the_textbook_formula_in_floats_would_have_failed() -> None:
-    # Why the series is there: at small mu the two terms agree in almost all digits.
+    # Why there is a series: at small mu the two terms agree in almost all digits.
     mu, epsilon = 1e-8, 3e-8
     x, y = epsilon / mu - mu / 2, epsilon / mu + mu / 2
     plain = (math.erfc(x / math.sqrt(2)) - math.exp(epsilon) * math.erfc(y / math.sqrt(2))) / 2
@@ -107,7 +108,7 @@ def test_more_mu_costs_more_and_more_delta_costs_less(mu: float, more: float, de
 
 
 @given(epsilon=st.floats(1e-3, 1e3), delta=st.floats(-12, -1).map(lambda p: 10**p))
-def test_there_and_back_never_gains(epsilon: float, delta: float) -> None:
+def test_the_round_trip_never_gains(epsilon: float, delta: float) -> None:
     mu = mu_of(epsilon=epsilon, delta=delta)
     back = epsilon_of(mu=mu, delta=delta)
     assert epsilon * (1 - 1e-9) - 1e-11 < back <= epsilon * (1 + 2.0**-50)
@@ -121,7 +122,7 @@ def test_edge_cases() -> None:
     assert delta_of(mu=math.inf, epsilon=1.0) == 1.0
     assert mu_of(epsilon=math.inf, delta=1e-6) == math.inf
     assert epsilon_of(mu=1e-9, delta=1e-6) == 0.0  # total variation alone is below delta
-    assert delta_of(mu=1e-3, epsilon=10.0) > 0.0  # far below the smallest float, and not lost
+    assert delta_of(mu=1e-3, epsilon=10.0) > 0.0  # below the smallest float, yet not 0
     assert mu_of(epsilon=0.0, delta=1e-3) == pytest.approx(2.5066e-3, rel=1e-4)
 
 
@@ -133,7 +134,7 @@ def test_absurd_numbers_neither_overflow_nor_become_free(mu: float, epsilon: flo
 
 
 @pytest.mark.parametrize("bad", [-1.0, math.nan])
-def test_refuses_numbers_that_mean_nothing(bad: float) -> None:
+def test_refuses_invalid_numbers(bad: float) -> None:
     with pytest.raises(InputError, match="Expected mu >= 0"):
         delta_of(mu=bad, epsilon=1.0)
     with pytest.raises(InputError, match="Expected epsilon >= 0"):

@@ -18,7 +18,7 @@ def exact_mills(t: float) -> Any:
 
 
 @given(t=st.one_of(st.floats(-1, 3), st.floats(SWITCH, 60), st.floats(60, 1e6)))
-def test_mills_ratio_is_good_to_64_units(t: float) -> None:
+def test_mills_ratio_is_accurate_to_64_units(t: float) -> None:
     # Beyond 1e3 the asymptotic series is exact far beyond double precision, and mpmath is slow.
     exact = exact_mills(t) if t < 1e3 else 1 / mpmath.mpf(t) * (1 - mpmath.mpf(t) ** -2)
     assert abs(mills(t) / exact - 1) < (64 * UNIT if t < 1e3 else 4 * UNIT + 4 * t**-4)
@@ -42,8 +42,8 @@ def first_ratio(t: Any, steps: int, start: Any) -> Any:
 
 
 def test_the_two_starts_of_the_continued_fraction_enclose_the_truth_tightly() -> None:
-    # For a fixed number of steps the enclosure shrinks as t grows, so the smallest t of each
-    # number of steps stands for all t above SWITCH.
+    # For a fixed number of steps the enclosure shrinks as t grows, so the smallest t for each
+    # number of steps covers all t above SWITCH.
     for extra in range(int((21 / SWITCH) ** 2) + 1):
         t = max(mpmath.mpf(SWITCH), 21 / mpmath.sqrt(extra + 1))
         steps = 25 + extra

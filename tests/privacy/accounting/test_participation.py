@@ -30,7 +30,7 @@ BUDGETS = st.builds(
 )
 
 
-# The claim itself: an observer who picks the second release after seeing the first.
+# The claim: an observer picks the second release after seeing the first.
 
 OUTPUTS = np.linspace(-12.0, 16.0, 28_001)
 STEP = OUTPUTS[1] - OUTPUTS[0]
@@ -105,7 +105,7 @@ def test_calibration_is_within_a_thousandth_however_small_and_many(
     budget = Budget(epsilon=epsilon, delta=delta)
     cap = cap_for(budget=budget)
     noise_std = noise_std_for(budget=budget, releases=releases)
-    # As an account counts: whole units, 2^61 or more to a cap, every charge rounded up.
+    # As an account counts: in whole units, at least 2^61 per cap, every charge rounded up.
     unit = Fraction(2) ** (62 - math.frexp(cap)[1])
     cost = math.ceil(1 / Fraction(noise_std) ** 2 * unit)
     units = math.floor(Fraction(cap) * unit)
@@ -116,11 +116,11 @@ def test_a_coarse_unit_would_not_be_within_a_thousandth() -> None:
     cap = cap_for(budget=Budget(epsilon=1e-3, delta=1e-8))
     units, releases = math.floor(cap * 2**40), 2600
     cost = 1 + math.floor(cap / releases * 2**40)
-    assert units // cost < 0.999 * releases  # what 2^-40 as a unit, once used, gave away
+    assert units // cost < 0.999 * releases  # as with a unit of 2^-40
 
 
 @given(noise_stds=st.lists(st.floats(0.3, 30), min_size=1, max_size=8))
-def test_one_by_one_is_at_once_in_any_order(noise_stds: list[float]) -> None:
+def test_charges_one_by_one_equal_one_charge_in_any_order(noise_stds: list[float]) -> None:
     charges = [charge_of(noise_std=noise_std) for noise_std in noise_stds]
     forward = mu_for(spent=math.fsum(charges))
     assert mu_for(spent=math.fsum(charges[::-1])) == forward
@@ -221,7 +221,7 @@ def test_not_even_an_absurd_finite_epsilon_gets_zero_noise(epsilon: float) -> No
     assert noise_std_for(budget=Budget(epsilon=epsilon, delta=1e-8), releases=1) > 0
 
 
-def test_zero_noise_only_by_name() -> None:
+def test_zero_noise_requires_non_private() -> None:
     assert noise_std_for(budget=NonPrivate(), releases=1) == 0.0
     with pytest.raises(InputError, match="NonPrivate"):
         noise_std_for(budget=Budget(epsilon=math.inf, delta=1e-8), releases=1)

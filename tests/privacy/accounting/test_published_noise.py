@@ -1,4 +1,4 @@
-"""The published accountants of GAP and ProGAP, and what their noise is worth."""
+"""The accountant published for GAP and ProGAP, and the epsilon that its noise really gives."""
 
 import importlib
 import math
@@ -20,7 +20,7 @@ rdp: Any = importlib.import_module("dp_accounting.rdp")
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0, 16.0])
 @pytest.mark.parametrize("releases", [1, 2, 3])
-def test_the_noise_is_what_the_authors_would_take(epsilon: float, releases: int) -> None:
+def test_the_noise_is_what_the_authors_would_use(epsilon: float, releases: int) -> None:
     budget = Budget(epsilon=epsilon, delta=1e-6)
     noise_std = published_noise_std(budget=budget, releases=releases)
     assert published_epsilon(noise_std=noise_std, releases=releases, delta=1e-6) <= epsilon
@@ -30,15 +30,15 @@ def test_the_noise_is_what_the_authors_would_take(epsilon: float, releases: int)
     assert oracle.get_epsilon(1e-6) == pytest.approx(epsilon, rel=2e-3)
 
 
-def test_published_epsilon_4_is_worth_more_than_5() -> None:
-    worths = []
+def test_published_epsilon_4_is_really_more_than_5() -> None:
+    true_epsilons = []
     for delta in (1e-4, 1e-5, 1e-6, 1e-7):
         noise_std = published_noise_std(budget=Budget(epsilon=4.0, delta=delta), releases=2)
-        worths.append(true_epsilon_of(noise_stds=[noise_std] * 2, delta=delta))
-    assert all(5.4 < worth < 5.9 for worth in worths)
+        true_epsilons.append(true_epsilon_of(noise_stds=[noise_std] * 2, delta=delta))
+    assert all(5.4 < epsilon < 5.9 for epsilon in true_epsilons)
 
 
-def test_exact_noise_is_worth_its_epsilon() -> None:
+def test_exact_noise_gives_its_epsilon() -> None:
     budget = Budget(epsilon=2.0, delta=1e-6)
     noise_std = noise_std_for(budget=budget, releases=3)
     assert true_epsilon_of(noise_stds=[noise_std] * 3, delta=1e-6) == pytest.approx(2.0, rel=1e-9)

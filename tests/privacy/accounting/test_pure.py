@@ -38,7 +38,7 @@ def test_the_trade_off_lies_above_and_one_percent_less_is_caught(epsilon: float)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_rounds_up_and_hardly(epsilon: float) -> None:
+def test_rounds_up_by_very_little(epsilon: float) -> None:
     kink = 1 / (1 + mpmath.exp(mpmath.mpf(epsilon)))
 
     def tail(mu: Any) -> Any:
@@ -53,7 +53,7 @@ def test_rounds_up_and_hardly(epsilon: float) -> None:
 def test_a_count_and_a_release_together_cost_no_more_than_the_filter_says(
     epsilon: float, noise_std: float, level: float
 ) -> None:
-    # The worst epsilon-DP event, randomised response on one bit, beside a Gaussian release.
+    # The worst epsilon-DP event, randomised response on one bit, next to a Gaussian release.
     release_mu = math.sqrt(2) / noise_std
     spent = charge_of_pure(epsilon=epsilon) + charge_of(noise_std=noise_std)
     keep = 1 / (1 + math.exp(-epsilon))

@@ -17,7 +17,7 @@ from vesper.privacy.accounting.pure import (
 
 
 @given(l1_sensitivity=st.floats(0.1, 10), epsilon=st.floats(1e-3, 1e3))
-def test_there_and_back_is_on_the_safe_side(l1_sensitivity: float, epsilon: float) -> None:
+def test_the_round_trip_is_on_the_safe_side(l1_sensitivity: float, epsilon: float) -> None:
     scale = laplace_scale_for(l1_sensitivity=l1_sensitivity, epsilon=epsilon)
     assert scale * epsilon >= l1_sensitivity
     back = laplace_epsilon_for(l1_sensitivity=l1_sensitivity, scale=scale)

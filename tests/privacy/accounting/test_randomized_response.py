@@ -33,20 +33,20 @@ CLASSES = st.integers(2, 100)
     ("num_classes", "rounded"), [(2, [0.73, 0.88, 0.98]), (47, [0.06, 0.14, 0.54])]
 )
 def test_known_values(num_classes: int, rounded: list[float]) -> None:
-    kept = [keep_probability(epsilon=e, num_classes=num_classes) for e in (1.0, 2.0, 4.0)]
-    assert [round(keep, 2) for keep in kept] == rounded
+    probabilities = [keep_probability(epsilon=e, num_classes=num_classes) for e in (1.0, 2.0, 4.0)]
+    assert [round(keep, 2) for keep in probabilities] == rounded
 
 
 @given(epsilon=EPSILONS, num_classes=CLASSES)
 def test_the_ratio_never_exceeds_e_to_the_epsilon(epsilon: float, num_classes: int) -> None:
     keep = mpmath.mpf(keep_probability(epsilon=epsilon, num_classes=num_classes))
-    flip = (1 - keep) / (num_classes - 1)  # what a sampler that compares with `keep` does
+    flip = (1 - keep) / (num_classes - 1)  # as a sampler that compares with `keep` draws
     assert flip > 0
     assert flip <= keep <= mpmath.exp(epsilon) * flip
 
 
 @given(epsilon=st.floats(1e-3, 15), num_classes=CLASSES)
-def test_there_and_back_is_on_the_safe_side(epsilon: float, num_classes: int) -> None:
+def test_the_round_trip_is_on_the_safe_side(epsilon: float, num_classes: int) -> None:
     keep = keep_probability(epsilon=epsilon, num_classes=num_classes)
     back = epsilon_of_keep(keep=keep, num_classes=num_classes)
     exact = mpmath.log(mpmath.mpf(keep) * (num_classes - 1) / (1 - mpmath.mpf(keep)))
@@ -55,7 +55,7 @@ def test_there_and_back_is_on_the_safe_side(epsilon: float, num_classes: int) ->
 
 
 @given(epsilon=st.floats(1e-3, 15), num_classes=st.integers(2, 12))
-def test_more_keeping_is_caught(epsilon: float, num_classes: int) -> None:
+def test_keeping_labels_more_often_has_a_larger_epsilon(epsilon: float, num_classes: int) -> None:
     keep = keep_probability(epsilon=epsilon, num_classes=num_classes)
     more = keep + 0.01 * (1 - keep)
     assert epsilon_of_keep(keep=more, num_classes=num_classes) > epsilon
@@ -75,7 +75,7 @@ def test_the_diagonal_is_keep_and_the_rest_is_flip() -> None:
     assert forward[1, 2] == pytest.approx(flip_probability(epsilon=2.0, num_classes=3))
 
 
-def test_always_keeping_is_no_privacy_and_cannot_be_planned() -> None:
+def test_always_keeping_the_label_is_no_privacy_and_cannot_be_planned() -> None:
     assert epsilon_of_keep(keep=1.0, num_classes=3) == math.inf
     assert epsilon_of_keep(keep=1 / 3, num_classes=3) < 1e-14
     for epsilon in (0.0, math.inf, math.nan):
@@ -101,7 +101,7 @@ def test_both_directions_for_every_number_of_classes(num_classes: int, epsilon: 
 
 
 def ratio_of_tables(channel: list[list[float]], num_labels: int) -> float:
-    """Largest ratio of chances of one reported table under two true ones, one label apart."""
+    """Largest probability ratio of a reported table under two true tables, one label apart."""
     classes = range(len(channel))
     worst = 0.0
     for truth in product(classes, repeat=num_labels):
@@ -127,8 +127,8 @@ def test_claim_by_brute_force_over_all_tables(
     assert worst >= math.exp(0.999 * epsilon)  # tight: a smaller epsilon is caught
 
 
-def test_no_channel_found_by_search_keeps_more() -> None:
-    # Best of an epsilon-DP channel is a linear programme: let a solver look for it.
+def test_no_channel_found_by_search_keeps_a_label_more_often() -> None:
+    # The best epsilon-DP channel is the solution of a linear programme.
     optimize: Any = importlib.import_module("scipy.optimize")
     for num_classes, epsilon in ((2, 1.0), (3, 0.5), (5, 2.0)):
         pairs = list(product(range(num_classes), repeat=2))
@@ -139,7 +139,7 @@ def test_no_channel_found_by_search_keeps_more() -> None:
                 row[a, seen], row[b, seen] = 1.0, row[b, seen] - math.exp(epsilon)
                 if a != b:
                     rows.append(row.ravel())
-        found = optimize.linprog(
+        solution = optimize.linprog(
             -np.eye(num_classes).ravel() / num_classes,
             A_ub=np.array(rows),
             b_ub=np.zeros(len(rows)),
@@ -147,11 +147,11 @@ def test_no_channel_found_by_search_keeps_more() -> None:
             b_eq=np.ones(num_classes),
         )
         keep = keep_probability(epsilon=epsilon, num_classes=num_classes)
-        assert -found.fun == pytest.approx(keep, rel=1e-7)
+        assert -solution.fun == pytest.approx(keep, rel=1e-7)
 
 
 @given(epsilon=st.floats(0.1, 8), num_classes=st.integers(2, 50), seed=st.integers(0, 2**31))
-def test_the_unbiased_loss_is_the_loss_of_the_truth_on_average(
+def test_the_unbiased_loss_is_on_average_the_loss_at_the_true_class(
     epsilon: float, num_classes: int, seed: int
 ) -> None:
     losses = np.random.default_rng(seed).exponential(size=num_classes)  # (num_classes,)
@@ -163,7 +163,7 @@ def test_the_unbiased_loss_is_the_loss_of_the_truth_on_average(
 
 
 @given(epsilon=st.floats(0.1, 8), num_classes=st.integers(2, 50), seed=st.integers(0, 2**31))
-def test_the_forward_loss_is_least_at_the_true_posterior(
+def test_the_forward_loss_is_minimal_at_the_true_posterior(
     epsilon: float, num_classes: int, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -198,8 +198,8 @@ def test_forward_targets_have_the_gradient_of_the_forward_loss() -> None:
         assert gradient[at] == pytest.approx(slope, abs=1e-8)
 
 
-def test_labels_that_are_none_are_refused() -> None:
-    with pytest.raises(InputError, match=r"classes from 0 to 2, got seen=\[-1, 3\]"):
+def test_responses_outside_the_classes_are_refused() -> None:
+    with pytest.raises(InputError, match=r"classes from 0 to 2, got responses=\[-1, 3\]"):
         unbiased_weights(np.array([0, -1, 3]), epsilon=1.0, num_classes=3)
     with pytest.raises(InputError, match="classes from 0 to 1"):
         forward_targets(np.full((1, 2), 0.5), np.array([2]), epsilon=1.0)

@@ -69,7 +69,7 @@ def test_agrees_with_dp_accounting_where_its_differences_survive(
 
 
 def test_dp_accounting_loses_its_differences_at_high_rates_and_orders() -> None:
-    # Why ours is not computed that way: theirs is 12 times too large here, by rounding alone.
+    # Why the binomial sum is not used here: rounding alone makes it 12 times too large.
     theirs = rdp_accountant._compute_rdp_sample_wor_gaussian_int(0.3, 36.0, 128)
     ours = cgf_bound(sampling_rate=0.3, noise_multiplier=36.0, max_order=128)[128]
     assert abs(ours / exact_cgf(0.3, 36.0, 128, max_order=128) - 1) < 1e-11
@@ -117,6 +117,6 @@ def test_the_printed_terms_do_not_vanish_as_the_noise_grows() -> None:
     assert meant[8] < 1e-10
 
 
-def test_refuses_a_rate_that_is_no_probability() -> None:
+def test_refuses_a_rate_that_is_not_a_probability() -> None:
     with pytest.raises(InputError, match="sampling_rate"):
         cgf_bound(sampling_rate=1.5, noise_multiplier=1.0, max_order=8)

@@ -106,7 +106,7 @@ def test_the_printed_formula_cannot_certify_below_seven_at_any_noise() -> None:
         cgf = PRODUCTS.num_steps * printed
         floors.append(best_epsilon(cgf=cgf, delta=PRODUCTS_DELTA)[0])
     assert floors == pytest.approx([7.017, 7.010, 7.010], abs=5e-4)
-    # What is meant certifies 1 with a noise multiplier of 36.
+    # The bound that is meant reaches 1 with a noise multiplier of 36.
     assert claimed_epsilon(training=PRODUCTS, noise_std=72.6, delta=PRODUCTS_DELTA) < 1.0
 
 
@@ -151,11 +151,11 @@ def test_refuses_what_cannot_be_planned() -> None:
 
 
 @pytest.mark.parametrize(("noise_std", "suffice"), [(0.0, False), (60.0, True), (1e4, False)])
-def test_whether_orders_suffice_is_told(noise_std: float, suffice: bool) -> None:
+def test_whether_orders_suffice(noise_std: float, suffice: bool) -> None:
     assert orders_suffice(training=PRODUCTS, noise_std=noise_std, delta=1e-6) is suffice
 
 
 def test_a_claim_of_nothing_is_no_claim() -> None:
-    # so much noise that an order gives epsilon 0 outright
+    # so much noise that one of the orders gives epsilon 0
     assert claimed_epsilon(training=PRODUCTS, noise_std=1e9, delta=1e-6) == 0
     assert not orders_suffice(training=PRODUCTS, noise_std=1e9, delta=1e-6)

@@ -22,7 +22,7 @@ FOUR_FIT = GaussianRelease(noise_std=noise_std_for(budget=BUDGET, releases=4))
 
 
 def charges(account: Account) -> list[float]:
-    """What each node was charged, in releases of which four fit."""
+    """Charge of each node, in units of releases of which four fit."""
     whole = account.spent.max()
     return [round(4 * (value / account._cap.units), 9) for value in account.spent] if whole else []
 
@@ -43,7 +43,7 @@ def test_each_node_has_its_own_sum_and_the_fifth_charge_is_refused(folder: "Ledg
     assert charges(account) == [4, 4, 1, 1]
 
 
-def test_what_is_spent_is_the_budget_and_not_more(folder: "LedgerFolder") -> None:
+def test_spent_epsilon_reaches_the_budget_and_no_more(folder: "LedgerFolder") -> None:
     account = folder.account()
     assert account.spent_epsilon() == 0
     for _ in range(4):
@@ -55,7 +55,7 @@ def test_a_second_run_starts_from_what_is_left(folder: "LedgerFolder") -> None:
     folder.account().charge(FOUR_FIT, None, run="one")
     again = folder.account()
     assert again.fits(FOUR_FIT) == 3
-    assert [a.graph for a in accounts(folder.opened())] == ["g"]
+    assert [a.graph for a in accounts(folder.open())] == ["g"]
 
 
 def test_a_budget_is_finite_and_not_set_twice(folder: "LedgerFolder") -> None:
@@ -90,7 +90,7 @@ def test_concurrent_runs_cannot_overspend_together(folder: "LedgerFolder") -> No
         assert sum(pool.map(spend, range(4))) == 16
 
 
-def test_what_was_charged_before_a_budget_was_set_counts_against_it(folder: "LedgerFolder") -> None:
+def test_charges_before_a_budget_was_set_count_against_it(folder: "LedgerFolder") -> None:
     unlimited = folder.account(None)
     unlimited.charge(FOUR_FIT, None, run="degrees")
     assert unlimited.budget is None
@@ -99,7 +99,7 @@ def test_what_was_charged_before_a_budget_was_set_counts_against_it(folder: "Led
 
 
 @pytest.mark.parametrize("counted", [0.0, 0.25])
-def test_an_account_opened_before_the_budget_was_set_keeps_to_it(
+def test_an_account_opened_before_the_budget_was_set_obeys_it(
     folder: "LedgerFolder", counted: float
 ) -> None:
     early = folder.account(None)
@@ -134,7 +134,7 @@ def test_a_budget_below_what_is_spent_is_refused_and_not_set(
     assert enough.spent_epsilon() <= 20
 
 
-def test_pure_releases_alone_add_up_plainly(folder: "LedgerFolder") -> None:
+def test_epsilons_of_pure_releases_alone_add_up(folder: "LedgerFolder") -> None:
     account = folder.account(None)
     for _ in range(2):
         account.charge(PureRelease(epsilon=0.1, what="degrees"), None, run="r")
@@ -143,7 +143,7 @@ def test_pure_releases_alone_add_up_plainly(folder: "LedgerFolder") -> None:
     assert account.spent_epsilon() > 0.2
 
 
-def test_a_count_before_training_costs_what_it_says(folder: "LedgerFolder") -> None:
+def test_a_count_before_training_costs_its_own_epsilon(folder: "LedgerFolder") -> None:
     folder.account(None).charge(PureRelease(epsilon=0.1, what="degrees"), None, run="d")
     account = folder.account()
     event = GaussianRelease(noise_std=account.noise_std_for(releases=4))
@@ -153,8 +153,8 @@ def test_a_count_before_training_costs_what_it_says(folder: "LedgerFolder") -> N
     assert 0.999 <= account.spent_epsilon() <= 1
 
 
-def test_a_node_level_budget_is_kept_apart(folder: "LedgerFolder") -> None:
-    ledger = folder.opened()
+def test_a_node_level_budget_is_separate(folder: "LedgerFolder") -> None:
+    ledger = folder.open()
     node = NodeRelation(max_degree=16, row_norm=4)
     account = open_account(ledger, "g", num_nodes=4, budget=BUDGET, relation=node)
     event = ClippedRelease(noise_std=account.noise_std_for(releases=1), row_norm=4.0)
@@ -166,44 +166,44 @@ def test_a_node_level_budget_is_kept_apart(folder: "LedgerFolder") -> None:
     assert [balance.relation for balance in accounts(ledger)] == [node]
     edge = open_account(ledger, "other", num_nodes=4, budget=BUDGET)
     assert edge.relation == EdgeRelation()
-    edge.charge(event, None, run="r")  # one edge moves less: several of these would fit
+    edge.charge(event, None, run="r")  # one edge moves less: several of these fit
     assert edge.fits(event) > 10
 
 
-def test_what_was_charged_for_edges_cannot_be_budgeted_for_nodes(folder: "LedgerFolder") -> None:
+def test_charges_under_the_edge_relation_cannot_get_a_node_budget(folder: "LedgerFolder") -> None:
     folder.account(None).charge(GaussianRelease(noise_std=1000.0), None, run="r")
-    ledger = folder.opened()
+    ledger = folder.open()
     node = NodeRelation(max_degree=2, row_norm=1)
     with pytest.raises(InputError, match="has no cost for one node of at most"):
         open_account(ledger, "g", num_nodes=4, budget=BUDGET, relation=node)
 
 
-class Gift:
-    """An event with a cost that no honest one has."""
+class DishonestEvent:
+    """An event with a cost that no honest event has."""
 
     def __init__(self, cost: float) -> None:
         self.cost = cost
-        self.facts: dict[str, float | str] = {"kind": "gift"}
+        self.facts: dict[str, float | str] = {"kind": "dishonest"}
 
 
 @pytest.mark.parametrize(
     "cost", [-1e9, 0.0, -0.0, 2.0**62, 2.0**64, 1e300, math.inf, -math.inf, math.nan]
 )
-def test_costs_that_would_come_round_or_refund_are_refused(
+def test_costs_that_would_overflow_or_refund_are_refused(
     folder: "LedgerFolder", cost: float
 ) -> None:
     account = folder.account()
     account.charge(FOUR_FIT, None, run="r")
     with pytest.raises(BudgetError):
-        account.charge(Gift(cost), None, run="r")
+        account.charge(DishonestEvent(cost), None, run="r")
     assert charges(account) == [1, 1, 1, 1]
 
 
 def test_huge_budgets_and_no_budget_stay_within_64_bits(folder: "LedgerFolder") -> None:
-    ledger = folder.opened()
+    ledger = folder.open()
     for name, budget in (("huge", Budget(epsilon=1e9, delta=1e-6)), ("none", None)):
         account = open_account(ledger, name, num_nodes=2, budget=budget)
-        event = Gift(float(account._cap.units / account._cap.unit) / 2 * (1 - 1e-9))
+        event = DishonestEvent(float(account._cap.units / account._cap.unit) / 2 * (1 - 1e-9))
         account.charge(event, None, run="r")
         account.charge(event, None, run="r")
         with pytest.raises(BudgetError):
@@ -213,7 +213,7 @@ def test_huge_budgets_and_no_budget_stay_within_64_bits(folder: "LedgerFolder") 
 
 def test_the_number_of_nodes_is_part_of_the_account(folder: "LedgerFolder") -> None:
     account = folder.account()
-    ledger = folder.opened()
+    ledger = folder.open()
     with pytest.raises(InputError, match="has 4 nodes, got 3"):
         open_account(ledger, "g", num_nodes=3)
     with pytest.raises(InputError, match="at least one node"):
@@ -227,21 +227,22 @@ def test_a_graph_used_without_a_guarantee_has_spent_everything(folder: "LedgerFo
     account = folder.account()
     account.charge(FOUR_FIT, None, run="first")
     account.note_unprotected(run="raw", plan="none")
-    account.note_unprotected(run="raw", plan="none")  # going on after a crash
-    for held in (account, folder.account(), accounts(folder.opened())[0]):
-        assert held.unprotected == "raw"
-        assert held.spent_epsilon() == math.inf
-        assert (held.left_epsilon(), held.left_mu_squared, held.fits(FOUR_FIT)) == (0, 0, 0)
-    kinds = [entry.facts["kind"] for entry in folder.opened().entries()]
+    account.note_unprotected(run="raw", plan="none")  # when resumed after a crash
+    for balance in (account, folder.account(), accounts(folder.open())[0]):
+        assert balance.unprotected == "raw"
+        assert balance.spent_epsilon() == math.inf
+        left = (balance.left_epsilon(), balance.left_mu_squared, balance.fits(FOUR_FIT))
+        assert left == (0, 0, 0)
+    kinds = [entry.facts["kind"] for entry in folder.open().entries()]
     assert kinds.count("unprotected") == 1
     with pytest.raises(BudgetError, match="without a guarantee by run raw"):
         folder.account().charge(FOUR_FIT, None, run="second")
-    assert folder.opened().verify() is None
+    assert folder.open().verify() is None
 
 
 def test_no_budget_is_set_for_a_graph_used_without_a_guarantee(folder: "LedgerFolder") -> None:
     folder.account(budget=None).note_unprotected(run="raw", plan="paper")
     with pytest.raises(BudgetError, match="without a guarantee by run raw"):
         folder.account()
-    other = open_account(folder.opened(), "another", num_nodes=4, budget=BUDGET)
+    other = open_account(folder.open(), "another", num_nodes=4, budget=BUDGET)
     assert other.fits(FOUR_FIT) == 4

@@ -1,4 +1,4 @@
-"""A numbered release is charged once, drawn once, and kept before it may leave."""
+"""A numbered release is charged once, drawn once, and stored before it may leave."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def once(account: Any, number: int = 0, run: str = "r", event: GaussianRelease =
     return account.charge_once(event, None, run=run, number=number)
 
 
-def test_charged_once_whoever_asks_again(folder: Any) -> None:
+def test_a_second_process_is_not_charged_again(folder: Any) -> None:
     account = folder.account()
     first = once(account)
     assert isinstance(first, Receipt)
@@ -29,9 +29,9 @@ def test_charged_once_whoever_asks_again(folder: Any) -> None:
     assert again.charges_of("r") == 1
 
 
-def test_a_charge_without_anything_kept_gives_its_receipt_again_for_nothing(folder: Any) -> None:
+def test_a_charge_without_stored_values_gives_its_receipt_again_at_no_cost(folder: Any) -> None:
     first = once(folder.account())
-    account = folder.account()  # the process died before it kept what it drew
+    account = folder.account()  # the process died before it stored what it drew
     again = once(account)
     assert isinstance(again, Receipt)
     assert again.sequence == first.sequence
@@ -41,7 +41,7 @@ def test_a_charge_without_anything_kept_gives_its_receipt_again_for_nothing(fold
     assert once(folder.account()) == StoredRelease(digest="d2")
 
 
-def test_of_two_processes_that_draw_at_the_same_time_one_is_refused(folder: Any) -> None:
+def test_one_of_two_processes_that_draw_at_the_same_time_is_refused(folder: Any) -> None:
     one, other = folder.account(), folder.account()
     first, second = once(one), once(other)
     other.mark_stored(second, digest="theirs")
@@ -59,7 +59,7 @@ def test_a_release_charged_as_something_else_is_refused(folder: Any) -> None:
         account.charge_once(EVENT, [0, 1], run="r", number=0)
 
 
-def test_numbers_and_runs_are_apart(folder: Any) -> None:
+def test_number_and_run_together_identify_a_release(folder: Any) -> None:
     account, little = folder.account(), GaussianRelease(noise_std=40.0)
     pairs = [(number, run) for number in (0, 1) for run in ("r", "s")]
     sequences = {once(account, *pair, event=little).sequence for pair in pairs}
@@ -67,7 +67,7 @@ def test_numbers_and_runs_are_apart(folder: Any) -> None:
     assert (account.charges_of("r"), account.charges_of("s")) == (2, 2)
 
 
-def test_what_does_not_fit_is_refused_and_leaves_no_trace(folder: Any) -> None:
+def test_a_charge_that_does_not_fit_is_refused_and_leaves_no_trace(folder: Any) -> None:
     account = folder.account()
     with pytest.raises(BudgetError, match="does not allow"):
         once(account, event=GaussianRelease(noise_std=0.1))
@@ -75,10 +75,10 @@ def test_what_does_not_fit_is_refused_and_leaves_no_trace(folder: Any) -> None:
     assert isinstance(once(account), Receipt)
 
 
-def test_what_is_kept_costs_nothing_and_stays_in_the_chain(folder: Any) -> None:
+def test_storing_a_release_costs_nothing_and_is_part_of_the_chain(folder: Any) -> None:
     account = folder.account()
     account.mark_stored(once(account), digest="d")
-    ledger = folder.shown()
+    ledger = folder.open_read_only()
     assert ledger.verify() is None
     last = list(ledger.entries())[-1]
     assert (last.facts["kind"], last.facts["digest"], last.cost) == ("stored", "d", 0.0)

@@ -1,4 +1,4 @@
-"""Accounts of ledgers that somebody changed."""
+"""Accounts in a ledger that was tampered with."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -29,20 +29,20 @@ def test_a_changed_ledger_is_not_charged(
         charged_once.account()
 
 
-def test_a_ledger_without_the_entry_of_a_graph_is_no_ledger(
+def test_a_ledger_without_the_entry_of_a_graph_is_refused(
     charged_once: "LedgerFolder", tamper: Callable[..., None]
 ) -> None:
     tamper(charged_once.path, "DELETE FROM entries WHERE facts LIKE '%num_nodes%'")
     with pytest.raises(InputError, match="which no entry introduces"):
-        accounts(charged_once.shown())
+        accounts(charged_once.open_read_only())
 
 
 @pytest.mark.parametrize(
     ("column", "value"), [("receivers", b"?"), ("cost", 1e6), ("facts", '{"kind": "pure release"}')]
 )
-def test_charges_that_make_no_sense_are_named(
+def test_impossible_charges_are_named(
     charged_once: "LedgerFolder", tamper: Callable[..., None], column: str, value: object
 ) -> None:
     tamper(charged_once.path, f"UPDATE entries SET {column} = ? WHERE cost > 0", value)
-    with pytest.raises(InputError, match="entry 4 is none that vesper wrote"):
-        accounts(charged_once.shown())
+    with pytest.raises(InputError, match="entry 4 was not written by vesper"):
+        accounts(charged_once.open_read_only())

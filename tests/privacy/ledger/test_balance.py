@@ -1,6 +1,6 @@
-"""Claim L-FILTER with counts before releases: exact integration of adaptive observers.
+"""Claim L-FILTER with counts before releases: exact integration over adaptive observers.
 
-What an observer reaches who chooses after every answer.
+An adaptive observer chooses the next release after seeing each result.
 """
 
 import math
@@ -23,7 +23,7 @@ Charge = Callable[..., Balance]
 
 
 def after_a_count(charged: Charge, budget: Budget, *, pure: float) -> float:
-    """The mu that releases may have together after a count of epsilon `pure`."""
+    """The mu that all releases together may have after a count of epsilon `pure`."""
     balance = Balance("g", num_nodes=3, budget=budget)
     charged(balance, PureRelease(epsilon=pure, what="counts"))
     assert balance.left_mu_squared is not None
@@ -72,9 +72,9 @@ OUTPUTS = np.linspace(-12.0, 14.0, 26_001)
 
 
 def count_or_release(epsilon: float, delta: float, *, first: float, plain: bool) -> float:
-    """Delta of: release; then a count if the answer was telling, else the rest in one release.
+    """Delta of a release, then either a count or the rest in one release, whichever is worse.
 
-    `plain` takes the count's epsilon from what is left as a difference, the rule that is not used;
+    `plain` subtracts the epsilon spent to get that of the count, a rule that is not used;
     otherwise the count is as large as its mu^2 allows.
     """
     whole_mu = mu_of(epsilon=epsilon, delta=delta)
@@ -91,9 +91,9 @@ def count_or_release(epsilon: float, delta: float, *, first: float, plain: bool)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
-def test_after_a_release_a_count_cannot_be_taken_as_a_difference(epsilon: float) -> None:
+def test_after_a_release_the_epsilon_of_a_count_is_not_a_difference(epsilon: float) -> None:
     worst = max(count_or_release(epsilon, 1e-3, first=f, plain=True) for f in (0.3, 0.5, 0.7))
-    assert worst > 1.02e-3  # the tempting rule breaks the budget,
+    assert worst > 1.02e-3  # the tempting rule exceeds the budget,
     for first in (0.1, 0.3, 0.5, 0.7, 0.9):
         reached = count_or_release(epsilon, 1e-3, first=first, plain=False)
-        assert reached <= 1e-3 * (1 + 1e-4)  # the rule in use keeps it
+        assert reached <= 1e-3 * (1 + 1e-4)  # the rule in use does not

@@ -1,4 +1,4 @@
-"""What a balance charges: counts, releases, units, and all edges of a node."""
+"""What a balance charges for counts, releases and all edges of a node, in whole units."""
 
 import math
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def count(epsilon: float) -> PureRelease:
     return PureRelease(epsilon=epsilon, what="counts")
 
 
-def test_a_count_of_a_tenth_costs_a_tenth(charged: Charge) -> None:
+def test_a_count_of_epsilon_one_tenth_costs_one_tenth(charged: Charge) -> None:
     account = charged(balance(), count(0.1))
     assert account.spent_epsilon() == pytest.approx(0.1, abs=1e-15)
     assert account.left_epsilon() == pytest.approx(0.9, rel=1e-6)
@@ -64,12 +64,12 @@ def test_a_count_after_a_release_is_charged_its_mu(charged: Charge) -> None:
     assert account.fits(count(0.9)) == 0
 
 
-def test_what_is_left_is_what_one_more_release_can_have(charged: Charge) -> None:
+def test_left_epsilon_is_what_one_more_release_can_have(charged: Charge) -> None:
     release = GaussianRelease(noise_std=noise_std_for(budget=BUDGET, releases=2))
     account = charged(balance(), release)
     left = account.left_epsilon()
     assert left is not None
-    assert left > 1.2 * (1 - account.spent_epsilon())  # a plain difference says far too little
+    assert left > 1.2 * (1 - account.spent_epsilon())  # a plain difference is far too small
     largest = noise_std_for(budget=Budget(epsilon=left * 0.9999, delta=1e-6), releases=1)
     charged(account, GaussianRelease(noise_std=largest))
     assert account.left_epsilon() == pytest.approx(0, abs=1e-2)
@@ -115,10 +115,10 @@ def test_charges_are_rounded_up_to_whole_units(
     exact = Fraction(event.cost) * account._cap.unit
     assert exact <= int(account.spent[0]) < exact + 1
     charged(account, GaussianRelease(noise_std=noise_std, endpoint_shift=1e-200))
-    assert int(account.spent[0]) > exact  # even what is far below a unit
+    assert int(account.spent[0]) > exact  # even a cost far below one unit
 
 
-def test_without_a_budget_everything_is_counted_and_nothing_is_left_to_say(charged: Charge) -> None:
+def test_without_a_budget_charges_count_and_no_remainder_is_defined(charged: Charge) -> None:
     account = charged(charged(balance(None), count(0.5)), GaussianRelease(noise_std=10.0))
     alone = epsilon_of(mu=math.sqrt(2) / 10, delta=1e-6)
     assert account.spent_epsilon() == pytest.approx(0.5 + alone, rel=1e-6)
@@ -132,7 +132,7 @@ def test_a_count_is_charged_to_everyone() -> None:
         balance().refuse_if_over_budget(count(0.1), encode(np.array([1]), 3))
 
 
-def test_entries_that_cannot_have_been_admitted_are_not_booked() -> None:
+def test_entries_that_the_filter_cannot_have_admitted_are_not_booked() -> None:
     facts = dict(count(2.0).facts)
     with pytest.raises(OverdrawnError):
         balance().book(Entry(7, 0.0, "g", "r", facts, 1.0, EVERYONE))

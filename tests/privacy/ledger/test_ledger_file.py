@@ -1,4 +1,4 @@
-"""Files that are no ledger, and ledgers that may only be read."""
+"""Files that are not a ledger, and ledgers opened read-only."""
 
 import os
 import sqlite3
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from tests.privacy.conftest import LedgerFolder
 
 
-def test_files_that_are_no_ledger(folder: "LedgerFolder", tmp_path: Path) -> None:
-    folder.path.write_text("hello, I am no database, but I am long enough" * 50)
+def test_files_that_are_not_a_ledger_are_refused(folder: "LedgerFolder", tmp_path: Path) -> None:
+    folder.path.write_text("not a database, but long enough to be one" * 50)
     with pytest.raises(InputError, match="cannot be used as a ledger"):
-        folder.opened()
+        folder.open()
     with pytest.raises(InputError, match="something else"):
-        folder.shown()
+        folder.open_read_only()
     with pytest.raises(InputError, match="expected a ledger, found no file"):
         open_to_read(tmp_path / "none.sqlite")
     with pytest.raises(InputError, match="cannot be used as a ledger"):
@@ -36,7 +36,7 @@ def test_files_that_are_no_ledger(folder: "LedgerFolder", tmp_path: Path) -> Non
         open_to_read(tmp_path / "cut.sqlite")
 
 
-def test_other_databases_are_not_touched(tmp_path: Path) -> None:
+def test_other_databases_are_left_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "other.sqlite"
     database = sqlite3.connect(path)
     database.execute("CREATE TABLE entries (x)")
@@ -50,19 +50,19 @@ def test_other_databases_are_not_touched(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_another_format_is_refused_by_name(folder: "LedgerFolder", tmp_path: Path) -> None:
-    folder.written().close()
+def test_another_format_is_refused_and_named(folder: "LedgerFolder", tmp_path: Path) -> None:
+    folder.with_entries().close()
     database = folder.raw()
     database.execute(f"PRAGMA user_version = {FORMAT + 1}")
     database.close()
-    for way in (folder.opened, folder.shown):
+    for open_ledger in (folder.open, folder.open_read_only):
         with pytest.raises(InputError, match=f"found format {FORMAT + 1}"):
-            way()
+            open_ledger()
 
 
 @contextmanager
-def without_the_right_to_write(folder: Path) -> Iterator[None]:
-    """Take the rights away; root has them whatever the bits say, so be somebody else."""
+def without_write_permission(folder: Path) -> Iterator[None]:
+    """Remove write permission; as root, which ignores mode bits, also switch to another user."""
     for path in folder.iterdir():
         path.chmod(0o444)
     folder.chmod(0o555)
@@ -79,32 +79,32 @@ def without_the_right_to_write(folder: Path) -> Iterator[None]:
         folder.chmod(0o755)
 
 
-def test_a_new_ledger_is_for_this_user_alone_and_an_old_one_stays_as_it_is(
+def test_only_this_user_can_read_a_new_ledger_and_modes_of_an_old_one_stay(
     folder: "LedgerFolder",
 ) -> None:
     before = os.umask(0)
     try:
-        ledger = folder.written()
+        ledger = folder.with_entries()
         names = ("ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "ledger.sqlite.key")
         modes = {name: (folder.path.parent / name).stat().st_mode & 0o777 for name in names}
         assert set(modes.values()) == {0o600}, modes
         ledger.close()
-        folder.path.chmod(0o640)  # a group may read it, as its owner wishes
-        folder.opened().close()
+        folder.path.chmod(0o640)  # the owner lets a group read it
+        folder.open().close()
         assert folder.path.stat().st_mode & 0o777 == 0o640
     finally:
         os.umask(before)
 
 
 @pytest.mark.parametrize("left", ["closed", "open", "killed"])
-def test_an_auditor_reads_without_the_right_to_write(
+def test_an_auditor_reads_without_write_permission(
     left: str, folder_at: "Callable[[Path], LedgerFolder]"
 ) -> None:
-    with tempfile.TemporaryDirectory() as name:  # tmp_path is closed to other users
+    with tempfile.TemporaryDirectory() as name:  # other users cannot enter tmp_path
         root = Path(name)
         folder = folder_at(root)
-        ledger = folder.written()
-        if left == "killed":  # its log is still there, the shared memory of the log is not
+        ledger = folder.with_entries()
+        if left == "killed":  # its -wal file is still there, its -shm file is not
             log = (root / "ledger.sqlite-wal").read_bytes()
             main = folder.path.read_bytes()
             ledger.close()
@@ -113,8 +113,8 @@ def test_an_auditor_reads_without_the_right_to_write(
         elif left == "closed":
             ledger.close()
         before = {path.name: path.read_bytes() for path in root.iterdir()}
-        with without_the_right_to_write(root):
-            reader = folder.shown()
+        with without_write_permission(root):
+            reader = folder.open_read_only()
             assert [entry.sequence for entry in reader.entries()] == [1, 2, 3]
             assert reader.verify() is None
             reader.close()

@@ -1,4 +1,4 @@
-"""A receipt is good once, in the process that charged, and is never made by hand."""
+"""A receipt is valid once, in the process that charged, and is never made by hand."""
 
 import copy
 import os
@@ -24,11 +24,11 @@ def test_receipts_are_not_made_by_hand() -> None:
         Receipt(event=EVENT, receivers=b"A", graph="g", sequence=1, seal=None)
 
 
-def test_receipts_cannot_be_doubled(folder: "LedgerFolder") -> None:
+def test_receipts_cannot_be_copied(folder: "LedgerFolder") -> None:
     receipt = folder.account(None).charge(EVENT, None, run="r")
-    for double in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(TypeError, match="good twice"):
-            double(receipt)
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="used twice"):
+            duplicate(receipt)
 
 
 FORK = """
@@ -55,8 +55,8 @@ os._exit(0)
 """
 
 
-def test_a_receipt_is_not_good_in_a_fork(folder: "LedgerFolder") -> None:
-    done = subprocess.run(  # in a process of one thread: others are not to be forked
+def test_a_receipt_is_not_valid_in_a_fork(folder: "LedgerFolder") -> None:
+    done = subprocess.run(  # in a single-threaded process, which is safe to fork
         [sys.executable, "-W", "error", "-c", FORK, str(folder.path)],
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
         capture_output=True,

@@ -1,4 +1,4 @@
-"""What a peer is told is the same whether or not others were charged for the same edges."""
+"""The balance sent to a peer does not depend on other charges for the same edges."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from vesper.privacy.ledger.run_balance import DEGREES, balance_of_run
 from vesper.privacy.ledger.store import Ledger
 
 
-def test_the_balance_of_a_run_is_its_own_and_that_of_counts(tmp_path: Path) -> None:
+def test_the_balance_of_a_run_covers_its_own_charges_and_all_counts(tmp_path: Path) -> None:
     budget = Budget(epsilon=4.0, delta=1e-6)
     ledger = Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0)
     counts = PureRelease(epsilon=1.0, what=DEGREES)

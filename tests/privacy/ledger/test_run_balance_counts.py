@@ -1,4 +1,4 @@
-"""Counts cost every graph of a ledger the same."""
+"""Counts are charged equally to every graph of a ledger."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -24,16 +24,16 @@ def count(ledger: Ledger, graph: str, epsilon: float, what: str = DEGREES) -> No
     account.charge(PureRelease(epsilon=epsilon, what=what), None, run="degrees")
 
 
-def test_the_graph_with_the_most_counts_speaks_for_all(ledger: Ledger) -> None:
+def test_the_graph_with_the_most_counts_is_decisive(ledger: Ledger) -> None:
     assert epsilon_of_counts(ledger) == 0
     count(ledger, "a", 0.25)
     count(ledger, "b", 0.125)
     count(ledger, "a", 0.5, f"{DEGREES}, scale of the paper")
-    count(ledger, "b", 3.0, "randomised edges")  # no count: it is refused by its own account
+    count(ledger, "b", 3.0, "randomised edges")  # not a degree histogram
     assert epsilon_of_counts(ledger) == Fraction(3, 4)
 
 
-def test_a_run_that_has_begun_keeps_to_what_it_began_with(ledger: Ledger) -> None:
+def test_counts_after_the_first_charge_of_a_run_do_not_affect_it(ledger: Ledger) -> None:
     count(ledger, "a", 0.25)
     open_account(ledger, "a", num_nodes=4).charge(GaussianRelease(noise_std=9.0), None, run="r")
     count(ledger, "b", 0.5)

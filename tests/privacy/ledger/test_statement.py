@@ -1,4 +1,4 @@
-"""The statement says what the ledger says, names no graph, and belongs to one file."""
+"""A statement repeats the charges of the ledger, names no graph, and belongs to one file."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def account(ledger: Ledger) -> Account:
     return open_account(ledger, GRAPH, num_nodes=9, budget=Budget(epsilon=2.0, delta=1e-6))
 
 
-def stated(
+def statement_of(
     ledger: Ledger,
     account: Account,
     file: Path,
@@ -56,12 +56,12 @@ def file(tmp_path: Path, ledger: Ledger, account: Account) -> Path:
     for _ in range(2):
         event = GaussianRelease(noise_std=account.noise_std_for(releases=5))
         account.charge(event, None, run="hand-off")
-    text = stated(ledger, account, path, list(ledger.entries(after=first)))
+    text = statement_of(ledger, account, path, list(ledger.entries(after=first)))
     statement_path(path).write_text(text)
     return path
 
 
-def test_it_says_what_was_charged(file: Path, ledger: Ledger, account: Account) -> None:
+def test_a_statement_lists_what_was_charged(file: Path, ledger: Ledger, account: Account) -> None:
     facts = verify_file(file)
     assert (facts["epsilon"], facts["delta"], facts["relation"]) == (2.0, 1e-6, "edge")
     assert facts["spent_epsilon"] == account.spent_epsilon() < 2.0
@@ -73,7 +73,7 @@ def test_it_says_what_was_charged(file: Path, ledger: Ledger, account: Account) 
     assert not any("seed" in line for line in facts["not_covered"])
 
 
-def test_it_names_no_graph_and_no_secret(file: Path, ledger: Ledger) -> None:
+def test_a_statement_contains_no_graph_name_and_no_secret(file: Path, ledger: Ledger) -> None:
     text = statement_path(file).read_text()
     keys = ledger.keys
     for secret in (GRAPH, keys.signing.hex(), keys.chain.hex(), keys.fingerprint.hex()):
@@ -83,28 +83,28 @@ def test_it_names_no_graph_and_no_secret(file: Path, ledger: Ledger) -> None:
 def test_every_claim_has_its_proof(file: Path) -> None:
     claims = Path(__file__).parents[3] / "docs" / "claims"
     facts = verify_file(file)
-    named = {claim for release in facts["releases"] for claim in release["claims"]}
-    for claim in named | set(facts["composed_by"]):
+    claims_of_releases = {claim for release in facts["releases"] for claim in release["claims"]}
+    for claim in claims_of_releases | set(facts["composed_by"]):
         assert (claims / f"{claim}.md").is_file()
 
 
-def test_simulated_noise_is_said_first(file: Path, ledger: Ledger, account: Account) -> None:
-    statement_path(file).write_text(stated(ledger, account, file, [], simulated=True))
+def test_simulated_noise_is_stated_first(file: Path, ledger: Ledger, account: Account) -> None:
+    statement_path(file).write_text(statement_of(ledger, account, file, [], simulated=True))
     facts = verify_file(file)
     assert facts["simulated"] is True
     assert "nothing is protected" in facts["not_covered"][0]
 
 
-def test_a_changed_file_is_found(file: Path) -> None:
+def test_a_changed_file_is_detected(file: Path) -> None:
     file.write_bytes(b"released valueS")
-    with pytest.raises(VesperError, match="is not the file that released.statement.json speaks of"):
+    with pytest.raises(VesperError, match="is not the file that released.statement.json describes"):
         verify_file(file)
 
 
-def test_a_changed_statement_is_found(file: Path) -> None:
+def test_a_changed_statement_is_detected(file: Path) -> None:
     path = statement_path(file)
     path.write_text(path.read_text().replace('"epsilon": 2.0', '"epsilon": 1.0'))
-    with pytest.raises(VesperError, match=r"released\.statement\.json: the signature does not fit"):
+    with pytest.raises(VesperError, match=r"statement\.json: the signature does not match"):
         verify_file(file)
 
 
@@ -134,19 +134,19 @@ def test_another_kind_of_signed_file_is_refused(file: Path, ledger: Ledger) -> N
         verify_file(file)
 
 
-def test_a_charge_without_a_named_claim_is_not_stated(
+def test_a_charge_that_no_claim_covers_is_refused(
     file: Path, ledger: Ledger, account: Account
 ) -> None:
     account.charge(PureRelease(epsilon=0.01, what="count"), None, run="degrees")
-    with pytest.raises(ValueError, match="no claim is named for a pure release"):
-        stated(ledger, account, file, list(ledger.entries(after=5)))
+    with pytest.raises(ValueError, match="no claim covers a pure release"):
+        statement_of(ledger, account, file, list(ledger.entries(after=5)))
 
 
-def test_an_account_without_a_budget_promises_nothing(file: Path, ledger: Ledger) -> None:
+def test_an_account_without_a_budget_is_refused(file: Path, ledger: Ledger) -> None:
     unlimited = open_account(ledger, "other", num_nodes=9)
     with pytest.raises(ValueError, match="with a budget"):
-        stated(ledger, unlimited, file, [])
+        statement_of(ledger, unlimited, file, [])
 
 
-def test_it_is_json_people_can_read(file: Path) -> None:
+def test_a_statement_is_readable_json(file: Path) -> None:
     assert json.loads(statement_path(file).read_text())["kind"] == "vesper release statement"

@@ -1,4 +1,4 @@
-"""Signed facts: what was signed is read back, anything else is refused."""
+"""Signed facts are read back as they were signed; anything else is refused."""
 
 import json
 
@@ -16,7 +16,7 @@ def public(key: bytes) -> str:
     return Ed25519PrivateKey.from_private_bytes(key).public_key().public_bytes_raw().hex()
 
 
-def test_what_was_signed_is_read_back() -> None:
+def test_signed_facts_are_read_back() -> None:
     text = sign_facts(FACTS, signing_key=KEY)
     assert verify_facts(text) == {**FACTS, "public_key": public(KEY)}
     assert verify_facts(text, public_key=public(KEY).upper()) == verify_facts(text)
@@ -40,20 +40,20 @@ def test_layout_does_not_matter() -> None:
         {"signature": "0" * 128},
     ],
 )
-def test_every_change_is_found(change: dict[str, object]) -> None:
+def test_every_change_is_detected(change: dict[str, object]) -> None:
     facts = json.loads(sign_facts(FACTS, signing_key=KEY))
-    with pytest.raises(VesperError, match="does not fit the statement"):
+    with pytest.raises(VesperError, match="does not match the statement"):
         verify_facts(json.dumps(facts | change))
 
 
-def test_a_field_taken_away_is_found() -> None:
+def test_a_removed_field_is_detected() -> None:
     facts = json.loads(sign_facts(FACTS, signing_key=KEY))
     del facts["none"]
-    with pytest.raises(VesperError, match="does not fit the statement"):
+    with pytest.raises(VesperError, match="does not match the statement"):
         verify_facts(json.dumps(facts))
 
 
-def test_signed_anew_by_somebody_else_only_a_noted_key_shows_it() -> None:
+def test_only_a_noted_key_reveals_a_statement_signed_by_someone_else() -> None:
     forged = sign_facts(FACTS | {"epsilon": 0.01}, signing_key=OTHER)
     assert verify_facts(forged)["epsilon"] == 0.01
     with pytest.raises(VesperError, match="another key"):
@@ -64,26 +64,26 @@ def test_signed_anew_by_somebody_else_only_a_noted_key_shows_it() -> None:
     ("text", "message"),
     [
         ("", "found none"),
-        ("[]", "no object"),
+        ("[]", "not an object"),
         ("{}", "signature: expected 128"),
         ('{"signature": 7}', "signature: expected 128"),
         ('{"signature": "' + "g" * 128 + '"}', "signature: expected 128"),
         ('{"signature": "' + "a" * 128 + '"}', "public_key: expected 64"),
-        ('{"a": 1, "a": 2}', "twice"),
-        ('{"a": NaN}', "NaN is no JSON"),
+        ('{"a": 1, "a": 2}', "a key occurs twice"),
+        ('{"a": NaN}', "NaN is not valid JSON"),
         ("[" * 100_000, "found none"),
     ],
 )
-def test_what_is_no_statement_is_wrong_input(text: str, message: str) -> None:
+def test_text_that_is_not_a_statement_is_wrong_input(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         verify_facts(text)
 
 
-def test_a_key_that_is_none_is_wrong_input() -> None:
+def test_an_invalid_public_key_is_wrong_input() -> None:
     with pytest.raises(InputError, match="--public-key: expected 64 hexadecimal digits"):
         verify_facts(sign_facts(FACTS, signing_key=KEY), public_key="abc")
 
 
-def test_numbers_that_json_has_not_are_not_signed() -> None:
+def test_infinite_numbers_are_not_signed() -> None:
     with pytest.raises(ValueError, match="JSON"):
         sign_facts({"epsilon": float("inf")}, signing_key=KEY)

@@ -1,7 +1,7 @@
-"""kill -9 at any instant: the ledger never shows less than what left the machine.
+"""kill -9 at any instant: the ledger never lists less than what left the machine.
 
-A child charges and sends, one byte a release, until it is killed, at random instants and at every
-single statement it gives to SQLite. Then the parent counts.
+A child process charges and sends one byte per release until it is killed, at random instants and
+before every single statement that it gives to SQLite. Then the parent counts.
 """
 
 import math
@@ -30,7 +30,7 @@ from vesper.privacy.ledger.store import Ledger
 path, die_at, noise_std = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 
 class Mortal:
-    '''A connection that kills its process before statement number `die_at`, and after the last.'''
+    '''A connection that kills its process before statement number `die_at`.'''
     def __init__(self, connection):
         self.connection, self.count = connection, 0
     def execute(self, *arguments):
@@ -55,9 +55,9 @@ for _ in range(4 if die_at else 1_000_000):
 """
 
 
-def counted(path: Path) -> int:
-    """Releases in the ledger; the chain must hold and every entry must count."""
-    ledger = Ledger(path, clock=lambda: 0.0)  # a half-made one is finished, key and all
+def releases_in(path: Path) -> int:
+    """Number of releases in the ledger; also checks the chain and the sums."""
+    ledger = Ledger(path, clock=lambda: 0.0)  # completes a half-created ledger, including its key
     assert ledger.verify() is None
     opened = accounts(ledger)
     if not opened:
@@ -84,10 +84,10 @@ def kill_before_statements(tmp_path: Path, deaths: range) -> None:
             assert child.stdout is not None
             sent = child.stdout.read().count(b".")
         died += child.returncode == -signal.SIGKILL
-        after = counted(path)
+        after = releases_in(path)
         assert before + sent <= after <= before + sent + 1
         before = after
-    assert died >= 0.6 * len(deaths), "the child outlived most of its deaths"
+    assert died >= 0.6 * len(deaths), "too few children were killed"
     assert before > 40
 
 
@@ -107,12 +107,12 @@ def kill_at_random(tmp_path: Path, kills: int) -> None:
     for _ in range(kills):
         with start(path, 0) as child:
             assert child.stdout is not None
-            seen = child.stdout.read(1)
+            output = child.stdout.read(1)
             time.sleep(rng.random() * 0.03)
             child.kill()
-            seen += child.stdout.read()
-        after = counted(path)
-        assert before + seen.count(b".") <= after <= before + seen.count(b".") + 1
+            output += child.stdout.read()
+        after = releases_in(path)
+        assert before + output.count(b".") <= after <= before + output.count(b".") + 1
         before = after
     assert before > kills
 
@@ -126,19 +126,19 @@ def test_two_processes_charge_and_both_are_killed(tmp_path: Path) -> None:
     rng = random.Random(1)
     before = 0
     for _ in range(6):
-        seen = b""
+        output = b""
         with start(path, 0) as one, start(path, 0) as other:
             for child in (one, other):
                 assert child.stdout is not None
-                seen += child.stdout.read(1)  # both are charging from here on
+                output += child.stdout.read(1)  # both are charging from here on
             for child in (one, other):
                 assert child.stdout is not None
                 time.sleep(rng.random() * 0.05)
                 child.kill()
-                seen += child.stdout.read()
-        assert seen.count(b"!") == 2
-        after = counted(path)
-        assert before + seen.count(b".") <= after <= before + seen.count(b".") + 2
+                output += child.stdout.read()
+        assert output.count(b"!") == 2
+        after = releases_in(path)
+        assert before + output.count(b".") <= after <= before + output.count(b".") + 2
         before = after
     assert before > 12
 
@@ -157,6 +157,6 @@ def test_runs_in_several_processes_cannot_overspend_together(tmp_path: Path) -> 
             assert child.stdout is not None
             sent += child.stdout.read().count(b".")  # each stops when the budget is gone
         assert child.returncode == 1
-    assert counted(path) == sent
+    assert releases_in(path) == sent
     account = accounts(Ledger(path, clock=lambda: 0.0))[0]
     assert account.fits(GaussianRelease(noise_std=12.0)) == 0

@@ -1,4 +1,4 @@
-"""Noise for whole nodes: both accountants agree, and the paper's theorem is worth less."""
+"""Noise for whole nodes: both accountants agree, and the paper's theorem claims too much."""
 
 import math
 
@@ -28,7 +28,7 @@ def test_the_renyi_accountant_certifies_with_a_little_more_noise(
 
 
 @pytest.mark.parametrize("max_degree", [3, 5, 20, 200])
-def test_the_printed_theorem_claims_more_than_it_keeps(max_degree: int) -> None:
+def test_the_printed_theorem_claims_too_small_an_epsilon(max_degree: int) -> None:
     plan = plan_for_nodes(budget=BUDGET, max_degree=max_degree, hops=1)
     true = math.sqrt(max_degree + max_degree**2)
     assert claimed_sensitivity(max_degree=max_degree) < true
@@ -36,15 +36,15 @@ def test_the_printed_theorem_claims_more_than_it_keeps(max_degree: int) -> None:
     assert plan.true_epsilon > {3: 0.9, 5: 1.2, 20: 3.0, 200: 9.0}[max_degree] * plan.epsilon
 
 
-def test_a_run_draws_this_noise_and_what_rounding_takes() -> None:
+def test_a_run_draws_this_noise_plus_the_share_of_rounding() -> None:
     config = load_config(
         None,
         {"epsilon": 4.0, "delta": 1e-6, "hops": 2, "privacy_unit": "node", "label_messages": False},
     )
     sizes = PublicSizes(num_nodes=99, num_train=5, num_features=3, num_classes=3)
-    drawn = METHODS["certified"].noise_plan(config, sizes).noise_stds[0]
+    noise_std = METHODS["certified"].noise_plan(config, sizes).noise_stds[0]
     planned = plan_for_nodes(budget=BUDGET, max_degree=20, hops=2).noise_std
-    assert planned <= drawn <= 1.05 * planned
+    assert planned <= noise_std <= 1.05 * planned
 
 
 def test_renyi_noise_is_the_smallest() -> None:
@@ -54,6 +54,6 @@ def test_renyi_noise_is_the_smallest() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"max_degree": 0}, {"hops": 0}])
-def test_sizes_that_are_none(wrong: dict[str, int]) -> None:
+def test_invalid_sizes_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(InputError):
         plan_for_nodes(budget=BUDGET, **({"max_degree": 5, "hops": 1} | wrong))

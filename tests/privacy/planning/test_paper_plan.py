@@ -15,17 +15,17 @@ TRAINING = theorem_1.PaperTraining(
 )
 
 
-def test_it_is_the_accountants_word() -> None:
-    beside = paper_claim_for(epsilon=4.0, noise_std=2.8, delta=1e-6, num_layers=2, sizes=SIZES)
-    assert isinstance(beside, PaperClaim)
+def test_the_claim_is_that_of_the_papers_accountant() -> None:
+    claim = paper_claim_for(epsilon=4.0, noise_std=2.8, delta=1e-6, num_layers=2, sizes=SIZES)
+    assert isinstance(claim, PaperClaim)
     budget = Budget(epsilon=4.0, delta=1e-6)
-    assert beside.noise_std == theorem_1.noise_std_for(training=TRAINING, budget=budget)
-    assert beside.noise_ratio == beside.noise_std / 2.8
-    assert beside.epsilon_at_certified_noise == theorem_1.claimed_epsilon(
+    assert claim.noise_std == theorem_1.noise_std_for(training=TRAINING, budget=budget)
+    assert claim.noise_ratio == claim.noise_std / 2.8
+    assert claim.epsilon_at_certified_noise == theorem_1.claimed_epsilon(
         training=TRAINING, noise_std=2.8, delta=1e-6
     )
-    assert beside.true_epsilon_lower_bound == true_epsilon_lower_bound(
-        noise_std=beside.noise_std, num_epochs=5, delta=1e-6
+    assert claim.true_epsilon_lower_bound == true_epsilon_lower_bound(
+        noise_std=claim.noise_std, num_epochs=5, delta=1e-6
     )
 
 
@@ -33,26 +33,26 @@ def test_it_is_the_accountants_word() -> None:
     ("epsilon", "why"),
     [(0.0, "no noise for an epsilon of 0"), (float("inf"), "of inf"), (0.01, "orders above 1024")],
 )
-def test_what_it_cannot_say_is_left_out_with_a_sentence(epsilon: float, why: str) -> None:
-    beside = paper_claim_for(epsilon=epsilon, noise_std=9.0, delta=1e-6, num_layers=2, sizes=SIZES)
-    assert isinstance(beside, str)
-    assert why in beside
+def test_a_claim_that_cannot_be_computed_is_replaced_by_a_reason(epsilon: float, why: str) -> None:
+    claim = paper_claim_for(epsilon=epsilon, noise_std=9.0, delta=1e-6, num_layers=2, sizes=SIZES)
+    assert isinstance(claim, str)
+    assert why in claim
 
 
 def test_a_small_epsilon_does_not_jump() -> None:
-    # epsilon * noise falls slowly and without a step, until nothing is said any more
+    # epsilon * noise decreases slowly and without a jump, as long as there is a claim
     products = []
     for epsilon in (0.1, 0.05, 0.04, 0.03, 0.02):
-        beside = paper_claim_for(
+        claim = paper_claim_for(
             epsilon=epsilon, noise_std=9.0, delta=1e-6, num_layers=2, sizes=SIZES
         )
-        assert isinstance(beside, PaperClaim)
-        products.append(epsilon * beside.noise_std)
+        assert isinstance(claim, PaperClaim)
+        products.append(epsilon * claim.noise_std)
     for before, after in zip(products, products[1:], strict=False):
         assert 0.95 * before < after < before
 
 
-def test_certified_noise_beyond_the_orders_is_not_spoken_of() -> None:
-    beside = paper_claim_for(epsilon=1.0, noise_std=1e6, delta=1e-6, num_layers=2, sizes=SIZES)
-    assert isinstance(beside, PaperClaim)
-    assert beside.epsilon_at_certified_noise is None
+def test_no_epsilon_for_certified_noise_beyond_the_largest_order() -> None:
+    claim = paper_claim_for(epsilon=1.0, noise_std=1e6, delta=1e-6, num_layers=2, sizes=SIZES)
+    assert isinstance(claim, PaperClaim)
+    assert claim.epsilon_at_certified_noise is None

@@ -1,4 +1,4 @@
-"""The numbers of the paper's settings, and what its noise is worth."""
+"""Noise for the settings of the paper, and the epsilon that this noise really gives."""
 
 import math
 
@@ -81,7 +81,7 @@ def test_one_layer_is_refuted_up_to_16_and_two_layers_are_not() -> None:
             assert (row.true_epsilon_lower_bound > row.claimed_epsilon) == (row.layers == 1)
 
 
-def test_every_row_keeps_what_it_says() -> None:
+def test_every_row_meets_its_claimed_epsilon() -> None:
     datasets = {dataset.name: dataset for dataset in PAPER_DATASETS}
     assert len(ROWS) == len(datasets) * 2 * len(PAPER_EPSILONS)
     for row in ROWS:
@@ -104,23 +104,23 @@ def test_the_lower_bound_is_attained_by_the_best_attack() -> None:
     bound = true_epsilon_lower_bound(noise_std=noise_std, num_epochs=epochs, delta=delta)
     mu = math.sqrt(2 * epochs) / noise_std
     thresholds = np.linspace(-5, 15, 20_001)
-    found, false_alarm = ndtr(mu - thresholds), ndtr(-thresholds)
+    detected, false_alarm = ndtr(mu - thresholds), ndtr(-thresholds)
 
     def allowed(epsilon: float) -> bool:
-        return bool(np.all(found <= math.exp(epsilon) * false_alarm + delta * (1 + 1e-6)))
+        return bool(np.all(detected <= math.exp(epsilon) * false_alarm + delta * (1 + 1e-6)))
 
     assert allowed(bound)
     assert not allowed(bound * 0.99)
 
 
-def test_no_epoch_shows_nothing_and_no_noise_shows_all() -> None:
+def test_without_epochs_nothing_leaks_and_without_noise_everything() -> None:
     assert true_epsilon_lower_bound(noise_std=1.0, num_epochs=0, delta=1e-6) == 0.0
     assert true_epsilon_lower_bound(noise_std=0.0, num_epochs=1, delta=1e-6) == math.inf
 
 
-def test_reports_how_far_it_is() -> None:
-    seen: list[tuple[str, int, int]] = []
-    rows: list[ComparisonRow] = reproduce_paper(progress=lambda *update: seen.append(update))
+def test_progress_is_reported() -> None:
+    updates: list[tuple[str, int, int]] = []
+    rows: list[ComparisonRow] = reproduce_paper(progress=lambda *update: updates.append(update))
     assert rows == ROWS
-    assert seen[0] == ("calibrating", 0, len(rows))
-    assert seen[-1] == ("calibrating", len(rows), len(rows))
+    assert updates[0] == ("calibrating", 0, len(rows))
+    assert updates[-1] == ("calibrating", len(rows), len(rows))

@@ -23,12 +23,14 @@ def entry_of(event: Event, *, sequence: int) -> Entry:
     return Entry(sequence, 0.0, "graph", "run", facts, event.cost, encode(None, 3))
 
 
-def test_both_directions_agree() -> None:
-    forth = make_plan(epsilon=2.0, delta=1e-6, hops=2, refreshes=3)
-    assert forth.certified.releases == 6
-    back = make_plan(noise_std=forth.certified.noise_std, delta=1e-6, hops=2, refreshes=3)
-    assert back.certified == forth.certified
-    assert 0.999 * 2.0 <= forth.certified.epsilon <= 2.0
+def test_planning_from_epsilon_and_from_noise_agree() -> None:
+    from_epsilon = make_plan(epsilon=2.0, delta=1e-6, hops=2, refreshes=3)
+    assert from_epsilon.certified.releases == 6
+    from_noise = make_plan(
+        noise_std=from_epsilon.certified.noise_std, delta=1e-6, hops=2, refreshes=3
+    )
+    assert from_noise.certified == from_epsilon.certified
+    assert 0.999 * 2.0 <= from_epsilon.certified.epsilon <= 2.0
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
@@ -37,7 +39,7 @@ def test_a_histogram_is_paid_from_the_same_budget(epsilon: float) -> None:
     plan = make_plan(epsilon=epsilon, delta=1e-6, hops=2, degrees_epsilon=epsilon / 10)
     assert plan.certified.noise_std > without.certified.noise_std
     assert 0.999 * epsilon <= plan.certified.epsilon <= epsilon
-    # what the ledger does with it
+    # the ledger admits exactly these releases
     ledger = Balance("graph", num_nodes=3, budget=Budget(epsilon=epsilon, delta=1e-6))
     ledger.book(entry_of(PureRelease(epsilon=epsilon / 10, what="degrees"), sequence=1))
     event = GaussianRelease(noise_std=plan.certified.noise_std)
@@ -51,25 +53,25 @@ def test_a_histogram_is_paid_from_the_same_budget(epsilon: float) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 4.0, 32.0])
-def test_a_poll_is_paid_from_the_same_budget(epsilon: float) -> None:
+def test_a_probe_is_paid_from_the_same_budget(epsilon: float) -> None:
     without = make_plan(epsilon=epsilon, delta=1e-6, hops=3)
     plan = make_plan(epsilon=epsilon, delta=1e-6, hops=3, probe_share=lambda whole: 0.01)
     assert without.certified.probe_noise_std is None
-    poll, noise_std = plan.certified.probe_noise_std, plan.certified.noise_std
-    assert poll is not None
+    probe_noise_std, noise_std = plan.certified.probe_noise_std, plan.certified.noise_std
+    assert probe_noise_std is not None
     assert noise_std > without.certified.noise_std
     assert 0.999 * epsilon <= plan.certified.epsilon <= epsilon
     back = make_plan(noise_std=noise_std, delta=1e-6, hops=3, probe_share=lambda whole: 0.01)
     assert back.certified == plan.certified
-    # what the ledger does with it
+    # the ledger admits exactly these releases
     ledger = Balance("graph", num_nodes=3, budget=Budget(epsilon=epsilon, delta=1e-6))
-    ledger.book(entry_of(GaussianRelease(noise_std=poll), sequence=1))
+    ledger.book(entry_of(GaussianRelease(noise_std=probe_noise_std), sequence=1))
     assert ledger.fits(GaussianRelease(noise_std=noise_std)) == 3
     assert ledger.fits(GaussianRelease(noise_std=noise_std * 0.999)) == 2
     assert next(p.releases for p in plan.phases if p.name == "training") == 4
 
 
-def test_phases_are_what_a_user_does() -> None:
+def test_phases_follow_the_steps_of_a_user() -> None:
     plan = make_plan(epsilon=1.0, delta=1e-6, hops=3, degrees_epsilon=0.1, sizes=PRODUCTS)
     assert [(phase.name, phase.releases) for phase in plan.phases] == [
         ("degree histogram", 1),
@@ -89,7 +91,7 @@ def test_phases_are_what_a_user_does() -> None:
     assert all(phase.traffic == plan.planned_traffic.by_phase[phase.name] for phase in plan.phases)
 
 
-def test_one_more_release_costs_more_and_tells_more() -> None:
+def test_one_more_release_costs_more_and_reveals_more() -> None:
     plan = make_plan(epsilon=1.0, delta=1e-6, hops=3)
     more, now = plan.one_more_release, plan.certified
     assert more.releases == 4
@@ -110,7 +112,7 @@ def test_the_best_guess_is_that_of_the_likelihood_ratio() -> None:
     assert plan.certified.detection_at_one_percent == pytest.approx(with_edge.sf(without.isf(0.01)))
 
 
-def test_sizes_bring_the_paper_and_the_wire() -> None:
+def test_sizes_add_the_papers_claim_and_the_traffic() -> None:
     bare = make_plan(epsilon=1.0, delta=8.08e-9, hops=2)
     assert bare.claimed is None
     assert bare.claimed_omitted == "it needs the number of training nodes"
@@ -122,7 +124,7 @@ def test_sizes_bring_the_paper_and_the_wire() -> None:
     assert plan.certified.noise_std == pytest.approx(10.3, rel=0.005)
 
 
-def test_neither_noise_nor_budget() -> None:
+def test_either_noise_or_a_valid_budget_is_required() -> None:
     with pytest.raises(TypeError, match="epsilon or noise_std"):
         make_plan(delta=1e-6, hops=1)
     with pytest.raises(InputError):

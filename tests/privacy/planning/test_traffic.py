@@ -12,7 +12,7 @@ SIZES = PublicSizes(
     batch_size=64,
     epochs=10,
 )
-ROW = 4 * 7 * 6  # float32, 7 classes, two stages before and four members of the newest
+ROW = 4 * 7 * 6  # float32, 7 classes, two hops and four members
 
 
 def test_bytes_of_each_phase() -> None:

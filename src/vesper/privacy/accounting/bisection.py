@@ -1,7 +1,7 @@
 """Bisection that ends on the safe side, whatever rounding does to the function.
 
-The answer is always a point at which `holds` was called and said yes. A point that was only
-interpolated, or that is within a tolerance of the root on either side, is never returned.
+The result is always a point at which `holds` was called and returned true. An interpolated point,
+or one that is merely within a tolerance of the root, is never returned.
 """
 
 from collections.abc import Callable
@@ -19,10 +19,10 @@ def safe_side(
     """Move `safe` towards `unsafe` as far as `holds` allows.
 
     Args:
-        holds: true at `safe`, false at `unsafe`, and changing once in between.
+        holds: true at `safe`, false at `unsafe`, with one change in between.
         safe: a point at which `holds` is known to be true.
         unsafe: a point at which `holds` is known to be false.
-        relative_gap: stop when the two are this close, relative to the larger one.
+        relative_gap: stop when the two points are this close, relative to the larger one.
 
     >>> safe_side(lambda x: x * x <= 2, safe=0.0, unsafe=2.0) ** 2 <= 2
     True
@@ -39,10 +39,10 @@ def safe_side(
 
 
 def bracket(holds: Callable[[float], bool], *, start: float, factor: float) -> tuple[float, float]:
-    """Find (safe, unsafe) around the change, for a `holds` that is true up to it or from it on.
+    """Find (safe, unsafe) around the one point where `holds` changes.
 
-    With `factor` > 1 large points are the safe ones (more noise, larger epsilon); with
-    `factor` < 1 small points are (smaller mu).
+    With `factor` > 1 large points are safe (more noise, larger epsilon); with `factor` < 1 small
+    points are (smaller mu).
 
     >>> bracket(lambda x: x >= 5, start=1.0, factor=2.0)
     (8.0, 4.0)

@@ -1,12 +1,12 @@
-"""What may be spent on one graph: (epsilon, delta), or openly nothing at all.
+"""Budget of one graph: (epsilon, delta), or explicitly no privacy.
 
-| value | noise it leads to |
+| value | resulting noise |
 | --- | --- |
 | `Budget` with finite epsilon | above 0, always |
-| `Budget` with epsilon = inf | refused wherever noise is computed: ask for `NonPrivate` by name |
+| `Budget` with epsilon = inf | refused wherever noise is computed; use `NonPrivate` |
 | `NonPrivate()` | exactly 0 |
 
-So a run without noise exists only where somebody wrote `NonPrivate`.
+A run without noise therefore requires `NonPrivate` in the code.
 """
 
 import math
@@ -18,10 +18,10 @@ from vesper.privacy.accounting.checks import expect, expect_delta
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """At most (epsilon, delta) for graphs that differ by one edge, over everything ever sent.
+    """At most (epsilon, delta) between neighbouring graphs, over everything ever released.
 
     Raises:
-        InputError: epsilon is not above 0, or delta is not inside (0, 1).
+        InputError: epsilon is not above 0, or delta is not in (0, 1).
 
     >>> Budget(epsilon=1.0, delta=1e-6).is_finite
     True
@@ -33,7 +33,11 @@ class Budget:
     def __post_init__(self) -> None:
         for name, value in (("epsilon", self.epsilon), ("delta", self.delta)):
             expect(
-                isinstance(value, Real), name=name, wanted="a number", got=value, remedy="give one"
+                isinstance(value, Real),
+                name=name,
+                wanted="a number",
+                got=value,
+                remedy="give a number",
             )
         expect(
             self.epsilon > 0,
@@ -46,17 +50,17 @@ class Budget:
 
     @property
     def is_finite(self) -> bool:
-        """Whether the budget promises anything."""
+        """Whether epsilon is finite; an infinite epsilon guarantees nothing."""
         return math.isfinite(self.epsilon)
 
 
 @dataclass(frozen=True)
 class NonPrivate:
-    """No promise: the only value for which a planned noise is 0."""
+    """No guarantee: the only value for which planned noise is 0."""
 
 
 def require_finite(budget: Budget) -> Budget:
-    """Hand the budget back if its epsilon is finite.
+    """Return the budget if its epsilon is finite.
 
     Raises:
         InputError: epsilon is infinite.
@@ -66,6 +70,6 @@ def require_finite(budget: Budget) -> Budget:
         name="epsilon",
         wanted="a finite epsilon",
         got=budget.epsilon,
-        remedy="pass NonPrivate() where a run without noise is meant",
+        remedy="pass NonPrivate() for a run without noise",
     )
     return budget

@@ -1,6 +1,6 @@
-"""One way to refuse a privacy number: what was expected, what came, what to do.
+"""Checks of privacy parameters with uniform messages, and fractions rounded up or down to floats.
 
-Exact fractions to floats, with the error on the side that is asked for.
+A message says what was expected, what was found and what to do.
 """
 
 import math
@@ -10,10 +10,10 @@ from vesper.errors import InputError
 
 
 def expect(holds: bool, *, name: str, wanted: str, got: object, remedy: str) -> None:
-    """Raise unless `holds`.
+    """Raise unless `holds` is true.
 
     Raises:
-        InputError: it does not hold.
+        InputError: `holds` is false.
 
     >>> expect(False, name="delta", wanted="0 < delta < 1", got=2, remedy="try 1e-6")
     Traceback (most recent call last):
@@ -35,13 +35,13 @@ def expect_positive(name: str, value: float) -> None:
 
 
 def expect_not_negative(name: str, value: float) -> None:
-    """Refuse a number that is below 0 or not a number; inf stays."""
+    """Refuse a negative number or NaN; infinity is allowed."""
     expect(
         value >= 0,
         name=name,
         wanted=f"{name} >= 0",
         got=value,
-        remedy="give 0 or a number above it",
+        remedy="give 0 or a positive number",
     )
 
 
@@ -52,7 +52,7 @@ def expect_count(name: str, count: int, *, at_least: int) -> None:
         name=name,
         wanted=f"{name} >= {at_least}",
         got=count,
-        remedy=f"give a whole number from {at_least} up",
+        remedy=f"give a whole number of at least {at_least}",
     )
 
 
@@ -68,7 +68,7 @@ def expect_delta(delta: float) -> None:
 
 
 def float_up(value: Fraction) -> float:
-    """Give the smallest float that is at least `value`, within one step.
+    """Round to a float that is at least `value` and at most one step above it.
 
     >>> Fraction(float_up(Fraction(1, 3))) >= Fraction(1, 3)
     True
@@ -81,7 +81,7 @@ def float_up(value: Fraction) -> float:
 
 
 def float_down(value: Fraction) -> float:
-    """Give the largest float that is at most `value`, within one step.
+    """Round to a float that is at most `value` and at most one step below it.
 
     >>> Fraction(float_down(Fraction(1, 3))) <= Fraction(1, 3)
     True

@@ -1,19 +1,19 @@
-"""Gaussian differential privacy and (epsilon, delta), exactly, in both directions.
+"""Exact conversion between Gaussian differential privacy and (epsilon, delta).
 
     delta(epsilon) = Phi(-x) - e^epsilon Phi(-y),   x = epsilon/mu - mu/2,   y = epsilon/mu + mu/2
 
-(Balle and Wang 2018; Dong, Roth and Su 2022.) Both terms underflow far out and cancel for small mu.
-Because phi(x) = e^epsilon phi(y), the same number is
+(Balle and Wang 2018; Dong, Roth and Su 2022.) Both terms underflow in the tails and cancel for
+small mu. Because phi(x) = e^epsilon phi(y), the same number is
 
     delta(epsilon) = phi(x) (I_0(x) - I_0(y))                        I_n as in `mills`
                    = 2 phi(x) sum over odd n of (mu/2)^n / n! I_n(epsilon / mu)
 
-The second line has positive terms only and is used up to mu = 1; beyond it the first loses at
-most a factor x + 4 to cancellation.
+The second line has only positive terms and is used up to mu = 1. Above that the first line is used,
+which loses at most a factor x + 4 to cancellation.
 
-Rounding is against us everywhere: `delta_of` and `epsilon_of` round up, `mu_of` rounds down.
+Rounding is conservative: `delta_of` and `epsilon_of` round up, `mu_of` rounds down.
 
-The normal tail without underflow: Mills' ratio and the moments around it.
+Mills' ratio I_0 and its moments give the normal tail without underflow:
 
     I_n(t) = integral over s > 0 of s^n exp(-t s - s^2 / 2)
 
@@ -21,11 +21,11 @@ The normal tail without underflow: Mills' ratio and the moments around it.
     I_1(t) = 1 - t I_0(t)            minus its derivative
     I_{n+1}(t) = n I_{n-1}(t) - t I_n(t)
 
-Every I_n is positive, so sums of them do not cancel. Written as ratios r_n = I_n / I_{n-1} the last
-line is the continued fraction r_n = n / (t + r_{n+1}), which is stable from the far end backwards.
-Starting it once from 0 and once from infinity encloses the truth; with the number of steps taken
-here the two starts agree to 1e-17. Below `SWITCH` the recurrence runs forwards from `math.erfc`,
-where it loses less than two digits.
+Every I_n is positive, so their sums do not cancel. In terms of the ratios r_n = I_n / I_{n-1} the
+last line is the continued fraction r_n = n / (t + r_{n+1}), which is stable when evaluated from its
+far end. Starting values 0 and infinity enclose the true value; with the number of steps taken here
+the two agree to 1e-17. Below `SWITCH` the recurrence runs forwards from `math.erfc`, where it loses
+fewer than two digits.
 """
 
 import math
@@ -38,7 +38,7 @@ LOG_SQRT_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 
 def mills(t: float) -> float:
-    """I_0(t) = Phi(-t) / phi(t) for t >= -1, to 64 units of 2^-53.
+    """I_0(t) = Phi(-t) / phi(t) for t >= -1, to within 64 units of 2^-53.
 
     >>> round(mills(0.0), 12) == round(math.sqrt(math.pi / 2), 12)
     True
@@ -62,7 +62,7 @@ def moments(t: float, count: int) -> list[float]:
 
 
 def log_tail(t: float) -> float:
-    """Log of Phi(-t) for t >= -1, at any distance."""
+    """Log of Phi(-t) for t >= -1, without underflow for large t."""
     return -t * t / 2 - LOG_SQRT_TWO_PI + math.log(mills(t))
 
 
@@ -70,7 +70,7 @@ def _ratios(t: float, count: int) -> list[float]:
     """r_1(t), ..., r_count(t) for t >= SWITCH, by the continued fraction from its far end.
 
     One step shrinks an error by r_n^2 / n <= exp(-2 asinh(t / (2 sqrt n))), so n steps shrink it
-    by about exp(-2 t sqrt n): (21 / t)^2 steps suffice for 2^-53 with room to spare.
+    by about exp(-2 t sqrt n): (21 / t)^2 steps are more than enough for 2^-53.
     """
     depth = count + 24 + int((21 / t) ** 2)
     ratio = (math.sqrt(t * t + 4 * depth) - t) / 2 if t < 1e3 else depth / t
@@ -84,7 +84,7 @@ def _ratios(t: float, count: int) -> list[float]:
 SMALL_MU = 1.0
 ODD_TERMS = 11  # the twelfth is below 1e-17 of the sum at mu = 1
 TINY_MU, HUGE = 1e-100, 1e8
-LOWEST_LOG_DELTA = -1e12  # reached inside these bounds, so every search ends
+LOWEST_LOG_DELTA = -1e12  # reached within these bounds, so every search terminates
 
 
 def log_delta_of(*, mu: float, epsilon: float) -> float:
@@ -94,13 +94,13 @@ def log_delta_of(*, mu: float, epsilon: float) -> float:
         epsilon >= 0. The returned number is at least log delta(epsilon) and exceeds it by less
         than 2 * margin, margin = 2^-43 + 2^-48 (|x| + 4) (epsilon/mu + mu + 4).
     Relation: any; it is the relation for which mu was proved.
-    Assumes: `math.exp`, `log`, `log1p`, `erfc` err by less than 8 units in the last place.
+    Assumes: `math.exp`, `log`, `log1p` and `erfc` are off by less than 8 units in the last place.
     Moves: nothing; a conversion.
     Tight: exact for the Gaussian mechanism; 2e-11 relative on delta for delta >= 1e-300.
     Proof: docs/claims/G-CONVERT.md.
 
-    Edge cases: mu = 0 gives -inf; mu above 1e8 gives 0 (delta = 1); mu below 1e-100 is counted
-    as 1e-100, epsilon/mu above 1e8 as 1e8: both only raise delta.
+    Edge cases: mu = 0 gives -inf; mu above 1e8 gives 0 (delta = 1); mu below 1e-100 is treated
+    as 1e-100 and epsilon/mu above 1e8 as 1e8, both of which only raise delta.
 
     Raises:
         InputError: mu or epsilon is negative or not a number.
@@ -133,7 +133,7 @@ def delta_of(*, mu: float, epsilon: float) -> float:
     log_delta = log_delta_of(mu=mu, epsilon=epsilon)
     if log_delta == -math.inf:
         return 0.0
-    # math.exp is good to a few units in the last place, and must not underflow to 0.
+    # math.exp is accurate to a few units in the last place, and must not underflow to 0.
     return min(1.0, math.nextafter(math.exp(log_delta) * (1 + 2.0**-49), math.inf))
 
 
@@ -148,7 +148,7 @@ def epsilon_of(*, mu: float, delta: float) -> float:
 
 
 def epsilon_at(*, mu: float, log_delta: float) -> float:
-    """`epsilon_of` for a delta given by its log, which may lie below any float."""
+    """`epsilon_of` for a delta given by its log, which may be too small for a float."""
     expect_not_negative("mu", mu)
     _expect_log_delta(log_delta)
     if mu > HUGE:
@@ -178,7 +178,7 @@ def mu_of(*, epsilon: float, delta: float) -> float:
 
 
 def mu_at(*, epsilon: float, log_delta: float) -> float:
-    """`mu_of` for a delta given by its log, which may lie below any float."""
+    """`mu_of` for a delta given by its log, which may be too small for a float."""
     expect_not_negative("epsilon", epsilon)
     _expect_log_delta(log_delta)
     if math.isinf(epsilon):

@@ -1,16 +1,16 @@
-"""The certified accountant: every node carries what it has received.
+"""The certified accountant: one sum of charges per node.
 
     charge = endpoint_shift^2 / noise_std^2
     c_v    = sum of the charges of the releases that had v as a receiver
     mu     = sqrt(rows * c_max)          if no c_v ever exceeds c_max            (claim L-FILTER)
 
-`rows` is what the relation can move, counted in rows that move by one unit: 2 for one edge (its
-two endpoints), D + row_norm^2 for one node (`node_rows`). `endpoint_shift` is how far one release
-moves one endpoint's row: 1 for a sum of unit messages. An aggregation that moves other rows too
-(GCN) has an edge sensitivity S over all rows together: charge *every* node for
-endpoint_shift = S / sqrt(2), and the two endpoints pay S^2.
+`rows` counts what the neighbouring relation can move, in rows that move by one unit: 2 for one edge
+(its two endpoints), D + row_norm^2 for one node (`node_rows`). `endpoint_shift` is how far one
+release moves the row of one endpoint: 1 for a sum of unit-norm messages. An aggregation that moves
+other rows too (GCN) has an edge sensitivity S over all rows together: charge *every* node for
+endpoint_shift = S / sqrt(2), and the two endpoints together pay S^2.
 
-Rounding is against us: caps down, charges, noise and epsilon up.
+Rounding is conservative: caps round down; charges, noise and epsilon round up.
 """
 
 import math
@@ -29,20 +29,20 @@ from vesper.privacy.accounting.gaussian import epsilon_of, mu_of
 EDGE_ROWS = 2.0
 
 COST_GRAIN = 2.0**-60
-"""Share of a cap that planned noise leaves free a release: an account rounds each charge up to
-whole units, of which its cap has at least 2^61."""
+"""Share of a cap that planned noise leaves unused per release, because an account rounds each
+charge up to whole units, of which its cap has at least 2^61."""
 
 ROUND_UP, ROUND_DOWN = 1 + 2.0**-50, 1 - 2.0**-50  # more than four roundings of 2^-53
 
 
 def node_rows(*, max_degree: int, row_norm: float) -> float:
-    """D + row_norm^2, the rows that one node can move: sensitivity sqrt(D + row_norm^2) a hop.
+    """D + row_norm^2, the rows that one node can move: sensitivity sqrt(D + row_norm^2) per hop.
 
-    Claim: N-NODE. When all edges of one node go, each of its neighbours loses one message of norm
-        at most 1, and its own aggregated row, clipped to `row_norm`, becomes 0. Clipping brings no
-        two rows further apart.
+    Claim: N-NODE. When all edges of one node are removed, each of its neighbours loses one message
+        of norm at most 1, and its own aggregated row, clipped to `row_norm`, becomes 0. Clipping
+        moves no two rows further apart.
     Relation: one graph is the other with all edges of one node removed.
-    Assumes: no degree is above `max_degree` in either graph, as a public promise.
+    Assumes: no degree exceeds `max_degree` in either graph, which is public knowledge.
     Moves: max_degree + 1 rows.
     Tight: yes, for a node of degree max_degree with equal messages around it.
 
@@ -55,17 +55,17 @@ def node_rows(*, max_degree: int, row_norm: float) -> float:
 
 
 def cap_for(*, budget: Budget, rows: float = EDGE_ROWS) -> float:
-    """c_max = mu^2 / rows: what one node may receive, rounded down.
+    """c_max = mu^2 / rows: the most that one node may be charged, rounded down.
 
-    Claim: L-FILTER. If every release is refused that would take some c_v above c_max, everything
-        released, however adaptively, is (epsilon, delta) as in `budget`.
+    Claim: L-FILTER. If every release that would take some c_v above c_max is refused, everything
+        released, however adaptively, is (epsilon, delta)-DP as in `budget`.
     Relation: graphs that differ by one edge (`rows` = 2), or by one node (`node_rows`).
     Assumes: receivers, messages and noise of a release are chosen without reading an edge other
         than through earlier releases; a release moves the row of a receiver by at most its
         endpoint_shift; the charge is booked before the noise is drawn.
-    Moves: two rows a release for one edge.
-    Tight: exact when both endpoints use up their caps; with one endpoint among the receivers the
-        truth is mu / sqrt(2).
+    Moves: two rows per release for one edge.
+    Tight: exact when both endpoints use up their caps; if only one endpoint is among the
+        receivers, the exact value is mu / sqrt(2).
     Proof: docs/claims/L-FILTER.md.
     """
     expect_positive("rows", rows)
@@ -88,7 +88,7 @@ def charge_of(*, noise_std: float, endpoint_shift: float = 1.0) -> float:
 
 
 def mu_for(*, spent: float, rows: float = EDGE_ROWS) -> float:
-    """sqrt(rows * spent), rounded up: what a largest c_v of `spent` means."""
+    """sqrt(rows * spent), rounded up: the mu for a largest c_v of `spent`."""
     expect_not_negative("spent", spent)
     expect_positive("rows", rows)
     return math.sqrt(rows * spent) * ROUND_UP
@@ -111,7 +111,7 @@ def noise_std_for(
     It is above 0 for every `Budget`; only `NonPrivate` gives 0.
 
     Raises:
-        InputError: an infinite epsilon, or a budget too small for so many releases.
+        InputError: epsilon is infinite, or the budget is too small for so many releases.
     """
     expect_count("releases", releases, at_least=1)
     if isinstance(budget, NonPrivate):
@@ -128,10 +128,10 @@ def split_noise_std(
     endpoint_shift: float = 1.0,
     rows: float = EDGE_ROWS,
 ) -> list[float]:
-    """Noise a hop when hop h may use the share weights[h] / sum(weights) of every node's cap.
+    """Noise of each hop when hop h may use the share weights[h] / sum(weights) of every node's cap.
 
-    Weights (1, 1) give the noise of `noise_std_for` with twice the releases; (3, 7) gives the
-    second hop less noise than the first.
+    Weights (1, 1) give the noise of `noise_std_for` with twice the releases; weights (3, 7) give
+    the second hop less noise than the first.
     """
     for weight in weights:
         expect_positive("weights", weight)
@@ -167,7 +167,7 @@ def epsilon_for(
 def releases_left(
     *, cap: float, spent: float, noise_std: float, endpoint_shift: float = 1.0
 ) -> int:
-    """How many more releases fit between `spent` and `cap`, in exact arithmetic."""
+    """Number of further releases that fit between `spent` and `cap`, in exact arithmetic."""
     charge = charge_of(noise_std=noise_std, endpoint_shift=endpoint_shift)
     if math.isinf(charge) or spent > cap:
         return 0
@@ -180,7 +180,7 @@ def noise_std_within(
     """Smallest noise with which `releases` releases fit into `room`, a part of `cap`, rounded up.
 
     Raises:
-        InputError: no noise is large enough, as there is no room.
+        InputError: nothing is left, so no noise is large enough.
     """
     expect_count("releases", releases, at_least=1)
     expect_positive("endpoint_shift", endpoint_shift)

@@ -1,10 +1,10 @@
-"""The accountant of GAP and ProGAP, as published. What it returns is *claimed*, never certified.
+"""The accountant of GAP and ProGAP as published; its results are *claimed*, never certified.
 
-    rdp(order) = releases order / (2 noise_std^2)        one edge is said to move a sum by 1
+    rdp(order) = releases order / (2 noise_std^2)        assumes that one edge moves a sum by 1
     epsilon    = conversion of Balle et al. (`renyi`)
 
 An undirected edge moves two rows, so the sensitivity is sqrt 2 (claim R-SUM): the published
-epsilon 4 is worth 5.5 to 5.9 (`true_epsilon_of`).
+epsilon 4 is really 5.5 to 5.9 (`true_epsilon_of`).
 """
 
 import math
@@ -20,7 +20,7 @@ PUBLISHED_SENSITIVITY = 1.0
 
 
 def published_epsilon(*, noise_std: float, releases: int, delta: float) -> float:
-    """What the authors would claim for this noise."""
+    """Epsilon that the authors would claim for this noise."""
     orders = order_grid()
     multiplier = noise_std / (PUBLISHED_SENSITIVITY * math.sqrt(releases))
     rdp = gaussian_rdp(orders=orders, noise_multiplier=multiplier)
@@ -44,6 +44,6 @@ def published_noise_std(*, budget: Budget, releases: int) -> float:
 
 
 def true_epsilon_of(*, noise_stds: Sequence[float], delta: float) -> float:
-    """Epsilon that this noise really certifies for releases of unit messages to all nodes."""
+    """Epsilon that this noise provably gives for releases of unit-norm messages to all nodes."""
     spent = math.fsum(charge_of(noise_std=noise_std) for noise_std in noise_stds)
     return spent_epsilon(spent=spent * (1 + 2.0**-50), delta=delta)

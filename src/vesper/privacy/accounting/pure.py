@@ -1,17 +1,17 @@
-"""Pure epsilon in the Gaussian ledger: what a Laplace count costs next to releases.
+"""Pure epsilon as mu: what a Laplace count costs next to Gaussian releases.
 
     mu = 2 Phi^{-1}(e^epsilon / (1 + e^epsilon)),   or   erf(mu / (2 sqrt 2)) = tanh(epsilon / 2)
 
-That is sqrt(pi / 2) epsilon for small epsilon and close to sqrt(8 epsilon) for large.
+That is sqrt(pi / 2) epsilon for small epsilon and close to sqrt(8 epsilon) for large epsilon.
 
-Laplace noise for counts: pure epsilon, no delta.
+Laplace noise for counts, which is pure epsilon without delta:
 
     scale = l1_sensitivity / epsilon
 
 is epsilon-DP for a vector of counts whose l1 distance between graphs that differ by one edge is at
-most `l1_sensitivity` (Dwork et al. 2006). The cumulative degree counts #{degree >= k} have 2: each
-endpoint moves one of them by 1. The plain degree histogram has 4: each endpoint leaves one bin
-and enters the next. What it costs next to Gaussian releases is in `pure`.
+most `l1_sensitivity` (Dwork et al. 2006). For the cumulative degree counts #{degree >= k} it is 2:
+each endpoint moves one of them by 1. For the plain degree histogram it is 4: each endpoint leaves
+one bin and enters the next.
 """
 
 import math
@@ -77,7 +77,7 @@ def mu_of_pure(*, epsilon: float) -> float:
         def holds(half: float) -> bool:
             return math.erf(half / math.sqrt(2)) >= goal
     else:
-        # log a = -log(1 + e^epsilon), and the tail keeps its digits where erf is all ones
+        # log a = -log(1 + e^epsilon); the tail keeps its precision where erf rounds to 1
         goal = -(epsilon + math.log1p(math.exp(-epsilon))) * (1 + 2.0**-47)
 
         def holds(half: float) -> bool:
@@ -88,6 +88,6 @@ def mu_of_pure(*, epsilon: float) -> float:
 
 
 def charge_of_pure(*, epsilon: float, rows: float = EDGE_ROWS) -> float:
-    """What every node is charged for an epsilon-DP release, so that `rows` of them pay mu^2."""
+    """Charge of every node for an epsilon-DP release, such that `rows` nodes together pay mu^2."""
     mu = mu_of_pure(epsilon=epsilon)
     return mu * mu / rows * ROUND_UP

@@ -1,4 +1,4 @@
-"""Labels that cross: k-ary randomised response, once a label.
+"""k-ary randomised response for labels that leave the label party, drawn once per label.
 
 keep = e^epsilon / (e^epsilon + k - 1)        the true class
 flip = 1 / (e^epsilon + k - 1)                each of the k - 1 others
@@ -6,10 +6,10 @@ flip = 1 / (e^epsilon + k - 1)                each of the k - 1 others
 T    = (keep - flip) I + flip 1 1^T           T[true, seen], rows sum to 1
 T^-1 = (I - flip 1 1^T) / (keep - flip)       unbiased: E over seen of T^-1[seen, .] = e_true
 
-Learning from what was seen, for posteriors p of a model and losses l_c of each class:
+Learning from the responses seen, for posteriors p of a model and losses l_c of each class:
 
-unbiased loss = sum over c of T^-1[seen, c] l_c                 expectation: the loss of the truth
-forward loss  = -log (p T)[seen]                                least where p is the true posterior
+unbiased loss = sum over c of T^-1[seen, c] l_c              expectation: loss at the true class
+forward loss  = -log (p T)[seen]                             minimal where p is the true posterior
 """
 
 import math
@@ -24,12 +24,12 @@ SMALLEST_EPSILON = 1e-9  # far above the rounding of a probability
 
 
 def keep_probability(*, epsilon: float, num_classes: int) -> float:
-    """Chance that a label crosses unchanged, rounded down.
+    """Probability that a label is sent unchanged, rounded down.
 
-    Claim: LABEL-RR. Reporting the true class with this chance, and else one of the others, each
-        with the same chance, is epsilon-DP.
+    Claim: LABEL-RR. Reporting the true class with this probability, and otherwise one of the
+        others uniformly, is epsilon-DP.
     Relation: two label tables that differ in one node's label.
-    Assumes: drawn once a label and kept; a second draw costs epsilon again.
+    Assumes: drawn once per label and stored; a second draw costs epsilon again.
     Moves: one row.
     Tight: yes, the ratio keep / flip is e^epsilon, and no epsilon-DP channel on k classes keeps
         the label more often.
@@ -43,20 +43,20 @@ def keep_probability(*, epsilon: float, num_classes: int) -> float:
         name="epsilon",
         wanted=f"a finite epsilon >= {SMALLEST_EPSILON}",
         got=epsilon,
-        remedy="send no labels for less, or plain labels, openly, for no privacy",
+        remedy="for less, send no labels; for no privacy, send the labels themselves",
     )
     expect_count("num_classes", num_classes, at_least=2)
     return ROUND_DOWN / (1 + (num_classes - 1) * math.exp(-epsilon))
 
 
 def flip_probability(*, epsilon: float, num_classes: int) -> float:
-    """Chance of each single other class: what `keep_probability` leaves, in equal parts."""
+    """Probability of each single other class: what `keep_probability` leaves, in equal parts."""
     keep = keep_probability(epsilon=epsilon, num_classes=num_classes)
     return (1 - keep) / (num_classes - 1)
 
 
 def epsilon_of_keep(*, keep: float, num_classes: int) -> float:
-    """log(keep / flip), rounded up: epsilon of a response that keeps with this chance.
+    """log(keep / flip), rounded up: epsilon of a response that keeps with this probability.
 
     Raises:
         InputError: keep is not in [1 / num_classes, 1].
@@ -84,7 +84,7 @@ def transition(*, epsilon: float, num_classes: int) -> NDArray[np.float64]:
 
 
 def inverse_transition(*, epsilon: float, num_classes: int) -> NDArray[np.float64]:
-    """T^-1, whose row `responses` is an unbiased one-hot label; (num_classes, num_classes)."""
+    """T^-1, whose row for a response is an unbiased one-hot label; (num_classes, num_classes)."""
     keep = keep_probability(epsilon=epsilon, num_classes=num_classes)
     flip = flip_probability(epsilon=epsilon, num_classes=num_classes)
     return (np.eye(num_classes) - flip) / (keep - flip)
@@ -95,8 +95,8 @@ def unbiased_weights(
 ) -> NDArray[np.float64]:
     """Weights of the class losses in the unbiased loss, (num_labels, num_classes); rows sum to 1.
 
-    Some are negative, down to -flip / (keep - flip): their average over the response is the one-hot
-    row of the truth, at the price of a variance that grows as epsilon falls.
+    Some are negative, down to -flip / (keep - flip): their mean over the response is the one-hot
+    row of the true class, at the price of a variance that grows as epsilon falls.
 
     >>> unbiased_weights(np.array([1]), epsilon=1.0, num_classes=2).round(2).tolist()
     [[-0.58, 1.58]]
@@ -107,9 +107,9 @@ def unbiased_weights(
 
 
 def response_posterior(posterior: NDArray[np.floating], *, epsilon: float) -> NDArray[np.float64]:
-    """Chance of each class to be *seen* when the truth has this posterior: p T, same shape.
+    """Probability of each response when the true class has this posterior: p T, same shape.
 
-    The forward-corrected loss is the cross-entropy of this with what was seen.
+    The forward-corrected loss is the cross-entropy of this with the responses seen.
     """
     num_classes = posterior.shape[-1]
     forward = posterior @ transition(epsilon=epsilon, num_classes=num_classes)
@@ -119,12 +119,13 @@ def response_posterior(posterior: NDArray[np.floating], *, epsilon: float) -> ND
 def forward_targets(
     posterior: NDArray[np.floating], responses: NDArray[np.integer], *, epsilon: float
 ) -> NDArray[np.float64]:
-    """Posterior of the truth given what was seen, (num_labels, num_classes); rows sum to 1.
+    """Posterior of the true class given a response, (num_labels, num_classes); rows sum to 1.
 
         target[c] = p[c] T[c, seen] / (p T)[seen]
 
-    Cross-entropy against these targets, held fixed, has the gradient p - target by the logits:
-    that of the forward-corrected loss. So any learner that takes soft labels can use it.
+    Cross-entropy against these targets, held fixed, has the gradient p - target with respect to
+    the logits, which is that of the forward-corrected loss. So any learner that accepts soft
+    labels can use it.
     """
     _expect_labels(responses, posterior.shape[-1])
     forward = transition(epsilon=epsilon, num_classes=posterior.shape[-1])
@@ -136,7 +137,7 @@ def _expect_labels(responses: NDArray[np.integer], num_classes: int) -> None:
     outside = responses[(responses < 0) | (responses >= num_classes)]
     expect(
         outside.size == 0,
-        name="seen",
+        name="responses",
         wanted=f"classes from 0 to {num_classes - 1}",
         got=outside[:3].tolist(),
         remedy="leave out nodes without a label",

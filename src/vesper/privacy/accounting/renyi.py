@@ -1,12 +1,12 @@
-"""Renyi differential privacy: the Gaussian mechanism, composition, conversion.
+"""Renyi differential privacy: the Gaussian mechanism, composition and conversion.
 
     rdp(order) = order / (2 noise_multiplier^2)                    Gaussian mechanism (Mironov 2017)
     rdp of a composition = sum of the rdp                          at each order
     epsilon = rdp - log(delta order) / (order - 1) + log(1 - 1 / order), best order
                                                                    (Balle et al. 2020)
 
-The certified plan does not need it (`gaussian` is exact and asks for 3 to 7 % less noise); the
-paper's accountant is built on it.
+The certified plan does not use it (`gaussian` is exact and needs 3 to 7 % less noise); the paper's
+accountant is built on it.
 
 Renyi bound for the Gaussian mechanism on a secret uniform sample (Wang et al. 2019).
 
@@ -18,13 +18,13 @@ B_k = E[(L - 1)^k] under N(0, m^2) for even k. Then, for whole orders n = 2, 3, 
     term_j = min(4 sqrt(B_{2 floor(j/2)} B_{2 ceil(j/2)}), 2 E L^j)
     E L^j  = e^{j (j - 1) / (2 m^2)}
 
-and rdp(n) = cgf(n) / (n - 1). In between, the cgf is convex and lies below the straight line. The
-bound is for *replace one* and for a sample that the observer does not know. Neither is true of
-VESPER's batches, so whatever is computed from it is *claimed* only.
+and rdp(n) = cgf(n) / (n - 1). Between whole orders the cgf is convex and lies below the straight
+line. The bound holds for *replace one* and for a sample that is secret. Neither is true of VESPER's
+batches, so everything computed from it is only *claimed*.
 
-The binomial sum for B_k is lost to cancellation at large m (dp-accounting computes it so). Here
-B_k is a sum of positive numbers over a grid; for an analytic bell of width 1/2 or more and a step
-of 1/5 that is exact to rounding.
+The binomial sum for B_k, which dp-accounting uses, suffers from cancellation at large m. Here B_k
+is a sum of positive numbers over a grid; for an analytic bell of width 1/2 or more and a step of
+1/5 that is exact up to rounding.
 """
 
 import functools
@@ -39,14 +39,14 @@ from vesper.privacy.accounting.checks import expect, expect_delta, expect_not_ne
 Orders = NDArray[np.float64]
 """Renyi orders, each above 1."""
 
-SMALLEST_ORDER = 1.01  # closer to 1 the conversion is useless and not stable
+SMALLEST_ORDER = 1.01  # closer to 1 the conversion is useless and unstable
 
 
 def order_grid(*, largest: float = 1e6, relative_step: float = 0.02) -> Orders:
-    """Orders from 1.01 up whose distances from 1 grow by `relative_step`.
+    """Orders from 1.01 upwards whose distances from 1 grow by `relative_step`.
 
-    Around its best order the epsilon behaves like a/(order - 1) + b (order - 1), so missing the
-    best by half a step costs a relative (relative_step / 2)^2 / 2 = 5e-5 at the default.
+    Around its best order, epsilon behaves like a/(order - 1) + b (order - 1), so missing the best
+    order by half a step costs a relative (relative_step / 2)^2 / 2 = 5e-5 at the default.
     """
     steps = math.ceil(math.log((largest - 1) / (SMALLEST_ORDER - 1)) / math.log1p(relative_step))
     grid: Orders = 1 + np.geomspace(SMALLEST_ORDER - 1, largest - 1, steps + 1)
@@ -62,7 +62,7 @@ def gaussian_rdp(*, orders: Orders, noise_multiplier: float) -> NDArray[np.float
 
 
 def compose(rdps: Iterable[NDArray[np.float64]], *, orders: Orders) -> NDArray[np.float64]:
-    """Renyi divergence of several adaptive mechanisms: the sum, 0 for none."""
+    """Renyi divergence of several adaptive mechanisms: their sum, 0 for none."""
     return sum(rdps, start=np.zeros_like(orders))
 
 
@@ -100,14 +100,14 @@ def cgf_bound(*, sampling_rate: float, noise_multiplier: float, max_order: int) 
 
 
 def printed_cgf_bound(*, sampling_rate: float, noise_multiplier: float, max_order: int) -> Floats:
-    """The same with the terms of the paper's Theorem 1 exactly as printed; kept for the erratum.
+    """`cgf_bound` with the terms of the paper's Theorem 1 exactly as printed, for the erratum.
 
         term_2 = min(4 (e^{eps(2)} - 1), eps(2) min(2, (e^{eps(inf) - 1})^2))
         term_j = e^{(j - 1) eps(j)} min(2, (e^{eps(inf) - 1})^j)
 
     with eps(j) = j / (2 m^2) and eps(inf) = inf, so that both inner minima are 2. At whole orders
-    C(n, j) = 0 beyond n and the printed infinite sum ends by itself. term_j tends to 2, not to 0,
-    as the noise grows, so no noise brings the result below a floor.
+    C(n, j) = 0 beyond n, so the printed infinite sum is finite. term_j tends to 2 and not to 0 as
+    the noise grows, so the result has a floor that no amount of noise can lower.
     """
     return _cgf(sampling_rate, noise_multiplier, max_order, _printed_log_terms)
 
@@ -133,7 +133,7 @@ def _cgf(
     if noise_multiplier == 0:
         cgf[2:] = np.inf
         return cgf
-    if sampling_rate == 1:  # nothing is sampled: the Gaussian mechanism itself
+    if sampling_rate == 1:  # no sampling: the Gaussian mechanism itself
         return orders * (orders - 1) / (2 * noise_multiplier**2)
     weighted = orders[2:] * math.log(sampling_rate) + log_terms(noise_multiplier, max_order)
     summands = _log_binomials(max_order) + weighted  # (max_order - 1, max_order - 1)
@@ -147,7 +147,7 @@ def _log_terms(noise_multiplier: float, max_order: int) -> Floats:
     """Log term_j for j = 2, ..., max_order."""
     j = np.arange(2, max_order + 1)
     terms: Floats = math.log(2) + j * (j - 1) / (2 * noise_multiplier**2)
-    if noise_multiplier > 1:  # below, the central moments never win the minimum
+    if noise_multiplier > 1:  # otherwise the central moments are never the minimum
         central = _log_central_moments(noise_multiplier, (max_order + 1) // 2)
         terms = np.minimum(terms, math.log(4) + (central[j // 2] + central[(j + 1) // 2]) / 2)
     return terms

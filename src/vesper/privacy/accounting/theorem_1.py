@@ -1,13 +1,13 @@
-"""The paper's accountant. Everything it returns is *claimed*; nothing of it is certified.
+"""The paper's accountant: everything it returns is *claimed*, nothing is certified.
 
     participation_rate = 1 - C(N_T - N_e, B) / C(N_T, B),    N_e = 2 (1 + D + ... + D^{L-1})
     noise_multiplier   = noise_std / sqrt(sum over layers of edge_sensitivity^2)
-    rdp(order)         = num_steps * bound of Wang et al. (`without_replacement`)
+    rdp(order)         = num_steps * bound of Wang et al. (`renyi.cgf_bound`)
     epsilon            = conversion of Balle et al. (`renyi`)
 
-It needs roots that the label party does not know, uniform edge sampling and *replace one*; none
-of the three is true (`docs/errata.md`). The printed formula is misprinted; the bound meant, and
-used here, is the one of dp-accounting.
+It assumes roots that the label party does not know, uniform edge sampling and *replace one*; none
+of the three is true (`docs/errata.md`). The formula in the paper has a misprint; the bound that is
+meant, and used here, is the one of dp-accounting.
 """
 
 import functools
@@ -28,17 +28,17 @@ from vesper.privacy.accounting.checks import (
 from vesper.privacy.accounting.renyi import cgf_bound, epsilon_of_rdp, order_grid
 
 FIRST_MAX_ORDER, LAST_MAX_ORDER = 64, 1024
-EDGE_OF_ORDERS = 0.9  # a best order beyond this share of the largest may be an edge, not a valley
+EDGE_OF_ORDERS = 0.9  # a best order above this share of the largest may not be a true minimum
 NOISE_GAP = 1e-6
-SMALLEST_MULTIPLIER = 1e-100  # its square is still a float; less counts as no noise
+SMALLEST_MULTIPLIER = 1e-100  # its square is still a float; anything below counts as no noise
 ORDER_STEP = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
 class PaperTraining:
-    """One training run as the paper describes it; all of it is public.
+    """Public sizes of one training run as the paper describes it.
 
-    `edge_sensitivity` is that of one layer, sqrt(2) for GIN with operator norms of 1.
+    `edge_sensitivity` is that of one layer: sqrt(2) for GIN with operator norms of 1.
     """
 
     num_train_nodes: int
@@ -58,7 +58,7 @@ class PaperTraining:
 
     @property
     def participation_rate(self) -> float:
-        """The gamma of Theorem 1."""
+        """Gamma of Theorem 1; see `participation_rate`."""
         return participation_rate(
             num_train_nodes=self.num_train_nodes,
             batch_size=self.batch_size,
@@ -68,17 +68,17 @@ class PaperTraining:
 
     @property
     def num_steps(self) -> int:
-        """Batches in all epochs; the last one of an epoch may be smaller."""
+        """Number of batches in all epochs; the last batch of an epoch may be smaller."""
         return self.num_epochs * math.ceil(self.num_train_nodes / self.batch_size)
 
     @property
     def sensitivity(self) -> float:
-        """Of all layers together."""
+        """Edge sensitivity of all layers together."""
         return self.edge_sensitivity * math.sqrt(self.num_layers)
 
 
 def max_roots_touched(*, max_degree: int, num_layers: int) -> int:
-    """N_e: roots whose output one edge can move, 2 (1 + D + ... + D^{L-1}).
+    """N_e: number of roots whose output one edge can move, 2 (1 + D + ... + D^{L-1}).
 
     >>> max_roots_touched(max_degree=20, num_layers=2)
     42
@@ -94,7 +94,7 @@ def max_roots_touched(*, max_degree: int, num_layers: int) -> int:
 def participation_rate(
     *, num_train_nodes: int, batch_size: int, max_degree: int, num_layers: int
 ) -> float:
-    """The gamma of Theorem 1: chance that a batch holds a root that a given edge can move.
+    """Gamma of Theorem 1: probability that a batch holds a root that a given edge can move.
 
     >>> round(
     ...     participation_rate(
@@ -114,16 +114,16 @@ def participation_rate(
 
 
 def claimed_epsilon(*, training: PaperTraining, noise_std: float, delta: float) -> float:
-    """What the paper claims for this noise; inf without noise, 0 without a step.
+    """Epsilon that the paper claims for this noise; inf without noise, 0 without a step.
 
-    Orders go up to 1024, as in dp-accounting: below epsilon 0.05 the best one may lie beyond, and
-    the number returned is then larger than it need be (`orders_suffice`).
+    Orders go up to 1024, as in dp-accounting. Below epsilon 0.05 the best order may be larger, and
+    the epsilon returned is then larger than necessary (`orders_suffice`).
     """
     return _claimed(training, noise_std, delta)[0]
 
 
 def orders_suffice(*, training: PaperTraining, noise_std: float, delta: float) -> bool:
-    """Whether epsilon comes from the best Renyi order, and not from where the orders end."""
+    """Whether epsilon comes from the best Renyi order and not from the largest one tried."""
     epsilon, best_order = _claimed(training, noise_std, delta)
     return 0 < epsilon < math.inf and best_order < EDGE_OF_ORDERS * LAST_MAX_ORDER
 
@@ -153,19 +153,19 @@ def _claimed(training: PaperTraining, noise_std: float, delta: float) -> tuple[f
 def best_epsilon(
     *, cgf: NDArray[np.float64], delta: float, relative_step: float = ORDER_STEP
 ) -> tuple[float, float]:
-    """Epsilon and best order from the cgf at whole orders, with a straight line in between."""
+    """Epsilon and best order from the cgf at whole orders, interpolated linearly in between."""
     orders = _order_grid(len(cgf) - 1, relative_step)
     rdp = np.interp(orders, np.arange(len(cgf)), cgf) / (orders - 1)
     return epsilon_of_rdp(orders=orders, rdp=rdp, delta=delta)
 
 
 def noise_std_for(*, training: PaperTraining, budget: Budget | NonPrivate) -> float:
-    """Smallest noise for which the paper claims the budget: never over it, 1e-6 from the smallest.
+    """Noise for which the paper claims the budget, within 1e-6 of the smallest, never exceeding it.
 
     It is above 0 for every `Budget`; only `NonPrivate` gives 0.
 
     Raises:
-        InputError: the budget is infinite, or there is no step to plan for.
+        InputError: epsilon is infinite, or there are no epochs.
     """
     expect_count("num_epochs", training.num_epochs, at_least=1)
     if isinstance(budget, NonPrivate):

@@ -1,10 +1,10 @@
-"""The account of one graph: a balance, and the ledger in which every charge is written first.
+"""The account of one graph: its balance, and the ledger that records every charge first.
 
-    charge:  lock -> book what others wrote -> does it fit?
-             no: refuse, write nothing       yes: write, sync to disk, hand out a receipt
+    charge:  lock -> book what other processes wrote -> does it fit?
+             no: refuse, write nothing       yes: write, sync to disk, return a receipt
 
 Budgets belong to graphs, not to runs: a second run starts from what the first has left, and nothing
-in here can give budget back.
+in this module can give budget back.
 """
 
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ STORED_KIND = "stored"
 
 @dataclass(frozen=True)
 class StoredRelease:
-    """A release that was charged, drawn and kept before; it is read, not drawn."""
+    """A release that was charged, drawn and stored before; it is read again, never redrawn."""
 
     digest: str
 
 
 class Account(Balance):
-    """The account of one graph; `open_account` makes it."""
+    """The account of one graph, made by `open_account`."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Account(Balance):
         self._catch_up()
 
     def charge(self, event: Event, receivers: Receivers, *, run: str) -> Receipt:
-        """Charge an event to its receivers, on disk, or refuse and write nothing."""
+        """Charge an event to its receivers on disk, or refuse and write nothing."""
         encoded_receivers = encode(receivers, len(self.spent))
         with self._ledger.transaction():
             self._catch_up()
@@ -70,20 +70,20 @@ class Account(Balance):
     def charge_once(
         self, event: Event, receivers: Receivers, *, run: str, number: int
     ) -> Receipt | StoredRelease:
-        """Charge release `number` of a run, or find that it was charged before.
+        """Charge release `number` of a run unless it was charged before.
 
-        A release that was charged and kept is never drawn again: the digest of what was kept is
-        given. One that was charged and never kept has not left the process that charged it: its
-        receipt is given again, at no further cost (claim L-FILTER, drawn again).
+        A release that was charged and stored is never redrawn: the digest of the stored values is
+        returned. A release that was charged but not stored has not left the process that charged
+        it: a receipt is returned again, at no further cost (claim L-FILTER, drawn again).
 
         Raises:
-            BudgetError: it does not fit, or was charged as something else.
+            BudgetError: it does not fit, or was charged as a different event.
         """
         encoded_receivers = encode(receivers, len(self.spent))
         facts = {**event.facts, "number": number}
         with self._ledger.transaction():
             self._catch_up()
-            charged, kept = self._find(run, number)
+            charged, stored = self._find(run, number)
             if charged is None:
                 self.refuse_if_over_budget(event, encoded_receivers)
                 sequence = self._ledger.append(
@@ -95,14 +95,14 @@ class Account(Balance):
                 )
             elif (charged.facts, charged.receivers) != (facts, encoded_receivers):
                 raise BudgetError(
-                    f"Release {number} of run {run} was charged as {charged.facts}, expected the "
-                    f"same again, got {facts}. Settings have changed; begin a new run."
+                    f"Release {number} of run {run} was charged before as {charged.facts}, got "
+                    f"{facts}. Settings have changed; start a new run."
                 )
             else:
                 sequence = charged.sequence
         self._catch_up()
-        if kept is not None:
-            return StoredRelease(digest=str(kept.facts["digest"]))
+        if stored is not None:
+            return StoredRelease(digest=str(stored.facts["digest"]))
         return Receipt(
             event=event,
             receivers=encoded_receivers,
@@ -112,17 +112,17 @@ class Account(Balance):
         )
 
     def mark_stored(self, receipt: Receipt, *, digest: str) -> None:
-        """Write down what was drawn under a receipt; from now on it may leave, and nothing else.
+        """Record the digest of what was drawn under a receipt; only these values may leave.
 
         Raises:
-            BudgetError: something was kept under this charge already.
+            BudgetError: values were already stored under this charge.
         """
         with self._ledger.transaction():
             for entry in self._ledger.entries(after=receipt.sequence):
                 if entry.facts["kind"] == STORED_KIND and entry.facts["of"] == receipt.sequence:
                     raise BudgetError(
                         f"Release {receipt.sequence} was drawn by another process at the same "
-                        f"time; what this one drew is thrown away. Is the run going on elsewhere?"
+                        f"time; the values drawn here were discarded. Is the run active elsewhere?"
                     )
             facts = {"kind": STORED_KIND, "of": receipt.sequence, "digest": digest}
             self._ledger.append(
@@ -131,7 +131,7 @@ class Account(Balance):
         self._catch_up()
 
     def note_unprotected(self, *, run: str, plan: str) -> None:
-        """Write down, once a run, that edges are about to be used without a guarantee."""
+        """Record, once per run, that edges are about to be used without a guarantee."""
         with self._ledger.transaction():
             self._catch_up()
             known = (each for each in self._ledger.entries() if each.graph == self.graph)
@@ -144,7 +144,7 @@ class Account(Balance):
         self._catch_up()
 
     def is_stored(self, *, run: str, number: int) -> bool:
-        """Whether release `number` of a run was charged and kept."""
+        """Whether release `number` of a run was charged and stored."""
         return self._find(run, number)[1] is not None
 
     def is_charged(self, run: str, number: int) -> bool:
@@ -152,23 +152,23 @@ class Account(Balance):
         return self._find(run, number)[0] is not None
 
     def charges_of(self, run: str) -> int:
-        """How many releases of a run were charged."""
+        """Number of releases of a run that were charged."""
         mine = (entry for entry in self._ledger.entries() if entry.graph == self.graph)
         return sum(entry.run == run and entry.cost > 0 for entry in mine)
 
     def _find(self, run: str, number: int) -> tuple[Entry | None, Entry | None]:
-        """The entry that charged a release, and the one that kept it."""
-        charged = kept = None
+        """Find the entry that charged a release, and the entry that marks it as stored."""
+        charged = stored = None
         for entry in self._ledger.entries():
             if entry.graph == self.graph:
                 if entry.run == run and entry.facts.get("number") == number:
                     charged = entry
                 if charged and entry.facts.get("of") == charged.sequence:
-                    kept = entry
-        return charged, kept
+                    stored = entry
+        return charged, stored
 
     def _catch_up(self) -> None:
-        """Book what this and other processes have written since the last look."""
+        """Book what this and other processes have written since the last call."""
         for entry in self._ledger.entries(after=self._last_sequence):
             if entry.graph == self.graph:
                 if entry.facts["kind"] == "budget" and self.budget is None:
@@ -177,7 +177,7 @@ class Account(Balance):
             self._last_sequence = entry.sequence
 
     def _start_over(self, terms: Entry) -> None:
-        """Keep to a budget that was set elsewhere after this account was opened."""
+        """Adopt a budget that another process set after this account was opened."""
         budget, relation = terms_of({"budget": terms.facts})
         super().__init__(self.graph, num_nodes=len(self.spent), budget=budget, relation=relation)
         for entry in self._ledger.entries():
@@ -195,13 +195,13 @@ def open_account(
 ) -> Account:
     """Open the account of a graph.
 
-    The first budget given is the budget of the graph, for the relation given with it (one edge
-    unless said otherwise); later ones must agree with it. Without any, charges are written down and
-    count against the budget once it is set.
+    The first budget given becomes the budget of the graph, for the relation given with it (one
+    edge by default); later ones must equal it. Without a budget, charges are recorded and count
+    against the budget once it is set.
 
     Raises:
-        InputError: the graph is known with another number of nodes, budget or relation.
-        BudgetError: more was spent already than the budget allows.
+        InputError: the ledger has the graph with another number of nodes, budget or relation.
+        BudgetError: more was already spent than the budget allows.
         VesperError: the ledger was changed.
     """
     if num_nodes < 1:
@@ -220,30 +220,30 @@ def open_account(
                 f"{ledger.path}: this graph has {known['graph']['num_nodes']} nodes, "
                 f"got {num_nodes}"
             )
-        held, held_relation = terms_of(known)
+        current, current_relation = terms_of(known)
         if budget is not None:
             relation = relation or EdgeRelation()
-            if held is None:
+            if current is None:
                 refuse_if_spent(entries, num_nodes, require_finite(budget), relation)
                 facts = {"kind": "budget", **relation.facts}
                 facts |= {"epsilon": float(budget.epsilon), "delta": float(budget.delta)}
                 ledger.append(graph=graph, run="", facts=facts, cost=0.0, encoded_receivers=b"")
-                held, held_relation = budget, relation
-            elif (held, held_relation) != (budget, relation):
+                current, current_relation = budget, relation
+            elif (current, current_relation) != (budget, relation):
                 raise InputError(
-                    f"{ledger.path}: this graph has a budget of epsilon {held.epsilon:g}, delta "
-                    f"{held.delta:g} for {held_relation} already, got epsilon {budget.epsilon:g}, "
-                    f"delta {budget.delta:g} for {relation}; a budget belongs to the graph and is "
-                    f"not set twice"
+                    f"{ledger.path}: this graph has a budget of epsilon {current.epsilon:g}, delta "
+                    f"{current.delta:g} for {current_relation} already, got epsilon "
+                    f"{budget.epsilon:g}, delta {budget.delta:g} for {relation}; a budget belongs "
+                    f"to the graph and is not set twice"
                 )
-    return Account(ledger, graph, num_nodes=num_nodes, budget=held, relation=held_relation)
+    return Account(ledger, graph, num_nodes=num_nodes, budget=current, relation=current_relation)
 
 
 def accounts(ledger: LedgerReader) -> list[Balance]:
-    """Give the balance of every graph in the ledger, oldest first.
+    """Return the balance of every graph in the ledger, oldest first.
 
     Raises:
-        InputError: an entry is not what a ledger would have written.
+        InputError: an entry cannot have been written by a ledger.
     """
     graphs: dict[str, list[Entry]] = {}
     for entry in ledger.entries():
@@ -253,10 +253,10 @@ def accounts(ledger: LedgerReader) -> list[Balance]:
 
 
 def balance_from(ledger: LedgerReader, graph: str, entries: list[Entry]) -> Balance:
-    """Count the entries of one graph in.
+    """Compute a balance from all entries of one graph.
 
     Raises:
-        InputError: an entry is not what a ledger would have written.
+        InputError: an entry cannot have been written by a ledger.
     """
     known = {entry.facts["kind"]: entry.facts for entry in entries}
     num_nodes = known.get("graph", {}).get("num_nodes")

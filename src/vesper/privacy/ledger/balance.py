@@ -1,18 +1,18 @@
-"""What one graph has spent, and the filter that refuses (claim L-FILTER). No files in here.
+"""What one graph has spent, and the filter that refuses charges (claim L-FILTER); opens no files.
 
     pure      = sum of the epsilons of the pure releases before the first release of another kind
     spent[v]  = sum of the costs of all other events that had v as a receiver
     admitted  iff   pure <= epsilon   and   spent[v] <= cap for all v,
     cap       = mu^2 / rows,   mu-GDP being (epsilon - pure, delta)
 
-The first release that is not pure fixes the cap for good; a pure release after it is charged its
-mu^2 (claim PURE-TO-GDP). Sums are whole numbers of a unit of which the cap has 2^61 to 2^62: each
+The first release that is not pure fixes the cap permanently; a pure release after it is charged its
+mu^2 (claim PURE-TO-GDP). Sums are whole numbers of a unit, of which the cap has 2^61 to 2^62: each
 charge is rounded up by less than 2^-61 of the cap, and sums and comparisons are exact.
 
-A graph that was used once without a guarantee (`unprotected`) has spent everything: no epsilon that
-is charged before or after could speak for all that was sent.
+A graph that was ever used without a guarantee (`unprotected`) has spent everything: no epsilon
+charged before or after could cover everything that was sent.
 
-The terms of an account, as the ledger's entries tell them: budget, relation, what is booked.
+Budget and relation of an account are read from its entries in the ledger (`terms_of`).
 """
 
 import math
@@ -34,26 +34,26 @@ from vesper.privacy.ledger.receipt import add_cost, is_everyone, largest
 from vesper.privacy.relation import EdgeRelation, Relation, relation_of
 
 DEFAULT_DELTA = 1e-6
-"""At which a graph without a budget says what it has spent."""
+"""Delta at which a graph without a budget reports what it has spent."""
 
 LARGEST_CAP = 1 << 62
-"""Sums stay within 64 bits."""
+"""Largest cap in units, so that sums stay within 64 bits."""
 
 UNLIMITED_UNIT = Fraction(1 << 40)
-"""Units a mu^2 of 1 where there is no cap to measure by."""
+"""Units per mu^2 of 1 where there is no cap to divide."""
 
 
 class OverdrawnError(VesperError):
-    """What is written down is more than the budget allows."""
+    """The ledger records more than the budget allows."""
 
 
 class _Cap(NamedTuple):
     units: int
-    unit: Fraction  # units that make a mu^2 of 1
+    unit: Fraction  # units per mu^2 of 1
 
 
 class Balance:
-    """The sums of one graph, brought up to date entry by entry with `book`."""
+    """The sums of one graph, updated entry by entry with `book`."""
 
     def __init__(
         self,
@@ -67,28 +67,28 @@ class Balance:
         self.pure, self.releases = Fraction(0), 0
         self._only_pure = True
         self.unprotected: str | None = None
-        """The run that used the graph without a guarantee, if any did."""
+        """The first run that used the graph without a guarantee, if any did."""
         self.spent: NDArray[np.int64] = np.zeros(num_nodes, dtype=np.int64)
         self._cap = self._current_cap()
 
     @property
     def graph(self) -> str:
-        """The fingerprint of the graph: never leaves the data party."""
+        """Fingerprint of the graph; it never leaves the data party."""
         return self._graph
 
     @property
     def delta(self) -> float:
-        """The budget's, or what stands in for it."""
+        """Delta of the budget, or `DEFAULT_DELTA` without a budget."""
         return self.budget.delta if self.budget else DEFAULT_DELTA
 
     @property
     def spent_mu_squared(self) -> float:
-        """What the node with the largest sum was charged, pure releases counted plainly apart."""
+        """Largest sum that a node was charged; without the pure releases counted in `pure`."""
         return float_up(int(self.spent.max()) / self._cap.unit)
 
     @property
     def left_mu_squared(self) -> float | None:
-        """What every node can still be charged; None without a budget."""
+        """mu^2 that every node can still be charged; None without a budget."""
         if self.budget is None:
             return None
         if self.unprotected is not None:
@@ -96,7 +96,7 @@ class Balance:
         return max(0.0, float_down((self._cap.units - int(self.spent.max())) / self._cap.unit))
 
     def spent_epsilon(self, delta: float | None = None) -> float:
-        """Epsilon of everything charged so far, at `delta` or else the budget's."""
+        """Epsilon of everything charged so far, at `delta` or else at the budget's delta."""
         if self.unprotected is not None:
             return math.inf
         mu = mu_for(spent=self.spent_mu_squared, rows=self.relation.rows)
@@ -106,7 +106,7 @@ class Balance:
     def left_epsilon(self) -> float | None:
         """Largest epsilon, at the budget's delta, that one more release to every node can have.
 
-        Not the difference of budget and spent: releases compose better than they add up.
+        This is more than budget minus spent, because releases compose better than by addition.
         """
         if self.budget is None or self.left_mu_squared is None:
             return None
@@ -114,7 +114,7 @@ class Balance:
         return min(epsilon_of(mu=mu, delta=self.delta), self._left_pure_epsilon())
 
     def fits(self, event: Event) -> int:
-        """How many more such events fit when every node receives them."""
+        """Number of further such events that fit if every node receives them."""
         if self.unprotected is not None:
             return 0
         if self._is_added_purely(event.facts["kind"]) and self.budget is not None:
@@ -123,7 +123,7 @@ class Balance:
         return (self._cap.units - int(self.spent.max())) // self._units(event.cost)
 
     def noise_std_for(self, *, releases: int) -> float:
-        """Smallest noise with which `releases` more sums of unit messages fit for every node.
+        """Smallest noise with which `releases` more sums of unit-norm messages fit for every node.
 
         Raises:
             InputError: there is no budget, or none is left.
@@ -137,7 +137,7 @@ class Balance:
         """Raise unless the event can be charged to these receivers.
 
         Raises:
-            InputError: the event cannot be charged under this relation, or not to a part of nodes.
+            InputError: the event cannot be charged under this relation, or only to all nodes.
             BudgetError: it would cost more than is left.
         """
         facts = event.facts
@@ -147,36 +147,38 @@ class Balance:
                 f"Expected an event whose cost holds for {self.relation}, got {facts['kind']!r}."
             )
         if facts["kind"] == PURE_KIND and not is_everyone(encoded_receivers):
-            raise InputError("A pure release is charged to every node: expected no receivers.")
+            raise InputError(
+                "A pure release is charged to every node: expected no list of receivers."
+            )
         if not 0 < event.cost < math.inf:
             raise BudgetError(f"Expected a finite cost above 0, got {event.cost}.")
         if self._is_added_purely(str(facts["kind"])):
             if float(facts["epsilon"]) > self._left_pure_epsilon():
                 raise self._refusal("epsilon", float(facts["epsilon"]), self._left_pure_epsilon())
             return
-        room = self._cap.units - largest(encoded_receivers, self.spent)
-        if self._units(event.cost) > room:
-            raise self._refusal("mu^2 a node", event.cost, max(room, 0) / self._cap.unit)
+        left = self._cap.units - largest(encoded_receivers, self.spent)
+        if self._units(event.cost) > left:
+            raise self._refusal("mu^2 per node", event.cost, max(left, 0) / self._cap.unit)
 
     def refuse_unprotected(self) -> None:
         """Raise if a run has used the graph without a guarantee.
 
         Raises:
-            BudgetError: one has; nothing about the graph can be certified after it.
+            BudgetError: a run has; nothing about the graph can be certified any more.
         """
         if self.unprotected is not None:
             raise BudgetError(
                 f"This graph was used without a guarantee by run {self.unprotected}, so no epsilon "
                 "holds for everything that was sent about it. Nothing was released. Use a new "
-                "snapshot; or, if nothing of that run has left this party, a ledger of its own."
+                "snapshot or, if nothing from that run has left this party, a separate ledger."
             )
 
     def book(self, entry: Entry) -> None:
-        """Count an entry of the ledger in.
+        """Add an entry of the ledger to the sums.
 
         Raises:
-            InputError: the entry has no cost that counts here.
-            Overdrawn: the entry is more than the budget has.
+            InputError: the entry has no cost that is valid for this relation.
+            OverdrawnError: the entry exceeds the budget.
         """
         if entry.facts["kind"] == UNPROTECTED_KIND:
             self.unprotected = self.unprotected or entry.run
@@ -189,14 +191,14 @@ class Balance:
         if self._is_added_purely(kind):
             epsilon = Fraction(entry.facts["epsilon"])
             if not 0 < epsilon <= self._left_pure_epsilon():
-                raise OverdrawnError(f"Entry {entry.sequence} is more than the budget has.")
+                raise OverdrawnError(f"Entry {entry.sequence} exceeds the budget.")
             self.pure += epsilon
             self._cap = self._current_cap()
             return
         self._only_pure = False
         units = self._units(entry.cost)
         if units > self._cap.units - largest(entry.receivers, self.spent):
-            raise OverdrawnError(f"Entry {entry.sequence} is more than the budget has.")
+            raise OverdrawnError(f"Entry {entry.sequence} exceeds the budget.")
         add_cost(entry.receivers, units, self.spent)
 
     def _is_added_purely(self, kind: object) -> bool:
@@ -211,7 +213,7 @@ class Balance:
         return max(0.0, float_down(Fraction(self.budget.epsilon) - self.pure))
 
     def _current_cap(self) -> _Cap:
-        """The cap if the next release is not pure."""
+        """Compute the cap for the case that the next release is not pure."""
         epsilon = self._left_pure_epsilon()
         if self.budget is None or epsilon == 0:
             return _Cap(0 if self.budget else LARGEST_CAP, UNLIMITED_UNIT)
@@ -236,18 +238,22 @@ class Balance:
 
 
 def book(balance: Balance, entry: Entry, ledger: LedgerReader) -> None:
-    """Count an entry in; blame the ledger for one that vesper cannot have written."""
+    """Book an entry; name the ledger if vesper cannot have written it.
+
+    Raises:
+        InputError: vesper cannot have written the entry.
+    """
     try:
         balance.book(entry)
     except (OverdrawnError, InputError, KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"{ledger.path}: entry {entry.sequence} is none that vesper wrote ({error}); run "
+            f"{ledger.path}: entry {entry.sequence} was not written by vesper ({error}); run "
             f"`vesper budget verify`"
         ) from None
 
 
 def terms_of(known: dict[str, Any]) -> tuple[Budget | None, Relation | None]:
-    """Budget and relation of a graph, from the facts of its entries by kind."""
+    """Read the budget and relation of a graph from the facts of its entries, keyed by kind."""
     facts = known.get("budget")
     if facts is None:
         return None, None
@@ -261,19 +267,23 @@ def terms_of(known: dict[str, Any]) -> tuple[Budget | None, Relation | None]:
 def refuse_if_spent(
     entries: Iterable[Entry], num_nodes: int, budget: Budget, relation: Relation
 ) -> None:
-    """A budget below what is spent cannot be kept: it is refused, not shown as overdrawn."""
-    asked = Balance("", num_nodes=num_nodes, budget=budget, relation=relation)
+    """Refuse a new budget that is below what is already spent.
+
+    Raises:
+        BudgetError: more is spent, or a run has used the graph without a guarantee.
+    """
+    limited = Balance("", num_nodes=num_nodes, budget=budget, relation=relation)
     unlimited = Balance("", num_nodes=num_nodes, budget=None, relation=relation)
     spent = 0.0
     try:
         for entry in entries:
             unlimited.book(entry)
             spent = unlimited.spent_epsilon(budget.delta)
-            asked.book(entry)
+            limited.book(entry)
         unlimited.refuse_unprotected()
     except OverdrawnError:
         raise BudgetError(
-            "This graph has spent more already than the budget that is to be set (epsilon at "
+            "This graph has already spent more than the budget that is to be set (epsilon at "
             f"delta {budget.delta:g}).\n"
             f"  Requested:  {spent:.6g}\n"
             f"  Remaining:  {budget.epsilon:.6g}\n"

@@ -1,4 +1,4 @@
-"""The secret of a ledger, and the keys made from it.
+"""The secret of a ledger, and the keys derived from it.
 
     chain key        = HKDF(secret, "chain")          under which entries are chained
     fingerprint key  = HKDF(secret, "fingerprint")    under which graphs are named
@@ -6,9 +6,10 @@
     signing key      = HKDF(secret, "signing")        with which statements are signed (Ed25519)
     check            = HKDF(secret, "check")          which the ledger's first entry holds
 
-The secret lies beside the ledger (`LEDGER.key`, owner rights only), so that a ledger can be shown
-without it. Who has no secret can neither forge an entry nor check a guess of the graph. A secret
-that is lost or exchanged would give a known graph a new name, and with it a fresh budget: refused.
+The secret is next to the ledger (`LEDGER.key`, readable by its owner only), so that a ledger can be
+shown without it. Without the secret nobody can forge an entry or check a guess of the graph. With a
+lost or replaced secret a known graph would get a new name, and thus a fresh budget; such a ledger
+is therefore refused.
 """
 
 import os
@@ -26,7 +27,7 @@ KEY_BYTES = 32
 
 @dataclass(frozen=True)
 class Keys:
-    """What is derived from the secret; `check` alone may be shown."""
+    """Keys derived from the secret; only `check` may be shown."""
 
     chain: bytes
     fingerprint: bytes
@@ -36,12 +37,12 @@ class Keys:
 
 
 def key_path(ledger: Path) -> Path:
-    """Where the secret of the ledger at this path lies."""
+    """Path of the secret that belongs to the ledger at this path."""
     return ledger.with_name(ledger.name + ".key")
 
 
 def derive_keys(secret: bytes) -> Keys:
-    """Derive the keys; none tells anything about another (RFC 5869)."""
+    """Derive the keys; none reveals anything about another (RFC 5869)."""
 
     def key_for(purpose: bytes) -> bytes:
         derivation = HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=purpose)
@@ -60,14 +61,14 @@ def read_keys(path: Path) -> Keys:
     """Read the secret.
 
     Raises:
-        InputError: it is not there, cannot be read, or is no secret.
+        InputError: it is missing, cannot be read, or is not a secret.
     """
     try:
         secret = path.read_bytes()
     except OSError as error:
         raise InputError(
-            f"{path}: the key of the ledger cannot be read ({error.strerror}); restore it, a new "
-            f"one would give every graph a fresh budget"
+            f"{path}: the key of the ledger cannot be read ({error.strerror}); restore it, "
+            f"because a new key would give every graph a fresh budget"
         ) from None
     if len(secret) != KEY_BYTES:
         raise InputError(f"{path}: expected a key of {KEY_BYTES} bytes, found {len(secret)}")
@@ -75,9 +76,9 @@ def read_keys(path: Path) -> Keys:
 
 
 def make_keys(path: Path) -> Keys:
-    """Read the secret of a new ledger; if there is none yet, put one in place, whole and on disk.
+    """Create the secret of a new ledger, atomically and synced to disk, unless it exists.
 
-    One may be there: a crash between this and the first entry leaves it.
+    It may exist already, after a crash before the first entry was written.
     """
     if not path.exists():
         try:
@@ -96,7 +97,7 @@ def _write(path: Path, secret: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(partial, path)
-    folder = os.open(path.parent, os.O_RDONLY)  # or the name may be gone after a power cut
+    folder = os.open(path.parent, os.O_RDONLY)  # or the name may be lost in a power failure
     try:
         os.fsync(folder)
     finally:

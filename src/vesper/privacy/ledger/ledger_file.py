@@ -1,4 +1,4 @@
-"""The file of a ledger: what marks it as ours, and opening it without the right to write."""
+"""The file format of a ledger, and opening one without write permission."""
 
 import os
 import shutil
@@ -11,42 +11,42 @@ from vesper.errors import InputError
 from vesper.privacy.ledger.reader import LedgerReader
 
 APPLICATION = 0x56535052
-"""What marks an SQLite file as ours."""
+"""SQLite application id of a ledger."""
 
 FORMAT = 3
-"""2: keyed chain, costs as mu^2. 3: graphs by ids as text, labels that were shown."""
+"""Format 2: keyed chain, costs as mu^2. 3: graphs named by ids as text, answered labels."""
 
 _MAGIC = b"SQLite format 3\0"
 
 
 def open_to_read(path: Path, *, key: Path | None = None) -> LedgerReader:
-    """Open a ledger to look at it: no right to write is needed or used.
+    """Open a ledger read-only; no write permission is needed or used.
 
     Args:
         path: the ledger.
-        key: where its key is, if not beside it; only `verify` asks for it.
+        key: path of its key, if it is not next to the ledger; only `verify` needs it.
 
     Raises:
-        InputError: there is no such file, or it is something else.
+        InputError: there is no such file, or it is not a ledger.
     """
     refuse_what_is_no_ledger(path)
     try:
         database = _connected(path)
     except sqlite3.Error:
-        # A folder we may not write in. No -shm file lies there, or SQLite would have used it, so
-        # nobody has the ledger open; a copy with its -wal file is as good as the ledger itself.
+        # The folder is not writable. There is no -shm file, or SQLite would have used it, so no
+        # process has the ledger open; a copy with its -wal file is as good as the ledger itself.
         database = _connected_to_copy(path)
     refuse_foreign(database, path)
     return LedgerReader(path, database, key=key)
 
 
 def make_private(path: Path) -> None:
-    """Make an empty file for a new ledger that only this user can read; leave one that is there.
+    """Create an empty file for a new ledger that only this user can read; keep an existing file.
 
-    What SQLite puts beside it has the same rights.
+    The files that SQLite creates next to it have the same permissions.
 
     Raises:
-        InputError: it cannot be made.
+        InputError: it cannot be created.
     """
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -57,7 +57,7 @@ def make_private(path: Path) -> None:
 
 
 def refuse_what_is_no_ledger(path: Path) -> None:
-    """Refuse a file that is missing, empty, or no database."""
+    """Refuse a file that is missing, empty or not a database."""
     if not path.is_file():
         raise InputError(f"{path}: expected a ledger, found no file")
     try:
@@ -72,7 +72,7 @@ def refuse_what_is_no_ledger(path: Path) -> None:
 
 
 def refuse_foreign(database: sqlite3.Connection, path: Path) -> None:
-    """Refuse a database that is no ledger, or a ledger of another format."""
+    """Refuse a database that is not a ledger, or a ledger of another format."""
     try:
         application, version = (
             database.execute(f"PRAGMA {name}").fetchone()[0]

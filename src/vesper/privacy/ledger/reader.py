@@ -1,10 +1,10 @@
-"""Reading a ledger, and finding out whether it was tampered with. Nothing in here can write.
+"""Reading a ledger, and detecting whether it was tampered with; nothing in here can write.
 
     digest_k = HMAC-SHA-256(chain key, digest_{k-1}, entry_k),    head = (number of entries, digest)
 
-Who has no key cannot make an entry that fits, whatever else can be written: the file, its head and
-the note of the head beside it. What the chain cannot show is an older copy of the whole folder: for
-that a head must have been noted elsewhere (`contains`).
+Without the key nobody can make an entry that fits the chain, even with write access to the file,
+its head and the note of the head next to it. The chain cannot detect an older copy of the whole
+folder: that requires a head that was noted elsewhere (`contains`).
 """
 
 import hashlib
@@ -23,12 +23,12 @@ from vesper.privacy.ledger.keys import Keys, key_path, read_keys
 COLUMNS = "sequence, time, graph, run, facts, cost, receivers"
 
 FEWEST_HEAD_DIGITS = 16
-"""A noted head shorter than this would be found by chance, or by trying."""
+"""Fewest digits of a noted head; a shorter one could match by chance or be forged by trial."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the ledger; `cost` is the mu^2 that each receiver pays."""
+    """One line of the ledger; `cost` is the mu^2 charged to each receiver."""
 
     sequence: int
     time: float
@@ -40,7 +40,7 @@ class Entry:
 
 
 class LedgerReader:
-    """A ledger to look at; `open_to_read` opens one without the right to write."""
+    """A ledger opened for reading; see `open_to_read`."""
 
     def __init__(self, path: Path, database: sqlite3.Connection, *, key: Path | None = None):
         self.path, self._db = path, database
@@ -48,7 +48,7 @@ class LedgerReader:
 
     @property
     def keys(self) -> Keys:
-        """The keys of the ledger; reading entries needs none."""
+        """Keys of the ledger; not needed to read entries."""
         return read_keys(self._key)
 
     def close(self) -> None:
@@ -56,7 +56,7 @@ class LedgerReader:
         self._db.close()
 
     def head(self) -> tuple[int, bytes]:
-        """How many entries there are, and the digest of them all."""
+        """Return the number of entries and the digest of all of them."""
         with self._read_errors():
             row = self._db.execute("SELECT sequence, digest FROM head").fetchone()
         return (int(row[0]), bytes(row[1])) if row else (0, b"")
@@ -79,10 +79,10 @@ class LedgerReader:
                 )
 
     def verify(self) -> int | None:
-        """Recompute the chain; give the first sequence number that does not fit, or None.
+        """Recompute the chain; return the first sequence number that does not fit, or None.
 
         Raises:
-            InputError: without the key nothing can be said about what the entries say.
+            InputError: the key is missing; without it the entries cannot be verified.
         """
         key, previous, expected = self.keys.chain, b"", 1
         query = f"SELECT {COLUMNS}, digest FROM entries ORDER BY sequence"
@@ -94,7 +94,7 @@ class LedgerReader:
             return None if self.head() == (expected - 1, previous) else expected
 
     def contains(self, sequence: int, digest: str) -> bool:
-        """Whether the chain, after so many entries, ended with a digest that starts so (hex)."""
+        """Whether the digest after `sequence` entries starts with `digest` (hexadecimal)."""
         with self._read_errors():
             query = "SELECT digest FROM entries WHERE sequence = ?"
             row = self._db.execute(query, (sequence,)).fetchone()
@@ -105,7 +105,7 @@ class LedgerReader:
         )
 
     def behind_head_note(self) -> str | None:
-        """Say what is wrong when the note beside the ledger knows of entries it does not have."""
+        """Describe the problem if the note of the head lists entries that the ledger lacks."""
         note = self.path.with_name(f"{self.path.name}.head")
         if not note.is_file():
             return None
@@ -116,8 +116,8 @@ class LedgerReader:
         if sequence.isdigit() and len(sequence) < 19 and self.contains(int(sequence), digest):
             return None
         return (
-            f"{self.path}: the ledger is older than what was charged, {note.name} knows of "
-            f"{sequence[:19]} entries; put the newest ledger back (with its -wal file)"
+            f"{self.path}: the ledger is older than what was charged: {note.name} lists "
+            f"{sequence[:19]} entries; restore the newest ledger (with its -wal file)"
         )
 
     def _facts(self, sequence: int, text: str) -> dict[str, Any]:
@@ -128,13 +128,13 @@ class LedgerReader:
         if not (isinstance(facts, dict) and isinstance(facts.get("kind"), str)):
             raise InputError(
                 f"{self.path}: entry {sequence}: expected facts of a known kind as JSON, found "
-                f"{str(text)[:40]!r}; it was tampered with or damaged, see `vesper budget verify`"
+                f"{str(text)[:40]!r}; it was tampered with or damaged, run `vesper budget verify`"
             )
         return facts
 
     @contextmanager
     def _read_transaction(self) -> Iterator[None]:
-        """Read entries and head as they were at one moment, whatever others write meanwhile."""
+        """Read entries and head as of one moment, whatever others write in the meantime."""
         if self._db.in_transaction:
             yield
             return
@@ -162,7 +162,7 @@ def chain_digest(key: bytes, previous: bytes, line: tuple[Any, ...]) -> bytes:
 
 
 def format_head(head: tuple[int, bytes]) -> str:
-    """Write a head as people note it down: SEQUENCE:DIGEST.
+    """Format a head for people to note down: SEQUENCE:DIGEST.
 
     >>> format_head((3, bytes.fromhex("00ff")))
     '3:00ff'
@@ -171,7 +171,7 @@ def format_head(head: tuple[int, bytes]) -> str:
 
 
 def parse_head(text: str) -> tuple[int, str]:
-    """Read SEQUENCE:DIGEST; the digest may be cut, but not below 16 digits.
+    """Parse SEQUENCE:DIGEST; the digest may be shortened to no fewer than 16 digits.
 
     >>> parse_head("3:00112233445566778899")
     (3, '00112233445566778899')

@@ -1,9 +1,8 @@
-"""Proof that an event was charged: what `mechanism.release` asks for before it reads an edge.
+"""Receipts: proof that an event was charged, which `mechanism.release` requires to read an edge.
 
-Which nodes receive a release, as bytes in the ledger: all of them, a list, or a bitmap.
-
-Receivers are chosen without reading an edge, so the set is public to the data party's auditor; it
-is stored in full because the filter needs to know what every single node has spent.
+Also the encoding of receiver sets in the ledger: all nodes, a list, or a bitmap. Receivers are
+chosen without reading an edge, so the set is public to the data party's auditor; it is stored in
+full because the filter needs to know what every single node has spent.
 """
 
 import os
@@ -15,7 +14,7 @@ from vesper.errors import BudgetError, InputError
 from vesper.privacy.events import Event
 
 _SEAL = object()
-"""Held by `account.py` alone: a receipt cannot be made by accident."""
+"""Only `account.py` uses it, so that a receipt cannot be made by accident."""
 
 
 class Receipt:
@@ -23,10 +22,10 @@ class Receipt:
 
     Args:
         event: what was charged.
-        receivers: to whom, as the ledger wrote it.
+        receivers: the nodes charged, as encoded in the ledger.
         graph: fingerprint of the graph.
         sequence: number of the ledger entry.
-        seal: known to the account only.
+        seal: known only to `account.py`.
     """
 
     def __init__(
@@ -37,33 +36,39 @@ class Receipt:
         self.event, self.receivers, self.graph = event, receivers, graph
         self.sequence = sequence
         self._process = os.getpid()
-        self._uses = [True]  # popped by the first to spend it, whatever the threads
+        self._uses = [True]  # popped by whichever thread spends it first
 
     def spend(self, *, event: Event, receivers: bytes, graph: str) -> None:
-        """Use the receipt up for exactly what was charged; anything else, or twice, is refused."""
+        """Use up the receipt for exactly what was charged.
+
+        Raises:
+            BudgetError: it is for another release, from another process, or already used.
+        """
         if (event, receivers, graph) != (self.event, self.receivers, self.graph):
             raise BudgetError("The receipt is for another release; charge this one.")
         if os.getpid() != self._process:
-            raise BudgetError("A receipt is good in the process that charged, not in a fork of it.")
+            raise BudgetError(
+                "A receipt is valid only in the process that charged it, not in a fork of it."
+            )
         try:
             self._uses.pop()
         except IndexError:
             raise BudgetError(
-                f"Receipt {self.sequence} was used already; charge a new release."
+                f"Receipt {self.sequence} was already used; charge a new release."
             ) from None
 
     def __reduce__(self) -> str:
-        raise TypeError("a receipt is never copied or saved: it would be good twice")
+        raise TypeError("a receipt cannot be copied or saved: it could be used twice")
 
 
 Receivers = NDArray[np.int64] | None
-"""Node numbers, each once; None means every node."""
+"""Distinct node numbers; None means every node."""
 
 _ALL, _LIST, _BITMAP = b"A", b"L", b"B"
 
 
 def encode(receivers: Receivers, num_nodes: int) -> bytes:
-    """Write a receiver set in the shortest of the three forms; equal sets give equal bytes."""
+    """Encode a receiver set in the shortest of the three forms; equal sets give equal bytes."""
     size = num_nodes.to_bytes(8, "little")
     if receivers is None:
         return _ALL + size
@@ -99,7 +104,7 @@ def add_cost(blob: bytes, cost: int, spent: NDArray[np.int64]) -> None:
 
 
 def largest(blob: bytes, spent: NDArray[np.int64]) -> int:
-    """Give the largest `spent` of the receivers in `blob`; 0 if there are none."""
+    """Return the largest `spent` of the receivers in `blob`; 0 if there are none."""
     kind, body = _parse(blob, len(spent))
     if kind == _ALL:
         return int(spent.max(initial=0))
@@ -109,12 +114,12 @@ def largest(blob: bytes, spent: NDArray[np.int64]) -> int:
 
 
 def is_everyone(blob: bytes) -> bool:
-    """Whether every node is a receiver."""
+    """Whether every node is a receiver in `blob`."""
     return blob[:1] == _ALL
 
 
 def count(blob: bytes) -> int:
-    """How many receivers there are."""
+    """Number of receivers in `blob`."""
     kind, body = _parse(blob, size := int.from_bytes(blob[1:9], "little"))
     if kind == _ALL:
         return size
@@ -122,7 +127,7 @@ def count(blob: bytes) -> int:
 
 
 def _parse(blob: bytes, num_nodes: int) -> tuple[bytes, bytes]:
-    """Split into form and body, refusing what does not belong to so many nodes."""
+    """Split into form and body; refuse a set of another number of nodes."""
     kind, size, body = blob[:1], int.from_bytes(blob[1:9], "little"), blob[9:]
     if size != num_nodes:
         raise InputError(f"Expected receivers among {num_nodes} nodes, got a set among {size}.")

@@ -1,12 +1,11 @@
-"""What a run may say of its budget: its own charges, and counts, which all graphs share.
-
-What counts have cost under a ledger, whichever graph they were made of.
+"""The balance that a run may reveal: its own charges, and counts, which all graphs share.
 
     counted = max over graphs of the sum of epsilons of its degree histograms
 
-Noise is planned for epsilon - counted. The counts of the graph at hand would do, but which graph
-that is follows from its edges: noise that differs when an older snapshot has the same edges would
-tell the label party that none has changed (claim L-FILTER).
+Noise is planned for epsilon - counted. Counts of the graph at hand alone would suffice for privacy
+accounting, but which account that graph has depends on its edges: noise that differs when an older
+snapshot has the same edges would reveal to the label party that no edge has changed (claim
+L-FILTER).
 """
 
 from collections import defaultdict
@@ -23,7 +22,7 @@ DEGREES = "degree histogram"
 
 
 def epsilon_of_counts(ledger: LedgerReader, *, before_run: str | None = None) -> Fraction:
-    """Give the largest sum, of all counts or of those before the first charge of a run."""
+    """Return `counted`, for all counts or only those before the first charge of a run."""
     sums: dict[str, Fraction] = defaultdict(Fraction)
     for entry in ledger.entries():
         if before_run is not None and entry.run == before_run and entry.cost > 0:
@@ -35,10 +34,10 @@ def epsilon_of_counts(ledger: LedgerReader, *, before_run: str | None = None) ->
 
 
 def balance_of_run(ledger: LedgerReader, graph: str, run: str) -> Balance:
-    """Give the balance of a graph after this run, and after counts of whichever graph.
+    """Return the balance of a graph after this run and after counts of any graph.
 
-    What other runs were charged for the same edges is nothing that the peer of this one may see:
-    it would tell that edges are the same.
+    The peer of this run must not see what other runs were charged for the same edges: that would
+    reveal that the edges are the same.
     """
     entries = [e for e in ledger.entries() if e.graph == graph and e.run in ("", run)]
     counts = epsilon_of_counts(ledger, before_run=run)

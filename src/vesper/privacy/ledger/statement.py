@@ -1,18 +1,18 @@
-"""What a file of released features cost, in words a machine can check.
+"""Signed statement of what a file of released features cost, which a machine can check.
 
     FILE.parquet           released features
     FILE.statement.json    epsilon, delta, releases, digest of the file, ... signed
 
-It names no graph: the fingerprint stays in the ledger. The head of the ledger lets an auditor at
-the data party find the charges (`vesper budget verify --head`).
+It does not name the graph: the fingerprint stays in the ledger. The head of the ledger lets an
+auditor at the data party find the charges (`vesper budget verify --head`).
 
-Signed facts: one JSON object whose `signature` covers everything else in it.
+Signed facts are one JSON object whose `signature` covers everything else in it:
 
     signed bytes = CONTEXT + canonical JSON of all but the signature      (sorted keys, no spaces)
     signature    = Ed25519(signing key, signed bytes),   public key inside the signed part
 
-The signature shows that whoever holds the secret key wrote the facts. Whose key that is the file
-cannot show: the public key must have come by another way.
+The signature shows that whoever holds the secret key wrote the facts. The file cannot show whose
+key that is: the public key must be obtained over another channel.
 """
 
 import hashlib
@@ -32,16 +32,16 @@ from vesper.privacy.ledger.reader import Entry, LedgerReader, format_head
 from vesper.version import VERSION
 
 CONTEXT = b"vesper signed statement 1\n"
-"""So that nothing else that is ever signed with the key can pass for a statement."""
+"""Prefix of signed bytes, so that nothing else signed with the key can pass for a statement."""
 
 KEY_DIGITS, SIGNATURE_DIGITS = 64, 128
 
 
 def sign_facts(facts: Mapping[str, Any], *, signing_key: bytes) -> str:
-    """Add public key and signature to the facts; give the JSON text.
+    """Add public key and signature to the facts; return the JSON text.
 
     Raises:
-        ValueError: a number is infinite or NaN, which JSON does not have.
+        ValueError: a number is infinite or NaN, which JSON cannot represent.
     """
     key = Ed25519PrivateKey.from_private_bytes(signing_key)
     whole = {**facts, "public_key": key.public_key().public_bytes_raw().hex()}
@@ -50,30 +50,30 @@ def sign_facts(facts: Mapping[str, Any], *, signing_key: bytes) -> str:
 
 
 def verify_facts(text: str, *, public_key: str | None = None) -> dict[str, Any]:
-    """Give the facts of a signed text, without its signature.
+    """Verify a signed text and return its facts without the signature.
 
     Args:
-        text: what `sign_facts` made.
-        public_key: the key that must have signed, as noted elsewhere; None: the one in the text,
-            which then proves only that nothing was changed by those who lack its secret.
+        text: output of `sign_facts`.
+        public_key: the key that must have signed, as noted elsewhere. None uses the key in the
+            text, which only proves that nobody without its secret has changed anything.
 
     Raises:
-        InputError: the text is no signed statement, or the public key is no key.
-        VesperError: it was changed, or another key has signed it.
+        InputError: the text is not a signed statement, or the public key is not a key.
+        VesperError: the text was changed, or was signed with another key.
     """
     facts = _parsed(text)
     signature = _bytes(facts.pop("signature", None), SIGNATURE_DIGITS, "signature")
-    held = _bytes(facts.get("public_key"), KEY_DIGITS, "public_key")
-    if public_key is not None and _bytes(public_key, KEY_DIGITS, "--public-key") != held:
+    signer = _bytes(facts.get("public_key"), KEY_DIGITS, "public_key")
+    if public_key is not None and _bytes(public_key, KEY_DIGITS, "--public-key") != signer:
         raise VesperError(
             f"the statement is signed with another key: expected {public_key.lower()}, found "
-            f"{held.hex()}; do not trust the file"
+            f"{signer.hex()}; do not trust the file"
         )
     try:
-        Ed25519PublicKey.from_public_bytes(held).verify(signature, _covered(facts))
+        Ed25519PublicKey.from_public_bytes(signer).verify(signature, _covered(facts))
     except (InvalidSignature, ValueError):
         raise VesperError(
-            "the signature does not fit the statement: it was changed after it was signed; ask "
+            "the signature does not match the statement: it was changed after it was signed; ask "
             "the data party for it again"
         ) from None
     return facts
@@ -90,20 +90,20 @@ def _parsed(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"expected a signed statement in JSON, found none ({error})") from None
     if not isinstance(facts, dict):
-        raise InputError("expected a signed statement, found JSON that is no object")
+        raise InputError("expected a signed statement, found JSON that is not an object")
     return facts
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Two readers might take different ones of two equal keys: refuse them."""
+    """Build a dict; refuse repeated keys, of which two readers might pick different ones."""
     facts = dict(pairs)
     if len(facts) != len(pairs):
-        raise ValueError("a key stands in it twice")
+        raise ValueError("a key occurs twice")
     return facts
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _bytes(value: object, digits: int, name: str) -> bytes:
@@ -124,23 +124,23 @@ CLAIMS = {
     "maximum": ("S-MAX", "R-GRID"),
     "clamped gcn": ("S-GCN-CLAMP", "R-GRID"),
 }
-"""What proves the cost of a Gaussian release, by aggregation; the sum over events rests on
+"""Claims that prove the cost of a Gaussian release, by aggregation; their composition rests on
 `COMPOSED_BY`."""
 
 COMPOSED_BY = ("L-FILTER", "G-CONVERT", "POST")
 
 NOT_COVERED = (
-    "features, and what follows from them and from labels: only edges are protected",
-    "many edges together: protection decays with their number",
-    "other snapshots of the same graph: each has a budget of its own",
-    "the labels of training nodes, where these were lent to the data party",
-    "the time at which, and how long, the data party computed",
+    "features, and whatever follows from them and from labels: only edges are protected",
+    "many edges together: protection weakens with their number",
+    "other snapshots of the same graph: each has its own budget",
+    "the labels of training nodes, if they were shared with the data party",
+    "when and for how long the data party computed",
 )
-SIMULATED = "noise came from a seed: whoever knows it removes the noise; nothing is protected"
+SIMULATED = "noise came from a seed: whoever knows it can remove the noise; nothing is protected"
 
 
 def statement_path(file: Path) -> Path:
-    """Where the statement of a file lies: FILE.parquet -> FILE.statement.json."""
+    """Path of the statement of a file: FILE.parquet -> FILE.statement.json."""
     return file.with_suffix(".statement.json")
 
 
@@ -160,17 +160,17 @@ def make_statement(
 
     Args:
         balance: the account of the graph, after the charges.
-        charge_entries: the entries of the ledger that this file rests on.
-        ledger: signs with its key; its head is noted.
+        charge_entries: the ledger entries that this file depends on.
+        ledger: provides the signing key and the head to note.
         simulated: whether noise came from a seed.
         run: digest of the settings.
         file: name of the file.
         sha256: digest of the file.
-        columns: what the columns mean.
-        now: seconds, for the time.
+        columns: meaning of the columns, by name.
+        now: seconds since the epoch, for the time.
 
     Raises:
-        ValueError: the account has no budget, or an event is charged that no claim is named for.
+        ValueError: the account has no budget, or no claim covers a charged event.
     """
     if balance.budget is None:
         raise ValueError("expected an account with a budget")
@@ -199,11 +199,11 @@ def make_statement(
 
 
 def verify_file(file: Path, *, public_key: str | None = None) -> dict[str, Any]:
-    """Check signature and digest of a released file; give what its statement says.
+    """Check signature and digest of a released file; return the facts of its statement.
 
     Raises:
-        InputError: file or statement cannot be read.
-        VesperError: one of them was changed, or another key has signed.
+        InputError: the file or its statement cannot be read.
+        VesperError: one of them was changed, or was signed with another key.
     """
     path = statement_path(file)
     try:
@@ -212,8 +212,8 @@ def verify_file(file: Path, *, public_key: str | None = None) -> dict[str, Any]:
         raise InputError(f"{path}: expected a signed statement in JSON, found none") from None
     except OSError as error:
         raise InputError(
-            f"{error.filename}: cannot be read ({error.strerror}); a released file and its "
-            f"statement stay side by side"
+            f"{error.filename}: cannot be read ({error.strerror}); keep a released file and its "
+            f"statement in the same folder"
         ) from None
     try:
         facts = verify_facts(text, public_key=public_key)
@@ -223,7 +223,7 @@ def verify_file(file: Path, *, public_key: str | None = None) -> dict[str, Any]:
         found = json.dumps([facts.get("kind"), facts.get("format")])
         raise InputError(f"{path}: expected a {KIND} of format {FORMAT}, found {found}")
     if facts.get("sha256") != digest:
-        raise VesperError(f"{file}: is not the file that {path.name} speaks of; it was changed")
+        raise VesperError(f"{file}: is not the file that {path.name} describes; it was changed")
     return facts
 
 
@@ -234,7 +234,7 @@ def sha256_of(file: Path) -> str:
 
 
 def _release(entry: Entry) -> dict[str, Any]:
-    kind, made = entry.facts["kind"], entry.facts.get("aggregation", SUM)
-    if kind != GAUSSIAN_KIND or made not in CLAIMS:
-        raise ValueError(f"no claim is named for a {kind} of a {made}")
-    return {**entry.facts, "claims": list(CLAIMS[made]), "ledger_entry": entry.sequence}
+    kind, aggregation = entry.facts["kind"], entry.facts.get("aggregation", SUM)
+    if kind != GAUSSIAN_KIND or aggregation not in CLAIMS:
+        raise ValueError(f"no claim covers a {kind} of a {aggregation}")
+    return {**entry.facts, "claims": list(CLAIMS[aggregation]), "ledger_entry": entry.sequence}

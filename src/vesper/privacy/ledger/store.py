@@ -1,9 +1,9 @@
-"""The ledger file: append-only, chained under a key, on disk before anything leaves.
+"""The ledger file: append-only, chained under a key, on disk before anything is released.
 
-One SQLite file a data party, write-ahead log, full sync: an entry that `append` has returned is
-there after a crash. Triggers refuse changes by mistake; the chain (`ledger_reader`) shows changes
-made around them; a note of the head beside the file (`LEDGER.head`) shows a ledger that was lost,
-or put back from an older copy. `docs/ledger.md` says what to back up and what to note down.
+One SQLite file per data party, with write-ahead log and full sync: an entry survives a crash once
+its transaction has ended. Triggers refuse accidental changes; the chain (`reader`) reveals changes
+made around them; a note of the head next to the file (`LEDGER.head`) reveals a ledger that was lost
+or restored from an older copy. `docs/ledger.md` says what to back up and what to note down.
 """
 
 import json
@@ -44,14 +44,14 @@ _SCHEMA = (
 )
 
 _SETTINGS = ("journal_mode = WAL", "synchronous = FULL", "recursive_triggers = ON")
-"""The last one lets the triggers see INSERT OR REPLACE too, at least on this connection."""
+"""The last one makes the triggers fire for INSERT OR REPLACE too, at least on this connection."""
 
 
 class Ledger(LedgerReader):
-    """Opens, or makes, the ledger at `path`; `clock` gives seconds for the time column.
+    """The ledger at `path`, created if there is none; `clock` gives seconds for the time column.
 
     Raises:
-        InputError: the file is something else, or its key is lost or another's.
+        InputError: the file is not a ledger, or its key is lost or belongs to another ledger.
         VesperError: the ledger is older than what was charged.
     """
 
@@ -73,12 +73,12 @@ class Ledger(LedgerReader):
 
     @property
     def keys(self) -> Keys:
-        """The keys of the ledger, as they were when it was opened."""
+        """Keys of the ledger, read when it was opened."""
         return self._keys
 
     @staticmethod
     def _make(database: sqlite3.Connection, path: Path) -> None:
-        """Turn an empty file into a ledger; leave everything else as it is."""
+        """Turn an empty file into a ledger; leave any other file as it is."""
         if database.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
             if database.execute("SELECT 1 FROM sqlite_master").fetchone():
                 raise InputError(f"{path}: cannot be used as a ledger (it is something else)")
@@ -91,7 +91,7 @@ class Ledger(LedgerReader):
             database.execute(statement)
 
     def _load_keys(self) -> Keys:
-        """Read the keys; a new ledger gets them, and a first entry that knows their check."""
+        """Read the keys; a new ledger gets a secret, and a first entry with its `check`."""
         path = key_path(self.path)
         if self.head()[0] == 0:
             with self.transaction():
@@ -104,13 +104,13 @@ class Ledger(LedgerReader):
         if first is None or first.facts.get("check") != keys.check:
             raise InputError(
                 f"{path}: this is not the key that {self.path.name} was started with; restore that "
-                f"one, another would give every graph a fresh budget"
+                f"key, because another would give every graph a fresh budget"
             )
         return keys
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Hold the only right to write; everything inside is on disk at the end, or none of it."""
+        """Hold the write lock; at the end, either everything inside is on disk or nothing is."""
         try:
             self._db.execute("BEGIN IMMEDIATE")
             before = self.head()
@@ -144,20 +144,23 @@ class Ledger(LedgerReader):
         return sequence
 
     def answered_labels(self, names: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Find what was answered about, of these digests of ids: digests of id and label."""
-        found = {}
+        """Look up the records of answered labels for these digests of ids, where there are any.
+
+        A record is a digest of id and label.
+        """
+        records = {}
         for name in names:
             row = self._db.execute("SELECT record FROM shown WHERE name = ?", (name,)).fetchone()
             if row is not None:
-                found[name] = row[0]
-        return found
+                records[name] = row[0]
+        return records
 
     def record_answered_labels(self, records: Iterable[tuple[bytes, bytes]]) -> None:
-        """Write down what will be answered about, inside a transaction; it stays as it is."""
+        """Record labels before they are answered, inside a transaction; existing records stay."""
         self._db.executemany("INSERT OR IGNORE INTO shown VALUES (?, ?)", records)
 
     def _note_head(self) -> None:
-        """Write the head beside the ledger, whole and on disk, after the entry itself."""
+        """Write the head next to the ledger, atomically and synced, after the entry itself."""
         note = self.path.with_name(f"{self.path.name}.head")
         partial = note.with_name(f"{note.name}.{os.getpid()}.{threading.get_ident()}")
         try:
@@ -171,5 +174,5 @@ class Ledger(LedgerReader):
 
 
 def key_of(ledger: Ledger) -> bytes:
-    """Give the key under which the graphs of a ledger are named."""
+    """Return the key under which the graphs of a ledger are named."""
     return ledger.keys.fingerprint

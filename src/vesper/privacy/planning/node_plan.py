@@ -1,14 +1,15 @@
-"""Protecting a whole node, in both accountants, beside the paper's theorem about it.
+"""Noise that protects a whole node, by both accountants, next to the paper's theorem about it.
 
     sensitivity, all hops:   certified   sqrt(hops (D + c^2)),   c = sqrt D      (claim N-NODE)
                              claimed     sqrt(hops) (1 + sqrt D sqrt 2)          (as printed)
-                             true        sqrt(hops (D + D^2))                    of what is printed
+                             true        sqrt(hops (D + D^2))                    for the same
 
     exact:   epsilon of mu = sensitivity / noise_std      (claim G-CONVERT)
     Renyi:   epsilon of rdp = order sensitivity^2 / (2 noise_std^2), as the paper counts
 
-Noise is for a unit message; rounding on the grid, which adds a little, is the run's own matter. The
-paper clips nothing: the node's own row moves by up to D before the noise (errata, entry 14).
+Noise is per unit-norm message and does not include rounding on the grid, which adds a little to it
+in a run. The paper does not clip: the node's own row moves by up to D before the noise (errata,
+entry 14).
 """
 
 import math
@@ -29,11 +30,13 @@ class NodePlan:
     """Noise for one budget.
 
     Args:
-        max_degree: D, the public promise.
-        noise_std: that certifies the budget, counted exactly; rows are clipped to sqrt D.
-        renyi_noise_std: that certifies it, counted through Renyi orders.
-        claimed_noise_std: for which the paper's theorem claims it.
-        true_epsilon: what that last noise is worth.
+        epsilon: epsilon of the budget.
+        delta: delta of the budget.
+        max_degree: D, a public bound on the degree.
+        noise_std: noise that certifies the budget by exact conversion; rows are clipped to sqrt D.
+        renyi_noise_std: noise that certifies the budget through Renyi orders.
+        claimed_noise_std: noise for which the paper's theorem claims the budget.
+        true_epsilon: epsilon that `claimed_noise_std` really gives.
     """
 
     epsilon: float
@@ -46,10 +49,10 @@ class NodePlan:
 
 
 def plan_for_nodes(*, budget: Budget, max_degree: int, hops: int) -> NodePlan:
-    """Find the noise in both accountants, and what the paper would take.
+    """Find the noise by both accountants, and the noise that the paper would use.
 
     Raises:
-        InputError: an infinite epsilon, no hop, or a degree below 1.
+        InputError: epsilon is infinite, or there are no hops, or the degree is below 1.
     """
     expect_count("max_degree", max_degree, at_least=1)
     expect_count("hops", hops, at_least=1)
@@ -71,7 +74,7 @@ def plan_for_nodes(*, budget: Budget, max_degree: int, hops: int) -> NodePlan:
 
 
 def claimed_sensitivity(*, max_degree: int) -> float:
-    """Of one layer of GIN, as the paper prints it: refuted from degree 3 on.
+    """Node sensitivity of one GIN layer as printed in the paper; refuted for degrees of 3 or more.
 
     >>> round(claimed_sensitivity(max_degree=20), 2)
     7.32
@@ -80,7 +83,7 @@ def claimed_sensitivity(*, max_degree: int) -> float:
 
 
 def renyi_noise_std(*, budget: Budget, sensitivity: float) -> float:
-    """Smallest noise with which Renyi orders give the budget: never over it."""
+    """Smallest noise for which the Renyi accountant does not exceed the budget."""
     epsilon, delta = require_finite(budget).epsilon, budget.delta
     orders = order_grid()
 

@@ -1,21 +1,19 @@
-"""The paper's plan beside a certified one: what it would claim, and what its noise is worth.
+"""The paper's plan next to a certified one: what it would claim, and what its noise guarantees.
 
-What the paper's noise really guarantees, next to the certified plan.
-
-One undirected edge {a, b} between two training nodes, E shuffled epochs, a label party that knows
-every batch. Once an epoch a is a root, and once b is. In layer 1 the perturbed row of a moves by
-the message of b, of norm up to 1, and the row of b by the message of a. So the layer-1 rows of a
-and b alone are E releases to each endpoint, that is, a Gaussian mechanism with exactly
+Take one undirected edge {a, b} between two training nodes, E shuffled epochs, and a label party
+that knows every batch. Each of a and b is a root once per epoch. In layer 1 the perturbed row of a
+moves by the message of b, of norm up to 1, and the row of b by the message of a. So the layer-1
+rows of a and b alone are E releases to each endpoint, that is, a Gaussian mechanism with exactly
 
     mu = sqrt(2 E) / noise_std
 
-One layer: that is everything released about the edge, and the epsilon is exact. More layers: it is
-a part of what is released (the paper sends all layers of every root), and leaving out the rest is
-post-processing, so the true epsilon is at least this one. Upper bounds for more layers are not
-claimed here.
+With one layer, that is everything released about the edge, and the epsilon is exact. With more
+layers it is a part of what is released (the paper sends all layers of every root), and leaving out
+the rest is post-processing, so the true epsilon is at least this one. No upper bound for more
+layers is claimed here.
 
-Rows are compared as Theorem 1 accounts for them: after the noise, before activation and
-normalisation, which the theorem treats as post-processing that need not hide anything.
+Rows are compared as in Theorem 1: after the noise and before activation and normalisation, which
+the theorem treats as post-processing that need not hide anything.
 """
 
 import math
@@ -35,7 +33,7 @@ CONVERSION_ERROR = 1e-9  # `epsilon_of` rounds up by less
 
 @dataclass(frozen=True, kw_only=True)
 class PaperDataset:
-    """One data set with the settings under which the paper trained on it."""
+    """A data set with the settings that the paper trained it with."""
 
     name: str
     num_train_nodes: int
@@ -49,7 +47,7 @@ class PaperDataset:
         return 1 / self.num_edges
 
     def training(self, *, num_layers: int) -> theorem_1.PaperTraining:
-        """The run that the paper's accountant is asked about."""
+        """Sizes of the run, as the paper's accountant takes them."""
         return theorem_1.PaperTraining(
             num_train_nodes=self.num_train_nodes,
             batch_size=PAPER_BATCH_SIZE,
@@ -86,7 +84,7 @@ PAPER_DATASETS = (
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonRow:
-    """One line of the comparison; `noise_std` for unit messages, certified: one release a hop."""
+    """One line of the comparison; noise per unit-norm message, certified: one release per hop."""
 
     dataset: str
     layers: int
@@ -99,7 +97,7 @@ class ComparisonRow:
 def true_epsilon_lower_bound(*, noise_std: float, num_epochs: int, delta: float) -> float:
     """Epsilon of the layer-1 rows of both endpoints, rounded down; exact for one layer.
 
-    No mechanism that releases at least these rows is (epsilon', delta) for a smaller epsilon'.
+    No mechanism that releases at least these rows is (epsilon', delta)-DP for a smaller epsilon'.
     """
     expect_not_negative("noise_std", noise_std)
     expect_count("num_epochs", num_epochs, at_least=0)
@@ -113,7 +111,11 @@ def true_epsilon_lower_bound(*, noise_std: float, num_epochs: int, delta: float)
 
 
 def reproduce_paper(*, progress: Progress = no_progress) -> list[ComparisonRow]:
-    """All data sets, one and two layers, six epsilons; delta = 1 / |E|."""
+    """Compare both plans on all data sets, for one and two layers and six epsilons.
+
+    Args:
+        progress: receives progress reports.
+    """
     cases = [
         (dataset, layers, epsilon)
         for dataset in PAPER_DATASETS
@@ -129,7 +131,7 @@ def reproduce_paper(*, progress: Progress = no_progress) -> list[ComparisonRow]:
 
 
 def compare(*, dataset: PaperDataset, layers: int, epsilon: float) -> ComparisonRow:
-    """Noise of both plans for one epsilon, and what the paper's noise is really good for."""
+    """Noise of both plans for one epsilon, and the epsilon that the paper's noise really gives."""
     budget = Budget(epsilon=epsilon, delta=dataset.delta)
     training = dataset.training(num_layers=layers)
     paper_noise_std = theorem_1.noise_std_for(training=training, budget=budget)
@@ -147,7 +149,7 @@ def compare(*, dataset: PaperDataset, layers: int, epsilon: float) -> Comparison
 
 @dataclass(frozen=True, kw_only=True)
 class PaperSizes:
-    """What the paper's accountant asks for; without training nodes nothing can be said."""
+    """Sizes that the paper's accountant needs; without training nodes it cannot be used."""
 
     num_train_nodes: int
     batch_size: int
@@ -157,15 +159,16 @@ class PaperSizes:
 
 @dataclass(frozen=True, kw_only=True)
 class PaperClaim:
-    """The paper's plan at the same claimed epsilon, and what its noise is worth in truth.
+    """The paper's plan for the epsilon of a certified plan, and what its noise really guarantees.
 
     Args:
-        epsilon: what it claims, the certified plan's epsilon.
-        noise_std: the noise for which it claims that.
-        noise_ratio: that noise over the certified plan's.
-        true_epsilon_lower_bound: what that noise is worth, at least; exact for one layer.
-        epsilon_at_certified_noise: what it would claim for the certified plan's noise; None where
-            its orders end too soon to say.
+        epsilon: what the paper's plan claims: the certified plan's epsilon.
+        noise_std: noise for which it claims that.
+        noise_ratio: that noise divided by the certified plan's noise.
+        true_epsilon_lower_bound: lower bound of the epsilon that this noise really gives; exact for
+            one layer.
+        epsilon_at_certified_noise: epsilon that it would claim for the certified plan's noise; None
+            if that needs Renyi orders above the largest one tried.
     """
 
     epsilon: float
@@ -178,7 +181,7 @@ class PaperClaim:
 def paper_claim_for(
     *, epsilon: float, noise_std: float, delta: float, num_layers: int, sizes: PaperSizes
 ) -> PaperClaim | str:
-    """Ask the paper's accountant for the same epsilon, or say why it is not asked."""
+    """Apply the paper's accountant to the same epsilon, or return why it cannot be applied."""
     if not sizes.num_train_nodes:
         return "it needs the number of training nodes"
     if not 0 < epsilon < math.inf:

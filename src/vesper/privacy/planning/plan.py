@@ -1,14 +1,14 @@
-"""A plan before there is data: noise, what each phase costs, what one more release would tell.
+"""A plan before there is data: noise, cost of each phase, and what one more release would reveal.
 
     releases  = hops * refreshes                       each to every node, each at noise_std
-    spent     = releases / noise_std^2 + 1 / poll_noise_std^2
-    epsilon   = that of the degree histogram, which comes first, plus that of
-                sqrt(2 spent)                          (R-SUM, L-FILTER: counts first)
+    spent     = releases / noise_std^2 + 1 / probe_noise_std^2
+    epsilon   = epsilon of the degree histogram, which comes first, plus epsilon of
+                mu = sqrt(2 spent)                     (R-SUM, L-FILTER: counts first)
     mu^2      = 2 spent + mu^2 of the histogram        (PURE-TO-GDP)
     accuracy  = Phi(mu / 2)                            of the best guess whether one edge exists
-    found     = Phi(mu + Phi^-1(1 %))                  of the edges, at 1 % false alarms
+    detection = Phi(mu + Phi^-1(1 %))                  share of edges, at 1 % false alarms
 
-The last two lines are the most a label party can do who knows everything but the edge.
+The last two lines bound what a label party can achieve that knows everything except the edge.
 """
 
 import math
@@ -38,9 +38,9 @@ FALSE_ALARMS = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """What holds after a degree histogram and a poll, if any, and `releases` releases.
+    """Guarantee after `releases` releases, and a degree histogram and a probe if there are any.
 
-    `epsilon` is what the ledger will show. `mu` says what an attack can do at best.
+    `epsilon` is what the ledger will show; `mu` bounds what an attack can achieve.
     """
 
     releases: int
@@ -55,9 +55,9 @@ class Guarantee:
 
 @dataclass(frozen=True, kw_only=True)
 class Phase:
-    """One thing a user does; `epsilon` is its own, `epsilon_so_far` with the phases before it.
+    """One step of a user; `epsilon` is its own, `epsilon_so_far` includes the phases before it.
 
-    A phase without releases works on values that were released before: it costs nothing.
+    A phase without releases works on values released before and costs nothing.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Phase:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """All of it; what is None could not be said, and `claimed_omitted` says why."""
+    """The whole plan; a part that cannot be computed is None, and `claimed_omitted` says why."""
 
     certified: Guarantee
     phases: tuple[Phase, ...]
@@ -87,7 +87,7 @@ def guarantee(
     probe_noise_std: float | None = None,
     degrees_epsilon: float = 0.0,
 ) -> Guarantee:
-    """Account for releases of equal noise to the same nodes, a poll, and a degree histogram."""
+    """Account for releases of equal noise to the same nodes, a probe, and a degree histogram."""
     spent = releases * charge_of(noise_std=noise_std)
     if probe_noise_std is not None:
         spent += charge_of(noise_std=probe_noise_std)
@@ -121,13 +121,16 @@ def make_plan(
 
     Args:
         delta: a public constant.
-        hops: of message passing, each released `refreshes` times.
-        refreshes: see hops.
-        epsilon: the budget, for everything; gives the noise.
-        noise_std: the noise of each release; gives the epsilon.
-        probe_share: what a release before the others, a poll or a trial, takes of their budget.
-        degrees_epsilon: what a degree histogram may cost, 0 for none.
-        sizes: public sizes, for what travels and for what the paper would claim.
+        hops: number of hops, each released `refreshes` times.
+        refreshes: releases per hop.
+        epsilon: the budget for everything; determines the noise.
+        noise_std: noise of each release; determines epsilon.
+        probe_share: share of the budget of all releases that the probe takes.
+        degrees_epsilon: what a degree histogram may cost; 0 for none.
+        sizes: public sizes, for the traffic and for what the paper would claim.
+
+    Raises:
+        InputError: the budget cannot be used, or needs noise that cannot be drawn.
     """
     releases, sizes = hops * refreshes, sizes or PublicSizes()
     if noise_std is None:
@@ -139,8 +142,8 @@ def make_plan(
         share = share_from_rest(noise_std / math.sqrt(releases), probe_share)
     if not SMALLEST_NOISE <= noise_std <= LARGEST_NOISE:
         raise InputError(
-            f"noise_std: expected a noise between {SMALLEST_NOISE:g} and {LARGEST_NOISE:g} a unit "
-            f"message, got {noise_std:g}"
+            f"noise_std: expected a noise between {SMALLEST_NOISE:g} and {LARGEST_NOISE:g} per "
+            f"unit-norm message, got {noise_std:g}"
         )
 
     probe_noise_std = probe_noise_from_rest(noise_std / math.sqrt(releases), share=share)
@@ -181,20 +184,20 @@ def make_plan(
 def _phases(
     whole: Guarantee, planned_traffic: PlannedTraffic | None, degrees_epsilon: float
 ) -> tuple[Phase, ...]:
-    """What a user does, in order: look at degrees, train, validate, predict."""
+    """Steps of a user in order: look at degrees, train, validate, predict."""
     training = guarantee(
         noise_std=whole.noise_std,
         releases=whole.releases,
         delta=whole.delta,
         probe_noise_std=whole.probe_noise_std,
     )
-    polls = 0 if whole.probe_noise_std is None else 1
+    probes = 0 if whole.probe_noise_std is None else 1
     histogram = guarantee(
         noise_std=whole.noise_std, releases=0, delta=whole.delta, degrees_epsilon=degrees_epsilon
     )
     rows = [
         ("degree histogram", 1 if degrees_epsilon else 0, degrees_epsilon, histogram.epsilon),
-        ("training", whole.releases + polls, training.epsilon, whole.epsilon),
+        ("training", whole.releases + probes, training.epsilon, whole.epsilon),
         ("validation", 0, 0.0, whole.epsilon),
         ("inference", 0, 0.0, whole.epsilon),
     ]
@@ -214,23 +217,23 @@ def _phases(
 def _noise_std(
     budget: Budget, releases: int, probe_share: ProbeShare, degrees_epsilon: float
 ) -> tuple[float, float]:
-    """Smallest noise for what histogram and poll leave of the budget, and the share of the poll."""
+    """Smallest noise for the budget left by histogram and probe, and the share of the probe."""
     left = float_down(Fraction(require_finite(budget).epsilon) - Fraction(degrees_epsilon))
     if left <= 0:
         raise InputError(
-            f"degree histogram: expected an epsilon that leaves something of epsilon "
-            f"{budget.epsilon:g} at delta {budget.delta:g} for training, got {degrees_epsilon:g}; "
-            f"give it less"
+            f"degree histogram: expected an epsilon below the budget of epsilon {budget.epsilon:g} "
+            f"at delta {budget.delta:g}, so that something is left for training, got "
+            f"{degrees_epsilon:g}; use a smaller one"
         )
-    room = Budget(epsilon=left, delta=budget.delta)
-    alone = noise_std_for(budget=room, releases=1)
+    remaining = Budget(epsilon=left, delta=budget.delta)
+    alone = noise_std_for(budget=remaining, releases=1)
     share = probe_share(alone)
     _, rest = split_probe_noise(alone, share=share)
     noise_std = rest * math.sqrt(releases) * ROUND_UP
     if noise_std > LARGEST_NOISE:
         raise InputError(
-            f"epsilon: this budget needs a noise of {noise_std:.3g} a unit message for {releases} "
-            f"releases, the most that is drawn is {LARGEST_NOISE:g}; use a larger epsilon or fewer "
-            f"releases (hops times refreshes)"
+            f"epsilon: this budget needs a noise of {noise_std:.3g} per unit-norm message for "
+            f"{releases} releases, expected at most {LARGEST_NOISE:g}; use a larger "
+            f"epsilon or fewer releases (hops times refreshes)"
         )
     return max(noise_std, SMALLEST_NOISE), share

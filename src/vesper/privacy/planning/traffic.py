@@ -1,12 +1,12 @@
-"""How many bytes a plan sends, from public sizes alone.
+"""Number of bytes that a run sends, from public sizes alone.
 
-    one row       = 4 bytes * num_classes * (hops + members)    float32, a column a stage or member
+    one row       = 4 bytes * num_classes * (hops + members)    float32, a column per hop and member
     training      = num_train_nodes * epochs * stages rows      each way: embeddings, gradients
     validation    = num_val_nodes * epochs * stages rows        to the label party
     inference     = num_nodes rows                              to the label party, each node once
 
-`stages` is releases + 1: one before the first release, one after each. Early stopping makes
-it less. Sizes depend on configuration only, never on an edge.
+`stages` is releases + 1: one before the first release and one after each. Early stopping reduces
+the traffic. Sizes depend on configuration only, never on an edge.
 """
 
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ FLOAT_BYTES, COUNT_BYTES, DEGREE_BINS = 4, 8, 51
 
 @dataclass(frozen=True, kw_only=True)
 class PublicSizes:
-    """Public sizes of a training; what is 0 is unknown and leaves its part of the plan out."""
+    """Public sizes of a run; 0 means unknown and omits the part of the plan that needs it."""
 
     num_nodes: int = 0
     num_train_nodes: int = 0
     num_val_nodes: int = 0
     num_classes: int = 2
     members: int = 1
-    """Networks that are averaged; each has a column in a row."""
+    """Ensemble members; each has a column in a row."""
     batch_size: int = 256
     epochs: int = 5
     max_degree: int = 20
@@ -37,13 +37,13 @@ class PublicSizes:
             name="num_nodes",
             wanted=f"at least the {labelled} training and validation nodes",
             got=self.num_nodes,
-            remedy="give all nodes of the graph",
+            remedy="give the number of all nodes of the graph",
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
-    """Bytes of one phase, tensors only."""
+    """Bytes sent in one phase, tensors only."""
 
     to_label_party: int
     to_data_party: int
@@ -51,7 +51,7 @@ class Traffic:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedTraffic:
-    """Bytes between the parties, tensors only."""
+    """Bytes sent between the parties, tensors only."""
 
     per_batch_each_way: int
     by_phase: dict[str, Traffic]
@@ -59,7 +59,7 @@ class PlannedTraffic:
 
 
 def planned_traffic_of(sizes: PublicSizes, *, hops: int, releases: int) -> PlannedTraffic | None:
-    """Bytes of each phase; None without the number of training nodes."""
+    """Bytes of each phase; None if the number of training nodes is unknown."""
     if not sizes.num_train_nodes:
         return None
     row = FLOAT_BYTES * sizes.num_classes * (hops + sizes.members)
