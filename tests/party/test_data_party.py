@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from vesper.errors import RemoteProtocolError, VesperError
 from vesper.party.data_party import DataParty
 from vesper.party.representation import NO_NODES, Nodes, StatelessRepresentation
+from vesper.protocol.fields import digest_of_roots
 from vesper.protocol.messages import Gradients, Purpose
-from vesper.protocol.tensor import digest_of_roots
 
 FEATURES = torch.randn(12, 4, generator=torch.Generator().manual_seed(0))
 

@@ -9,8 +9,8 @@ from vesper.model.decoders import CorrectingDecoder
 from vesper.model.ensemble import mean_logits, member_offsets
 from vesper.model.objective import Classification
 from vesper.party.label_party import LabelParty
+from vesper.protocol.fields import digest_of_roots
 from vesper.protocol.messages import Embeddings, Purpose, Verdict
-from vesper.protocol.tensor import digest_of_roots
 
 LABELS = np.array([0, 1, 2, 0, 1, 2])
 ROOTS = np.array([4, 0, 2])

@@ -20,7 +20,7 @@ from vesper.protocol.messages import (
     QueryAnswer,
     QueryRefusal,
 )
-from vesper.protocol.tensor import digest_of_ids
+from vesper.protocol.fields import digest_of_ids
 from vesper.protocol.turns import Role
 from vesper.serving.embedding_cache import EmbeddingCache
 from vesper.serving.embedding_client import EmbeddingClient

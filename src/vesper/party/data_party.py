@@ -18,8 +18,8 @@ from torch import Tensor
 from vesper.errors import RemoteProtocolError, VesperError
 from vesper.party import state
 from vesper.party.representation import Nodes, Representation, query_nodes_of
+from vesper.protocol.fields import digest_of_roots
 from vesper.protocol.messages import Embeddings, Gradients, Purpose
-from vesper.protocol.tensor import digest_of_roots
 
 DIVERGED_MESSAGE = (
     "training diverged: expected finite embeddings, got NaN or infinite ones; lower learning_rate"

@@ -23,8 +23,8 @@ from vesper.model.decoders import Decoder
 from vesper.model.objective import Objective
 from vesper.party import state
 from vesper.party.stage_selection import StageResult, select_stage
+from vesper.protocol.fields import digest_of_roots
 from vesper.protocol.messages import Embeddings, Gradients, Verdict
-from vesper.protocol.tensor import digest_of_roots
 
 DIVERGED_MESSAGE = (
     "training diverged: expected a finite loss and finite scores; lower learning_rate"

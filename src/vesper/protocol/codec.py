@@ -2,7 +2,7 @@
 
     frame  = MAGIC, kind (u8), fields in declaration order
     int    = i64          str, bytes = u32 length, content        ids = u32 count, str each
-    float  = f64, finite                                          tensor: see `tensor`
+    float  = f64, finite                                          tensor: see `fields`
 
 Embeddings and gradients are sent in the format of the contract, every other tensor as float32.
 """
@@ -15,7 +15,7 @@ from enum import IntEnum
 from typing import Any
 
 from vesper.errors import RemoteProtocolError
-from vesper.protocol.frame_reader import ENDS_EARLY, FrameReader
+from vesper.protocol.fields import ENDS_EARLY, FrameReader, read_tensor, write_tensor
 from vesper.protocol.messages import (
     DataHello,
     EmbeddingClientHello,
@@ -38,7 +38,6 @@ from vesper.protocol.messages import (
     WireTensor,
 )
 from vesper.protocol.rounding import NO_ROUNDING, Rounding, WireFormat
-from vesper.protocol.tensor import read_tensor, write_tensor
 
 MAGIC = b"VSP2"
 MAX_FRAME_BYTES = 1 << 30

@@ -12,6 +12,7 @@ from time import monotonic
 
 from vesper.deployment.saved_run import SavedLabelRun
 from vesper.errors import LocalProtocolError, PeerError, PeerLostError, RemoteProtocolError
+from vesper.protocol.fields import digest_of_ids
 from vesper.protocol.inference_turns import QUERY_TABLE
 from vesper.protocol.messages import (
     EmbeddingClientHello,
@@ -22,7 +23,6 @@ from vesper.protocol.messages import (
     QueryAnswer,
     QueryRefusal,
 )
-from vesper.protocol.tensor import digest_of_ids
 from vesper.protocol.turns import Role
 from vesper.session.peer import PROTOCOL_VERSION, Link, refuse_other_contract
 from vesper.transport.channel import Channel

@@ -30,6 +30,7 @@ from vesper.party.inference import NO_EMBEDDINGS, InferenceParty
 from vesper.privacy.ledger.ledger_file import open_to_read
 from vesper.privacy.ledger.store import Ledger
 from vesper.progress import Progress, no_progress
+from vesper.protocol.fields import digest_of_ids
 from vesper.protocol.inference_turns import QUERY_TABLE
 from vesper.protocol.messages import (
     EmbeddingClientHello,
@@ -38,7 +39,6 @@ from vesper.protocol.messages import (
     QueryAnswer,
     QueryRefusal,
 )
-from vesper.protocol.tensor import digest_of_ids
 from vesper.protocol.turns import Role
 from vesper.serving.served_graph import (
     ServedGraph,

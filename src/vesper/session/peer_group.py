@@ -32,8 +32,8 @@ from vesper.errors import (
 )
 from vesper.files import replace_file
 from vesper.party.state import Arrays, with_prefix, without_prefix
+from vesper.protocol.fields import digest_of_roots
 from vesper.protocol.messages import Embeddings, Gradients, Purpose, Verdict
-from vesper.protocol.tensor import digest_of_roots
 from vesper.session.observer import NO_OBSERVER, SessionObserver
 from vesper.session.peer import DataSide
 

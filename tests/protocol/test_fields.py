@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vesper.errors import RemoteProtocolError
-from vesper.protocol.frame_reader import FrameReader
+from vesper.protocol.fields import MAX_ENTRIES, FrameReader, read_tensor, write_tensor
 from vesper.protocol.rounding import Rounding, WireFormat
-from vesper.protocol.tensor import MAX_ENTRIES, read_tensor, write_tensor
 
 VALUES = np.random.default_rng(0).normal(size=(50, 3, 2)).astype(np.float32)
 ENTRY_BYTES = {WireFormat.FLOAT32: 4, WireFormat.FLOAT16: 2, WireFormat.INT8: 1}

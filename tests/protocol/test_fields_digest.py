@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vesper.protocol.tensor import digest_of_ids, digest_of_roots
+from vesper.protocol.fields import digest_of_ids, digest_of_roots
 
 IDS = st.lists(st.text(max_size=3), max_size=4).map(tuple)
 

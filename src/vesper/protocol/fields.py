@@ -1,22 +1,65 @@
-"""Tensors to bytes and back: explicit format and shape, little-endian, length given by the shape.
+"""Fields of a frame: a cursor that cannot leave the frame, and tensors to bytes and back.
 
 tensor = u8 wire, u8 dimensions, u32 each, scales, entries
 scales = float32 per column for int8, none otherwise
 
-Also digests of the nodes of a batch, which detect rows that are out of order.
+Format and shape are explicit, bytes are little-endian, the length follows from the shape.
+Digests of the nodes of a batch detect rows that are out of order.
 """
 
 import hashlib
 import math
 import struct
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vesper.errors import RemoteProtocolError
-from vesper.protocol.frame_reader import FrameReader
 from vesper.protocol.messages import IdTexts, Tensor
 from vesper.protocol.rounding import Rounding, WireFormat, to_float16, to_int8
+
+ENDS_EARLY = "the peer sent a message that ends too early"
+_LENGTH = struct.Struct("<I")
+
+
+class FrameReader:
+    """Reads a frame from its beginning.
+
+    Every method raises `RemoteProtocolError` where the frame ends too early.
+    """
+
+    def __init__(self, frame: bytes) -> None:
+        self._frame, self._at = frame, 0
+
+    @property
+    def left(self) -> int:
+        """Number of bytes not read yet."""
+        return len(self._frame) - self._at
+
+    def take(self, count: int) -> bytes:
+        """Return the next `count` bytes."""
+        if count > self.left:
+            raise RemoteProtocolError(ENDS_EARLY)
+        self._at += count
+        return self._frame[self._at - count : self._at]
+
+    def number(self, form: str) -> int:
+        """Read one whole number in a format of `struct`."""
+        return int(struct.unpack(form, self.take(struct.calcsize(form)))[0])
+
+    def read_chunks(self, count: int) -> Iterator[bytes]:
+        """Yield `count` pieces, each preceded by its length; one loop, as there may be millions."""
+        frame, at = self._frame, self._at
+        for _ in range(count):
+            start = at + _LENGTH.size
+            if start > len(frame):
+                raise RemoteProtocolError(ENDS_EARLY)
+            at = start + _LENGTH.unpack_from(frame, at)[0]
+            if at > len(frame):
+                raise RemoteProtocolError(ENDS_EARLY)
+            yield frame[start:at]
+        self._at = at
 
 
 def digest_of_roots(roots: NDArray[np.int64]) -> bytes:
