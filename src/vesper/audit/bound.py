@@ -112,7 +112,7 @@ class Guesses:
     without_edge: int
 
     def limits(self, *, confidence: float) -> tuple[float, float]:
-        """Lower limit of detections, upper limit of false alarms; both hold with this confidence."""
+        """Lower limit of detections, upper limit of false alarms; both with this confidence."""
         each = 1 - (1 - confidence) / 2
         return (
             at_least(self.detections, self.with_edge, confidence=each),

@@ -144,7 +144,7 @@ class TrialOutcome:
     scores: NDArray[np.float64] | None
     """(num_canaries,); None if a score must be learned first."""
     mu_squared: NDArray[np.float64] | None
-    """(num_canaries,) squared distance of the two worlds in units of the promised noise, or None."""
+    """(num_canaries,) squared distance of the worlds in units of the promised noise, if known."""
     rows: NDArray[np.float64] | None
     """(num_canaries, width) to learn a score from."""
 
