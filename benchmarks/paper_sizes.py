@@ -114,7 +114,7 @@ def measure_step(of: SimulatedSet, step: Step) -> Result:
 
 def measure_two_processes(of: SimulatedSet, place: Path, out: Path) -> list[Result]:
     """Run the parties of a data set as two processes; one result each."""
-    taken = run_parties(place / of.name, out / f"{of.name}-apart", epsilon=4.0, run={"epochs": 1})
+    costs = run_parties(place / of.name, out / f"{of.name}-apart", epsilon=4.0, run={"epochs": 1})
     return [
         Result(
             dataset=of.name,
@@ -123,7 +123,7 @@ def measure_two_processes(of: SimulatedSet, place: Path, out: Path) -> list[Resu
             seconds=each.seconds,
             peak_bytes=each.peak_bytes,
         )
-        for role, each in sorted(taken.items())
+        for role, each in sorted(costs.items())
     ]
 
 

@@ -162,8 +162,10 @@ class Pass:
 
 
 def pass_of(num_nodes: int, folder: Path) -> Pass:
-    drawn = np.random.default_rng(0).standard_normal((num_nodes, FEATURES), dtype=np.float32)
-    np.save(folder / "features.npy", drawn)
+    random_features = np.random.default_rng(0).standard_normal(
+        (num_nodes, FEATURES), dtype=np.float32
+    )
+    np.save(folder / "features.npy", random_features)
     features = np.load(folder / "features.npy", mmap_mode="r")
     inputs = Inputs(features, FeatureScaling(features))
     return Pass(inputs, extractor_for(inputs.scaling))

@@ -186,9 +186,9 @@ def test_noise_from_the_system_is_the_same_when_a_call_is_repeated(
 
 
 def test_the_edge_free_pass_equals_that_of_one_process(engine: RayEngine, tmp_path: Path) -> None:
-    drawn = np.random.default_rng(0).standard_normal((700, 5), dtype=np.float32)
-    np.save(tmp_path / "features.npy", drawn)
-    inputs = Inputs(np.load(tmp_path / "features.npy", mmap_mode="r"), FeatureScaling(drawn))
+    features = np.random.default_rng(0).standard_normal((700, 5), dtype=np.float32)
+    np.save(tmp_path / "features.npy", features)
+    inputs = Inputs(np.load(tmp_path / "features.npy", mmap_mode="r"), FeatureScaling(features))
     extractor = PrivateRepresentationExtractor(
         [nn.Linear(inputs.width, 8) for _ in range(2)],
         encoding_width=8,
