@@ -1,12 +1,12 @@
-"""The six aggregators of the certified plan, at equal epsilon, on three public sets.
+"""The six aggregators of the certified plan, at equal epsilon, on three public data sets.
 
-    python -m benchmarks.aggregators            run what is missing, print the table
-    python -m benchmarks.aggregators --write    and keep it in benchmarks/aggregators.md
+    python -m benchmarks.aggregators            run missing cells, print the table
+    python -m benchmarks.aggregators --write    and write benchmarks/aggregators.md
     python -m benchmarks.aggregators --minutes 30      start no more cells after that time
 
-Cells that were measured stand in aggregators.jsonl, by settings; a stopped run goes on there. All
-settings but the aggregator are defaults. What is left to choose, the degree that `gcn-clamped`
-clamps at, is chosen by validation.
+Measured cells are in aggregators.jsonl, by settings; a stopped run resumes there. All settings
+except the aggregator are defaults. The one remaining choice, the degree at which `gcn-clamped`
+clamps, is made by validation.
 """
 
 import math
@@ -21,8 +21,8 @@ from typing import Any
 
 import torch
 from benchmarks.exchange import DATA, party_folder
-from benchmarks.kept_lines import append_result, read_results
 from benchmarks.page import command, log, machine, options, publish, spread
+from benchmarks.result_lines import append_result, read_results
 
 from vesper.method.settings import Config
 from vesper.session.config import load_config
@@ -43,14 +43,14 @@ VARIANTS: tuple[tuple[str, int | None], ...] = (
     ("gat", None),
     ("max", None),
 )
-"""Aggregator, and where it clamps degrees."""
+"""Aggregator, and the degree at which it clamps; None if it does not."""
 
 NO_EDGES = "no edges"
 
 
 @dataclass(frozen=True)
 class Result:
-    """One run: metrics in percent, of the chosen stage and of the one before any release."""
+    """One run: metrics in percent, of the chosen stage and of the stage before any release."""
 
     dataset: str
     aggregator: str
@@ -66,7 +66,7 @@ class Result:
 
 
 def config_of(aggregator: str, min_degree: int | None, epsilon: float, seed: int) -> Config:
-    """Defaults but for the aggregator."""
+    """Default settings with a given aggregator, epsilon and seed."""
     given: dict[str, Any] = {"aggregator": aggregator, "epsilon": epsilon, "seed": seed}
     if min_degree is not None:
         given["min_degree"] = min_degree
@@ -94,7 +94,7 @@ def measure(
 
 
 def best_clamp(lines: Sequence[Result]) -> list[Result]:
-    """The runs of one cell with the clamp that is best on validation; as many seeds for each."""
+    """Select the runs of one cell whose clamp is best on validation; clamps have equal seeds."""
     by_clamp: dict[int | None, list[Result]] = defaultdict(list)
     for line in lines:
         by_clamp[line.min_degree].append(line)
@@ -102,13 +102,13 @@ def best_clamp(lines: Sequence[Result]) -> list[Result]:
 
 
 def table(lines: Sequence[Result], epsilons: Sequence[float] = EPSILONS) -> list[str]:
-    """One row a set and aggregator: test at each epsilon, validation in brackets."""
+    """One row per data set and aggregator: test at each epsilon, validation in brackets."""
     named = [f"{epsilon:g}" for epsilon in epsilons]
     cells: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
     for line in lines:
         cells[line.dataset, line.aggregator, line.epsilon].append(line)
     rows = [
-        f"| set | metric | aggregator | {' | '.join(f'epsilon {each}' for each in named)} |",
+        f"| data set | metric | aggregator | {' | '.join(f'epsilon {each}' for each in named)} |",
         f"| --- | --- | --- | {' | '.join('---:' for _ in named)} |",
     ]
     aggregators = list(dict.fromkeys(aggregator for aggregator, _ in VARIANTS))
@@ -121,12 +121,12 @@ def table(lines: Sequence[Result], epsilons: Sequence[float] = EPSILONS) -> list
         metric = of_set[0].metric
         rows.append(f"| {dataset} | {metric} | {NO_EDGES} | {' | '.join([free] * len(named))} |")
         for aggregator in aggregators:
-            shown = [_shown(cells[dataset, aggregator, each]) for each in named]
-            rows.append(f"| {dataset} | {metric} | {aggregator} | {' | '.join(shown)} |")
+            texts = [_text(cells[dataset, aggregator, each]) for each in named]
+            rows.append(f"| {dataset} | {metric} | {aggregator} | {' | '.join(texts)} |")
     return rows
 
 
-def _shown(lines: list[Result]) -> str:
+def _text(lines: list[Result]) -> str:
     if not lines:
         return "-"
     chosen = best_clamp(lines)
@@ -139,18 +139,18 @@ def _cell(tests: list[float], validations: list[float]) -> str:
     return f"{spread(tests)} ({mean(validations):.2f}; {len(tests)})"
 
 
-def page(lines: Sequence[Result], asked: str) -> str:
+def page(lines: Sequence[Result], command_line: str) -> str:
     return "\n".join(
         [
             "# Aggregators",
             "",
-            f"Command: `{asked}`. Machine: {machine()}.",
-            "Method `vesper` with defaults but for `aggregator`; all have the same noise at the "
-            "same epsilon. Test metric in percent, mean and standard deviation over seeds; in "
-            "brackets the mean on validation, and how many seeds. Stages, and the degree m at "
-            f"which `{CLAMPED}` clamps (5 or 40), are chosen by validation. `{NO_EDGES}` is the "
-            "stage before the first release. With one hop, as for two classes below epsilon 8, "
-            "`gcn` has no released degrees yet and is `gin`.",
+            f"Command: `{command_line}`. Machine: {machine()}.",
+            "Method `certified` with default settings except for `aggregator`; all have the same "
+            "noise at the same epsilon. Test metric in percent, mean and standard deviation over "
+            "seeds; in brackets the mean on validation and the number of seeds. Stages, and the "
+            f"degree m at which `{CLAMPED}` clamps (5 or 40), are chosen by validation. "
+            f"`{NO_EDGES}` is the stage before the first release. With one hop, as for two classes "
+            "below epsilon 8, `gcn` has no released degrees yet and equals `gin`.",
             "",
             *table(lines),
             "",
@@ -159,20 +159,22 @@ def page(lines: Sequence[Result], asked: str) -> str:
 
 
 def main() -> None:
-    parser = options(__doc__, small="one set, one seed, epsilon 4; nothing is kept")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="start none after it")
+    parser = options(__doc__, small="one data set, one seed, epsilon 4; nothing is stored")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="start no more cells after this time"
+    )
     parser.add_argument("--work", type=Path, help="folder for party folders; default: a new one")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
     started, results_path = monotonic(), HERE / "aggregators.jsonl"
-    lines = [] if asked.small else read_results(results_path, Result)
+    lines = [] if arguments.small else read_results(results_path, Result)
     known = {(line.dataset, line.settings) for line in lines}
-    datasets, seeds = (DATASETS[:1], 1) if asked.small else (DATASETS, SEEDS)
-    wanted = [  # the first seed of everything comes first: a run may be stopped at any time
+    datasets, seeds = (DATASETS[:1], 1) if arguments.small else (DATASETS, SEEDS)
+    wanted = [  # in the order of seeds, because a run may be stopped at any time
         (seed, epsilon, dataset, aggregator, min_degree)
         for seed in range(seeds)
         for dataset in datasets
-        for epsilon in ((4.0,) if asked.small else EPSILONS)
+        for epsilon in ((4.0,) if arguments.small else EPSILONS)
         for aggregator, min_degree in VARIANTS
     ]
     with tempfile.TemporaryDirectory() as text:
@@ -180,20 +182,20 @@ def main() -> None:
             config = config_of(aggregator, min_degree, epsilon, seed)
             if (dataset, config.contract[:16]) in known:
                 continue
-            if monotonic() - started > 60 * asked.minutes:
-                log("out of time; start again to go on")
+            if monotonic() - started > 60 * arguments.minutes:
+                log("out of time; run the command again to resume")
                 break
-            folder = party_folder(dataset, asked.work or Path(text), num_nodes=0)
+            folder = party_folder(dataset, arguments.work or Path(text), num_nodes=0)
             if folder is None:
-                log(f"skipped {dataset}: no folder {DATA.name}/{dataset} beside the project")
+                log(f"skipped {dataset}: no folder {DATA.name}/{dataset} next to the project")
                 continue
-            stage0_cache = Stage0Cache(Path(text) / "begun")
+            stage0_cache = Stage0Cache(Path(text) / "stage-0")
             line = measure(dataset, folder, config, min_degree, stage0_cache=stage0_cache)
             log(f"{dataset} {aggregator} {min_degree or ''} at {epsilon:g}: {line.test:.2f}")
             lines.append(line)
-            if not asked.small:
+            if not arguments.small:
                 append_result(results_path, line)
-    publish(page(lines, command(__file__)), __file__, write=asked.write)
+    publish(page(lines, command(__file__)), __file__, write=arguments.write)
 
 
 if __name__ == "__main__":

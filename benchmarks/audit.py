@@ -1,7 +1,7 @@
 """`make audit-page`: audits of both plans with three seeds, and the page about them.
 
-Results are kept in benchmarks/audit.jsonl, one line an audit; what is there is not run again.
-`--again` forgets them first.
+Results are in benchmarks/audit.jsonl, one line per audit; audits with a result are not run again.
+`--again` deletes all results first.
 """
 
 import argparse
@@ -24,7 +24,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "audit.md"
 
 @dataclass(frozen=True)
 class Question:
-    """One audit a seed."""
+    """One row of the page: an audit for each seed."""
 
     asks: str
     method: str
@@ -76,22 +76,27 @@ def findings() -> list[Finding]:
 
 def answer(question: Question, seed: int) -> Finding:
     started = time.perf_counter()
-    asked = {"method": question.method, "epsilon": question.epsilon, "delta": DELTA, "seed": seed}
-    found = run_audit(
-        {**asked, **question.given},
+    settings = {
+        "method": question.method,
+        "epsilon": question.epsilon,
+        "delta": DELTA,
+        "seed": seed,
+    }
+    result = run_audit(
+        {**settings, **question.given},
         trials=question.trials,
         target=question.target,
         claim=question.claim,
         unit=question.unit,
     )
     seconds = round(time.perf_counter() - started, 1)
-    return {**found.as_json(), "asks": question.asks, "asked_seed": seed, "seconds": seconds}
+    return {**result.as_json(), "asks": question.asks, "asked_seed": seed, "seconds": seconds}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--again", action="store_true", help="forget earlier results")
-    parser.add_argument("--table", action="store_true", help="run nothing, write the page")
+    parser.add_argument("--again", action="store_true", help="delete earlier results")
+    parser.add_argument("--table", action="store_true", help="run nothing, only write the page")
     options = parser.parse_args()
     if options.again:
         RESULTS.unlink(missing_ok=True)
@@ -100,10 +105,10 @@ def main() -> None:
         for seed in SEEDS:
             if options.table or (question.asks, seed) in known:
                 continue
-            found = answer(question, seed)
+            finding = answer(question, seed)
             with RESULTS.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(found) + "\n")
-            print(f"{question.asks}, seed {seed}: {found['verdict']} ({found['seconds']} s)")
+                file.write(json.dumps(finding) + "\n")
+            print(f"{question.asks}, seed {seed}: {finding['verdict']} ({finding['seconds']} s)")
     order = [question.asks for question in QUESTIONS]
     PAGE.write_text(page_of(findings(), order=order), encoding="utf-8")
     print(PAGE)

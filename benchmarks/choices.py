@@ -1,13 +1,14 @@
-"""Constants of the certified plan, judged without test nodes.
+"""Constants of the certified plan, evaluated without test nodes.
 
-    python -m benchmarks.choices --data ../shared/data            run what is missing, print
-    python -m benchmarks.choices --data ../shared/data --write    and keep benchmarks/choices.md
+    python -m benchmarks.choices --data ../shared/data            run missing cells, print the page
+    python -m benchmarks.choices --data ../shared/data --write    and write benchmarks/choices.md
 
-A set without its test nodes: half of its validation nodes choose, the other half, which no run
-sees, judge. Runs stand in choices.jsonl; a stopped benchmark goes on there, with the same code.
+Test nodes are left out of the data sets. Half of the validation nodes choose as in any run; the
+other half, which no run sees, evaluate. Runs are in choices.jsonl; a stopped benchmark resumes
+there with the same code.
 
-    margin   errors by which a later stage has to be ahead of the one without edges
-    rule     when the trial takes another degree share than the default
+    margin   lead that a later stage needs over the stage without edges, in standard errors
+    rule     when the probe chooses another degree share than the default
 """
 
 import tempfile
@@ -24,8 +25,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 from benchmarks.choices_page import Cell, cell_of, page
-from benchmarks.kept_lines import append_result, read_results
 from benchmarks.page import command, log, options, publish
+from benchmarks.result_lines import append_result, read_results
 from benchmarks.utility_cells import datasets_in
 
 from vesper.datasets.loaders.convert import convert
@@ -62,25 +63,25 @@ RULES: dict[str, dict[str, float]] = {
 
 @dataclass(frozen=True)
 class Result:
-    """One run; metrics in percent, a stage each."""
+    """One run; metrics in percent, one per stage."""
 
     dataset: str
     epsilon: float
     seed: int
     share: float | None
-    """Degree share that was said; None where there was no trial."""
+    """Degree share that messages had; None where there was no probe."""
     proposed: dict[str, float]
-    """By each rule."""
+    """Degree share that each rule would choose."""
     validation: list[float]
     held_out: list[float]
     error: float
-    """Of the difference between the best later stage and the first."""
+    """Standard error of the difference between the best later stage and the first."""
     code: str
 
 
 @dataclass
 class Decisions:
-    """What a run decides on its way, and what it is told to decide."""
+    """Decisions of a run, recorded; `forced_share` overrides one of them."""
 
     forced_share: float | None = None
     share: float | None = None
@@ -88,7 +89,7 @@ class Decisions:
     error: float = 0.0
 
     def best(self, pair: DegreeTradeOff, default: float) -> float:
-        """In the place of `DegreeTradeOff.best`."""
+        """Replacement for `DegreeTradeOff.best_share`."""
         self.proposed = {name: BEST(pair, default, **rule) for name, rule in RULES.items()}
         self.share = self.proposed["as built"] if self.forced_share is None else self.forced_share
         return self.share
@@ -96,7 +97,7 @@ class Decisions:
     def chosen(
         self, finished: Sequence[StageResult], rows: Any, evaluate: Any, *, effective_rows: int
     ) -> int:
-        """In the place of `select_stage`."""
+        """Replacement for `select_stage`."""
         later = [each.metric for each in finished[1:]]
         best = finished[1 + later.index(max(later))]
         self.error = error_of_difference(best, finished[0], rows, evaluate)
@@ -108,17 +109,19 @@ BEST = DegreeTradeOff.best_share
 
 @contextmanager
 def record_decisions(forced_share: float | None) -> Iterator[Decisions]:
-    """Look at what a run decides; `forced_share`: the degree share it has to take."""
-    seen = Decisions(forced_share)
+    """Record the decisions of a run; `forced_share` is the degree share it has to use."""
+    decisions = Decisions(forced_share)
     with (
-        patch.object(DegreeTradeOff, "best_share", lambda pair, default: seen.best(pair, default)),
-        patch("vesper.party.label_party.select_stage", seen.chosen),
+        patch.object(
+            DegreeTradeOff, "best_share", lambda pair, default: decisions.best(pair, default)
+        ),
+        patch("vesper.party.label_party.select_stage", decisions.chosen),
     ):
-        yield seen
+        yield decisions
 
 
 def without_test_nodes(data: Path, work: Path) -> Path:
-    """Make party folders in which half of the validation nodes are the test nodes."""
+    """Make party folders in which half of the validation nodes become the test nodes."""
     if not work.exists():
         convert(data, work)
         path = work / "label" / "labels.parquet"
@@ -127,30 +130,30 @@ def without_test_nodes(data: Path, work: Path) -> Path:
 
 
 def split_validation_nodes(labels: pa.Table) -> pa.Table:
-    """Leave out test nodes, and call every second validation node, by chance, one."""
+    """Remove test nodes, and turn a random half of the validation nodes into test nodes."""
     split = np.array(labels["split"].to_pylist(), dtype=object)
     rows = np.random.default_rng(0).permutation(np.flatnonzero(split == "val"))
-    kept, split[rows[::2]] = split != "test", "test"
+    is_used, split[rows[::2]] = split != "test", "test"
     column = labels.schema.get_field_index("split")
     field = labels.schema.field(column)
-    return labels.set_column(column, field, pa.array(split, field.type)).filter(pa.array(kept))
+    return labels.set_column(column, field, pa.array(split, field.type)).filter(pa.array(is_used))
 
 
 def measure(folder: Path, out: Path, cell: Cell, *, forced_share: float | None) -> Result:
-    """Train; what runs have in common, once."""
+    """Train; runs with an equal stage 0 compute it once."""
     dataset, epsilon, seed = cell
     config = load_config(None, {"method": "certified", "epsilon": epsilon, "seed": seed})
-    with record_decisions(forced_share) as seen:
-        result = simulate(folder, config, out, stage0_cache=Stage0Cache(out.parent / "begun"))
+    with record_decisions(forced_share) as decisions:
+        result = simulate(folder, config, out, stage0_cache=Stage0Cache(out.parent / "stage-0"))
     return Result(
         dataset=dataset,
         epsilon=epsilon,
         seed=seed,
-        share=seen.share,
-        proposed=seen.proposed or {},
+        share=decisions.share,
+        proposed=decisions.proposed or {},
         validation=[stage["validation"] for stage in result.stages],
         held_out=[stage["test"] for stage in result.stages],
-        error=seen.error,
+        error=decisions.error,
         code=code_digest(),
     )
 
@@ -158,7 +161,7 @@ def measure(folder: Path, out: Path, cell: Cell, *, forced_share: float | None) 
 def run(
     data: Path, results_path: Path, work: Path, *, sets: Sequence[str], seeds: Sequence[int]
 ) -> None:
-    """Run the rule that is built in, then every other share that a rule proposes."""
+    """Run the built-in rule, then every other share that a rule proposes."""
     outs = (work / f"run{number}" for number in count())
     for dataset, seed, epsilon in product(sets, seeds, EPSILONS):
         folder, cell = without_test_nodes(data / dataset, work / dataset), (dataset, epsilon, seed)
@@ -173,25 +176,34 @@ def run(
 
 
 def of_this_code(results_path: Path) -> list[Result]:
-    """What was measured with the rules as they are now."""
+    """Results that were measured with the current code."""
     return [line for line in read_results(results_path, Result) if line.code == code_digest()]
 
 
 def main() -> None:
-    parser = options(__doc__, small="one set and one seed; nothing is kept")
+    parser = options(__doc__, small="one data set and one seed; nothing is stored")
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
-    asked = parser.parse_args()
-    there = [name for name in SETS if name in datasets_in(asked.data)]
-    if not there:
-        raise SystemExit(f"--data {asked.data}: expected public sets ({', '.join(SETS)}), got none")
+    arguments = parser.parse_args()
+    datasets = [name for name in SETS if name in datasets_in(arguments.data)]
+    if not datasets:
+        raise SystemExit(
+            f"--data {arguments.data}: expected some of the public data sets {', '.join(SETS)}, "
+            f"found none"
+        )
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         work, results_path = Path(folder), HERE / "choices.jsonl"
-        if asked.small:
-            there, results_path = there[:1], work / "choices.jsonl"
-        run(asked.data, results_path, work, sets=there, seeds=SEEDS[:1] if asked.small else SEEDS)
+        if arguments.small:
+            datasets, results_path = datasets[:1], work / "choices.jsonl"
+        run(
+            arguments.data,
+            results_path,
+            work,
+            sets=datasets,
+            seeds=SEEDS[:1] if arguments.small else SEEDS,
+        )
         text = page(of_this_code(results_path), rules=list(RULES), made_with=command(__file__))
-    publish(text, __file__, write=asked.write)
+    publish(text, __file__, write=arguments.write)
 
 
 if __name__ == "__main__":

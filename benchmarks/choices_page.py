@@ -1,4 +1,4 @@
-"""The page of `benchmarks.choices`: what another constant would have given, on nodes unseen."""
+"""The page of `benchmarks.choices`: results of other constants on nodes that no run saw."""
 
 from collections.abc import Iterator, Sequence
 from math import sqrt
@@ -17,7 +17,7 @@ CellMetrics = dict[Cell, float]
 
 
 def page(lines: Sequence[Any], *, rules: Sequence[str], made_with: str) -> str:
-    """The whole page."""
+    """Return the whole page."""
     codes = ", ".join(sorted({line.code for line in lines}))
     first = by_rule(lines, AS_BUILT)
     margins = {f"{m:g}": {cell: held_out(x, m) for cell, x in first.items()} for m in MARGINS}
@@ -28,27 +28,28 @@ def page(lines: Sequence[Any], *, rules: Sequence[str], made_with: str) -> str:
     }
     return "\n".join(
         [
-            "# Constants of the certified plan, judged without test nodes",
+            "# Constants of the certified plan, evaluated without test nodes",
             "",
-            f"Command: `{made_with}`. Machine: {machine()}. Source {codes}. Public sets without "
-            "their test nodes: half of the validation nodes choose as in any run, and the other "
-            "half, which no run sees, are what the numbers here are of. Percent, mean over seeds "
+            f"Command: `{made_with}`. Machine: {machine()}. Source {codes}. Public data sets "
+            "without their test nodes: half of the validation nodes choose as in any run, and the "
+            "numbers here are for the other half, which no run sees. Percent, mean over seeds "
             f"{', '.join(str(s) for s in sorted({line.seed for line in lines}))}; the last column "
-            "is the mean of all cells against what is built in, ± its standard error over cells.",
+            "is the mean over all cells of the difference to the built-in constant, ± its standard "
+            "error over cells.",
             "",
-            f"## By how many errors a later stage must be ahead (built in: {MARGIN:g})",
+            f"## Lead that a later stage needs, in standard errors (built in: {MARGIN:g})",
             "",
             *table(margins | {"the best each time": best}, built_in=f"{MARGIN:g}", head="margin"),
             "",
-            "## When the trial takes another degree share than the default",
+            "## When the probe chooses another degree share than the default",
             "",
-            "Doubt: deviations of chance by which what gains may explain less, and what loses "
-            "more (built in: 2); better: how much more another share has to explain all the same "
-            "(built in: 2 %).",
+            "Doubt: number of standard deviations by which the explained share of what gains is "
+            "lowered, and of what loses is raised (built in: 2). Better: how much more another "
+            "share has to explain even so (built in: 2 %).",
             "",
             *table(shares, built_in=AS_BUILT, head="rule"),
             "",
-            "## The same by set",
+            "## The same by data set",
             "",
             *table(margins, built_in=f"{MARGIN:g}", head="margin", across=0),
             "",
@@ -59,7 +60,7 @@ def page(lines: Sequence[Any], *, rules: Sequence[str], made_with: str) -> str:
 
 
 def held_out(line: Any, margin: float) -> float:
-    """Metric of the stage that would be chosen with this margin."""
+    """Metric of the stage that this margin would choose."""
     later = line.validation[1:]
     best = 1 + later.index(max(later))
     ahead = line.validation[best] - line.validation[0]
@@ -69,37 +70,37 @@ def held_out(line: Any, margin: float) -> float:
 
 
 def by_rule(lines: Sequence[Any], rule: str) -> dict[Cell, Any]:
-    """The run of each cell whose degree share the rule proposes."""
+    """Select the run of each cell whose degree share the rule proposes."""
     proposed = {cell_of(line): line.proposed.get(rule) for line in lines}
     return {cell_of(line): line for line in lines if line.share == proposed[cell_of(line)]}
 
 
 def cell_of(line: Any) -> Cell:
-    """Set, epsilon and seed."""
+    """Data set, epsilon and seed of a line."""
     return line.dataset, line.epsilon, line.seed
 
 
 def table(
-    ways: dict[str, CellMetrics], *, built_in: str, head: str, across: int = 1
+    variants: dict[str, CellMetrics], *, built_in: str, head: str, across: int = 1
 ) -> Iterator[str]:
-    """Ways down, epsilons (or sets) across."""
-    groups = list(dict.fromkeys(cell[across] for cell in ways[built_in]))
+    """One row per variant, one column per epsilon (or data set)."""
+    groups = list(dict.fromkeys(cell[across] for cell in variants[built_in]))
     names = [f"{group:g}" if isinstance(group, float) else str(group) for group in groups]
     yield f"| {head} | {' | '.join(names)} | all | against built in |"
     yield "| --- |" + " ---: |" * (len(groups) + 2)
-    for way, judged in ways.items():
-        cells = [fmean(v for cell, v in judged.items() if cell[across] == g) for g in groups]
-        numbers = [f"{number:.2f}" for number in [*cells, fmean(judged.values())]]
-        yield f"| {way} | {' | '.join(numbers)} | {difference(judged, ways[built_in])} |"
+    for name, metrics in variants.items():
+        cells = [fmean(v for cell, v in metrics.items() if cell[across] == g) for g in groups]
+        numbers = [f"{number:.2f}" for number in [*cells, fmean(metrics.values())]]
+        yield f"| {name} | {' | '.join(numbers)} | {difference(metrics, variants[built_in])} |"
 
 
 def difference(ours: CellMetrics, theirs: CellMetrics) -> str:
-    """Mean of the differences, and its standard error.
+    """Mean of the differences per cell, and its standard error.
 
     >>> cells = [("a", 1.0, 0), ("a", 1.0, 1)]
     >>> difference(dict(zip(cells, [80.0, 82.0])), dict(zip(cells, [80.0, 81.0])))
     '+0.50 ± 0.50'
     """
-    apart = [ours[cell] - theirs[cell] for cell in ours]
-    error = stdev(apart) / sqrt(len(apart)) if len(apart) > 1 else 0.0
-    return f"{fmean(apart):+.2f} ± {error:.2f}"
+    differences = [ours[cell] - theirs[cell] for cell in ours]
+    error = stdev(differences) / sqrt(len(differences)) if len(differences) > 1 else 0.0
+    return f"{fmean(differences):+.2f} ± {error:.2f}"

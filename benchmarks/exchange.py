@@ -1,11 +1,11 @@
-"""What a cheaper exchange costs in utility: rounded messages, and several local updates each.
+"""Utility cost of a cheaper exchange: rounded messages, and several local updates per exchange.
 
-    python -m benchmarks.exchange            run what is missing, print the table; --small: a look
-    python -m benchmarks.exchange --write    and keep it in benchmarks/exchange.md
+    python -m benchmarks.exchange            run missing cells, print the table; --small: a trial
+    python -m benchmarks.exchange --write    and write benchmarks/exchange.md
     python -m benchmarks.exchange --minutes 30      start no more cells after that time
 
-Cells that were measured stand in exchange.jsonl, by settings; a stopped run goes on there. Epochs
-and patience are divided by the number of local updates, so that all take about as many steps.
+Measured cells are in exchange.jsonl, by settings; a stopped run resumes there. Epochs and patience
+are divided by the number of local updates, so that all variants take about as many steps.
 """
 
 import tempfile
@@ -16,8 +16,8 @@ from statistics import mean
 from time import monotonic
 
 import torch
-from benchmarks.kept_lines import append_result, read_results
 from benchmarks.page import command, log, machine, options, publish, spread
+from benchmarks.result_lines import append_result, read_results
 
 from vesper.datasets.finance import simulate_finance
 from vesper.datasets.loaders.convert import convert
@@ -38,7 +38,7 @@ SEEDS, NUM_NODES = 3, 20_000
 
 @dataclass(frozen=True)
 class Result:
-    """One run: metrics in percent, bytes each way, exchanges to train."""
+    """One run: metrics in percent, bytes in each direction, exchanges in training."""
 
     dataset: str
     nodes: int | None
@@ -59,7 +59,7 @@ class Result:
 
 
 class ExchangeCounter:
-    """Counts training steps as progress tells them; the end of training is told once more."""
+    """Counts training steps from progress reports; the end of training is reported once more."""
 
     def __init__(self) -> None:
         self.exchanges = -1
@@ -69,7 +69,7 @@ class ExchangeCounter:
 
 
 def config_of(wire: str, local_updates: int, seed: int, *, epochs: int) -> Config:
-    """The certified plan at its default epsilon, narrow so that many cells can be measured."""
+    """The certified plan at its default epsilon, with a small width so that cells are quick."""
     return load_config(
         None,
         {
@@ -84,7 +84,7 @@ def config_of(wire: str, local_updates: int, seed: int, *, epochs: int) -> Confi
 
 
 def party_folder(dataset: str, work: Path, *, num_nodes: int) -> Path | None:
-    """Make the party folders of a set, once; None when the public data is not here."""
+    """Make the party folders of a data set once; None if the public data set is missing."""
     out = work / dataset
     if not out.exists() and dataset == FINANCE:
         simulate_finance(out, num_nodes=num_nodes)
@@ -115,63 +115,65 @@ def measure(dataset: str, folder: Path, config: Config, *, nodes: int | None) ->
 
 
 def table(lines: list[Result]) -> list[str]:
-    """One row a set and way, compared with float32 and one local update."""
+    """One row per data set and variant, compared with float32 and one local update."""
     cells: dict[tuple[str, str, int], list[Result]] = defaultdict(list)
     for line in lines:
         cells[line.way].append(line)
     rows = [
-        "| set | wire | local updates | seeds | metric | validation | test | exchanges "
+        "| data set | wire | local updates | seeds | metric | validation | test | exchanges "
         "| MB to label party | MB to data party | bytes of float32, 1 |",
         "| --- | --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for way in sorted(cells, key=lambda way: (way[0], way[2], WIRES.index(way[1]))):
-        found, usual = cells[way], cells.get((way[0], "float32", 1), [])
-        sent = mean(line.bytes_to_label_party for line in found) / 1e6
-        back = mean(line.bytes_to_data_party for line in found) / 1e6
-        whole = [line.bytes_to_label_party + line.bytes_to_data_party for line in usual]
+        runs, baseline = cells[way], cells.get((way[0], "float32", 1), [])
+        sent = mean(line.bytes_to_label_party for line in runs) / 1e6
+        back = mean(line.bytes_to_data_party for line in runs) / 1e6
+        whole = [line.bytes_to_label_party + line.bytes_to_data_party for line in baseline]
         share = f"{(sent + back) * 1e6 / mean(whole):.2f} x" if whole else "-"
         rows.append(
-            f"| {way[0]} | {way[1]} | {way[2]} | {len(found)} | {found[0].metric} "
-            f"| {spread([line.validation for line in found])} "
-            f"| {spread([line.test for line in found])} "
-            f"| {mean(line.exchanges for line in found):.0f} | {sent:.1f} | {back:.1f} | {share} |"
+            f"| {way[0]} | {way[1]} | {way[2]} | {len(runs)} | {runs[0].metric} "
+            f"| {spread([line.validation for line in runs])} "
+            f"| {spread([line.test for line in runs])} "
+            f"| {mean(line.exchanges for line in runs):.0f} | {sent:.1f} | {back:.1f} | {share} |"
         )
     return rows
 
 
-def page(lines: list[Result], asked: str, *, epochs: int) -> str:
+def page(lines: list[Result], command_line: str, *, epochs: int) -> str:
     return "\n".join(
         [
             "# Cheaper exchange",
             "",
-            f"Command: `{asked}`. Machine: {machine()}.",
-            f"Method `vesper` at its default epsilon, width {WIDTH}, {epochs} epochs and a "
-            f"patience of {PATIENCE} divided by the local updates, otherwise defaults; simulated "
-            "through the same session, protocol and bytes as over the network.",
+            f"Command: `{command_line}`. Machine: {machine()}.",
+            f"Method `certified` at its default epsilon, width {WIDTH}, {epochs} epochs and a "
+            f"patience of {PATIENCE}, both divided by the local updates, otherwise defaults; "
+            "simulated through the same session, protocol and bytes as over the network.",
             "",
             *table(lines),
             "",
             "Metrics are means and standard deviations over seeds, in percent. "
-            "Bytes are of all frames, roster and evaluation included: evaluation embeds every "
-            "validation node once an epoch, and fewer epochs send fewer of those too. Early "
-            "stopping makes the number of exchanges vary from seed to seed.",
+            "Bytes are those of all frames, including roster and evaluation: evaluation embeds "
+            "every validation node once per epoch, so fewer epochs send fewer of these as well. "
+            "Early stopping makes the number of exchanges vary from seed to seed.",
             "",
         ]
     )
 
 
 def main() -> None:
-    parser = options(__doc__, small="one small set, one seed, few epochs; nothing is kept")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="start none after it")
+    parser = options(__doc__, small="one small data set, one seed, few epochs; nothing is stored")
+    parser.add_argument(
+        "--minutes", type=float, default=float("inf"), help="start no more cells after this time"
+    )
     parser.add_argument("--work", type=Path, help="folder for party folders; default: a new one")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
     started, results_path = monotonic(), HERE / "exchange.jsonl"
-    epochs, nodes = (4, 2_000) if asked.small else (EPOCHS, NUM_NODES)
-    lines = [] if asked.small else read_results(results_path, Result)
+    epochs, nodes = (4, 2_000) if arguments.small else (EPOCHS, NUM_NODES)
+    lines = [] if arguments.small else read_results(results_path, Result)
     known = {(line.dataset, line.settings) for line in lines}
-    datasets, seeds = (DATASETS[:1], 1) if asked.small else (DATASETS, SEEDS)
-    wanted = [  # what is most worth knowing first: a run may be stopped at any time
+    datasets, seeds = (DATASETS[:1], 1) if arguments.small else (DATASETS, SEEDS)
+    wanted = [  # the most informative cells first, because a run may be stopped at any time
         (seed, *way, dataset)
         for ways in (FIRST, OTHERS)
         for some in (datasets[:2], datasets[2:])
@@ -184,19 +186,19 @@ def main() -> None:
             config = config_of(wire, local_updates, seed, epochs=epochs)
             if (dataset, config.contract[:16]) in known:
                 continue
-            if monotonic() - started > 60 * asked.minutes:
-                log("out of time; start again to go on")
+            if monotonic() - started > 60 * arguments.minutes:
+                log("out of time; run the command again to resume")
                 break
-            folder = party_folder(dataset, asked.work or Path(text), num_nodes=nodes)
+            folder = party_folder(dataset, arguments.work or Path(text), num_nodes=nodes)
             if folder is None:
-                log(f"skipped {dataset}: no folder {DATA.name}/{dataset} beside the project")
+                log(f"skipped {dataset}: no folder {DATA.name}/{dataset} next to the project")
                 continue
             line = measure(dataset, folder, config, nodes=nodes if dataset == FINANCE else None)
             log(f"{dataset} {wire} x {local_updates}, seed {seed}: {line.test:.2f}")
             lines.append(line)
-            if not asked.small:
+            if not arguments.small:
                 append_result(results_path, line)
-    publish(page(lines, command(__file__), epochs=epochs), __file__, write=asked.write)
+    publish(page(lines, command(__file__), epochs=epochs), __file__, write=arguments.write)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Neighbour sampling and bytes an edge against the peers, side by side in one run.
+"""Neighbour sampling and bytes per edge, compared with other libraries in one run.
 
-    python -m benchmarks.graph            print the tables; --small for a quick look
-    python -m benchmarks.graph --write    and keep them in benchmarks/graph.md
+    python -m benchmarks.graph            print the tables; --small for a quick trial
+    python -m benchmarks.graph --write    and write benchmarks/graph.md
 
-Contenders take turns batch by batch, so that whatever else the machine does hits all of them alike;
+Contenders take turns batch by batch, so that other load on the machine affects all of them alike;
 read the ratios, not the milliseconds.
 """
 
@@ -26,7 +26,7 @@ from vesper.graph.schedule import IndependentDraws
 
 BATCH_SIZE, FAN_OUT, NUM_LAYERS = 512, 20, 2
 OURS = "vesper"
-SLOW = "plain Python + NumPy"  # seconds a batch: one batch in twenty
+SLOW = "plain Python + NumPy"  # so slow that it runs one batch in twenty
 SIZES = {  # nodes, undirected edges: the paper's Table 1
     "Reddit-size": (232_965, 57_307_946),
     "products-size": (2_449_029, 61_859_140),
@@ -69,31 +69,31 @@ def contenders(graph: Graph) -> Iterator[Contender]:
 
 
 def measure(graph: Graph, num_batches: int) -> list[Contender]:
-    everyone = list(contenders(graph))
+    all_contenders = list(contenders(graph))
     schedule = IndependentDraws(
         np.arange(graph.num_nodes), batch_size=BATCH_SIZE, num_steps=num_batches, seed=0
     )
-    for contender in everyone:
-        contender.sample(schedule.batch(0), contender.threads)  # compile, fault pages in
+    for contender in all_contenders:
+        contender.sample(schedule.batch(0), contender.threads)  # compiles, faults pages in
     for step, roots in enumerate(schedule):
-        for contender in everyone:
+        for contender in all_contenders:
             if contender.name == SLOW and step % 20:
                 continue
             num_edges = contender.clock(partial(contender.sample, roots, contender.threads))
             contender.edges.append(num_edges)
-    expected = np.mean(everyone[0].edges)
-    for contender in everyone:
+    expected = np.mean(all_contenders[0].edges)
+    for contender in all_contenders:
         if abs(np.mean(contender.edges) / expected - 1) > SAME_WORK:
             raise SystemExit(
                 f"{contender.name} sampled {np.mean(contender.edges):.0f} edges a batch where "
                 f"{OURS} sampled {expected:.0f}: not the same work, nothing to compare"
             )
-    return everyone
+    return all_contenders
 
 
-def sampling_rows(name: str, everyone: list[Contender]) -> Iterator[str]:
-    mine = {one.threads: one for one in everyone if one.name == OURS}
-    for one in everyone:
+def sampling_rows(name: str, all_contenders: list[Contender]) -> Iterator[str]:
+    mine = {one.threads: one for one in all_contenders if one.name == OURS}
+    for one in all_contenders:
         rate = sum(one.edges) / sum(one.wall) / 1e6
         faster = mine[one.threads].faster_than(one)
         yield (
@@ -103,14 +103,14 @@ def sampling_rows(name: str, everyone: list[Contender]) -> Iterator[str]:
         )
 
 
-def limit_row(name: str, graph: Graph, everyone: list[Contender]) -> str:
+def limit_row(name: str, graph: Graph, all_contenders: list[Contender]) -> str:
     roots = IndependentDraws(
         np.arange(graph.num_nodes), batch_size=BATCH_SIZE, num_steps=1, seed=0
     ).batch(0)
     sampler = Sampler(graph, num_layers=NUM_LAYERS, max_degree=FAN_OUT, seed=0)
     lines = lines_touched(graph, sampler.sample(roots, step=0))
     cells = []
-    for one in everyone[:2]:
+    for one in all_contenders[:2]:
         reads = random_reads_a_second(graph.neighbors, threads=one.threads)
         floor = lines / reads
         cells.append(f"{reads / 1e6:.0f} | {floor * 1e3:.2f} | {one.best() / floor:.1f} x")
@@ -128,19 +128,19 @@ def bytes_row(name: str, graph: Graph) -> str:
 def one_graph(
     name: str, num_nodes: int, num_edges: int, num_batches: int
 ) -> tuple[list[str], str, str]:
-    """Rows of the three tables; graph and peers are let go before the next graph."""
+    """Rows of the three tables; frees graph and peers before the next graph."""
     log(f"{name}: generating {2 * num_edges:,} directed edges")
     graph = synthetic_graph(num_nodes, num_edges)
     log(f"{name}: sampling {num_batches} batches with each")
-    everyone = measure(graph, num_batches)
+    all_contenders = measure(graph, num_batches)
     return (
-        list(sampling_rows(name, everyone)),
-        limit_row(name, graph, everyone),
+        list(sampling_rows(name, all_contenders)),
+        limit_row(name, graph, all_contenders),
         bytes_row(name, graph),
     )
 
 
-def report(sizes: dict[str, tuple[int, int]], num_batches: int, asked: str) -> str:
+def report(sizes: dict[str, tuple[int, int]], num_batches: int, command_line: str) -> str:
     sampling, limits, at_rest = list[str](), list[str](), list[str]()
     for name, size in sizes.items():
         rows, limit, stored = one_graph(name, *size, num_batches)
@@ -149,26 +149,26 @@ def report(sizes: dict[str, tuple[int, int]], num_batches: int, asked: str) -> s
         at_rest.append(stored)
     return "\n".join(
         [
-            "# Graph: sampling and bytes an edge",
+            "# Graph: sampling and bytes per edge",
             "",
-            f"Command: `{asked}`. Machine: {machine()}, load {os.getloadavg()[0]:.1f}.",
+            f"Command: `{command_line}`. Machine: {machine()}, load {os.getloadavg()[0]:.1f}.",
             f"B = {BATCH_SIZE}, fan-out {[FAN_OUT] * NUM_LAYERS}, no replacement, de-duplicated, "
             f"relabelled; synthetic graphs with random ids; {num_batches} batches each, in turns.",
             "",
-            "| graph | sampler | threads | ms a batch, best | median | CPU ms, mean "
+            "| graph | sampler | threads | ms per batch, best | median | CPU ms, mean "
             "| M edges/s | vesper is faster, best / median |",
             "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
             *sampling,
             "",
             "The limit is random reads of the neighbour array: a batch cannot touch fewer cache "
-            "lines than hold its sample.",
+            "lines than those that hold its sample.",
             "",
-            "| graph | lines a batch | 1 thread: M reads/s | least ms | vesper, best "
+            "| graph | lines per batch | 1 thread: M reads/s | least ms | vesper, best "
             "| 2 threads: M reads/s | least ms | vesper, best |",
             "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
             *limits,
             "",
-            "| graph | nodes | directed edges | bytes an edge | int64 edge_index | smaller |",
+            "| graph | nodes | directed edges | bytes per edge | int64 edge_index | smaller |",
             "| --- | ---: | ---: | ---: | ---: | ---: |",
             *at_rest,
             "",
@@ -179,9 +179,9 @@ def report(sizes: dict[str, tuple[int, int]], num_batches: int, asked: str) -> s
 def main() -> None:
     parser = options(__doc__, small="graphs 50 times smaller")
     parser.add_argument("--batches", type=int, default=60, help="batches for each sampler")
-    asked = parser.parse_args()
-    sizes = shrink(SIZES) if asked.small else SIZES
-    publish(report(sizes, asked.batches, command(__file__)), __file__, write=asked.write)
+    arguments = parser.parse_args()
+    sizes = shrink(SIZES) if arguments.small else SIZES
+    publish(report(sizes, arguments.batches, command(__file__)), __file__, write=arguments.write)
 
 
 if __name__ == "__main__":

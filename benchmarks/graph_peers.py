@@ -1,8 +1,8 @@
-"""Other samplers behind one call.
+"""Samplers of other libraries behind one interface.
 
 All do the same work: two hops of at most 20 neighbours without replacement, de-duplicated and
-relabelled blocks. Each is handed the graph in the form it likes best, outside the clock. A peer
-that is not installed says so; `requirements-peers.txt` lists them.
+relabelled blocks. Each gets the graph in its preferred format before timing starts. A peer that is
+not installed raises `Absent`; `requirements-peers.txt` lists them.
 """
 
 import os
@@ -21,27 +21,29 @@ from vesper.graph.graph import Graph, Neighbors
 from vesper.graph.sampling.expand import below
 
 Sample = Callable[[NDArray[np.int64], int], int]
-"""Roots and threads in, number of sampled edges out."""
+"""Function of roots and number of threads; returns the number of sampled edges."""
 
 
 class Absent(Exception):
-    """The peer cannot run here, and why."""
+    """The peer cannot run here; the message says why."""
 
 
 def dgl_int64(graph: Graph, fan_outs: list[int]) -> Sample:
-    """DGL's NeighborSampler as it comes: int64, sampling and relabelling fused."""
+    """DGL's NeighborSampler with its defaults: int64, sampling and relabelling fused."""
     return _dgl(graph, fan_outs, np.dtype(np.int64), fused=True)
 
 
 def dgl_int32(graph: Graph, fan_outs: list[int]) -> Sample:
-    """The same on int32, not fused: fused, DGL 1.1.3 samples fewer nodes with every call."""
+    """The same on int32, not fused: when fused, DGL 1.1.3 samples fewer nodes with every call."""
     return _dgl(graph, fan_outs, np.dtype(np.int32), fused=False)
 
 
 def _dgl(graph: Graph, fan_outs: list[int], dtype: np.dtype[Any], *, fused: bool) -> Sample:
     if find_spec("dgl") is None:
         raise Absent("dgl is not installed")
-    os.environ.setdefault("DGLBACKEND", "pytorch")  # else it writes a file into the home folder
+    os.environ.setdefault(
+        "DGLBACKEND", "pytorch"
+    )  # otherwise it writes a file into the home folder
     library = import_module("dgl")
     arrays = graph.indptr, graph.neighbors, np.empty(0)
     whole = library.graph(("csc", tuple(torch.from_numpy(a.astype(dtype)) for a in arrays)))
@@ -80,7 +82,7 @@ def pyg(graph: Graph, fan_outs: list[int]) -> Sample:
 
 
 def plain_python(graph: Graph, fan_outs: list[int]) -> Sample:
-    """NumPy's `choice` row by row and a dictionary: what one writes first."""
+    """NumPy's `choice` row by row and a dictionary: an obvious first version."""
     generator = np.random.default_rng(0)
 
     def sample(roots: NDArray[np.int64], threads: int) -> int:
@@ -100,8 +102,8 @@ def plain_python(graph: Graph, fan_outs: list[int]) -> Sample:
 
 
 def plain_numba(graph: Graph, fan_outs: list[int]) -> Sample:
-    """One compiled loop with a stamp for each node: what one writes next. One thread."""
-    counters = count(step=1 << 40)  # each hop reads its own stretch of the stream
+    """One compiled loop with a stamp per node: an obvious second version. One thread."""
+    counters = count(step=1 << 40)  # each hop reads its own range of the stream
     places = np.full(graph.num_nodes, -1, dtype=np.int32)
 
     def sample(roots: NDArray[np.int64], threads: int) -> int:
@@ -165,4 +167,4 @@ PEERS: dict[str, tuple[Callable[[Graph, list[int]], Sample], tuple[int, ...]]] =
     "plain Numba loop": (plain_numba, (1,)),
     "plain Python + NumPy": (plain_python, (1,)),
 }
-"""What to measure, and with how many threads."""
+"""Peers to measure, with their numbers of threads."""

@@ -1,10 +1,10 @@
 """Time and memory of building, opening, releasing and sampling, from 1 M to 124 M directed edges.
 
-    python -m benchmarks.growth            print the table; --small for a quick look
-    python -m benchmarks.growth --write    and keep it, with its picture, in benchmarks/growth.md
+    python -m benchmarks.growth            print the table; --small for a quick trial
+    python -m benchmarks.growth --write    and write benchmarks/growth.md with its figure
 
-Graphs are alike but for their size: 50 directed edges a node, random ids. Each piece of work is a
-process of its own, so that its memory is its own; what is mapped from files counts.
+Graphs differ in size only: 50 directed edges per node, random ids. Each piece of work runs in a
+separate process, so that its memory can be measured; memory mapped from files counts.
 """
 
 import json
@@ -35,7 +35,7 @@ from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.mechanism.release import NEIGHBOR_SUM
 
 SIZES = (1_000_000, 4_000_000, 16_000_000, 62_000_000, 124_000_000)
-"""Directed edges."""
+"""Numbers of directed edges."""
 
 DEGREE, WIDTH, TURNS = 50, 47, 3
 BATCH_SIZE, FAN_OUT, NUM_LAYERS, BATCHES = 512, 20, 2, 40
@@ -43,7 +43,7 @@ BATCH_SIZE, FAN_OUT, NUM_LAYERS, BATCHES = 512, 20, 2, 40
 
 @dataclass(frozen=True)
 class WorkCost:
-    """One piece of work on one graph."""
+    """Cost of one piece of work on one graph."""
 
     work: str
     edges: int
@@ -87,15 +87,15 @@ WORK: dict[str, Callable[[Path], tuple[float, DataHoldings]]] = {
     "release": release,
     "sample": sample,
 }
-"""In order: the first makes the graph from its tables, the others map it."""
+"""Pieces of work, in order: the first builds the graph from its tables, the others map it."""
 
 
 GROWS = ("build", "release")
-"""Work that looks at every edge."""
+"""Work that reads every edge."""
 
 
 def write_tables(num_directed: int, folder: Path) -> int:
-    """Write the tables of a graph as a user has them; give how many directed edges it has."""
+    """Write the tables of a graph as a user has them; return its number of directed edges."""
     num_nodes = num_directed // DEGREE
     graph = synthetic_graph(num_nodes, num_directed // 2)
     sources = np.repeat(np.arange(num_nodes), np.diff(graph.indptr))
@@ -109,23 +109,23 @@ def write_tables(num_directed: int, folder: Path) -> int:
 
 
 def measure_work(work: str, folder: Path, edges: int) -> WorkCost:
-    """Do a piece of work in a process of its own."""
+    """Measure a piece of work in a separate process."""
     log(f"{edges:,} directed edges: {work}")
-    words = [sys.executable, "-m", "benchmarks.growth", "--one", work, str(folder)]
-    done = subprocess.run(words, stdout=subprocess.PIPE, text=True)
+    command_line = [sys.executable, "-m", "benchmarks.growth", "--one", work, str(folder)]
+    done = subprocess.run(command_line, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise SystemExit(f"{work} at {edges:,} edges: ended with {done.returncode}")
     return WorkCost(work=work, edges=edges, **json.loads(done.stdout))
 
 
 def peak_bytes() -> int:
-    """Most that this program has held: what started it may have held more, and does not count."""
+    """Peak memory of this program, without that of the process that started it."""
     lines = Path("/proc/self/status").read_text().splitlines()
     (line,) = (line for line in lines if line.startswith("VmHWM:"))
     return 1024 * int(line.split()[1])
 
 
-def everything(sizes: Sequence[int]) -> Iterator[WorkCost]:
+def costs_of(sizes: Sequence[int]) -> Iterator[WorkCost]:
     for size in sizes:
         with tempfile.TemporaryDirectory(prefix="vesper-growth-") as name:
             edges = write_tables(size, Path(name) / "data")
@@ -133,56 +133,56 @@ def everything(sizes: Sequence[int]) -> Iterator[WorkCost]:
                 yield measure_work(work, Path(name) / "data", edges)
 
 
-def table(found: Sequence[WorkCost]) -> Iterator[str]:
-    yield "| work | directed edges | seconds | ns an edge | GiB at most | bytes an edge at rest |"
+def table(costs: Sequence[WorkCost]) -> Iterator[str]:
+    yield "| work | directed edges | seconds | ns per edge | GiB at most | bytes per edge at rest |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: |"
     for work in WORK:
-        for one in (each for each in found if each.work == work):
-            an_edge = f"{one.seconds / one.edges * 1e9:.1f}" if work in GROWS else ""
+        for one in (each for each in costs if each.work == work):
+            per_edge = f"{one.seconds / one.edges * 1e9:.1f}" if work in GROWS else ""
             rest = f"{one.resting_bytes / one.edges:.2f}" if work == "build" else ""
             yield (
-                f"| {work} | {one.edges / 1e6:.1f} M | {one.seconds:.3g} | {an_edge} "
+                f"| {work} | {one.edges / 1e6:.1f} M | {one.seconds:.3g} | {per_edge} "
                 f"| {one.peak_bytes / 2**30:.2f} | {rest} |"
             )
 
 
-def picture(found: Sequence[WorkCost]) -> str:
-    """What a further edge takes, by size: where growth is in proportion, curves are level."""
-    sizes = sorted({one.edges for one in found})
-    first = {one.work: one for one in found if one.edges == sizes[0]}
+def picture(costs: Sequence[WorkCost]) -> str:
+    """Draw the cost per additional edge by size; curves are level where growth is linear."""
+    sizes = sorted({one.edges for one in costs})
+    first = {one.work: one for one in costs if one.edges == sizes[0]}
 
-    def further(work: str, color: int, worth: Callable[[WorkCost], float]) -> Curve:
-        """From the smallest graph on, which is mostly what every process takes."""
+    def marginal(work: str, color: int, value: Callable[[WorkCost], float]) -> Curve:
+        """Cost per edge beyond the smallest graph, whose cost is mostly that of any process."""
         points = {
             _millions(one): (
-                (worth(one) - worth(first[work])) / (one.edges - first[work].edges),
+                (value(one) - value(first[work])) / (one.edges - first[work].edges),
                 math.nan,
             )
-            for one in found
+            for one in costs
             if one.work == work and one.edges > sizes[0]
         }
         return Curve(name=work, points=points, color=color)
 
     batches = {
-        _millions(one): (one.seconds * 1e3, math.nan) for one in found if one.work == "sample"
+        _millions(one): (one.seconds * 1e3, math.nan) for one in costs if one.work == "sample"
     }
     panels = [
         Panel(
-            title="ns a further edge",
+            title="ns per additional edge",
             curves=[
-                further(work, k, lambda one: 1e9 * one.seconds) for k, work in enumerate(GROWS)
+                marginal(work, k, lambda one: 1e9 * one.seconds) for k, work in enumerate(GROWS)
             ],
         ),
         Panel(
-            title="bytes of memory a further edge",
-            curves=[further(work, k, lambda one: one.peak_bytes) for k, work in enumerate(GROWS)],
+            title="bytes of memory per additional edge",
+            curves=[marginal(work, k, lambda one: one.peak_bytes) for k, work in enumerate(GROWS)],
         ),
         Panel(
-            title=f"ms a batch of {BATCH_SIZE}",
+            title=f"ms per batch of {BATCH_SIZE}",
             curves=[Curve(name="sample", points=batches, color=len(GROWS))],
         ),
     ]
-    steps = sorted({_millions(one) for one in found})
+    steps = sorted({_millions(one) for one in costs})
     return draw_sheet(panels, title="Growth", steps=steps, step_name="million directed edges")
 
 
@@ -190,25 +190,25 @@ def _millions(one: WorkCost) -> float:
     return round(one.edges / 1e6) or round(one.edges / 1e6, 2)
 
 
-def page(found: Sequence[WorkCost], asked: str, *, load: float) -> str:
+def page(costs: Sequence[WorkCost], command_line: str, *, load: float) -> str:
     return "\n".join(
         [
             "# Growth: from 1 M to 124 M directed edges",
             "",
-            f"Command: `{asked}`. Machine: {machine()}, load {load:.1f} before the start.",
-            f"Synthetic graphs, {DEGREE} directed edges a node, random ids. *build*: two tables in "
-            "Parquet to a graph in its cache. *open again*: the cache is mapped. *release*: sums "
-            f"of int8 messages of width {WIDTH} with exact, secure noise, best of {TURNS}. "
+            f"Command: `{command_line}`. Machine: {machine()}, load {load:.1f} before the start.",
+            f"Synthetic graphs, {DEGREE} directed edges per node, random ids. *build*: from two "
+            "Parquet tables to a graph in its cache. *open again*: the cache is mapped. *release*: "
+            f"sums of int8 messages of width {WIDTH} with exact, secure noise, best of {TURNS}. "
             f"*sample*: {BATCH_SIZE} roots, fan-out [{FAN_OUT}, {FAN_OUT}], no replacement, median "
-            f"of {BATCHES} batches. Two threads. A process each: about 0.4 GiB of its memory are "
-            "the libraries.",
+            f"of {BATCHES} batches. Two threads. Each runs in its own process, about 0.4 GiB of "
+            "whose memory are the libraries.",
             "",
-            *table(found),
+            *table(costs),
             "",
-            "![what a further edge takes](growth.svg)",
+            "![cost per additional edge](growth.svg)",
             "",
-            "A further edge: from the smallest graph on, whose process takes little but what every "
-            "process takes.",
+            "Additional edges are those beyond the smallest graph, whose cost is mostly that of "
+            "any process.",
             "",
         ]
     )
@@ -216,19 +216,19 @@ def page(found: Sequence[WorkCost], asked: str, *, load: float) -> str:
 
 def main() -> None:
     parser = options(__doc__, small=f"graphs {SHARE} times smaller")
-    parser.add_argument("--one", nargs=2, metavar=("WORK", "FOLDER"), help="one piece of work")
-    asked = parser.parse_args()
-    if asked.one:
-        seconds, data = WORK[asked.one[0]](Path(asked.one[1]))
+    parser.add_argument("--one", nargs=2, metavar=("WORK", "FOLDER"), help="one piece of work only")
+    arguments = parser.parse_args()
+    if arguments.one:
+        seconds, data = WORK[arguments.one[0]](Path(arguments.one[1]))
         facts = {"peak_bytes": peak_bytes(), "resting_bytes": data.graph.nbytes}
         print(json.dumps({"seconds": seconds, **facts}))
         return
     load = os.getloadavg()[0]
-    sizes = [size // SHARE for size in SIZES] if asked.small else SIZES
-    found = list(everything(sizes))
-    if asked.write:
-        Path(__file__).with_suffix(".svg").write_text(picture(found))
-    publish(page(found, command(__file__), load=load), __file__, write=asked.write)
+    sizes = [size // SHARE for size in SIZES] if arguments.small else SIZES
+    costs = list(costs_of(sizes))
+    if arguments.write:
+        Path(__file__).with_suffix(".svg").write_text(picture(costs))
+    publish(page(costs, command(__file__), load=load), __file__, write=arguments.write)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Graphs that were written down when the trial was first made, and looked at when it was mended.
+"""Graphs that were specified when the probe was first built, and looked at when it was fixed.
 
-Those of `unseen_graphs` were looked at from the start; of these it was seen that features of more
-than sixteen directions were not heard (docs/decisions/0016). Nobody has looked at `fresh_graphs`.
+The graphs of `unseen_graphs` were looked at from the start. These showed that the probe missed
+features in more than sixteen directions (docs/decisions/0016). Nobody has looked at `fresh_graphs`.
 """
 
 from typing import Any
@@ -14,36 +14,36 @@ GraphArrays = tuple[Ints, Ints, NDArray[Any]]
 
 
 def sums(edges: Ints, values: NDArray[Any]) -> NDArray[Any]:
-    """Sum values, one a node, over neighbours."""
-    heard = np.bincount(edges[:, 0], values[edges[:, 1]], minlength=len(values))
-    heard += np.bincount(edges[:, 1], values[edges[:, 0]], minlength=len(values))
-    return heard
+    """Sum values, one per node, over neighbours."""
+    totals = np.bincount(edges[:, 0], values[edges[:, 1]], minlength=len(values))
+    totals += np.bincount(edges[:, 1], values[edges[:, 0]], minlength=len(values))
+    return totals
 
 
 def votes_for_four(rng: Rng, n: int) -> GraphArrays:
-    """Each of four features of neighbours speaks for one class."""
+    """Each of four features of neighbours counts for one class."""
     edges = rng.integers(0, n, (6 * n, 2))
     features = rng.normal(size=(n, 8))
-    heard = np.column_stack([sums(edges, features[:, k]) for k in range(4)])
-    return heard.argmax(axis=1), edges, features
+    totals = np.column_stack([sums(edges, features[:, k]) for k in range(4)])
+    return totals.argmax(axis=1), edges, features
 
 
 def one_of_sixty(rng: Rng, n: int) -> GraphArrays:
-    """One feature of neighbours tells, of sixty that look alike."""
+    """One feature of neighbours determines the label, of sixty with the same distribution."""
     edges = rng.integers(0, n, (6 * n, 2))
     features = rng.normal(size=(n, 60))
     return (sums(edges, features[:, 17]) > 0).astype(np.int64), edges, features
 
 
 def thirty_two(rng: Rng, n: int) -> GraphArrays:
-    """Neighbours' features tell, in a direction of which no single one knows anything."""
+    """Neighbours' features determine the label, in a direction that no single feature shows."""
     edges = rng.integers(0, n, (6 * n, 2))
     features = rng.normal(size=(n, 32))
     return (sums(edges, features @ rng.normal(size=32)) > 0).astype(np.int64), edges, features
 
 
 def three_degrees(rng: Rng, n: int) -> GraphArrays:
-    """Few, some or many neighbours."""
+    """Three classes: few, some or many neighbours."""
     weights = rng.pareto(2.0, n) + 1
     edges = rng.choice(n, (5 * n, 2), p=weights / weights.sum())
     degrees = np.bincount(edges.ravel(), minlength=n)
@@ -52,8 +52,8 @@ def three_degrees(rng: Rng, n: int) -> GraphArrays:
 
 
 def shops(rng: Rng, n: int) -> GraphArrays:
-    """A fifth are shops, a tenth of them bad, as their features tell; customers of bad ones are
-    at risk."""
+    """A fifth are shops, a tenth of them bad, which their features show; their customers are at
+    risk."""
     num_shops = n // 5
     bad = rng.random(num_shops) < 0.1
     customers = np.arange(num_shops, n)
@@ -69,7 +69,7 @@ def shops(rng: Rng, n: int) -> GraphArrays:
 
 
 def mule_chains(rng: Rng, n: int) -> GraphArrays:
-    """Money goes through chains of eight positives; all others know three at random."""
+    """Money goes through chains of eight positives; all others have three random neighbours."""
     edges = [rng.integers(0, n, (3 * n // 2, 2))]
     members = rng.permutation(n)[: n // 80 * 8].reshape(-1, 8)
     edges.append(np.column_stack([members[:, :-1].ravel(), members[:, 1:].ravel()]))
@@ -79,23 +79,23 @@ def mule_chains(rng: Rng, n: int) -> GraphArrays:
 
 
 def hubs(rng: Rng, n: int) -> GraphArrays:
-    """Neighbours alike, and a few nodes know a tenth of all."""
+    """Neighbours of the same class, and a few nodes that neighbour a tenth of all."""
     labels = rng.integers(0, 5, n)
     weights = rng.pareto(1.2, n) + 1
     senders, receivers = rng.choice(n, (2, 12 * n), p=weights / weights.sum())
-    kept = (labels[senders] == labels[receivers]) | (rng.random(12 * n) < 0.15)
-    edges = np.column_stack([senders, receivers])[kept]
+    is_edge = (labels[senders] == labels[receivers]) | (rng.random(12 * n) < 0.15)
+    edges = np.column_stack([senders, receivers])[is_edge]
     return labels, edges, hints(rng, labels, width=16, size=0.25)
 
 
 def other_class(rng: Rng, n: int) -> GraphArrays:
-    """Two classes, and nine in ten neighbours are of the other."""
+    """Two classes; nine in ten neighbours are of the other class."""
     labels, edges = blocks(rng, n, classes=2, degree=10, alike=0.8, shift=1)
     return labels, edges, hints(rng, labels, width=8, size=0.15)
 
 
 def like_features(rng: Rng, n: int) -> GraphArrays:
-    """Who is like another knows it: edges repeat what features tell."""
+    """Edges between nodes with similar features: edges repeat what features show."""
     labels = rng.integers(0, 3, n)
     features = hints(rng, labels, width=2, size=1.0)
     order = np.argsort(features[:, 0])
@@ -107,7 +107,7 @@ def like_features(rng: Rng, n: int) -> GraphArrays:
 
 
 def wrong_labels(rng: Rng, n: int) -> GraphArrays:
-    """Neighbours alike, but a third of the labels were written down wrong."""
+    """Neighbours of the same class, but a third of the labels are recorded at random."""
     truth, edges = blocks(rng, n, classes=3, degree=14, alike=0.8)
     wrong = rng.random(n) < 1 / 3
     labels = np.where(wrong, rng.integers(0, 3, n), truth)
@@ -115,7 +115,7 @@ def wrong_labels(rng: Rng, n: int) -> GraphArrays:
 
 
 def ring(rng: Rng, n: int) -> GraphArrays:
-    """Everybody knows those near on a ring of six sectors; features say nothing."""
+    """Edges between nearby nodes on a ring of six sectors; features carry no information."""
     around = np.arange(n)
     steps = rng.integers(1, n // 60, (8, n))
     edges = np.concatenate([np.column_stack([around, (around + step) % n]) for step in steps])
@@ -135,4 +135,4 @@ DEVELOPMENT_KINDS: dict[str, tuple[Kind, int, float]] = {
     "a third of labels wrong": (wrong_labels, 5_000, 0.5),
     "sectors of a ring": (ring, 6_000, 0.5),
 }
-"""As `unseen_graphs.KINDS`."""
+"""Same format as `unseen_graphs.KINDS`."""

@@ -1,4 +1,4 @@
-"""What the machine allows a sampler: random reads of memory, and how many a batch cannot avoid."""
+"""Limits of the machine: rate of random memory reads, and how many a batch cannot avoid."""
 
 from time import perf_counter
 from typing import Any
@@ -13,11 +13,11 @@ from vesper.parallel.intrinsics import prefetch
 from vesper.parallel.pool import Work, finish, run, take
 
 LINE = 64
-"""Bytes of a cache line."""
+"""Bytes in a cache line."""
 
 PIECES, READS_A_PIECE = 64, 1 << 14
 PREFETCH_DISTANCE = np.uint64(64)
-"""Reads asked for before the first is waited for: more than a core can have in flight."""
+"""Reads requested before the first is waited for: more than a core can have in flight."""
 
 
 def random_reads_a_second(
@@ -27,14 +27,14 @@ def random_reads_a_second(
     repeats: int = 20,
     entries: NDArray[np.int64] | None = None,
 ) -> float:
-    """Reads of random entries, or of these over and over, asked for well ahead: the best."""
+    """Best rate of reads of random entries, or of given ones repeatedly, requested well ahead."""
     num_reads = PIECES * READS_A_PIECE
     if entries is None:
         entries = np.random.default_rng(0).integers(
             0, len(neighbors), num_reads + int(PREFETCH_DISTANCE)
         )
     entries = np.resize(entries, num_reads + int(PREFETCH_DISTANCE))
-    sums = np.empty(PIECES, dtype=np.int64)  # written, so that no read can be left out
+    sums = np.empty(PIECES, dtype=np.int64)  # written, so that no read can be optimised away
     seconds = []
     for _ in range(1 + repeats):
         start = perf_counter()
@@ -44,7 +44,7 @@ def random_reads_a_second(
 
 
 def lines_touched(graph: Graph, subgraph: Subgraph) -> int:
-    """Distinct cache lines of the neighbour array that hold what was sampled."""
+    """Number of distinct cache lines of the neighbour array that hold the sample."""
     lines = [np.empty(0, dtype=np.int64)]
     for block in subgraph.layers:
         entries = np.empty(len(block.indices), dtype=np.int64)

@@ -1,10 +1,10 @@
 """`make attack-page`: node membership without privacy, and with edges or nodes protected.
 
-    python -m benchmarks.membership               run what is missing, write the table
-    python -m benchmarks.membership --work DIR    keep party folders there; --table: run nothing
+    python -m benchmarks.membership               run missing cells, write the table
+    python -m benchmarks.membership --work DIR    store party folders there; --table: run nothing
 
-Cells that were measured stand in membership.jsonl, by settings; a stopped run goes on there. The
-table is put between two marks of docs/attacks.md.
+Measured cells are in membership.jsonl, by settings; a stopped run resumes there. The table is
+inserted between two markers of docs/attacks.md.
 """
 
 import argparse
@@ -40,7 +40,7 @@ ROWS: dict[str, dict[str, Any]] = {
         "max_degree": MOST_NEIGHBOURS,
     },
 }
-"""In the order of the table."""
+"""Settings of each row, in the order of the table."""
 
 Cell = dict[str, Any]
 
@@ -55,19 +55,19 @@ def config_of(given: dict[str, Any], seed: int) -> Config:
     return load_config(None, {**SMALL, "epsilon": EPSILON, "seed": seed, **given})
 
 
-def table(found: list[Cell]) -> str:
+def table(measured: list[Cell]) -> str:
     lines = ["| what is protected | seeds | AUC of the attack | TPR at 0.1 % FPR |"]
     lines += ["| --- | ---: | ---: | ---: |"]
     for name in ROWS:
-        here = [cell for cell in found if cell["name"] == name]
-        if here:
-            auc, tpr = ([100 * cell[key] for cell in here] for key in ("auc", "tpr"))
-            lines.append(f"| {name} | {len(here)} | {spread(auc)} | {spread(tpr)} |")
+        of_row = [cell for cell in measured if cell["name"] == name]
+        if of_row:
+            auc, tpr = ([100 * cell[key] for cell in of_row] for key in ("auc", "tpr"))
+            lines.append(f"| {name} | {len(of_row)} | {spread(auc)} | {spread(tpr)} |")
     return "\n".join(lines)
 
 
 def insert_table(text: str) -> None:
-    """Put the table in its place on the page."""
+    """Insert the table between its markers on the page."""
     page = PAGE.read_text(encoding="utf-8")
     before, _, rest = page.partition(FIRST)
     after = rest.partition(LAST)[2]
@@ -77,14 +77,14 @@ def insert_table(text: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, help="folder for party folders; default: a new one")
-    parser.add_argument("--table", action="store_true", help="run nothing, write the table")
-    asked = parser.parse_args()
+    parser.add_argument("--table", action="store_true", help="run nothing, only write the table")
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
     known = {cell["settings"] for cell in cells()}
     wanted = [(name, seed) for seed in SEEDS for name in ROWS]
     with tempfile.TemporaryDirectory() as text:
-        folder = (asked.work or Path(text)) / SET
-        for name, seed in [] if asked.table else wanted:
+        folder = (arguments.work or Path(text)) / SET
+        for name, seed in [] if arguments.table else wanted:
             config = config_of(ROWS[name], seed)
             if config.contract[:16] in known:
                 continue

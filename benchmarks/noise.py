@@ -1,11 +1,11 @@
-"""Draws of release noise a CPU second against other generators, side by side in one run.
+"""Draws of release noise per CPU second, compared with other generators in one run.
 
-    python -m benchmarks.noise            print the table; --small for a quick look
-    python -m benchmarks.noise --write    and keep it in benchmarks/noise.md
+    python -m benchmarks.noise            print the table; --small for a quick trial
+    python -m benchmarks.noise --write    and write benchmarks/noise.md
 
-Ours are secure, rounded to the grid and exact; the others are floats that anybody can predict, or
-bits alone. Contenders take turns, so that whatever else the machine does hits all of them alike;
-read the ratios, not the millions.
+Our draws are secure, rounded to the grid and exact; the others are predictable floats, or bits
+alone. Contenders take turns, so that other load on the machine affects all of them alike; read the
+ratios, not the millions.
 """
 
 import os
@@ -28,15 +28,15 @@ from vesper.mechanism.noise.rounded_gaussian import RoundedGaussian
 from vesper.mechanism.noise.span import DRAWS_PER_BLOCK
 
 SCALES = (16.0, 64.0, 160.0, 640.0)
-"""Grid steps a standard deviation: noise_std 0.25, 1, 2.5, 10."""
+"""Standard deviations in grid steps: noise_std 0.25, 1, 2.5, 10."""
 
 DRAWS = 1 << 20
 TARGET = 150e6
-BYTES_A_DRAW = 8
+BYTES_PER_DRAW = 8
 KEYSTREAM = "AES-256-CTR keystream alone"
 
 Draw = Callable[[], object]
-"""Makes `DRAWS` draws."""
+"""Function that makes `DRAWS` draws."""
 
 
 @dataclass
@@ -49,11 +49,11 @@ class Contender(Timing):
     table_bytes: int = 0
 
     def rate(self) -> float:
-        """Draws a CPU second, in the median turn."""
+        """Draws per CPU second in the median turn."""
         return DRAWS / self.median_cpu()
 
     def best_rate(self) -> float:
-        """Draws a CPU second, in the best turn."""
+        """Draws per CPU second in the best turn."""
         return DRAWS / min(self.cpu)
 
 
@@ -86,11 +86,11 @@ def torch_normals() -> Draw:
 
 
 def keystream() -> Draw:
-    """What the bits of ours cost, made in the same blocks."""
+    """The keystream behind our draws, generated in blocks of the same size."""
     stream = Cipher(AES(os.urandom(32)), CTR(bytes(16))).encryptor()
     zeros, buffer = (
-        bytes(BYTES_A_DRAW * DRAWS_PER_BLOCK),
-        bytearray(BYTES_A_DRAW * DRAWS_PER_BLOCK + 15),
+        bytes(BYTES_PER_DRAW * DRAWS_PER_BLOCK),
+        bytearray(BYTES_PER_DRAW * DRAWS_PER_BLOCK + 15),
     )
 
     def draw() -> None:
@@ -101,19 +101,21 @@ def keystream() -> Draw:
 
 
 def measure(scales: tuple[float, ...], turns: int) -> list[Contender]:
-    everyone = list(contenders(scales))
-    for contender in everyone:
-        contender.draw()  # compile, fault pages in
+    all_contenders = list(contenders(scales))
+    for contender in all_contenders:
+        contender.draw()  # compiles, faults pages in
     for _ in range(turns):
-        for contender in everyone:
+        for contender in all_contenders:
             contender.clock(contender.draw)
-    return everyone
+    return all_contenders
 
 
-def rows(everyone: list[Contender]) -> Iterator[str]:
-    fastest_peer = max(one.rate() for one in everyone if not one.is_ours and one.name != KEYSTREAM)
-    limit = next(one for one in everyone if one.name == KEYSTREAM).rate()
-    for one in everyone:
+def rows(all_contenders: list[Contender]) -> Iterator[str]:
+    fastest_peer = max(
+        one.rate() for one in all_contenders if not one.is_ours and one.name != KEYSTREAM
+    )
+    limit = next(one for one in all_contenders if one.name == KEYSTREAM).rate()
+    for one in all_contenders:
         ratios = " | | |"
         if one.is_ours:
             ratios = (
@@ -128,32 +130,34 @@ def rows(everyone: list[Contender]) -> Iterator[str]:
         )
 
 
-def report(scales: tuple[float, ...], turns: int, asked: str) -> str:
+def report(scales: tuple[float, ...], turns: int, command_line: str) -> str:
     before = numba.get_num_threads(), torch.get_num_threads()
     numba.set_num_threads(1)
     torch.set_num_threads(1)
     try:
-        everyone = measure(scales, turns)
+        all_contenders = measure(scales, turns)
     finally:
         numba.set_num_threads(before[0])
         torch.set_num_threads(before[1])
-    gigabytes = next(one for one in everyone if one.name == KEYSTREAM).rate() * BYTES_A_DRAW / 1e9
+    gigabytes = (
+        next(one for one in all_contenders if one.name == KEYSTREAM).rate() * BYTES_PER_DRAW / 1e9
+    )
     return "\n".join(
         [
-            "# Noise: draws a CPU second",
+            "# Noise: draws per CPU second",
             "",
-            f"Command: `{asked}`. Machine: {machine()}, load {os.getloadavg()[0]:.1f}.",
-            f"One thread each, {DRAWS:,} draws a turn, {turns} turns, medians unless it says best. "
-            f"Target: {TARGET / 1e6:.0f} M a CPU second. The others are not secure, not rounded "
-            "and not exact.",
+            f"Command: `{command_line}`. Machine: {machine()}, load {os.getloadavg()[0]:.1f}.",
+            f"One thread each, {DRAWS:,} draws per turn, {turns} turns, medians unless marked "
+            f"best. Target: {TARGET / 1e6:.0f} M per CPU second. The others are not secure, not "
+            "rounded and not exact.",
             "",
-            "| generator | table, KiB | M draws a CPU second, best | median | M a wall second "
+            "| generator | table, KiB | M draws per CPU second, best | median | M per wall second "
             "| of the target | of the fastest insecure one | of the limit |",
             "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-            *rows(everyone),
+            *rows(all_contenders),
             "",
-            f"The limit is the keystream: {BYTES_A_DRAW} bytes a draw at {gigabytes:.1f} GB/s. "
-            "Below it, draws fall as the table grows out of the caches: each reads one random "
+            f"The limit is the keystream: {BYTES_PER_DRAW} bytes per draw at {gigabytes:.1f} GB/s. "
+            "Below it, the rate falls as the table outgrows the caches: each draw reads one random "
             "entry of the guide and at least one threshold.",
             "",
         ]
@@ -162,14 +166,14 @@ def report(scales: tuple[float, ...], turns: int, asked: str) -> str:
 
 def main() -> None:
     parser = options(__doc__, small="few turns")
-    parser.add_argument("--turns", type=int, default=60, help="turns of each")
+    parser.add_argument("--turns", type=int, default=60, help="turns of each contender")
     parser.add_argument(
-        "--scales", type=float, nargs="+", default=SCALES, help="grid steps a standard deviation"
+        "--scales", type=float, nargs="+", default=SCALES, help="standard deviations in grid steps"
     )
-    asked = parser.parse_args()
-    turns = 8 if asked.small else asked.turns
-    text = report(tuple(asked.scales), turns, command(__file__))
-    publish(text, __file__, write=asked.write)
+    arguments = parser.parse_args()
+    turns = 8 if arguments.small else arguments.turns
+    text = report(tuple(arguments.scales), turns, command(__file__))
+    publish(text, __file__, write=arguments.write)
 
 
 if __name__ == "__main__":

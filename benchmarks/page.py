@@ -1,4 +1,4 @@
-"""How benchmarks talk: progress on standard error, the page on standard output and in its file."""
+"""Output of benchmarks: progress on standard error, the page on standard output and in a file."""
 
 import argparse
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import mean, stdev
 
 SHARE = 50
-"""How many times smaller a graph is with --small."""
+"""Factor by which graphs are smaller with --small."""
 
 
 def log(line: str) -> None:
@@ -25,28 +25,28 @@ def machine() -> str:
 
 
 def options(program: str | None, *, small: str) -> argparse.ArgumentParser:
-    """A parser with what all have in common; `program` is its docstring."""
+    """Parser with the common options; `program` is the docstring of the benchmark."""
     parser = argparse.ArgumentParser(description=program.splitlines()[0] if program else None)
     parser.add_argument("--small", action="store_true", help=small)
-    parser.add_argument("--write", action="store_true", help="keep the page beside the program")
+    parser.add_argument("--write", action="store_true", help="write the page next to the program")
     return parser
 
 
 def command(file: str) -> str:
-    """What the user typed, for the page to say; folders of this machine are nobody's business."""
-    words = ("DIR" if Path(word).is_absolute() else word for word in sys.argv[1:])
-    return " ".join([f"python -m benchmarks.{Path(file).stem}", *words])
+    """Command line for the page; absolute paths are replaced, because they are private."""
+    arguments = ("DIR" if Path(word).is_absolute() else word for word in sys.argv[1:])
+    return " ".join([f"python -m benchmarks.{Path(file).stem}", *arguments])
 
 
 def publish(text: str, file: str, *, write: bool) -> None:
-    """Print the page; where asked for, keep it beside its program."""
+    """Print the page; with `write`, also write it next to its program."""
     print(text)
     if write:
         Path(file).with_suffix(".md").write_text(text)
 
 
 def spread(values: list[float]) -> str:
-    """Mean and standard deviation over seeds.
+    """Format mean and standard deviation over seeds.
 
     >>> spread([80.0, 82.0]), spread([80.0])
     ('81.00 ± 1.41', '80.00 ± -')
@@ -55,9 +55,9 @@ def spread(values: list[float]) -> str:
 
 
 def shrink(sizes: dict[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
-    """Graphs of nodes and edges, `SHARE` times smaller.
+    """Sizes of graphs, in nodes and edges, divided by `SHARE`.
 
-    >>> shrunk({"large": (1000, 5000)})
+    >>> shrink({"large": (1000, 5000)})
     {'large / 50': (20, 100)}
     """
     return {f"{name} / {SHARE}": (n // SHARE, e // SHARE) for name, (n, e) in sizes.items()}

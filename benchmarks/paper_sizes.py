@@ -1,12 +1,12 @@
 """The paper's sizes from end to end: simulated tables on disk to a trained model, both plans.
 
-    python -m benchmarks.paper_sizes --work DIR            run what is missing, print the table
-    python -m benchmarks.paper_sizes --work DIR --write    and keep it in benchmarks/paper_sizes.md
-    python -m benchmarks.paper_sizes --small               graphs 50 times smaller, nothing is kept
+    python -m benchmarks.paper_sizes --work DIR            run missing steps, print the table
+    python -m benchmarks.paper_sizes --work DIR --write    and write benchmarks/paper_sizes.md
+    python -m benchmarks.paper_sizes --small               graphs 50 times smaller, nothing stored
 
-Every step is the command that a user types, in a process of its own; time and memory are those of
-that process, both parties in it. Steps that were measured stand in paper_sizes.jsonl, and a stopped
-run goes on there. Folders in DIR are made once: about 3 GB.
+Every step is a command that a user would type, in a separate process; time and memory are those of
+that process, with both parties in it. Measured steps are in paper_sizes.jsonl, and a stopped run
+resumes there. Folders in DIR are created once: about 3 GB.
 """
 
 import json
@@ -21,19 +21,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.kept_lines import append_result, read_results
 from benchmarks.page import SHARE, command, log, machine, options, publish
+from benchmarks.result_lines import append_result, read_results
 from benchmarks.two_processes import run_parties
 
 HERE = Path(__file__).parent
 EPSILON = "4"
 TWO_PROCESSES = "apart"
-"""The certified plan between two processes, one epoch a stage: for the memory of each."""
+"""Step name of the certified plan in two processes, which shows the memory of each party."""
 
 
 @dataclass(frozen=True)
 class SimulatedSet:
-    """A simulated set, the paper's configuration for it, and its size."""
+    """A simulated data set, the paper's preset for it, and its size."""
 
     name: str
     preset: str
@@ -49,7 +49,7 @@ SETS = (
 
 @dataclass(frozen=True)
 class Step:
-    """One command on one set."""
+    """One command on one data set."""
 
     name: str
     words: tuple[str, ...]
@@ -57,7 +57,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Result:
-    """What a step took, and what came of it."""
+    """Cost and results of a step."""
 
     dataset: str
     step: str
@@ -70,16 +70,16 @@ class Result:
 def steps_of(
     of: SimulatedSet, place: Path, out: Path, *, paper_epochs: int, nodes: int
 ) -> list[Step]:
-    """The commands, in order; the first makes the folders, the second reads them in."""
+    """Commands in order; the first creates the folders, the second reads them."""
     data, runs = str(place / of.name), out / of.name
-    asked = ("--epsilon", EPSILON, "--seed", "0", "--json")
+    shared = ("--epsilon", EPSILON, "--seed", "0", "--json")
     sizes = ("--nodes", str(nodes)) if nodes else ()
     simulate = ("simulate", "--data", data)
-    paper = (*simulate, "--preset", of.preset, "--set", f"epochs={paper_epochs}", *asked)
+    paper = (*simulate, "--preset", of.preset, "--set", f"epochs={paper_epochs}", *shared)
     return [
         Step("tables", ("data", of.name, "--out", data, "--seed", "0", *sizes)),
         Step("read in", ("data", "check", data, "--json")),
-        Step("certified", (*simulate, "--method", "certified", *asked, "--out", f"{runs}-v")),
+        Step("certified", (*simulate, "--method", "certified", *shared, "--out", f"{runs}-v")),
         Step(
             "paper-gin",
             (*paper, "--method", "paper-gin", "--out", f"{runs}-p"),
@@ -88,7 +88,7 @@ def steps_of(
 
 
 def measure_step(of: SimulatedSet, step: Step) -> Result:
-    """Run a command; how long, how much memory, and what it says of itself."""
+    """Run a command and measure its time, memory and output."""
     started = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", "vesper", *step.words],
@@ -97,7 +97,7 @@ def measure_step(of: SimulatedSet, step: Step) -> Result:
     )
     assert process.stdout is not None
     with process.stdout as output:
-        said = output.read()
+        text = output.read()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
@@ -108,13 +108,13 @@ def measure_step(of: SimulatedSet, step: Step) -> Result:
         command=" ".join(["vesper", *(word.rpartition("/")[2] for word in step.words)]),
         seconds=time.perf_counter() - started,
         peak_bytes=_bytes(usage),
-        facts=_facts(json.loads(said)) if "simulate" in step.words else {},
+        facts=_facts(json.loads(text)) if "simulate" in step.words else {},
     )
 
 
 def measure_two_processes(of: SimulatedSet, place: Path, out: Path) -> list[Result]:
-    """Run the parties of a set as two processes; a line each."""
-    taken = run_parties(place / of.name, out / f"{of.name}-apart", epsilon=4.0, run={"epochs": 1})
+    """Run the parties of a data set as two processes; one result each."""
+    costs = run_parties(place / of.name, out / f"{of.name}-apart", epsilon=4.0, run={"epochs": 1})
     return [
         Result(
             dataset=of.name,
@@ -123,14 +123,14 @@ def measure_two_processes(of: SimulatedSet, place: Path, out: Path) -> list[Resu
             seconds=each.seconds,
             peak_bytes=each.peak_bytes,
         )
-        for role, each in sorted(taken.items())
+        for role, each in sorted(costs.items())
     ]
 
 
-def _facts(said: dict[str, Any]) -> dict[str, Any]:
+def _facts(result: dict[str, Any]) -> dict[str, Any]:
     names = ("metric", "test", "bytes_to_label_party", "bytes_to_data_party")
-    noise = {"noise_std": said["privacy"]["noise_std"]}
-    return {name: said[name] for name in names} | noise
+    noise = {"noise_std": result["privacy"]["noise_std"]}
+    return {name: result[name] for name in names} | noise
 
 
 def _bytes(usage: resource.struct_rusage) -> int:
@@ -138,7 +138,7 @@ def _bytes(usage: resource.struct_rusage) -> int:
 
 
 def table(lines: Sequence[Result]) -> Iterator[str]:
-    yield "| set | step | seconds | GiB at most | MB sent | MB back | metric | noise |"
+    yield "| data set | step | seconds | GiB at most | MB sent | MB back | metric | noise |"
     yield "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     for line in lines:
         facts = line.facts
@@ -154,11 +154,11 @@ def _mega(count: int | None) -> str:
 
 
 def _place(line: Result) -> int:
-    """Sets in their order; steps of one as they were measured."""
+    """Sort key: the order of data sets; steps of one stay in the order of measurement."""
     return [of.name for of in SETS].index(line.dataset)
 
 
-def page(lines: Sequence[Result], asked: str) -> str:
+def page(lines: Sequence[Result], command_line: str) -> str:
     commands = "\n".join(
         f"* {line.dataset}, {line.step}: `{line.command}`" for line in sorted(lines, key=_place)
     )
@@ -166,16 +166,16 @@ def page(lines: Sequence[Result], asked: str) -> str:
         [
             "# The paper's sizes, from end to end",
             "",
-            f"Command: `{asked}`. Machine: {machine()}.",
+            f"Command: `{command_line}`. Machine: {machine()}.",
             "",
-            "Each step is a process of its own, with both parties in it; `data party apart` and "
-            "`label party apart` are two processes that train over TLS, one epoch a stage, for the "
-            "memory of each. `tables` simulates and writes Parquet, `read in` builds graph and "
-            "features from it, later steps map them into memory: what is mapped counts. Epsilon 4, "
-            "seed 0: *certified* for `vesper`, *claimed* by the paper's analysis for "
-            "`paper-gin`, which is run with the paper's settings for the set and as many "
-            "epochs as its command says. Sent and back: to the label party, and from it. Noise: "
-            "standard deviation of a message of norm 1.",
+            "Each step is a separate process with both parties in it; `data party apart` and "
+            "`label party apart` are two processes that train over TLS, one epoch per stage, to "
+            "measure the memory of each. `tables` simulates and writes Parquet, `read in` builds "
+            "graph and features from it, later steps map them into memory, which counts as memory. "
+            "Epsilon 4, seed 0: *certified* for `certified`, *claimed* by the paper's analysis for "
+            "`paper-gin`, which is run with the paper's settings for the data set and the number "
+            "of epochs in its command. Sent: to the label party; back: from it. Noise: standard "
+            "deviation for messages of norm 1.",
             "",
             *table(sorted(lines, key=_place)),
             "",
@@ -186,13 +186,13 @@ def page(lines: Sequence[Result], asked: str) -> str:
 
 
 def is_known(lines: Sequence[Result], of: SimulatedSet, step: str) -> bool:
-    """Whether a step was measured before."""
+    """Whether a step has been measured before."""
     return any((line.dataset, line.step) == (of.name, step) for line in lines)
 
 
-def record(lines: list[Result], found: Sequence[Result], *, results_path: Path | None) -> None:
-    """Say, note down and keep what was measured."""
-    for line in found:
+def record(lines: list[Result], new: Sequence[Result], *, results_path: Path | None) -> None:
+    """Log new results, add them to the lines and store them."""
+    for line in new:
         log(f"{line.step}: {line.seconds:.0f} s, {line.peak_bytes / 2**30:.2f} GiB")
         lines.append(line)
         if results_path is not None:
@@ -200,39 +200,43 @@ def record(lines: list[Result], found: Sequence[Result], *, results_path: Path |
 
 
 def main() -> None:
-    parser = options(__doc__, small=f"graphs {SHARE} times smaller; nothing is kept")
+    parser = options(__doc__, small=f"graphs {SHARE} times smaller; nothing is stored")
     parser.add_argument("--work", type=Path, help="folder for tables and runs; default: a new one")
     parser.add_argument("--sets", nargs="*", default=[of.name for of in SETS])
-    parser.add_argument("--steps", nargs="*", help="only these, and the tables they need")
-    parser.add_argument("--paper-epochs", type=int, default=1, help="of the paper's plan")
-    asked = parser.parse_args()
+    parser.add_argument("--steps", nargs="*", help="only these steps, and the tables they need")
+    parser.add_argument("--paper-epochs", type=int, default=1, help="epochs of the paper's plan")
+    arguments = parser.parse_args()
     results_path = HERE / "paper_sizes.jsonl"
-    lines = [] if asked.small else read_results(results_path, Result)
+    lines = [] if arguments.small else read_results(results_path, Result)
     with tempfile.TemporaryDirectory(prefix="vesper-sizes-") as temporary:
-        place = asked.work or Path(temporary)
+        place = arguments.work or Path(temporary)
         for of in SETS:
-            if of.name not in asked.sets:
+            if of.name not in arguments.sets:
                 continue
-            nodes = of.nodes // SHARE if asked.small else 0
+            nodes = of.nodes // SHARE if arguments.small else 0
             runs = Path(temporary)
-            steps = steps_of(of, place, runs, paper_epochs=asked.paper_epochs, nodes=nodes)
+            steps = steps_of(of, place, runs, paper_epochs=arguments.paper_epochs, nodes=nodes)
             for step in steps:
-                is_there = step.name == "tables" and (place / of.name).exists()
-                wanted = asked.steps is None or step.name in (*asked.steps, "tables", "read in")
-                if is_known(lines, of, step.name) or is_there or not wanted:
+                exists = step.name == "tables" and (place / of.name).exists()
+                wanted = arguments.steps is None or step.name in (
+                    *arguments.steps,
+                    "tables",
+                    "read in",
+                )
+                if is_known(lines, of, step.name) or exists or not wanted:
                     continue
                 log(f"{of.name}: {step.name}")
                 record(
                     lines,
                     [measure_step(of, step)],
-                    results_path=None if asked.small else results_path,
+                    results_path=None if arguments.small else results_path,
                 )
-            wanted = asked.steps is None or TWO_PROCESSES in asked.steps
+            wanted = arguments.steps is None or TWO_PROCESSES in arguments.steps
             if wanted and not is_known(lines, of, f"data party {TWO_PROCESSES}"):
                 log(f"{of.name}: two processes")
                 apart = measure_two_processes(of, place, runs)
-                record(lines, apart, results_path=None if asked.small else results_path)
-    publish(page(lines, command(__file__)), __file__, write=asked.write)
+                record(lines, apart, results_path=None if arguments.small else results_path)
+    publish(page(lines, command(__file__)), __file__, write=arguments.write)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Releases on workers of a Ray cluster on this machine against the same in this process.
+"""Releases on workers of a Ray cluster on this machine, compared with the same in this process.
 
-    python -m benchmarks.ray            print the table; --small for a quick look
-    python -m benchmarks.ray --write    and keep it in benchmarks/ray.md
+    python -m benchmarks.ray            print the table; --small for a quick trial
+    python -m benchmarks.ray --write    and write benchmarks/ray.md
 
-Both sum int8 messages of all nodes and add exact, secure noise. For each number of workers a new
-cluster is made; there this process (one thread, two threads) and the workers take turns, so that
-whatever else the machine does hits all of them alike; read the ratios, not the seconds.
+Both sum int8 messages of all nodes and add exact, secure noise. A new cluster is started for each
+number of workers. This process (one thread, two threads) and the workers take turns, so that other
+load on the machine affects all of them alike; read the ratios, not the seconds.
 """
 
 import os
@@ -41,13 +41,13 @@ from vesper.model.feature_scaling import FeatureScaling, Inputs
 from vesper.model.pre import PrivateRepresentationExtractor
 
 DEGREE = 50
-"""Directed edges a node, as in products."""
+"""Directed edges per node, as in products."""
 
-EDGES_A_PASSED_NODE = 300
-"""Of the largest graph: the pass is over so many times fewer nodes."""
+EDGES_PER_NODE_OF_PASS = 300
+"""Edges of the largest graph per node of the edge-free pass."""
 
 SIZES = (1_000_000, 10_000_000, 60_000_000)
-"""Directed edges."""
+"""Numbers of directed edges."""
 
 WORKERS = (1, 2, 4)
 THREADS = (1, 2)
@@ -55,7 +55,7 @@ THREADS = (1, 2)
 
 @dataclass
 class Work:
-    """One graph, mapped from its files as an opened folder is, and messages."""
+    """A graph, mapped from its files like that of an opened folder, and messages."""
 
     graph: Graph
     messages: Messages
@@ -73,14 +73,14 @@ class Work:
 
 @dataclass
 class Measurement:
-    """Turns with one number of workers on one graph."""
+    """All turns with one number of workers on one graph."""
 
     edges: int
     nodes: int
     workers: int
     ray: Timing
     here: dict[int, Timing]
-    """By threads."""
+    """Timing in this process, by number of threads."""
 
     def row(self) -> str:
         one, two = self.here[1], self.here[2]
@@ -138,7 +138,7 @@ class Pass:
 
     def measure(self, engine: Engine, turns: int) -> None:
         threads = torch.get_num_threads()
-        torch.set_num_threads(1)  # as a worker has
+        torch.set_num_threads(1)  # like a worker
         here, ray = Timing(), Timing()
         for _ in range(1 + turns):  # the first imports torch at the workers
             here.clock(self.here)
@@ -162,8 +162,10 @@ class Pass:
 
 
 def pass_of(num_nodes: int, folder: Path) -> Pass:
-    drawn = np.random.default_rng(0).standard_normal((num_nodes, FEATURES), dtype=np.float32)
-    np.save(folder / "features.npy", drawn)
+    random_features = np.random.default_rng(0).standard_normal(
+        (num_nodes, FEATURES), dtype=np.float32
+    )
+    np.save(folder / "features.npy", random_features)
     features = np.load(folder / "features.npy", mmap_mode="r")
     inputs = Inputs(features, FeatureScaling(features))
     return Pass(inputs, extractor_for(inputs.scaling))
@@ -180,7 +182,7 @@ def measure_releases(
 ) -> Iterator[Measurement]:
     with tempfile.TemporaryDirectory() as name:
         works = []
-        passes.append(pass_of(sizes[-1] // EDGES_A_PASSED_NODE, Path(name)))
+        passes.append(pass_of(sizes[-1] // EDGES_PER_NODE_OF_PASS, Path(name)))
         for size in sizes:
             folder = Path(name) / str(size)
             folder.mkdir()
@@ -195,37 +197,36 @@ def measure_releases(
                 passes[0].measure(engine, turns)
 
 
-def report(sizes: tuple[int, ...], turns: int, asked: str, *, share: int = 1) -> str:
+def report(sizes: tuple[int, ...], turns: int, command_line: str, *, share: int = 1) -> str:
     costs = list(cost_rows(share))
     starts: dict[int, float] = {}
     load = os.getloadavg()[0]
     passes: list[Pass] = []
-    found = measure_releases(sizes, turns, starts, passes)
-    everything = sorted(found, key=lambda each: (each.edges, each.workers))
-    largest = everything[-1]
+    unsorted = measure_releases(sizes, turns, starts, passes)
+    measurements = sorted(unsorted, key=lambda each: (each.edges, each.workers))
+    largest = measurements[-1]
     table, out = largest.nodes * stride_of(WIDTH), largest.nodes * WIDTH * 4
     started = ", ".join(f"{seconds:.1f} s for {n}" for n, seconds in starts.items())
     return "\n".join(
         [
-            "# Ray: a release on workers against the same in this process",
+            "# Ray: a release on workers compared with the same in this process",
             "",
-            f"Command: `{asked}`. Machine: {machine()}, load {load:.1f} before the start, "
-            f"{os.getloadavg()[0]:.1f} at the end. Width {WIDTH}, {DEGREE} directed edges a node, "
-            f"random ids, noise_std {NOISE_STD:g}, {turns} turns each.",
+            f"Command: `{command_line}`. Machine: {machine()}, load {load:.1f} before the start, "
+            f"{os.getloadavg()[0]:.1f} at the end. Width {WIDTH}, {DEGREE} directed edges per "
+            f"node, random ids, noise_std {NOISE_STD:g}, {turns} turns each.",
             "",
-            "Seconds of the wall clock are the best turn / the median one; CPU seconds, of this "
-            "process and all workers, the median. A worker has one thread. Four workers on two "
-            "cores show what too many cost. On a busy machine read CPU seconds: what waits for a "
-            "core costs none.",
+            "Wall-clock seconds are best turn / median turn; CPU seconds, of this process and all "
+            "workers, are medians. A worker has one thread. Four workers on two cores show what "
+            "too many cost. On a busy machine read CPU seconds: waiting for a core costs none.",
             "",
             "| directed edges | workers | Ray, s | 1 thread here, s | 2 threads here, s "
             "| Ray is faster than 1 thread | Ray, CPU s | 1 thread here, CPU s | Ray costs |",
             "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-            *(each.row() for each in everything),
+            *(each.row() for each in measurements),
             "",
-            f"Time to start a cluster and its workers: {started}; once a run.",
+            f"Time to start a cluster and its workers: {started}; once per run.",
             "",
-            f"What moves at the largest size: {table / 2**20:,.0f} MiB of messages, one copy a "
+            f"Data moved at the largest size: {table / 2**20:,.0f} MiB of messages, one copy per "
             f"machine, and {out / 2**20:,.0f} MiB of results. Rows of the graph are read from its "
             "files.",
             "",
@@ -236,7 +237,8 @@ def report(sizes: tuple[int, ...], turns: int, asked: str, *, share: int = 1) ->
             "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
             *passes[0].rows,
             "",
-            "What a worker's share costs, on one thread; [scale](../docs/scale.md) counts with it:",
+            "Cost of a worker's share, on one thread; the estimates in [scale](../docs/scale.md) "
+            "use it:",
             "",
             *costs,
             "",
@@ -246,12 +248,12 @@ def report(sizes: tuple[int, ...], turns: int, asked: str, *, share: int = 1) ->
 
 def main() -> None:
     parser = options(__doc__, small=f"graphs {SHARE} times smaller")
-    parser.add_argument("--turns", type=int, default=5, help="turns of each")
-    asked = parser.parse_args()
-    share = SHARE if asked.small else 1
+    parser.add_argument("--turns", type=int, default=5, help="turns of each contender")
+    arguments = parser.parse_args()
+    share = SHARE if arguments.small else 1
     sizes = tuple(size // share for size in SIZES)
-    text = report(sizes, asked.turns, command(__file__), share=share)
-    publish(text, __file__, write=asked.write)
+    text = report(sizes, arguments.turns, command(__file__), share=share)
+    publish(text, __file__, write=arguments.write)
 
 
 if __name__ == "__main__":

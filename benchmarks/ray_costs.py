@@ -1,10 +1,10 @@
-"""What a worker's share costs, by the size of the message table: the numbers of docs/scale.md.
+"""Cost of a worker's share, by the size of the message table: the numbers of docs/scale.md.
 
-    an edge:   summing random rows of a table of a given size, 47 entries each, or 3
+    an edge:   summing random rows of a table of a given size, 47 or 3 entries each
     a draw:    one entry of noise
     a node:    its logits from 100 features, width 128
 
-CPU seconds on one thread, the best of several turns.
+All are CPU seconds on one thread, the best of several turns.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ from vesper.model.pre import PrivateRepresentationExtractor
 
 WIDTH, NARROW = 47, 3
 TABLES = (1_000_000, 5_000_000, 20_000_000)
-"""Nodes with a message in the table."""
+"""Numbers of nodes with a message in the table."""
 
 DEGREES = (50, 200)
 EDGES = 20_000_000
@@ -35,7 +35,7 @@ TURNS = 4
 
 
 def cost_rows(share: int = 1) -> Iterator[str]:
-    """Lines of the page; tables and work `share` times smaller."""
+    """Yield lines of the page; tables and work are `share` times smaller."""
     threads = numba.get_num_threads(), torch.get_num_threads()
     numba.set_num_threads(1)
     torch.set_num_threads(1)
@@ -45,7 +45,7 @@ def cost_rows(share: int = 1) -> Iterator[str]:
         for degree in DEGREES:
             size, cost = edge_cost(table // share, degree, EDGES // share, width=width)
             yield (
-                f"| an edge, width {width}, {degree} a row | table of {size / 2**20:,.0f} MiB "
+                f"| an edge, width {width}, {degree} per row | table of {size / 2**20:,.0f} MiB "
                 f"| {cost:.1f} |"
             )
     yield f"| a draw of noise | | {draw_cost(DRAWS // share):.1f} |"
@@ -55,8 +55,8 @@ def cost_rows(share: int = 1) -> Iterator[str]:
 
 
 def edge_cost(num_nodes: int, degree: int, num_edges: int, *, width: int) -> tuple[int, float]:
-    """Bytes of the table, and nanoseconds an edge."""
-    log(f"a table of {num_nodes:,} nodes, {degree} edges a row")
+    """Bytes of the table, and nanoseconds per edge."""
+    log(f"a table of {num_nodes:,} nodes, {degree} edges per row")
     messages = np.ones((num_nodes, width), dtype=np.int8)
     num_rows = num_edges // degree
     rng = np.random.default_rng(0)
@@ -64,20 +64,20 @@ def edge_cost(num_nodes: int, degree: int, num_edges: int, *, width: int) -> tup
     neighbors.sort(axis=1)
     indptr = degree * np.arange(num_rows + 1)
     for array in (messages, neighbors, indptr):
-        array.setflags(write=False)  # as workers have them
+        array.setflags(write=False)  # read-only, as workers have them
     flat, rows = neighbors.reshape(-1), padded_rows(messages)
     seconds = _best(lambda: sums_of_rows(indptr[:-1], indptr[1:], flat, width, rows))
     return rows.nbytes, 1e9 * seconds / len(flat)
 
 
 def draw_cost(count: int) -> float:
-    """Nanoseconds a draw."""
+    """Nanoseconds per draw."""
     values, source = np.zeros(count, dtype=np.int32), NoiseSource.from_os()
     return 1e9 * _best(lambda: source.add_gaussian_to(values, scale=160.0)) / count
 
 
 def node_cost(count: int) -> float:
-    """Nanoseconds a node of the edge-free pass."""
+    """Nanoseconds per node of the edge-free pass."""
     features = np.random.default_rng(0).standard_normal((count, FEATURES), dtype=np.float32)
     scaling = FeatureScaling(features)
     extractor = extractor_for(scaling)
@@ -85,7 +85,7 @@ def node_cost(count: int) -> float:
 
 
 def extractor_for(scaling: FeatureScaling) -> PrivateRepresentationExtractor:
-    """One of usual size."""
+    """An extractor of the usual size."""
     shape = EncoderShape(
         num_inputs=scaling.width,
         num_features=FEATURES,

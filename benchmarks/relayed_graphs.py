@@ -1,8 +1,8 @@
-"""Graphs whose labelled nodes know one another through others only.
+"""Graphs whose labelled nodes are connected through other nodes only.
 
-`RELAY_KINDS` was looked at when handing on was made (docs/decisions/0019), and so was "people who share
-devices". `HELD_OUT_RELAY_KINDS` was written down before any of it was run, and nothing was chosen by it.
-Nodes without a label have label -1: they neither train nor test.
+`RELAY_KINDS` was looked at when relays were built (docs/decisions/0019), and so was "people who
+share devices". `HELD_OUT_RELAY_KINDS` was specified before any of it was run, and nothing was
+chosen by it. Nodes without a label have label -1: they are in neither training nor test.
 """
 
 import numpy as np
@@ -13,12 +13,12 @@ NO_LABEL = -1
 
 
 def unlabelled(count: int) -> Ints:
-    """As many nodes without a label."""
+    """Labels of nodes without a label."""
     return np.full(count, NO_LABEL)
 
 
 def merchants(rng: Rng, n: int) -> GraphArrays:
-    """Three in four visits of a user go to merchants of its own kind; one in 21 is a merchant."""
+    """Three in four visits of users are to merchants of their kind; 1 node in 21 is a merchant."""
     shops = n // 21
     users = n - shops
     kinds, labels = rng.integers(0, 2, shops), rng.integers(0, 2, users)
@@ -32,7 +32,7 @@ def merchants(rng: Rng, n: int) -> GraphArrays:
 
 
 def relays(rng: Rng, n: int) -> GraphArrays:
-    """Of four classes; everybody knows some of 0.8 n relays, each of which knows eight alike."""
+    """Four classes; labelled nodes meet in 4 n / 9 relays of eight members, mostly of a class."""
     labelled = 5 * n // 9
     relays_of = n - labelled
     labels = rng.integers(0, 4, labelled)
@@ -48,7 +48,7 @@ def relays(rng: Rng, n: int) -> GraphArrays:
 
 
 def bad_shops(rng: Rng, n: int) -> GraphArrays:
-    """One user in 25 is a fraud and pays at bad shops; shops are of all sizes."""
+    """One user in 25 is fraudulent and often pays at bad shops; sizes of shops vary widely."""
     shops = n // 21
     users = n - shops
     is_bad = rng.random(shops) < 0.1
@@ -71,7 +71,7 @@ def bad_shops(rng: Rng, n: int) -> GraphArrays:
 
 
 def co_authors(rng: Rng, n: int) -> GraphArrays:
-    """Of six fields; papers have two to six authors, most of one field, and say nothing."""
+    """Six fields; papers, without features, have two to six authors, mostly of one field."""
     authors = n // 3
     papers = n - authors
     fields, labels = rng.integers(0, 6, papers), rng.integers(0, 6, authors)
@@ -90,7 +90,7 @@ def co_authors(rng: Rng, n: int) -> GraphArrays:
 
 
 def shared_cards(rng: Rng, n: int) -> GraphArrays:
-    """Rings of eight, one account in 30, share six cards; others have one with a relative."""
+    """Rings of eight, one account in 30, share six cards; other accounts share one in pairs."""
     cards = n // 2
     accounts = n - cards
     labels = np.zeros(accounts, dtype=np.int64)
@@ -106,7 +106,7 @@ def shared_cards(rng: Rng, n: int) -> GraphArrays:
 
 
 def direct_and_relay(rng: Rng, n: int) -> GraphArrays:
-    """Half of what is known of a node comes from neighbours alike, half through clubs of thirty."""
+    """Half of the information is in neighbours of the same class, half in clubs of thirty."""
     clubs = n // 30
     people = n - clubs
     labels, direct = blocks(rng, people, classes=3, degree=5, alike=0.5)
@@ -131,4 +131,4 @@ HELD_OUT_RELAY_KINDS: dict[str, tuple[Kind, int, float]] = {
     "cards that rings share": (shared_cards, 24_000, 0.5),
     "direct and through clubs": (direct_and_relay, 6_000, 0.5),
 }
-"""As `unseen_graphs.KINDS`."""
+"""Same format as `unseen_graphs.KINDS`."""

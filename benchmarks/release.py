@@ -1,10 +1,10 @@
-"""The certified release of a whole graph against other neighbour sums, side by side in one run.
+"""The certified release of a whole graph, compared with other neighbour sums in one run.
 
-    python -m benchmarks.release            print the tables; --small for a quick look
-    python -m benchmarks.release --write    and keep them in benchmarks/release.md
+    python -m benchmarks.release            print the tables; --small for a quick trial
+    python -m benchmarks.release --write    and write benchmarks/release.md
 
-Ours sums int8 messages and adds noise; the others only sum. Contenders take turns, so that whatever
-else the machine does hits all of them alike; read the ratios, not the seconds.
+Ours sums int8 messages and adds noise; the others only sum. Contenders take turns, so that other
+load on the machine affects all of them alike; read the ratios, not the seconds.
 """
 
 import os
@@ -78,10 +78,10 @@ def named(
     yield from (Contender(name, width, threads, run) for threads in thread_counts)
 
 
-def measure(everyone: list[Contender], turns: int) -> None:
+def measure(all_contenders: list[Contender], turns: int) -> None:
     before = numba.get_num_threads(), torch.get_num_threads()
     for turn in range(1 + turns):  # the first compiles and faults pages in
-        for one in everyone:
+        for one in all_contenders:
             log(f"turn {turn} of {turns}: {one.name}, width {one.width}, {one.threads} threads")
             numba.set_num_threads(min(one.threads, before[0]))
             torch.set_num_threads(one.threads)
@@ -93,9 +93,9 @@ def measure(everyone: list[Contender], turns: int) -> None:
     torch.set_num_threads(before[1])
 
 
-def rows(graph: Graph, everyone: list[Contender]) -> Iterator[str]:
-    ours = {(one.width, one.threads): one for one in everyone if one.name == OURS}
-    for one in everyone:
+def rows(graph: Graph, all_contenders: list[Contender]) -> Iterator[str]:
+    ours = {(one.width, one.threads): one for one in all_contenders if one.name == OURS}
+    for one in all_contenders:
         rival = ours[one.width if one.width in WIDTHS else WIDTHS[-1], one.threads]
         rate = len(graph.neighbors) / one.median_cpu() / 1e6
         yield (
@@ -106,10 +106,10 @@ def rows(graph: Graph, everyone: list[Contender]) -> Iterator[str]:
 
 
 def limit_rows(
-    graph: Graph, messages: dict[int, Messages], everyone: list[Contender]
+    graph: Graph, messages: dict[int, Messages], all_contenders: list[Contender]
 ) -> Iterator[str]:
-    """The sum reads one message an edge, in the order of the neighbour array."""
-    for one in everyone:
+    """Lower limit of the sum: one message is read per edge, in the order of the neighbour array."""
+    for one in all_contenders:
         if one.name == SUM_ONLY:
             rows = padded_rows(messages[one.width])
             entries = graph.neighbors[: 1 << 20].astype(np.int64) * rows.shape[1]
@@ -122,24 +122,24 @@ def limit_rows(
 
 
 def memory_rows(graph: Graph, messages: dict[int, Messages], ledger: Ledger) -> Iterator[str]:
-    """Most memory held at once beside what goes in and what comes out."""
+    """Peak memory in addition to input and output."""
     for width in WIDTHS:
         for name, run, bytes_in in (
             (OURS, sum_and_noise(graph, messages[width]), 1),
             (DOOR, release_through_door(graph, messages[width], ledger), 4),
         ):
-            held = graph.nbytes + bytes_in * messages[width].size
+            inputs = graph.nbytes + bytes_in * messages[width].size
             tracemalloc.start()
             out = run().nbytes
             extra = tracemalloc.get_traced_memory()[1] - out
             tracemalloc.stop()
             yield (
-                f"| {name} | {width} | {held / 2**20:,.0f} | {out / 2**20:,.0f} "
-                f"| {extra / 2**20:,.0f} | {extra / (held + out):.0%} |"
+                f"| {name} | {width} | {inputs / 2**20:,.0f} | {out / 2**20:,.0f} "
+                f"| {extra / 2**20:,.0f} | {extra / (inputs + out):.0%} |"
             )
 
 
-def report(num_nodes: int, num_edges: int, turns: int, asked: str) -> str:
+def report(num_nodes: int, num_edges: int, turns: int, command_line: str) -> str:
     log(f"generating {2 * num_edges:,} directed edges")
     graph = synthetic_graph(num_nodes, num_edges)
     messages = {width: unit_messages(graph.num_nodes, width) for width in (*WIDTHS, WIDE)}
@@ -147,38 +147,39 @@ def report(num_nodes: int, num_edges: int, turns: int, asked: str) -> str:
         tempfile.TemporaryDirectory() as folder,
         closing(Ledger(Path(folder) / "ledger.sqlite", clock=time)) as ledger,
     ):
-        everyone = list(contenders(graph, messages, ledger))
-        measure(everyone, turns)
-        limits = list(limit_rows(graph, messages, everyone))
+        all_contenders = list(contenders(graph, messages, ledger))
+        measure(all_contenders, turns)
+        limits = list(limit_rows(graph, messages, all_contenders))
         memory = list(memory_rows(graph, messages, ledger))
     return "\n".join(
         [
             "# Release: noisy neighbour sums of a whole graph",
             "",
-            f"Command: `{asked}`. Machine: {machine()}, load {os.getloadavg()[0]:.1f}.",
+            f"Command: `{command_line}`. Machine: {machine()}, load {os.getloadavg()[0]:.1f}.",
             f"{graph.num_nodes:,} nodes, {len(graph.neighbors):,} directed edges, synthetic with "
             f"random ids; noise_std {NOISE_STD:g}; {turns} turns each.",
             "",
             f"*{OURS}*: int8 messages in, float32 sums with exact, secure noise out. *{DOOR}*: "
-            "float32 messages in, rounding, checks and the charge in the ledger included. "
-            f"{CSR} is compared with ours at width {WIDTHS[-1]}: what a run without privacy sums.",
+            "float32 messages in, including rounding, checks and the charge in the ledger. "
+            f"{CSR} is what a run without privacy sums; it is compared with ours at width "
+            f"{WIDTHS[-1]}.",
             "",
-            "| sum | width | threads | seconds, best | median | CPU s | M edges a CPU second "
+            "| sum | width | threads | seconds, best | median | CPU s | M edges per CPU second "
             "| vesper (sum + noise) is faster, best / median |",
             "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-            *rows(graph, everyone),
+            *rows(graph, all_contenders),
             "",
             f"Targets: at width {WIDTHS[-1]} 3 x {CSR}, and 1.5 x embedding_bag.",
             "",
-            "The limit of a sum is reading one message an edge, wherever in memory it lies.",
+            "The limit of a sum is reading one message per edge, wherever it is in memory.",
             "",
             "| width | threads | M reads/s | least seconds | vesper, sum alone, best |",
             "| ---: | ---: | ---: | ---: | ---: |",
             *limits,
             "",
-            "Target for extra memory: below 20 % of input and output.",
+            "Target for additional memory: below 20 % of input and output.",
             "",
-            "| | width | input, MiB | output, MiB | extra at most, MiB | of both |",
+            "| | width | input, MiB | output, MiB | additional at most, MiB | of both |",
             "| --- | ---: | ---: | ---: | ---: | ---: |",
             *memory,
             "",
@@ -188,11 +189,11 @@ def report(num_nodes: int, num_edges: int, turns: int, asked: str) -> str:
 
 def main() -> None:
     parser = options(__doc__, small="a graph 50 times smaller")
-    parser.add_argument("--turns", type=int, default=5, help="turns of each")
-    asked = parser.parse_args()
-    share = SHARE if asked.small else 1
-    text = report(NUM_NODES // share, NUM_EDGES // share, asked.turns, command(__file__))
-    publish(text, __file__, write=asked.write)
+    parser.add_argument("--turns", type=int, default=5, help="turns of each contender")
+    arguments = parser.parse_args()
+    share = SHARE if arguments.small else 1
+    text = report(NUM_NODES // share, NUM_EDGES // share, arguments.turns, command(__file__))
+    publish(text, __file__, write=arguments.write)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Other ways to sum over neighbours behind one call; none of them adds noise.
+"""Neighbour sums of other libraries behind one interface; none of them adds noise.
 
-Each is handed graph and messages in the form it likes best, outside the clock.
+Each gets graph and messages in its preferred format before timing starts.
 """
 
 import warnings
@@ -17,7 +17,7 @@ from vesper.graph.graph import Graph, Neighbors
 
 Sums = NDArray[np.int32] | NDArray[np.float32]
 Sum = Callable[[], Sums]
-"""Gives the neighbour sums of all nodes: (num_nodes, width)."""
+"""Function that returns the neighbour sums of all nodes: (num_nodes, width)."""
 
 Messages = NDArray[np.int8]
 
@@ -41,7 +41,7 @@ def torch_csr(graph: Graph, messages: Messages) -> Sum:
     indices, offsets = (torch.from_numpy(part) for part in _int32(graph))
     ones = torch.ones(len(indices))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # sparse CSR calls itself a beta
+        warnings.simplefilter("ignore")  # sparse CSR warns that it is in beta
         matrix = torch.sparse_csr_tensor(
             offsets, indices, ones, size=(graph.num_nodes, graph.num_nodes)
         )
@@ -54,7 +54,7 @@ def torch_csr(graph: Graph, messages: Messages) -> Sum:
 
 
 def plain_numba(graph: Graph, messages: Messages) -> Sum:
-    """Three nested loops over int8, compiled: what one writes first. One thread."""
+    """Three nested loops over int8, compiled: an obvious first version. One thread."""
 
     def run() -> Sums:
         sums = np.zeros(messages.shape, dtype=np.int32)
@@ -77,5 +77,5 @@ def _plain_sum(
 def _int32(graph: Graph) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     if len(graph.neighbors) > np.iinfo(np.int32).max:
         raise Absent("more edges than 32 bits can count")
-    neighbors = np.array(graph.neighbors, dtype=np.int32)  # torch asks for the right to write
+    neighbors = np.array(graph.neighbors, dtype=np.int32)  # torch requires a writable array
     return neighbors, graph.indptr.astype(np.int32)

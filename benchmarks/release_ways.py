@@ -1,4 +1,4 @@
-"""Ours, behind the call that peers have: the sum alone, with noise, and through the door."""
+"""Our sums behind the interface of the peers: alone, with noise, and through the door."""
 
 from collections.abc import Callable
 
@@ -43,11 +43,11 @@ CONTENDERS: dict[str, tuple[Callable[[Graph, Messages], Sum], tuple[int, ...]]] 
     "F.embedding_bag, float32": (embedding_bag, (1, 2)),
     "plain Numba loop, int8": (plain_numba, (1,)),
 }
-"""What to measure at equal width, and with how many threads."""
+"""Contenders at equal width, with their numbers of threads."""
 
 
 def unit_messages(num_nodes: int, width: int) -> Messages:
-    """Random directions on the grid."""
+    """Random messages of norm 1, rounded to the grid."""
     generator = np.random.default_rng(width)
     blocks = []
     for start in range(0, num_nodes, 1 << 16):

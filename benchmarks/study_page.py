@@ -2,8 +2,8 @@
 
     python -m benchmarks.study_page --out DIR [--workers N] [STUDY ...]
 
-Runs `vesper study run STUDY --small` in DIR for each, going on where it was stopped, and writes the
-page from what is there. Without names: all that the package has.
+Runs `vesper study run STUDY --small` in DIR for each study, resuming where it was stopped, and
+writes the page from the results in DIR. Without names, runs all studies of the package.
 """
 
 import argparse
@@ -23,38 +23,38 @@ PAGE = DOCS / "study-small.md"
 
 READING = {
     "membership": """\
-Edge privacy is not about membership: on Reddit the MLP, which reads no edge, is attacked as well as
-the certified plan, because both fit the few training nodes of a small graph closely.
-[attacks](attacks.md) says what protects nodes.""",
+Edge privacy does not protect membership: on Reddit the attack succeeds on the MLP, which reads no
+edge, as well as on the certified plan, because both fit the few training nodes of a small graph
+closely. [attacks](attacks.md) says what protects nodes.""",
     "trade-off": """\
-At full size amplification by sampling buys the paper's plan the dotted curves, on a count that does
-not hold ([errata](errata.md)); at this size it buys nothing, and on the two dense sets its noise
-drowns everything. The certified plan does not depend on it.""",
+At full size the dotted curves of the paper's plan rest on amplification by sampling, by a count
+that does not hold ([errata](errata.md)); at this size amplification brings nothing, and on the two
+dense graphs the noise drowns everything. The certified plan does not depend on it.""",
     "table-full": "CONCAT and GRU differ little, as in the paper.",
     "max-degree": """\
-More neighbours are more to hear and more noise. On Finance the noise decides, on Reddit at epsilon
-32 the neighbours do; both as in the paper.""",
+More neighbours mean more information and more noise. On Finance the noise decides, on Reddit at
+epsilon 32 the neighbours do; both as in the paper.""",
     "min-degree": """\
 A larger D_min sends more nodes to the branch without edges and lowers the noise of the others. At
-this size, where noise drowns the rest, larger is better or makes no difference; the paper prints
+this size, where noise drowns the rest, larger is better or makes no difference; the paper reports
 the opposite at epsilon 32 and on Finance.""",
     "batch-size": """\
-Larger batches are worse almost everywhere, as with the paper's GIN at epsilon 4: amplification by
-sampling shrinks with them.""",
+Larger batches are worse almost everywhere, as with the paper's GIN at epsilon 4: they reduce
+amplification by sampling.""",
 }
 
 HEAD = """\
 # The paper's tables and figures, small
 
 Small simulated graphs, two seeds: they show how rows compare with each other, not whether the
-paper's numbers are reached; [study](study.md) says why. Made by `make study-page ARGS="--out DIR"`
-on {machine}.
+paper's numbers are reached; [study](study.md) says why. Written by
+`make study-page ARGS="--out DIR"` on {machine}.
 
 """
 
 
 def section(name: str, findings: Findings) -> str:
-    """One study: figure, how to read it, tables."""
+    """Section of one study: comment, figure and tables."""
     lines = as_markdown(findings).splitlines()
     title, *rest = lines
     body = "\n".join(f"#{line}" if line.startswith("#") else line for line in rest)
@@ -65,21 +65,21 @@ def section(name: str, findings: Findings) -> str:
 
 
 def main() -> None:
-    """Run what is missing, write the page."""
-    parser = argparse.ArgumentParser(description="All studies, small, on one page.")
-    parser.add_argument("--out", type=Path, required=True, help="holds a folder a study")
+    """Run missing cells and write the page."""
+    parser = argparse.ArgumentParser(description="Write all studies with --small to one page.")
+    parser.add_argument("--out", type=Path, required=True, help="folder with one folder per study")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--no-run", action="store_true", help="only what is there already")
+    parser.add_argument("--no-run", action="store_true", help="only use existing results")
     parser.add_argument("names", nargs="*", metavar="STUDY")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     sections = []
-    for name in asked.names or NAMES:
-        folder = asked.out / name
-        if not asked.no_run:
+    for name in arguments.names or NAMES:
+        folder = arguments.out / name
+        if not arguments.no_run:
             log(f"== {name}")
-            verb = [sys.executable, "-m", "vesper", "study", "run", name, "--small"]
-            more = ["--out", str(folder), "--workers", str(asked.workers)]
-            subprocess.run([*verb, *more], check=True, stdout=subprocess.DEVNULL)
+            study_run = [sys.executable, "-m", "vesper", "study", "run", name, "--small"]
+            more = ["--out", str(folder), "--workers", str(arguments.workers)]
+            subprocess.run([*study_run, *more], check=True, stdout=subprocess.DEVNULL)
         if (folder / "study.json").exists():
             sections.append(section(name, findings_in(folder)))
     PAGE.write_text(HEAD.format(machine=machine()) + "\n".join(sections), encoding="utf-8")

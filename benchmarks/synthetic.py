@@ -1,10 +1,10 @@
-"""Undirected graphs of a given size with log-normal degrees and random ids, straight into CSR.
+"""Undirected graphs of a given size with log-normal degrees and random ids, directly as CSR.
 
     edge {u, v}:  u and v drawn independently, node w with probability ~ weight(w)   (Chung-Lu)
     weight      = lognormal(sigma = 1.1): mean degree twice the median, hubs of thousands
 
-Ids carry no locality, the worst case for caches. Self-loops are dropped and repeats merged, so the
-graph is slightly smaller than asked for. Edges are generated twice from one seed, never stored.
+Ids carry no locality, the worst case for caches. Self-loops are dropped and duplicates merged, so
+the graph is slightly smaller than requested. Edges are generated twice from one seed, never stored.
 """
 
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ from vesper.graph.graph import Graph, neighbor_dtype
 from vesper.parallel.pool import run, threads_allowed
 
 CHUNK = 1 << 20
-TICKETS_A_NODE = 8
+TICKETS_PER_NODE = 8
 
 
 def synthetic_graph(num_nodes: int, num_edges: int, *, seed: int = 0) -> Graph:
-    """About num_edges undirected edges; 124 million directed ones take some 20 s."""
+    """Graph with about num_edges undirected edges; 124 million directed ones take about 20 s."""
     tickets = _tickets(num_nodes, seed)
     indptr = np.zeros(num_nodes + 1, dtype=np.int64)
     for src, dst in _pairs(tickets, num_edges, seed):
@@ -46,9 +46,9 @@ def synthetic_graph(num_nodes: int, num_edges: int, *, seed: int = 0) -> Graph:
 
 
 def _tickets(num_nodes: int, seed: int) -> NDArray[np.int64]:
-    """Each node as often as its weight says: drawing a ticket draws a node by weight."""
+    """Every node in proportion to its weight: drawing a ticket draws a node by weight."""
     weights = np.random.default_rng((seed, 0)).lognormal(sigma=1.1, size=num_nodes)
-    times = np.rint(weights * (TICKETS_A_NODE / weights.mean())).astype(np.int64)
+    times = np.rint(weights * (TICKETS_PER_NODE / weights.mean())).astype(np.int64)
     return np.repeat(np.arange(num_nodes), np.maximum(times, 1))
 
 

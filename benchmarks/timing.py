@@ -1,4 +1,4 @@
-"""What was measured of a contender: seconds of the wall clock and of the CPU, turn by turn."""
+"""Timing of a contender: wall-clock and CPU seconds of every turn."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,18 +11,18 @@ T = TypeVar("T")
 
 @dataclass(kw_only=True)
 class Timing:
-    """One contender; seconds of all turns."""
+    """Wall-clock and CPU seconds of all turns of one contender."""
 
     wall: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
 
     def clock(self, work: Callable[[], T]) -> T:
-        """Do the work once, and note how long it took."""
+        """Do the work once and record its time; returns its result."""
         wall, cpu = perf_counter(), process_time()
-        made = work()
+        result = work()
         self.cpu.append(process_time() - cpu)
         self.wall.append(perf_counter() - wall)
-        return made
+        return result
 
     def best(self) -> float:
         return min(self.wall)
@@ -34,9 +34,9 @@ class Timing:
         return median(self.cpu)
 
     def faster_than(self, other: "Timing", *, digits: int = 1) -> str:
-        """How many times faster than another, in the best and in the median turn.
+        """Factor by which this is faster than another, in the best and in the median turn.
 
-        >>> Timed(wall=[1.0, 2.0, 3.0]).faster_than(Timed(wall=[4.0, 4.0, 6.0]))
+        >>> Timing(wall=[1.0, 2.0, 3.0]).faster_than(Timing(wall=[4.0, 4.0, 6.0]))
         '4.0 x / 2.0 x'
         """
         best, middle = other.best() / self.best(), other.median() / self.median()

@@ -1,12 +1,12 @@
-"""One training step of the paper's plan against the same step written with other libraries.
+"""One training step of the paper's plan, compared with the same step in other libraries.
 
-    python -m benchmarks.train            print the table; --small for a quick look
-    python -m benchmarks.train --write    and keep it in benchmarks/train.md
+    python -m benchmarks.train            print the table; --small for a quick trial
+    python -m benchmarks.train --write    and write benchmarks/train.md
     python -m benchmarks.train --certified FOLDER     train the certified plan on party folders
 
-Ours is the step that a run makes: both parties, their three verbs, spectral normalisation, noise.
+Ours is the step of a real run: both parties with their three calls, spectral normalisation, noise.
 The others are one process without noise or accounting. Contenders take turns batch by batch, so
-that whatever else the machine does hits all of them alike; read the ratios, not the milliseconds.
+that other load on the machine affects all of them alike; read the ratios, not the milliseconds.
 """
 
 import os
@@ -47,14 +47,14 @@ OURS = "vesper, paper plan"
 
 @dataclass
 class Contender(Timing):
-    """One way to make a step."""
+    """One implementation of a step."""
 
     name: str
     step: Step
 
 
 def our_step(task: Task, *, noise: LayerNoise | None) -> Step:
-    """The three verbs of a session, without the wire."""
+    """A step by the three calls of a session, without the wire."""
     encoder = MlpEncoder(task.inputs.shape[1], width=task.width, dropout=0.0, seed=0)
     layers = LayerSpec(
         width=task.width, num_layers=task.num_layers, exact=False, noise=noise, seed=0
@@ -82,8 +82,10 @@ def our_step(task: Task, *, noise: LayerNoise | None) -> Step:
     )
     objective = Classification(task.labels.numpy(), task.num_classes)
     label_party = LabelParty(objective, decoder, learning_rate=0.001, weight_decay=0.0, patience=1)
-    nobody = np.zeros((0, task.num_classes), dtype=np.float32)
-    data_party.receive_roster(np.arange(len(task.labels)), nobody, num_nodes=len(task.labels))
+    no_posteriors = np.zeros((0, task.num_classes), dtype=np.float32)
+    data_party.receive_roster(
+        np.arange(len(task.labels)), no_posteriors, num_nodes=len(task.labels)
+    )
     data_party.begin_stage(0)
     label_party.begin_stage(0)
 
@@ -109,7 +111,7 @@ def contenders(task: Task) -> Iterator[Contender]:
 
 
 class FixedInputs(Inputs):
-    """Inputs that are there already: everyone trains on the same, and nothing is left to scale."""
+    """Precomputed inputs: all contenders train on the same ones, and nothing needs scaling."""
 
     def __init__(self, inputs: torch.Tensor) -> None:
         first = inputs[:1].numpy()
@@ -134,22 +136,22 @@ def task_of(num_nodes: int, num_edges: int) -> Task:
 
 
 def measure(task: Task, num_batches: int) -> list[Contender]:
-    everyone = list(contenders(task))
+    all_contenders = list(contenders(task))
     schedule = IndependentDraws(
         np.arange(task.graph.num_nodes), batch_size=BATCH_SIZE, num_steps=num_batches + 1, seed=0
     )
-    for contender in everyone:
-        contender.step(schedule.batch(num_batches))  # compile, fault pages in
+    for contender in all_contenders:
+        contender.step(schedule.batch(num_batches))  # compiles, faults pages in
     for number in range(num_batches):
         roots = schedule.batch(number)
-        for contender in everyone:
+        for contender in all_contenders:
             contender.clock(partial(contender.step, roots))
-    return everyone
+    return all_contenders
 
 
-def rows(name: str, everyone: list[Contender]) -> Iterator[str]:
-    mine = everyone[0]
-    for one in everyone:
+def rows(name: str, all_contenders: list[Contender]) -> Iterator[str]:
+    mine = all_contenders[0]
+    for one in all_contenders:
         walls = mine.faster_than(one, digits=2)
         cpu = f"{one.median_cpu() / mine.median_cpu():.2f} x"
         yield (
@@ -159,7 +161,7 @@ def rows(name: str, everyone: list[Contender]) -> Iterator[str]:
         )
 
 
-def report(sizes: dict[str, tuple[int, int]], num_batches: int, asked: str) -> str:
+def report(sizes: dict[str, tuple[int, int]], num_batches: int, command_line: str) -> str:
     lines = list[str]()
     for name, size in sizes.items():
         log(f"{name}: generating {2 * size[1]:,} directed edges")
@@ -170,14 +172,14 @@ def report(sizes: dict[str, tuple[int, int]], num_batches: int, asked: str) -> s
         [
             "# Training: a step of the paper's plan",
             "",
-            f"Command: `{asked}`. Machine: {machine()}, {torch.get_num_threads()} threads, "
+            f"Command: `{command_line}`. Machine: {machine()}, {torch.get_num_threads()} threads, "
             f"load {os.getloadavg()[0]:.1f}.",
             f"GIN, L = {NUM_LAYERS}, B = {BATCH_SIZE}, D = {MAX_DEGREE}, width {WIDTH}, "
             f"{NUM_INPUTS} inputs, {NUM_CLASSES} classes; synthetic graph with random ids; "
             f"{num_batches} steps each, in turns. Ratios above 1: ours is faster.",
             "",
             "| graph | step | ms, best | median | CPU ms, median "
-            "| to the paper plan, wall best / median | CPU |",
+            "| relative to the paper plan, wall best / median | CPU |",
             "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
             *lines,
             "",
@@ -202,12 +204,12 @@ def main() -> None:
     parser.add_argument(
         "--certified", type=Path, metavar="FOLDER", help="party folders to train on"
     )
-    asked = parser.parse_args()
-    if asked.certified:
-        print(certified(asked.certified))
+    arguments = parser.parse_args()
+    if arguments.certified:
+        print(certified(arguments.certified))
         return
-    sizes = shrink(SIZES) if asked.small else SIZES
-    publish(report(sizes, asked.batches, command(__file__)), __file__, write=asked.write)
+    sizes = shrink(SIZES) if arguments.small else SIZES
+    publish(report(sizes, arguments.batches, command(__file__)), __file__, write=arguments.write)
 
 
 if __name__ == "__main__":

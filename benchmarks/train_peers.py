@@ -1,8 +1,8 @@
-"""One training step of a two-layer GIN as others write it: no noise, no accounting, one process.
+"""One training step of a two-layer GIN in other libraries: no noise, no accounting, one process.
 
 All share the encoder, the decoder, the table of inputs and Adam with ours. The layer is
-normalize(ReLU(W (own + sum over sampled neighbours))), its weight as it is: no spectral
-normalisation, which ours does. A peer that is not installed says so.
+normalize(ReLU(W (own + sum over sampled neighbours))) with its raw weight, without the spectral
+normalisation of ours. A peer that is not installed raises `Absent`.
 """
 
 import os
@@ -27,12 +27,12 @@ from vesper.model.decoders import ConcatDecoder
 from vesper.model.encoders import MlpEncoder
 
 Step = Callable[[NDArray[np.int64]], None]
-"""Roots in; one step of training done."""
+"""Function that does one training step for given roots."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What everyone trains on."""
+    """The task that all contenders train on."""
 
     graph: Graph
     inputs: Tensor  # (num_nodes, num_inputs)
@@ -44,7 +44,7 @@ class Task:
 
 
 class Network(nn.Module):
-    """Encoder, layers that are given, decoder."""
+    """Encoder, given layers and decoder."""
 
     def __init__(self, task: Task, layers: Sequence[nn.Module]) -> None:
         super().__init__()
@@ -71,7 +71,9 @@ def dgl_step(task: Task) -> Step:
     """DGL's NeighborSampler and GINConv."""
     if find_spec("dgl") is None:
         raise Absent("dgl is not installed")
-    os.environ.setdefault("DGLBACKEND", "pytorch")  # else it writes a file into the home folder
+    os.environ.setdefault(
+        "DGLBACKEND", "pytorch"
+    )  # otherwise it writes a file into the home folder
     library, layers = import_module("dgl"), import_module("dgl.nn.pytorch")
     arrays = task.graph.indptr, task.graph.neighbors.astype(np.int64), np.empty(0, dtype=np.int64)
     whole = library.graph(("csc", tuple(torch.from_numpy(array) for array in arrays)))
@@ -94,14 +96,14 @@ def dgl_step(task: Task) -> Step:
 
 
 class IndexAdd(nn.Module):
-    """The layer with `index_add`."""
+    """A GIN layer that sums with `index_add`."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
         self.linear = nn.Linear(width, width, bias=False)
 
     def forward(self, block: Block, rows: Tensor) -> Tensor:
-        """(num_senders, width) to (num_receivers, width)."""
+        """Map (num_senders, width) to (num_receivers, width)."""
         receivers = torch.from_numpy(np.repeat(np.arange(block.num_receivers), block.degrees))
         sent = rows[torch.from_numpy(block.indices)]  # (num_sampled_edges, width)
         summed = rows[: block.num_receivers].index_add(0, receivers, sent)

@@ -1,9 +1,10 @@
-"""Both parties of a run as the processes that they are, each with its own memory and its own time.
+"""Both parties of a run as two processes, with time and memory of each.
 
-    run_parties(folder, place, run={"epochs": 1})  ->  {"data": Taken, "label": Taken}
+    run_parties(folder, place, epsilon=4.0, run={"epochs": 1})
+        ->  {"data": ProcessCost, "label": ProcessCost}
 
-Commands are those of docs/two-parties.md, over TLS on the loopback interface. What each process
-took is told by the operating system when it has ended.
+Commands are those of docs/two-parties.md, over TLS on the loopback interface. The operating system
+reports the cost of each process when it ends.
 """
 
 import os
@@ -22,7 +23,7 @@ OTHER = {"data": "label", "label": "data"}
 
 @dataclass(frozen=True)
 class ProcessCost:
-    """What a process took from start to end."""
+    """Cost of a process from start to end."""
 
     seconds: float
     cpu_seconds: float
@@ -30,7 +31,7 @@ class ProcessCost:
 
 
 def vesper(*words: str | Path, cwd: Path) -> None:
-    """Run a command to its end; its words are shown when it fails."""
+    """Run a command to its end; an error shows its standard error."""
     command = [sys.executable, "-m", "vesper", *map(str, words)]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
     if done.returncode:
@@ -38,7 +39,7 @@ def vesper(*words: str | Path, cwd: Path) -> None:
 
 
 def set_up(folder: Path, place: Path, *, epsilon: float, run: Mapping[str, int]) -> None:
-    """Make two institutions in `place`: folders, certificates, settings, contract."""
+    """Set up two institutions in `place`: folders, certificates, settings, contract."""
     place.mkdir(parents=True)
     vesper("cert", "init", "--out", "authority", cwd=place)
     address = f"127.0.0.1:{_free_port()}"
@@ -48,8 +49,8 @@ def set_up(folder: Path, place: Path, *, epsilon: float, run: Mapping[str, int])
         (own / role).symlink_to((folder / role).resolve(), target_is_directory=True)
         vesper("cert", "request", "--name", name, "--out", "tls", cwd=own)
         request, signed = own / "tls" / f"{name}.csr", own / "tls" / f"{name}.pem"
-        asked = ("--authority", "authority", "--request", request, "--out", signed)
-        vesper("cert", "approve", *asked, cwd=place)
+        options = ("--authority", "authority", "--request", request, "--out", signed)
+        vesper("cert", "approve", *options, cwd=place)
         authority = (place / "authority" / "authority.pem").read_bytes()
         (own / "tls" / "authority.pem").write_bytes(authority)
         text = _settings(role, address, epsilon=epsilon, run=run)
@@ -60,30 +61,30 @@ def set_up(folder: Path, place: Path, *, epsilon: float, run: Mapping[str, int])
 def run_parties(
     folder: Path, place: Path, *, epsilon: float, run: Mapping[str, int]
 ) -> dict[str, ProcessCost]:
-    """Train between two processes; give what each took, by role.
+    """Train between two processes; return the cost of each, by role.
 
     Args:
-        folder: with `data/` and `label/`.
+        folder: folder with `data/` and `label/`.
         place: a new folder for both institutions.
-        epsilon: certified.
-        run: settings of the run that are not the default.
+        epsilon: certified epsilon.
+        run: settings of the run that differ from the defaults.
     """
     set_up(folder, place, epsilon=epsilon, run=run)
     started = time.perf_counter()
     running = {role: _start(role, place / role) for role in NAMES}
-    taken: dict[str, ProcessCost] = {}
+    costs: dict[str, ProcessCost] = {}
     try:
-        while len(taken) < len(running):
+        while len(costs) < len(running):
             time.sleep(PAUSE)
-            for role in running.keys() - taken.keys():
+            for role in running.keys() - costs.keys():
                 pid, status, usage = os.wait4(running[role].pid, os.WNOHANG)
                 if not pid:
                     continue
                 code = running[role].returncode = os.waitstatus_to_exitcode(status)
                 if code:
-                    said = (place / role / "said.log").read_text()[-500:]
-                    raise SystemExit(f"vesper party {role}: ended with {code}: {said}")
-                taken[role] = ProcessCost(
+                    log = (place / role / "stderr.log").read_text()[-500:]
+                    raise SystemExit(f"vesper party {role}: ended with {code}: {log}")
+                costs[role] = ProcessCost(
                     seconds=time.perf_counter() - started,
                     cpu_seconds=usage.ru_utime + usage.ru_stime,
                     peak_bytes=usage.ru_maxrss * 1024,
@@ -93,27 +94,27 @@ def run_parties(
             if process.poll() is None:
                 process.kill()
                 process.wait()
-    return taken
+    return costs
 
 
 def _start(role: str, own: Path) -> "subprocess.Popen[bytes]":
-    with (own / "said.log").open("w") as said:
+    with (own / "stderr.log").open("w") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "vesper", "party", role, "--config", "party.toml"],
             cwd=own,
             stdout=subprocess.DEVNULL,
-            stderr=said,
+            stderr=log,
         )
 
 
 def _settings(role: str, address: str, *, epsilon: float, run: Mapping[str, int]) -> str:
     name, peer = NAMES[role], NAMES[OTHER[role]]
-    meets = "listen" if role == "data" else "connect"
+    direction = "listen" if role == "data" else "connect"
     ledger = 'ledger = "ledger.sqlite"\n' if role == "data" else ""
     chosen = "".join(f"{key} = {value}\n" for key, value in run.items())
     return (
         f'[party]\nrole = "{role}"\nname = "{name}"\npeer = "{peer}"\nfolder = "{role}"\n'
-        f'state = "state"\n{ledger}{meets} = "{address}"\n'
+        f'state = "state"\n{ledger}{direction} = "{address}"\n'
         f'[tls]\ncertificate = "tls/{name}.pem"\nkey = "tls/{name}.key"\n'
         f'authority = "tls/authority.pem"\n'
         f'[privacy]\nepsilon = {epsilon}\n[run]\nmethod = "vesper"\n{chosen}'
@@ -121,7 +122,7 @@ def _settings(role: str, address: str, *, epsilon: float, run: Mapping[str, int]
 
 
 def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        port: int = server.getsockname()[1]
         return port

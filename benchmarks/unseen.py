@@ -1,11 +1,11 @@
-"""Graphs nobody tuned for: the certified plan with default settings, against what it must beat.
+"""Graphs that nobody tuned for: the certified plan with default settings and its competitors.
 
-    python -m benchmarks.unseen                 run what is missing, print the table
-    python -m benchmarks.unseen --write         and keep it in benchmarks/unseen.md
-    python -m benchmarks.unseen --small         all graphs a tenth as large, nothing is kept
+    python -m benchmarks.unseen                 run missing fits, print the table
+    python -m benchmarks.unseen --write         and write benchmarks/unseen.md
+    python -m benchmarks.unseen --small         all graphs a tenth as large, nothing is stored
 
-Through the Python interface, with nothing set but method, epsilon and seed. Measured fits stand in
-unseen.jsonl; a stopped run goes on there.
+Uses the Python interface with method, epsilon and seed, all else at its default. Measured fits are
+in unseen.jsonl; a stopped run resumes there.
 """
 
 import math
@@ -18,10 +18,10 @@ from statistics import fmean, stdev
 import numpy as np
 import torch
 from benchmarks.fresh_graphs import HELD_OUT_KINDS
-from benchmarks.kept_lines import append_result, read_results
 from benchmarks.later_graphs import DEVELOPMENT_KINDS
 from benchmarks.page import command, log, machine, options, publish
 from benchmarks.relayed_graphs import HELD_OUT_RELAY_KINDS, RELAY_KINDS
+from benchmarks.result_lines import append_result, read_results
 from benchmarks.unseen_graphs import KINDS, GraphTask, draw_graph
 
 from vesper import Graph, Vesper
@@ -68,7 +68,7 @@ class Result:
 
 
 def measure_fit(name: str, data: GraphTask, method: str, epsilon: float, seed: int) -> Result:
-    """Fit and score on test nodes."""
+    """Fit, and evaluate on test nodes."""
     graph = Graph.from_edges(len(data.labels), data.edges)
     model = Vesper(epsilon=epsilon, method=method, seed=seed)
     model.fit(graph, data.features, data.labels, train=data.train)
@@ -78,7 +78,7 @@ def measure_fit(name: str, data: GraphTask, method: str, epsilon: float, seed: i
 
 
 def run(results_path: Path | None, *, share: float, seeds: Sequence[int]) -> list[Result]:
-    """Measure what is missing, graph after graph."""
+    """Measure missing fits, one graph after another."""
     lines = read_results(results_path, Result) if results_path else []
     done = {(line.graph, line.method, line.epsilon, line.seed) for line in lines}
     missing = [
@@ -96,17 +96,17 @@ def run(results_path: Path | None, *, share: float, seeds: Sequence[int]) -> lis
 
 
 def table(lines: Sequence[Result], kinds: Iterable[str]) -> Iterator[str]:
-    """Graphs down, methods and epsilons across; bold where GAP or ProGAP beat us at an epsilon."""
+    """One row per graph, one column per method and epsilon; bold where GAP or ProGAP beat us."""
     heads = [method if math.isinf(e) else f"{method}, {e:g}" for method, e in VARIANTS]
     yield f"| graph | metric | {' | '.join(heads)} |"
     yield "| --- | --- |" + " ---: |" * len(VARIANTS)
     for name in [name for name in kinds if any(line.graph == name for line in lines)]:
         ours = [line for line in lines if line.graph == name]
-        found = {way: _tests(ours, *way) for way in VARIANTS}
+        tests_of = {variant: _tests(ours, *variant) for variant in VARIANTS}
         cells = []
-        for (method, epsilon), tests in found.items():
+        for (method, epsilon), tests in tests_of.items():
             text = _spread(tests)
-            us = found.get(("certified", epsilon))
+            us = tests_of.get(("certified", epsilon))
             beaten = method in RIVALS and tests and us and fmean(tests) > fmean(us)
             cells.append(f"**{text}**" if beaten else text)
         yield f"| {name} | {ours[0].metric} | {' | '.join(cells)} |"
@@ -117,7 +117,7 @@ def _tests(lines: Sequence[Result], method: str, epsilon: float) -> list[float]:
 
 
 def _spread(tests: Sequence[float]) -> str:
-    """Mean and standard deviation.
+    """Format mean and standard deviation.
 
     >>> _spread([80.0, 82.0]), _spread([80.0]), _spread([])
     ('81.0 ± 1.4', '80.0', '-')
@@ -128,31 +128,31 @@ def _spread(tests: Sequence[float]) -> str:
 
 
 def page(lines: Sequence[Result], made_with: str) -> str:
-    """The whole page."""
+    """Return the whole page."""
     codes = ", ".join(sorted({line.code for line in lines}))
     return "\n".join(
         [
-            "# Graphs nobody tuned for",
+            "# Graphs that nobody tuned for",
             "",
-            f"Command: `{made_with}`. Machine: {machine()}. Source {codes}. Made-up graphs, each "
-            "with one thing about it that could go wrong. Default settings, test nodes, percent: "
+            f"Command: `{made_with}`. Machine: {machine()}. Source {codes}. Synthetic graphs, each "
+            "with one property that could cause trouble. Default settings, test nodes, percent: "
             f"mean ± standard deviation over {len(SEEDS)} seeds. All at equal certified epsilon, "
-            "but MLP, which reads no edge, and GIN, which adds no noise. **Bold**: GAP or ProGAP "
-            "ahead of `vesper`.",
+            "except MLP, which reads no edge, and GIN, which adds no noise. **Bold**: GAP or "
+            "ProGAP ahead of `certified`.",
             "",
-            "## Written down after all constants",
+            "## Specified after all constants were set",
             "",
-            "`benchmarks/fresh_graphs.py`, and `HELD_OUT_RELAY_KINDS` of `relayed_graphs.py`. Nothing was "
-            "chosen for these; docs/decisions/0016 and 0017 tell what was mended, for other "
-            "reasons, when they had been run.",
+            "`benchmarks/fresh_graphs.py`, and `HELD_OUT_RELAY_KINDS` of `relayed_graphs.py`. "
+            "Nothing was chosen for these; docs/decisions/0016 and 0017 say what was fixed, for "
+            "other reasons, after they had been run.",
             "",
             *table(lines, HELD_OUT),
             "",
-            "## Looked at while something was made, or mended",
+            "## Looked at during development",
             "",
-            "`benchmarks/unseen_graphs.py`, `later_graphs.py`, `RELAY_KINDS` of `relayed_graphs.py`, "
-            "and one of the fresh ones. Only what docs/decisions/0016 and 0019 tell of was chosen "
-            "with a look at these, test nodes included.",
+            "`benchmarks/unseen_graphs.py`, `later_graphs.py`, `RELAY_KINDS` of "
+            "`relayed_graphs.py`, and one of the fresh graphs. Only what docs/decisions/0016 and "
+            "0019 describe was chosen with a look at these, including their test nodes.",
             "",
             *table(lines, DEVELOPMENT),
             "",
@@ -161,14 +161,14 @@ def page(lines: Sequence[Result], made_with: str) -> str:
 
 
 def main() -> None:
-    parser = options(__doc__, small="graphs a tenth as large, one seed; nothing is kept")
-    asked = parser.parse_args()
+    parser = options(__doc__, small="graphs a tenth as large, one seed; nothing is stored")
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
-    if asked.small:
+    if arguments.small:
         lines = run(None, share=SMALL, seeds=SEEDS[:1])
     else:
         lines = run(HERE / "unseen.jsonl", share=1.0, seeds=SEEDS)
-    publish(page(lines, command(__file__)), __file__, write=asked.write)
+    publish(page(lines, command(__file__)), __file__, write=arguments.write)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Made-up graphs, each with one thing about it that could go wrong.
+"""Synthetic graphs, each with one property that could cause trouble.
 
-No default was chosen on them before the trial was made; that was made with a look at them
-(docs/decisions/0016), so there are others in `fresh_graphs`.
+No default was chosen on them until the probe was built, with a look at them (docs/decisions/0016);
+therefore `fresh_graphs` has others.
 
-Nodes are drawn from a fixed seed; half of them train, a quarter tests, none between is looked at.
+Nodes are drawn from a fixed seed: half of them train (fewer in one kind), a quarter test, and the
+rest are unused.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,7 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True, eq=False)
 class GraphTask:
-    """A graph, edge-free features, labels, and who trains and tests."""
+    """A graph with edge-free features, labels, training nodes and test nodes."""
 
     edges: Ints  # (num_edges, 2), no loops
     features: Rows  # (num_nodes, num_features)
@@ -30,7 +31,7 @@ class GraphTask:
 
 
 def draw_graph(how: tuple["Kind", int, float], *, share: float = 1.0) -> GraphTask:
-    """Draw a graph of a kind; a smaller share of its nodes for a quick look."""
+    """Draw a graph of a kind; `share` scales its number of nodes."""
     kind, num_nodes, trained = how
     rng = np.random.default_rng(7)
     labels, edges, features = kind(rng, int(num_nodes * share))
@@ -49,7 +50,7 @@ def draw_graph(how: tuple["Kind", int, float], *, share: float = 1.0) -> GraphTa
 def blocks(
     rng: Rng, n: int, *, classes: int, degree: int, alike: float, shift: int = 0, rare: float = 0.0
 ) -> tuple[Ints, Ints]:
-    """Labels, and edges whose other end is of the class `shift` further, with chance `alike`."""
+    """Labels, and edges that with probability `alike` lead to the class `shift` further."""
     chances = [1 - rare, rare] if rare else np.full(classes, 1 / classes)
     labels = rng.choice(classes, n, p=chances)
     senders = rng.integers(0, n, n * degree // 2)
@@ -62,7 +63,7 @@ def blocks(
 
 
 def hints(rng: Rng, labels: Ints, *, width: int, size: float) -> NDArray[Any]:
-    """Features: a centre a class, `size` long a coordinate, and noise of size one."""
+    """Features: a centre per class, with coordinates of size `size`, plus noise of size one."""
     centres = size * rng.normal(size=(int(labels.max()) + 1, width))
     return centres[labels] + rng.normal(size=(len(labels), width))
 
@@ -76,13 +77,13 @@ def _blocks(width: int = 16, size: float = 0.3, **how: Any) -> "Kind":
 
 
 def constant_features(rng: Rng, n: int) -> tuple[Ints, Ints, NDArray[Any]]:
-    """Only edges tell."""
+    """Only edges are informative."""
     labels, edges = blocks(rng, n, classes=4, degree=30, alike=0.7)
     return labels, edges, np.ones((n, 3))
 
 
 def label_is_degree(rng: Rng, n: int) -> tuple[Ints, Ints, NDArray[Any]]:
-    """Who has many neighbours is positive; a few have very many."""
+    """Nodes with many neighbours are positive; a few have very many."""
     weights = rng.pareto(1.5, n) + 1
     edges = rng.choice(n, (5 * n, 2), p=weights / weights.sum())
     degrees = np.bincount(edges.ravel(), minlength=n)
@@ -91,25 +92,25 @@ def label_is_degree(rng: Rng, n: int) -> tuple[Ints, Ints, NDArray[Any]]:
 
 
 def edges_at_random(rng: Rng, n: int) -> tuple[Ints, Ints, NDArray[Any]]:
-    """Two features tell, and only together."""
+    """Two features determine the label, but only together."""
     features = rng.normal(size=(n, 6))
     labels = (features[:, 0] * features[:, 1] > 0).astype(np.int64)
     return labels, rng.integers(0, n, (5 * n, 2)), features
 
 
 def features_of_neighbors(rng: Rng, n: int) -> tuple[Ints, Ints, NDArray[Any]]:
-    """The label is what most neighbours have as their first feature, which has nothing to say of
-    their own labels."""
+    """The label is the majority of the neighbours' first feature, which is independent of their own
+    labels."""
     edges = rng.integers(0, n, (6 * n, 2))
     first = rng.integers(0, 2, n)
     votes = 2 * first - 1
-    heard = np.bincount(edges[:, 0], votes[edges[:, 1]], minlength=n)
-    heard += np.bincount(edges[:, 1], votes[edges[:, 0]], minlength=n)
-    return (heard > 0).astype(np.int64), edges, np.column_stack([first, rng.normal(size=(n, 4))])
+    totals = np.bincount(edges[:, 0], votes[edges[:, 1]], minlength=n)
+    totals += np.bincount(edges[:, 1], votes[edges[:, 0]], minlength=n)
+    return (totals > 0).astype(np.int64), edges, np.column_stack([first, rng.normal(size=(n, 4))])
 
 
 def mines(rng: Rng, n: int) -> tuple[Ints, Ints, NDArray[Any]]:
-    """A board of eight neighbours a field; half of the fields say how many mines are around."""
+    """A board with eight neighbours per field; half of them show how many mines are around."""
     side = int(n**0.5)
     fields = np.arange(side * side).reshape(side, side)
     edges = np.concatenate(
@@ -153,4 +154,4 @@ KINDS: dict[str, tuple[Kind, int, float]] = {
     "features of neighbours": (features_of_neighbors, 4_000, 0.5),
     "mines on a board": (mines, 10_000, 0.5),
 }
-"""How to make it, nodes, and the share of them that trains."""
+"""Function that draws the graph, number of nodes, and share of training nodes."""

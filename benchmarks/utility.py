@@ -1,6 +1,6 @@
-"""Utility: every method at every epsilon on every public set, five seeds; resumable.
+"""Utility of every method at every epsilon on every public data set, five seeds; resumable.
 
-python -m benchmarks.utility --data ../shared/data            run what is missing
+python -m benchmarks.utility --data ../shared/data            run missing cells
 python -m benchmarks.utility --table                          write utility.md and utility.svg
 """
 
@@ -40,14 +40,14 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--results", type=Path, default=HERE / "utility.jsonl")
     parser.add_argument("--work", type=Path, help="folder for party folders; default: a new one")
     parser.add_argument("--datasets", type=names, help="a,b,..; default: all in --data")
-    parser.add_argument("--methods", type=names, help="a,b,..; default: all there are")
+    parser.add_argument("--methods", type=names, help="a,b,..; default: all methods")
     parser.add_argument("--epsilons", type=numbers, default=list(EPSILONS))
     parser.add_argument("--seeds", type=names, default=[str(seed) for seed in SEEDS])
-    parser.add_argument("--only", help="DATASET/METHOD/EPSILON/SEED: this one cell")
+    parser.add_argument("--only", help="DATASET/METHOD/EPSILON/SEED: only this cell")
     parser.add_argument("--set", action="append", default=[], help="any setting, as key=value")
-    parser.add_argument("--limit", type=float, default=3600.0, help="seconds a cell may take")
-    parser.add_argument("--workers", type=int, default=1, help="processes, one thread each")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be run")
+    parser.add_argument("--limit", type=float, default=3600.0, help="most seconds per cell")
+    parser.add_argument("--workers", type=int, default=1, help="processes with one thread each")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be run")
     parser.add_argument("--table", action="store_true", help="write utility.md and its plots")
     return parser.parse_args(arguments)
 
@@ -60,18 +60,18 @@ def numbers(text: str) -> list[float]:
     return [float(name) for name in names(text)]
 
 
-def requested_cells(asked: argparse.Namespace) -> list[Cell]:
-    there = datasets_in(asked.data)
-    if asked.only:
-        dataset, method, epsilon, seed = asked.only.split("/")
+def requested_cells(options: argparse.Namespace) -> list[Cell]:
+    available = datasets_in(options.data)
+    if options.only:
+        dataset, method, epsilon, seed = options.only.split("/")
         cells = [Cell(dataset, method, float(epsilon), int(seed))]
     else:
-        chosen = [name for name in there if name in (asked.datasets or there)]
-        refuse_unknown("--datasets", asked.datasets, there)
-        refuse_unknown("--methods", asked.methods, METHODS)
-        methods = asked.methods or list(METHODS)
-        cells = all_cells(chosen, methods, asked.epsilons, [int(seed) for seed in asked.seeds])
-    refuse_unknown("--data", [cell.dataset for cell in cells], there)
+        chosen = [name for name in available if name in (options.datasets or available)]
+        refuse_unknown("--datasets", options.datasets, available)
+        refuse_unknown("--methods", options.methods, METHODS)
+        methods = options.methods or list(METHODS)
+        cells = all_cells(chosen, methods, options.epsilons, [int(seed) for seed in options.seeds])
+    refuse_unknown("--data", [cell.dataset for cell in cells], available)
     refuse_unknown("--methods", [cell.method for cell in cells], METHODS)
     return cells
 
@@ -83,7 +83,7 @@ def refuse_unknown(option: str, wanted: list[str] | None, known: Any) -> None:
 
 
 def party_folders(data: Path, dataset: str, work: Path) -> Path:
-    """Convert a set once."""
+    """Convert a data set once."""
     folder = work / dataset
     if not folder.exists():
         log(f"{dataset}: making party folders")
@@ -91,19 +91,19 @@ def party_folders(data: Path, dataset: str, work: Path) -> Path:
     return folder
 
 
-def run(asked: argparse.Namespace, work: Path) -> None:
-    overrides = settings_from_options(asked.set)
-    cells = requested_cells(asked)
-    lines = read_lines(asked.results)
+def run(options: argparse.Namespace, work: Path) -> None:
+    overrides = settings_from_options(options.set)
+    cells = requested_cells(options)
+    lines = read_lines(options.results)
     configs = {cell: config_of(cell, overrides) for cell in cells}
     settings = {cell: settings_digest(config) for cell, config in configs.items()}
-    missing = unfinished(cells, lines, settings=settings, limit=asked.limit)
-    log(f"{len(cells)} cells asked for, {len(cells) - len(missing)} done, {len(missing)} to do")
-    if asked.dry_run or not missing:
+    missing = unfinished(cells, lines, settings=settings, limit=options.limit)
+    log(f"{len(cells)} cells requested, {len(cells) - len(missing)} done, {len(missing)} to do")
+    if options.dry_run or not missing:
         for cell in missing:
             print(f"{cell.dataset}/{cell.method}/{cell.epsilon:g}/{cell.seed}")
         return
-    folders = {name: party_folders(asked.data, name, work) for name in datasets_of(missing)}
+    folders = {name: party_folders(options.data, name, work) for name in datasets_of(missing)}
     jobs = [
         Job(
             cell=cell,
@@ -114,19 +114,21 @@ def run(asked: argparse.Namespace, work: Path) -> None:
         )
         for cell in missing
     ]
-    expected, left, started = TimeEstimate(lines), dict.fromkeys(missing), monotonic()
-    with closing(run_jobs(jobs, workers=asked.workers, limit=asked.limit, work=work)) as running:
+    estimate, left, started = TimeEstimate(lines), dict.fromkeys(missing), monotonic()
+    with closing(
+        run_jobs(jobs, workers=options.workers, limit=options.limit, work=work)
+    ) as running:
         for line in running:
-            append_line(asked.results, line)
-            expected.add_result(line)
+            append_line(options.results, line)
+            estimate.add_result(line)
             del left[line.cell]
-            seconds = expected.left(left, elapsed=monotonic() - started)
+            seconds = estimate.left(left, elapsed=monotonic() - started)
             log(f"{bar(len(missing) - len(left), len(missing))} {format_duration(seconds)} left")
             log(outcome(line))
 
 
 def bar(done: int, total: int, width: int = 24) -> str:
-    """Draw how far it is.
+    """Draw a progress bar.
 
     >>> bar(3, 6, width=4)
     '[##..] 3 of 6,'
@@ -137,24 +139,28 @@ def bar(done: int, total: int, width: int = 24) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     given = sys.argv[1:] if arguments is None else arguments
-    asked = parse_arguments(given)
-    if asked.table:
-        lines = read_lines(asked.results)
+    options = parse_arguments(given)
+    if options.table:
+        lines = read_lines(options.results)
         command = shlex.join(["python", "-m", "benchmarks.utility", *given])
-        there = list(datasets_in(asked.data))
-        asked.results.with_suffix(".md").write_text(page(lines, command=command, datasets=there))
-        asked.results.with_suffix(".svg").write_text(draw_plot(lines))
-        near = asked.results.with_name(f"{asked.results.stem}-contenders.svg")
-        near.write_text(draw_plot(lines, CONTENDERS))
+        available = list(datasets_in(options.data))
+        options.results.with_suffix(".md").write_text(
+            page(lines, command=command, datasets=available)
+        )
+        options.results.with_suffix(".svg").write_text(draw_plot(lines))
+        contenders = options.results.with_name(f"{options.results.stem}-contenders.svg")
+        contenders.write_text(draw_plot(lines, CONTENDERS))
         return
-    if not asked.data.is_dir():
-        raise SystemExit(f"{asked.data}: expected the public sets, found no folder; give --data")
-    if asked.work:
-        asked.work.mkdir(parents=True, exist_ok=True)
-        run(asked, asked.work)
+    if not options.data.is_dir():
+        raise SystemExit(
+            f"{options.data}: expected a folder of public data sets, found none; set --data"
+        )
+    if options.work:
+        options.work.mkdir(parents=True, exist_ok=True)
+        run(options, options.work)
         return
     with tempfile.TemporaryDirectory(prefix="vesper-utility-") as temporary:
-        run(asked, Path(temporary))
+        run(options, Path(temporary))
 
 
 if __name__ == "__main__":

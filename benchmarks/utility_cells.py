@@ -1,7 +1,7 @@
 """Cells of the utility table: one method, data set, epsilon and seed, in the order of their run.
 
-The first seed of everything comes first, and small sets, so that a table made early already says
-something.
+Cells are in the order of seeds, and small data sets come first, so that an early table is already
+informative.
 """
 
 import math
@@ -26,16 +26,16 @@ WITHOUT_NOISE = {
     "edgerand": "gcn",
     "lapgraph": "gcn",
 }
-"""Which method each of these is at epsilon = inf, bit for bit, and hence is not run again there."""
+"""Method that each of these equals bit for bit at epsilon = inf, so that it is not run there."""
 
 
 def is_control(dataset: str, method: str, epsilon: float) -> bool:
-    """Whether it is measured only to see that it equals the method that stands in its place."""
+    """Whether a cell is measured only to check that it equals the method in `WITHOUT_NOISE`."""
     return method in WITHOUT_NOISE and math.isinf(epsilon)
 
 
 LARGE_SETS = ("fb100_multi8", "ieee_cis")
-"""Sets of over 100,000 nodes."""
+"""Data sets with over 100,000 nodes."""
 
 SAMPLED_ON_LARGE: Mapping[str, Any] = {
     "batch_size": 8192,
@@ -45,17 +45,20 @@ SAMPLED_ON_LARGE: Mapping[str, Any] = {
     "epochs": 8,
     "patience": 3,
 }
-"""Settings there of methods that sample neighbourhoods: with the defaults a cell of fb100_multi8
-takes an hour, since each batch reads nearly all nodes (docs/decisions/0006)."""
+"""Settings on large data sets for methods that sample neighbourhoods.
+
+With the defaults a cell of fb100_multi8 takes an hour, because each batch reads nearly all nodes
+(docs/decisions/0006).
+"""
 
 CROWDED_UP_TO = 8.0
-"""Epsilon up to which EdgeRand's graph of ieee_cis has 100 false neighbours a node and more."""
+"""Epsilon up to which EdgeRand's graph of ieee_cis has at least 100 false neighbours per node."""
 NEIGHBORS_IN_CROWDS = 10
-"""Of which a layer samples so many there, not 50 (docs/decisions/0006)."""
+"""Number of neighbours that a layer samples there, instead of 50 (docs/decisions/0006)."""
 
 
 def datasets_in(folder: Path) -> dict[str, int]:
-    """Data sets with their number of nodes, small ones first."""
+    """Data sets in a folder with their numbers of nodes, small ones first."""
     tables = folder.glob("*/nodes.parquet")
     sizes = {path.parent.name: pq.read_metadata(path).num_rows for path in tables}
     return dict(sorted(sizes.items(), key=lambda item: item[1]))
@@ -67,7 +70,7 @@ def all_cells(
     epsilons: Sequence[float] = EPSILONS,
     seeds: Sequence[int] = SEEDS,
 ) -> list[Cell]:
-    """Every cell once."""
+    """All cells, each once."""
     once = {method for method in methods if needs_no_epsilon(method)}
     return [
         Cell(dataset, method, epsilon, seed)
@@ -81,7 +84,7 @@ def all_cells(
 
 
 def config_of(cell: Cell, overrides: Mapping[str, Any]) -> Config:
-    """Defaults of the method, with what is asked for; delta is the public one."""
+    """Defaults of the method with the cell's settings and overrides; delta is the public one."""
     given = {"method": cell.method, "epsilon": cell.epsilon, "seed": cell.seed}
     is_sampled = isinstance(METHODS[cell.method], SampledMethod)
     large = SAMPLED_ON_LARGE if is_sampled and cell.dataset in LARGE_SETS else {}
@@ -90,7 +93,7 @@ def config_of(cell: Cell, overrides: Mapping[str, Any]) -> Config:
 
 
 def is_crowded(cell: Cell) -> bool:
-    """Whether nearly all neighbours are false ones, on the largest set."""
+    """Whether nearly all neighbours are false, on the largest data set."""
     return (
         cell.dataset == "ieee_cis" and cell.method == "edgerand" and cell.epsilon <= CROWDED_UP_TO
     )

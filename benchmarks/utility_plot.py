@@ -1,4 +1,4 @@
-"""The same numbers as a picture: metric against epsilon, one small chart a data set."""
+"""The utility table as a figure: metric against epsilon, one small chart per data set."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -11,12 +11,12 @@ from vesper.method.registry import METHODS
 from vesper.study.cell import CellResult, needs_no_epsilon, scores_of
 
 CONTENDERS = ("certified", "mlp", "gap", "progap")
-"""Methods so close to one another that on a scale of all methods they lie on one line."""
+"""Methods that are too close to tell apart on a scale for all methods."""
 
 
 def draw_plot(lines: Sequence[CellResult], methods: Iterable[str] = METHODS) -> str:
-    """Draw every data set that has a score; each panel has the scale of what is drawn in it."""
-    asked = set(methods)
+    """Draw every data set that has a score; each panel has its own scale."""
+    wanted = set(methods)
     scores = scores_of(lines)
     metrics = {line.dataset: line.metric for line in lines if line.test is not None}
     panels = [
@@ -25,7 +25,7 @@ def draw_plot(lines: Sequence[CellResult], methods: Iterable[str] = METHODS) -> 
             curves=[
                 _curve(scores, dataset, method)
                 for method in METHODS
-                if method in asked and any(key[:2] == (dataset, method) for key in scores)
+                if method in wanted and any(key[:2] == (dataset, method) for key in scores)
             ],
         )
         for dataset, metric in metrics.items()
@@ -35,8 +35,8 @@ def draw_plot(lines: Sequence[CellResult], methods: Iterable[str] = METHODS) -> 
 
 
 def _curve(scores: Scores, dataset: str, method: str) -> Curve:
-    """The same color for a method in every chart; without noise a level to compare with."""
-    found = {epsilon: score_at(scores, dataset, method, epsilon) for epsilon in EPSILONS}
+    """Curve of a method, in the same colour in every chart; a level if it adds no noise."""
+    score_of = {epsilon: score_at(scores, dataset, method, epsilon) for epsilon in EPSILONS}
     is_level = needs_no_epsilon(method)
     return Curve(
         name=method,
@@ -45,7 +45,7 @@ def _curve(scores: Scores, dataset: str, method: str) -> Curve:
         is_thick=method == "certified",
         points={
             epsilon: (score.mean, score.deviation)
-            for epsilon, score in found.items()
+            for epsilon, score in score_of.items()
             if score and (math.isinf(epsilon) or not is_level)
         },
     )

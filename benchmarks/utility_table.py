@@ -1,4 +1,4 @@
-"""The utility table: mean and standard deviation over seeds, and what was aimed for."""
+"""The utility table: mean and standard deviation over seeds, and targets."""
 
 import math
 import os
@@ -35,50 +35,50 @@ Scores = dict[Key, Score]
 
 
 def format_score(score: Score) -> str:
-    """Mean and deviation, and of how many seeds if some are missing."""
+    """Format mean and deviation, with the number of seeds if some are missing."""
     return score.text(seeds=len(SEEDS))
 
 
 def score_at(scores: Scores, dataset: str, method: str, epsilon: float) -> Score | None:
-    """Give the score; the MLP reads no edge, so its only one counts at every epsilon."""
+    """Look up a score; the MLP reads no edge, so its only score counts at every epsilon."""
     if math.isinf(epsilon):
         method = WITHOUT_NOISE.get(method, method)
     return scores.get((dataset, method, math.inf if method == "mlp" else epsilon))
 
 
 def page(lines: Sequence[CellResult], *, command: str, datasets: Sequence[str] = ()) -> str:
-    """Make the whole page; it says which of `datasets` have no cell."""
+    """Return the whole page; it says which of `datasets` have no cell."""
     scores = scores_of(lines)
     plans = {line.method: line.plan for line in lines if line.plan and math.isfinite(line.epsilon)}
     claimed = {method for method, plan in plans.items() if plan == "paper"}
     parts = [
-        "# Utility: every method, every epsilon, every public set",
+        "# Utility: every method, every epsilon, every public data set",
         "",
         "Test accuracy, or area under the ROC curve for two classes, in percent: mean ± standard "
-        f"deviation over {len(SEEDS)} seeds (how many, where there are fewer). Epsilon is "
-        "*certified* for one edge at the public delta, the largest power of ten at most "
+        f"deviation over {len(SEEDS)} seeds (with the number of seeds, where there are fewer). "
+        "Epsilon is *certified* for one edge at the public delta, the largest power of ten at most "
         "1 / (10 nodes), and equal for all methods in a column; methods marked * only claim it, "
         "by the paper's analysis, and do not compete. Bold: the best that compete in a column. "
-        "The MLP reads no edge. `vesper` sums over neighbours; its five other aggregators stand "
+        "The MLP reads no edge. `certified` sums over neighbours; its five other aggregators are "
         "in [aggregators.md](aggregators.md). Choices are made on validation nodes; "
-        "docs/decisions/0005, 0006 and 0016 say where test nodes were seen on the way.",
+        "docs/decisions/0005, 0006 and 0016 say where test nodes were seen during development.",
         "",
     ]
     for dataset in dict.fromkeys(line.dataset for line in lines):
         metric = next((one.metric for one in lines if one.dataset == dataset and one.metric), "-")
         parts += [f"## {dataset} ({metric})", "", *table(scores, dataset, claimed), ""]
-    parts += ["The methods that lie close together, each set on a scale of its own:", ""]
-    parts += ["![metric of contenders](utility-contenders.svg)", "", "All of them:", ""]
+    parts += ["The methods that are close together, with one scale per data set:", ""]
+    parts += ["![metric of contenders](utility-contenders.svg)", "", "All methods:", ""]
     parts += ["![metric against epsilon](utility.svg)", ""]
-    parts += ["## What was aimed for", "", *aims(scores), ""]
+    parts += ["## Targets", "", *aims(scores), ""]
     if any(score.seeds < len(SEEDS) for key, score in scores.items() if not is_control(*key)):
         parts += [f"Some cells have fewer than {len(SEEDS)} seeds: verdicts are not final.", ""]
-    parts += ["## How it was made", "", *provenance(lines, command, datasets), ""]
+    parts += ["## How this page was made", "", *provenance(lines, command, datasets), ""]
     return "\n".join(parts)
 
 
 def table(scores: Scores, dataset: str, claimed: set[str]) -> Iterator[str]:
-    """One data set: methods down, epsilons across."""
+    """Table of one data set: one row per method, one column per epsilon."""
     methods = [name for name in METHODS if any(key[:2] == (dataset, name) for key in scores)]
     heads = ["inf" if math.isinf(epsilon) else f"{epsilon:g}" for epsilon in EPSILONS]
     yield f"| epsilon | {' | '.join(heads)} |"
@@ -95,30 +95,30 @@ def table(scores: Scores, dataset: str, claimed: set[str]) -> Iterator[str]:
         yield f"| {method}{'*' if method in claimed else ''} | {' | '.join(cells)} |"
 
 
-def unlike(lines: Sequence[CellResult]) -> Iterator[str]:
-    """Say where a line that was measured at epsilon = inf is not what stands for it."""
+def differences_without_noise(lines: Sequence[CellResult]) -> Iterator[str]:
+    """Report results at epsilon = inf that differ from the method that they should equal."""
     tests = {line.cell: line.test for line in lines}
     for line in lines:
-        stand_in = WITHOUT_NOISE.get(line.method)
-        if stand_in is None or not math.isinf(line.epsilon):
+        equal = WITHOUT_NOISE.get(line.method)
+        if equal is None or not math.isinf(line.epsilon):
             continue
-        shown_instead = tests.get(replace(line.cell, method=stand_in))
-        if shown_instead is not None and shown_instead != line.test:
-            yield f"* {line.cell} gave {line.test:.2f}, {stand_in} {shown_instead:.2f}."
+        expected = tests.get(replace(line.cell, method=equal))
+        if expected is not None and expected != line.test:
+            yield f"* {line.cell} gave {line.test:.2f}, {equal} {expected:.2f}."
 
 
 def best_mean(scores: Scores, dataset: str, epsilon: float, claimed: set[str]) -> float:
-    """Best mean among those that compete, to the decimal that is shown."""
-    found = [
+    """Best mean among competing methods, rounded as displayed."""
+    candidates = [
         score_at(scores, dataset, method, epsilon)
         for method in METHODS
         if method not in claimed or math.isinf(epsilon)
     ]
-    return max((round(score.mean, 1) for score in found if score), default=math.nan)
+    return max((round(score.mean, 1) for score in candidates if score), default=math.nan)
 
 
 def lead(scores: Scores, dataset: str) -> float | None:
-    """Mean over epsilon 0.5 to 4 of vesper minus the better of GAP and ProGAP there."""
+    """Mean lead of `certified` over the better of GAP and ProGAP, over epsilon 0.5 to 4."""
     leads = []
     for epsilon in LEAD_AT:
         ours = score_at(scores, dataset, "certified", epsilon)
@@ -130,7 +130,7 @@ def lead(scores: Scores, dataset: str) -> float | None:
 
 
 def below_mlp(scores: Scores, dataset: str) -> list[float] | None:
-    """Epsilons at which vesper is below the MLP minus one standard deviation of the MLP."""
+    """Epsilons at which `certified` is below the MLP minus one standard deviation of the MLP."""
     mlp = score_at(scores, dataset, "mlp", math.inf)
     ours = {epsilon: score_at(scores, dataset, "certified", epsilon) for epsilon in EPSILONS}
     if mlp is None or math.isnan(mlp.deviation) or not all(ours.values()):
@@ -140,7 +140,7 @@ def below_mlp(scores: Scores, dataset: str) -> list[float] | None:
 
 
 def aims(scores: Scores) -> Iterator[str]:
-    """Every target with what was reached and yes or no; `not yet` where cells are missing."""
+    """Table of targets, values reached and verdicts; `not yet` if cells are missing."""
     datasets = list(dict.fromkeys(key[0] for key in scores))
     leads = {dataset: lead(scores, dataset) for dataset in datasets}
     yield "| target | reached | met |"
@@ -156,13 +156,13 @@ def aims(scores: Scores) -> Iterator[str]:
     known = [ahead for ahead in leads.values() if ahead is not None]
     average = fmean(known) if known and len(known) == len(leads) else None
     yield _row(
-        f"the same over all {len(leads)} sets, above 0",
+        f"the same over all {len(leads)} data sets, above 0",
         None if average is None else f"{average:+.1f}",
         None if average is None else average > 0,
     )
     if known and average is None:
         so_far = fmean(known)
-        name = f"the same over the {len(known)} sets that have all these cells, above 0"
+        name = f"the same over the {len(known)} data sets that have all these cells, above 0"
         yield _row(name, f"{so_far:+.1f}", so_far > 0)
     for dataset in datasets:
         below = below_mlp(scores, dataset)
@@ -188,11 +188,11 @@ def _row(target: str, reached: str | None, met: bool | str | None) -> str:
 
 
 def provenance(lines: Sequence[CellResult], command: str, datasets: Sequence[str]) -> Iterator[str]:
-    """Say how, where, with what, and what is missing."""
+    """Describe how, where and with which versions the page was made, and what is missing."""
     finished = [line for line in lines if line.test is not None]
     hours = sum(line.seconds for line in finished) / 3600
     yield (
-        f"`make bench-utility` runs the cells through `vesper simulate`'s own code; `{command}` "
+        f"`make bench-utility` runs the cells with the code of `vesper simulate`; `{command}` "
         f"wrote this page from {len(finished)} cells ({hours:.1f} hours)."
     )
     yield ""
@@ -204,31 +204,31 @@ def provenance(lines: Sequence[CellResult], command: str, datasets: Sequence[str
     versions = ", ".join(sorted({line.version for line in finished}))
     codes = {line.code for line in finished}
     yield f"* VESPER {versions}" + (
-        f"; cells are of {len(codes)} states of its code, which utility.jsonl names a line."
+        f"; cells are from {len(codes)} states of its code, which utility.jsonl lists per line."
         if len(codes) > 1
         else f" ({', '.join(codes)})."
     )
     larger = ", ".join(f"{name} = {value}" for name, value in SAMPLED_ON_LARGE.items())
     yield (
-        f"* On {' and '.join(LARGE_SETS)} methods that sample neighbourhoods have {larger}, for "
-        "the time they take otherwise (docs/decisions/0006)."
+        f"* On {' and '.join(LARGE_SETS)} methods that sample neighbourhoods have {larger}, "
+        "because they would take too long otherwise (docs/decisions/0006)."
     )
     yield (
         f"* On ieee_cis `edgerand` up to epsilon {CROWDED_UP_TO:g} samples {NEIGHBORS_IN_CROWDS} "
-        "neighbours a layer, not 50, for its time too (docs/decisions/0006)."
+        "neighbours per layer, not 50, for the same reason (docs/decisions/0006)."
     )
     yield (
-        f"* Where more than {MAX_CELLS:,} noisy edges would come out, `edgerand` leaves edges out "
-        f"by chance, so that about {MAX_NOISY_EDGES:,} are left (docs/claims/R-EDGERAND.md)."
+        f"* Where more than {MAX_CELLS:,} noisy edges would result, `edgerand` drops random edges, "
+        f"so that about {MAX_NOISY_EDGES:,} are left (docs/claims/R-EDGERAND.md)."
     )
     yield (
-        "* Seconds of cells were taken beside other work, and some while they were stopped: they "
-        "say nothing of speed."
+        "* Seconds of cells were measured next to other work, and some include pauses: they are no "
+        "measure of speed."
     )
     stopped = [line for line in lines if line.limit is not None]
     for line in stopped:
         yield f"* Stopped after {line.limit:g} s: {line.cell}."
-    failed: dict[tuple[str, str | None], list[int]] = {}  # alike but for the seed
+    failed: dict[tuple[str, str | None], list[int]] = {}  # equal except for the seed
     for line in lines:
         if line.failed is not None:
             what = f"{line.dataset}, {line.method}, epsilon {line.epsilon:g}"
@@ -237,13 +237,13 @@ def provenance(lines: Sequence[CellResult], command: str, datasets: Sequence[str
         of = f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, sorted(seeds)))}"
         yield f"* Failed: {what}, {of}: {why}."
     measured = {name for line in finished for name in (line.dataset, line.method)}
-    for what, names in (("methods", METHODS), ("sets", datasets)):
+    for what, names in (("methods", METHODS), ("data sets", datasets)):
         missing = [name for name in names if name not in measured]
         if missing:
             yield f"* Not measured yet, {what}: {', '.join(missing)}."
     yield "* An empty cell was not measured."
     once = [method for method in METHODS if needs_no_epsilon(method)]
-    yield f"* Without noise at any epsilon, hence run once a seed: {', '.join(once)}."
+    yield f"* Without noise at any epsilon, hence run once per seed: {', '.join(once)}."
     same = ", ".join(f"{method} is {other}" for method, other in WITHOUT_NOISE.items())
-    yield f"* At epsilon = inf, bit for bit (a test says so), hence not run twice: {same}."
-    yield from unlike(finished)
+    yield f"* Equal bit for bit at epsilon = inf (a test checks it), hence not run twice: {same}."
+    yield from differences_without_noise(finished)

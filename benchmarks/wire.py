@@ -1,9 +1,9 @@
-"""A step on the wire: round trips over mutual TLS against raw TLS sockets, two processes.
+"""A step on the wire: round trips over mutual TLS, compared with raw TLS sockets, two processes.
 
-    python -m benchmarks.wire            print the table; --small for a quick look
-    python -m benchmarks.wire --write    and keep it in benchmarks/wire.md
+    python -m benchmarks.wire            print the table; --small for a quick trial
+    python -m benchmarks.wire --write    and write benchmarks/wire.md
 
-Contenders take turns round trip by round trip, so that whatever else the machine does hits all of
+Contenders take turns round trip by round trip, so that other load on the machine affects all of
 them alike; read the ratios, not the milliseconds.
 """
 
@@ -35,12 +35,12 @@ SIZES = {"512 KiB": 1 << 19, "2 MiB": 1 << 21}
 TARGETS = {"512 KiB": 1.3, "2 MiB": 2.0}
 RAW = "raw TLS sockets"
 GRPC = "gRPC stream (the connection)"
-DURABLE = "lasting channel (logged, receipted)"
+DURABLE = "durable channel (log, transcript)"
 _LENGTH = struct.Struct("<I")
 
 
 class RawChannel:
-    """Length and content over a TLS socket: what nothing can be faster than."""
+    """Length and content over a TLS socket: the fastest possible channel."""
 
     def __init__(self, sock: ssl.SSLSocket) -> None:
         self._socket = sock
@@ -77,11 +77,11 @@ def certificates(folder: Path) -> None:
 
 def context(folder: Path, name: str) -> ssl.SSLContext:
     side = ssl.PROTOCOL_TLS_SERVER if name == "label" else ssl.PROTOCOL_TLS_CLIENT
-    made = ssl.SSLContext(side)
-    made.load_cert_chain(folder / f"{name}.pem", folder / f"{name}.key")
-    made.load_verify_locations(folder / "authority.pem")
-    made.verify_mode = ssl.CERT_REQUIRED
-    return made
+    tls = ssl.SSLContext(side)
+    tls.load_cert_chain(folder / f"{name}.pem", folder / f"{name}.key")
+    tls.load_verify_locations(folder / "authority.pem")
+    tls.verify_mode = ssl.CERT_REQUIRED
+    return tls
 
 
 def identity_in(folder: Path, name: str) -> Identity:
@@ -107,7 +107,7 @@ def durable(channel: Channel, folder: Path, name: str) -> DurableChannel:
 
 
 def answer(folder: Path, pipe: Connection) -> None:
-    """The label side, in a process of its own: send back what comes, as many frames as asked."""
+    """The label side, in a separate process: echoes one frame per name from the pipe."""
     plain = socket.create_server(("127.0.0.1", 0))
     identity = identity_in(folder, "label")
     listeners = [
@@ -133,7 +133,7 @@ def round_trip(end: Channel, frame: bytes) -> None:
 
 
 def measure(rounds: int) -> dict[str, dict[str, Timing]]:
-    everyone: dict[str, dict[str, Timing]] = {}
+    timings: dict[str, dict[str, Timing]] = {}
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         certificates(folder)
@@ -142,11 +142,11 @@ def measure(rounds: int) -> dict[str, dict[str, Timing]]:
         process.start()
         ends = connected(folder, *pipe.recv())
         for label, size in SIZES.items():
-            everyone[label] = {name: Timing() for name in ends}
+            timings[label] = {name: Timing() for name in ends}
             frame = os.urandom(size)
             for turn in range(rounds + 3):
                 for name, end in ends.items():
-                    timed = Timing() if turn < 3 else everyone[label][name]
+                    timed = Timing() if turn < 3 else timings[label][name]
                     pipe.send(name)
                     timed.clock(partial(round_trip, end, frame))
                     timed.cpu[-1] += pipe.recv()
@@ -156,7 +156,7 @@ def measure(rounds: int) -> dict[str, dict[str, Timing]]:
             end.close()
         process.join(10)
         process.kill()
-    return everyone
+    return timings
 
 
 def connected(folder: Path, raw_port: int, *grpc_ports: int) -> dict[str, Channel]:
@@ -172,7 +172,7 @@ def connected(folder: Path, raw_port: int, *grpc_ports: int) -> dict[str, Channe
     return {RAW: RawChannel(raw), GRPC: streams[0], DURABLE: durable(streams[1], folder, "data")}
 
 
-def report(rounds: int, asked: str) -> str:
+def report(rounds: int, command_line: str) -> str:
     rows = []
     for size, timed in measure(rounds).items():
         raw = timed[RAW]
@@ -187,16 +187,16 @@ def report(rounds: int, asked: str) -> str:
         [
             "# One step on the wire",
             "",
-            f"Command: `{asked}`. Machine: {machine()}, load {os.getloadavg()[0]:.1f}.",
-            f"Mutual TLS on loopback between two processes, a frame there and back, {rounds} "
+            f"Command: `{command_line}`. Machine: {machine()}, load {os.getloadavg()[0]:.1f}.",
+            f"Mutual TLS on loopback between two processes, one frame each way, {rounds} "
             "rounds in turns, milliseconds; CPU of both processes together.",
             "",
-            "| frame | way | p50 | of raw | best | of raw | target | CPU | of raw |",
+            "| frame | channel | p50 | of raw | best | of raw | target | CPU | of raw |",
             "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
             *rows,
             "",
-            "The lasting channel writes every frame to its log before it is sent or acted upon and "
-            "adds it to the receipts, at both ends: what survives a crash.",
+            "On both sides, the durable channel writes every frame to its log before the frame is "
+            "sent or acted upon and adds it to the transcript, so that it survives a crash.",
             "",
         ]
     )
@@ -204,10 +204,10 @@ def report(rounds: int, asked: str) -> str:
 
 def main() -> None:
     parser = options(__doc__, small="few rounds")
-    parser.add_argument("--rounds", type=int, default=300, help="round trips of each")
-    asked = parser.parse_args()
-    text = report(20 if asked.small else asked.rounds, command(__file__))
-    publish(text, __file__, write=asked.write)
+    parser.add_argument("--rounds", type=int, default=300, help="round trips of each contender")
+    arguments = parser.parse_args()
+    text = report(20 if arguments.small else arguments.rounds, command(__file__))
+    publish(text, __file__, write=arguments.write)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ MakeRun = Callable[..., Path]
 
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three communities, weak features, about eight neighbours, most from one's own."""
+    """Three communities, weak features, about eight neighbours, most in the same community."""
     root = tmp_path_factory.mktemp("attacked")
     rng = np.random.default_rng(0)
     labels = np.arange(NODES) % CLASSES
@@ -39,16 +39,16 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def make_run(folders: Path, tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
-    """Simulate with these settings, once each."""
-    made: dict[str, Path] = {}
+    """Simulate with given settings, once for equal settings."""
+    runs: dict[str, Path] = {}
 
     def make(**settings: object) -> Path:
         name = str(sorted(settings.items()))
-        if name not in made:
+        if name not in runs:
             out = tmp_path_factory.mktemp("runs") / "run"
             small = {"epochs": 2, "width": 16, "batch_size": 60, "learning_rate": 0.01}
             simulate(folders, load_config(None, {**small, **settings}), out)
-            made[name] = out
-        return made[name]
+            runs[name] = out
+        return runs[name]
 
     return make

@@ -1,4 +1,4 @@
-"""Groups of degrees, and the names that others rely on."""
+"""Groups of degrees, and public JSON names."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def test_groups_split_by_degree_and_small_ones_are_left_out() -> None:
 
 
 def test_names_in_json() -> None:
-    found = AttackResult(
+    facts = AttackResult(
         attack="edge-likelihood",
         method="certified",
         plan="certified",
@@ -26,5 +26,5 @@ def test_names_in_json() -> None:
         knows="all",
         seed=0,
     ).as_json()
-    assert {"auc", "tpr_at_0.1pct_fpr", "ci_low", "ci_high", "by_degree"} <= set(found)
-    assert found["auc"] == 1.0
+    assert {"auc", "tpr_at_0.1pct_fpr", "ci_low", "ci_high", "by_degree"} <= set(facts)
+    assert facts["auc"] == 1.0

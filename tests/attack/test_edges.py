@@ -1,4 +1,4 @@
-"""Attacks on edges of real runs: strong where nothing protects, else as epsilon allows."""
+"""Attacks on edges of real runs: strong without protection, else as strong as epsilon allows."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from vesper.privacy.accounting.gaussian import mu_of
 MakeRun = Callable[..., Path]
 
 
-def attacked(attack: str, run: Path, folders: Path, pairs: int = 300) -> AttackResult:
+def run_attack(attack: str, run: Path, folders: Path, pairs: int = 300) -> AttackResult:
     return attack_edges(attack, run, folders, pairs=pairs, seed=1)
 
 
@@ -27,12 +27,12 @@ def test_likelihood_reaches_what_epsilon_allows_and_no_more(
 ) -> None:
     """The best attack on a Gaussian of mu has the area Phi(mu / sqrt 2)."""
     run = make_run(method="certified", epsilon=epsilon, delta=1e-5)
-    found = attacked("edge-likelihood", run, folders, pairs=600)
+    result = run_attack("edge-likelihood", run, folders, pairs=600)
     best = NormalDist().cdf(mu_of(epsilon=epsilon, delta=1e-5) / math.sqrt(2))
-    assert found.roc.ci_low < best
-    assert found.roc.ci_high > best - 0.03  # messages are a little shorter than 1 on the grid
-    assert found.plan == "certified"
-    assert {each.low for each in found.by_degree} >= {4}
+    assert result.roc.ci_low < best
+    assert result.roc.ci_high > best - 0.03  # on the grid, norms are a little below 1
+    assert result.plan == "certified"
+    assert {each.low for each in result.by_degree} >= {4}
 
 
 @pytest.mark.parametrize("aggregator", ["gcn-clamped", "gat", "max"])
@@ -40,74 +40,78 @@ def test_likelihood_reaches_no_more_with_other_aggregators(
     aggregator: str, make_run: MakeRun, folders: Path
 ) -> None:
     run = make_run(method="certified", epsilon=4.0, delta=1e-5, aggregator=aggregator)
-    found = attacked("edge-likelihood", run, folders, pairs=100)
+    result = run_attack("edge-likelihood", run, folders, pairs=100)
     best = NormalDist().cdf(mu_of(epsilon=4.0, delta=1e-5) / math.sqrt(2))
-    assert found.roc.ci_low < best
-    assert found.plan == "certified"
+    assert result.roc.ci_low < best
+    assert result.plan == "certified"
 
 
 def test_likelihood_without_noise_is_certain(make_run: MakeRun, folders: Path) -> None:
-    found = attacked("edge-likelihood", make_run(epsilon=math.inf), folders)
-    assert found.roc.auc == 1.0
-    assert found.roc.tpr == 1.0
+    result = run_attack("edge-likelihood", make_run(epsilon=math.inf), folders)
+    assert result.roc.auc == 1.0
+    assert result.roc.tpr == 1.0
 
 
 def test_likelihood_on_rows_of_the_paper(make_run: MakeRun, folders: Path) -> None:
     paper = {"method": "paper-gin", "hops": 1, "epochs": 3}
-    weak = attacked("edge-likelihood", make_run(epsilon=1.0, **paper), folders)
-    strong = attacked("edge-likelihood", make_run(epsilon=64.0, **paper), folders)
+    weak = run_attack("edge-likelihood", make_run(epsilon=1.0, **paper), folders)
+    strong = run_attack("edge-likelihood", make_run(epsilon=64.0, **paper), folders)
     assert strong.roc.auc > weak.roc.auc + 0.2
     assert strong.roc.ci_low > 0.85
     assert weak.roc.ci_low < 0.6
     with pytest.raises(InputError, match="noisy rows of GIN"):
-        attacked("edge-likelihood", make_run(epsilon=math.inf, **paper), folders)
+        run_attack("edge-likelihood", make_run(epsilon=math.inf, **paper), folders)
 
 
-def test_noisy_edges_show_as_many_edges_as_they_keep(make_run: MakeRun, folders: Path) -> None:
-    found = attacked("edge-likelihood", make_run(method="edgerand", epsilon=3.0), folders, 600)
-    kept = math.exp(3) / (1 + math.exp(3))  # of two kinds of cells, both right with this chance
-    assert found.roc.auc == pytest.approx(kept, abs=0.04)
+def test_noisy_edges_reveal_as_many_edges_as_they_keep(make_run: MakeRun, folders: Path) -> None:
+    result = run_attack("edge-likelihood", make_run(method="edgerand", epsilon=3.0), folders, 600)
+    keep = math.exp(3) / (1 + math.exp(3))  # probability that a cell is right, edge or no edge
+    assert result.roc.auc == pytest.approx(keep, abs=0.04)
 
 
-def test_influence_finds_edges_of_a_plain_network_and_none_of_releases(
+def test_influence_detects_edges_of_a_plain_network_but_not_of_releases(
     make_run: MakeRun, folders: Path
 ) -> None:
     network = make_run(method="gin", hops=1, dropout=0.0)
-    plain = attacked("edge-influence", network, folders, 40)
+    plain = run_attack("edge-influence", network, folders, 40)
     assert plain.roc.auc > 0.95
-    private = attacked("edge-influence", make_run(epsilon=4.0, delta=1e-5), folders, 40)
+    private = run_attack("edge-influence", make_run(epsilon=4.0, delta=1e-5), folders, 40)
     assert (private.roc.auc, private.roc.tpr) == (0.5, 0.0)
 
 
-def test_similarity_finds_communities_not_secrets(make_run: MakeRun, folders: Path) -> None:
-    found = attacked("edge-similarity", make_run(method="mlp", epochs=30), folders)
-    assert 0.5 < found.roc.auc < 0.9  # no edge was read: friends are alike
+def test_similarity_detects_communities_without_reading_an_edge(
+    make_run: MakeRun, folders: Path
+) -> None:
+    result = run_attack("edge-similarity", make_run(method="mlp", epochs=30), folders)
+    assert 0.5 < result.roc.auc < 0.9  # no edge was read: neighbours are similar
 
 
 def test_an_attack_repeats(make_run: MakeRun, folders: Path) -> None:
     run = make_run(epsilon=4.0, delta=1e-5)
-    first = attacked("edge-likelihood", run, folders).as_json()
-    assert first == attacked("edge-likelihood", run, folders).as_json()
+    first = run_attack("edge-likelihood", run, folders).as_json()
+    assert first == run_attack("edge-likelihood", run, folders).as_json()
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path, folders: Path) -> None:
     with pytest.raises(InputError, match=r"config.json: expected the settings of a run"):
-        attacked("edge-likelihood", tmp_path, folders)
+        run_attack("edge-likelihood", tmp_path, folders)
 
 
-def test_another_result_than_the_runs_is_refused(
+def test_a_result_that_differs_from_the_repeated_run_is_refused(
     make_run: MakeRun, folders: Path, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
     shutil.copytree(make_run(epsilon=4.0, delta=1e-5), run)
     result = json.loads((run / "result.json").read_text())
     (run / "result.json").write_text(json.dumps({**result, "validation": 12.5}))
-    with pytest.raises(InputError, match="give the folder it was trained on"):
-        attacked("edge-likelihood", run, folders)
+    with pytest.raises(
+        InputError, match="use the folder and the version that the run was trained with"
+    ):
+        run_attack("edge-likelihood", run, folders)
 
 
-def test_methods_without_a_likelihood_say_so(make_run: MakeRun, folders: Path) -> None:
+def test_methods_without_a_likelihood_are_refused(make_run: MakeRun, folders: Path) -> None:
     with pytest.raises(InputError, match="try edge-influence"):
-        attacked("edge-likelihood", make_run(method="gcn", epochs=1), folders)
+        run_attack("edge-likelihood", make_run(method="gcn", epochs=1), folders)
     with pytest.raises(InputError, match="--pairs"):
-        attacked("edge-likelihood", make_run(epsilon=4.0, delta=1e-5), folders, pairs=0)
+        run_attack("edge-likelihood", make_run(epsilon=4.0, delta=1e-5), folders, pairs=0)

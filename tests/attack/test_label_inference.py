@@ -1,4 +1,4 @@
-"""Labels from what comes back: all of them where they are open, no more than epsilon says else."""
+"""Label inference: complete where labels are open, otherwise limited by epsilon."""
 
 from pathlib import Path
 from statistics import fmean
@@ -17,7 +17,7 @@ EPSILON = 1.0
 KEEP = keep_probability(epsilon=EPSILON, num_classes=3)
 FLIP = flip_probability(epsilon=EPSILON, num_classes=3)
 BEST = 0.5 + (KEEP - FLIP) / 2
-"""Expected AUC of the best attack: a true class is said with KEEP, each other one with FLIP."""
+"""Expected AUC of the best attack: the true class has probability KEEP, each other one FLIP."""
 
 
 @pytest.mark.parametrize(
@@ -25,19 +25,19 @@ BEST = 0.5 + (KEEP - FLIP) / 2
     [
         ({}, KNOWS_LABEL_POSTERIORS, 1),
         ({"label_messages": False}, KNOWS_GRADIENTS, 1),
-        ({"method": "paper-gin"}, KNOWS_GRADIENTS, 6),  # by twelve labels: 0.76 to 0.99
+        ({"method": "paper-gin"}, KNOWS_GRADIENTS, 6),  # with twelve known labels: 0.76 to 0.99
         ({"method": "mlp"}, KNOWS_GRADIENTS, 1),
     ],
 )
-def test_open_labels_are_seen(
+def test_open_labels_are_inferred(
     folders: Path, make_run: "MakeRun", settings: dict[str, object], knows: str, draws: int
 ) -> None:
     run = make_run(**settings)
-    found = [attack_labels(run, folders, seed=seed) for seed in range(draws)]
-    assert found[0].knows == knows
-    assert found[0].epsilon == float("inf")
-    least = 0.9 if draws == 1 else 0.82  # what labels the attacker has is chance
-    assert fmean(each.roc.auc for each in found) > least
+    results = [attack_labels(run, folders, seed=seed) for seed in range(draws)]
+    assert results[0].knows == knows
+    assert results[0].epsilon == float("inf")
+    least = 0.9 if draws == 1 else 0.82  # which labels the attacker knows is random
+    assert fmean(each.roc.auc for each in results) > least
 
 
 @pytest.mark.parametrize(
@@ -48,14 +48,14 @@ def test_open_labels_are_seen(
         ({"method": "paper-gin"}, 0.4),  # directions from twelve labels
     ],
 )
-def test_responses_are_all_that_is_seen(
+def test_no_more_than_randomised_responses_is_inferred(
     folders: Path, make_run: "MakeRun", settings: dict[str, object], least: float
 ) -> None:
-    found = attack_labels(make_run(**settings, label_epsilon=EPSILON), folders)
-    assert least < found.roc.auc < BEST + 0.1  # the seed is fixed; by chance 0.04 either way
-    assert found.epsilon == EPSILON
+    result = attack_labels(make_run(**settings, label_epsilon=EPSILON), folders)
+    assert least < result.roc.auc < BEST + 0.1  # the seed is fixed; random error is about 0.04
+    assert result.epsilon == EPSILON
 
 
 def test_numbers_are_refused(folders: Path, make_run: "MakeRun") -> None:
-    with pytest.raises(InputError, match="expected a run on classes"):
+    with pytest.raises(InputError, match="expected a run with classes as labels"):
         attack_labels(make_run(task="regression"), folders)

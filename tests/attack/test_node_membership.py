@@ -1,4 +1,4 @@
-"""Membership of nodes in training, on runs that remember and runs that cannot."""
+"""Membership of nodes in training, on runs that overfit and runs that cannot."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +22,7 @@ WIDE = {"width": 64, "batch_size": 24, "learning_rate": 0.02, "dropout": 0.0, "w
 
 @pytest.fixture
 def wide(tmp_path: Path) -> Path:
-    """Forty features that say little, so that a network can learn its nodes by heart."""
+    """Forty weak features, so that a network can memorise its training nodes."""
     rng, nodes = np.random.default_rng(0), 180
     labels = np.arange(nodes) % 3
     features = rng.normal(size=(nodes, 40)) + 0.4 * np.eye(40)[labels]
@@ -41,21 +41,21 @@ def wide(tmp_path: Path) -> Path:
 
 
 @pytest.mark.nightly
-def test_a_network_that_remembers_gives_its_members_away(wide: Path, tmp_path: Path) -> None:
+def test_an_overfit_network_reveals_its_members(wide: Path, tmp_path: Path) -> None:
     config = load_config(None, {**WIDE, "method": "mlp", "epochs": 20, "patience": 20})
     simulate(wide, config, tmp_path / "run")
-    found = attack_membership(tmp_path / "run", wide, seed=1)
-    assert found.roc.ci_low > 0.5
-    assert (found.roc.positives, found.roc.negatives) == (72, 90)
-    assert "shadow" in found.knows
+    result = attack_membership(tmp_path / "run", wide, seed=1)
+    assert result.roc.ci_low > 0.5
+    assert (result.roc.positives, result.roc.negatives) == (72, 90)
+    assert "shadow" in result.knows
 
 
 def test_an_attack_repeats_on_every_plan(make_run: MakeRun, folders: Path) -> None:
     run = make_run(method="certified", epsilon=1.0, epochs=1)
-    found = attack_membership(run, folders, seed=0)
-    assert found.plan == "certified"
-    assert 0.3 < found.roc.auc < 0.8
-    assert found.as_json() == attack_membership(run, folders, seed=0).as_json()
+    result = attack_membership(run, folders, seed=0)
+    assert result.plan == "certified"
+    assert 0.3 < result.roc.auc < 0.8
+    assert result.as_json() == attack_membership(run, folders, seed=0).as_json()
     sampled = attack_membership(make_run(method="gin", epochs=1), folders, seed=0)
     assert sampled.roc.positives == 96
 
@@ -72,9 +72,9 @@ def test_two_classes_are_attacked_by_entropy(folders: Path, tmp_path: Path) -> N
     )
     config = load_config(None, {"method": "mlp", "epochs": 4, "width": 8, "batch_size": 60})
     simulate(both, config, tmp_path / "run")
-    found = attack_membership(tmp_path / "run", both, seed=0)
-    assert found.knows == "posteriors on the full graph"
-    assert 0.3 < found.roc.auc < 0.75
+    result = attack_membership(tmp_path / "run", both, seed=0)
+    assert result.knows == "posteriors on the full graph"
+    assert 0.3 < result.roc.auc < 0.75
 
 
 def test_numbers_have_no_posteriors(folders: Path, tmp_path: Path) -> None:
@@ -89,37 +89,37 @@ def test_numbers_have_no_posteriors(folders: Path, tmp_path: Path) -> None:
     )
     config = load_config(None, {"method": "mlp", "epochs": 1, "width": 8, "batch_size": 60})
     simulate(both, config, tmp_path / "run")
-    with pytest.raises(InputError, match="expected a run on classes"):
+    with pytest.raises(InputError, match="expected classes as labels"):
         attack_membership(tmp_path / "run", both, seed=0)
 
 
 SMALL = {"epochs": 1, "width": 8, "batch_size": 60, "epsilon": 4.0, "hops": 1}
 
 
-def test_a_run_that_protects_nodes_is_attacked_through_clipped_sums(folders: Path) -> None:
+def test_a_run_that_protects_nodes_can_be_attacked(folders: Path) -> None:
     config = load_config(None, {**SMALL, "privacy_unit": "node", "max_degree": 40})
-    found = attack_settings(config, folders, seed=0)
-    assert (found.plan, found.roc.positives) == ("certified", 96)
+    result = attack_settings(config, folders, seed=0)
+    assert (result.plan, result.roc.positives) == ("certified", 96)
     with pytest.raises(InputError, match="expected at most 2 neighbours everywhere"):
         attack_settings(
             load_config(None, {**SMALL, "privacy_unit": "node", "max_degree": 2}), folders, seed=0
         )
 
 
-def test_members_say_their_responses_where_labels_are_protected(
+def test_models_get_randomised_responses_where_labels_are_protected(
     folders: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heard: list[float] = []
+    largest: list[float] = []
     set_labels = StagedRepresentation.set_labels
 
-    def listening(
+    def recording(
         self: StagedRepresentation, nodes: Any, label_posteriors: Any, *rest: Any
     ) -> None:
-        heard.append(float(label_posteriors.max()))
+        largest.append(float(label_posteriors.max()))
         set_labels(self, nodes, label_posteriors, *rest)
 
-    monkeypatch.setattr(StagedRepresentation, "set_labels", listening)
+    monkeypatch.setattr(StagedRepresentation, "set_labels", recording)
     attack_settings(load_config(None, {**SMALL, "label_epsilon": 1.0}), folders, seed=0)
-    keep = np.e / (np.e + 2)  # of three classes
-    assert heard == pytest.approx([keep] * len(heard))
-    assert len(heard) == 4, "target and shadow, in training and when they are asked"
+    keep = np.e / (np.e + 2)  # for three classes
+    assert largest == pytest.approx([keep] * len(largest))
+    assert len(largest) == 4, "target and shadow, in training and in queries"

@@ -1,4 +1,4 @@
-"""Audits that must find something, and audits that must not."""
+"""Audits that must detect a leak, and audits that must not."""
 
 from pathlib import Path
 from typing import Any
@@ -21,24 +21,24 @@ def run(trials: int, given: dict[str, Any], **options: Any) -> AuditResult:
     return run_audit(given, trials=trials, **options)
 
 
-def test_one_release_is_found_within_a_factor_of_two_and_not_beyond() -> None:
-    found = run(20, {"method": "certified", "epsilon": 4.0, "hops": 1, "seed": 3})
-    assert found.statistic == "exact likelihood ratio of the releases"
-    assert (found.certified_epsilon, found.claimed_epsilon) == (4.0, None)
-    assert 2.0 < found.epsilon_lower_bound < 4.0
-    assert found.verdict == "not refuted"
-    assert found.best_possible_epsilon == pytest.approx(4.0, rel=0.03)
-    assert 0 < found.epsilon_without_assumption < found.epsilon_lower_bound
+def test_the_bound_for_one_release_is_within_a_factor_of_two_of_epsilon() -> None:
+    result = run(20, {"method": "certified", "epsilon": 4.0, "hops": 1, "seed": 3})
+    assert result.statistic == "exact likelihood ratio of the releases"
+    assert (result.certified_epsilon, result.claimed_epsilon) == (4.0, None)
+    assert 2.0 < result.epsilon_lower_bound < 4.0
+    assert result.verdict == "not refuted"
+    assert result.best_possible_epsilon == pytest.approx(4.0, rel=0.03)
+    assert 0 < result.epsilon_without_assumption < result.epsilon_lower_bound
 
 
-def test_two_releases_stay_below_too() -> None:
-    found = run(6, {"method": "certified", "epsilon": 4.0, "hops": 2})
-    assert 0.3 < found.epsilon_lower_bound < 4.0
-    assert found.verdict == "not refuted"
+def test_two_releases_stay_below_epsilon_too() -> None:
+    result = run(6, {"method": "certified", "epsilon": 4.0, "hops": 2})
+    assert 0.3 < result.epsilon_lower_bound < 4.0
+    assert result.verdict == "not refuted"
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3])
-def test_too_little_noise_is_caught(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_noise_is_detected(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = NoiseSpan.add_gaussian_to
 
     def sabotaged(
@@ -48,66 +48,68 @@ def test_too_little_noise_is_caught(share: float, monkeypatch: pytest.MonkeyPatc
             draw(self, values, scale=share * scale, first=first)
 
     monkeypatch.setattr(NoiseSpan, "add_gaussian_to", sabotaged)
-    found = run(4, {"method": "certified", "epsilon": 4.0})
-    assert found.verdict == "refuted"
-    assert found.epsilon_lower_bound > 8
-    assert found.certified_epsilon == 4.0
+    result = run(4, {"method": "certified", "epsilon": 4.0})
+    assert result.verdict == "refuted"
+    assert result.epsilon_lower_bound > 8
+    assert result.certified_epsilon == 4.0
 
 
-def test_a_run_without_noise_is_held_against_its_claim() -> None:
-    found = run(4, {"method": "certified", "epsilon": float("inf")}, claim=4.0)
-    assert (found.plan, found.verdict, found.claimed_epsilon) == ("none", "refuted", 4.0)
-    assert found.detections == found.observations
-    assert found.false_alarms == 0
-    no_progress = run(4, {"method": "certified", "epsilon": float("inf")})
-    assert no_progress.verdict == "nothing promised"
+def test_a_run_without_noise_is_compared_with_its_claim() -> None:
+    result = run(4, {"method": "certified", "epsilon": float("inf")}, claim=4.0)
+    assert (result.plan, result.verdict, result.claimed_epsilon) == ("none", "refuted", 4.0)
+    assert result.detections == result.observations
+    assert result.false_alarms == 0
+    without_claim = run(4, {"method": "certified", "epsilon": float("inf")})
+    assert without_claim.verdict == "nothing promised"
 
 
 def test_weights_that_learn_from_raw_edges_refute_the_paper() -> None:
-    found = run(16, {"method": PAPER, "epsilon": 1.0, "delta": 1e-5}, target="weights")
-    assert found.statistic == "exact likelihood ratio of the perturbed rows"
-    assert found.certified_epsilon is None
-    assert found.claimed_epsilon == pytest.approx(1.0, rel=1e-5)
-    assert found.epsilon_lower_bound > 2
-    assert found.verdict == "refuted"
+    result = run(16, {"method": PAPER, "epsilon": 1.0, "delta": 1e-5}, target="weights")
+    assert result.statistic == "exact likelihood ratio of the perturbed rows"
+    assert result.certified_epsilon is None
+    assert result.claimed_epsilon == pytest.approx(1.0, rel=1e-5)
+    assert result.epsilon_lower_bound > 2
+    assert result.verdict == "refuted"
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("target", ["rows", "held-out"])
 def test_known_roots_refute_the_paper(target: str) -> None:
-    found = run(12, {"method": PAPER, "epsilon": 4.0, "delta": 1e-5}, target=target)
-    assert found.canaries == 20
-    assert 4.0 < found.epsilon_lower_bound < (8.3 if target == "rows" else 11.4)
-    assert found.verdict == "refuted"
+    result = run(12, {"method": PAPER, "epsilon": 4.0, "delta": 1e-5}, target=target)
+    assert result.canaries == 20
+    assert 4.0 < result.epsilon_lower_bound < (8.3 if target == "rows" else 11.4)
+    assert result.verdict == "refuted"
 
 
-def test_noise_after_which_nobody_learns_is_not_refuted_by_weights() -> None:
-    """The same graph and rate with the certified plan: no gradient meets an edge."""
-    found = run(8, {"method": "certified", "epsilon": 1.0, "learning_rate": 0.01}, target="weights")
-    assert found.verdict == "not refuted"
+def test_weights_do_not_refute_the_certified_plan() -> None:
+    """The same graph and learning rate with the certified plan: no gradient depends on an edge."""
+    result = run(
+        8, {"method": "certified", "epsilon": 1.0, "learning_rate": 0.01}, target="weights"
+    )
+    assert result.verdict == "not refuted"
 
 
-def test_a_method_that_reads_no_edge_shows_none() -> None:
-    found = run(4, {"method": "mlp"})
-    assert found.epsilon_lower_bound == 0.0
-    assert found.certified_epsilon == 0.0
-    assert found.verdict == "not refuted"
+def test_a_method_that_reads_no_edge_leaks_none() -> None:
+    result = run(4, {"method": "mlp"})
+    assert result.epsilon_lower_bound == 0.0
+    assert result.certified_epsilon == 0.0
+    assert result.verdict == "not refuted"
 
 
-def test_a_network_without_noise_shows_the_edge() -> None:
-    found = run(24, {"method": "gin", "width": 16, "batch_size": 50, "epochs": 1}, claim=0.5)
-    assert found.statistic.startswith("linear score")
-    assert found.assumes == "nothing"
-    assert found.epsilon_lower_bound > 0.5
-    assert found.verdict == "refuted"
+def test_a_network_without_noise_leaks_the_edge() -> None:
+    result = run(24, {"method": "gin", "width": 16, "batch_size": 50, "epochs": 1}, claim=0.5)
+    assert result.statistic.startswith("linear score")
+    assert result.assumes == "nothing"
+    assert result.epsilon_lower_bound > 0.5
+    assert result.verdict == "refuted"
 
 
-def test_randomised_edges_are_found_and_kept() -> None:
-    found = run(10, {"method": "edgerand", "epsilon": 2.0, "epochs": 1})
-    assert found.delta == 0.0
-    assert found.epsilon_if_gaussian is None
-    assert 0.7 < found.epsilon_lower_bound < 2.0
-    assert found.canaries == 20
+def test_randomised_edges_are_bounded_below_their_epsilon() -> None:
+    result = run(10, {"method": "edgerand", "epsilon": 2.0, "epochs": 1})
+    assert result.delta == 0.0
+    assert result.epsilon_if_gaussian is None
+    assert 0.7 < result.epsilon_lower_bound < 2.0
+    assert result.canaries == 20
     assert run(4, {"method": "lapgraph", "epsilon": 2.0, "epochs": 1}).canaries == 1
 
 
@@ -131,12 +133,12 @@ def test_party_folders_are_audited_with_the_settings_of_a_run(tmp_path: Path) ->
         path.parent.mkdir(exist_ok=True)
         pq.write_table(pa.table(table), path)
     settings = {"method": "certified", "epochs": 1, "width": 4, "epsilon": 4.0, "seed": 7}
-    found = run(4, settings, data=tmp_path, canaries=8, target="held-out")
-    assert (found.canaries, found.observations, found.seed) == (8, 32, 7)
-    assert found.epsilon_lower_bound < 4.0
+    result = run(4, settings, data=tmp_path, canaries=8, target="held-out")
+    assert (result.canaries, result.observations, result.seed) == (8, 32, 7)
+    assert result.epsilon_lower_bound < 4.0
     with pytest.raises(InputError, match="--target: expected rows or held-out with --data"):
         run(4, settings, data=tmp_path, target="weights")
-    with pytest.raises(InputError, match="ask for fewer with --canaries"):
+    with pytest.raises(InputError, match="use fewer with --canaries"):
         run(4, settings, data=tmp_path, canaries=11)
 
 
@@ -153,9 +155,9 @@ def test_verdicts() -> None:
         ({"trials": 4, "confidence": 1.0}, "--confidence"),
         ({"trials": 4, "target": "nowhere"}, "--target: expected one of rows"),
         ({"trials": 4, "canaries": 0}, "--canaries: expected at least 1"),
-        ({"trials": 4, "canaries": 60}, "found 100; ask for fewer with --canaries"),
+        ({"trials": 4, "canaries": 60}, "found 100; use fewer with --canaries"),
     ],
 )
-def test_questions_that_have_no_answer_are_refused(options: dict[str, Any], message: str) -> None:
+def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         run_audit({"method": "certified"}, **options)

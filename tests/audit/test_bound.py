@@ -1,4 +1,4 @@
-"""Lower bounds on scores of known laws: near the truth, above it no more often than stated."""
+"""Lower bounds for scores of known laws: near the truth, too high no more often than stated."""
 
 import math
 
@@ -17,7 +17,7 @@ DELTA = 1e-5
 def gaussian_scores(
     mu: float, runs: int, seed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Log likelihood ratios of a Gaussian mechanism, with the edge and without."""
+    """Log likelihood ratios of a Gaussian mechanism, with and without the edge."""
     rng = np.random.default_rng(seed)
     noise = mu * rng.standard_normal((2, runs))
     return mu**2 / 2 + noise[0], -(mu**2) / 2 + noise[1]
@@ -38,7 +38,7 @@ def test_a_gaussian_is_bounded_from_below_with_the_stated_confidence(mu: float) 
 
 
 @pytest.mark.parametrize("mu", [0.3, 1.0, 3.0])
-def test_many_trials_come_near_the_truth(mu: float) -> None:
+def test_many_trials_give_a_bound_near_the_truth(mu: float) -> None:
     scores = gaussian_scores(mu, 6_000, 1)
     bounds = lower_bounds(*scores, delta=DELTA, confidence=0.95, middle=0.0)
     assert 0.75 * mu < bounds.mu < mu
@@ -46,7 +46,7 @@ def test_many_trials_come_near_the_truth(mu: float) -> None:
     assert 0.65 * mu < unknown.mu < mu
 
 
-def test_without_an_assumption_randomised_response_is_found() -> None:
+def test_randomised_response_is_bounded_without_an_assumption() -> None:
     epsilon, runs = 2.0, 6_000
     keep = math.exp(epsilon) / (1 + math.exp(epsilon))
     rng = np.random.default_rng(0)
@@ -57,7 +57,7 @@ def test_without_an_assumption_randomised_response_is_found() -> None:
     assert bounds.epsilon_if_gaussian is None
 
 
-def test_scores_that_say_nothing_give_nothing() -> None:
+def test_scores_without_information_give_a_bound_of_zero() -> None:
     for seed in range(20):
         rng = np.random.default_rng(seed)
         scores = rng.standard_normal((2, 200))
@@ -67,7 +67,7 @@ def test_scores_that_say_nothing_give_nothing() -> None:
     assert lower_bounds(same, same, delta=DELTA, confidence=0.95).epsilon == 0.0
 
 
-def test_certainty_is_bounded_by_the_number_of_trials() -> None:
+def test_perfect_scores_give_a_bound_limited_by_the_number_of_trials() -> None:
     bounds = lower_bounds(np.ones(1000), np.zeros(1000), delta=DELTA, confidence=0.95, middle=0.5)
     assert bounds.guesses.detections == bounds.guesses.with_edge == 500
     assert 4.5 < bounds.epsilon < 5.5
@@ -77,9 +77,9 @@ def test_certainty_is_bounded_by_the_number_of_trials() -> None:
 def test_the_threshold_is_chosen_without_the_half_that_counts() -> None:
     rng = np.random.default_rng(3)
     with_edge, without = rng.standard_normal((2, 400))
-    with_edge[200:] += 5  # only the second half tells
+    with_edge[200:] += 5  # only the second half is informative
     before = lower_bounds(with_edge, without, delta=DELTA, confidence=0.95)
-    without[200:] = rng.permutation(without[200:])  # the counting half in another order
+    without[200:] = rng.permutation(without[200:])  # reorder the half that counts
     assert lower_bounds(with_edge, without, delta=DELTA, confidence=0.95) == before
 
 
@@ -91,13 +91,13 @@ def test_misses_count_as_hits_do() -> None:
     )
 
 
-def test_unlike_numbers_of_trials_are_refused() -> None:
+def test_unequal_numbers_of_trials_are_refused() -> None:
     with pytest.raises(InputError, match="as many with the edge as without, got 10 and 9"):
         Guesses(detections=5, with_edge=10, false_alarms=1, without_edge=9).mu(confidence=0.95)
 
 
-def test_one_limit_for_both_kinds_is_safe_however_the_chances_differ() -> None:
-    """Exactly, over all outcomes: hits with chance p, right rejections with chance q."""
+def test_one_limit_for_both_kinds_is_safe_however_their_probabilities_differ() -> None:
+    """Exact, over all outcomes: hits with probability p, correct rejections with probability q."""
     trials, confidence = 12, 0.9
     for p, q in [(0.5, 0.5), (0.9, 0.3), (0.2, 0.95), (0.99, 0.6), (1.0, 0.4)]:
         truth = max(0.0, 2 * float(stats.norm.ppf((p + q) / 2)))
@@ -106,17 +106,17 @@ def test_one_limit_for_both_kinds_is_safe_however_the_chances_differ() -> None:
         wrong = 0.0
         for detections in range(trials + 1):
             for rejected in range(trials + 1):
-                counted = Guesses(
+                counts = Guesses(
                     detections=detections,
                     with_edge=trials,
                     false_alarms=trials - rejected,
                     without_edge=trials,
                 )
-                too_high = counted.mu(confidence=confidence) > truth
+                too_high = counts.mu(confidence=confidence) > truth
                 wrong += float(hits[detections] * rejections[rejected]) * too_high
         assert wrong <= 1 - confidence + 1e-12
 
 
-def test_a_score_on_the_threshold_is_no_guess() -> None:
-    counted = guesses(np.array([0.0, 1.0]), np.array([0.0, -1.0]), threshold=0.0)
-    assert (counted.detections, counted.false_alarms) == (1, 0)
+def test_a_score_on_the_threshold_does_not_count() -> None:
+    counts = guesses(np.array([0.0, 1.0]), np.array([0.0, -1.0]), threshold=0.0)
+    assert (counts.detections, counts.false_alarms) == (1, 0)

@@ -1,4 +1,4 @@
-"""Canaries come and go by coins, in twos."""
+"""Coin tosses decide which canaries are present, in pairs of runs."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ CANARIES = ring(split="train", count=4)
 PAIRS = np.concatenate(CANARIES.edges)
 
 
-def test_coins_decide_which_are_there() -> None:
+def test_coins_decide_which_canaries_are_present() -> None:
     coins = np.array([True, False, True, False])
     graph = CANARIES.holdings(coins).graph
     assert are_edges(graph, PAIRS).tolist() == coins.tolist()
@@ -23,7 +23,7 @@ def test_coins_decide_which_are_there() -> None:
     assert edge == tuple(PAIRS[1].tolist())
 
 
-def test_runs_come_in_opposite_twos_and_twos_differ() -> None:
+def test_runs_come_in_complementary_pairs_and_pairs_differ() -> None:
     coins = [coins_of(run, num_canaries=50, seed=3) for run in range(8)]
     for first, second in zip(coins[::2], coins[1::2], strict=True):
         assert (first != second).all()
@@ -31,13 +31,13 @@ def test_runs_come_in_opposite_twos_and_twos_differ() -> None:
     assert 0.3 < np.mean(coins[::2]) < 0.7
 
 
-def test_an_edge_that_is_there_is_taken_out_first() -> None:
+def test_an_edge_of_the_graph_that_becomes_a_canary_is_removed() -> None:
     placed = place_edges(CANARIES.data, CANARIES.labels, np.array([[0, 1], [5, 9]]))
     assert not are_edges(placed.data.graph, np.concatenate(placed.edges)).any()
     assert degrees_of(placed.data.graph)[0] == degrees_of(CANARIES.data.graph)[0] - 1
 
 
-def test_the_first_alone_leaves_the_others_out() -> None:
+def test_the_first_canary_alone_leaves_the_others_out() -> None:
     alone = CANARIES.first()
     graph = alone.holdings(np.array([True])).graph
     assert are_edges(graph, PAIRS).tolist() == [True, False, False, False]

@@ -1,4 +1,4 @@
-"""Canaries that are nodes with all their edges: for runs that protect nodes, and against others."""
+"""Canary nodes with all their edges, in runs that protect nodes and in runs that do not."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +23,7 @@ def run(trials: int, given: dict[str, Any], **options: Any) -> AuditResult:
     return run_audit(given, trials=trials, **options)
 
 
-def test_a_canary_node_comes_and_goes_with_all_its_edges() -> None:
+def test_a_canary_node_is_present_with_all_its_edges_or_none() -> None:
     coins = np.array([True, False, False, True])
     degrees = degrees_of(STARS.graph(coins))
     assert degrees[np.array([0, 4, 8, 12])].tolist() == [3, 0, 0, 3]
@@ -39,7 +39,7 @@ def test_rows_of_a_canary_are_those_of_the_node_and_its_neighbours() -> None:
     assert STARS.endpoint_rows(numbers[:, None]).tolist() == [[0, 6], [4, 18], [8, 30], [12, 42]]
 
 
-def test_nodes_that_have_a_neighbour_together_are_no_canaries() -> None:
+def test_nodes_that_share_a_neighbour_are_refused_as_canaries() -> None:
     whole = STARS.holdings(np.ones(4, dtype=bool))
     with pytest.raises(InputError, match="share no node"):
         place_nodes(whole, STARS.labels, np.array([0, 1]))
@@ -47,67 +47,69 @@ def test_nodes_that_have_a_neighbour_together_are_no_canaries() -> None:
         place_nodes(whole, STARS.labels, np.array([whole.graph.num_nodes - 1]))
 
 
-def test_drawn_nodes_have_most_neighbours_and_none_together() -> None:
+def test_chosen_nodes_have_the_most_neighbours_and_share_none() -> None:
     whole = STARS.holdings(np.array([True, True, False, True]))
     drawn = draw_nodes(whole, STARS.labels, split="train", count=9, seed=0)
     assert sorted(drawn.tolist()) == [0, 4, 12]
     assert len(draw_nodes(whole, STARS.labels, split="train", count=2, seed=0)) == 2
-    with pytest.raises(InputError, match="no canary node"):
+    with pytest.raises(InputError, match="canary edges with --unit edge"):
         draw_nodes(whole, STARS.labels, split="val", count=1, seed=0)
 
 
-def test_one_release_is_found_within_a_factor_of_two_and_not_beyond() -> None:
-    found = run(16, {**NODE, "seed": 3})
-    assert (found.unit, found.protects, found.certified_epsilon) == ("node", "node", 4.0)
-    assert found.statistic == "exact likelihood ratio of the releases"
-    assert 2.0 < found.epsilon_lower_bound < 4.0
-    assert found.verdict == "not refuted"
-    assert found.best_possible_epsilon is not None
-    assert 3.5 < found.best_possible_epsilon < 4.0
+def test_the_bound_for_one_release_is_within_a_factor_of_two_of_epsilon() -> None:
+    result = run(16, {**NODE, "seed": 3})
+    assert (result.unit, result.protects, result.certified_epsilon) == ("node", "node", 4.0)
+    assert result.statistic == "exact likelihood ratio of the releases"
+    assert 2.0 < result.epsilon_lower_bound < 4.0
+    assert result.verdict == "not refuted"
+    assert result.best_possible_epsilon is not None
+    assert 3.5 < result.best_possible_epsilon < 4.0
 
 
-def test_two_releases_stay_below_too() -> None:
-    found = run(5, {**NODE, "hops": 2})
-    assert 0.3 < found.epsilon_lower_bound < 4.0
-    assert found.verdict == "not refuted"
+def test_two_releases_stay_below_epsilon_too() -> None:
+    result = run(5, {**NODE, "hops": 2})
+    assert 0.3 < result.epsilon_lower_bound < 4.0
+    assert result.verdict == "not refuted"
 
 
-def test_a_run_without_noise_is_caught() -> None:
-    found = run(4, {**NODE, "epsilon": float("inf")}, claim=4.0)
-    assert (found.plan, found.unit, found.verdict) == ("none", "node", "refuted")
-    assert found.epsilon_lower_bound > 8
+def test_a_run_without_noise_is_detected() -> None:
+    result = run(4, {**NODE, "epsilon": float("inf")}, claim=4.0)
+    assert (result.plan, result.unit, result.verdict) == ("none", "node", "refuted")
+    assert result.epsilon_lower_bound > 8
 
 
-def test_the_bound_of_the_paper_for_nodes_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its row of the node itself moves by 1, it says; without clipping it moves by max_degree."""
+def test_the_sensitivity_that_the_paper_states_for_nodes_is_refuted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The paper says that the node's own row changes by 1; unclipped it changes by max_degree."""
     monkeypatch.setattr(
         "vesper.mechanism.aggregations.row_noise.clip_on_grid", lambda values, *, row_norm: None
     )
     monkeypatch.setattr(
         "vesper.mechanism.likelihood.clip_on_grid", lambda values, *, row_norm: None
     )
-    found = run(4, NODE)
-    assert found.verdict == "refuted"
-    assert found.certified_epsilon == 4.0
+    result = run(4, NODE)
+    assert result.verdict == "refuted"
+    assert result.certified_epsilon == 4.0
 
 
 def test_edge_privacy_does_not_cover_nodes() -> None:
-    found = run(4, {"method": "certified", "epsilon": 4.0, "hops": 1}, unit="node")
-    assert (found.unit, found.protects) == ("node", "edge")
-    assert found.epsilon_lower_bound > 8 > 4.0 == found.certified_epsilon
-    assert found.verdict == "not covered"
-    assert found.best_possible_epsilon is not None
-    assert found.best_possible_epsilon > found.epsilon_lower_bound
+    result = run(4, {"method": "certified", "epsilon": 4.0, "hops": 1}, unit="node")
+    assert (result.unit, result.protects) == ("node", "edge")
+    assert result.epsilon_lower_bound > 8 > 4.0 == result.certified_epsilon
+    assert result.verdict == "not covered"
+    assert result.best_possible_epsilon is not None
+    assert result.best_possible_epsilon > result.epsilon_lower_bound
 
 
 def test_node_privacy_covers_edges() -> None:
-    found = run(4, {**NODE, "max_degree": 20}, unit="edge")
-    assert (found.unit, found.protects, found.verdict) == ("edge", "node", "not refuted")
-    assert found.best_possible_epsilon is not None
-    assert found.best_possible_epsilon < 4.0 / 2
+    result = run(4, {**NODE, "max_degree": 20}, unit="edge")
+    assert (result.unit, result.protects, result.verdict) == ("edge", "node", "not refuted")
+    assert result.best_possible_epsilon is not None
+    assert result.best_possible_epsilon < 4.0 / 2
 
 
-def test_party_folders(tmp_path: Path, write_folders: Callable[..., Path]) -> None:
+def test_canary_nodes_of_party_folders(tmp_path: Path, write_folders: Callable[..., Path]) -> None:
     ids = np.arange(60)
     write_folders(
         tmp_path,
@@ -116,10 +118,10 @@ def test_party_folders(tmp_path: Path, write_folders: Callable[..., Path]) -> No
         labels={"id": ids, "label": ids // 6 % 2, "split": ["train", "val", "train"] * 20},
     )
     settings = {**NODE, "epochs": 1, "width": 4}
-    found = run(4, settings, data=tmp_path, canaries=6)
-    assert (found.canaries, found.unit, found.verdict) == (6, "node", "not refuted")
-    assert found.best_possible_epsilon is not None
-    assert found.best_possible_epsilon > 1
+    result = run(4, settings, data=tmp_path, canaries=6)
+    assert (result.canaries, result.unit, result.verdict) == (6, "node", "not refuted")
+    assert result.best_possible_epsilon is not None
+    assert result.best_possible_epsilon > 1
 
 
 def test_verdicts_and_refusals() -> None:

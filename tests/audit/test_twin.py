@@ -1,4 +1,4 @@
-"""Two worlds at once: the real one is undisturbed, and the ratio between them is exact."""
+"""Two worlds at once: the real one is unaffected, and the likelihood ratio is exact."""
 
 import math
 from dataclasses import replace
@@ -28,7 +28,7 @@ def canaries_of(config: Config) -> Canaries:
     return canaries_for("weights", config, count=1)
 
 
-def test_the_same_graph_twice_is_no_distance_at_all() -> None:
+def test_two_worlds_with_equal_graphs_have_no_distance() -> None:
     canaries = canaries_of(WEIGHTS)
     run_spec = run_spec_for(WEIGHTS, canaries.data, canaries.labels)
     graph = canaries.data.graph
@@ -38,7 +38,7 @@ def test_the_same_graph_twice_is_no_distance_at_all() -> None:
     assert twin.twin.log_ratios.tolist() == [0.0] * graph.num_nodes
 
 
-def test_the_real_world_is_undisturbed_by_the_other() -> None:
+def test_the_real_world_is_unaffected_by_the_other() -> None:
     canaries = canaries_of(WEIGHTS)
     run_spec = run_spec_for(WEIGHTS, canaries.data, canaries.labels)
 
@@ -49,10 +49,10 @@ def test_the_real_world_is_undisturbed_by_the_other() -> None:
         return {name: value.numpy() for name, value in state.items()}
 
     with_edge = canaries.holdings(np.array([True])).graph
-    apart = TwinMethod(run_spec.method, other=with_edge, noise_seed=5)
-    alike = TwinMethod(run_spec.method, other=canaries.data.graph, noise_seed=5)
-    one = weights(apart)
-    two = weights(alike)
+    different = TwinMethod(run_spec.method, other=with_edge, noise_seed=5)
+    equal = TwinMethod(run_spec.method, other=canaries.data.graph, noise_seed=5)
+    one = weights(different)
+    two = weights(equal)
     real = [name for name in one if name.startswith("0.")]
     other = [name for name in one if name.startswith("1.")]
     assert real
@@ -60,25 +60,25 @@ def test_the_real_world_is_undisturbed_by_the_other() -> None:
     assert any(not np.array_equal(one[name], two[name]) for name in other)
 
 
-def test_the_ratio_has_the_mean_that_its_distance_says() -> None:
-    """Of log p / q under p the mean is that of mu^2 / 2; checked in both worlds."""
+def test_the_log_ratio_has_the_mean_that_its_distance_implies() -> None:
+    """Under p, log p / q has the mean mu^2 / 2; checked in both worlds."""
     canaries = canaries_of(WEIGHTS)
-    for there in (True, False):
+    for is_present in (True, False):
         gaps, variance = [], 0.0
         for seed in range(6):
-            coins = np.array([there])
-            seen = observe(canaries, WEIGHTS, coins, kind="two worlds", noise_seed=seed)
-            assert seen.scores is not None
-            assert seen.mu_squared is not None
-            sign = 1 if there else -1
-            gaps.append(sign * float(seen.scores[0]) - float(seen.mu_squared[0]) / 2)
-            variance += float(seen.mu_squared[0])
+            coins = np.array([is_present])
+            outcome = observe(canaries, WEIGHTS, coins, kind="two worlds", noise_seed=seed)
+            assert outcome.scores is not None
+            assert outcome.mu_squared is not None
+            sign = 1 if is_present else -1
+            gaps.append(sign * float(outcome.scores[0]) - float(outcome.mu_squared[0]) / 2)
+            variance += float(outcome.mu_squared[0])
         assert abs(sum(gaps)) < 4 * math.sqrt(variance)
-        assert variance / 6 > 0.5  # there is something to see
+        assert variance / 6 > 0.5  # the two worlds differ
 
 
-def test_rows_of_both_ends_are_what_the_errata_say() -> None:
-    """Width 1, E epochs: each end shows E unit messages, mu = sqrt(2 E) / noise_std exactly."""
+def test_distances_of_rows_of_both_ends_are_as_in_the_errata() -> None:
+    """Width 1, E epochs: each end reveals E unit messages, mu = sqrt(2 E) / noise_std exactly."""
     settings = settings_for("rows", find_method(PAPER))
     config = load_config(
         None, {**settings, "method": PAPER, "epsilon": 1.0, "batch_size": 20, "seed": 1}
@@ -87,16 +87,16 @@ def test_rows_of_both_ends_are_what_the_errata_say() -> None:
     assert kind_of(canaries, config) == "two worlds"
     assert are_independent(canaries, config, "two worlds")
     coins = np.arange(20) % 2 == 0
-    seen = observe(canaries, config, coins, kind="two worlds", noise_seed=9)
+    outcome = observe(canaries, config, coins, kind="two worlds", noise_seed=9)
     run_spec = run_spec_for(config, canaries.data, canaries.labels)
     noise_std = run_spec.method.noise_plan(config, run_spec.sizes).noise_stds[0]
-    assert seen.mu_squared is not None
-    assert np.sqrt(seen.mu_squared).tolist() == pytest.approx(
+    assert outcome.mu_squared is not None
+    assert np.sqrt(outcome.mu_squared).tolist() == pytest.approx(
         [math.sqrt(2 * config.run.epochs) / noise_std] * 20
     )
 
 
-def test_weights_that_learn_from_edges_join_canaries() -> None:
+def test_weights_that_learn_from_edges_make_canaries_dependent() -> None:
     settings = settings_for("rows", find_method(PAPER))
     config = load_config(
         None,
@@ -107,7 +107,9 @@ def test_weights_that_learn_from_edges_join_canaries() -> None:
 
 
 @pytest.mark.parametrize("settings", [{"hops": 2}, {"dropout": 0.1}, {"max_degree": 4}])
-def test_where_something_else_is_hidden_the_ratio_is_not_used(settings: dict[str, object]) -> None:
+def test_the_exact_ratio_is_not_used_when_something_else_is_hidden(
+    settings: dict[str, object],
+) -> None:
     small = settings_for("rows", find_method(PAPER))
     config = load_config(None, {**small, "method": PAPER, "batch_size": 50, **settings})
     assert kind_of(canaries_for("rows", config, count=2), config) == "learned"

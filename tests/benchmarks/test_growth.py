@@ -43,4 +43,4 @@ def test_the_page_and_its_picture() -> None:
     assert len(rows) == len(FOUND)
     assert "growth.svg" in page(FOUND, "asked", load=0.5)
     drawn = picture(FOUND)
-    assert all(word in drawn for word in ("build", "release", "sample", "ns a further edge"))
+    assert all(word in drawn for word in ("build", "release", "sample", "ns per additional edge"))

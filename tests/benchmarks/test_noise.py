@@ -15,5 +15,5 @@ def test_the_page_compares_ours_with_target_and_limit() -> None:
     row = next(line for line in text.splitlines() if line.startswith("| vesper, noise_std 0.25 |"))
     assert row.count(" x |") == 2
     assert "%" in row
-    assert "Target: 150 M a CPU second" in text
+    assert "Target: 150 M per CPU second" in text
     assert "The limit is the keystream" in text

@@ -75,7 +75,7 @@ def test_the_command_runs_what_is_missing_and_writes_the_page(
     assert set(lines) == {"mlp", "certified"}
     capsys.readouterr()
     bench(data, *asked)
-    assert "2 cells asked for, 2 done, 0 to do" in capsys.readouterr().err
+    assert "2 cells requested, 2 done, 0 to do" in capsys.readouterr().err
     work = data.parent / "work"
     assert [path.name for path in work.iterdir()] == ["tiny"]
     direct = simulate(work / "tiny", config_of(CELL, SMALL), data.parent / "run")

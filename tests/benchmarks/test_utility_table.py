@@ -126,7 +126,7 @@ def test_every_target_has_a_verdict() -> None:
     lead_text = "lead over the better of GAP and ProGAP, mean over epsilon 0.5 to 4"
     assert found[f"fb100_cornell: {lead_text}, at least 3"] == "yes"
     assert found[f"cora: {lead_text}"] == ""  # no target of its own
-    assert found["the same over all 3 sets, above 0"] == "yes"
+    assert found["the same over all 3 data sets, above 0"] == "yes"
     assert found["cora: never below the MLP minus one standard deviation"] == "yes"
     assert found["yelpchi_reviews: at least 76 at epsilon 4"] == "yes"  # 80 + 2
     assert found["fb100_cornell: at least 78.8 at epsilon 1"] == "yes"
@@ -135,10 +135,10 @@ def test_every_target_has_a_verdict() -> None:
 
 def test_what_is_missing_is_not_yet_rather_than_no() -> None:
     found = verdicts([one for one in many() if one.epsilon >= 4])
-    assert found["the same over all 1 sets, above 0"] == "not yet"
+    assert found["the same over all 1 data sets, above 0"] == "not yet"
     half = verdicts([*many("cora"), *(one for one in many() if one.epsilon >= 4)])
-    assert half["the same over all 2 sets, above 0"] == "not yet"
-    assert half["the same over the 1 sets that have all these cells, above 0"] == "yes"
+    assert half["the same over all 2 data sets, above 0"] == "not yet"
+    assert half["the same over the 1 data sets that have all these cells, above 0"] == "yes"
     assert found["yelpchi_reviews: at least 76 at epsilon 4"] == "not yet"
     assert found["fb100_cornell: never below the MLP minus one standard deviation"] == "not yet"
 
@@ -159,7 +159,7 @@ def test_the_page_tells_how_it_was_made_and_what_is_missing() -> None:
     assert "Stopped after 60 s: fb100_cornell, gap, epsilon 8, seed 9." in text
     assert "Failed: fb100_cornell, gap, epsilon 8, seeds 7, 8: InputError: no." in text
     assert "Failed: fb100_cornell, gap, epsilon 16, seed 7: InputError: no." in text
-    assert "Not measured yet, sets: cora, pubmed." in text
+    assert "Not measured yet, data sets: cora, pubmed." in text
     assert "cores" in text
     assert "not final" not in text
     assert "verdicts are not final" in page([*many()][:50], command="c")

@@ -94,9 +94,9 @@ def test_all_studies_are_listed(terminal: "Terminal") -> None:
         (["run", "table-1", "--out", "x", "--seeds", "0"], "--seeds: expected 1 or more, got 0"),
         (["run", "table-1", "--out", "x", "--data", "nowhere"], "--data nowhere: expected"),
         (["run", "mine.toml", "--out", "x"], "unknown data set 'tiny'"),
-        (["run", "table-1", "--out", "."], "found something else; name another with --out"),
-        (["table", "."], "expected what a study says of itself"),
-        (["figures", "."], "expected what a study says of itself"),
+        (["run", "table-1", "--out", "."], "found something else; choose another with --out"),
+        (["table", "."], "expected the description of a study"),
+        (["figures", "."], "expected the description of a study"),
     ],
 )
 def test_wrong_input_ends_with_one_message_and_exit_code_2(

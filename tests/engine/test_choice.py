@@ -12,22 +12,22 @@ def test_local_is_this_process() -> None:
         assert current_engine() is None
 
 
-@pytest.mark.parametrize("given", [{"address": "auto"}, {"num_workers": 2}])
-def test_what_is_for_ray_goes_with_ray_only(given: dict[str, Any]) -> None:
+@pytest.mark.parametrize("options", [{"address": "auto"}, {"num_workers": 2}])
+def test_options_of_ray_are_refused_for_other_engines(options: dict[str, Any]) -> None:
     with (
         pytest.raises(InputError, match="expected engine 'ray'"),
-        use_engine(EngineName.LOCAL, **given),
+        use_engine(EngineName.LOCAL, **options),
     ):
         pass
 
 
-def test_ray_is_asked_for_as_the_user_said_and_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, closed = [], []
+def test_ray_gets_the_options_of_the_user_and_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    options, closed = [], []
 
     class Engine(InProcessEngine):
         def __init__(self, *, address: str | None, num_workers: int | None) -> None:
             super().__init__(1)
-            asked.append((address, num_workers))
+            options.append((address, num_workers))
 
         def __enter__(self) -> "Engine":
             return self
@@ -36,14 +36,14 @@ def test_ray_is_asked_for_as_the_user_said_and_closed(monkeypatch: pytest.Monkey
             closed.append(current_engine())
 
     monkeypatch.setattr("vesper.engine.ray_engine.RayEngine", Engine)
-    told: list[tuple[str, int, int]] = []
+    reports: list[tuple[str, int, int]] = []
     with use_engine(
         EngineName.RAY,
         address="head:6379",
         num_workers=3,
-        progress=lambda task, done, total, note="": told.append((task, done, total)),
+        progress=lambda task, done, total, note="": reports.append((task, done, total)),
     ):
         assert isinstance(current_engine(), Engine)
-    assert told == [("starting workers", 0, 1), ("starting workers", 1, 1)]
-    assert asked == [("head:6379", 3)]
+    assert reports == [("starting workers", 0, 1), ("starting workers", 1, 1)]
+    assert options == [("head:6379", 3)]
     assert closed == [None]

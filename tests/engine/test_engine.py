@@ -3,7 +3,7 @@ import pytest
 from vesper.engine.engine import InProcessEngine, current_engine, using
 
 
-def test_work_stays_here_unless_an_engine_is_used() -> None:
+def test_work_stays_in_this_process_unless_an_engine_is_used() -> None:
     outer, inner = InProcessEngine(1), InProcessEngine(1)
     assert current_engine() is None
     with using(outer):

@@ -38,21 +38,21 @@ NUM_NODES, WIDTH = 500, 3
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[RayEngine]:
-    if find_spec("ray") is None:  # not imported here: a token must be asked for before
+    if find_spec("ray") is None:  # not imported here: the token must be set first
         pytest.skip("needs the package ray: pip install 'vesper[ray]'")
     before = signal.getsignal(signal.SIGTERM)
-    with RayEngine(num_workers=2) as made:
-        assert signal.getsignal(signal.SIGTERM) is before  # how a run ends is not for Ray to say
-        yield made
+    with RayEngine(num_workers=2) as started:
+        assert signal.getsignal(signal.SIGTERM) is before  # Ray must not replace it
+        yield started
 
 
-class Deadly:
-    """An engine whose workers are killed inside a call, the first time it is made.
+class KillingEngine:
+    """An engine that kills workers inside certain calls, the first time these are made.
 
     Args:
-        engine: to make the calls.
-        marks: where it is noted which calls were begun, and how often.
-        kills: numbers of calls that end their worker.
+        engine: makes the calls.
+        marks: folder with one file per call that counts how often it was made.
+        kills: numbers of the calls that kill their worker.
     """
 
     def __init__(self, engine: RayEngine, marks: Path, kills: set[int]) -> None:
@@ -61,22 +61,22 @@ class Deadly:
         self.is_local, self.share = engine.is_local, engine.share
 
     def results(self, calls: Iterable[Call]) -> Iterator[tuple[int, Any]]:
-        def noted(number: int, call: Call) -> Call:
-            mark, is_last = self._marks / str(number), number not in self._kills
+        def with_mark(number: int, call: Call) -> Call:
+            mark, kills = self._marks / str(number), number in self._kills
             function = call.function
 
-            def made_or_killed(*arguments: Any) -> Any:  # sent by value: workers have no tests
-                result = function(*arguments)  # the noise is drawn: then it dies
-                begun = mark.exists()
+            def run_or_die(*arguments: Any) -> Any:  # sent by value: workers have no tests
+                result = function(*arguments)  # the worker dies after the noise is drawn
+                is_repeat = mark.exists()
                 with mark.open("a") as file:
                     file.write("x")
-                if not (begun or is_last):
+                if kills and not is_repeat:
                     os.kill(os.getpid(), signal.SIGKILL)
                 return result
 
-            return replace(call, function=made_or_killed)
+            return replace(call, function=run_or_die)
 
-        return self._engine.results(noted(number, call) for number, call in enumerate(calls))
+        return self._engine.results(with_mark(number, call) for number, call in enumerate(calls))
 
 
 def some_graph() -> Graph:
@@ -93,7 +93,7 @@ def some_messages(seed: int) -> NDArray[np.float32]:
 def released(
     folder: Path, engine: Engine | None, *, noise: NoiseSource | None = None
 ) -> tuple[list[NDArray[np.float32]], ChargedDoor]:
-    """Two releases of one run, with its ledger and its vault."""
+    """Two releases of one run, with its ledger and its release store."""
     folder.mkdir()
     door = ChargedDoor(
         some_graph(),
@@ -111,7 +111,7 @@ def released(
 
 @pytest.fixture
 def many_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Blocks of a release."""
+    """Make releases consist of many blocks; return how many."""
     monkeypatch.setattr(partition, "ENTRIES_PER_BLOCK", 60 * WIDTH)
     cuts = partition.cuts_of(some_graph(), 2)
     return sum(-(-(b - a) // 60) for a, b in zip(cuts, cuts[1:], strict=False))
@@ -126,7 +126,7 @@ def test_releases_equal_those_of_one_process(
     assert door.account.releases == 2
 
 
-def test_so_do_those_of_other_aggregations(
+def test_releases_of_other_aggregations_equal_those_of_one_process(
     engine: RayEngine, tmp_path: Path, many_blocks: int
 ) -> None:
     keys, queries = some_messages(3), some_messages(4)
@@ -148,47 +148,47 @@ def test_so_do_those_of_other_aggregations(
         assert np.array_equal(got, expected)
 
 
-def test_a_worker_killed_in_a_release_changes_nothing_and_costs_nothing(
+def test_killing_a_worker_in_a_release_changes_nothing_and_costs_nothing(
     engine: RayEngine, tmp_path: Path, many_blocks: int
 ) -> None:
     expected, _ = released(tmp_path / "here", None)
     marks = tmp_path / "marks"
     marks.mkdir()
-    got, door = released(tmp_path / "ray", Deadly(engine, marks, {0, many_blocks - 1}))
-    made = [(marks / str(number)).read_text() for number in range(many_blocks)]
-    assert made[0] == made[-1] == "xxx"  # killed, repeated; and once in the second release
+    got, door = released(tmp_path / "ray", KillingEngine(engine, marks, {0, many_blocks - 1}))
+    counts = [(marks / str(number)).read_text() for number in range(many_blocks)]
+    assert counts[0] == counts[-1] == "xxx"  # killed, repeated; then the second release
     assert np.array_equal(got, expected)
-    assert door.account.releases == 2  # one charge a release, whoever dies
+    assert door.account.releases == 2  # one charge per release, even if workers die
     assert len(list((tmp_path / "ray" / "releases").iterdir())) == 2
 
 
-def test_with_noise_from_the_system_what_a_dead_worker_drew_is_drawn_again_the_same(
+def test_noise_from_the_system_is_the_same_when_a_call_is_repeated(
     engine: RayEngine, tmp_path: Path, many_blocks: int
 ) -> None:
-    class Recorded:
-        """Keeps what each call gave; asks for all of it once more, after a death."""
+    class RepeatingEngine:
+        """Records the results of all calls and makes them again, with a worker killed."""
 
         num_workers, is_local, share = engine.num_workers, engine.is_local, engine.share
 
         def results(self, calls: Iterable[Call]) -> Iterator[tuple[int, Any]]:
             listed = list(calls)
             first = dict(engine.results(listed))
-            again = dict(Deadly(engine, marks, {1}).results(listed))
+            again = dict(KillingEngine(engine, marks, {1}).results(listed))
             assert all(np.array_equal(first[k], again[k]) for k in range(many_blocks))
-            seen.append(first)
+            results_seen.append(first)
             return iter(first.items())
 
-    marks, seen = tmp_path / "marks", list[dict[int, Any]]()
+    marks, results_seen = tmp_path / "marks", list[dict[int, Any]]()
     marks.mkdir()
-    (one, two), _ = released(tmp_path / "ray", Recorded(), noise=NoiseSource.from_os())
-    assert len(seen) == 2
+    (one, two), _ = released(tmp_path / "ray", RepeatingEngine(), noise=NoiseSource.from_os())
+    assert len(results_seen) == 2
     assert not np.array_equal(one, two)
 
 
-def test_the_edge_free_pass_gives_what_one_process_gives(engine: RayEngine, tmp_path: Path) -> None:
-    drawn = np.random.default_rng(0).standard_normal((700, 5), dtype=np.float32)
-    np.save(tmp_path / "features.npy", drawn)
-    inputs = Inputs(np.load(tmp_path / "features.npy", mmap_mode="r"), FeatureScaling(drawn))
+def test_the_edge_free_pass_equals_that_of_one_process(engine: RayEngine, tmp_path: Path) -> None:
+    features = np.random.default_rng(0).standard_normal((700, 5), dtype=np.float32)
+    np.save(tmp_path / "features.npy", features)
+    inputs = Inputs(np.load(tmp_path / "features.npy", mmap_mode="r"), FeatureScaling(features))
     extractor = PrivateRepresentationExtractor(
         [nn.Linear(inputs.width, 8) for _ in range(2)],
         encoding_width=8,
@@ -205,12 +205,12 @@ def test_the_edge_free_pass_gives_what_one_process_gives(engine: RayEngine, tmp_
 
 
 @pytest.mark.nightly  # a worker is started four times
-def test_what_dies_every_time_is_given_up_in_words(engine: RayEngine) -> None:
+def test_a_call_that_always_kills_its_worker_is_given_up_with_an_error(engine: RayEngine) -> None:
     with pytest.raises(VesperError, match=f"given up after {MAX_RETRIES} repeats"):
         list(engine.results([Call(0, os._exit, (1,))]))
 
 
-def test_an_error_at_a_worker_is_raised_here(engine: RayEngine) -> None:
+def test_an_error_at_a_worker_is_raised_in_this_process(engine: RayEngine) -> None:
     with pytest.raises(FileNotFoundError, match="no/such/file"):
         list(engine.results([Call(0, os.stat, ("no/such/file",))]))
 
@@ -222,34 +222,34 @@ def test_results_have_the_numbers_of_their_calls(engine: RayEngine) -> None:
     assert {k: int(result.sum()) for k, result in results.items()} == {k: 10 * k for k in range(9)}
 
 
-def test_workers_of_this_machine_are_near_and_have_one_thread(engine: RayEngine) -> None:
+def test_workers_on_this_machine_are_local_and_have_one_thread(engine: RayEngine) -> None:
     from numba import get_num_threads
 
     assert [engine.is_local(worker) for worker in range(2)] == [True, True]
-    asked = [Call(1, get_num_threads, ()), Call(1, torch.get_num_threads, ())]
-    assert dict(engine.results(asked)) == {0: 1, 1: 1}
+    calls = [Call(1, get_num_threads, ()), Call(1, torch.get_num_threads, ())]
+    assert dict(engine.results(calls)) == {0: 1, 1: 1}
 
 
-@pytest.mark.nightly  # Ray knocks for twenty seconds
-def test_strangers_are_refused(engine: RayEngine) -> None:
+@pytest.mark.nightly  # Ray retries for twenty seconds
+def test_clients_without_the_token_are_refused(engine: RayEngine) -> None:
     import ray
 
     address = ray.get_runtime_context().gcs_address
-    stranger = {name: value for name, value in os.environ.items() if "RAY_" not in name}
+    environment = {name: value for name, value in os.environ.items() if "RAY_" not in name}
     program = f"import ray; ray.init(address='{address}', logging_level='ERROR'); print('inside')"
-    came = subprocess.run(
+    client = subprocess.run(
         [sys.executable, "-c", program],
-        env={**stranger, "RAY_AUTH_MODE": "disabled"},
+        env={**environment, "RAY_AUTH_MODE": "disabled"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert "inside" not in came.stdout
-    assert "Authentication" in came.stderr
+    assert "inside" not in client.stdout
+    assert "Authentication" in client.stderr
 
 
 def test_a_second_engine_is_refused_while_one_is_open(engine: RayEngine) -> None:
-    with pytest.raises(InputError, match="connected to Ray already"):
+    with pytest.raises(InputError, match="already connected to Ray"):
         RayEngine()
 
 
@@ -257,14 +257,12 @@ def test_a_second_engine_is_refused_while_one_is_open(engine: RayEngine) -> None
     ("address", "num_workers", "words"),
     [("ray://head:10001", None, "expected host:port"), (None, 0, "expected at least 1")],
 )
-def test_what_cannot_be_is_refused(
-    address: str | None, num_workers: int | None, words: str
-) -> None:
+def test_bad_options_are_refused(address: str | None, num_workers: int | None, words: str) -> None:
     with pytest.raises(InputError, match=words):
         RayEngine(address=address, num_workers=num_workers)
 
 
-def test_where_ray_is_missing_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_ray_package_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match=r"pip install 'vesper\[ray\]'"):
         RayEngine()

@@ -1,4 +1,4 @@
-"""A cluster of two machines, both of them this one: workers of the second see no files here."""
+"""A simulated cluster of two machines: workers of the second see no files of the first."""
 
 import os
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.nightly
 def address() -> Iterator[str]:
     if find_spec("ray") is None:
         pytest.skip("needs the package ray: pip install 'vesper[ray]'")
-    os.environ.setdefault("RAY_AUTH_MODE", "token")  # else Ray keeps a token in the home folder
+    os.environ.setdefault("RAY_AUTH_MODE", "token")  # else Ray stores a token in the home folder
     os.environ.setdefault("RAY_AUTH_TOKEN", "0" * 64)
     from ray.cluster_utils import Cluster
 
@@ -35,8 +35,8 @@ def address() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def engine(address: str) -> Iterator[RayEngine]:
-    with RayEngine(address=address) as made:
-        yield made
+    with RayEngine(address=address) as started:
+        yield started
 
 
 def some_graph() -> Graph:
@@ -44,7 +44,7 @@ def some_graph() -> Graph:
     return Graph.from_edges(400, pairs)
 
 
-def test_one_worker_is_near_and_one_is_far(engine: RayEngine) -> None:
+def test_one_worker_is_local_and_one_is_remote(engine: RayEngine) -> None:
     assert [engine.is_local(worker) for worker in range(engine.num_workers)] == [True, False]
 
 
@@ -65,5 +65,5 @@ def test_releases_and_samples_equal_those_of_one_process(engine: RayEngine) -> N
 
 def test_more_workers_than_cores_are_refused(engine: RayEngine, address: str) -> None:
     engine.close()
-    with pytest.raises(InputError, match="expected at most 2, the cores there are, got 3"):
+    with pytest.raises(InputError, match="expected at most 2, one per core, got 3"):
         RayEngine(address=address, num_workers=3)

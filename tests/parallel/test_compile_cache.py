@@ -1,4 +1,4 @@
-"""Compiled code is found again, and only by whom it was made for."""
+"""Compiled code is reused, and only for the types and source that it was compiled for."""
 
 import hashlib
 import importlib
@@ -14,17 +14,17 @@ from vesper.parallel import compile_cache as under_test
 from vesper.parallel.compile_cache import COMPILERS, SOURCES, CompiledCodeCache, source_stamp
 
 
-class Alike:
-    """Two of them have the same text, and are not equal."""
+class SameText:
+    """Keys with equal text that are not equal."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def __repr__(self) -> str:
-        return "alike"
+        return "same text"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Alike) and self.name == other.name
+        return isinstance(other, SameText) and self.name == other.name
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -47,10 +47,10 @@ def test_each_key_has_its_own_code(files: CompiledCodeCache) -> None:
     assert files.load(("int64", "avx512")) is None
 
 
-def test_two_processes_that_write_at_once_keep_both_codes(
+def test_code_of_two_processes_that_write_at_once_is_stored_for_both(
     files: CompiledCodeCache, tmp_path: Path
 ) -> None:
-    """What goes wrong in Numba: both look before either writes."""
+    """What goes wrong in Numba: both processes look before either writes."""
     other = CompiledCodeCache(tmp_path, "f-1.py311", "now")
     assert files.load("int32") is None
     assert other.load("int64") is None
@@ -60,17 +60,17 @@ def test_two_processes_that_write_at_once_keep_both_codes(
         assert (each.load("int32"), each.load("int64")) == ("code for int32", "code for int64")
 
 
-def test_keys_of_one_text_never_get_each_others_code(files: CompiledCodeCache) -> None:
-    files.save(Alike("one"), "code")
-    assert files.load(Alike("one")) == "code"
-    assert files.load(Alike("other")) is None
+def test_keys_with_equal_text_never_get_each_others_code(files: CompiledCodeCache) -> None:
+    files.save(SameText("one"), "code")
+    assert files.load(SameText("one")) == "code"
+    assert files.load(SameText("other")) is None
 
 
-@pytest.mark.parametrize("kept", [0, 10, 32, -1])
-def test_half_written_code_is_not_run(files: CompiledCodeCache, tmp_path: Path, kept: int) -> None:
+@pytest.mark.parametrize("length", [0, 10, 32, -1])
+def test_truncated_code_is_not_run(files: CompiledCodeCache, tmp_path: Path, length: int) -> None:
     files.save("int32", "code")
     (path,) = tmp_path.iterdir()
-    path.write_bytes(path.read_bytes()[:kept])
+    path.write_bytes(path.read_bytes()[:length])
     assert files.load("int32") is None
     files.save("int32", "code")
     assert files.load("int32") == "code"
@@ -83,10 +83,8 @@ def test_changed_bytes_are_not_run(files: CompiledCodeCache, tmp_path: Path) -> 
     assert files.load("int32") is None
 
 
-def test_what_cannot_be_read_any_more_is_made_again(
-    files: CompiledCodeCache, tmp_path: Path
-) -> None:
-    """As after a change of Numba that moved a class."""
+def test_unreadable_code_is_compiled_again(files: CompiledCodeCache, tmp_path: Path) -> None:
+    """As after an upgrade of Numba that moved a class."""
     files.save("int32", "code")
     (path,) = tmp_path.iterdir()
     code = b"cnumba.core.gone\nClass\n."
@@ -94,7 +92,7 @@ def test_what_cannot_be_read_any_more_is_made_again(
     assert files.load("int32") is None
 
 
-def test_others_may_read_what_one_has_compiled(files: CompiledCodeCache, tmp_path: Path) -> None:
+def test_other_users_may_read_compiled_code(files: CompiledCodeCache, tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
         files.save("int32", "code")
@@ -104,34 +102,34 @@ def test_others_may_read_what_one_has_compiled(files: CompiledCodeCache, tmp_pat
     assert path.stat().st_mode & 0o777 == 0o644
 
 
-def test_code_of_another_source_is_not_found_and_then_let_go(
+def test_code_of_other_source_is_not_used_and_then_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_source(monkeypatch, "before")
     for base in ("f-1", "f-12", "g-1"):
         CompiledCodeCache(tmp_path, f"{base}.py311", "before").save("int32", "old code")
-    (tmp_path / "f-1.py311.1.nbc").write_text("as Numba calls it")
+    (tmp_path / "f-1.py311.1.nbc").write_text("under Numba's own name")
     (tmp_path / "f-1.py311.nbi").write_text("its index")
     set_source(monkeypatch, "now")
     now = CompiledCodeCache(tmp_path, "f-1.py311", "now")
     assert now.load("int32") is None
     now.save("int64", "new code")
     names = sorted(path.name.split(".py311")[0] for path in tmp_path.iterdir())
-    assert names == ["f-1", "g-1"]  # a function that stood on another line is the same one
+    assert names == ["f-1", "g-1"]  # a function that moved to another line is still the same
     assert now.load("int64") == "new code"
 
 
-def test_a_process_whose_source_has_changed_neither_finds_nor_keeps(
+def test_a_process_whose_source_has_changed_neither_loads_nor_stores(
     files: CompiledCodeCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files.save("int32", "code")
     set_source(monkeypatch, "later")
     assert files.load("int32") is None
-    files.save("int64", "made of who knows what")
+    files.save("int64", "compiled from unknown source")
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_flush_lets_go(files: CompiledCodeCache, tmp_path: Path) -> None:
+def test_flush_removes_all_files(files: CompiledCodeCache, tmp_path: Path) -> None:
     files.save("int32", "code")
     files.flush()
     assert not list(tmp_path.iterdir())
@@ -176,7 +174,7 @@ def test_there_is_no_stamp_without_source(tmp_path: Path, monkeypatch: pytest.Mo
     assert source_stamp() is None
 
 
-def test_locks_of_editors_and_folders_are_no_source(
+def test_editor_locks_and_folders_are_not_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = package_in(tmp_path)
@@ -203,11 +201,11 @@ def hits(dtype):
 """
 
 
-def answer(folder: Path, ask: str, *words: str, **environment: str) -> str:
-    """Ask a new process, with the module `adding` at hand."""
+def output_of(folder: Path, program: str, *arguments: str, **environment: str) -> str:
+    """Output of a new process that can import the module `adding`."""
     (folder / "adding.py").write_text(ADDING)
     done = subprocess.run(
-        [sys.executable, "-c", f"import adding, sys; {ask}", *words],
+        [sys.executable, "-c", f"import adding, sys; {program}", *arguments],
         cwd=folder,
         env={**os.environ, **environment},
         capture_output=True,
@@ -219,37 +217,37 @@ def answer(folder: Path, ask: str, *words: str, **environment: str) -> str:
 
 
 def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
-    ask = "print(*(adding.hits(dtype) for dtype in sys.argv[1:]))"
-    assert answer(tmp_path, ask, "int32") == "0"
-    assert answer(tmp_path, ask, "int32", "int64") == "1 1"
-    assert answer(tmp_path, ask, "int64", "int32") == "1 2"
+    program = "print(*(adding.hits(dtype) for dtype in sys.argv[1:]))"
+    assert output_of(tmp_path, program, "int32") == "0"
+    assert output_of(tmp_path, program, "int32", "int64") == "1 1"
+    assert output_of(tmp_path, program, "int64", "int32") == "1 2"
 
 
-def test_code_that_cannot_be_kept_is_run_all_the_same(tmp_path: Path) -> None:
-    """A folder that is there at first, and then cannot be made again."""
-    ask = (
+def test_code_that_cannot_be_stored_still_runs(tmp_path: Path) -> None:
+    """The cache folder exists at first and cannot be created again later."""
+    program = (
         "import shutil, pathlib; shutil.rmtree('__pycache__', ignore_errors=True); "
         "pathlib.Path('__pycache__').write_text('no folder'); print(adding.hits('int32'))"
     )
-    assert answer(tmp_path, ask) == "0"
+    assert output_of(tmp_path, program) == "0"
 
 
-def test_without_compiling_it_is_the_function_itself(tmp_path: Path) -> None:
-    ask = "print(type(adding.total).__name__, adding.total([1, 2]))"
-    assert answer(tmp_path, ask, NUMBA_DISABLE_JIT="1") == "function 3"
+def test_with_compilation_disabled_it_is_the_function_itself(tmp_path: Path) -> None:
+    program = "print(type(adding.total).__name__, adding.total([1, 2]))"
+    assert output_of(tmp_path, program, NUMBA_DISABLE_JIT="1") == "function 3"
 
 
-def test_nothing_else_asks_numba_to_compile() -> None:
+def test_no_other_module_calls_njit() -> None:
     package = Path(under_test.__file__).parent.parent
-    asking = [
+    users = [
         path.name
         for path in sorted(package.rglob("*.py"))
         if re.search(r"\bnjit\b", path.read_text())
     ]
-    assert asking == ["compile_cache.py"]
+    assert users == ["compile_cache.py"]
 
 
-def test_all_compiled_code_lies_in_the_packages_that_are_watched() -> None:
+def test_all_compiled_code_is_in_the_packages_whose_changes_count() -> None:
     package = Path(under_test.__file__).parent.parent
     using = [path for path in package.rglob("*.py") if "@cached_njit" in path.read_text()]
     assert len(using) > 5

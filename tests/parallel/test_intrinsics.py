@@ -16,14 +16,14 @@ def prefetched(values: NDArray[np.int64], index: int) -> int:
     return int(values[index])
 
 
-def test_bits_of_every_single_and_double_bit() -> None:
+def test_bits_of_words_with_one_or_two_bits_set() -> None:
     for low in range(64):
         for high in range(low, 64):
             word = np.uint64(1 << low | 1 << high)
             assert bits_of(word) == (low, 1 if low == high else 2)
 
 
-def test_prefetch_changes_nothing_and_is_there() -> None:
+def test_prefetch_is_emitted_and_changes_nothing() -> None:
     assert prefetched(np.arange(5), 3) == 3
     (assembly,) = prefetched.inspect_asm().values()
     assert "prefetch" in assembly or "prfm" in assembly

@@ -1,4 +1,4 @@
-"""Every piece exactly once, whoever comes; nobody waits for a mate that never came."""
+"""Every piece runs exactly once; the caller never waits for a helper that did not start."""
 
 import os
 import sys
@@ -19,12 +19,12 @@ from vesper.parallel.pool import Work, finish, run, take
 
 @njit(nogil=True)
 def count_pieces(
-    work: Work, thread: int, times: NDArray[np.int64], members: NDArray[np.int64]
+    work: Work, thread: int, times: NDArray[np.int64], pieces_of: NDArray[np.int64]
 ) -> None:
     piece = take(work)
     while piece >= 0:
         times[piece] += 1
-        members[thread] += 1
+        pieces_of[thread] += 1
         finish(work)
         piece = take(work)
 
@@ -33,24 +33,24 @@ def count_pieces(
 @pytest.mark.parametrize("num_pieces", [0, 1, 2, 500])
 def test_every_piece_is_done_once(num_pieces: int, num_threads: int) -> None:
     times = np.zeros(num_pieces, dtype=np.int64)
-    members = np.zeros(num_threads, dtype=np.int64)
-    run(count_pieces, times, members, num_pieces=num_pieces, num_threads=num_threads)
+    pieces_of = np.zeros(num_threads, dtype=np.int64)
+    run(count_pieces, times, pieces_of, num_pieces=num_pieces, num_threads=num_threads)
     assert times.tolist() == [1] * num_pieces
-    assert members.sum() == num_pieces
+    assert pieces_of.sum() == num_pieces
 
 
-def test_mates_come_and_work_beside_the_caller() -> None:
-    both_are_here = threading.Barrier(2)
+def test_helper_threads_work_next_to_the_caller() -> None:
+    both_started = threading.Barrier(2)
 
-    def meet(work: Work, thread: int, members: NDArray[np.int64]) -> None:
+    def meet(work: Work, thread: int, pieces_of: NDArray[np.int64]) -> None:
         piece = take(work)
-        both_are_here.wait(timeout=60)
-        members[thread] = piece
+        both_started.wait(timeout=60)
+        pieces_of[thread] = piece
         finish(work)
 
-    members = np.full(2, -1, dtype=np.int64)
-    run(meet, members, num_pieces=2, num_threads=2)
-    assert sorted(members.tolist()) == [0, 1]
+    pieces_of = np.full(2, -1, dtype=np.int64)
+    run(meet, pieces_of, num_pieces=2, num_threads=2)
+    assert sorted(pieces_of.tolist()) == [0, 1]
 
 
 def test_calls_from_several_threads_at_once() -> None:
@@ -58,8 +58,8 @@ def test_calls_from_several_threads_at_once() -> None:
 
     def one(times: NDArray[np.int64]) -> None:
         for _ in range(10):
-            members = np.zeros(3, dtype=np.int64)
-            run(count_pieces, times, members, num_pieces=len(times), num_threads=3)
+            pieces_of = np.zeros(3, dtype=np.int64)
+            run(count_pieces, times, pieces_of, num_pieces=len(times), num_threads=3)
 
     callers = [threading.Thread(target=one, args=(times,)) for times in results]
     for caller in callers:
@@ -70,53 +70,53 @@ def test_calls_from_several_threads_at_once() -> None:
         assert times.tolist() == [10] * 300
 
 
-def test_mates_that_never_come_are_not_waited_for() -> None:
+def test_helpers_that_never_wake_are_not_waited_for() -> None:
     absent = pool._HelperThreads()
     absent._num_started = 99
     with patch.object(pool, "_HELPER_THREADS", absent):
         for _ in range(5):
             times = np.zeros(10, dtype=np.int64)
-            members = np.zeros(3, dtype=np.int64)
-            run(count_pieces, times, members, num_pieces=10, num_threads=3)
-            assert members.tolist() == [10, 0, 0]
-    assert absent._wake_ups.qsize() == 2  # asked once, not five times
-    assert absent._task is None  # and keeps no arrays
+            pieces_of = np.zeros(3, dtype=np.int64)
+            run(count_pieces, times, pieces_of, num_pieces=10, num_threads=3)
+            assert pieces_of.tolist() == [10, 0, 0]
+    assert absent._wake_ups.qsize() == 2  # woken once, not five times
+    assert absent._task is None  # and holds no arrays
 
 
-def test_a_mate_that_wakes_late_does_what_was_asked_last_and_no_more_than_asked() -> None:
+def test_a_helper_that_wakes_late_runs_the_latest_task_and_no_more_join_than_allowed() -> None:
     calls = list[str]()
-    mates = pool._HelperThreads()
-    mates._num_started = 99
-    mates.wake(lambda: calls.append("first"), 3)
-    mates.wake(lambda: calls.append("second"), 1)
-    Thread(target=mates._serve, daemon=True).start()
-    while mates._wake_ups.qsize():
+    helpers = pool._HelperThreads()
+    helpers._num_started = 99
+    helpers.wake(lambda: calls.append("first"), 3)
+    helpers.wake(lambda: calls.append("second"), 1)
+    Thread(target=helpers._serve, daemon=True).start()
+    while helpers._wake_ups.qsize():
         sleep(0.001)
     assert set(calls) == {"second"}
 
-    # More mates than threads allowed: those without a seat leave.
+    # More helpers than threads allowed: the surplus returns at once.
     tasks = list[Callable[[], None]]()
     with patch.object(pool._HELPER_THREADS, "wake", lambda task, count: tasks.append(task)):
-        seats = list[int]()
+        threads = list[int]()
 
         def note(work: Work, thread: int) -> None:
-            seats.append(thread)
+            threads.append(thread)
             while take(work) >= 0:
                 finish(work)
 
         run(note, num_pieces=4, num_threads=2)
     for _ in range(5):
         tasks[0]()
-    assert seats == [0, 1]
+    assert threads == [0, 1]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs os.fork, which Windows has not")
+@pytest.mark.skipif(sys.platform == "win32", reason="needs os.fork, which Windows does not have")
 def test_a_forked_process_works_alone() -> None:
-    times, members = np.zeros(10, dtype=np.int64), np.zeros(2, dtype=np.int64)
-    run(count_pieces, times, members, num_pieces=10, num_threads=2)
+    times, pieces_of = np.zeros(10, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    run(count_pieces, times, pieces_of, num_pieces=10, num_threads=2)
     child = os.fork()
     if child == 0:
-        run(count_pieces, times, members, num_pieces=10, num_threads=2)
+        run(count_pieces, times, pieces_of, num_pieces=10, num_threads=2)
         os._exit(0 if times.tolist() == [2] * 10 else 1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0

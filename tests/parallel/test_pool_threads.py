@@ -1,4 +1,4 @@
-"""Counting threads starts no pool, and torch keeps the number that it was given."""
+"""Counting threads starts no pool, and torch keeps its number of threads."""
 
 import os
 import subprocess
@@ -22,14 +22,14 @@ print(threads_allowed(), torch.get_num_threads())
 """
 
 
-def test_torch_keeps_the_threads_that_it_was_given() -> None:
-    given = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "2"}
+def test_torch_keeps_its_number_of_threads() -> None:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "2"}
     command = [sys.executable, "-c", SCRIPT]
-    done = subprocess.run(command, env=given, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["2", "1"]
 
 
-def test_who_asks_numba_for_fewer_gets_fewer() -> None:
+def test_a_lower_number_set_in_numba_is_respected() -> None:
     most = numba.get_num_threads()
     if most < 2:
         pytest.skip("needs two cores")

@@ -1,4 +1,4 @@
-"""Lines, and measures that a worker can import."""
+"""Results, and measures that a worker can import."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +25,7 @@ def quick(config, folder, out):
     return Measurement(plan="certified", metric="threads", test=threads)
 
 
-def forgetful(config, folder, out):
+def allocating(config, folder, out):
     bytearray(1 << 26)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(10):
@@ -49,11 +49,11 @@ def deadly(config, folder, out):
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], Job]:
-    """Make jobs of a measure by its name, one a seed."""
-    place = tmp_path / "importable"
-    place.mkdir()
-    (place / "study_measures.py").write_text(MEASURES)
-    monkeypatch.syspath_prepend(str(place))
+    """Return a function that makes a job from the name of a measure and a seed."""
+    folder = tmp_path / "importable"
+    folder.mkdir()
+    (folder / "study_measures.py").write_text(MEASURES)
+    monkeypatch.syspath_prepend(str(folder))
     import importlib
 
     module = importlib.import_module("study_measures")
@@ -72,7 +72,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int],
 
 @pytest.fixture
 def line() -> Callable[..., CellResult]:
-    """Make a line of a cell."""
+    """Return a function that makes a result of a cell."""
 
     def make(cell: Cell, **more: Any) -> CellResult:
         facts: dict[str, Any] = {"settings": "s", "version": "1", "code": "c", "test": 50.0}

@@ -1,4 +1,4 @@
-"""Which cells are still to do."""
+"""Which cells still have to be run."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ CELL = Cell("cora", "certified", 1.0, 0)
 @pytest.mark.parametrize(
     ("method", "once"), [("mlp", True), ("gin", True), ("certified", False), ("gap", False)]
 )
-def test_what_needs_no_epsilon_follows_from_its_promise(method: str, once: bool) -> None:
+def test_methods_that_need_no_epsilon_are_those_without_noise(method: str, once: bool) -> None:
     assert needs_no_epsilon(method) == once
 
 
@@ -29,21 +29,21 @@ def test_what_needs_no_epsilon_follows_from_its_promise(method: str, once: bool)
         (CELL, {"test": None, "limit": 59.0}, True),
     ],
 )
-def test_what_is_finished_is_not_run_again(
+def test_finished_cells_are_not_run_again(
     cell: Cell, facts: dict[str, Any], to_do: bool, line: Callable[..., CellResult]
 ) -> None:
     left = unfinished([CELL], [line(cell, **facts)], settings={CELL: "s"}, limit=60.0)
     assert left == ([CELL] if to_do else [])
 
 
-def test_the_newest_line_of_a_cell_counts(line: Callable[..., CellResult]) -> None:
+def test_the_newest_result_of_a_cell_counts(line: Callable[..., CellResult]) -> None:
     other = Cell("pubmed", "mlp", 1.0, 0)
-    found = newest([line(CELL, test=1.0), line(other), line(CELL, test=2.0)])
-    assert [each.test for each in found] == [2.0, 50.0]
+    lines = newest([line(CELL, test=1.0), line(other), line(CELL, test=2.0)])
+    assert [each.test for each in lines] == [2.0, 50.0]
     assert datasets_of([CELL, other, CELL]) == ["cora", "pubmed"]
 
 
-def test_a_histogram_is_a_result_too(line: Callable[..., CellResult]) -> None:
+def test_a_histogram_counts_as_a_result(line: Callable[..., CellResult]) -> None:
     assert line(CELL, test=None, histogram=(1.0,)).is_measured
     assert not line(CELL, test=None).is_measured
     assert str(Cell("cora", "gin", 4.0, 1, "D=20")) == "cora, D=20, epsilon 4, seed 1"

@@ -1,4 +1,4 @@
-"""Figures are drawn from what there is, even from nothing."""
+"""Figures of studies with some results or none."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,7 @@ from vesper.study.study_results import JOURNAL, append_line
 TEXT = "{http://www.w3.org/2000/svg}text"
 
 
-def drawn(folder: Path, name: str, lines: list[CellResult]) -> tuple[ElementTree.Element, set[str]]:
+def draw(folder: Path, name: str, lines: list[CellResult]) -> tuple[ElementTree.Element, set[str]]:
     grid = find_grid(name)[1]
     sources = dict.fromkeys(grid.datasets, "simulated, 9 nodes")
     study = Study(name=name, small=False, grid=grid, seeds=2, sources=sources)
@@ -30,10 +30,10 @@ def drawn(folder: Path, name: str, lines: list[CellResult]) -> tuple[ElementTree
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_empty_study_is_drawn(tmp_path: Path, name: str) -> None:
-    drawn(tmp_path, name, [])
+    draw(tmp_path, name, [])
 
 
-def test_a_panel_a_set_with_the_mlp_as_a_level(
+def test_each_data_set_has_a_panel_with_the_mlp_as_a_level(
     tmp_path: Path, line: Callable[..., CellResult]
 ) -> None:
     ours = [
@@ -42,7 +42,7 @@ def test_a_panel_a_set_with_the_mlp_as_a_level(
         for seed in (0, 1)
     ]
     mlp = line(Cell("reddit", "mlp", float("inf"), 0, "MLP"), test=40.0)
-    tree, texts = drawn(tmp_path, "trade-off", [*ours, mlp])
+    tree, texts = draw(tmp_path, "trade-off", [*ours, mlp])
     assert {"Reddit (simulated, 9 nodes)", "MLP", "published", "∞", "32", "epsilon"} <= texts
     shapes = [node.get("class") or "" for node in tree.iter()]
     assert sum(name.startswith("band") for name in shapes) == 1
@@ -50,13 +50,13 @@ def test_a_panel_a_set_with_the_mlp_as_a_level(
     assert sum(name.startswith("dot") for name in shapes) == 2
 
 
-def test_an_ablation_has_a_panel_a_model_and_set(tmp_path: Path) -> None:
-    _, texts = drawn(tmp_path, "min-degree", [])
+def test_an_ablation_has_a_panel_per_model_and_data_set(tmp_path: Path) -> None:
+    _, texts = draw(tmp_path, "min-degree", [])
     assert "GCN-gru: Finance (simulated)" in texts
     assert {"D_min=10", "D_min=3", "vesper (certified)"} <= texts
 
 
-def test_histograms_have_bars_and_what_is_published(
+def test_histograms_have_bars_and_published_counts(
     tmp_path: Path, line: Callable[..., CellResult]
 ) -> None:
     counts = (100.0,) * 51
@@ -64,7 +64,7 @@ def test_histograms_have_bars_and_what_is_published(
         line(Cell("reddit", "certified", 0.1, 0, series), test=None, histogram=counts)
         for series in ("as in the paper", "vesper (certified)")
     ]
-    tree, texts = drawn(tmp_path, "degree-histograms", lines)
+    tree, texts = draw(tmp_path, "degree-histograms", lines)
     assert {"as in the paper", "vesper (certified)", "published", "50"} <= texts
     shapes = [node.get("class") or "" for node in tree.iter()]
     assert shapes.count("band c0") == 51

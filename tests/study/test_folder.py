@@ -1,4 +1,4 @@
-"""One folder, one study, one worker at a time."""
+"""A folder holds one study and is used by one process at a time."""
 
 import json
 from dataclasses import replace
@@ -19,13 +19,13 @@ STUDY = Study(
 )
 
 
-def test_a_study_is_read_back(tmp_path: Path) -> None:
+def test_a_study_is_read_as_it_was_written(tmp_path: Path) -> None:
     with open_folder(tmp_path / "new", STUDY):
         assert read_study(tmp_path / "new").as_json() == STUDY.as_json()
     json.loads((tmp_path / "new" / FACTS).read_text(), parse_constant=lambda word: 1 / 0)
 
 
-def test_more_seeds_are_the_same_study(tmp_path: Path) -> None:
+def test_more_seeds_do_not_change_the_study(tmp_path: Path) -> None:
     with open_folder(tmp_path, STUDY):
         pass
     with open_folder(tmp_path, replace(STUDY, seeds=9)):
@@ -33,17 +33,17 @@ def test_more_seeds_are_the_same_study(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "said"),
+    ("other", "message"),
     [
         (replace(STUDY, name="table-1"), "holds the study 'trade-off --small', expected 'table-1"),
         (replace(STUDY, small=False), "expected 'trade-off'"),
         (replace(STUDY, sources={"reddit": "folder x"}), "was simulated, 5 nodes so far"),
     ],
 )
-def test_another_study_is_refused(tmp_path: Path, other: Study, said: str) -> None:
+def test_another_study_is_refused(tmp_path: Path, other: Study, message: str) -> None:
     with open_folder(tmp_path, STUDY):
         pass
-    with pytest.raises(InputError, match=said), open_folder(tmp_path, other):
+    with pytest.raises(InputError, match=message), open_folder(tmp_path, other):
         pass
     assert read_study(tmp_path).as_json() == STUDY.as_json()
 
@@ -52,11 +52,11 @@ def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(InputError, match="found something else"), open_folder(tmp_path, STUDY):
         pass
-    with pytest.raises(InputError, match="expected what a study says of itself"):
+    with pytest.raises(InputError, match="expected the description of a study"):
         read_study(tmp_path)
 
 
-def test_two_at_a_time_are_refused(tmp_path: Path) -> None:
+def test_a_second_process_is_refused(tmp_path: Path) -> None:
     with open_folder(tmp_path, STUDY):
         with pytest.raises(InputError, match="another 'vesper study run'"):
             with open_folder(tmp_path, STUDY):

@@ -1,4 +1,4 @@
-"""Measures are those of the verbs that people know."""
+"""Measures equal the commands that they stand for."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +26,7 @@ def parties(tmp_path: Path, write_folders: Callable[..., Path]) -> Path:
     )
 
 
-def test_training_is_that_of_simulate(parties: Path, tmp_path: Path) -> None:
+def test_training_equals_simulate(parties: Path, tmp_path: Path) -> None:
     config = load_config(None, {"epochs": 1, "width": 8})
     measured = MEASURES["training"](config, parties, tmp_path / "a")
     assert measured.test == simulate(parties, config, tmp_path / "b").test

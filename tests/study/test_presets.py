@@ -1,4 +1,4 @@
-"""Every preset can be planned, and what it compares with has its names."""
+"""Every preset can be planned, and names of published scores match its cells."""
 
 import math
 
@@ -19,18 +19,18 @@ def test_a_preset_can_be_planned(name: str) -> None:
         assert len(planned) == len(set(names_of(grid, small=small)))
         for each in planned:
             privacy = each.config.privacy
-            if each.cell.method == "paper-gcn":  # which refuses anything else
+            if each.cell.method == "paper-gcn":  # it refuses anything else
                 assert privacy.min_degree <= privacy.max_degree, each.cell.series
     assert any(each.cell.series == "vesper (certified)" for each in planned)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != HISTOGRAMS])
-def test_every_published_number_has_a_cell_of_ours(name: str) -> None:
-    ours = set(names_of(find_grid(name)[1], small=False))
-    assert set(published_scores(name)) - ours == set()
+def test_every_published_score_has_a_cell(name: str) -> None:
+    cells = set(names_of(find_grid(name)[1], small=False))
+    assert set(published_scores(name)) - cells == set()
 
 
-def test_what_the_paper_runs_is_run_with_its_settings() -> None:
+def test_methods_of_the_paper_are_run_with_its_settings() -> None:
     grid = find_grid("table-1")[1]
     sources = find_sources(grid.datasets, data=None, small=False)
     configs = {
@@ -45,7 +45,7 @@ def test_what_the_paper_runs_is_run_with_its_settings() -> None:
     assert configs["reddit", "MLP"].privacy.epsilon == math.inf
 
 
-def test_an_unknown_name_gets_the_nearest() -> None:
+def test_an_unknown_name_suggests_the_nearest() -> None:
     with pytest.raises(InputError, match="unknown study 'tabel-1'; did you mean 'table-1'"):
         find_grid("tabel-1")
     with pytest.raises(InputError, match="expected a TOML file, got 'No such file"):

@@ -1,4 +1,4 @@
-"""The numbers we compare with are those that the paper prints."""
+"""Published scores are the numbers that the paper prints."""
 
 import math
 
@@ -22,12 +22,12 @@ from vesper.study.presets import published_histograms, published_scores
 def test_published_scores(
     study: str, key: tuple[str, str, float], mean: float, deviation: float
 ) -> None:
-    found = published_scores(study)[key]
-    assert (found.mean, found.seeds) == (mean, 10)
-    assert found.deviation == pytest.approx(deviation, nan_ok=True)
+    score = published_scores(study)[key]
+    assert (score.mean, score.seeds) == (mean, 10)
+    assert score.deviation == pytest.approx(deviation, nan_ok=True)
 
 
-def test_the_full_table_is_that_of_batches_of_32_on_the_dense_sets() -> None:
+def test_the_full_table_equals_the_ablation_at_batch_size_32_on_dense_graphs() -> None:
     full, batches = published_scores("table-full"), published_scores("batch-size")
     for dataset in ("products", "reddit"):
         for model in ("GIN-concat", "GIN-gru", "GCN-concat", "GCN-gru"):
@@ -38,13 +38,13 @@ def test_the_full_table_is_that_of_batches_of_32_on_the_dense_sets() -> None:
                 )
 
 
-def test_a_study_of_a_user_has_none() -> None:
+def test_a_study_of_a_user_has_no_published_scores() -> None:
     assert published_scores("mine") == {}
     assert published_scores("degree-histograms") == {}
 
 
-def test_published_histograms_hold_all_nodes_but_for_one_set() -> None:
-    # of 2,449,029 nodes of ogbn-products the paper's bars show 2,133,449
+def test_published_histograms_count_all_nodes_of_two_of_three_data_sets() -> None:
+    # The paper's bars show 2,133,449 of the 2,449,029 nodes of ogbn-products.
     nodes = {"products": 2_133_449, "reddit": 232_965, "finance": 1_132_511}
     for dataset, counts in published_histograms().items():
         assert len(counts) == 51

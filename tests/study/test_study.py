@@ -1,4 +1,4 @@
-"""A study is gone on with where it was stopped, and says what has no result."""
+"""A study resumes where it was stopped and reports cells without a result."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,7 +26,7 @@ epsilon = [1, 4]
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> StudyRequest:
+def study_request(tmp_path: Path) -> StudyRequest:
     (tmp_path / "sets" / "tiny" / "data").mkdir(parents=True)
     (tmp_path / "tiny.toml").write_text(GRID)
     return StudyRequest(
@@ -35,50 +35,52 @@ def asked(tmp_path: Path) -> StudyRequest:
 
 
 class Stop(BaseException):
-    """Ctrl-C, as the command line has it."""
+    """Stands for Ctrl-C."""
 
 
-def test_a_stopped_study_loses_nothing_and_repeats_nothing(
-    asked: StudyRequest, job: MakeJob
+def test_a_resumed_study_loses_nothing_and_repeats_nothing(
+    study_request: StudyRequest, job: MakeJob
 ) -> None:
     measures: dict[str, Measure] = {"quick": job("quick", 0).measure_function}
-    told: list[int] = []
+    reports: list[int] = []
 
     def stop_after_two(task: str, done: int, total: int, note: str = "") -> None:
-        told.append(done)
+        reports.append(done)
         if done == 2:
             raise Stop
 
     with pytest.raises(Stop):
-        run_study(asked, measures=measures, progress=stop_after_two)
-    kept = read_results(asked.out)
-    assert len(kept) == 2
-    assert not (asked.out / JOURNAL).exists()
-    told.clear()
+        run_study(study_request, measures=measures, progress=stop_after_two)
+    results = read_results(study_request.out)
+    assert len(results) == 2
+    assert not (study_request.out / JOURNAL).exists()
+    reports.clear()
 
-    def listen(task: str, done: int, total: int, note: str = "") -> None:
-        told.append(done)
+    def record(task: str, done: int, total: int, note: str = "") -> None:
+        reports.append(done)
 
-    assert run_study(asked, measures=measures, progress=listen) == []
-    assert told == [2, 3, 4]
-    assert read_results(asked.out)[:2] == kept
-    told.clear()
-    run_study(asked, measures=measures, progress=listen)
-    assert told == [4]
-    run_study(replace(asked, seeds=3), measures=measures, progress=listen)
-    assert len(read_results(asked.out)) == 6
+    assert run_study(study_request, measures=measures, progress=record) == []
+    assert reports == [2, 3, 4]
+    assert read_results(study_request.out)[:2] == results
+    reports.clear()
+    run_study(study_request, measures=measures, progress=record)
+    assert reports == [4]
+    run_study(replace(study_request, seeds=3), measures=measures, progress=record)
+    assert len(read_results(study_request.out)) == 6
 
 
-def test_what_failed_is_told_and_tried_again(asked: StudyRequest, job: MakeJob) -> None:
-    failed = run_study(asked, measures={"quick": job("wrong", 0).measure_function})
+def test_failed_cells_are_reported_and_tried_again(
+    study_request: StudyRequest, job: MakeJob
+) -> None:
+    failed = run_study(study_request, measures={"quick": job("wrong", 0).measure_function})
     assert len(failed) == 4
     assert outcome(failed[0]).endswith("FAILED, ValueError: no luck")
-    assert run_study(asked, measures={"quick": job("quick", 0).measure_function}) == []
-    assert all(line.is_measured for line in read_results(asked.out))
+    assert run_study(study_request, measures={"quick": job("quick", 0).measure_function}) == []
+    assert all(line.is_measured for line in read_results(study_request.out))
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"seeds": 0}, "--seeds: expected 1 or more, got 0"),
         ({"workers": 0}, "--workers: expected 1 or more, got 0"),
@@ -87,9 +89,9 @@ def test_what_failed_is_told_and_tried_again(asked: StudyRequest, job: MakeJob) 
         ({}, "unknown measure 'quick'; known are training, degrees"),
     ],
 )
-def test_mistakes_are_named_before_anything_is_begun(
-    asked: StudyRequest, change: dict[str, Any], said: str
+def test_mistakes_are_reported_before_anything_starts(
+    study_request: StudyRequest, change: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(InputError, match=said):
-        run_study(replace(asked, **change))
-    assert not asked.out.exists()
+    with pytest.raises(InputError, match=message):
+        run_study(replace(study_request, **change))
+    assert not study_request.out.exists()

@@ -1,4 +1,4 @@
-"""Lines survive a crash at any byte."""
+"""Lines of the journal survive a crash at any byte."""
 
 import json
 import math
@@ -12,7 +12,7 @@ CELL = Cell("cora", "certified", 1.0, 0)
 INFINITE = Cell("cora", "mlp", math.inf, 0)
 
 
-def test_lines_are_read_back_the_newest_counts(
+def test_lines_are_read_as_written_and_the_newest_counts(
     tmp_path: Path, line: Callable[..., CellResult]
 ) -> None:
     path = tmp_path / "j.jsonl"
@@ -25,7 +25,7 @@ def test_lines_are_read_back_the_newest_counts(
         json.loads(text, parse_constant=lambda word: 1 / 0)  # JSON has no infinity
 
 
-def test_a_line_torn_at_any_byte_is_left_out_and_not_built_upon(
+def test_a_line_cut_off_at_any_byte_is_skipped_and_not_appended_to(
     tmp_path: Path, line: Callable[..., CellResult]
 ) -> None:
     whole, other = tmp_path / "whole.jsonl", Cell("cora", "certified", 4.0, 0)
@@ -41,11 +41,11 @@ def test_a_line_torn_at_any_byte_is_left_out_and_not_built_upon(
         assert read_lines(torn) == [line(CELL), line(INFINITE)]
 
 
-def test_lines_of_before_lack_new_fields(tmp_path: Path) -> None:
+def test_lines_of_earlier_versions_lack_new_fields(tmp_path: Path) -> None:
     path = tmp_path / "old.jsonl"
     path.write_text(
         '{"dataset": "cora", "method": "gap", "epsilon": "inf", "seed": 0, "settings": "s", '
         '"version": "0", "code": "c", "plan": null, "test": 7.5, "limit": null, "failed": null}\n'
     )
-    (found,) = read_lines(path)
-    assert (found.cell, found.test) == (Cell("cora", "gap", math.inf, 0), 7.5)
+    (line,) = read_lines(path)
+    assert (line.cell, line.test) == (Cell("cora", "gap", math.inf, 0), 7.5)

@@ -1,4 +1,4 @@
-"""The table takes over what the journal says, and no moment loses a line."""
+"""The journal is merged into the table, and a crash at any moment loses no line."""
 
 import math
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from vesper.study.study_results import (
 CELL = Cell("cora", "certified", 1.0, 0, "D=5")
 
 
-def test_the_journal_is_folded_into_the_table(
+def test_the_journal_is_merged_into_the_table(
     tmp_path: Path, line: Callable[..., CellResult]
 ) -> None:
     merge_journal(tmp_path)
@@ -42,9 +42,9 @@ def test_a_crash_between_table_and_journal_changes_nothing(
     tmp_path: Path, line: Callable[..., CellResult]
 ) -> None:
     append_line(tmp_path / JOURNAL, line(CELL))
-    kept = (tmp_path / JOURNAL).read_bytes()
+    journal = (tmp_path / JOURNAL).read_bytes()
     merge_journal(tmp_path)
-    (tmp_path / JOURNAL).write_bytes(kept)
+    (tmp_path / JOURNAL).write_bytes(journal)
     assert read_results(tmp_path) == [line(CELL)]
 
 

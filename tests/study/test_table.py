@@ -1,4 +1,4 @@
-"""Tables say what lines say, beside what is published."""
+"""Tables contain results and published scores."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ GIN, OURS = "VESPER(GIN)", "vesper (certified)"
 
 @pytest.fixture
 def fill(tmp_path: Path) -> Fill:
-    """A folder of a preset that holds some lines."""
+    """Return a function that makes the folder of a preset with given results."""
 
     def make(name: str, lines: Sequence[CellResult]) -> Path:
         sources = {dataset: "simulated, 9 nodes" for dataset in find_grid(name)[1].datasets}
@@ -31,22 +31,22 @@ def fill(tmp_path: Path) -> Fill:
     return make
 
 
-def some(line: Callable[..., CellResult]) -> list[CellResult]:
+def some_lines(line: Callable[..., CellResult]) -> list[CellResult]:
     paper = [Cell("reddit", "paper-gin", 4.0, seed, GIN) for seed in range(3)]
     return [
         line(paper[0], test=40.0, plan="paper", metric="accuracy"),
         line(paper[1], test=42.0, plan="paper", metric="accuracy"),
-        line(paper[2], test=99.0, plan="paper"),  # a seed too many
+        line(paper[2], test=99.0, plan="paper"),  # one seed too many
         line(Cell("reddit", "certified", 4.0, 0, OURS), test=70.0, plan="certified"),
         line(Cell("reddit", "certified", 8.0, 0, OURS), test=None, failed="InputError: no"),
         line(Cell("reddit", "certified", 5.0, 0, OURS), test=1.0),  # not in the grid
     ]
 
 
-def test_ours_above_published_with_what_it_is_worth(
+def test_results_are_above_published_scores_with_their_guarantee(
     fill: Fill, line: Callable[..., CellResult]
 ) -> None:
-    tables = tables_of(findings_in(fill("table-1", some(line))))
+    tables = tables_of(findings_in(fill("table-1", some_lines(line))))
     assert [table.title.split(" (")[0] for table in tables] == [
         "ogbn-products",
         "Reddit",
@@ -61,15 +61,15 @@ def test_ours_above_published_with_what_it_is_worth(
     assert rows[-1][:4] == [OURS, "certified", "70.0 (1)", ""]
 
 
-def test_markdown_names_what_is_missing(fill: Fill, line: Callable[..., CellResult]) -> None:
-    text = as_markdown(findings_in(fill("table-1", some(line))))
+def test_markdown_lists_missing_cells(fill: Fill, line: Callable[..., CellResult]) -> None:
+    text = as_markdown(findings_in(fill("table-1", some_lines(line))))
     assert "## Reddit (simulated, 9 nodes): accuracy" in text
     assert "| VESPER(GIN) | claimed | 41.0 ± 1.4 |" in text
     assert f"* Missing: reddit, {OURS}, epsilon 8, seed 0: InputError: no." in text
 
 
 def test_json_has_both_numbers(fill: Fill, line: Callable[..., CellResult]) -> None:
-    facts = findings_in(fill("table-1", some(line))).as_json()
+    facts = findings_in(fill("table-1", some_lines(line))).as_json()
     (cell,) = [
         each
         for each in facts["cells"]
@@ -86,12 +86,12 @@ def test_degrees_are_shares_of_nodes(fill: Fill, line: Callable[..., CellResult]
     histogram = (30.0, *[1.0] * 50)
     cell = Cell("finance", "certified", 0.1, 0, OURS)
     lines = [line(cell, test=None, histogram=histogram, plan="certified", measure="degrees")]
-    found = findings_in(fill("degree-histograms", lines))
-    table = tables_of(found)[2]
+    findings = findings_in(fill("degree-histograms", lines))
+    table = tables_of(findings)[2]
     assert table.columns[2] == f"{OURS}, certified"
     rows = {row[0]: row for row in table.rows}
     assert rows["0"][2] == "37.50 %"
     assert rows["10 to 14"][2] == "6.25 %"
     assert rows["50 and more"][3] == "0.03 %"
-    facts = found.as_json()["cells"]
+    facts = findings.as_json()["cells"]
     assert [each["histogram"] for each in facts if "histogram" in each] == [list(histogram)]

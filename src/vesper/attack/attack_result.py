@@ -1,4 +1,4 @@
-"""What an attack reached, for all pairs or nodes and by degree."""
+"""Result of an attack, for all pairs or nodes and by degree."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from vesper.attack.roc import Roc, Scores, roc_of
 
 DEGREE_STARTS = (0, 4, 16, 64)
-"""Where groups of degrees begin; of a pair the smaller degree counts."""
+"""First degree of each group; for a pair the smaller degree counts."""
 
 FEWEST = 5
-"""Positives and negatives that a group needs to be shown."""
+"""Fewest positives, and negatives, for which a group is reported."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Those with degrees from `low` to `high`."""
+    """Result for pairs or nodes with degrees from `low` to `high`; None: no upper limit."""
 
     low: int
     high: int | None
@@ -27,21 +27,21 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class AttackResult:
-    """One attack on one run."""
+    """Result of one attack on one run."""
 
     attack: str
     method: str
     plan: str
     epsilon: float
-    """Asked for by the run's settings."""
+    """Epsilon in the settings of the run."""
     roc: Roc
     by_degree: tuple[Group, ...]
     knows: str
-    """What the attacker has."""
+    """What the attacker knows."""
     seed: int
 
     def as_json(self) -> dict[str, Any]:
-        """All of it, under the names that others rely on."""
+        """Return everything under the public JSON names."""
         return {
             "attack": self.attack,
             "method": self.method,
@@ -60,7 +60,7 @@ class AttackResult:
 def by_degree(
     scores: Scores, is_positive: NDArray[np.bool_], degrees: NDArray[np.int64]
 ) -> tuple[Group, ...]:
-    """Judge each group of degrees that has enough of both kinds."""
+    """Evaluate each group of degrees with enough positives and negatives."""
     groups = []
     stops: Sequence[int | None] = [*DEGREE_STARTS[1:], None]
     for low, stop in zip(DEGREE_STARTS, stops, strict=True):

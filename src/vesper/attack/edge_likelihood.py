@@ -1,13 +1,13 @@
-"""The best attack there is on one edge: the likelihood ratio of everything that was shown.
+"""The best possible attack on one edge: the likelihood ratio of everything the label party saw.
 
-| shown | score of a pair |
+| seen by the label party | score of a pair |
 | --- | --- |
-| releases | log likelihood ratio, added up over releases: exact |
+| releases | exact log likelihood ratio, summed over releases |
 | a graph of noisy edges | whether the edge is in it |
-| rows of the paper's GIN | the ratio of the rows of layer 1 (`row_ratios`) |
+| rows of the paper's GIN | log likelihood ratio of the rows of layer 1 (`roc.RowRatios`) |
 
-The attacker knows the features, the batches, the weights, and all edges but the one it asks for:
-the adversary that epsilon speaks of. One who knows less does worse.
+The attacker knows the features, the batches, the weights and all edges except the one in question:
+the adversary in the definition of epsilon. An attacker who knows less does worse.
 """
 
 import numpy as np
@@ -26,12 +26,12 @@ def score_likelihood(run: Rerun, pairs: Pairs, rows: RowRatios) -> NDArray[np.fl
     """Score each pair; (num_pairs,).
 
     Args:
-        run: repeated, with `rows` watching.
-        pairs: whose edges are asked for.
-        rows: what the rows of the paper's plan said of them.
+        run: the repeated run, observed by `rows`.
+        pairs: (num_pairs, 2) pairs to score.
+        rows: log likelihood ratios of the pairs from rows of the paper's plan.
 
     Raises:
-        InputError: the run shows nothing that carries noise in a known way.
+        InputError: nothing in the run has noise of a known law.
     """
     if run.door.releases:
         ratios = [log_ratios(each, run.data.graph, pairs) for each in run.door.releases]

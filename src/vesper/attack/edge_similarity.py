@@ -1,8 +1,8 @@
-"""Friends are alike: score a pair by how alike the label party's pictures of both are.
+"""Attack by similarity: nodes that share an edge tend to have similar embeddings.
 
-score(u, v) = cosine of the centred embeddings of u and v, as the label party received them
+    score(u, v) = cosine of the centred embeddings of u and v, as the label party received them
 
-Needs nothing but what was received; pairs are of labelled nodes, as it sees no others.
+It needs nothing but the received embeddings. Pairs are of labelled nodes, the only ones received.
 """
 
 import numpy as np

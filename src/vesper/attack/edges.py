@@ -1,4 +1,4 @@
-"""Attacks on edges: draw pairs with and without an edge, score them, judge the scores."""
+"""Attacks on edges: draw pairs with and without an edge, score them, evaluate the scores."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -41,13 +41,13 @@ def attack_edges(
     Args:
         attack: one of `ATTACKS`.
         run: run folder.
-        folder: holds `data/` and `label/`.
-        pairs: with an edge, and as many without.
-        seed: of the draw.
-        progress: is told how far it is.
+        folder: folder with `data/` and `label/`.
+        pairs: number of pairs with an edge, and of pairs without.
+        seed: seed of the draw of pairs.
+        progress: receives progress reports.
 
     Raises:
-        InputError: no run folder, or too few pairs to judge by.
+        InputError: `run` is no run folder, or there are too few pairs.
     """
     if pairs < 1:
         raise InputError(f"--pairs: expected at least 1, got {pairs}")
@@ -55,19 +55,19 @@ def attack_edges(
     config = read_config(run)
     data, labels = open_parties(folder, config)
     edges, others = _draw_pairs(data, labels, pairs, np.random.default_rng(seed))
-    asked = np.concatenate([edges, others])
+    candidates = np.concatenate([edges, others])
     method = find_method(config.run.method)
     is_gin = isinstance(method, SampledMethod) and method.aggregator(config) == "gin"
-    rows = RowRatios(data, asked, is_gin=is_gin)
-    again = rerun(config, data, labels, row_observer=rows, progress=progress)
-    refuse_other_run(run, folder, again.trained)
-    scores = score(again, asked, rows)
-    is_edge = np.arange(len(asked)) < len(edges)
-    degrees = degrees_of(data.graph)[asked].min(axis=1)
+    rows = RowRatios(data, candidates, is_gin=is_gin)
+    repeated = rerun(config, data, labels, row_observer=rows, progress=progress)
+    refuse_other_run(run, folder, repeated.trained)
+    scores = score(repeated, candidates, rows)
+    is_edge = np.arange(len(candidates)) < len(edges)
+    degrees = degrees_of(data.graph)[candidates].min(axis=1)
     return AttackResult(
         attack=attack,
         method=config.run.method,
-        plan=again.noise_plan.plan,
+        plan=repeated.noise_plan.plan,
         epsilon=config.privacy.epsilon,
         roc=roc_of(scores[is_edge], scores[~is_edge]),
         by_degree=by_degree(scores, is_edge, degrees),
@@ -79,7 +79,7 @@ def attack_edges(
 def _draw_pairs(
     data: DataHoldings, labels: LabelHoldings, count: int, rng: np.random.Generator
 ) -> tuple[Pairs, Pairs]:
-    """Pairs of labelled nodes: the label party sees no others."""
+    """Draw pairs of labelled nodes, the only nodes that the label party sees."""
     labelled = np.sort(nodes_of_label_rows(data, labels))
     between = induced_subgraph(data.graph, labelled)
     edges = draw_edges(between, count, rng=rng)

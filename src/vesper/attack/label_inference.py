@@ -1,13 +1,13 @@
-"""The data party guesses labels of training nodes from what comes back to it.
+"""Attack by the data party: labels of training nodes, from what the label party sends back.
 
-    from voices      score(v, c) = what v said of class c                where labels are lent
-    from gradients   score(v, c) = -(sum of gradients of v's embedding)[c]
+    from label posteriors   score(v, c) = label posterior of v for class c, if they are shared
+    from gradients          score(v, c) = -(sum of gradients with respect to v's embedding)[c]
 
-The gradient of a cross-entropy by the logit of class c is p_c - 1[c = label]: negative at the
-label alone, however good the model is (Li et al. 2022 for two classes). Embeddings of the certified
-plan are logits, one coordinate a class; where they are not, the attacker needs a few labels to find
-directions, and fits them on a tenth of the nodes. Each pair of a node and a class is one guess:
-positives are those with the true class.
+The gradient of a cross-entropy with respect to the logit of class c is p_c - 1[c = label], which is
+negative for the label only, however good the model is (Li et al. 2022 for two classes). Embeddings
+of the certified plan are logits, one coordinate per class. Where they are not, the attacker fits
+one direction per class on a tenth of the nodes, whose labels it knows. Each pair of a node and a
+class is one guess; positives are the pairs with the true class.
 """
 
 from pathlib import Path
@@ -27,10 +27,12 @@ from vesper.simulation.recording import FeedbackRecordingMethod, FeedbackRecordi
 Scores = NDArray[np.float64]
 
 KNOWN_SHARE = 0.1
-"""Of the training nodes: labels that the attacker has anyway, to find directions by."""
+"""Share of training nodes whose labels the attacker already knows, to fit directions with."""
 
-KNOWS_LABEL_POSTERIORS = "what training nodes say of themselves, as the contract lends it"
-KNOWS_GRADIENTS = "every gradient it received, and a tenth of the labels where it needs directions"
+KNOWS_LABEL_POSTERIORS = "the label posteriors of training nodes, which the contract shares"
+KNOWS_GRADIENTS = (
+    "every gradient it received, and a tenth of the labels if it has to fit directions"
+)
 
 
 def attack_labels(
@@ -40,25 +42,25 @@ def attack_labels(
 
     Args:
         run: run folder.
-        folder: holds `data/` and `label/`.
-        seed: of the draw of labels that the attacker has anyway.
-        progress: is told how far it is.
+        folder: folder with `data/` and `label/`.
+        seed: seed of the draw of labels that the attacker already knows.
+        progress: receives progress reports.
 
     Raises:
-        InputError: no run folder, or labels that are no classes.
+        InputError: `run` is no run folder, or the labels are not classes.
     """
     config = read_config(run)
     data, labels = open_parties(folder, config)
     if task_of(config.run.task, labels.classes) != "classification":
-        raise InputError("label-inference: expected a run on classes, got one on numbers")
+        raise InputError("label-inference: expected a run with classes as labels, got numbers")
     run_spec, _, method, trained = retrain(
         config, data, labels, wrap_method=FeedbackRecordingMethod, progress=progress
     )
     refuse_other_run(run, folder, trained)
     rows = labels.rows("train")
     nodes, truth = nodes_of_label_rows(data, labels)[rows], labels.labels[rows]
-    scores, judged, knows = _score_nodes(method.recording, nodes, truth, len(labels.classes), seed)
-    is_true = np.arange(scores.shape[1])[None, :] == truth[judged][:, None]
+    scores, scored, knows = _score_nodes(method.recording, nodes, truth, len(labels.classes), seed)
+    is_true = np.arange(scores.shape[1])[None, :] == truth[scored][:, None]
     return AttackResult(
         attack="label-inference",
         method=config.run.method,
@@ -72,35 +74,38 @@ def attack_labels(
 
 
 def _score_nodes(
-    returned: FeedbackRecordingRepresentation,
+    recording: FeedbackRecordingRepresentation,
     nodes: NDArray[np.int64],
     truth: NDArray[np.int64],
     num_classes: int,
     seed: int,
 ) -> tuple[Scores, NDArray[np.int64], str]:
-    """Scores (judged, num_classes), which rows are judged, and what was known."""
-    everyone = np.arange(len(nodes))
-    if returned.label_posteriors is not None and len(returned.label_posteriors):
-        said = dict(zip(returned.labelled_nodes.tolist(), returned.label_posteriors, strict=True))
-        label_posteriors = np.stack([said[node] for node in nodes.tolist()]).astype(np.float64)
-        return label_posteriors, everyone, KNOWS_LABEL_POSTERIORS
-    gradients = returned.gradients()
+    """Scores (scored, num_classes), which rows are scored, and what the attacker knows."""
+    all_rows = np.arange(len(nodes))
+    posteriors = recording.label_posteriors
+    if posteriors is not None and len(posteriors):
+        posterior_of = dict(zip(recording.labelled_nodes.tolist(), posteriors, strict=True))
+        label_posteriors = np.stack([posterior_of[node] for node in nodes.tolist()]).astype(
+            np.float64
+        )
+        return label_posteriors, all_rows, KNOWS_LABEL_POSTERIORS
+    gradients = recording.gradients()
     if gradients is None:
-        raise InputError("label-inference: expected a run that trains, got no gradient")
-    pulls = -gradients[nodes]  # (training nodes, width)
-    if pulls.shape[1] == num_classes:
-        return pulls, everyone, KNOWS_GRADIENTS
+        raise InputError("label-inference: expected a run that trains, found no gradients")
+    descents = -gradients[nodes]  # (training nodes, width)
+    if descents.shape[1] == num_classes:
+        return descents, all_rows, KNOWS_GRADIENTS
     known = np.random.default_rng(seed).random(len(nodes)) < KNOWN_SHARE
-    return _by_directions(pulls, truth, known, num_classes), everyone[~known], KNOWS_GRADIENTS
+    return _by_directions(descents, truth, known, num_classes), all_rows[~known], KNOWS_GRADIENTS
 
 
 def _by_directions(
-    pulls: Scores, truth: NDArray[np.int64], known: NDArray[np.bool_], num_classes: int
+    descents: Scores, truth: NDArray[np.int64], known: NDArray[np.bool_], num_classes: int
 ) -> Scores:
-    """Fit one direction a class by ridge regression on known labels; score the others."""
-    size = np.linalg.norm(pulls, axis=1, keepdims=True)
-    rows = np.divide(pulls, size, out=np.zeros_like(pulls), where=size > 0)
-    wanted = np.eye(num_classes)[truth[known]]
+    """Fit one direction per class by ridge regression on known labels; score the other nodes."""
+    size = np.linalg.norm(descents, axis=1, keepdims=True)
+    rows = np.divide(descents, size, out=np.zeros_like(descents), where=size > 0)
+    targets = np.eye(num_classes)[truth[known]]
     gram = rows[known].T @ rows[known] + 1e-3 * np.eye(rows.shape[1])
-    directions = np.linalg.solve(gram, rows[known].T @ (wanted - wanted.mean(axis=0)))
+    directions = np.linalg.solve(gram, rows[known].T @ (targets - targets.mean(axis=0)))
     return np.asarray(rows[~known] @ directions)

@@ -1,14 +1,14 @@
-"""Node membership: trained on a subgraph, asked on the full graph (the paper's appendix).
+"""Node membership: train on a subgraph, query on the full graph (the paper's appendix).
 
     target    the settings of the run, trained on half of the labelled nodes and the edges between
-    asked     posteriors of all labelled nodes, on the full graph
-    members   its training nodes;   others: labelled nodes outside its subgraph
-    shadow    the same settings on up to 1000 nodes a class; half of them train, half do not
+    queries   posteriors of members and others, on the full graph
+    members   training nodes of the target;   others: labelled nodes outside its subgraph
+    shadow    the same settings on up to 1000 nodes per class; half are inside its subgraph
 
-A guarantee about edges does not cover this; the paper measures it all the same. One about nodes
-covers what the edges of a member tell, not what its features and label do.
+A guarantee about edges does not cover this attack; the paper measures it all the same. A guarantee
+about nodes covers what the edges of a member reveal, not what its features and label do.
 
-Who was in training? From posteriors alone.
+Members are recognised by their posteriors alone:
 
 | classes | score of a node | learned from |
 | --- | --- | --- |
@@ -49,7 +49,7 @@ SMALLEST = 1e-12
 
 
 def certainty(posteriors: Posteriors) -> NDArray[np.float64]:
-    """Minus the entropy: (nodes,).
+    """Negative entropy of each posterior: (nodes,).
 
     >>> certainty(np.array([[1.0, 0.0]])).round(6).tolist()
     [-0.0]
@@ -59,7 +59,7 @@ def certainty(posteriors: Posteriors) -> NDArray[np.float64]:
 
 
 class MembershipClassifier:
-    """Learns to tell members of a shadow model from others; used on the target's posteriors."""
+    """Learns to recognise members of a shadow model; applied to posteriors of the target."""
 
     def __init__(self, num_classes: int, *, seed: int) -> None:
         first, second = WIDTHS
@@ -73,10 +73,10 @@ class MembershipClassifier:
         initialize(self._network, seed)
 
     def learn(self, members: Posteriors, others: Posteriors) -> None:
-        """Both kinds weigh the same, however many there are."""
+        """Fit the network; members and others have the same total weight."""
         rows = torch.cat([_inputs(members), _inputs(others)])
-        wanted = torch.cat([torch.ones(len(members)), torch.zeros(len(others))])
-        weights = torch.where(wanted > 0, 1 / len(members), 1 / len(others))
+        targets = torch.cat([torch.ones(len(members)), torch.zeros(len(others))])
+        weights = torch.where(targets > 0, 1 / len(members), 1 / len(others))
         optimizer = torch.optim.Adam(
             self._network.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY
         )
@@ -84,88 +84,90 @@ class MembershipClassifier:
             optimizer.zero_grad()
             scores = self._network(rows)[:, 0]
             loss = F.binary_cross_entropy_with_logits(
-                scores, wanted, weight=weights, reduction="sum"
+                scores, targets, weight=weights, reduction="sum"
             )
             torch.autograd.backward([loss])
             optimizer.step()
 
     @torch.no_grad()
     def score(self, posteriors: Posteriors) -> NDArray[np.float64]:
-        """(nodes,)."""
+        """Score posteriors; higher means more likely a member: (nodes,)."""
         scores: NDArray[np.float64] = self._network(_inputs(posteriors))[:, 0].double().numpy()
         return scores
 
 
 def _inputs(posteriors: Posteriors) -> torch.Tensor:
-    """Logs of the posterior, largest first: the class itself says nothing about membership."""
+    """Log posteriors in descending order: the class itself is no evidence of membership."""
     ordered = -np.sort(-posteriors, axis=1)
     return torch.from_numpy(np.log(np.clip(ordered, 1e-6, 1.0)).astype(np.float32))
 
 
-SHADOW_NODES_A_CLASS = 1000
+SHADOW_NODES_PER_CLASS = 1000
 VALIDATION_ONE_IN = 5
-"""One in so many nodes of a subgraph judges its training."""
+"""One node in this many of a subgraph is used for validation."""
 
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledSubgraph:
-    """What both parties hold of some labelled nodes."""
+    """Inputs of both parties, restricted to some labelled nodes."""
 
     data: DataHoldings
     labels: LabelHoldings
     members: Rows
-    """Training nodes, as nodes of the whole graph."""
+    """Training nodes, as node numbers of the whole graph."""
     nodes: Rows
-    """All its nodes, as nodes of the whole graph."""
+    """All nodes of the subgraph, as node numbers of the whole graph."""
 
 
 def attack_membership(
     run: Path, folder: Path, *, seed: int, progress: Progress = no_progress
 ) -> AttackResult:
-    """Train target and shadow with the settings of a run, and tell members from others."""
+    """Train target and shadow with the settings of a run, and score membership."""
     return attack_settings(read_config(run), folder, seed=seed, progress=progress)
 
 
 def attack_settings(
     config: Config, folder: Path, *, seed: int, progress: Progress = no_progress
 ) -> AttackResult:
-    """The same for settings that nobody has run yet: target and shadow are trained here anyway.
+    """Attack settings without a run: target and shadow are trained here in any case.
 
     Args:
         config: checked settings.
-        folder: holds `data/` and `label/`.
-        seed: of the draw of nodes.
-        progress: is told how far it is.
+        folder: folder with `data/` and `label/`.
+        seed: seed of the draw of nodes.
+        progress: receives progress reports.
 
     Raises:
-        InputError: labels are no classes.
+        InputError: the labels are not classes.
     """
     data, labels = open_parties(folder, config)
     if task_of(config.run.task, labels.classes) != "classification":
-        raise InputError("node-membership: expected a run on classes, whose posteriors it reads")
+        raise InputError(
+            "node-membership: expected classes as labels, got numbers, which have no posteriors"
+        )
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(labels.ids))
     target = _subgraph(data, labels, rows[: len(rows) // 2], rng)
     trained = rerun(config, target.data, target.labels, progress=progress)
     nodes = nodes_of_label_rows(data, labels)
     others = np.setdiff1d(nodes, target.nodes)
-    asked = np.concatenate([target.members, others])
-    answers = posteriors_of(trained, config, data, labels, target, asked)
+    queried = np.concatenate([target.members, others])
+    target_posteriors = posteriors_of(trained, config, data, labels, target, queried)
     if len(labels.classes) == 2:
-        scores, knows = certainty(answers), "posteriors on the full graph"
+        scores, knows = certainty(target_posteriors), "posteriors on the full graph"
     else:
-        scores = _by_shadow(config, data, labels, answers, rng, seed, progress)
+        scores = _by_shadow(config, data, labels, target_posteriors, rng, seed, progress)
         knows = "posteriors on the full graph, settings, and a shadow set"
-    is_member = np.arange(len(asked)) < len(target.members)
+    is_member = np.arange(len(queried)) < len(target.members)
     return AttackResult(
         attack="node-membership",
         method=config.run.method,
         plan=trained.noise_plan.plan,
         epsilon=config.privacy.epsilon,
         roc=roc_of(scores[is_member], scores[~is_member]),
-        by_degree=by_degree(scores, is_member, degrees_of(data.graph)[asked]),
+        by_degree=by_degree(scores, is_member, degrees_of(data.graph)[queried]),
         knows=knows,
         seed=seed,
     )
@@ -175,29 +177,29 @@ def _by_shadow(
     config: Config,
     data: DataHoldings,
     labels: LabelHoldings,
-    answers: Posteriors,
+    target_posteriors: Posteriors,
     rng: np.random.Generator,
     seed: int,
     progress: Progress,
 ) -> NDArray[np.float64]:
-    """Learn on a shadow model what members look like."""
-    drawn = [
-        rng.permutation(np.flatnonzero(labels.labels == code))[:SHADOW_NODES_A_CLASS]
+    """Score posteriors with a classifier that was trained on a shadow model."""
+    nodes_of_class = [
+        rng.permutation(np.flatnonzero(labels.labels == code))[:SHADOW_NODES_PER_CLASS]
         for code in range(len(labels.classes))
     ]
-    pool = rng.permutation(np.concatenate(drawn))
+    pool = rng.permutation(np.concatenate(nodes_of_class))
     inside = _subgraph(data, labels, pool[: len(pool) // 2], rng)
     whole = _subgraph(data, labels, pool, rng)
     shadow = rerun(config, inside.data, inside.labels, progress=progress)
     members = np.searchsorted(whole.nodes, inside.members)
     others = np.searchsorted(whole.nodes, np.setdiff1d(whole.nodes, inside.nodes))
-    here = replace(inside, members=members)
+    inside_of_whole = replace(inside, members=members)
     posteriors = posteriors_of(
-        shadow, config, whole.data, whole.labels, here, np.concatenate([members, others])
+        shadow, config, whole.data, whole.labels, inside_of_whole, np.concatenate([members, others])
     )
     classifier = MembershipClassifier(len(labels.classes), seed=seed)
     classifier.learn(posteriors[: len(members)], posteriors[len(members) :])
-    return classifier.score(answers)
+    return classifier.score(target_posteriors)
 
 
 @torch.no_grad()
@@ -209,7 +211,7 @@ def posteriors_of(
     subgraph: LabelledSubgraph,
     nodes: Rows,
 ) -> Posteriors:
-    """Ask a model trained on a subgraph about nodes of a larger graph: (nodes, num_classes)."""
+    """Posteriors of nodes of a larger graph, by a model of a subgraph: (nodes, num_classes)."""
     sizes = replace(trained.run_spec.sizes, num_nodes=data.graph.num_nodes)
     run_spec = replace(trained.run_spec, sizes=sizes).planned_for(config)
     inner, method = trained.recorder.inner, run_spec.method
@@ -243,10 +245,10 @@ def posteriors_of(
 def _subgraph(
     data: DataHoldings, labels: LabelHoldings, rows: Rows, rng: np.random.Generator
 ) -> LabelledSubgraph:
-    """Some labelled nodes, the edges between them, and a fifth of them for validation."""
+    """Restrict to some labelled nodes and the edges between them; a fifth are for validation."""
     nodes = nodes_of_label_rows(data, labels)[rows]
     order = np.argsort(nodes)
-    rows, nodes = rows[order], nodes[order]  # nodes stay in ascending order
+    rows, nodes = rows[order], nodes[order]  # nodes must stay in ascending order
     splits = np.zeros(len(rows), dtype=np.int8)
     splits[rng.permutation(len(rows))[: max(2, len(rows) // VALIDATION_ONE_IN)]] = 1
     return LabelledSubgraph(

@@ -1,7 +1,7 @@
-"""A run once more, with the same seed, to see what the label party saw.
+"""Repetition of a simulated run with the same seed, to see what the label party saw.
 
-Noise and weights of a simulated run come from its seed, so it repeats bit for bit; that it did is
-checked against what the run folder says.
+Noise and weights of a simulated run come from its seed, so it repeats bit for bit; the result is
+checked against the run folder.
 """
 
 import json
@@ -45,7 +45,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Rerun:
-    """Both parties after the run, and everything that was shown."""
+    """Both parties after a repeated run, and everything that the label party saw."""
 
     run_spec: RunSpec
     data: DataHoldings
@@ -56,7 +56,7 @@ class Rerun:
 
     @property
     def noise_plan(self) -> NoisePlan:
-        """What the run promised."""
+        """Noise plan of the run."""
         return self.run_spec.noise_plan
 
 
@@ -64,25 +64,25 @@ def read_config(run: Path) -> Config:
     """Read the settings of a run folder.
 
     Raises:
-        InputError: it is no run folder.
+        InputError: `run` is no run folder, or a run with several data parties.
     """
     path = run / "config.json"
     if any(run.glob("data_party-*.npz")):
         raise InputError(
-            f"{run}: expected a run with one data party, found several; an attack repeats the run "
-            f"of one pair, so train with that one alone first"
+            f"{run}: expected a run with one data party, found several; an attack needs a run with "
+            f"one, so train with that party alone first"
         )
     try:
         return Config.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValidationError):
         raise InputError(
-            f"{path}: expected the settings of a run; give the folder that 'vesper simulate --out' "
-            f"made"
+            f"{path}: expected the settings of a run; pass the folder that 'vesper simulate --out' "
+            f"wrote"
         ) from None
 
 
 def open_parties(folder: Path, config: Config) -> tuple[DataHoldings, LabelHoldings]:
-    """Open the folders of both parties, as the run did."""
+    """Open the folders of both parties as the run did."""
     data = open_data(folder / "data")
     labels = open_labels(folder / "label", decimals=config.run.task != "classification")
     refuse_unknown_labels(data.ids, labels)
@@ -97,7 +97,7 @@ def rerun(
     row_observer: RowObserver | None = None,
     progress: Progress = no_progress,
 ) -> Rerun:
-    """Run the settings on what the parties hold; `row_observer` is told of perturbed rows."""
+    """Run the settings on the parties' inputs; `row_observer` is called with perturbed rows."""
     run_spec, door, method, trained = retrain(
         config,
         data,
@@ -116,7 +116,7 @@ def retrain(
     wrap_method: Callable[[Method], M],
     progress: Progress = no_progress,
 ) -> tuple[RunSpec, RecordingDoor, M, TrainedSession]:
-    """Train as the run did, with a method that is watched."""
+    """Train as the run did, with a wrapped method that records."""
     run_spec = run_spec_for(config, data, labels)
     with simulated_door(run_spec, data) as (inner, run_spec):
         door, method = RecordingDoor(inner), wrap_method(run_spec.method)
@@ -133,23 +133,24 @@ def retrain(
 
 @contextmanager
 def simulated_door(run_spec: RunSpec, data: DataHoldings) -> Iterator[tuple[Door, RunSpec]]:
-    """Open the door that a simulated run has, charged to a ledger that goes away."""
+    """Open the door of a simulated run, with a temporary ledger."""
     noise = NoiseSource.for_simulation(run_spec.config.run.seed)
     with tempfile.TemporaryDirectory(prefix="vesper-attack-") as folder:
-        with closing(Ledger(Path(folder) / "ledger.sqlite", clock=time.time)) as book:
-            yield open_door(run_spec, data.graph, book, noise, run="attack")
+        with closing(Ledger(Path(folder) / "ledger.sqlite", clock=time.time)) as ledger:
+            yield open_door(run_spec, data.graph, ledger, noise, run="attack")
 
 
 def refuse_other_run(run: Path, folder: Path, trained: TrainedSession) -> None:
-    """Refuse what was repeated if it is not the run of this folder."""
+    """Refuse a repeated run whose validation result differs from that of the run folder."""
     path = run / "result.json"
     try:
         expected = json.loads(path.read_text(encoding="utf-8"))["validation"]
     except (OSError, ValueError, KeyError, TypeError):
-        raise InputError(f"{path}: expected the result of a run beside its settings") from None
-    found = trained.stages[trained.best_stage]["validation"]
-    if not isinstance(expected, float) or abs(found - expected) > TOLERANCE * max(1.0, abs(found)):
+        raise InputError(f"{path}: expected the result of a run next to its settings") from None
+    validation = trained.stages[trained.best_stage]["validation"]
+    allowed = TOLERANCE * max(1.0, abs(validation))
+    if not isinstance(expected, float) or abs(validation - expected) > allowed:
         raise InputError(
-            f"{folder}: repeated, the run reaches {found:.6g} on validation where {path} says "
-            f"{expected}; give the folder it was trained on, and the version it was trained with"
+            f"{folder}: expected {expected} on validation, as in {path}, but the repeated run got "
+            f"{validation:.6g}; use the folder and the version that the run was trained with"
         )

@@ -1,12 +1,12 @@
-"""How well a score tells positives from negatives, with a confidence interval.
+"""Quality of a score, with a confidence interval; and scores from rows of the paper's GIN.
 
     auc         = P(score of a positive > score of a negative) + P(tie) / 2
     interval    = auc +- z sqrt(var / positives + var' / negatives)      (DeLong et al. 1988)
-    tpr at fpr  = share of positives above the threshold that at most that share of negatives pass
+    tpr at fpr  = share of positives above the threshold that a share fpr of negatives exceeds
 
 var is the variance, over positives, of the share of negatives below each; var' the other way round.
 
-What the rows of the paper's GIN say about pairs of nodes, while a run goes on.
+`RowRatios` computes log likelihood ratios of edges from the rows of the paper's GIN during a run:
 
     row_u = W (h_u + sum over neighbours w of h_w) + noise        layer 1, whenever u is a root
 
@@ -14,8 +14,8 @@ An edge {u, v} adds W h_v to the mean of that row, so with all other edges known
 
     log ratio += (<row_u - mean without the edge, W h_v> - |W h_v|^2 / 2) / noise_std^2
 
-and the same at v. Weights are those of the moment, which hardly depend on one edge; what they
-betray by themselves is left out (`vesper audit --target weights` counts it).
+and the same at v. The current weights are used, which hardly depend on one edge; what the weights
+themselves reveal is left out (`vesper audit --target weights` measures it).
 """
 
 from dataclasses import dataclass
@@ -42,37 +42,37 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, kw_only=True)
 class Roc:
-    """What a score is worth."""
+    """How well a score separates positives from negatives."""
 
     auc: float
     ci_low: float
     ci_high: float
     tpr: float
-    """At 0.1 % false positives."""
+    """True-positive rate, by default at 0.1 % false positives."""
     positives: int
     negatives: int
 
 
 def roc_of(positives: Scores, negatives: Scores, *, fpr: float = 0.001) -> Roc:
-    """Judge scores of positives and negatives.
+    """Evaluate the scores of positives and negatives.
 
     Raises:
-        InputError: there are none of one kind.
+        InputError: there are no positives or no negatives.
     """
     if len(positives) == 0 or len(negatives) == 0:
         raise InputError(
-            f"expected positives and negatives to judge an attack by, got {len(positives)} and "
-            f"{len(negatives)}; ask for more pairs"
+            f"expected positives and negatives to evaluate an attack, got {len(positives)} and "
+            f"{len(negatives)}; draw more pairs"
         )
     wins = _below(negatives, positives)  # (positives,)
     losses = 1 - _below(positives, negatives)  # (negatives,)
     auc = float(wins.mean())
     variance = _variance(wins) / len(positives) + _variance(losses) / len(negatives)
-    reach = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * float(np.sqrt(variance))
+    half_width = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * float(np.sqrt(variance))
     return Roc(
         auc=auc,
-        ci_low=max(0.0, auc - reach),
-        ci_high=min(1.0, auc + reach),
+        ci_low=max(0.0, auc - half_width),
+        ci_high=min(1.0, auc + half_width),
         tpr=tpr_at(positives, negatives, fpr=fpr),
         positives=len(positives),
         negatives=len(negatives),
@@ -80,7 +80,7 @@ def roc_of(positives: Scores, negatives: Scores, *, fpr: float = 0.001) -> Roc:
 
 
 def tpr_at(positives: Scores, negatives: Scores, *, fpr: float) -> float:
-    """Share of positives above the lowest threshold that at most `fpr` of the negatives pass."""
+    """Share of positives above the lowest threshold that at most `fpr` of negatives exceed."""
     allowed = int(fpr * len(negatives))  # rounded down: with few negatives, none
     threshold = np.sort(negatives)[len(negatives) - 1 - allowed]
     return float((positives > threshold).mean())
@@ -99,12 +99,12 @@ def _variance(shares: Scores) -> float:
 
 
 class RowRatios:
-    """Adds up log likelihood ratios of pairs; a `Watch`.
+    """Sums log likelihood ratios of pairs during a run; a `RowObserver`.
 
     Args:
-        data: the graph, for what is known of it, and the features.
-        pairs: whose edges are asked for.
-        is_gin: whether rows are those of GIN; of others nothing is added up.
+        data: features, and the graph, whose other edges the attacker knows.
+        pairs: (num_pairs, 2) pairs whose edges are in question.
+        is_gin: whether rows are those of a GIN; other rows are ignored.
     """
 
     def __init__(self, data: DataHoldings, pairs: Pairs, *, is_gin: bool) -> None:
@@ -113,12 +113,13 @@ class RowRatios:
         self._place = np.full(data.graph.num_nodes, -1, dtype=np.int64)
         self._signs = np.where(are_edges(data.graph, pairs), 0.5, -0.5)
         self.ratios: NDArray[np.float64] = np.zeros(len(pairs))
+        """(num_pairs,) log likelihood ratios so far, of edge to no edge."""
         self.times = 0
-        """How many batches were looked at."""
+        """Number of batches counted so far."""
 
     @torch.no_grad()
     def __call__(self, inner: Representation, nodes: Nodes, layers: list[LayerRows]) -> None:
-        """Look at the rows of a batch."""
+        """Add the rows of a batch."""
         module = inner.module
         if not self._is_gin or not isinstance(module, PerturbedMessagePassing):
             return
@@ -127,24 +128,24 @@ class RowRatios:
         self._place[nodes] = np.arange(len(nodes))
         for side in (0, 1):
             roots = self._place[self._pairs[:, side]]
-            asked = np.flatnonzero(roots >= 0)
-            heard = _messages(module, self._inputs, self._pairs[asked, 1 - side])  # (asked, width)
-            # Against the mean without the edge the noise is larger by what the edge has added.
-            apart = noise[roots[asked]] + self._signs[asked, None] * heard
-            self.ratios[asked] += (apart * heard).sum(axis=1) / module.noise.noise_std**2
+            in_batch = np.flatnonzero(roots >= 0)
+            messages = _messages(module, self._inputs, self._pairs[in_batch, 1 - side])
+            # Offset of the row from the midpoint of its means with and without the edge.
+            offsets = noise[roots[in_batch]] + self._signs[in_batch, None] * messages
+            self.ratios[in_batch] += (offsets * messages).sum(axis=1) / module.noise.noise_std**2
         self._place[nodes] = -1
         self.times += 1
 
 
 def _messages(module: PerturbedMessagePassing, inputs: Inputs, nodes: Nodes) -> NDArray[np.float64]:
-    """W h of each node, as it is now; nothing in the module changes."""
+    """W h of each node with the current weights: (nodes, width); the module is unchanged."""
     first = module.layers[0]
     assert isinstance(first, PmpLayer)
-    different, places = np.unique(nodes, return_inverse=True)
+    unique, places = np.unique(nodes, return_inverse=True)
     was_training = module.training
-    module.eval()  # no mask is drawn and no power iteration made
-    encodings = unit_rows(module.encoder(inputs.rows(different)))
+    module.eval()  # draws no dropout mask and runs no power iteration
+    encodings = unit_rows(module.encoder(inputs.rows(unique)))
     weight: Tensor = first.unit_weight()
     module.train(was_training)
-    said: NDArray[np.float64] = (encodings @ weight.T).double().numpy()
-    return said[places]
+    messages: NDArray[np.float64] = (encodings @ weight.T).double().numpy()
+    return messages[places]

@@ -1,13 +1,13 @@
-"""How much a run leaks about one edge, or one node, at least, with a stated confidence.
+"""Audit of a run: a lower bound on what it leaks about an edge or node, at a stated confidence.
 
-    canaries there or not -> runs -> a score of each -> lower bounds on epsilon -> verdict
+    canaries present or not -> runs -> one score per canary -> lower bounds on epsilon -> verdict
 
 | verdict | meaning |
 | --- | --- |
-| `refuted` | it leaks more than it promises |
+| `refuted` | the run leaks more than it promises |
 | `not covered` | it leaks more about a node than it promises about an edge |
-| `not refuted` | nothing was found beyond the promise; no proof of it |
-| `nothing promised` | there is nothing to refute |
+| `not refuted` | no leak beyond the promise was detected, which proves nothing |
+| `nothing promised` | there is no promise to refute |
 """
 
 import math
@@ -34,9 +34,9 @@ from vesper.progress import Progress, no_progress
 from vesper.session.run_spec import run_spec_for
 
 PUBLIC_SEEDS = 8
-"""Tried, where the small graphs are used: weights are public too, and some show more."""
+"""Number of public seeds tried on small graphs; weights are public, and some reveal more."""
 
-RUNS_A_SEED = 1 << 32
+RUNS_PER_SEED = 1 << 32
 FEWEST_TRIALS = 4
 
 STATISTICS: dict[Kind, str] = {
@@ -50,7 +50,7 @@ STATISTICS: dict[Kind, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class AuditResult:
-    """What an audit found."""
+    """Result of an audit."""
 
     method: str
     plan: str
@@ -65,21 +65,21 @@ class AuditResult:
     epsilon_without_assumption: float
     epsilon_if_gaussian: float | None
     best_possible_epsilon: float | None
-    """What no audit with these canaries could exceed, if the noise is as promised."""
+    """Upper limit for any audit with these canaries, if the noise is as promised."""
     trials: int
     canaries: int
     detections: int
     false_alarms: int
     observations: int
-    """With the canary, and as many without, behind `detections` and `false_alarms`."""
+    """Observations with a canary behind `detections`; as many without are behind `false_alarms`."""
     seed: int
     unit: str = "edge"
-    """What a canary is: one edge, or one node with all its edges."""
+    """What a canary is: an `edge`, or a `node` with all its edges."""
     protects: str = "edge"
-    """What the promise is about."""
+    """What the promise protects: `edge` or `node`."""
 
     def as_json(self) -> dict[str, Any]:
-        """All of it."""
+        """Return all fields by name."""
         return asdict(self)
 
 
@@ -97,15 +97,15 @@ def audit(
 
     Args:
         config: checked settings of the runs.
-        place: from settings to canaries; public, so it may look at the batches.
-        trials: runs with a canary.
-        confidence: of the bound.
-        claim: what was said about the run, where that is not what its method promises.
-        choose_seed: look for a public seed whose weights show most.
-        progress: is told how far it is.
+        place: returns the canaries for given settings; it may use the batches, which are public.
+        trials: number of runs with each canary.
+        confidence: confidence of the bound.
+        claim: claimed epsilon, if it differs from what the method promises.
+        choose_seed: use the public seed whose weights reveal most.
+        progress: receives progress reports.
 
     Raises:
-        InputError: too few trials, or settings that cannot be run.
+        InputError: there are too few trials, or the settings cannot be run.
     """
     if trials < FEWEST_TRIALS:
         raise InputError(f"--trials: expected at least {FEWEST_TRIALS}, got {trials}")
@@ -121,8 +121,8 @@ def audit(
     noise_plan = run_spec.noise_plan
     delta = config.privacy.delta or public_delta(run_spec.sizes.num_nodes)
     delta = delta if noise_plan.delta is None else noise_plan.delta
-    seen = _runs(canaries, config, kind, trials, progress)
-    bounds = _bounds(seen, delta=delta, confidence=confidence)
+    observations = _runs(canaries, config, kind, trials, progress)
+    bounds = _bounds(observations, delta=delta, confidence=confidence)
     is_gaussian = kind in ("release", "two worlds") or any(noise_plan.noise_stds)
     guesses = bounds.gaussian_guesses if is_gaussian else bounds.guesses
     epsilon = bounds.epsilon_if_gaussian if is_gaussian else bounds.epsilon
@@ -143,7 +143,7 @@ def audit(
         assumes="Gaussian noise of any size, none included" if is_gaussian else "nothing",
         epsilon_without_assumption=bounds.epsilon,
         epsilon_if_gaussian=bounds.epsilon_if_gaussian,
-        best_possible_epsilon=_best_possible(seen, delta=delta),
+        best_possible_epsilon=_best_possible(observations, delta=delta),
         trials=trials,
         canaries=len(canaries),
         detections=guesses.detections,
@@ -156,12 +156,12 @@ def audit(
 
 
 def verdict_of(epsilon: float, *promised: float | None, is_covered: bool = True) -> str:
-    """Hold a lower bound against everything that was promised.
+    """Compare a lower bound with everything that was promised.
 
     Args:
-        epsilon: the bound.
-        promised: claimed and certified, where they are.
-        is_covered: whether the promise is about what the canaries are.
+        epsilon: the lower bound.
+        promised: claimed and certified epsilon; None where there is none.
+        is_covered: whether the promise covers canaries of this kind.
     """
     limits = [each for each in promised if each is not None]
     if not limits:
@@ -174,53 +174,55 @@ def verdict_of(epsilon: float, *promised: float | None, is_covered: bool = True)
 def _runs(
     canaries: Canaries, config: Config, kind: Kind, trials: int, progress: Progress
 ) -> list[tuple[Coins, TrialOutcome]]:
-    """Runs in twos, each canary there in one of the two."""
+    """Run in pairs; each canary is present in one run of a pair."""
     num_canaries, seed = len(canaries), config.run.seed
-    seen = []
+    observations = []
     for run in range(2 * trials):
         coins = coins_of(run, num_canaries=num_canaries, seed=seed)
-        noise_seed = (seed + 1) * RUNS_A_SEED + run
-        seen.append((coins, observe(canaries, config, coins, kind=kind, noise_seed=noise_seed)))
+        noise_seed = (seed + 1) * RUNS_PER_SEED + run
+        outcome = observe(canaries, config, coins, kind=kind, noise_seed=noise_seed)
+        observations.append((coins, outcome))
         progress("runs", run + 1, 2 * trials)
-    return seen
+    return observations
 
 
 def _bounds(
-    seen: list[tuple[Coins, TrialOutcome]], *, delta: float, confidence: float
+    observations: list[tuple[Coins, TrialOutcome]], *, delta: float, confidence: float
 ) -> LowerBounds:
-    there = np.concatenate([coins for coins, _ in seen])
-    if seen[0][1].scores is not None:
-        scores = np.concatenate([each.scores for _, each in seen if each.scores is not None])
-        middle = 0.0 if seen[0][1].mu_squared is not None else 0.5  # ratios, or yes and no
+    present = np.concatenate([coins for coins, _ in observations])
+    outcomes = [outcome for _, outcome in observations]
+    if outcomes[0].scores is not None:
+        scores = np.concatenate([each.scores for each in outcomes if each.scores is not None])
+        middle = 0.0 if outcomes[0].mu_squared is not None else 0.5  # log ratios, or 0 and 1
         return lower_bounds(
-            scores[there], scores[~there], delta=delta, confidence=confidence, middle=middle
+            scores[present], scores[~present], delta=delta, confidence=confidence, middle=middle
         )
-    rows = np.concatenate([each.rows for _, each in seen if each.rows is not None])
-    half = len(rows) // 4 * 2  # whole twos of runs
+    rows = np.concatenate([each.rows for each in outcomes if each.rows is not None])
+    half = len(rows) // 4 * 2  # whole pairs of runs
     first, second = np.arange(len(rows)) < half, np.arange(len(rows)) >= half
-    learned = fit_discriminant(rows[first & there], rows[first & ~there])
+    learned = fit_discriminant(rows[first & present], rows[first & ~present])
     scores = learned.score(rows)
     return lower_bounds(
-        scores[second & there],
-        scores[second & ~there],
+        scores[second & present],
+        scores[second & ~present],
         delta=delta,
         confidence=confidence,
         middle=learned.middle,
-        chosen_on=(scores[first & there], scores[first & ~there]),
+        chosen_on=(scores[first & present], scores[first & ~present]),
     )
 
 
-def _best_possible(seen: list[tuple[Coins, TrialOutcome]], *, delta: float) -> float | None:
-    """From the mean distance of the two worlds in units of the promised noise."""
-    apart = [each.mu_squared for _, each in seen if each.mu_squared is not None]
-    if not apart or delta == 0:
+def _best_possible(observations: list[tuple[Coins, TrialOutcome]], *, delta: float) -> float | None:
+    """Epsilon of the mean distance of the two worlds, in units of the promised noise."""
+    distances = [each.mu_squared for _, each in observations if each.mu_squared is not None]
+    if not distances or delta == 0:
         return None
-    mu = float(np.sqrt(np.mean(apart)))
+    mu = float(np.sqrt(np.mean(distances)))
     return math.inf if math.isinf(mu) else epsilon_at_least(mu=mu, delta=delta)
 
 
 def _most_revealing_seed(config: Config, place: Callable[[Config], Canaries]) -> Config:
-    """The public seed whose weights show most of the canaries, tried on runs that do not count."""
+    """Choose the public seed whose weights reveal most, by runs that do not count."""
 
     def with_seed(seed: int) -> Config:
         return config.model_copy(update={"run": config.run.model_copy(update={"seed": seed})})
@@ -228,9 +230,9 @@ def _most_revealing_seed(config: Config, place: Callable[[Config], Canaries]) ->
     def distance(each: Config) -> float:
         canaries = place(each)
         coins = np.zeros(len(canaries), dtype=bool)
-        seen = observe(canaries, each, coins, kind="two worlds", noise_seed=each.run.seed)
-        assert seen.mu_squared is not None
-        return float(seen.mu_squared.mean())
+        outcome = observe(canaries, each, coins, kind="two worlds", noise_seed=each.run.seed)
+        assert outcome.mu_squared is not None
+        return float(outcome.mu_squared.mean())
 
-    tried = [with_seed(config.run.seed * PUBLIC_SEEDS + k) for k in range(PUBLIC_SEEDS)]
-    return max(tried, key=distance)
+    candidates = [with_seed(config.run.seed * PUBLIC_SEEDS + k) for k in range(PUBLIC_SEEDS)]
+    return max(candidates, key=distance)

@@ -1,27 +1,27 @@
-"""From scores of trials with and without an edge to a lower bound on epsilon.
+"""Lower bound on epsilon from the scores of trials with and without an edge.
 
-    found        = share of trials with the edge that score above a threshold
+    detections   = share of trials with the edge that score above a threshold
     false_alarms = share of trials without it that do
 
-    no assumption:   epsilon >= log((found - delta) / false_alarms), and the same for the misses
-    Gaussian noise:  mu >= 2 Phi^-1(right), right = (found + 1 - false_alarms) / 2;  epsilon from mu
+    no assumption:   epsilon >= log((detections - delta) / false_alarms), and likewise for misses
+    Gaussian noise:  mu >= 2 Phi^-1((detections + 1 - false_alarms) / 2);  epsilon follows from mu
 
-Rates go in as Clopper and Pearson limits that hold together with the stated confidence. As many
-trials with the edge as without: right guesses are then no more spread than a binomial of their mean
-chance (Hoeffding 1956), so one limit does for both kinds.
+Rates enter as Clopper and Pearson limits that hold together with the stated confidence. There are
+as many trials with the edge as without: the number of correct guesses then spreads no more than a
+binomial with their mean probability (Hoeffding 1956), so one limit serves both kinds.
 
 The second bound is for mechanisms whose noise is Gaussian *of a size that is not trusted*: their
-trade-off curve is that of one mu (Dong, Roth and Su 2022), so that one point of it tells all of it
+trade-off curve is that of one mu (Dong, Roth and Su 2022), so that one point determines all of it
 (Nasr et al. 2023). Without that assumption a thousand trials cannot show more than epsilon 6.
 
 A threshold is fixed beforehand, or chosen on the first half of the trials and used on the second.
 
-Confidence limits for a chance, from how often it came true (Clopper and Pearson 1934).
+Confidence limits of a probability, for k successes in n trials (Clopper and Pearson 1934):
 
     at_least = smallest p with  P(Binomial(n, p) >= k) >= 1 - confidence
     at_most  = largest p with   P(Binomial(n, p) <= k) >= 1 - confidence
 
-Each holds with at least the stated confidence, whatever the true chance. Rounding is outwards.
+Each holds with at least the stated confidence, whatever the true probability; rounding is outward.
 """
 
 import math
@@ -40,12 +40,12 @@ HALVINGS = 48
 
 @lru_cache(maxsize=4096)
 def at_least(successes: int, trials: int, *, confidence: float) -> float:
-    """Lower limit of the chance behind `successes` of `trials`.
+    """Lower confidence limit of the probability behind `successes` in `trials`.
 
     >>> round(at_least(10, 10, confidence=0.95), 4)
     0.7411
     """
-    _expect(successes, trials, confidence)
+    _refuse_bad_counts(successes, trials, confidence)
     if successes == 0:
         return 0.0
     log_rest = math.log1p(-confidence)
@@ -62,7 +62,7 @@ def at_least(successes: int, trials: int, *, confidence: float) -> float:
 
 
 def at_most(successes: int, trials: int, *, confidence: float) -> float:
-    """Upper limit of the chance behind `successes` of `trials`.
+    """Upper confidence limit of the probability behind `successes` in `trials`.
 
     >>> round(at_most(0, 100, confidence=0.95), 4)
     0.0295
@@ -86,7 +86,7 @@ def _log_tail(
     return largest + math.log(float(np.exp(terms - largest).sum()))
 
 
-def _expect(successes: int, trials: int, confidence: float) -> None:
+def _refuse_bad_counts(successes: int, trials: int, confidence: float) -> None:
     if trials < 1 or not 0 <= successes <= trials:
         raise InputError(f"trials: expected 0 <= {successes} <= {trials} and at least one trial")
     if not 0 < confidence < 1:
@@ -96,15 +96,15 @@ def _expect(successes: int, trials: int, confidence: float) -> None:
 Scores = NDArray[np.float64]
 
 THRESHOLDS = 40
-"""Tried on the first half; evenly spaced among the scores."""
+"""Number of thresholds tried on the first half, evenly spaced among the sorted scores."""
 
 CONVERSION_ERROR = 1e-9
-"""`epsilon_of` rounds up by less; a lower bound is rounded down."""
+"""Relative error that `epsilon_of` rounds up by at most; a lower bound must be rounded down."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Guesses:
-    """How often a guess was made, with the edge and without."""
+    """Counts of the guess that the edge is present, in trials with the edge and without."""
 
     detections: int
     with_edge: int
@@ -112,7 +112,7 @@ class Guesses:
     without_edge: int
 
     def limits(self, *, confidence: float) -> tuple[float, float]:
-        """At least so many found, at most so many false alarms; both with this confidence."""
+        """Lower limit of detections, upper limit of false alarms; both with this confidence."""
         each = 1 - (1 - confidence) / 2
         return (
             at_least(self.detections, self.with_edge, confidence=each),
@@ -120,7 +120,7 @@ class Guesses:
         )
 
     def epsilon(self, *, delta: float, confidence: float) -> float:
-        """Lower bound without any assumption."""
+        """Lower bound on epsilon without any assumption."""
         detections, false_alarms = self.limits(confidence=confidence)
         hits = _log_ratio(detections - delta, false_alarms)
         misses = _log_ratio(1 - false_alarms - delta, 1 - detections)
@@ -130,7 +130,7 @@ class Guesses:
         """Lower bound on mu for Gaussian noise.
 
         Raises:
-            InputError: there are more trials of one kind.
+            InputError: the numbers of trials with and without the edge differ.
         """
         if self.with_edge != self.without_edge:
             raise InputError(
@@ -143,7 +143,7 @@ class Guesses:
 
 
 def guesses(with_edge: Scores, without_edge: Scores, *, threshold: float) -> Guesses:
-    """Guess that the edge is there above the threshold; a score on it is not above."""
+    """Count scores above the threshold, the guess that the edge is present; equal is not above."""
     return Guesses(
         detections=int((with_edge > threshold).sum()),
         with_edge=len(with_edge),
@@ -154,17 +154,17 @@ def guesses(with_edge: Scores, without_edge: Scores, *, threshold: float) -> Gue
 
 @dataclass(frozen=True, kw_only=True)
 class LowerBounds:
-    """What scores show, with the stated confidence each."""
+    """Lower bounds that scores support, each with the stated confidence."""
 
     epsilon: float
-    """Without any assumption."""
+    """Epsilon without any assumption."""
     mu: float
     epsilon_if_gaussian: float | None
-    """None for delta 0, which no Gaussian has."""
+    """Epsilon that follows from `mu`; None for delta 0, which no Gaussian mechanism has."""
     guesses: Guesses
-    """Behind `epsilon`."""
+    """Counts behind `epsilon`."""
     gaussian_guesses: Guesses
-    """Behind `mu`."""
+    """Counts behind `mu`."""
 
 
 def lower_bounds(
@@ -179,12 +179,12 @@ def lower_bounds(
     """Bound epsilon from below.
 
     Args:
-        with_edge: (trials,) scores, independent of each other.
-        without_edge: (trials,) the same without the edge.
-        delta: of the bound; 0 for a pure one.
-        confidence: of each bound.
-        middle: the best threshold for Gaussian noise where it is known beforehand, as 0 is for a
-            log likelihood ratio; then all trials count for that bound.
+        with_edge: (trials,) scores of trials with the edge, independent of each other.
+        without_edge: (trials,) scores of trials without it.
+        delta: delta of the bound; 0 for pure differential privacy.
+        confidence: confidence of each bound.
+        middle: best threshold for Gaussian noise if known beforehand, such as 0 for a log
+            likelihood ratio; all trials then count for that bound.
         chosen_on: scores of other trials to choose thresholds on; None for the first half.
     """
     first, second = chosen_on, (with_edge, without_edge)
@@ -192,7 +192,7 @@ def lower_bounds(
         halves = [(len(scores) + 1) // 2 for scores in second]
         first = with_edge[: halves[0]], without_edge[: halves[1]]
         second = with_edge[halves[0] :], without_edge[halves[1] :]
-    tried = _thresholds(*first)
+    thresholds = _thresholds(*first)
 
     def epsilon_at(threshold: float) -> float:
         return guesses(*first, threshold=threshold).epsilon(delta=delta, confidence=confidence)
@@ -200,9 +200,9 @@ def lower_bounds(
     def mu_at(threshold: float) -> float:
         return guesses(*first, threshold=threshold).mu(confidence=confidence)
 
-    plain = guesses(*second, threshold=max(tried, key=epsilon_at))
+    plain = guesses(*second, threshold=max(thresholds, key=epsilon_at))
     if middle is None:
-        gaussian = guesses(*second, threshold=max(tried, key=mu_at))
+        gaussian = guesses(*second, threshold=max(thresholds, key=mu_at))
     else:
         gaussian = guesses(with_edge, without_edge, threshold=middle)
     mu = gaussian.mu(confidence=confidence)
@@ -216,7 +216,7 @@ def lower_bounds(
 
 
 def epsilon_at_least(*, mu: float, delta: float) -> float:
-    """Epsilon of mu at delta, rounded down."""
+    """Convert mu to epsilon at delta, rounded down."""
     return epsilon_of(mu=mu, delta=delta) * (1 - CONVERSION_ERROR)
 
 

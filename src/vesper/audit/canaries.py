@@ -1,9 +1,9 @@
-"""Canaries: edges, or nodes with all their edges, each there or not by a coin of its own.
+"""Canaries: edges, or nodes with all their edges, whose presence a coin toss decides.
 
-    runs come in twos: where one has a canary, the other has not
+    runs come in pairs: a canary is present in exactly one run of each pair
 
-So every canary is there in half of the runs. Two canaries share no node, those at the other ends of
-a node's edges included: what is seen of one says nothing about another.
+So every canary is present in half of the runs. Two canaries share no node, nor are the neighbours
+of canary nodes shared, so that observations of one canary carry no information about another.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from vesper.graph.holdings import DataHoldings
 from vesper.graph.labels import LabelHoldings, nodes_of_label_rows
 
 Coins = NDArray[np.bool_]
-"""(num_canaries,) which of them are there."""
+"""(num_canaries,) whether each canary is present."""
 
 Numbers = NDArray[np.float64]
 Unit = Literal["edge", "node"]
@@ -30,64 +30,68 @@ UNITS: tuple[Unit, ...] = ("edge", "node")
 
 @dataclass(frozen=True, eq=False)
 class Canaries:
-    """What both parties hold, and the edges that come and go."""
+    """Inputs of both parties, and the edges that are present in some runs only."""
 
     data: DataHoldings
-    """Without any of the canaries' edges."""
+    """Inputs of the data party, without any edge of a canary."""
     labels: LabelHoldings
     edges: tuple[Pairs, ...]
-    """Of each canary; they are there together or not at all."""
+    """Edges of each canary, which are all present or all absent."""
     unit: Unit = "edge"
 
     def __len__(self) -> int:
         return len(self.edges)
 
     def graph(self, coins: Coins) -> Graph:
-        """The graph when these canaries are there."""
-        chosen = [edges for edges, is_there in zip(self.edges, coins, strict=True) if is_there]
+        """Return the graph with these canaries present."""
+        chosen = [edges for edges, is_present in zip(self.edges, coins, strict=True) if is_present]
         return _toggled(self.data.graph, chosen)
 
     def holdings(self, coins: Coins) -> DataHoldings:
-        """What the data party holds when these canaries are there."""
+        """Return the inputs of the data party with these canaries present."""
         return replace(self.data, graph=self.graph(coins))
 
     @cached_property
     def graph_with_all(self) -> Graph:
-        """The graph with all canaries; that without any is `data.graph`."""
+        """Graph with all canaries; the graph without any is `data.graph`."""
         return self.graph(np.ones(len(self), dtype=bool))
 
     def sum_over_nodes(self, numbers: Numbers) -> Numbers:
-        """Add up a number a node: of one canary over all, of several over the nodes of each."""
+        """Sum numbers of nodes per canary: over its nodes, or over all nodes if it is alone."""
         if len(self) == 1:
             return np.array([numbers.sum()])
         return np.array([numbers[np.unique(edges)].sum() for edges in self.edges])
 
     def endpoint_rows(self, rows: Numbers) -> Numbers:
-        """Rows, (num_nodes, width), of a node of each canary beside the sum of its neighbours'."""
-        both = []
+        """Row of one node of each canary, joined with the sum of its neighbours' rows.
+
+        Args:
+            rows: (num_nodes, width).
+        """
+        joined = []
         for edges in self.edges:
             own = rows[np.intersect1d(edges[0], edges[-1])[0]]
-            both.append(np.concatenate([own, rows[np.unique(edges)].sum(axis=0) - own]))
-        return np.stack(both)
+            joined.append(np.concatenate([own, rows[np.unique(edges)].sum(axis=0) - own]))
+        return np.stack(joined)
 
     def shares_in(self, graph: Graph) -> Numbers:
-        """Share of each canary's edges that a graph has: (num_canaries,)."""
+        """Share of each canary's edges that are in a graph: (num_canaries,)."""
         return np.array([are_edges(graph, edges).mean() for edges in self.edges])
 
     @property
     def largest_degree(self) -> int:
-        """Of a labelled node when all canaries are there."""
+        """Largest degree of a labelled node when all canaries are present."""
         return int(
             degrees_of(self.graph_with_all)[nodes_of_label_rows(self.data, self.labels)].max()
         )
 
     def first(self) -> "Canaries":
-        """The first of them alone; the others are not there."""
+        """Return the first canary alone; the others are absent from all runs."""
         return replace(self, edges=self.edges[:1])
 
 
 def place_edges(data: DataHoldings, labels: LabelHoldings, pairs: Pairs) -> Canaries:
-    """Make canaries of pairs of nodes; their edges are taken out where they are there.
+    """Make canaries of pairs of nodes; edges between them are removed from the graph.
 
     Raises:
         InputError: two pairs share a node.
@@ -99,10 +103,10 @@ def place_edges(data: DataHoldings, labels: LabelHoldings, pairs: Pairs) -> Cana
 
 
 def place_nodes(data: DataHoldings, labels: LabelHoldings, nodes: NDArray[np.int64]) -> Canaries:
-    """Make canaries of nodes, each with all the edges it has; they are taken out.
+    """Make canaries of nodes, each with all its edges, which are removed from the graph.
 
     Raises:
-        InputError: a node has no edge, or two of them are neighbours or have one together.
+        InputError: a node has no edge, or two nodes are neighbours or share a neighbour.
     """
     edges = [edges_at(data.graph, int(node)) for node in nodes]
     if not all(len(each) for each in edges):
@@ -133,6 +137,6 @@ def _toggled(graph: Graph, edges: Sequence[Pairs]) -> Graph:
 
 
 def coins_of(run: int, *, num_canaries: int, seed: int) -> Coins:
-    """Which canaries are there in a run; run 2 t + 1 is the opposite of run 2 t."""
+    """Toss which canaries are present in a run; run 2 t + 1 is the complement of run 2 t."""
     coins = np.random.default_rng([seed, run // 2]).integers(0, 2, size=num_canaries)
     return np.asarray(coins == run % 2)

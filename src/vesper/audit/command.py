@@ -1,4 +1,4 @@
-"""From what a user asks for to an audit: settings, graph and canaries."""
+"""Setup of an audit from the options of `vesper audit`: settings, graph and canaries."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,49 +34,49 @@ def run_audit(
     """Audit a method on a small graph, or on party folders with the settings of a run.
 
     Args:
-        given: settings by name; on a small graph they win over its own.
-        trials: runs with a canary, and as many without.
-        config: TOML of settings; then nothing is set by the small graph.
-        data: holds `data/` and `label/`; None for the small graph of the probe.
-        target: where to look.
-        canaries: how many canaries in a run, where they can be told apart.
+        given: settings by name; on a small graph they override its own.
+        trials: number of runs with each canary, and as many without.
+        config: TOML file of settings; it replaces those of the small graph.
+        data: folder with `data/` and `label/`; None for the small graph of the target.
+        target: where to look for a leak.
+        canaries: number of canaries in a run, where they can be told apart.
         unit: what a canary is: an `edge`, or a `node` with all its edges; None for what the run
             protects.
-        confidence: of the bound.
-        claim: what was said of the run, where that is not what its method promises.
-        progress: is told how far it is.
+        confidence: confidence of the bound.
+        claim: claimed epsilon, if it differs from what the method promises.
+        progress: receives progress reports.
     """
-    where = _target(target)
+    audit_target = _target(target)
     if canaries < 1:
         raise InputError(f"--canaries: expected at least 1, got {canaries}")
     if data is None:
         method = find_method(str(given.get("method", RunSettings().method)))
-        small = {} if config else settings_for(where, method)
+        small = {} if config else settings_for(audit_target, method)
         settings = load_config(config, {**small, **given})
-        what = _unit(unit, settings)
+        canary_unit = _unit(unit, settings)
 
         def place(each: Config) -> Canaries:
-            return canaries_for(where, each, count=canaries, unit=what)
+            return canaries_for(audit_target, each, count=canaries, unit=canary_unit)
 
     else:
-        if where not in ("rows", "held-out"):
+        if audit_target not in ("rows", "held-out"):
             raise InputError(
-                f"--target: expected rows or held-out with --data, got '{target}', which needs a "
-                f"graph made for it"
+                f"--target: expected rows or held-out with --data, got '{target}', which needs its "
+                f"own small graph"
             )
         settings = load_config(config, given)
-        what = _unit(unit, settings)
-        held = open_data(data / "data", progress=progress)
+        canary_unit = _unit(unit, settings)
+        holdings = open_data(data / "data", progress=progress)
         labels = open_labels(data / "label", decimals=settings.run.task != "classification")
-        refuse_unknown_labels(held.ids, labels)
-        split = "train" if where == "rows" else "val"
+        refuse_unknown_labels(holdings.ids, labels)
+        split = "train" if audit_target == "rows" else "val"
         seed = settings.run.seed
-        if what == "edge":
-            pairs = draw_pairs(held, labels, split=split, count=canaries, seed=seed)
-            placed = place_edges(held, labels, pairs)
+        if canary_unit == "edge":
+            pairs = draw_pairs(holdings, labels, split=split, count=canaries, seed=seed)
+            placed = place_edges(holdings, labels, pairs)
         else:
-            nodes = draw_nodes(held, labels, split=split, count=canaries, seed=seed)
-            placed = place_nodes(held, labels, nodes)
+            nodes = draw_nodes(holdings, labels, split=split, count=canaries, seed=seed)
+            placed = place_nodes(holdings, labels, nodes)
 
         def place(each: Config) -> Canaries:
             return placed

@@ -1,13 +1,13 @@
-"""Small graphs to audit on, in memory, each for one question.
+"""Small graphs to audit on, in memory, each built for one question.
 
-| probe | the canary joins | it asks what is told by |
+| target | the canary joins | looks for a leak through |
 | --- | --- | --- |
 | `rows` | two training nodes of a ring | rows of a node, batch after batch |
-| `rows`, of nodes | a training node and all it knows, a star | rows of a node and its neighbours |
-| `held-out` | two validation nodes of the ring | rows that are sent and not counted |
+| `rows`, canary nodes | a training node and all its neighbours, a star | rows of all of these |
+| `held-out` | two validation nodes of the ring | rows that are sent but not counted |
 | `weights` | a root of the first batch, a node of a rare kind | later roots, through weights |
 
-Two classes; training nodes come first, then validation, then test.
+There are two classes; training nodes come first, then validation, then test.
 """
 
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ AUDIT_TARGETS: tuple[AuditTarget, ...] = ("rows", "held-out", "weights")
 RING_TRAIN, RING_VAL, RING_TEST, REACH = 100, 40, 8, 2
 STARS_VAL, STARS_TEST = 8, 8
 FIRST_BATCH = 16
-"""Roots of the first batch when asking for weights."""
+"""Number of roots in the first batch of the target `weights`."""
 
 SMALL: dict[str, Any] = {"epochs": 1, "width": 8, "patience": 1000}
 ONE_LAYER: dict[str, Any] = {**SMALL, "hops": 1, "dropout": 0.0, "weight_decay": 0.0}
@@ -54,17 +54,17 @@ SAMPLED: dict[AuditTarget, dict[str, Any]] = {  # for methods that sample neighb
 
 
 def settings_for(target: AuditTarget, method: Method) -> dict[str, Any]:
-    """Settings that make a run quick and the question sharp."""
+    """Settings that make a run quick and its leak easy to see."""
     return SAMPLED[target] if "max_degree" in method.defaults else SMALL
 
 
 def canaries_for(
     target: AuditTarget, config: Config, *, count: int, unit: Unit = "edge"
 ) -> Canaries:
-    """The graph of a probe with its canaries; `count` of them on the ring or in stars, else one.
+    """The graph of a target with its canaries: `count` on the ring or in stars, else one.
 
     Raises:
-        InputError: nodes are canaries of `rows` only.
+        InputError: canary nodes are combined with a target other than `rows`.
     """
     max_degree = config.privacy.max_degree
     if unit == "node":
@@ -72,8 +72,10 @@ def canaries_for(
             raise InputError(f"--target: expected rows for canary nodes, got '{target}'")
         return stars(count=count, max_degree=max_degree)
     if target == "weights":
-        some = two_kinds(np.arange(FIRST_BATCH), max_degree=max_degree)
-        schedule = run_spec_for(config, some.data, some.labels).schedule  # public, as the seed is
+        any_roots = two_kinds(np.arange(FIRST_BATCH), max_degree=max_degree)
+        schedule = run_spec_for(
+            config, any_roots.data, any_roots.labels
+        ).schedule  # public, like the seed
         return two_kinds(
             schedule.training_batches(0, 0).batch(0)[:FIRST_BATCH], max_degree=max_degree
         )
@@ -81,7 +83,7 @@ def canaries_for(
 
 
 def ring(*, split: str, count: int) -> Canaries:
-    """Training nodes 0 .. 99, then 40 for validation, then 8 for test; features of chance."""
+    """Ring of training nodes 0 .. 99, then 40 for validation and 8 for test; random features."""
     num_nodes = RING_TRAIN + RING_VAL + RING_TEST
     around = [(v, (v + step) % num_nodes) for v in range(num_nodes) for step in range(1, REACH + 1)]
     rng = np.random.default_rng(0)
@@ -92,10 +94,10 @@ def ring(*, split: str, count: int) -> Canaries:
 
 
 def stars(*, count: int, max_degree: int) -> Canaries:
-    """Nodes that each know `max_degree` others who are as they are and know nobody else.
+    """Stars: each centre has `max_degree` neighbours with equal features and no other edges.
 
-    All of a star say the same, so that their sum is as long as can be: the worst case of the
-    bound. Stars are of the two classes in turns. Held-out nodes know nobody.
+    All nodes of a star have the same message, so that the norm of their sum is as large as it can
+    be: the worst case of the bound. The classes of stars alternate. Held-out nodes have no edges.
     """
     size = max_degree + 1
     centres = np.arange(count) * size
@@ -109,11 +111,11 @@ def stars(*, count: int, max_degree: int) -> Canaries:
 
 
 def two_kinds(first_batch: NDArray[np.int64], *, max_degree: int) -> Canaries:
-    """Roots of the first batch know plain nodes only; those of the second know rare ones only.
+    """Roots of the first batch have plain neighbours only, those of the second rare ones only.
 
     Args:
-        first_batch: training nodes of it, half of all.
-        max_degree: how many neighbours a root has.
+        first_batch: training nodes of the first batch, half of all.
+        max_degree: number of neighbours of a root.
     """
     num_train, num_held_out = 2 * len(first_batch), 4
     num_labelled = num_train + 2 * num_held_out
@@ -122,8 +124,8 @@ def two_kinds(first_batch: NDArray[np.int64], *, max_degree: int) -> Canaries:
     canary = int(rare[-1]) + 1
     in_first = np.isin(np.arange(num_labelled), first_batch)
     first = in_first | (np.arange(num_labelled) >= num_train)
-    known = {root: plain if first[root] else rare for root in range(num_labelled)}
-    edges = [(root, int(node)) for root, nodes in known.items() for node in nodes]
+    neighbours = {root: plain if first[root] else rare for root in range(num_labelled)}
+    edges = [(root, int(node)) for root, nodes in neighbours.items() for node in nodes]
     edges = [edge for edge in edges if edge[0] != first_batch[0] or edge[1] != plain[0]]
     is_rare = np.zeros(canary + 1, dtype=bool)
     is_rare[rare[0] :] = True
@@ -133,7 +135,7 @@ def two_kinds(first_batch: NDArray[np.int64], *, max_degree: int) -> Canaries:
 
 
 def _features_of_kinds(is_rare: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Four numbers that say the kind, and one that says nothing."""
+    """Four features that depend on the kind, and one that is always 0."""
     kind = np.where(is_rare[:, None], 1.0, -1.0) * np.array([1.0, -1.0, 1.0, -1.0])
     return np.concatenate([kind, np.zeros((len(is_rare), 1))], axis=1)
 

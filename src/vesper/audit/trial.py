@@ -1,23 +1,24 @@
-"""One run with some canaries there and some not, and what it tells about each of them.
+"""One run with some of the canaries present, and what it reveals about each of them.
 
-| what was watched | score of a canary |
+| observed | score of a canary |
 | --- | --- |
 | releases through the door | exact log likelihood ratio (`mechanism.likelihood`) |
-| a graph of noisy edges | share of its edges that are in it |
+| a graph of noisy edges | share of the canary's edges that are in it |
 | rows of the paper's plan | exact log likelihood ratio of two worlds (`twin`), where it exists |
-| anything else | none yet: what was shown of its ends, to learn a score from |
+| anything else | none yet: rows of its nodes, to learn a score from |
 
-Doors, parties, session and protocol are those of a real run; noise comes from a seed of its own for
+Doors, parties, session and protocol are those of a real run. Noise comes from a separate seed for
 each run, everything public from the seed of the config.
 
-Which edges and nodes of party folders become canaries.
+`draw_pairs` and `draw_nodes` choose which edges and nodes of party folders become canaries.
 
-A score learned from runs whose answer is known: Fisher's linear discriminant.
+`fit_discriminant` learns a score from runs whose canaries are known, by Fisher's linear
+discriminant:
 
-score(x) = <w, x>,   w = (covariance + ridge)^-1 (mean with the edge - mean without)
+    score(x) = <w, x>,   w = (covariance + ridge)^-1 (mean with the edge - mean without)
 
-For Gaussian noise of one size in all directions this is the likelihood ratio, but for what is not
-known of the means. Learned on the first half of the runs, used on the second.
+For Gaussian noise of equal size in all directions this is the likelihood ratio, up to the error in
+the estimated means. It is learned on the first half of the runs and used on the second.
 """
 
 import tempfile
@@ -56,7 +57,7 @@ from vesper.simulation.recording import RecordingMethod, RowRecordingMethod, row
 def draw_pairs(
     data: DataHoldings, labels: LabelHoldings, *, split: str, count: int, seed: int
 ) -> Pairs:
-    """Draw pairs of nodes of one split, no node twice.
+    """Draw pairs of nodes of one split; no node is drawn twice.
 
     Raises:
         InputError: the split has too few nodes.
@@ -65,7 +66,7 @@ def draw_pairs(
     if len(nodes) < 2 * count:
         raise InputError(
             f"{labels.path}, column split: expected at least {2 * count} rows with '{split}' for "
-            f"{count} canary edges, found {len(nodes)}; ask for fewer with --canaries"
+            f"{count} canary edges, found {len(nodes)}; use fewer with --canaries"
         )
     drawn = np.random.default_rng(seed).permutation(nodes)[: 2 * count]
     return np.sort(drawn.reshape(-1, 2), axis=1)
@@ -74,9 +75,9 @@ def draw_pairs(
 def draw_nodes(
     data: DataHoldings, labels: LabelHoldings, *, split: str, count: int, seed: int
 ) -> NDArray[np.int64]:
-    """Take nodes of one split that have most neighbours, none of which another one has.
+    """Choose the nodes of one split with the most neighbours, no two of which share a node.
 
-    Those with many neighbours show most. Fewer than `count` where there are no more.
+    Nodes with many neighbours reveal most. The result is shorter than `count` if there are too few.
 
     Raises:
         InputError: no node of the split has an edge.
@@ -85,45 +86,45 @@ def draw_nodes(
         nodes_of_label_rows(data, labels)[labels.rows(split)]
     )
     nodes = nodes[np.argsort(-degrees_of(data.graph)[nodes], kind="stable")]
-    taken, drawn = np.zeros(data.graph.num_nodes, dtype=bool), list[int]()
+    is_used, chosen = np.zeros(data.graph.num_nodes, dtype=bool), list[int]()
     for node in nodes.tolist():
         around = edges_at(data.graph, node)
-        if len(drawn) == count or not len(around):
+        if len(chosen) == count or not len(around):
             break
-        if not taken[around].any():
-            taken[around] = True
-            drawn.append(node)
-    if not drawn:
+        if not is_used[around].any():
+            is_used[around] = True
+            chosen.append(node)
+    if not chosen:
         raise InputError(
             f"{labels.path}, column split: expected a row with '{split}' whose node has an edge, "
-            f"found none; there is no canary node to be had"
+            f"found none; use another graph, or canary edges with --unit edge"
         )
-    return np.array(drawn, dtype=np.int64)
+    return np.array(chosen, dtype=np.int64)
 
 
 Rows = NDArray[np.float64]
 
 RIDGE = 0.05
-"""Share of the mean variance that is added to every variance."""
+"""Ridge, as a share of the mean variance; it is added to every variance."""
 
 
 @dataclass(frozen=True, eq=False)
 class Discriminant:
-    """A direction, and the point between the two means on it."""
+    """A direction, and the midpoint of the two means along it."""
 
     direction: Rows
     middle: float
 
     def score(self, rows: Rows) -> Rows:
-        """(runs, width) to (runs,)."""
+        """Project rows, (runs, width), to scores, (runs,)."""
         return np.asarray(rows @ self.direction)
 
 
 def fit_discriminant(with_edge: Rows, without_edge: Rows) -> Discriminant:
-    """Learn from (runs, width) each."""
+    """Fit a discriminant to rows with and without the edge, (runs, width) each."""
     first, second = with_edge.mean(axis=0), without_edge.mean(axis=0)
-    apart = np.concatenate([with_edge - first, without_edge - second])  # (runs, width)
-    covariance = apart.T @ apart / max(len(apart) - 2, 1)
+    residuals = np.concatenate([with_edge - first, without_edge - second])  # (runs, width)
+    covariance = residuals.T @ residuals / max(len(residuals) - 2, 1)
     variance = float(np.trace(covariance)) / len(covariance)
     covariance += (RIDGE * variance + 1e-12) * np.eye(len(covariance))
     direction = np.linalg.solve(covariance, first - second)
@@ -133,25 +134,25 @@ def fit_discriminant(with_edge: Rows, without_edge: Rows) -> Discriminant:
 Kind = Literal["release", "flipped edges", "noisy edges", "two worlds", "learned"]
 
 NEGLIGIBLE_SHARE = 1e-4
-"""Share of the distance of two worlds that may lie in rows of other nodes."""
+"""Share of the squared distance of two worlds that may lie in rows of other nodes."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrialOutcome:
-    """What one run tells about the canaries."""
+    """What one run reveals about the canaries."""
 
     scores: NDArray[np.float64] | None
-    """(num_canaries,); None where a score must be learned first."""
+    """(num_canaries,); None if a score must be learned first."""
     mu_squared: NDArray[np.float64] | None
-    """(num_canaries,) distance of the two worlds in units of the promised noise, where known."""
+    """(num_canaries,) squared distance of the worlds in units of the promised noise, if known."""
     rows: NDArray[np.float64] | None
-    """(num_canaries, width), to learn from."""
+    """(num_canaries, width) to learn a score from."""
 
 
 def observe(
     canaries: Canaries, config: Config, coins: Coins, *, kind: Kind, noise_seed: int
 ) -> TrialOutcome:
-    """Run once and look."""
+    """Run once with the canaries that `coins` selects, and score every canary."""
     data = canaries.holdings(coins)
     run_spec = run_spec_for(config, data, canaries.labels)
     if kind == "two worlds":
@@ -168,11 +169,12 @@ def observe(
     door = _run(run_spec, data, canaries, noise_seed)
     if door.noisy_graphs:
         return TrialOutcome(canaries.shares_in(door.noisy_graphs[0]), None, None)
-    there, gone = canaries.graph_with_all, canaries.data.graph  # others' edges are in other rows
-    found = [world_ratios(each, there, gone) for each in door.releases]
+    # Graphs with all canaries and with none serve every canary: the others change other rows.
+    with_all, without = canaries.graph_with_all, canaries.data.graph
+    ratios = [world_ratios(each, with_all, without) for each in door.releases]
     return TrialOutcome(
-        canaries.sum_over_nodes(np.sum([each.log_ratios for each in found], axis=0)),
-        canaries.sum_over_nodes(np.sum([each.mu_squared for each in found], axis=0)),
+        canaries.sum_over_nodes(np.sum([each.log_ratios for each in ratios], axis=0)),
+        canaries.sum_over_nodes(np.sum([each.mu_squared for each in ratios], axis=0)),
         None,
     )
 
@@ -188,17 +190,17 @@ def _run(
     run_spec: RunSpec, data: DataHoldings, canaries: Canaries, noise_seed: int
 ) -> RecordingDoor:
     with tempfile.TemporaryDirectory(prefix="vesper-audit-") as folder:
-        with closing(Ledger(Path(folder) / "ledger.sqlite", clock=time.time)) as book:
+        with closing(Ledger(Path(folder) / "ledger.sqlite", clock=time.time)) as ledger:
             noise = NoiseSource.for_simulation(noise_seed)
-            door, run_spec = open_door(run_spec, data.graph, book, noise, run="audit")
-            watched = RecordingDoor(door)
+            door, run_spec = open_door(run_spec, data.graph, ledger, noise, run="audit")
+            recording = RecordingDoor(door)
             responses = simulate_label_responses(run_spec.config, canaries.labels)
-            train(run_spec, data, canaries.labels, watched, responses=responses)
-    return watched
+            train(run_spec, data, canaries.labels, recording, responses=responses)
+    return recording
 
 
 def kind_of(canaries: Canaries, config: Config) -> Kind:
-    """Find out what there is to watch, by one run without any canary."""
+    """Determine what there is to observe, by one run without any canary."""
     run_spec = run_spec_for(config, canaries.data, canaries.labels)
     method = _NoiseDetector(run_spec.method)
     door = _run(replace(run_spec, method=method), canaries.data, canaries, 0)
@@ -216,12 +218,12 @@ def kind_of(canaries: Canaries, config: Config) -> Kind:
 
 
 def are_independent(canaries: Canaries, config: Config, kind: Kind) -> bool:
-    """Whether what is seen of one canary has nothing to do with another.
+    """Whether observations of one canary are independent of all other canaries.
 
-    Rows of a release have noise of their own and share no message, unless an edge moves rows of
-    others too (clamped degrees); flipped edges share nothing either. In two worlds it depends:
-    degrees must not matter (GIN), and the first canary, tried among all others, must move no row
-    but those of its ends.
+    Rows of a release have independent noise and share no message, unless an edge also changes rows
+    of other nodes (clamped degrees); flipped edges are independent too. In two worlds it depends:
+    degrees must not matter (GIN), and the first canary, in a run with all others present, must
+    change no rows but those of its own nodes.
     """
     if kind != "two worlds":
         moves_others = config.privacy.aggregator == "gcn-clamped"
@@ -234,13 +236,13 @@ def are_independent(canaries: Canaries, config: Config, kind: Kind) -> bool:
         return False
     twin = TwinMethod(method, other=canaries.graph_with_all, noise_seed=0)
     _run(replace(run_spec, method=twin), data, canaries, 0)
-    apart = twin.twin.mu_squared
-    elsewhere = apart.sum() - canaries.sum_over_nodes(apart)[0]
-    return bool(elsewhere <= NEGLIGIBLE_SHARE * apart.sum())
+    distances = twin.twin.mu_squared
+    elsewhere = distances.sum() - canaries.sum_over_nodes(distances)[0]
+    return bool(elsewhere <= NEGLIGIBLE_SHARE * distances.sum())
 
 
 class _NoiseDetector(RecordingMethod):
-    """Remembers whether the data side adds noise to rows."""
+    """Records whether the data side adds noise to rows."""
 
     is_noisy = False
 
@@ -253,9 +255,9 @@ class _NoiseDetector(RecordingMethod):
         features: Features,
         door: Door,
     ) -> Representation:
-        """As the method has it."""
-        made = super().make_representation(
+        """Make the method's representation and look for row noise."""
+        representation = super().make_representation(
             config, sizes, noise_plan=noise_plan, features=features, door=door
         )
-        self.is_noisy = row_noise_of(made) is not None
-        return made
+        self.is_noisy = row_noise_of(representation) is not None
+        return representation

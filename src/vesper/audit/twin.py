@@ -1,19 +1,19 @@
-"""A run of the paper's plan in two worlds at once: what happens, and what would have happened.
+"""A run of the paper's plan in two worlds at once, for the exact likelihood ratio of the two.
 
-    real    the run in the world as it is:              rows = means + noise
-    other   the same run in the other world, with the noise that would have shown the same rows
+    real    the run as it happens:              rows = means + noise
+    other   the same run in the other world, with the noise that would have produced equal rows:
             rows = other means + (rows - other means)
 
 Both see the same rows, send the same embeddings and get the same gradients, so each has exactly the
-weights that the data party has in its world, given what the label party saw. Hence every row is a
-Gaussian with a known mean in both worlds, and
+weights that the data party would have in its world, given what the label party saw. Hence every row
+is Gaussian with a known mean in both worlds, and
 
     log ratio = sum over rows of (|row - other mean|^2 - |row - real mean|^2) / (2 noise_std^2)
 
-is the exact log likelihood ratio of the two worlds: directly through the rows of the edge's ends,
-and through weights that have learned from raw edges. Rows are taken as the paper's Theorem 1 counts
-them: after the noise, before activation. Exact for one layer without dropout and degrees of at most
-D, where nothing else is hidden.
+is the exact log likelihood ratio of the two worlds. It covers the rows of the edge's ends as well
+as weights that have learned from raw edges. Rows are taken as the paper's Theorem 1 counts them:
+after the noise, before activation. The ratio is exact for one layer without dropout and degrees of
+at most D, where nothing else is hidden.
 """
 
 import numpy as np
@@ -31,22 +31,22 @@ from vesper.simulation.recording import RecordingMethod, RecordingNoise, set_row
 
 
 class MatchingNoise(LayerNoise):
-    """Whatever noise makes the same rows as were seen."""
+    """The noise that produces the same rows as in the real world."""
 
     means: Tensor
 
-    def __init__(self, leader: RecordingNoise) -> None:
-        super().__init__(noise_std=leader.noise_std, seed=0)
-        self._leader = leader
+    def __init__(self, real: RecordingNoise) -> None:
+        super().__init__(noise_std=real.noise_std, seed=0)
+        self._real = real
 
     def perturb(self, rows: Tensor) -> Tensor:
-        """Give the rows that the leader gave; gradients pass as they would."""
+        """Return the real world's rows; gradients flow as in the other world."""
         self.means = rows.detach()
-        return self._leader.newest.perturbed + (rows - self.means)
+        return self._real.newest.perturbed + (rows - self.means)
 
 
 class TwinRepresentation(StatelessRepresentation):
-    """Embeds in both worlds, shows what the real one shows; gradients reach both."""
+    """Embeds in both worlds and returns the real embeddings; gradients reach both."""
 
     def __init__(
         self,
@@ -61,35 +61,35 @@ class TwinRepresentation(StatelessRepresentation):
         self._noise, self._matching = noise, matching
         self._modules = nn.ModuleList([real.module, other.module])
         self.log_ratios = np.zeros(num_nodes)
-        """Of the real world to the other, by the rows of each node so far."""
+        """(num_nodes,) log likelihood ratio of the real world to the other, from rows so far."""
         self.mu_squared = np.zeros(num_nodes)
-        """How far apart the two worlds are in the rows of each node so far."""
+        """(num_nodes,) squared distance of the worlds in units of the noise, from rows so far."""
 
     @property
     def module(self) -> nn.Module:
-        """Weights of both worlds."""
+        """Modules of both worlds."""
         return self._modules
 
     def set_labels(
         self, nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes = NO_NODES
     ) -> None:
-        """Both hear the same."""
+        """Pass the same labels to both worlds."""
         self._real.set_labels(nodes, label_posteriors, query_nodes)
         self._other.set_labels(nodes, label_posteriors, query_nodes)
 
     def begin_stage(self, stage: int) -> None:
-        """Both begin."""
+        """Begin the stage in both worlds."""
         self._real.begin_stage(stage)
         self._other.begin_stage(stage)
 
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
         """Embeddings of the real world: (B, width, depth)."""
-        shown = self._real.embed(nodes, training=training)
-        shadow = self._other.embed(nodes, training=training)
-        self._note(nodes)
-        return shown + (shadow - shadow.detach())
+        real = self._real.embed(nodes, training=training)
+        other = self._other.embed(nodes, training=training)
+        self._update_ratios(nodes)
+        return real + (other - other.detach())
 
-    def _note(self, nodes: Nodes) -> None:
+    def _update_ratios(self, nodes: Nodes) -> None:
         (layer,) = self._noise.take()
         rows, real = layer.perturbed.double(), layer.means.double()  # (B, width)
         other = self._matching.means.double()
@@ -100,16 +100,16 @@ class TwinRepresentation(StatelessRepresentation):
 
 
 class TwinMethod(RecordingMethod):
-    """A method of the paper's plan whose data side lives in two worlds.
+    """A method of the paper's plan whose data side runs in two worlds.
 
     Args:
         method: the method itself.
         other: the graph of the other world.
-        noise_seed: of the noise of this run.
+        noise_seed: seed of the noise of this run.
     """
 
     twin: TwinRepresentation
-    """Made when the run begins."""
+    """Set when the run makes its representation."""
 
     def __init__(self, method: Method, *, other: Graph, noise_seed: int) -> None:
         super().__init__(method, noise_seed=noise_seed)
@@ -124,7 +124,7 @@ class TwinMethod(RecordingMethod):
         features: Features,
         door: Door,
     ) -> Representation:
-        """The data side of both worlds."""
+        """Make the data side of both worlds."""
         real = super().make_representation(
             config, sizes, noise_plan=noise_plan, features=features, door=door
         )

@@ -1,7 +1,7 @@
-"""Rows of a large array for a worker: from its file where it can open that, else sent.
+"""Rows of a large array for a worker: a reference to their file if it can open it, else a copy.
 
-mapped from a file, worker near   path, offset, shape: nothing is copied
-anything else                     the rows themselves
+mapped from a file, local worker   path, offset and shape: nothing is copied
+anything else                      the rows themselves
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class MappedRows:
-    """Where in a file the rows are."""
+    """Location of rows in a file."""
 
     path: Path
     dtype: str
@@ -28,7 +28,7 @@ class MappedRows:
 
 
 def rows_for(engine: Engine, worker: int, array: Array, start: int, stop: int) -> Any:
-    """Give rows start to stop of an array in a form to send to a worker, who calls `as_array`."""
+    """Prepare rows start to stop of an array for a worker, which calls `as_array` on them."""
     if engine.is_local(worker) and _is_mapped(array):
         assert isinstance(array, np.memmap)
         return MappedRows(
@@ -41,22 +41,22 @@ def rows_for(engine: Engine, worker: int, array: Array, start: int, stop: int) -
 
 
 def as_array(rows: MappedRows | Array) -> Array:
-    """Rows as an array, at the worker."""
+    """Convert what `rows_for` returned to an array, at the worker."""
     if not isinstance(rows, MappedRows):
         return rows
     if 0 in rows.shape:
-        return np.empty(rows.shape, dtype=rows.dtype)  # nothing cannot be mapped
+        return np.empty(rows.shape, dtype=rows.dtype)  # an empty map is an error
     try:
         mapped = np.memmap(
             rows.path, dtype=rows.dtype, mode="r", offset=rows.offset, shape=rows.shape
         )
     except (OSError, ValueError) as error:
-        raise VesperError(f"{rows.path}: a worker cannot map it ({error})") from None
-    return np.asarray(mapped)  # plain: Numba takes its slow path for memory maps
+        raise VesperError(f"{rows.path}: a worker cannot map this file ({error})") from None
+    return np.asarray(mapped)  # a plain array: Numba takes its slow path for memory maps
 
 
 def _is_mapped(array: Array) -> bool:
-    """Whether it is a whole array as its file has it, still there; a view has lost its place."""
+    """Whether an array is all of an existing file; a view has lost its offset in the file."""
     return (
         isinstance(array, np.memmap)
         and not isinstance(array.base, np.memmap)

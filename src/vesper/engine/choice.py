@@ -1,4 +1,4 @@
-"""Which engine the user asked for: a setting of the run that changes no number."""
+"""Choice of the engine: a setting of the run that changes no result."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from vesper.progress import Progress, no_progress
 
 
 class EngineName(StrEnum):
-    """This process, or workers of a Ray cluster."""
+    """Name of an engine: this process, or workers of a Ray cluster."""
 
     LOCAL = "local"
     RAY = "ray"
@@ -24,16 +24,16 @@ def use_engine(
     num_workers: int | None = None,
     progress: Progress = no_progress,
 ) -> Iterator[None]:
-    """Send heavy work where the user wants it, as long as the context lasts.
+    """Send heavy work to the engine that the user chose, for the duration of the context.
 
     Args:
-        name: of the engine.
-        address: with Ray, of a cluster that is there; None: one is made here.
-        num_workers: with Ray, how many; None: one a core.
-        progress: is told that workers are being started: it takes seconds.
+        name: name of the engine.
+        address: with Ray, address of a running cluster; None starts one on this machine.
+        num_workers: with Ray, number of workers; None for one per core.
+        progress: receives progress reports.
 
     Raises:
-        InputError: the engine cannot be had.
+        InputError: the engine is not available.
     """
     if name is EngineName.LOCAL:
         if address is not None or num_workers is not None:

@@ -1,16 +1,15 @@
-"""What an engine does: make calls on workers, each worker one after the other, and bring results.
+"""Interface of an engine: it makes calls on workers, one at a time on each, and returns results.
 
-    with using(engine):        from here on heavy work goes to its workers
-        ...                    current_engine() is it; without one, None: work stays in this process
+    with using(engine):        heavy work goes to the workers of the engine
+        ...                    current_engine() returns it; None: work stays in this process
 
-An engine decides where numbers are made and how fast, never which. A worker may die with a call in
-hand; the call is then made again, so a function must give the same whenever its arguments are.
+An engine decides where and how fast numbers are computed, never their values. When a worker dies
+during a call, the call is made again, so a function must return the same for the same arguments.
 Workers belong to the party that runs the engine: they see what it sees.
 
-An engine without workers of its own: calls are made in this process, for tests and for looking.
-
-Arguments go through pickle, as they would on their way to a worker, and the last call is made
-first: who relies on sharing memory, or on the order, finds out here.
+`InProcessEngine` has no workers of its own and makes all calls in this process, for tests and
+debugging. Its arguments go through pickle, as on their way to a real worker, and the last call is
+made first: code that relies on shared memory or on the order of calls fails here.
 """
 
 import pickle
@@ -22,12 +21,12 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class Call:
-    """One piece of work.
+    """One call of a function on a worker.
 
     Args:
-        worker: who does it, from 0.
-        function: of this package, at the top level of its module.
-        arguments: values, or what `Engine.share` gave for values.
+        worker: number of the worker, from 0.
+        function: a function of this package, at the top level of its module.
+        arguments: values, or what `Engine.share` returned for values.
     """
 
     worker: int
@@ -36,23 +35,23 @@ class Call:
 
 
 class Engine(Protocol):
-    """Workers, numbered from 0."""
+    """Makes calls on workers, which are numbered from 0."""
 
     @property
     def num_workers(self) -> int:
-        """How many there are."""
+        """Number of workers."""
 
     def is_local(self, worker: int) -> bool:
         """Whether a worker is on this machine and can open the same files."""
 
     def share(self, value: Any) -> Any:
-        """Give a value to all workers, once a machine; what comes back stands for it in calls."""
+        """Send a value once to every machine; the returned reference replaces it in calls."""
 
     def results(self, calls: Iterable[Call]) -> Iterator[tuple[int, Any]]:
-        """Make all calls; give results as they come, each with the number of its call.
+        """Make all calls; yield results as they arrive, each with the number of its call.
 
         Raises:
-            VesperError: workers have died so often that a call was given up.
+            VesperError: a call was given up because workers died too often.
         """
 
 
@@ -70,29 +69,29 @@ def using(engine: Engine) -> Iterator[None]:
 
 
 def current_engine() -> Engine | None:
-    """The engine that heavy work goes to; None: it stays in this process."""
+    """Return the engine that heavy work goes to; None if it stays in this process."""
     return _stack[-1] if _stack else None
 
 
 class InProcessEngine:
-    """As many workers as one likes, all of them this process.
+    """Engine of any number of workers, all of which are this process.
 
     Args:
-        num_workers: how many to pretend.
-        local: whether they can open the files of this machine.
+        num_workers: number of workers that it reports.
+        local: whether they count as able to open the files of this machine.
     """
 
     def __init__(self, num_workers: int, *, local: bool = False) -> None:
-        self.num_workers, self._near = num_workers, local
+        self.num_workers, self._is_local = num_workers, local
         self.calls_made: list[Call] = []
-        """All calls, as workers got them."""
+        """All calls so far, as the workers received them."""
 
     def is_local(self, worker: int) -> bool:
-        """As told."""
-        return self._near
+        """Return what the constructor was given."""
+        return self._is_local
 
     def share(self, value: Any) -> Any:
-        """Give the value itself."""
+        """Return the value itself."""
         return value
 
     def results(self, calls: Iterable[Call]) -> Iterator[tuple[int, Any]]:

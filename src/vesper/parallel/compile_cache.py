@@ -1,14 +1,14 @@
-"""Machine code for loops, kept on disk, and right when several processes start at once.
+"""Cache of compiled loops on disk that is safe when several processes start at once.
 
-    Numba    an index names code k, then code k is written      k = 1, 2, ..
-    here     one file for a function, source, types and machine, with what it is for and a digest
+    Numba    an index refers to code k, then code k is written      k = 1, 2, ..
+    here     one file per function, source, types and machine; it holds its own key and a digest
 
-Numba's files are not safe. Of two processes that compile for different types at once, both may
-write code 1, and the index then names code for other types; between the two writes a number may
-stand for code of an older source (numba issues 4807 and 10128). A kernel would run on memory that
-it was not made for, in every later process too. Numba also looks for changes in a function's own
-file alone, although code of the functions that it calls is part of its own: here any change in
-`SOURCES` counts, also one while a process runs.
+Numba's cache files are not safe. When two processes compile for different types at the same time,
+both may write code 1, and the index then refers to code for the wrong types; between the two writes
+a number may refer to code of an older source (numba issues 4807 and 10128). A kernel would then run
+on memory that it was not compiled for, in every later process as well. Numba also checks only the
+function's own file for changes, although the code of the functions that it calls is compiled into
+it. Here any change in `SOURCES` invalidates the cache, even one made while a process runs.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from numba import njit
 
 PACKAGE = Path(__file__).parent.parent
 SOURCES = ("graph", "mechanism", "model", "parallel")
-"""Packages with compiled functions, and with what these call or take numbers from."""
+"""Packages with compiled functions, and with the code and constants that these use."""
 COMPILERS = ("numba", "llvmlite", "numpy")
 
 config = import_module("numba.core.config")  # these have no type hints
@@ -36,25 +36,25 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def cached_njit(function: Function) -> Function:
-    """Compile when first called, to run without Python's lock; keep the code for later processes.
+    """Compile at the first call, to run without the GIL, and cache the code for later processes.
 
-    Where there is no folder to write to, or no source to tell changes by, each process compiles for
-    itself.
+    Without a writable folder, or without source files to detect changes by, each process compiles
+    for itself.
     """
     if config.DISABLE_JIT:
         return function
-    made: Any = njit(nogil=True)(function)
+    compiled: Any = njit(nogil=True)(function)
     stamp = source_stamp()
     with suppress(RuntimeError):  # Numba found no folder to write to
         if stamp is not None:
-            made.enable_caching()
-            _use_own_cache(made._cache, stamp)
-    kept: Function = made
-    return kept
+            compiled.enable_caching()
+            _use_own_cache(compiled._cache, stamp)
+    typed: Function = compiled
+    return typed
 
 
 def _use_own_cache(cache: Any, stamp: str) -> None:
-    """Have Numba's cache of a function use our files, and go on where they cannot be written."""
+    """Make Numba's cache of a function use our files; ignore files that cannot be written."""
     cache._cache_file = CompiledCodeCache(Path(cache.cache_path), cache._impl.filename_base, stamp)
     save = cache.save_overload
 
@@ -66,7 +66,7 @@ def _use_own_cache(cache: Any, stamp: str) -> None:
 
 
 def source_stamp() -> str | None:
-    """Digest of all source that compiled code may come from, as it is now; None: none is found."""
+    """Current digest of all source that compiled code may come from; None without source files."""
     try:
         states = [(path, os.stat(path)) for path in _sources(PACKAGE)]
         return _stamp_of(tuple((path, s.st_mtime_ns, s.st_size) for path, s in states))
@@ -76,15 +76,15 @@ def source_stamp() -> str | None:
 
 @lru_cache(maxsize=2)
 def _sources(package: Path) -> list[str]:
-    """Look for files once: one that comes later counts when a file that is here imports it."""
-    found = (path for each in SOURCES for path in sorted((package / each).rglob("*.py")))
-    # Editors lock files by links with a dot in front that lead nowhere.
-    return [str(path) for path in found if path.is_file() and not path.name.startswith(".")]
+    """List the files once; a file added later counts when a listed file changes to import it."""
+    paths = (path for each in SOURCES for path in sorted((package / each).rglob("*.py")))
+    # Editors lock files with dangling symbolic links whose names start with a dot.
+    return [str(path) for path in paths if path.is_file() and not path.name.startswith(".")]
 
 
 @lru_cache(maxsize=2)
 def _stamp_of(states: tuple[tuple[str, int, int], ...]) -> str | None:
-    """Read the files once for each state that they are in."""
+    """Digest the files; they are read again only when their times or sizes change."""
     versions = [import_module(name).__version__ for name in COMPILERS]
     digest = hashlib.sha256(" ".join(versions).encode())
     for path, _, _ in states:
@@ -94,22 +94,22 @@ def _stamp_of(states: tuple[tuple[str, int, int], ...]) -> str | None:
 
 
 class CompiledCodeCache:
-    """Code of one function, a file for each combination of types and machine.
+    """Compiled code of one function: one file per combination of types and machine.
 
     Args:
-        folder: where to keep them.
-        base: how their names start: the function, and where it stands.
-        stamp: of the source when the function was read.
+        folder: where the files are stored.
+        base: prefix of their names: the function and its line number.
+        stamp: digest of the source when the function was imported.
     """
 
     def __init__(self, folder: Path, base: str, stamp: str) -> None:
         self._folder, self._base, self._stamp = folder, base, stamp
 
     def save(self, key: object, data: object) -> None:
-        """Keep code, if its source is still what it was read from.
+        """Store code, unless the source has changed since the function was imported.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
         if source_stamp() != self._stamp:
             return
@@ -124,40 +124,40 @@ class CompiledCodeCache:
         self._remove_stale_files()
 
     def load(self, key: object) -> Any:
-        """Give the code for exactly this key, whole as it was written, or None."""
+        """Return the code for exactly this key if its file is intact, else None."""
         if source_stamp() != self._stamp:
             return None
         with suppress(OSError):
-            kept = self._path_of(key).read_bytes()
-            digest, code = kept[:32], kept[32:]
+            content = self._path_of(key).read_bytes()
+            digest, code = content[:32], content[32:]
             if hashlib.sha256(code).digest() == digest:
                 return _unpacked(code, key)
         return None
 
     def flush(self) -> None:
-        """Let go of everything, as Numba may ask."""
+        """Remove all files of the function; part of Numba's cache interface."""
         for path in self._files():
             path.unlink(missing_ok=True)
 
     def _remove_stale_files(self) -> None:
-        """Remove code of the same function from another source, and what Numba left of it."""
+        """Remove code that was compiled from other source, and files of Numba's own cache."""
         for path in self._files():
             if f".{self._stamp}." not in path.name:
                 path.unlink(missing_ok=True)
 
     def _files(self) -> list[Path]:
-        """All of the function, wherever in its file it stood."""
+        """All files of the function, whatever line it was on."""
         return list(self._folder.glob(f"{self._base.rpartition('-')[0]}-*.nb*"))
 
     def _path_of(self, key: object) -> Path:
-        """One place a key: keys of one text share it, and are told apart by what is inside."""
+        """File of a key; keys with equal text share it and are distinguished by its content."""
         return self._folder / f"{self._base}.{self._stamp}.{_digest_of(key)}.nbc"
 
 
 def _unpacked(code: bytes, key: object) -> Any:
     try:
         made_for, data = pickle.loads(code)
-    except Exception:  # whatever keeps it from being read, compiling is the answer
+    except Exception:  # whatever the reason that it cannot be read, it is compiled again
         return None
     return data if made_for == key else None
 

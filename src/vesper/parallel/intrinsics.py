@@ -1,4 +1,4 @@
-"""Four machine instructions that Numba has no name for; for use inside compiled code only."""
+"""Four machine instructions that Numba does not offer; for use inside compiled code only."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -10,14 +10,14 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-ir = import_module("llvmlite.ir")  # the back end of Numba; it ships no type hints
+ir = import_module("llvmlite.ir")  # Numba's back end; it ships no type hints
 
 Typed = tuple[Any, Callable[..., Any]]
-"""What Numba asks of an intrinsic: its signature, and a function that writes its code."""
+"""What Numba expects from an intrinsic: its signature and a function that emits its code."""
 
 
 def emit_prefetch(builder: Any, address: Any) -> None:
-    """Write the instruction that prefetches the cache line of an address."""
+    """Emit the instruction that prefetches the cache line of an address."""
     number = ir.IntType(32)
     function = builder.module.declare_intrinsic(
         "llvm.prefetch",
@@ -61,17 +61,17 @@ def _count_ones(typing_context: Any, word: Any) -> Typed:
     return word(word), generate
 
 
-# Numba gives an intrinsic the type of its code writer; these are the types of the instructions.
+# Numba gives an intrinsic the type of its code generator; these are the types of the instructions.
 
 prefetch: Callable[[NDArray[Any], int | np.int64], None] = cast(Any, intrinsic(_prefetch))
-"""Ask for the cache line of array[index], one-dimensional, without waiting for it. Never faults.
+"""Request the cache line of array[index], one-dimensional, without waiting for it. Never faults.
 
-A core can wait for many reads of memory at once: asking early and reading later turns the wait for
-each into one wait for all.
+A core can have many memory reads in flight: requesting early and reading later turns one wait per
+read into a single wait for all of them.
 """
 
 add_atomically: Callable[[NDArray[np.int64], int, int], int] = cast(Any, intrinsic(_add_atomically))
-"""array[index] += amount, whole even when other threads do the same; returns the value before."""
+"""array[index] += amount, atomically; returns the value before."""
 
 trailing_zeros: Callable[[np.uint64], np.uint64] = cast(Any, intrinsic(_trailing_zeros))
 """Position of the lowest set bit of a word that is not 0."""

@@ -1,8 +1,7 @@
-"""Cells of a study: what is to be measured, and the line that says what was.
+"""Cells of a study, their results, and scores over seeds.
 
-A line is written when a cell is finished, so that a stopped study goes on where it was.
-
-Scores: a metric over seeds, as mean and standard deviation.
+A result is written as soon as its cell is finished, so that a stopped study can resume. A score is
+the mean and standard deviation of a metric over seeds.
 """
 
 import math
@@ -17,7 +16,7 @@ from vesper.method.settings import Config
 
 @dataclass(frozen=True)
 class Cell:
-    """What is to be measured; `series` names its curve, where one method has several."""
+    """One measurement to make; `series` names its curve if a method has several."""
 
     dataset: str
     method: str
@@ -26,14 +25,14 @@ class Cell:
     series: str = ""
 
     def __str__(self) -> str:
-        """Name it in a sentence."""
+        """Describe the cell within a sentence."""
         name = self.series or self.method
         return f"{self.dataset}, {name}, epsilon {self.epsilon:g}, seed {self.seed}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CellResult:
-    """What was measured, or why not (`failed`, `limit`); metrics in percent."""
+    """Result of a cell, or why there is none (`failed`, `limit`); metrics in percent."""
 
     dataset: str
     method: str
@@ -43,7 +42,7 @@ class CellResult:
     """Digest of all settings."""
     version: str
     code: str
-    """Digest of the source that made it."""
+    """Digest of the source that produced the result."""
     series: str = ""
     measure: str = "training"
     decoder: str | None = None
@@ -63,12 +62,12 @@ class CellResult:
 
     @property
     def cell(self) -> Cell:
-        """What it is about."""
+        """The cell that was measured."""
         return Cell(self.dataset, self.method, self.epsilon, self.seed, self.series)
 
     @property
     def is_measured(self) -> bool:
-        """Whether there is a result."""
+        """Whether a metric or a histogram was measured."""
         return self.test is not None or self.histogram is not None
 
 
@@ -84,7 +83,10 @@ def unfinished(
     settings: Mapping[Cell, str],
     limit: float,
 ) -> list[Cell]:
-    """Cells without a line for these settings; what failed, or had less time, is tried again."""
+    """Cells without a result for their settings.
+
+    Cells that failed, or were stopped at a lower limit, count as unfinished.
+    """
     done = {
         (line.cell, line.settings)
         for line in lines
@@ -94,19 +96,18 @@ def unfinished(
 
 
 def newest(lines: Iterable[CellResult]) -> list[CellResult]:
-    """The last line of each cell, in the order of first lines."""
-    found: dict[Cell, CellResult] = {}
+    """The last result of each cell, in the order of first results."""
+    last: dict[Cell, CellResult] = {}
     for line in lines:
-        found[line.cell] = line
-    return list(found.values())
+        last[line.cell] = line
+    return list(last.values())
 
 
 @cache
 def needs_no_epsilon(method: str) -> bool:
-    """Whether a method adds no noise, whatever epsilon is: it is run once a seed, at inf."""
-    from vesper.method.base import (
-        PublicSizes,
-    )  # load torch, which a worker loads with its first cell
+    """Whether a method adds no noise at any epsilon: it is run once per seed, at inf."""
+    # These load torch, which a worker loads with its first cell.
+    from vesper.method.base import PublicSizes
     from vesper.method.registry import find_method
     from vesper.session.config import load_config
 
@@ -116,12 +117,12 @@ def needs_no_epsilon(method: str) -> bool:
 
 
 def datasets_of(cells: Sequence[Cell]) -> list[str]:
-    """Names of data sets, in order, each once."""
+    """Names of the data sets of cells, in order, each once."""
     return list(dict.fromkeys(cell.dataset for cell in cells))
 
 
 Key = tuple[str, str, float]
-"""Set, series (or method, where it has none) and epsilon."""
+"""Data set, series (method if there is none) and epsilon."""
 
 
 @dataclass(frozen=True)
@@ -130,11 +131,11 @@ class Score:
 
     mean: float
     deviation: float
-    """NaN where it is not known, such as of one seed."""
+    """Standard deviation; NaN if unknown, such as for a single seed."""
     seeds: int
 
     def text(self, *, seeds: int) -> str:
-        """Mean and deviation, and of how many seeds if fewer than `seeds`.
+        """Format mean and deviation, with the number of seeds if it is below `seeds`.
 
         >>> Score(80.04, 0.96, 3).text(seeds=3), Score(80.0, math.nan, 1).text(seeds=3)
         ('80.0 ± 1.0', '80.0 (1)')
@@ -145,12 +146,12 @@ class Score:
 
 
 def scores_of(lines: Iterable[CellResult]) -> dict[Key, Score]:
-    """Summarise finished cells."""
+    """Summarise finished cells over seeds."""
     values: dict[Key, list[float]] = defaultdict(list)
     for line in lines:
         if line.test is not None:
             values[line.dataset, line.series or line.method, line.epsilon].append(line.test)
     return {
-        key: Score(fmean(found), stdev(found) if len(found) > 1 else math.nan, len(found))
-        for key, found in values.items()
+        key: Score(fmean(tests), stdev(tests) if len(tests) > 1 else math.nan, len(tests))
+        for key, tests in values.items()
     }

@@ -1,7 +1,7 @@
-"""Figures of a study, like the paper's: bands for standard deviations, the MLP as a dashed line.
+"""Figures of a study in the paper's style: standard deviations as bands, the MLP as a dashed line.
 
-What a series has before a comma names its panel (`GIN-concat, D=20`); series without one, such as
-the MLP, are in every panel of their set.
+The part of a series name before a comma is the name of its panel (`GIN-concat, D=20`); series
+without a comma, such as the MLP, are in every panel of their data set.
 """
 
 import math
@@ -17,7 +17,7 @@ CERTIFIED = "vesper (certified)"
 
 
 def write_figures(findings: Findings, folder: Path) -> list[Path]:
-    """Write the figures of a study as SVG; give their paths."""
+    """Write the figures of a study as SVG; return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     draw = draw_histograms if findings.has_histograms else draw_curves
     path = folder / f"{findings.study.name}.svg"
@@ -26,11 +26,11 @@ def write_figures(findings: Findings, folder: Path) -> list[Path]:
 
 
 def draw_curves(findings: Findings) -> str:
-    """Metric against epsilon."""
+    """Draw the metric against epsilon."""
     names = [series for dataset in findings.datasets for series in findings.series_of(dataset)]
     groups = list(dict.fromkeys(name.partition(", ")[0] for name in names if ", " in name)) or [""]
     curves = list(dict.fromkeys(name.rpartition(", ")[2] for name in names if name != CERTIFIED))
-    curves.insert(1, CERTIFIED)  # of one colour in all figures
+    curves.insert(1, CERTIFIED)  # the same colour in all figures
     panels = [
         Panel(
             title=_title(findings, dataset, group),
@@ -48,13 +48,13 @@ def draw_curves(findings: Findings) -> str:
 
 
 def _title(findings: Findings, dataset: str, group: str) -> str:
-    """Set with where it comes from; in a word where the group needs the room."""
+    """Title of a panel: data set and source, shortened if the title has a group."""
     title = title_of(findings, dataset)
     return f"{group}: {title.split(', ')[0].rstrip(')')})" if group else title
 
 
 def _steps(findings: Findings, dataset: str) -> set[float]:
-    """Epsilons of curves; a level needs none."""
+    """Epsilons of all curves that are not levels."""
     return {
         step
         for name, series, step in findings.keys
@@ -63,7 +63,7 @@ def _steps(findings: Findings, dataset: str) -> set[float]:
 
 
 def _is_level(findings: Findings, dataset: str, series: str) -> bool:
-    """Whether a series has no noise at all, so that epsilon means nothing to it."""
+    """Whether a series has no noise at all, so that it does not depend on epsilon."""
     return all(math.isinf(e) for d, s, e in findings.keys if (d, s) == (dataset, series))
 
 
@@ -90,24 +90,24 @@ def _pair(score: Score) -> tuple[float, float]:
 
 
 def draw_histograms(findings: Findings) -> str:
-    """Logarithm of counts by degree; what is published is scaled to as many nodes."""
+    """Draw the logarithm of counts by degree; published counts are scaled to as many nodes."""
     published = published_histograms()
     panels = []
     for dataset in findings.datasets:
-        found = [
+        histograms = [
             (series, counts)
             for series in findings.series_of(dataset)
             if (counts := findings.histogram_of(dataset, series)) is not None
         ]
-        if not found:
+        if not histograms:
             continue
-        (behind, first), (name, last) = found[0], found[-1]
+        (bars_name, first), (name, last) = histograms[0], histograms[-1]
         scale = sum(first) / sum(published.get(dataset, first))
         panels.append(
             Panel(
                 title=title_of(findings, dataset),
                 bars=_logs(first),
-                bars_name=behind,
+                bars_name=bars_name,
                 curves=[
                     Curve(
                         name=name,
@@ -133,5 +133,5 @@ def draw_histograms(findings: Findings) -> str:
 
 
 def _logs(counts: Sequence[float]) -> dict[float, float]:
-    """Logarithms of counts that are at least one node."""
+    """Logarithms of counts of at least one node, by degree."""
     return {float(k): math.log10(count) for k, count in enumerate(counts) if count >= 1}

@@ -1,4 +1,4 @@
-"""What a study found so far, beside what is published: the input of tables and figures."""
+"""Results of a study so far, next to published numbers: the input of tables and figures."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -19,35 +19,35 @@ GUARANTEES = {
     "edge-free": "reads no edge",
     "none": "not private",
 }
-"""What the plan of a line is worth, in a word or three."""
+"""Guarantee of each plan, in a few words."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """One study with its lines."""
+    """A study with its results and the published scores."""
 
     study: Study
     lines: tuple[CellResult, ...]
     keys: tuple[Key, ...]
-    """Set, series and epsilon of all that the grid asks for, in its order."""
+    """Data set, series and epsilon of every cell of the grid, in its order."""
     measured: Mapping[Key, Score]
     published: Mapping[Key, Score]
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """Sets, in order."""
+        """Names of the data sets, in order."""
         return self.study.grid.datasets
 
     def series_of(self, dataset: str) -> list[str]:
-        """Names of curves of a set, in order."""
+        """Names of the curves of a data set, in order."""
         return list(dict.fromkeys(series for name, series, _ in self.keys if name == dataset))
 
     def epsilons_of(self, dataset: str) -> list[float]:
-        """Epsilons of a set, the largest last."""
+        """Epsilons of a data set, in ascending order."""
         return sorted({epsilon for name, _, epsilon in self.keys if name == dataset})
 
     def guarantee_of(self, dataset: str, series: str) -> str:
-        """What protects edges in a series, where it adds noise."""
+        """Guarantee of a series for edges, from cells with noise if there are any."""
         plans = {
             math.isfinite(line.epsilon): line.plan
             for line in self.lines
@@ -56,32 +56,32 @@ class Findings:
         return GUARANTEES.get(plans.get(True) or plans.get(False) or "", "-")
 
     def histogram_of(self, dataset: str, series: str) -> tuple[float, ...] | None:
-        """Mean over seeds of counts by degree."""
-        found = [
+        """Counts of nodes by degree, averaged over seeds."""
+        histograms = [
             line.histogram
             for line in self.lines
             if (line.dataset, line.series) == (dataset, series) and line.histogram
         ]
-        if not found:
+        if not histograms:
             return None
-        return tuple(sum(counts) / len(found) for counts in zip(*found, strict=True))
+        return tuple(sum(counts) / len(histograms) for counts in zip(*histograms, strict=True))
 
     @property
     def has_histograms(self) -> bool:
-        """Whether cells are histograms instead of scores."""
+        """Whether cells have histograms instead of scores."""
         return any(block.measure.startswith("degrees") for block in self.study.grid.grid)
 
     def metric_of(self, dataset: str) -> str:
-        """What is measured."""
-        found = [line.metric for line in self.lines if line.dataset == dataset and line.metric]
-        return found[0] if found else "-"
+        """Name of the metric of a data set."""
+        metrics = [line.metric for line in self.lines if line.dataset == dataset and line.metric]
+        return metrics[0] if metrics else "-"
 
     def without_result(self) -> list[CellResult]:
-        """Lines without a result."""
+        """Cells that failed or were stopped."""
         return [line for line in self.lines if not line.is_measured]
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, for programs."""
+        """Return everything as JSON values."""
         facts = self.study.as_json()
         published = published_histograms() if self.has_histograms else {}
         del facts["grid"]
@@ -125,21 +125,21 @@ def findings_in(folder: Path) -> Findings:
     """Read a study folder.
 
     Raises:
-        InputError: it is none.
+        InputError: the folder holds no study.
     """
     study = read_study(folder)
     keys = tuple(dict.fromkeys(names_of(study.grid, small=study.small)))
-    asked = {(dataset, series, epsilon) for dataset, series, epsilon in keys}
+    wanted = {(dataset, series, epsilon) for dataset, series, epsilon in keys}
     lines = [
         line
         for line in read_results(folder)
-        if (line.dataset, line.series, line.epsilon) in asked and line.seed < study.seeds
+        if (line.dataset, line.series, line.epsilon) in wanted and line.seed < study.seeds
     ]
     return Findings(study, tuple(lines), keys, scores_of(lines), published_scores(study.name))
 
 
 def title_of(findings: Findings, dataset: str) -> str:
-    """A set with what stands in for it."""
+    """Title of a data set, with its source."""
     known = KNOWN.get(dataset)
     name = known.title if known else dataset
     source = findings.study.sources.get(dataset, "")
@@ -147,21 +147,21 @@ def title_of(findings: Findings, dataset: str) -> str:
 
 
 def notes_of(findings: Findings) -> Iterator[str]:
-    """What a reader has to know."""
+    """Yield notes for the reader of a table."""
     study = findings.study
     if not findings.has_histograms:
         yield (
-            f"Test metric in percent: mean ± standard deviation over {study.seeds} seeds (how "
-            f"many, where there are fewer)."
+            f"Test metric in percent: mean ± standard deviation over {study.seeds} seeds (with the "
+            f"number of seeds, where there are fewer)."
         )
     if findings.published or findings.has_histograms:
         yield (
-            "'published' is what the paper prints, on the real sets at full size; ours is on what "
-            "stands in brackets."
+            "'published' numbers are from the paper, on the real data sets at full size; ours are "
+            "on the data in brackets."
         )
     yield (
-        "'claimed' epsilon is by the paper's analysis and does not hold; 'certified' epsilon holds "
-        "against a label party that knows every batch."
+        "'claimed' epsilon follows the paper's analysis and does not hold; 'certified' epsilon "
+        "holds against a label party that knows every batch."
     )
     for line in findings.without_result():
         why = line.failed or f"stopped after {line.limit:g} s"

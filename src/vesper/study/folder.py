@@ -1,12 +1,12 @@
-"""The folder of a study: what it is, who works in it, and what it has found.
+"""Folder of a study, locked by the process that uses it.
 
-| file | what |
+| file | content |
 | --- | --- |
-| `study.json` | name, grid, where the data comes from |
-| `journal.jsonl` | finished cells, while a study runs |
+| `study.json` | name, grid, sources of the data |
+| `journal.jsonl` | recently finished cells, while a study runs |
 | `results.parquet` | finished cells |
-| `data/` | sets that were simulated or converted |
-| `figures/` | what `vesper study figures` draws |
+| `data/` | data sets that were simulated or converted |
+| `figures/` | output of `vesper study figures` |
 """
 
 import fcntl
@@ -28,17 +28,17 @@ FACTS = "study.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """What a folder is about."""
+    """Description of the study in a folder."""
 
     name: str
     small: bool
     grid: Grid
     seeds: int
     sources: Mapping[str, str]
-    """Where each set comes from, in a line."""
+    """Source of each data set, in one line."""
 
     def as_json(self) -> dict[str, Any]:
-        """All of it."""
+        """Return all fields as JSON values."""
         return {
             "study": self.name,
             "small": self.small,
@@ -49,10 +49,10 @@ class Study:
 
 
 def read_study(folder: Path) -> Study:
-    """Read what a folder is about.
+    """Read the description of the study in a folder.
 
     Raises:
-        InputError: it is no folder of a study.
+        InputError: it is not the folder of a study.
     """
     path = folder / FACTS
     try:
@@ -66,38 +66,42 @@ def read_study(folder: Path) -> Study:
         )
     except (OSError, ValueError, KeyError, TypeError, ValidationError):
         raise InputError(
-            f"{path}: expected what a study says of itself; give the folder that 'vesper study "
-            f"run --out' made"
+            f"{path}: expected the description of a study; pass the folder that 'vesper study run "
+            f"--out' wrote"
         ) from None
 
 
 @contextmanager
 def open_folder(folder: Path, study: Study) -> Iterator[None]:
-    """Work in the folder of a study, alone; a new one is made, one begun before is gone on with.
+    """Lock the folder of a study for the duration of the context; create it if it is new.
 
     Raises:
-        InputError: something else is in there, or somebody works in it.
+        InputError: the folder holds something else, or another process uses it.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{folder}: cannot be made ({error.strerror}); name another") from None
+        raise InputError(
+            f"{folder}: cannot be created ({error.strerror}); choose another folder"
+        ) from None
     if (folder / FACTS).exists():
         _refuse_other(folder, read_study(folder), study)
     elif any(folder.iterdir()):
         raise InputError(
-            f"{folder}: expected a new or empty folder, or one of a study, found something else; "
-            f"name another with --out"
+            f"{folder}: expected a new or empty folder, or the folder of a study, found something "
+            f"else; choose another with --out"
         )
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        aside = folder / f".{FACTS}.partial"
-        aside.write_text(json.dumps(study.as_json(), indent=2), encoding="utf-8")
-        os.replace(aside, folder / FACTS)
+        partial = folder / f".{FACTS}.partial"
+        partial.write_text(json.dumps(study.as_json(), indent=2), encoding="utf-8")
+        os.replace(partial, folder / FACTS)
         yield
     except BlockingIOError:
-        raise InputError(f"{folder}: another 'vesper study run' works in it; wait for it") from None
+        raise InputError(
+            f"{folder}: another 'vesper study run' is using this folder; wait for it to finish"
+        ) from None
     finally:
         os.close(lock)
 
@@ -106,12 +110,12 @@ def _refuse_other(folder: Path, existing: Study, wanted: Study) -> None:
     names = [f"{each.name}{' --small' if each.small else ''}" for each in (existing, wanted)]
     if names[0] != names[1]:
         raise InputError(
-            f"{folder}: holds the study '{names[0]}', expected '{names[1]}'; name another folder "
+            f"{folder}: holds the study '{names[0]}', expected '{names[1]}'; choose another folder "
             f"with --out"
         )
     for name, source in existing.sources.items():
         if wanted.sources.get(name, source) != source:
             raise InputError(
-                f"{folder}: '{name}' was {source} so far, now it is {wanted.sources[name]}; name "
+                f"{folder}: '{name}' was {source} so far, now it is {wanted.sources[name]}; choose "
                 f"another folder with --out"
             )

@@ -1,7 +1,7 @@
-"""How a cell is measured: settings and party folders in, numbers out.
+"""Measures of a cell: settings and party folders in, numbers out.
 
-A measure is a function with a name that another process can import. Measures that need packages
-beside this one are handed in from above.
+A measure is a function that another process can import by name. Measures that need packages above
+this one are passed in by callers.
 """
 
 import time
@@ -15,7 +15,7 @@ from vesper.method.settings import Config
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """What a cell gives; metrics in percent."""
+    """Numbers measured for a cell; metrics in percent."""
 
     plan: str
     metric: str
@@ -26,16 +26,18 @@ class Measurement:
 
 
 Measure = Callable[[Config, Path, Path], Measurement]
-"""Settings, a folder with data/ and label/, and a new folder to write into. Beside that folder
-cells of one study may leave what others can use."""
+"""Function of settings, a folder with data/ and label/, and a new folder to write into.
+
+Next to the new folder, cells of one study may leave files that other cells can use.
+"""
 
 
 def training(config: Config, folder: Path, out: Path) -> Measurement:
-    """Train, through the very code of `vesper simulate`; what cells have in common, once."""
+    """Train with the code of `vesper simulate`; cells with an equal stage 0 compute it once."""
     from vesper.simulation.simulate import simulate
     from vesper.simulation.stage0_cache import Stage0Cache
 
-    result = simulate(folder, config, out, stage0_cache=Stage0Cache(out.parent / "begun"))
+    result = simulate(folder, config, out, stage0_cache=Stage0Cache(out.parent / "stage-0"))
     return Measurement(
         plan=result.privacy.plan,
         metric=result.metric,
@@ -46,12 +48,12 @@ def training(config: Config, folder: Path, out: Path) -> Measurement:
 
 
 def degrees(config: Config, folder: Path, out: Path) -> Measurement:
-    """Release the degree histogram for epsilon."""
+    """Release a certified degree histogram at epsilon."""
     return _degrees(config, folder, out, as_paper=False)
 
 
 def degrees_as_paper(config: Config, folder: Path, out: Path) -> Measurement:
-    """The same with the paper's noise, which costs twice the epsilon it claims."""
+    """Release a degree histogram with the paper's noise, which costs twice the claimed epsilon."""
     return _degrees(config, folder, out, as_paper=True)
 
 

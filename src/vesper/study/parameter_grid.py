@@ -1,4 +1,4 @@
-"""A study as a declaration: blocks of settings, where a list means each of its values.
+"""Declaration of a study: blocks of settings, where a list stands for each of its values.
 
     title = "How many layers"
     datasets = ["finance"]
@@ -7,11 +7,11 @@
     [[grid]]
     series = "GIN, {hops} layers"          # names a curve; by default the method
     method = "paper-gin"
-    as_paper = true                        # start from the paper's settings for the set
+    as_paper = true                        # start from the paper's settings for the data set
     epsilon = [4, 8]
     hops = [1, 2, 3]                       # any setting of `vesper simulate`
 
-Methods that add no noise are run once a seed, at epsilon inf.
+Methods that add no noise are run once per seed, at epsilon inf.
 """
 
 import itertools
@@ -31,11 +31,11 @@ from vesper.study.sets import DatasetSource
 
 DEFAULT_EPSILON = PrivacySettings().epsilon
 EPSILON_FREE = ("training", "membership")
-"""Measures for which a method without noise is the same at every epsilon."""
+"""Measures with equal results at every epsilon for a method without noise."""
 
 
 class GridBlock(BaseModel):
-    """Every combination of its lists."""
+    """A block of a grid: every combination of the values in its lists."""
 
     model_config = ConfigDict(extra="allow", frozen=True, ser_json_inf_nan="strings")
 
@@ -45,7 +45,7 @@ class GridBlock(BaseModel):
     as_paper: bool = False
 
     def combinations(self) -> Iterator[dict[str, Any]]:
-        """Settings, one value each."""
+        """Yield settings with one value each."""
         given = self.model_extra or {}
         lists = [value if isinstance(value, list) else [value] for value in given.values()]
         for values in itertools.product(*lists):
@@ -55,14 +55,14 @@ class GridBlock(BaseModel):
             yield settings | {"epsilon": _number(settings.get("epsilon", DEFAULT_EPSILON))}
 
     def name_of(self, settings: Mapping[str, Any]) -> str:
-        """Name of the curve that a combination belongs to."""
+        """Return the name of the curve that a combination belongs to."""
         if self.series is not None:
             try:
                 return self.series.format(**settings)
             except (KeyError, IndexError, ValueError):
                 raise InputError(
                     f"series '{self.series}': expected names of settings of its block in braces, "
-                    f"such as {{{next(iter(settings), 'hops')}}}"
+                    f"for example {{{next(iter(settings), 'hops')}}}"
                 ) from None
         lists = [key for key, value in (self.model_extra or {}).items() if isinstance(value, list)]
         words = [f"{key}={settings[key]}" for key in lists if key not in ("method", "epsilon")]
@@ -70,15 +70,15 @@ class GridBlock(BaseModel):
 
 
 class SmallSettings(BaseModel):
-    """What `--small` changes, beside the size of simulated sets."""
+    """What `--small` changes, in addition to the size of simulated data sets."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     seeds: int = Field(default=2, ge=1)
     epsilon: tuple[float, ...] | None = None
-    """Finite ones that are kept."""
+    """Finite epsilons to run; None for all."""
     settings: dict[str, Any] = Field(default_factory=dict)
-    """For blocks with `as_paper`, above those of the sets."""
+    """Settings of blocks with `as_paper`; they override those of the data sets."""
 
 
 class Grid(BaseModel):
@@ -94,11 +94,11 @@ class Grid(BaseModel):
 
     @model_validator(mode="after")
     def _datasets_are_listed(self) -> "Grid":
-        asked = {name for block in self.grid for name in block.datasets or ()}
-        if asked - set(self.datasets):
+        names = {name for block in self.grid for name in block.datasets or ()}
+        if names - set(self.datasets):
             raise ValueError(
-                f"a block asks for {sorted(asked - set(self.datasets))[0]}, which is "
-                f"not in 'datasets' at the top"
+                f"a block uses {sorted(names - set(self.datasets))[0]}, which is not in "
+                f"'datasets' at the top; add it there"
             )
         return self
 
@@ -107,7 +107,7 @@ def read_grid(path: Path) -> Grid:
     """Read a TOML file.
 
     Raises:
-        InputError: it cannot be read, or something in it is wrong.
+        InputError: the file cannot be read or is invalid.
     """
     try:
         return Grid.model_validate(read_toml(path))
@@ -117,7 +117,7 @@ def read_grid(path: Path) -> Grid:
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """A cell with its settings and how it is measured."""
+    """A cell with its settings and the name of its measure."""
 
     cell: Cell
     config: Config
@@ -127,12 +127,12 @@ class PlannedCell:
 def plan_cells(
     grid: Grid, sources: Mapping[str, DatasetSource], *, seeds: int, small: bool
 ) -> list[PlannedCell]:
-    """All cells, each once: the first seed of everything first, so that an early table says much.
+    """Plan all cells, each once, ordered by seed so that an early table has results everywhere.
 
     Raises:
-        InputError: settings are wrong, or different ones would have one name.
+        InputError: settings are invalid, or different settings would have the same name.
     """
-    found: dict[Cell, PlannedCell] = {}
+    cells: dict[Cell, PlannedCell] = {}
     for seed, dataset in itertools.product(range(seeds), grid.datasets):
         for block in grid.grid:
             if dataset not in (block.datasets or grid.datasets):
@@ -140,28 +140,28 @@ def plan_cells(
             for settings in _settings_of(block, grid, small=small):
                 start = grid.small.settings if small and block.as_paper else {}
                 planned = _plan_cell(block, {**start, **settings}, sources[dataset], seed)
-                same = found.setdefault(planned.cell, planned)
+                same = cells.setdefault(planned.cell, planned)
                 if settings_digest(same.config) != settings_digest(planned.config):
                     raise InputError(
-                        f"grid: different settings have the name '{planned.cell}'; tell them "
-                        f"apart in 'series', such as with {{max_degree}}"
+                        f"grid: different settings have the name '{planned.cell}'; distinguish "
+                        f"them in 'series', for example with {{max_degree}}"
                     )
-    return list(found.values())
+    return list(cells.values())
 
 
 def _settings_of(block: GridBlock, grid: Grid, *, small: bool) -> Iterator[dict[str, Any]]:
-    """Combinations of a block that are to be run."""
-    kept = grid.small.epsilon if small else None
+    """Yield the combinations of a block that are run."""
+    wanted = grid.small.epsilon if small else None
     for settings in block.combinations():
         method, epsilon = str(settings.get("method", "certified")), settings["epsilon"]
         if block.measure in EPSILON_FREE and needs_no_epsilon(method):
             yield settings | {"epsilon": math.inf}
-        elif kept is None or epsilon in kept or not math.isfinite(epsilon):
+        elif wanted is None or epsilon in wanted or not math.isfinite(epsilon):
             yield settings
 
 
 def names_of(grid: Grid, *, small: bool) -> Iterator[tuple[str, str, float]]:
-    """Set, series and epsilon of every cell, in the order of the grid."""
+    """Yield data set, series and epsilon of every cell, in the order of the grid."""
     for dataset in grid.datasets:
         for block in grid.grid:
             if dataset in (block.datasets or grid.datasets):
@@ -170,10 +170,10 @@ def names_of(grid: Grid, *, small: bool) -> Iterator[tuple[str, str, float]]:
 
 
 def _number(value: object) -> float:
-    """An epsilon; a grid kept as JSON has a word for infinity.
+    """Parse an epsilon; a grid stored as JSON has infinity as a string.
 
     Raises:
-        InputError: it is no number.
+        InputError: the value is not a number.
     """
     try:
         return float(str(value))
@@ -186,8 +186,8 @@ def _plan_cell(
 ) -> PlannedCell:
     if block.as_paper and not source.paper_settings:
         raise InputError(
-            f"grid: 'as_paper' needs the paper's settings, which '{source.name}' has not; leave it "
-            f"out, or name the settings in the block"
+            f"grid: 'as_paper' needs the paper's settings, and there are none for '{source.name}'; "
+            f"leave it out and write the settings in the block"
         )
     start = source.paper_settings if block.as_paper else {}
     config = load_config(None, {**start, **settings, "seed": seed})

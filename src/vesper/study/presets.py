@@ -1,7 +1,4 @@
-"""The numbers that the paper publishes, for the studies that repeat it (`published/README.md`).
-
-Studies that come with the package: everything that the paper shows.
-"""
+"""Studies of the paper, and the numbers that it publishes for them (`published/README.md`)."""
 
 import csv
 import math
@@ -16,11 +13,11 @@ from vesper.study.parameter_grid import Grid, read_grid
 
 HISTOGRAMS = "degree-histograms"
 TRIALS = 10
-"""Of which means and standard deviations are published."""
+"""Number of trials behind published means and standard deviations."""
 
 
 def published_scores(study: str) -> dict[Key, Score]:
-    """Scores by set, series and epsilon; none for a study that the paper does not have."""
+    """Published scores by data set, series and epsilon; empty for a study that the paper lacks."""
     if study == HISTOGRAMS:
         return {}
     return {
@@ -32,11 +29,11 @@ def published_scores(study: str) -> dict[Key, Score]:
 
 
 def published_histograms() -> dict[str, tuple[float, ...]]:
-    """Counts of nodes by degree, the last of all from 50 on, by set."""
+    """Published counts of nodes by degree, per data set; the last is for degrees from 50."""
     counts: dict[str, list[float]] = {}
     for row in _rows(HISTOGRAMS):
         counts.setdefault(row["dataset"], []).append(10 ** float(row["log10_count"]))
-    return {dataset: tuple(found) for dataset, found in counts.items()}
+    return {dataset: tuple(values) for dataset, values in counts.items()}
 
 
 def _rows(study: str) -> Iterator[dict[str, str]]:
@@ -58,10 +55,10 @@ NAMES = (
 
 
 def find_grid(name: str) -> tuple[str, Grid]:
-    """Give the name and the grid of a preset, or of a TOML file.
+    """Return name and grid of a preset or of a TOML file.
 
     Raises:
-        InputError: there is neither.
+        InputError: there is no such preset or file.
     """
     if name in NAMES:
         with as_file(files("vesper.study") / "presets" / f"{name}.toml") as path:
@@ -70,6 +67,6 @@ def find_grid(name: str) -> tuple[str, Grid]:
     if path.suffix == ".toml" or path.is_file():
         return path.stem, read_grid(path)
     raise InputError(
-        f"unknown study '{name}'{suggest_key(name, NAMES)}; 'vesper study list' shows all, and a TOML "
-        f"file with a grid of your own will do"
+        f"unknown study '{name}'{suggest_key(name, NAMES)}; use a name from 'vesper study list', "
+        f"or a TOML file with your own grid"
     )

@@ -1,9 +1,8 @@
-"""Cells on all cores: a line comes out as each is finished, whatever happens to its worker.
+"""Cells on all cores: every cell yields a result, whatever happens to its worker.
 
-A cell that raises, takes too long, or takes its process down costs that cell alone. A worker is
-renewed now and then, for what a cell leaves in memory adds up.
-
-How long a study will still take.
+A cell that raises, takes too long or crashes its process affects no other cell. Workers are
+replaced regularly, because what cells leave in memory adds up. `TimeEstimate` predicts how long the
+remaining cells take.
 """
 
 import shutil
@@ -16,38 +15,38 @@ from vesper.files import partial_folder
 from vesper.study.cell import Cell, CellResult
 from vesper.study.worker import Job, Worker, facts_of_job
 
-CELLS_A_WORKER = 25
+CELLS_PER_WORKER = 25
 
 
 def run_jobs(
     jobs: Sequence[Job], *, workers: int, limit: float, work: Path
 ) -> Generator[CellResult, None, None]:
-    """Measure all, about in this order, and give their lines in the order in which they end.
+    """Measure all cells, roughly in this order, and yield results as they finish.
 
-    Kin are not measured at the same time as long as there is something else to do. Closed
-    before its end, it ends what still runs.
+    Jobs of one family do not run at the same time while there are others. Closing the generator
+    early ends what still runs.
 
     Args:
-        jobs: what to measure.
-        workers: how many processes, of one thread each.
-        limit: seconds that a cell may take.
-        work: folder in which cells get folders of their own while they run.
+        jobs: cells to measure.
+        workers: number of processes, with one thread each.
+        limit: most seconds that a cell may take.
+        work: folder in which every running cell gets a folder.
     """
     waiting, names = list(reversed(jobs)), count()
     busy: list[Worker] = []
     idle: list[Worker] = []
-    with partial_folder(work, ".cells-") as room:
+    with partial_folder(work, ".cells-") as cell_folders:
         try:
             while waiting or busy:
                 while waiting and len(busy) < workers:
                     worker = idle.pop() if idle else Worker()
-                    worker.assign(_next_of(waiting, busy), room / str(next(names)))
+                    worker.assign(_next_of(waiting, busy), cell_folders / str(next(names)))
                     busy.append(worker)
                 for worker in _done(busy, limit):
                     busy.remove(worker)
                     line, is_alive = _line_of(worker, limit)
                     shutil.rmtree(worker.out, ignore_errors=True)
-                    if is_alive and worker.cells < CELLS_A_WORKER:
+                    if is_alive and worker.cells < CELLS_PER_WORKER:
                         idle.append(worker)
                     else:
                         worker.terminate()
@@ -58,23 +57,23 @@ def run_jobs(
 
 
 def _next_of(waiting: list[Job], busy: Sequence[Worker]) -> Job:
-    """Take the next job that is no kin of one under way; the next one if all are."""
-    under_way = {worker.job.family for worker in busy if worker.job is not None}
+    """Take the next job whose family is not running, or the next job if all families are."""
+    running = {worker.job.family for worker in busy if worker.job is not None}
     for k in reversed(range(len(waiting))):
-        if waiting[k].family not in under_way:
+        if waiting[k].family not in running:
             return waiting.pop(k)
     return waiting.pop()
 
 
 def _done(busy: Sequence[Worker], limit: float) -> list[Worker]:
-    """Wait until some are finished, dead, or out of time."""
+    """Wait until some workers are finished, dead or out of time."""
     soonest = min(limit - worker.seconds for worker in busy)
     ready = wait([worker.connection for worker in busy], timeout=max(soonest, 0.0))
     return [w for w in busy if w.connection in ready or w.seconds >= limit]
 
 
 def _line_of(worker: Worker, limit: float) -> tuple[CellResult, bool]:
-    """What became of a worker's cell, and whether the worker can go on."""
+    """Return the result of a worker's cell, and whether the worker can take another one."""
     job = worker.job
     assert job is not None  # it is busy
     facts = facts_of_job(job)
@@ -83,36 +82,37 @@ def _line_of(worker: Worker, limit: float) -> tuple[CellResult, bool]:
     try:
         return worker.receive_result(), True
     except (EOFError, ConnectionError):
-        why = "the worker was killed, perhaps for want of memory; try fewer --workers"
+        why = "the worker was killed, perhaps because memory ran out; try fewer --workers"
         return CellResult(**facts, seconds=worker.seconds, failed=why), False
 
 
 class TimeEstimate:
-    """How long a cell will take: as others of its set and method, or of its set, or any."""
+    """Estimate of the time of cells, from others of their data set and method, data set, or any."""
 
     def __init__(self, lines: Iterable[CellResult]) -> None:
         self._lines = list(lines)
         self._spent = 0.0
 
     def add_result(self, line: CellResult) -> None:
-        """Take note of a cell that is finished."""
+        """Add the result of a finished cell."""
         self._lines.append(line)
         self._spent += line.seconds
 
     def seconds_of(self, cell: Cell) -> float:
-        """Seconds of one worker for a cell."""
-        like = [line for line in self._lines if line.dataset == cell.dataset]
-        nearest = [line for line in like if line.method == cell.method] or like or self._lines
+        """Estimate the seconds that one worker needs for a cell."""
+        of_dataset = [line for line in self._lines if line.dataset == cell.dataset]
+        nearest = [line for line in of_dataset if line.method == cell.method]
+        nearest = nearest or of_dataset or self._lines
         return sum(line.seconds for line in nearest) / max(len(nearest), 1)
 
     def left(self, cells: Iterable[Cell], *, elapsed: float) -> float:
-        """Seconds by the clock, if it goes on as in the `elapsed` ones."""
+        """Estimate the remaining wall-clock seconds, at the rate of the `elapsed` ones."""
         share = elapsed / max(self._spent, 1e-9)
         return share * sum(self.seconds_of(cell) for cell in cells)
 
 
 def format_duration(seconds: float) -> str:
-    """Say a time in the unit that fits.
+    """Format a duration in a suitable unit.
 
     >>> format_duration(45), format_duration(600), format_duration(10_000)
     ('45 s', '10 min', '2.8 h')

@@ -1,13 +1,13 @@
-"""Data sets of a study: folders that a user has, or simulators in their place.
+"""Data sets of a study: folders of the user, or simulators in their place.
 
-| name | stands for | simulated with --small |
+| name | data set of the paper | simulated with --small |
 | --- | --- | --- |
 | products | ogbn-products | 30,000 nodes |
 | reddit | Reddit | 6,000 nodes |
-| finance | the paper's Finance | 20,000 nodes |
+| finance | Finance | 20,000 nodes |
 
-Small graphs are trained with smaller degrees; still the paper's accountant asks for 1.4 to 4 times
-the noise that it asks for at full size, where an edge hides among more nodes.
+Small graphs are trained with smaller degrees. Even so the paper's accountant requires 1.4 to 4
+times the noise that it requires at full size, where an edge is hidden among more nodes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,15 +24,15 @@ from vesper.progress import Progress, no_progress
 from vesper.session.config import PRESETS, suggest_key
 
 PAPER_BATCH_SIZE = 32
-"""The paper gives none for its tables, but on products and Reddit each number of the full table is
-the one of its ablation at this batch size; on Finance it differs from cell to cell."""
+"""Batch size of the paper's tables. The paper does not state it, but on products and Reddit each
+number of the full table equals that of its ablation at 32; on Finance this varies by cell."""
 
 Simulator = Callable[[Path, int, Progress], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class KnownDataset:
-    """A set of the paper, and what stands in for it."""
+    """A data set of the paper, and its simulator."""
 
     title: str
     simulate: Simulator
@@ -43,17 +43,17 @@ class KnownDataset:
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetSource:
-    """Where a set of one study comes from."""
+    """Source of a data set of one study."""
 
     name: str
     folder: Path | None = None
-    """Of the user; None: simulated."""
+    """Folder of the user; None if simulated."""
     num_nodes: int = 0
-    """To simulate."""
+    """Number of nodes to simulate."""
     paper_settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        """Say it in a line; two studies with the same line have the same data."""
+        """Describe the source in one line; equal lines mean equal data."""
         if self.folder is not None:
             return f"folder {self.folder.resolve()}"
         return f"simulated, {self.num_nodes:,} nodes"
@@ -98,19 +98,21 @@ KNOWN: Mapping[str, KnownDataset] = {
 def find_sources(
     names: Sequence[str], *, data: Path | None, small: bool
 ) -> dict[str, DatasetSource]:
-    """Where each set comes from: a folder of its name in `data`, or else its simulator.
+    """Find the source of each data set: a folder with its name in `data`, or else its simulator.
 
     Raises:
         InputError: there is no such folder, or no folder and no simulator of that name.
     """
     if data is not None and not data.is_dir():
-        raise InputError(f"--data {data}: expected a folder with one folder a set, found none")
+        raise InputError(
+            f"--data {data}: expected a folder with one folder per data set, found none"
+        )
     sources = {name: _source(name, data, small) for name in names}
     if data is not None and all(source.folder is None for source in sources.values()):
-        there = sorted(path.name for path in data.iterdir() if path.is_dir())
+        folders = sorted(path.name for path in data.iterdir() if path.is_dir())
         raise InputError(
             f"--data {data}: expected a folder for at least one of {', '.join(names)}, found "
-            f"{', '.join(there[:3]) or 'none'}; without --data they are simulated"
+            f"{', '.join(folders[:3]) or 'none'}; without --data they are simulated"
         )
     return sources
 
@@ -130,14 +132,14 @@ def _source(name: str, data: Path | None, small: bool) -> DatasetSource:
 
 
 def make_folders(source: DatasetSource, work: Path, *, progress: Progress = no_progress) -> Path:
-    """Give a folder with data/ and label/, made once below `work` where the user has none."""
+    """Return a folder with data/ and label/; create it once below `work` if the user has none."""
     if source.folder is not None and (source.folder / "data").is_dir():
         return source.folder
-    made = work / source.name
-    if not made.exists():
-        made.parent.mkdir(parents=True, exist_ok=True)
+    folder = work / source.name
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
         if source.folder is not None:
-            convert(source.folder, made, progress=progress)
+            convert(source.folder, folder, progress=progress)
         else:
-            KNOWN[source.name].simulate(made, source.num_nodes, progress)
-    return made
+            KNOWN[source.name].simulate(folder, source.num_nodes, progress)
+    return folder

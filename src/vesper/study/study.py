@@ -1,4 +1,4 @@
-"""A study from its grid to its results, gone on with where it was stopped."""
+"""Run of a study from its grid to its results; resumes where it was stopped."""
 
 from collections.abc import Mapping
 from contextlib import closing
@@ -20,22 +20,22 @@ from vesper.study.study_results import JOURNAL, append_line, merge_journal, read
 from vesper.study.worker import Job
 
 MERGE_EVERY = 50
-"""Cells after which the journal is folded into the table."""
+"""Number of finished cells after which the journal is merged into the table."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyRequest:
-    """What a user asks for."""
+    """Options of `vesper study run`."""
 
     study: str
-    """A preset, or a TOML file."""
+    """Name of a preset, or path of a TOML file."""
     out: Path
     small: bool = False
     data: Path | None = None
     workers: int = 1
     seeds: int | None = None
     limit: float = 4 * 3600.0
-    """Seconds that a cell may take."""
+    """Most seconds that a cell may take."""
 
 
 def run_study(
@@ -44,15 +44,15 @@ def run_study(
     measures: Mapping[str, Measure] = MEASURES,
     progress: Progress = no_progress,
 ) -> list[CellResult]:
-    """Run what is missing; give the lines of cells that failed or were stopped.
+    """Run all cells without a result; return the results of cells that failed or were stopped.
 
     Args:
         request: what to run, and where.
-        measures: how cells are measured, by the name that grids have for it.
-        progress: is told of every cell, with the time that is left.
+        measures: functions that measure a cell, by the names that grids use.
+        progress: receives progress reports.
 
     Raises:
-        InputError: something asked for is wrong; nothing was begun.
+        InputError: the request is invalid; nothing was started.
     """
     name, grid = find_grid(request.study)
     for option, number in (("--workers", request.workers), ("--seeds", request.seeds)):
@@ -79,7 +79,7 @@ def _run(
     measures: Mapping[str, Measure],
     progress: Progress,
 ) -> list[CellResult]:
-    """Run what is missing in a folder that is ours."""
+    """Run all cells without a result, in a folder that this process has locked."""
     lines = read_results(request.out)
     settings = {each.cell: settings_digest(each.config) for each in planned}
     missing = set(unfinished(settings, lines, settings=settings, limit=request.limit))
@@ -122,7 +122,7 @@ def _run(
 
 
 def outcome(line: CellResult) -> str:
-    """Say in a line what became of a cell."""
+    """Describe the result of a cell in one line."""
     if line.failed:
         return f"{line.cell}: FAILED, {line.failed}"
     if line.limit is not None:

@@ -1,13 +1,12 @@
-"""Results of a study as Parquet: the journal is folded in, and then gone.
+"""Results of a study on disk: a Parquet table, and a journal that is merged into it.
 
-    lines = results.parquet, overlaid by journal.jsonl
+    results = results.parquet, overridden by journal.jsonl
 
-The table is replaced in one move before the journal is removed, so that whatever ends the process
-in between, both hold the same lines.
+The journal has one line of JSON per finished cell, which is on disk before the next cell starts. A
+line that a crash has cut off is skipped when read, and the next line is not appended to it.
 
-The journal of a study: one line of JSON a finished cell, on disk before the next is begun.
-
-A line that a crash has torn is left out when read, and not built upon when the next is written.
+The table is replaced atomically before the journal is removed, so that a crash in between leaves
+the same results in both.
 """
 
 import json
@@ -25,38 +24,38 @@ from vesper.study.cell import CellResult, newest
 
 
 def read_lines(path: Path) -> list[CellResult]:
-    """Read what is finished; the newest line of a cell counts."""
+    """Read finished cells; the newest line of a cell counts."""
     if not path.exists():
         return []
-    found = []
+    lines = []
     for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             facts: dict[str, Any] = json.loads(text)
-            found.append(line_of(facts))
+            lines.append(line_of(facts))
         except (ValueError, TypeError, KeyError):
             continue
-    return newest(found)
+    return newest(lines)
 
 
 def append_line(path: Path, line: CellResult) -> None:
-    """Write one line, on disk before this returns."""
+    """Append one line; it is on disk when this returns."""
     with path.open("ab+") as file:
         end = file.seek(0, os.SEEK_END)
         file.seek(max(end - 1, 0))
-        torn = b"\n" if file.read() not in (b"", b"\n") else b""
-        file.write(torn + json.dumps(facts_of(line)).encode() + b"\n")
+        line_break = b"\n" if file.read() not in (b"", b"\n") else b""
+        file.write(line_break + json.dumps(facts_of(line)).encode() + b"\n")
         file.flush()
         os.fsync(file.fileno())
 
 
 def facts_of(line: CellResult) -> dict[str, Any]:
-    """A line as JSON can hold it: no infinity, and nothing that is not known."""
+    """Convert a result to JSON values: infinity as a string, without fields that are None."""
     facts = {key: value for key, value in asdict(line).items() if value is not None}
     return facts | {"epsilon": "inf" if math.isinf(line.epsilon) else line.epsilon}
 
 
 def line_of(facts: dict[str, Any]) -> CellResult:
-    """The line that `facts_of` was made of."""
+    """Restore a result from `facts_of`."""
     histogram = facts.get("histogram")
     known = {"histogram": tuple(histogram)} if histogram is not None else {}
     return CellResult(**facts | {"epsilon": float(facts["epsilon"])} | known)
@@ -93,10 +92,10 @@ SCHEMA = pa.schema(_COLUMNS)
 
 
 def read_results(folder: Path) -> list[CellResult]:
-    """Read everything that is finished in a study folder.
+    """Read all finished cells of a study folder.
 
     Raises:
-        InputError: `results.parquet` is not what a study writes.
+        InputError: `results.parquet` is not the results of a study.
     """
     path = folder / TABLE
     before: list[CellResult] = []
@@ -106,19 +105,19 @@ def read_results(folder: Path) -> list[CellResult]:
         except (pa.ArrowException, OSError, TypeError, KeyError):
             raise InputError(
                 f"{path}: expected the results of a study, found something else; remove it, or "
-                f"give another folder"
+                f"choose another folder"
             ) from None
     return newest([*before, *read_lines(folder / JOURNAL)])
 
 
 def merge_journal(folder: Path) -> None:
-    """Move what the journal says into the table."""
+    """Move the results in the journal into the table."""
     lines = read_results(folder)
     if not lines:
         return
-    aside = folder / f".{TABLE}.partial"
-    pq.write_table(pa.Table.from_pylist([asdict(line) for line in lines], schema=SCHEMA), aside)
-    with aside.open("rb") as file:
+    partial = folder / f".{TABLE}.partial"
+    pq.write_table(pa.Table.from_pylist([asdict(line) for line in lines], schema=SCHEMA), partial)
+    with partial.open("rb") as file:
         os.fsync(file.fileno())
-    os.replace(aside, folder / TABLE)
+    os.replace(partial, folder / TABLE)
     (folder / JOURNAL).unlink(missing_ok=True)

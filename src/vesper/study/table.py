@@ -1,4 +1,4 @@
-"""Tables of a study: one a set, what is published below what we measured."""
+"""Tables of a study: one per data set, with published numbers below the measured ones."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -9,12 +9,12 @@ from vesper.study.presets import published_histograms
 
 PUBLISHED = "published"
 DEGREES = (*range(10), 10, 15, 20, 30, 40)
-"""Where rows of a table of degrees begin; the last bin of a histogram has a row of its own."""
+"""First degree of each row of a degree table; the last bin of a histogram has its own row."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Words in rows."""
+    """A table of texts."""
 
     title: str
     columns: Sequence[str]
@@ -22,13 +22,13 @@ class Table:
 
 
 def tables_of(findings: Findings) -> list[Table]:
-    """One table a set."""
+    """Return one table per data set."""
     make = _degrees_of if findings.has_histograms else _scores_of
     return [make(findings, dataset) for dataset in findings.datasets]
 
 
 def as_markdown(findings: Findings) -> str:
-    """All tables and notes as one document."""
+    """Format all tables and notes as one Markdown document."""
     parts = [f"# {findings.study.grid.title}", ""]
     for table in tables_of(findings):
         parts += [f"## {table.title}", "", f"| {' | '.join(table.columns)} |"]
@@ -39,7 +39,7 @@ def as_markdown(findings: Findings) -> str:
 
 
 def _scores_of(findings: Findings, dataset: str) -> Table:
-    """Series down, epsilons across."""
+    """Table of scores: one row per series, one column per epsilon."""
     epsilons = findings.epsilons_of(dataset)
     heads = ["inf" if math.isinf(epsilon) else f"{epsilon:g}" for epsilon in epsilons]
     rows = [
@@ -58,17 +58,19 @@ def _rows_of(
         (series, findings.guarantee_of(dataset, series), findings.measured),
         (f"  {PUBLISHED}", "", findings.published),
     ):
-        found = [scores.get((dataset, series, epsilon)) for epsilon in epsilons]
-        if scores is findings.measured or any(found):
+        row_scores = [scores.get((dataset, series, epsilon)) for epsilon in epsilons]
+        if scores is findings.measured or any(row_scores):
             seeds = findings.study.seeds if scores is findings.measured else 0
-            yield [name, guarantee, *("" if s is None else s.text(seeds=seeds) for s in found)]
+            yield [name, guarantee, *("" if s is None else s.text(seeds=seeds) for s in row_scores)]
 
 
 def _degrees_of(findings: Findings, dataset: str) -> Table:
-    """Degrees down, shares of nodes across."""
+    """Table of shares of nodes: one row per group of degrees, one column per series."""
     series = findings.series_of(dataset)
-    found = {name: findings.histogram_of(dataset, name) for name in series}
-    columns = {f"{name}, {findings.guarantee_of(dataset, name)}": found[name] for name in series}
+    histograms = {name: findings.histogram_of(dataset, name) for name in series}
+    columns = {
+        f"{name}, {findings.guarantee_of(dataset, name)}": histograms[name] for name in series
+    }
     columns[PUBLISHED] = published_histograms().get(dataset)
     last = 50
     stops = [*DEGREES[1:], last, last + 1]

@@ -1,8 +1,7 @@
-"""One worker: a process with one thread that measures a cell after the other.
+"""Worker of a study: a process with one thread that measures one cell after another.
 
-It ignores Ctrl-C, for its parent ends it, and ends by itself when its parent is gone, even killed.
-
-Which source made a result.
+It ignores Ctrl-C, because its parent ends it, and exits when its parent is gone, even if killed.
+Every result carries a digest of the source that produced it.
 """
 
 import hashlib
@@ -32,7 +31,7 @@ MAKES_RESULTS = ("graph", "mechanism", "method", "model", "party", "privacy", "r
 
 @cache
 def code_digest() -> str:
-    """Digest of the source that results come from."""
+    """Digest of the source that results depend on."""
     digest = hashlib.sha256()
     for package in MAKES_RESULTS:
         for path in sorted((PACKAGE / package).rglob("[!.]*.py")):
@@ -46,36 +45,39 @@ KEEP_FREED_MEMORY = {
     "MALLOC_ARENA_MAX": "1",
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
 }
-"""For the C library of Linux: blocks below 256 MiB stay with the process, up to 4 GiB of them, also
-those of threads, which otherwise have heaps of their own that go back; in large pages."""
+"""Environment of glibc: freed blocks below 256 MiB stay with the process, up to 4 GiB in all, in
+large pages. Threads share one heap, because the heaps that they would have are given back."""
 
 KEEPS_MEMORY_FROM = (2, 36)
-"""Version of glibc; before 2.35 or so it takes the second alone, which makes everything slower."""
+"""First glibc version to use it with.
+
+Before about 2.35 only the second variable takes effect, which makes everything slower.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A cell with everything that it takes to measure it."""
+    """A cell with everything that is needed to measure it."""
 
     cell: Cell
     config: Config
     folder: Path
-    """Holds data/ and label/."""
+    """Folder with data/ and label/."""
     measure: str
     measure_function: Measure
 
     @property
     def family(self) -> tuple[Cell, Path]:
-        """Equal for jobs that differ in epsilon only: the first leaves the others less to do."""
+        """Equal for jobs that differ in epsilon only; the first saves work for the others."""
         return replace(self.cell, epsilon=0.0), self.folder
 
 
 def measure_job(job: Job, out: Path) -> CellResult:
-    """Measure a cell; what goes wrong is said in its line."""
+    """Measure a cell; an error becomes part of its result."""
     facts, started = facts_of_job(job), perf_counter()
     try:
         measured = job.measure_function(job.config, job.folder, out)
-    except Exception as error:  # one bad cell does not end a night's work; its line says so
+    except Exception as error:  # one bad cell must not end the whole study
         why = f"{type(error).__name__}: {error}".splitlines()[0]
         return CellResult(**facts, seconds=perf_counter() - started, failed=why)
     return CellResult(
@@ -91,7 +93,7 @@ def measure_job(job: Job, out: Path) -> CellResult:
 
 
 def facts_of_job(job: Job) -> dict[str, Any]:
-    """What a line says of its cell before anything is measured."""
+    """Fields of a cell's result that are known before anything is measured."""
     cell, privacy, run = job.cell, job.config.privacy, job.config.run
     return {
         "dataset": cell.dataset,
@@ -112,7 +114,7 @@ def facts_of_job(job: Job) -> dict[str, Any]:
 
 
 class Worker:
-    """The process, seen from its parent; `connection` has something to say when it is done."""
+    """A worker process as its parent sees it; `connection` is readable when its cell is done."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -122,35 +124,35 @@ class Worker:
             self._process.start()
         theirs.close()
         self.cells = 0
-        """How many it was given so far."""
+        """Number of cells assigned so far."""
         self.job: Job | None = None
         self.out = Path()
-        self._since = 0.0
+        self._assigned_at = 0.0
 
     @property
     def seconds(self) -> float:
-        """Since it was given its cell."""
-        return monotonic() - self._since
+        """Seconds since its cell was assigned."""
+        return monotonic() - self._assigned_at
 
     def assign(self, job: Job, out: Path) -> None:
-        """Let it measure a cell."""
-        self.job, self.out, self._since = job, out, monotonic()
+        """Start measuring a cell."""
+        self.job, self.out, self._assigned_at = job, out, monotonic()
         self.cells += 1
-        with suppress(ConnectionError):  # it died while idle: waiting for its line will show it
+        with suppress(ConnectionError):  # it died while idle; waiting for its result will show it
             self.connection.send((job, out))
 
     def receive_result(self) -> CellResult:
-        """Take the line of its cell.
+        """Return the result of its cell.
 
         Raises:
-            EOFError: the process is no more.
+            EOFError: the process has died.
         """
         line: CellResult = self.connection.recv()
         self.job = None
         return line
 
     def terminate(self) -> None:
-        """End it now, whatever it does."""
+        """Kill the process immediately."""
         self._process.kill()
         self._process.join()
         self.connection.close()
@@ -158,12 +160,13 @@ class Worker:
 
 @contextmanager
 def _worker_environment() -> Iterator[None]:
-    """Let processes started here have one thread for every library, and keep memory they free.
+    """Make processes that are started here use one thread per library and keep memory they free.
 
-    A worker has imported the libraries before it runs a line of ours, so its parent has to say it;
-    two threads that wait for each other on a busy machine took up to seven times as long. Memory
-    that goes back to the system after every training step is fetched again for the next one, page
-    by page, which took a quarter of the time of sampled methods (docs/decisions/0014).
+    A worker imports the libraries before it runs any of our code, so its parent has to set the
+    environment; two threads that wait for each other on a busy machine took up to seven times as
+    long. Memory that is returned to the system after every training step is fetched again for the
+    next one, page by page, which took a quarter of the time of sampled methods; see
+    docs/decisions/0014.
     """
     before = dict(os.environ)
     if keeps_memory(*platform.libc_ver()):
@@ -179,7 +182,7 @@ def _worker_environment() -> Iterator[None]:
 
 
 def keeps_memory(library: str, version: str) -> bool:
-    """Whether a C library can be told to keep what is freed.
+    """Whether a C library can be configured to keep freed memory.
 
     >>> keeps_memory("glibc", "2.36"), keeps_memory("glibc", "2.9"), keeps_memory("", "")
     (True, False, False)
@@ -189,7 +192,7 @@ def keeps_memory(library: str, version: str) -> bool:
 
 
 def _worker_loop(connection: Connection) -> None:
-    """Measure what is given until nobody gives any more."""
+    """Measure jobs from the connection until it is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:

@@ -1,4 +1,4 @@
-"""Lines that a benchmark has measured, one of JSON each: a stopped one goes on after them."""
+"""Results of a benchmark as lines of JSON, so that a stopped benchmark can resume."""
 
 import json
 import os
@@ -10,13 +10,13 @@ L = TypeVar("L")
 
 
 def read_results(path: Path, kind: type[L]) -> list[L]:
-    """Read what was measured before."""
+    """Read all earlier results."""
     if not path.exists():
         return []
     return [kind(**json.loads(row)) for row in path.read_text().splitlines()]
 
 
 def append_result(path: Path, line: Any) -> None:
-    """Write a line down."""
+    """Append one result."""
     with path.open("a") as file:
         file.write(json.dumps(asdict(line)) + os.linesep)
