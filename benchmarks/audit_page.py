@@ -87,7 +87,7 @@ def _cells(finding: Finding, asks: str) -> list[str]:
         f"**{finding['epsilon_lower_bound']:.2f}**",
         f"{finding['epsilon_without_assumption']:.2f}",
         _number(finding["best_possible_epsilon"]),
-        f"{finding['found']} / {observations}",
+        f"{finding['detections']} / {observations}",
         f"{finding['false_alarms']} / {observations}",
         str(finding["verdict"]),
     ]

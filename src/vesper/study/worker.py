@@ -26,7 +26,16 @@ from vesper.study.measure import Measure
 from vesper.version import VERSION
 
 PACKAGE = Path(vesper.__file__).parent
-MAKES_RESULTS = ("graph", "mechanism", "method", "model", "party", "privacy", "run")
+MAKES_RESULTS = (
+    "graph",
+    "mechanism",
+    "method",
+    "model",
+    "party",
+    "privacy",
+    "session",
+    "simulation",
+)
 
 
 @cache
