@@ -47,7 +47,7 @@ def test_the_size_does_not_depend_on_values(tmp_path: Path) -> None:
 @pytest.mark.parametrize("there", ["r.parquet", "r.statement.json"])
 def test_nothing_is_overwritten(tmp_path: Path, there: str) -> None:
     (tmp_path / there).write_text("precious")
-    with pytest.raises(InputError, match="already exists and will not be overwritten"):
+    with pytest.raises(InputError, match="is there already and is not overwritten"):
         write(tmp_path / "r.parquet")
     assert (tmp_path / there).read_text() == "precious"
     assert names(tmp_path) == {there}

@@ -225,6 +225,6 @@ def test_what_certifies_nothing_is_refused(
 
 def test_a_taken_name_is_refused_before_a_ledger_is_made(folders: Path, tmp_path: Path) -> None:
     (tmp_path / "r.parquet").write_text("precious")
-    with pytest.raises(InputError, match="already exists"):
+    with pytest.raises(InputError, match="is there already"):
         run(folders, tmp_path / "r.parquet")
     assert not (folders / "data" / "ledger.sqlite").exists()
