@@ -1,4 +1,4 @@
-"""Shared by all tests: hypothesis profiles, the public graphs, party folders, and tampering."""
+"""Fixtures of all tests: hypothesis profiles, public graphs, party folders, and tampering."""
 
 import os
 import sqlite3
@@ -15,7 +15,7 @@ settings.register_profile("nightly", max_examples=400, deadline=None)
 settings.load_profile(os.environ.get("VESPER_HYPOTHESIS", "fast"))
 
 LONGEST = ("test_documents.py", "test_examples.py", "test_audit.py", "test_ray_engine.py")
-"""Files that take longest, with few tests: begun last, they would keep one worker busy alone."""
+"""Files with few but slow tests: started last, they would keep a single worker busy."""
 
 pytest_plugins = ["tests.fixtures.processes", "tests.fixtures.finished_run"]
 
@@ -23,13 +23,13 @@ PUBLIC_GRAPHS = Path(__file__).parents[1].parent / "shared" / "data"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let workers begin with the longest files."""
+    """Let workers start with the slowest files."""
     items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
 @pytest.fixture
 def public_graphs() -> Path:
-    """The folder of real graphs beside the project; tests that need it skip where it is missing."""
+    """Folder of real graphs next to the project; tests that need it skip where it is missing."""
     if not PUBLIC_GRAPHS.is_dir():
         pytest.skip("needs the public graphs in ../shared/data, which are not on this machine")
     return PUBLIC_GRAPHS
@@ -37,7 +37,7 @@ def public_graphs() -> Path:
 
 @pytest.fixture(scope="session")
 def write_folders() -> Callable[..., Path]:
-    """Write party folders below a root: tables as columns, labels only where given."""
+    """Return a function that writes party folders below a root, from tables given as columns."""
 
     def write(root: Path, **tables: Mapping[str, object]) -> Path:
         for name, columns in tables.items():
@@ -51,7 +51,7 @@ def write_folders() -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def tamper() -> Callable[..., None]:
-    """Change a ledger behind its back, as who has every right to the file but not the key."""
+    """Return a function that changes a ledger as somebody with the file but not the key could."""
 
     def change(ledger: Path, statement: str, *values: object) -> None:
         database = sqlite3.connect(ledger)
@@ -65,14 +65,14 @@ def tamper() -> Callable[..., None]:
 
 
 class Institutions:
-    """Two party folders with settings and certificates, as the set-up verbs make them."""
+    """Two party folders with settings and certificates, as the set-up commands make them."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.data, self.label = root, root / "platform", root / "bank"
 
     @property
     def settings(self) -> tuple[Path, Path]:
-        """TOML files of data and label party."""
+        """TOML files of data party and label party."""
         return self.data / "data.toml", self.label / "label.toml"
 
     def change(self, old: str, new: str) -> None:

@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "vesper"
 
 @cache
 def modules() -> dict[str, ast.Module]:
-    """Every module by its dotted name below `vesper`; packages under their own name."""
+    """Parse every module, by its dotted name below `vesper`; packages under their own name."""
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
         parts = path.relative_to(SOURCE).with_suffix("").parts
@@ -21,7 +21,7 @@ def modules() -> dict[str, ast.Module]:
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
-    """Dotted names that a module imports, `vesper.` included, modules and what is taken of them."""
+    """Yield dotted names that a module imports, with `vesper.`: modules and names from them."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -31,7 +31,7 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 
 def imported_modules(tree: ast.AST) -> set[str]:
-    """Modules or packages of this project that a module imports, below `vesper`."""
+    """Names, below `vesper`, of the modules and packages of this project that a module imports."""
     found = set()
     for name in imported(tree):
         own = name.removeprefix("vesper.")

@@ -6,10 +6,10 @@ import pytest
 from tests.architecture.source_tree import imported, imported_modules, modules
 
 EDGE_ATTRIBUTES = {"indptr", "neighbors", "num_edges", "nbytes", "aggregate", "row_maker"}
-"""Attributes of a graph, or of an aggregation, that are functions of edges."""
+"""Attributes of a graph or an aggregation that depend on edges."""
 
 SAME_NAME_FOR_PUBLIC_NUMBERS = {
-    "datasets.block_model.degree_profile": "num_edges: how many a simulator shall draw",
+    "datasets.block_model.degree_profile": "num_edges: the number that a simulator shall draw",
     "privacy.planning.paper_plan": "num_edges: the number that the paper prints",
 }
 
@@ -17,7 +17,7 @@ KNOW_THE_TRUTH = {"attack", "audit"}
 """Packages that hold the graph in order to score guesses of it."""
 
 FOR_THE_OWNER = {"graph.summary.summarize": {"cli.data_command"}}
-"""What reads the graph for the eyes of its owner, and who may print it."""
+"""Functions that read the graph for its owner only, and the modules that may print the result."""
 
 
 def above_mechanism() -> dict[str, ast.Module]:
@@ -37,28 +37,28 @@ def edge_reads(tree: ast.AST) -> list[str]:
 
 
 def inner_imports(module: str, tree: ast.AST) -> list[str]:
-    """Imports from inside a sub-package of `mechanism` or `graph`, past its `__init__`.
+    """List imports from inside a sub-package of `mechanism` or `graph`, past its `__init__`.
 
-    A module directly in one of the two, and what the `__init__` of a sub-package lists, is for
-    everybody. Files inside a sub-package are for these two packages alone.
+    Everybody may import a module directly in one of the two, and what the `__init__` of a
+    sub-package lists. Only these two packages may import files inside a sub-package.
     """
-    found = []
+    refused = []
     for other in sorted(imported_modules(tree)):
         package, *rest = other.split(".")
         inside = package in {"graph", "mechanism"} and len(rest) > 1
         if inside or other == "graph.sampling":
-            found.append(f"{module} imports {other}")
+            refused.append(f"{module} imports {other}")
         if other == "graph.edges" and module.partition(".")[0] not in KNOW_THE_TRUTH:
-            found.append(f"{module} imports {other}")
-    return found
+            refused.append(f"{module} imports {other}")
+    return refused
 
 
-def asks_for_the_graph(tree: ast.AST) -> bool:
+def reads_the_graph(tree: ast.AST) -> bool:
     return any(getattr(node, "attr", "") == "uncertified_graph" for node in ast.walk(tree))
 
 
-def claims_to_be_certified(tree: ast.AST) -> bool:
-    """Whether a noise plan made here may be `certified`: the word, or a maker of such plans."""
+def may_be_certified(tree: ast.AST) -> bool:
+    """Whether a module may make a `certified` noise plan: by the word, or by a function for it."""
     words = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     makers = {name.rpartition(".")[2] for name in imported(tree)} & CERTIFYING_FUNCTIONS
     return "certified" in words or bool(makers)
@@ -68,20 +68,22 @@ CERTIFYING_FUNCTIONS = {"certified", "noise_of_sums"}
 
 
 def test_only_graph_and_mechanism_read_edges() -> None:
-    found = {
+    reads_by_module = {
         name: reads
         for name, tree in above_mechanism().items()
         if name not in SAME_NAME_FOR_PUBLIC_NUMBERS and (reads := edge_reads(tree))
     }
-    assert found == {}
+    assert reads_by_module == {}
 
 
-def test_nobody_above_reaches_into_their_sub_packages() -> None:
-    found = [line for name, tree in above_mechanism().items() for line in inner_imports(name, tree)]
-    assert found == []
+def test_no_module_above_imports_from_inside_their_sub_packages() -> None:
+    refused = [
+        line for name, tree in above_mechanism().items() for line in inner_imports(name, tree)
+    ]
+    assert refused == []
 
 
-def test_what_is_for_the_owner_is_printed_by_one_verb() -> None:
+def test_functions_for_the_owner_are_used_where_allowed() -> None:
     for function, allowed in FOR_THE_OWNER.items():
         users = {
             name
@@ -92,11 +94,11 @@ def test_what_is_for_the_owner_is_printed_by_one_verb() -> None:
         assert allowed <= set(modules())
 
 
-def test_a_certified_method_never_asks_for_the_graph() -> None:
+def test_a_certified_method_never_reads_the_graph() -> None:
     for name, tree in above_mechanism().items():
-        if asks_for_the_graph(tree):
+        if reads_the_graph(tree):
             assert name.startswith("method."), name
-            assert not claims_to_be_certified(tree), name
+            assert not may_be_certified(tree), name
 
 
 def test_exceptions_are_still_needed() -> None:
@@ -139,6 +141,6 @@ def test_an_inner_import_is_found(module: str, line: str, refused: bool) -> None
         "from vesper.method.noise_plan import certified\ndoor.uncertified_graph()",
     ],
 )
-def test_a_certified_method_with_the_graph_in_hand_is_found(source: str) -> None:
-    assert asks_for_the_graph(ast.parse(source))
-    assert claims_to_be_certified(ast.parse(source))
+def test_a_certified_method_that_reads_the_graph_is_found(source: str) -> None:
+    assert reads_the_graph(ast.parse(source))
+    assert may_be_certified(ast.parse(source))

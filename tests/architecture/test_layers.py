@@ -1,4 +1,4 @@
-"""Imports point down: between packages, between sub-packages, and never in a circle."""
+"""Imports point down between packages and sub-packages, and never form a circle."""
 
 import ast
 from collections import Counter
@@ -61,7 +61,7 @@ def test_every_package_and_sub_package_has_a_row() -> None:
     assert places - set(ROW_OF) == set()
 
 
-def test_no_row_names_a_place_that_is_gone() -> None:
+def test_no_row_names_a_missing_place() -> None:
     assert {place for place in ROW_OF if place not in modules()} == set()
 
 

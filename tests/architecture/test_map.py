@@ -1,4 +1,4 @@
-"""The map of the source and the architecture page name what is there."""
+"""The map of the source and the architecture page name packages and files that exist."""
 
 import re
 

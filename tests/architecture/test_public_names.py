@@ -1,4 +1,4 @@
-"""The public surface is what the documentation says, sorted, and quick to import."""
+"""The public names are those in the documentation, sorted, and quick to import."""
 
 import re
 import subprocess
@@ -17,7 +17,7 @@ def test_public_names_are_exactly_those_documented() -> None:
     assert dir(vesper) == vesper.__all__
 
 
-def test_every_public_name_exists_and_explains_itself() -> None:
+def test_every_public_name_exists_and_has_a_docstring() -> None:
     for name in vesper.__all__:
         value = getattr(vesper, name)
         assert name == "__version__" or (value.__doc__ or "").strip(), name

@@ -18,7 +18,7 @@ ABOUT_MORE_THAN_ONE_MODULE = {
 
 
 def module_of(test: Path) -> str | None:
-    """The module that a test file is about: the longest name that its own name starts with."""
+    """Find the module that a test file is about: the longest name that its name starts with."""
     folder = ".".join(test.relative_to(TESTS).parts[:-1])
     words = test.stem.removeprefix("test_").split("_")
     for length in range(len(words), 0, -1):
@@ -38,7 +38,7 @@ def test_every_test_file_names_a_module_that_is_there() -> None:
     assert lost == []
 
 
-def test_no_folder_of_tests_is_about_nothing() -> None:
+def test_every_folder_of_tests_is_about_a_package() -> None:
     folders = {path.name for path in TESTS.iterdir() if path.is_dir() and path.name[0] != "_"}
     packages = {path.name for path in SOURCE.iterdir() if path.is_dir()}
     assert folders - packages == ABOUT_MORE_THAN_ONE_MODULE

@@ -64,7 +64,7 @@ def test_labels_of_unknown_nodes(
         messages = {role: terminal.err, "other": str(other.exception())}
     assert isinstance(other.exception(), InputError)
     data, label = messages.values() if role == "data" else reversed(messages.values())
-    assert "57 of 60 ids of the label party are no nodes here" in data
+    assert "57 of 60 ids of the label party are not nodes here" in data
     assert "57 of 60 ids are unknown to the data party (first 3: 100, 101, 102)" in label
     assert not (here.parent / "state" / "aligned.parquet").exists()
 

@@ -155,7 +155,11 @@ def test_without_the_key_show_works_and_verify_refuses(
         ("UPDATE entries SET facts = ? WHERE sequence = 5", ("{",), "entry 5: expected facts"),
         ("DELETE FROM entries WHERE sequence = ?", (2,), "no entry introduces"),
         ("UPDATE entries SET facts = ? WHERE sequence = 3", ('{"kind": "budget"}',), "a budget"),
-        ("UPDATE entries SET receivers = ? WHERE sequence = 5", (b"?",), "was not written by vesper"),
+        (
+            "UPDATE entries SET receivers = ? WHERE sequence = 5",
+            (b"?",),
+            "was not written by vesper",
+        ),
         ("UPDATE entries SET cost = ? WHERE sequence = 5", (1e9,), "was not written by vesper"),
         ("DROP TABLE head", (), "cannot be read as a ledger"),
         ("DROP TABLE entries", (), "cannot be read as a ledger"),

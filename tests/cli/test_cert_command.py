@@ -35,7 +35,7 @@ def test_from_an_authority_to_a_certificate(
     assert "for 'bank' and hosts bank.example, 10.0.0.7, valid until" in terminal.out
     assert made["fingerprint"] in terminal.out
     assert terminal.run(*approve, "--out", out) == 2
-    assert "is not overwritten" in terminal.err
+    assert "will not be overwritten" in terminal.err
     again = (*approve, "--out", tmp_path / "again.pem", "--days", 3, "--json")
     assert terminal.run(*again) == 0
     assert json.loads(terminal.out)["name"] == "bank"

@@ -16,7 +16,7 @@ def test_a_file_for_each_party(terminal: "Terminal", tmp_path: Path, role: str) 
     assert f'role = "{role}"' in out.read_text()
     assert f"vesper party {role} --config party.toml" in out.read_text()
     assert terminal.run("init", role, "--out", out) == 2
-    assert "is there already and is not overwritten" in terminal.err
+    assert "already exists and will not be overwritten" in terminal.err
 
 
 def test_another_role(terminal: "Terminal", tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_a_third_class_that_only_test_rows_have(
     write_folders(folder, labels=labels_of(SPLITS, others={odd: 7}))
     assert terminal.run("simulate", "--data", folder, "--out", tmp_path / "run") == 2
     assert "column label: expected the two classes of rows with split" in terminal.err
-    assert f"1 rows with split 'test' have another label (first 1: '7' of id {odd})" in terminal.err
+    assert f"1 rows with split 'test' and another label (first 1: '7' of id {odd})" in terminal.err
     assert not (tmp_path / "run").exists()
 
 

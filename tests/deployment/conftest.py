@@ -1,4 +1,4 @@
-"""Two parties with files of their own, in one process, over loopback."""
+"""Two parties, each with its own files, in one process over loopback."""
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
@@ -20,7 +20,7 @@ SETTINGS = "hops = 2\n[run]\nepochs = 2\nbatch_size = 8\n"
 
 
 class Both:
-    """What tests do with the two of them."""
+    """Both parties, and what tests do with them."""
 
     def __init__(self, institutions: "Institutions") -> None:
         self.settings, self.change = institutions.settings, institutions.change
@@ -41,7 +41,7 @@ class Both:
         of_label: dict[str, Any] | None = None,
         **of_data: Any,
     ) -> tuple[Future[DataResult], Future[LabelResult]]:
-        """Run both until both have ended."""
+        """Run both until they end."""
         with ThreadPoolExecutor(2) as pool:
             return (
                 pool.submit(run_data_party, data, **of_data),
@@ -49,7 +49,7 @@ class Both:
             )
 
     def charged(self, config: PartyConfig) -> int:
-        """How many releases the ledger has charged."""
+        """Number of releases that the ledger has charged."""
         assert config.party.ledger is not None
         with closing(Ledger(config.party.ledger, clock=lambda: 0.0)) as ledger:
             return sum(entry.cost > 0 for entry in ledger.entries())

@@ -1,4 +1,4 @@
-"""Two parties meet over loopback, each by its certificate, or not at all."""
+"""Two parties connect over loopback, each with its certificate, or not at all."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -21,13 +21,13 @@ def frame_received(path: Path) -> bytes:
         return channel.receive()
 
 
-def test_both_hear_each_other(institutions: "Institutions") -> None:
+def test_both_receive_frames(institutions: "Institutions") -> None:
     with ThreadPoolExecutor(2) as pool:
-        heard = list(pool.map(frame_received, institutions.settings))
-    assert heard == [b"label.toml", b"data.toml"]
+        received = list(pool.map(frame_received, institutions.settings))
+    assert received == [b"label.toml", b"data.toml"]
 
 
-def test_nobody_comes(institutions: "Institutions") -> None:
+def test_an_absent_peer(institutions: "Institutions") -> None:
     institutions.change("patience = 30.0", "patience = 0.2")
     institutions.change('when_lost = "wait"', 'when_lost = "stop"')
     for path in institutions.settings:
@@ -38,5 +38,5 @@ def test_nobody_comes(institutions: "Institutions") -> None:
 def test_a_certificate_that_has_expired(institutions: "Institutions") -> None:
     config = load_party_config(institutions.settings[0])
     assert credentials_of(config).until > datetime.now(UTC)
-    with pytest.raises(InputError, match="has expired"):
+    with pytest.raises(InputError, match="expired at"):
         credentials_of(config, now=datetime.now(UTC) + timedelta(days=3))

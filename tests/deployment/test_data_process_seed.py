@@ -1,4 +1,4 @@
-"""The seed of a plan without account: secret, its user's own, and the same after a crash."""
+"""The seed of a plan without account: secret, readable by its user only, equal after a crash."""
 
 import stat
 from pathlib import Path
@@ -11,7 +11,7 @@ from vesper.session.run_spec import make_run_spec
 SIZES = PublicSizes(num_nodes=60, num_train=20, num_features=2, num_classes=2)
 
 
-def test_a_seed_that_nobody_else_knows(tmp_path: Path) -> None:
+def test_the_seed_is_secret_and_stored(tmp_path: Path) -> None:
     config = load_config(None, {"method": "paper-gin", "seed": 3})
     run_spec = make_run_spec(config, SIZES, num_val=20, num_test=20)
     first = with_secret_seed(run_spec, tmp_path / "seed").config.run.seed

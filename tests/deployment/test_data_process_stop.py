@@ -1,4 +1,4 @@
-"""A side that stops says why; the other ends at once, or waits for it, and both can go on."""
+"""A side that stops sends why; the other ends at once, or waits, and both can be resumed."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -40,7 +40,7 @@ class Corrupting:
 
 
 class Stopping:
-    """Watches a side, and is its user's Ctrl-C once it has trained so many steps."""
+    """Progress that raises the user's Ctrl-C once a side has trained so many steps."""
 
     def __init__(self, steps: int) -> None:
         self._steps = steps
@@ -51,7 +51,7 @@ class Stopping:
 
 
 def never(why: str) -> None:
-    """Is told that a side waits, where it must not."""
+    """Fail: a side waits where it must not."""
     raise AssertionError(why)
 
 
@@ -67,13 +67,13 @@ def assert_same_as_undisturbed(both: "Both", disturbed: tuple[PartyConfig, Party
     again = both.configs()
     for side in both.run(*again, noise=NoiseSource.for_simulation(7)):
         side.result()
-    for found, wanted in zip(map(weights, disturbed), map(weights, again), strict=True):
-        assert set(found) == set(wanted)
-        assert all(np.array_equal(found[name], wanted[name]) for name in wanted)
+    for actual, expected in zip(map(weights, disturbed), map(weights, again), strict=True):
+        assert set(actual) == set(expected)
+        assert all(np.array_equal(actual[name], expected[name]) for name in expected)
 
 
-def test_a_refused_budget_is_nothing_that_the_other_side_is_told(both: "Both") -> None:
-    """Whether a budget suffices follows from edges: the peer sees nobody come, and no reason."""
+def test_the_peer_does_not_learn_of_a_refused_budget(both: "Both") -> None:
+    """Whether a budget suffices depends on edges: for the peer, nobody connects, without reason."""
     for side in both.run(*both.configs()):
         side.result()
     both.change('state = "state"', 'state = "second"')
@@ -94,33 +94,33 @@ def test_a_refused_budget_is_nothing_that_the_other_side_is_told(both: "Both") -
     with pytest.raises(KeyboardInterrupt):
         theirs.result()
     assert waited
-    for config in (data, label):  # both can begin anew, with another budget
+    for config in (data, label):  # both can start again, with another budget
         assert not (config.party.state / "session").exists()
 
 
 @pytest.mark.parametrize("stopped", ["data", "label"])
-def test_a_users_stop_is_said_and_waited_for(both: "Both", stopped: str) -> None:
+def test_the_peer_learns_of_a_users_stop_and_waits(both: "Both", stopped: str) -> None:
     both.change('when_lost = "stop"', 'when_lost = "wait"')
     data, label = both.configs()
-    said: list[str] = []
+    warnings: list[str] = []
     runs: dict[str, Callable[..., Any]] = {
         "data": lambda **how: run_data_party(data, noise=NoiseSource.for_simulation(7), **how),
         "label": lambda **how: run_label_party(label, **how),
     }
     other = "label" if stopped == "data" else "data"
     with ThreadPoolExecutor(2) as pool:
-        waiting = pool.submit(runs[other], observer=CallingObserver(warning=said.append))
+        waiting = pool.submit(runs[other], observer=CallingObserver(warning=warnings.append))
         with pytest.raises(KeyboardInterrupt):
             pool.submit(runs[stopped], observer=CallingObserver(progress=Stopping(3))).result()
         again = pool.submit(runs[stopped], resume=True)
         assert again.result().method == waiting.result().method
     name = {"data": "platform", "label": "bank"}[stopped]
-    assert said[0] == f"{name} was stopped by its user; waiting for it to come back"
+    assert warnings[0] == f"{name} was stopped by its user; waiting for it to come back"
     assert both.charged(data) == 3
     assert_same_as_undisturbed(both, (data, label))
 
 
-def test_who_shall_not_wait_stops_and_says_so_and_both_go_on_later(both: "Both") -> None:
+def test_a_side_that_must_not_wait_stops_and_both_can_be_resumed(both: "Both") -> None:
     data, label = both.configs()
     noise = NoiseSource.for_simulation(7)
     ours, theirs = both.run(
@@ -136,7 +136,7 @@ def test_who_shall_not_wait_stops_and_says_so_and_both_go_on_later(both: "Both")
 
 
 def corrupted(role: str, number: int) -> Callable[..., Any]:
-    """A meeting place where one side's frames are not what it sent, once."""
+    """Make a connector that corrupts one frame of one side."""
 
     @contextmanager
     def connector(config: PartyConfig, **rest: Any) -> Iterator[Connect]:
@@ -156,7 +156,7 @@ def corrupted(role: str, number: int) -> Callable[..., Any]:
     [("label", 3), ("label", 6), ("data", 2), ("data", 5)],  # 0 is the greeting
     ids=["first gradients", "gradients", "first embeddings", "embeddings"],
 )
-def test_a_bad_frame_is_told_to_its_sender_and_does_not_outlive_its_cause(
+def test_the_sender_learns_of_a_corrupt_frame_and_both_can_be_resumed(
     both: "Both", monkeypatch: pytest.MonkeyPatch, role: str, number: int
 ) -> None:
     both.change('when_lost = "stop"', 'when_lost = "wait"')

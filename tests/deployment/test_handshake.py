@@ -1,4 +1,4 @@
-"""Can two sides reach and recognise each other: over loopback, with real certificates."""
+"""Whether two sides can reach and recognise each other, over loopback with real certificates."""
 
 import socket
 import ssl
@@ -40,25 +40,25 @@ def configs(institutions: "Institutions") -> list[PartyConfig]:
 
 
 def both(institutions: "Institutions", *, seconds: float = 10.0) -> list[PeerContact | VesperError]:
-    """Let the platform wait and the bank come; give what each found."""
+    """Let the platform wait and the bank connect; return what each returned or raised."""
     data, label = configs(institutions)
 
-    def found(function: Callable[[], PeerContact]) -> PeerContact | VesperError:
+    def outcome(function: Callable[[], PeerContact]) -> PeerContact | VesperError:
         try:
             return function()
         except VesperError as error:
             return error
 
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(found, lambda: wait_for_peer(data, HERE, seconds=seconds))
-        came = found(lambda: reach_peer(label, THERE, seconds=seconds))
-        return [waiting.result(), came]
+        waiting = pool.submit(outcome, lambda: wait_for_peer(data, HERE, seconds=seconds))
+        connected = outcome(lambda: reach_peer(label, THERE, seconds=seconds))
+        return [waiting.result(), connected]
 
 
 def new_certificate(
     institutions: "Institutions", name: str, *, authority: Path | None = None, days_ago: int = 0
 ) -> None:
-    """Give the bank another certificate, for this name, by this authority, from so long ago."""
+    """Give the bank another certificate, for this name, by this authority, so many days old."""
     tls = institutions.label / "tls"
     for path in tls.glob("bank.*"):
         path.unlink()
@@ -70,15 +70,15 @@ def new_certificate(
     (tls / "bank.pem").write_bytes(signed.public_bytes(Encoding.PEM))
 
 
-def test_both_learn_who_the_other_is_and_what_it_says(institutions: "Institutions") -> None:
-    waited, came = both(institutions)
+def test_both_learn_who_the_other_is_and_get_its_greeting(institutions: "Institutions") -> None:
+    waited, connected = both(institutions)
     assert isinstance(waited, PeerContact)
-    assert isinstance(came, PeerContact)
-    assert (party_of(waited.certificate), party_of(came.certificate)) == ("bank", "platform")
+    assert isinstance(connected, PeerContact)
+    assert (party_of(waited.certificate), party_of(connected.certificate)) == ("bank", "platform")
     assert waited.greeting is not None
-    assert came.greeting is not None
-    assert (waited.greeting.contract, came.greeting.contract) == ("theirs", "mine")
-    assert abs(came.greeting.time - came.greeting.received) < 60
+    assert connected.greeting is not None
+    assert (waited.greeting.contract, connected.greeting.contract) == ("theirs", "mine")
+    assert abs(connected.greeting.time - connected.greeting.received) < 60
 
 
 def test_a_stranger_with_a_certificate_of_the_same_authority(institutions: "Institutions") -> None:
@@ -88,45 +88,45 @@ def test_a_stranger_with_a_certificate_of_the_same_authority(institutions: "Inst
     assert "expected the certificate of 'bank', got 'stranger'" in str(waited)
 
 
-def test_the_listener_is_somebody_else(institutions: "Institutions") -> None:
+def test_the_listener_is_another_party(institutions: "Institutions") -> None:
     path = institutions.settings[1]
     path.write_text(path.read_text().replace('peer = "platform"', 'peer = "shop"'))
-    _, came = both(institutions, seconds=2)
-    assert isinstance(came, PeerError)
-    assert "the certificate there is not for 'shop'; mend party.peer" in str(came)
+    _, connected = both(institutions, seconds=2)
+    assert isinstance(connected, PeerError)
+    assert "the certificate there is not for 'shop'; fix party.peer" in str(connected)
 
 
 def test_certificates_of_two_authorities(institutions: "Institutions") -> None:
     make_authority(institutions.root / "other", name="other", now=datetime.now(UTC))
     new_certificate(institutions, "bank", authority=institutions.root / "other")
-    waited, came = both(institutions, seconds=2)
+    waited, connected = both(institutions, seconds=2)
     assert "was not signed by tls.authority" in str(waited)
-    assert "platform refuses our certificate" in str(came)
+    assert "platform refuses our certificate" in str(connected)
     pem = (institutions.root / "other" / "authority.pem").read_bytes()
     (institutions.label / "tls" / "authority.pem").write_bytes(pem)
-    _, came = both(institutions, seconds=2)
-    assert "the certificate there was not signed by tls.authority" in str(came)
+    _, connected = both(institutions, seconds=2)
+    assert "the certificate there was not signed by tls.authority" in str(connected)
 
 
 def test_an_expired_certificate(institutions: "Institutions") -> None:
     new_certificate(institutions, "bank", days_ago=2)
-    waited, came = both(institutions, seconds=2)
+    waited, connected = both(institutions, seconds=2)
     assert "the certificate of bank has expired" in str(waited)
-    assert "platform refuses our certificate" in str(came)
+    assert "platform refuses our certificate" in str(connected)
 
 
-def test_nobody_is_there(institutions: "Institutions") -> None:
+def test_an_absent_peer(institutions: "Institutions") -> None:
     data, label = configs(institutions)
     with pytest.raises(PeerError, match=r"platform cannot be reached \(Connection refused\); star"):
         reach_peer(label, HERE)
-    with pytest.raises(PeerError, match="bank has not come within 0.1 s; nobody has"):
+    with pytest.raises(PeerError, match="bank did not connect within 0.1 s; nobody did"):
         wait_for_peer(data, HERE, seconds=0.1)
 
 
 def test_a_host_that_does_not_exist(institutions: "Institutions") -> None:
     institutions.change('"127.0.0.1:', '"no-such-host.invalid:')
     data, label = configs(institutions)
-    with pytest.raises(InputError, match=r"the host 'no-such-host.invalid' is not known here"):
+    with pytest.raises(InputError, match=r"the host 'no-such-host.invalid' cannot be resolved"):
         reach_peer(label, HERE)
     with pytest.raises(InputError, match=r"party.listen: cannot listen at no-such-host"):
         bound_socket(data.party.listen)
@@ -135,13 +135,13 @@ def test_a_host_that_does_not_exist(institutions: "Institutions") -> None:
 def test_a_port_that_is_taken() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
-        pytest.raises(InputError, match="cannot listen at 127.0.0.1:.*name a free port"),
+        pytest.raises(InputError, match="cannot listen at 127.0.0.1:.*choose a free port"),
     ):
         bound_socket(Address("127.0.0.1", taken.getsockname()[1]))
 
 
 def serve_once(config: PartyConfig, answer: Callable[[socket.socket], Any]) -> threading.Thread:
-    """Take one connection at the address that the bank goes to."""
+    """Accept one connection at the address that the bank connects to."""
     assert config.party.connect is not None
     listener = socket.create_server(config.party.connect)
 
@@ -157,22 +157,22 @@ def serve_once(config: PartyConfig, answer: Callable[[socket.socket], Any]) -> t
 def test_something_without_tls_listens_there(institutions: "Institutions") -> None:
     label = configs(institutions)[1]
     thread = serve_once(label, lambda plain: plain.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n"))
-    with pytest.raises(PeerError, match="speaks no TLS; mend host or port"):
+    with pytest.raises(PeerError, match="does not use TLS; fix host or port"):
         reach_peer(label, HERE)
     thread.join()
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("greeting", "message"),
     [
-        (b"", "hung up in the middle"),
-        ((MAX_GREETING_BYTES + 1).to_bytes(4, "little"), "which are too many"),
-        (b"\x04\0\0\0[[[[", "words of another version"),
-        (b"\x02\0\0\0{}", "words of another version"),
-        (b"\x09\0\0\0{}", "hung up in the middle"),
+        (b"", "closed the connection in the middle"),
+        ((MAX_GREETING_BYTES + 1).to_bytes(4, "little"), f"the limit is {MAX_GREETING_BYTES}"),
+        (b"\x04\0\0\0[[[[", "not one of this version"),
+        (b"\x02\0\0\0{}", "not one of this version"),
+        (b"\x09\0\0\0{}", "closed the connection in the middle"),
     ],
 )
-def test_a_hostile_greeting(institutions: "Institutions", words: bytes, message: str) -> None:
+def test_a_hostile_greeting(institutions: "Institutions", greeting: bytes, message: str) -> None:
     data, label = configs(institutions)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(data.tls.certificate, data.tls.key)
@@ -180,7 +180,7 @@ def test_a_hostile_greeting(institutions: "Institutions", words: bytes, message:
 
     def answer(plain: socket.socket) -> None:
         with context.wrap_socket(plain, server_side=True) as secure:
-            secure.sendall(words)
+            secure.sendall(greeting)
 
     thread = serve_once(label, answer)
     with pytest.raises(PeerError, match=message):
@@ -188,13 +188,13 @@ def test_a_hostile_greeting(institutions: "Institutions", words: bytes, message:
     thread.join()
 
 
-def test_a_run_that_listens_is_recognised_and_not_disturbed(institutions: "Institutions") -> None:
+def test_a_listening_run_is_recognised_and_not_disturbed(institutions: "Institutions") -> None:
     data, label = configs(institutions)
     identity = credentials_of(data).identity
     listener = Listener(str(data.party.listen), identity=identity, peer="bank", patience=5)
     try:
-        met = reach_peer(label, HERE, seconds=5)
-        assert (party_of(met.certificate), met.greeting) == ("platform", None)
+        contact = reach_peer(label, HERE, seconds=5)
+        assert (party_of(contact.certificate), contact.greeting) == ("platform", None)
         with pytest.raises(PeerError):
             listener.accept(limit=0.2)  # no stream was opened
     finally:

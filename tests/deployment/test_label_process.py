@@ -1,4 +1,4 @@
-"""One party's run from its file to its result, both in one process here, over loopback."""
+"""Runs of both parties from their files to their results, in one process over loopback."""
 
 import shutil
 import time
@@ -73,7 +73,7 @@ def test_weights_and_metrics_equal_those_of_a_run_in_memory(
         assert all(np.array_equal(weights[key], expected[key]) for key in expected.files)
 
 
-def test_where_releases_are_computed_is_the_data_party_s_own_choice(
+def test_the_data_party_chooses_where_releases_are_computed(
     both: "Both", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Engine(InProcessEngine):
@@ -118,19 +118,19 @@ def test_a_finished_run_is_not_run_again(both: "Both") -> None:
     assert both.charged(data) == 3
 
 
-def test_nothing_begins_without_approval(both: "Both") -> None:
+def test_nothing_starts_without_approval(both: "Both") -> None:
     data, _ = both.configs(approved=False)
     with pytest.raises(InputError, match="expected the approved contract"):
         run_data_party(data)
 
 
-def test_there_must_be_something_to_go_on_with(both: "Both") -> None:
+def test_resuming_needs_a_run(both: "Both") -> None:
     data, _ = both.configs()
-    with pytest.raises(InputError, match="no run to go on with"):
+    with pytest.raises(InputError, match="no run to resume"):
         run_data_party(data, resume=True)
 
 
-def test_contracts_that_differ_are_said_on_both_sides_and_both_can_begin_anew(both: "Both") -> None:
+def test_both_sides_report_different_contracts_and_can_start_again(both: "Both") -> None:
     data, label = both.configs()
     path = both.settings[1]
     text = path.read_text()
@@ -148,33 +148,35 @@ def test_contracts_that_differ_are_said_on_both_sides_and_both_can_begin_anew(bo
     assert both.charged(data) == 3
 
 
-def test_a_budget_that_does_not_suffice_is_refused_before_anybody_is_met(both: "Both") -> None:
-    """Whether it does follows from edges: the peer would learn that none has changed."""
+def test_an_insufficient_budget_is_refused_before_connecting(both: "Both") -> None:
+    """Whether it suffices depends on edges: the peer would learn that none has changed."""
     data, label = both.configs()
     for side in both.run(data, label):
         side.result()
     both.change('state = "state"', 'state = "second"')
     again, _ = both.configs()
     with pytest.raises(BudgetError, match="does not allow"):
-        run_data_party(again)  # nobody is there to be met
+        run_data_party(again)  # no peer is running
     assert not (again.party.state / "transcript.tsv").exists()
     assert both.charged(data) == 3
 
 
-def test_a_graph_used_without_a_guarantee_is_refused_before_anybody_is_met(both: "Both") -> None:
-    """Nothing that follows could be certified, whatever it costs; the peer is told nothing."""
+def test_a_graph_used_without_a_guarantee_is_refused_before_connecting(both: "Both") -> None:
+    """Nothing that follows could be certified, whatever it costs; the peer learns nothing."""
     data, _ = both.configs()
     graph = open_data(data.party.folder).graph
     assert data.party.ledger is not None
     with closing(Ledger(data.party.ledger, clock=time.time)) as ledger:
         note_unprotected(graph, ledger, run="raw", plan="paper")
     with pytest.raises(BudgetError, match="used without a guarantee by run raw"):
-        run_data_party(data)  # nobody is there to be met
+        run_data_party(data)  # no peer is running
     assert not (data.party.state / "transcript.tsv").exists()
     assert both.charged(data) == 0
 
 
-def test_ids_that_are_no_nodes_are_named(both: "Both", write_folders: Callable[..., Path]) -> None:
+def test_ids_that_are_not_nodes_are_listed(
+    both: "Both", write_folders: Callable[..., Path]
+) -> None:
     data, label = both.configs()
     labels = {
         "id": [*range(59), 999],
@@ -190,12 +192,12 @@ def test_ids_that_are_no_nodes_are_named(both: "Both", write_folders: Callable[.
     assert both.charged(data) == 0
 
 
-def test_one_process_a_state_folder(both: "Both") -> None:
+def test_one_process_per_state_folder(both: "Both") -> None:
     import fcntl
 
     data, _ = both.configs()
-    with (data.party.state / "lock").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with (data.party.state / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(InputError, match="another process is running this party"):
             run_data_party(data)
 
@@ -209,17 +211,17 @@ def test_another_ledger_never_gets_a_second_draw(both: "Both") -> None:
     assert data.party.ledger is not None
     other = data.party.ledger.with_name("other.sqlite")
     moved = data.model_copy(update={"party": data.party.model_copy(update={"ledger": other})})
-    kept = sorted(path.name for path in (data.party.state / "releases").iterdir())
+    releases = sorted(path.name for path in (data.party.state / "releases").iterdir())
     with ThreadPoolExecutor(2) as pool:
         ours = pool.submit(run_data_party, moved, resume=True)
         pool.submit(run_label_party, label, resume=True).exception()
         with pytest.raises(VesperError, match="the ledger that this run began with"):
             ours.result()
-    assert sorted(path.name for path in (data.party.state / "releases").iterdir()) == kept
+    assert sorted(path.name for path in (data.party.state / "releases").iterdir()) == releases
     assert not other.exists() or both.charged(moved) == 0
 
 
-def test_a_lost_checkpoint_is_said(both: "Both") -> None:
+def test_a_lost_checkpoint_is_refused(both: "Both") -> None:
     data, label = both.configs()
     for side in both.run(data, label):
         side.result()
@@ -230,14 +232,14 @@ def test_a_lost_checkpoint_is_said(both: "Both") -> None:
         run_label_party(label, resume=True)
 
 
-def test_a_state_folder_that_cannot_be_written_is_said(both: "Both") -> None:
+def test_a_state_folder_that_cannot_be_written_is_refused(both: "Both") -> None:
     data, _ = both.configs()
     (data.party.state / "lock").mkdir()
     with pytest.raises(InputError, match="cannot be written"):
         run_data_party(data)
 
 
-def test_a_release_that_was_paid_for_keeps_its_session(
+def test_a_session_with_a_charged_release_is_not_discarded(
     both: "Both", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both.change('method = "certified"', 'method = "edgerand"')

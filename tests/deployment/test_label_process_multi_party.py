@@ -27,7 +27,7 @@ Sides = tuple[dict[str, Future[DataResult]], Future[LabelResult]]
 
 
 def run_all(several: "Several", *, resume: bool = False, label_noise: Any = None) -> Sides:
-    """Run everybody until all have ended; noise as a simulation has it."""
+    """Run all parties until they end, with the noise of a simulation."""
     table, seed = several.table(), 0
     with ThreadPoolExecutor(3) as pool:
         data = {
@@ -76,11 +76,11 @@ def test_weights_and_metrics_equal_those_of_a_simulation(
     states["transfers"] = several.label_file.parent / "state" / "own"
     weights = {f"data_party-{name}": state / "result" for name, state in states.items()}
     for name, place in weights.items():
-        found, simulated = (
+        actual, simulated = (
             np.load(place / "data_party.npz"),
             np.load(tmp_path / "run" / f"{name}.npz"),
         )
-        assert all(np.array_equal(found[key], simulated[key]) for key in simulated.files)
+        assert all(np.array_equal(actual[key], simulated[key]) for key in simulated.files)
     assert {name: charges(states[name].parent / "data" / "ledger.sqlite") for name in ours} == {
         "platform": 3,
         "telecom": 3,
@@ -89,7 +89,7 @@ def test_weights_and_metrics_equal_those_of_a_simulation(
 
 
 class Stopped(BaseException):
-    """As Ctrl-C."""
+    """Stands for Ctrl-C."""
 
 
 def stops_at(step: int) -> Any:
@@ -102,8 +102,10 @@ def stops_at(step: int) -> Any:
     return progress
 
 
-def leaves(pool: ThreadPoolExecutor, several: "Several", name: str, *, step: int) -> "Future[Any]":
-    """A data party that is stopped at a step."""
+def start_and_leave(
+    pool: ThreadPoolExecutor, several: "Several", name: str, *, step: int
+) -> "Future[Any]":
+    """Start a data party that is stopped at a step."""
 
     def run() -> None:
         with pytest.raises(Stopped):
@@ -112,22 +114,22 @@ def leaves(pool: ThreadPoolExecutor, several: "Several", name: str, *, step: int
     return pool.submit(run)
 
 
-@pytest.mark.parametrize("step", [1, 4, 6, 10])  # of 3 a epoch, 2 epochs a stage, 3 stages
-def test_going_on_without_a_party_that_leaves(several: "Several", step: int) -> None:
+@pytest.mark.parametrize("step", [1, 4, 6, 10])  # of 3 per epoch, 2 epochs per stage, 3 stages
+def test_the_run_continues_without_a_party_that_leaves(several: "Several", step: int) -> None:
     several.write_multi_party_config(telecom='when_lost = "go-on"')
-    said: list[str] = []
+    warnings: list[str] = []
     with ThreadPoolExecutor(3) as pool:
-        gone = leaves(pool, several, "telecom", step=step)
-        stays = pool.submit(run_data_party, several.data("platform"))
+        leaving = start_and_leave(pool, several, "telecom", step=step)
+        staying = pool.submit(run_data_party, several.data("platform"))
         result = pool.submit(
             run_label_party_with_peers,
             several.table(),
-            observer=CallingObserver(warning=said.append),
+            observer=CallingObserver(warning=warnings.append),
         ).result()
-        gone.result()
-        stays.result()
+        leaving.result()
+        staying.result()
     assert [each.left for each in result.parties] == [False, True]
-    assert said == [
+    assert warnings == [
         "telecom was stopped by its user; continuing without telecom, with what it has sent so far"
     ]
     assert 0 <= result.validation <= 100
@@ -136,39 +138,39 @@ def test_going_on_without_a_party_that_leaves(several: "Several", step: int) -> 
     assert [pair.party.peer for pair in remaining_peers(several.table())] == ["platform"]
 
 
-def test_a_party_that_is_waited_for_is_not_gone_on_without(several: "Several") -> None:
+def test_the_run_does_not_continue_without_a_party_it_needs(several: "Several") -> None:
     several.write_multi_party_config(platform='when_lost = "go-on"')
     with ThreadPoolExecutor(3) as pool:
-        gone = leaves(pool, several, "telecom", step=4)
+        leaving = start_and_leave(pool, several, "telecom", step=4)
         other = pool.submit(run_data_party, several.data("platform"))
         with pytest.raises(PeerError, match="telecom was stopped by its user"):
             run_label_party_with_peers(several.table())
-        gone.result()
+        leaving.result()
         with pytest.raises(PeerError):
             other.result()
 
 
 @pytest.mark.parametrize("step", [5, 9])
-def test_after_a_crash_the_run_goes_on_without_the_same_party(
+def test_after_a_crash_the_run_continues_without_the_same_party(
     several: "Several", tmp_path: Path, step: int
 ) -> None:
     several.write_multi_party_config(telecom='when_lost = "go-on"')
     several.change('when_lost = "stop"', 'when_lost = "wait"', "platform")
-    said: list[str] = []
+    warnings: list[str] = []
     with ThreadPoolExecutor(3) as pool:
-        gone = leaves(pool, several, "telecom", step=4)
-        stays = pool.submit(run_data_party, several.data("platform"))
+        leaving = start_and_leave(pool, several, "telecom", step=4)
+        staying = pool.submit(run_data_party, several.data("platform"))
         with pytest.raises(Stopped):
             run_label_party_with_peers(
                 several.table(), observer=CallingObserver(progress=stops_at(step))
             )
-        gone.result()
+        leaving.result()
         result = run_label_party_with_peers(
-            several.table(), resume=True, observer=CallingObserver(warning=said.append)
+            several.table(), resume=True, observer=CallingObserver(warning=warnings.append)
         )
-        stays.result()
+        staying.result()
     assert [each.left for each in result.parties] == [False, True]
-    assert said == []  # nobody was looked for again
+    assert warnings == []  # nobody was waited for again
     mine, theirs = (
         several.label_file.parent / "state" / "with" / "platform",
         several.data("platform").party.state,
@@ -177,7 +179,7 @@ def test_after_a_crash_the_run_goes_on_without_the_same_party(
 
 
 @pytest.mark.parametrize("step", [2, 8])
-def test_everybody_goes_on_after_the_label_party_was_stopped(
+def test_all_parties_continue_after_the_label_party_was_stopped(
     several: "Several", step: int, tmp_path: Path
 ) -> None:
     several.write_multi_party_config(own="")

@@ -1,4 +1,4 @@
-"""A label party with several data parties that fails, and goes on again."""
+"""A label party with several data parties fails, and is resumed."""
 
 import shutil
 import time
@@ -31,7 +31,7 @@ LIMIT = 120.0
 
 
 class Stopped(BaseException):
-    """As Ctrl-C, or kill -9: nothing is put in order."""
+    """Stands for Ctrl-C or kill -9: nothing is cleaned up."""
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def start(several: "Several") -> Iterator[Start]:
 
 
 def waits_until(seconds: int, error: BaseException) -> Any:
-    """Progress that stops a party that has waited so long."""
+    """Make progress that stops a party once it has waited so long."""
 
     def progress(task: str, done: int, total: int, note: str = "") -> None:
         if task.startswith("waiting") and done >= seconds:
@@ -65,7 +65,7 @@ def charges(path: Path | None) -> int:
         return sum(entry.cost > 0 for entry in ledger.entries())
 
 
-def forget(several: "Several", *ledgers: str) -> None:
+def remove_states(several: "Several", *ledgers: str) -> None:
     """Remove all states, and the ledgers of these parties."""
     for name in ("bank", *several.data_files):
         shutil.rmtree(several.root / name / "state")
@@ -74,7 +74,7 @@ def forget(several: "Several", *ledgers: str) -> None:
             file.unlink()
 
 
-def test_one_table_alone(several: "Several", start: Start) -> None:
+def test_a_single_data_party_table(several: "Several", start: Start) -> None:
     del several.data_files["telecom"]
     several.write_multi_party_config()
     others = start()
@@ -84,7 +84,7 @@ def test_one_table_alone(several: "Several", start: Start) -> None:
     assert (several.root / "bank" / "state" / "result" / "with" / "platform").is_dir()
 
 
-def test_stopped_while_nobody_had_come(several: "Several", start: Start) -> None:
+def test_stopped_before_any_party_connected(several: "Several", start: Start) -> None:
     several.write_multi_party_config(own="")
     with pytest.raises(Stopped):
         run_label_party_with_peers(
@@ -95,13 +95,13 @@ def test_stopped_while_nobody_had_come(several: "Several", start: Start) -> None
         '[[data_party]]\nname = "transfers"', '[[data_party]]\nepsilon = 2.0\nname = "transfers"'
     )
     others = start()
-    run_label_party_with_peers(several.table())  # not --resume: there is nothing to go on with
+    run_label_party_with_peers(several.table())  # not --resume: there is nothing to resume
     for each in others.values():
         each.result(LIMIT)
     assert charges(several.root / "bank" / "own.sqlite") == 3
 
 
-def test_the_own_graph_fails_while_nobody_has_come(several: "Several") -> None:
+def test_the_own_graph_fails_before_any_party_connected(several: "Several") -> None:
     several.write_multi_party_config(own="")
     shutil.rmtree(several.root / "bank" / "transfers")
     several.change('when_lost = "stop"', 'when_lost = "wait"', "bank")
@@ -111,7 +111,7 @@ def test_the_own_graph_fails_while_nobody_has_come(several: "Several") -> None:
         )
 
 
-def test_crash_between_the_answers_to_two_parties_of_which_one_does_not_come_back(
+def test_a_crash_between_two_answers_and_one_party_does_not_come_back(
     several: "Several", start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     several.write_multi_party_config(telecom='when_lost = "go-on"')
@@ -121,7 +121,7 @@ def test_crash_between_the_answers_to_two_parties_of_which_one_does_not_come_bac
     def learn(self: RemoteDataParty, gradients: Gradients) -> None:
         nonlocal calls
         calls += 1
-        if calls == 8:  # of step 4, to the telecom: the platform has its answer
+        if calls == 8:  # of step 4, to the telecom: the platform has its gradients
             raise Stopped
         self._link.send(gradients)
 
@@ -131,7 +131,7 @@ def test_crash_between_the_answers_to_two_parties_of_which_one_does_not_come_bac
         with pytest.raises(Stopped):
             run_label_party_with_peers(several.table())
     with pytest.raises(PeerLostError):
-        others["telecom"].result(LIMIT)  # and is gone
+        others["telecom"].result(LIMIT)  # and does not come back
     result = run_label_party_with_peers(several.table(), resume=True)
     others["platform"].result(LIMIT)
     assert [each.left for each in result.parties] == [False, True]
@@ -146,9 +146,9 @@ def test_what_stops_one_party_costs_the_others_nothing(several: "Several", start
     run_label_party_with_peers(several.table())
     for each in others.values():
         each.result(LIMIT)
-    forget(several, "bank", "platform")  # the telecom's budget stays spent
+    remove_states(several, "bank", "platform")  # the telecom's budget stays spent
     others = start()
-    with pytest.raises(Stopped):  # the telecom does not come, and nobody is told why
+    with pytest.raises(Stopped):  # the telecom does not connect, and nobody learns why
         run_label_party_with_peers(
             several.table(), observer=CallingObserver(progress=waits_until(3, Stopped()))
         )

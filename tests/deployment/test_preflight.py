@@ -1,4 +1,4 @@
-"""Every line of the preflight, passed and failed; nothing is written but an empty state folder."""
+"""Every line of the preflight, passed and failed; it writes nothing but an empty state folder."""
 
 import shutil
 from collections import namedtuple
@@ -67,7 +67,7 @@ def test_contracts_and_clocks_that_differ(
         assert message in found["clock" if time else "agreement"]
 
 
-def test_alone(institutions: "Institutions") -> None:
+def test_one_side_without_the_other(institutions: "Institutions") -> None:
     data, label = (run(path) for path in institutions.settings)
     assert failed(data) == {}
     assert "is free to listen at" in data["peer"].text
@@ -105,9 +105,9 @@ def test_state_folders(institutions: "Institutions", monkeypatch: pytest.MonkeyP
     path, state = institutions.settings[0], institutions.data / "state"
     state.mkdir()
     (state / "session").touch()
-    begun = run(path)
-    assert "a run has begun here" in begun["state"].text
-    assert begun["budget"].outcome == "SKIPPED"
+    started = run(path)
+    assert "a run has started here" in started["state"].text
+    assert started["budget"].outcome == "SKIPPED"
     (state / "result").mkdir()
     assert "a run has finished here" in failed(run(path))["state"]
     usage = namedtuple("usage", ["free"])
@@ -118,7 +118,7 @@ def test_state_folders(institutions: "Institutions", monkeypatch: pytest.MonkeyP
     assert "cannot be written" in failed(run(path, approved=False))["state"]
 
 
-def test_an_own_graph_needs_no_certificate_and_no_way(several: "Several") -> None:
+def test_an_own_graph_needs_no_certificate_and_no_connection(several: "Several") -> None:
     several.write_multi_party_config(own="")
     graph = load_multi_party_config(several.label_file).graph
     assert graph is not None

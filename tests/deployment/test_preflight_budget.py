@@ -1,4 +1,4 @@
-"""What a run will cost against what is left: looked at, never charged."""
+"""The budget check compares what a run will cost with what is left, and charges nothing."""
 
 import time
 from contextlib import closing
@@ -43,27 +43,27 @@ def entries(path: Path) -> int:
         return ledger.head()[0]
 
 
-def test_a_ledger_that_is_not_there_yet_is_not_made(tmp_path: Path, data: DataHoldings) -> None:
+def test_a_missing_ledger_is_not_created(tmp_path: Path, data: DataHoldings) -> None:
     ledger = tmp_path / "ledger.sqlite"
-    said = check_budget_for_run(CONFIG, data, ledger)
-    assert said == f"the run may use epsilon 4 at delta 0.001; {ledger} will be made"
+    text = check_budget_for_run(CONFIG, data, ledger)
+    assert text == f"the run may use epsilon 4 at delta 0.001; {ledger} will be created"
     assert not ledger.exists()
-    with pytest.raises(InputError, match="its folder is not there or cannot be written"):
+    with pytest.raises(InputError, match="its folder is missing or cannot be written"):
         check_budget_for_run(CONFIG, data, tmp_path / "none" / "ledger.sqlite")
 
 
-def test_a_budget_that_is_all_left(tmp_path: Path, data: DataHoldings) -> None:
+def test_an_unspent_budget(tmp_path: Path, data: DataHoldings) -> None:
     ledger = tmp_path / "ledger.sqlite"
     charge(ledger, data, None)
     before = entries(ledger)
-    assert check_budget_for_run(CONFIG, data, ledger).endswith("and spent is 0")
+    assert check_budget_for_run(CONFIG, data, ledger).endswith("; epsilon 0 is spent already")
     assert entries(ledger) == before
 
 
-def test_counts_made_before_are_taken_off_first(tmp_path: Path, data: DataHoldings) -> None:
+def test_earlier_charges_are_reported(tmp_path: Path, data: DataHoldings) -> None:
     ledger = tmp_path / "ledger.sqlite"
     charge(ledger, data, PureRelease(epsilon=0.5, what="count"))
-    assert check_budget_for_run(CONFIG, data, ledger).endswith("and spent is 0.5")
+    assert check_budget_for_run(CONFIG, data, ledger).endswith("; epsilon 0.5 is spent already")
 
 
 def test_counts_of_another_graph_that_leave_nothing(tmp_path: Path, data: DataHoldings) -> None:
@@ -75,7 +75,7 @@ def test_counts_of_another_graph_that_leave_nothing(tmp_path: Path, data: DataHo
     with pytest.raises(BudgetError, match="leaves nothing of epsilon 4"):
         check_budget_for_run(CONFIG, data, ledger)
     assert entries(ledger) == before
-    raised = load_config(None, {"epsilon": 5.0, "delta": 1e-3})  # no budget was set: it may be
+    raised = load_config(None, {"epsilon": 5.0, "delta": 1e-3})  # no budget was set yet
     assert "epsilon 5" in check_budget_for_run(raised, data, ledger)
 
 
@@ -84,13 +84,13 @@ def test_noisy_edges_are_one_pure_release(tmp_path: Path, data: DataHoldings, me
     ledger = tmp_path / "ledger.sqlite"
     config = load_config(None, {"epsilon": 4.0, "delta": 1e-3, "method": method})
     charge(ledger, data, None)
-    assert check_budget_for_run(config, data, ledger).endswith("and spent is 0")
+    assert check_budget_for_run(config, data, ledger).endswith("; epsilon 0 is spent already")
     charge(ledger, data, PureRelease(epsilon=4.0, what="randomised edges"))
     with pytest.raises(BudgetError, match="does not allow this release"):
         check_budget_for_run(config, data, ledger)
 
 
-def test_what_was_charged_for_one_edge_has_no_cost_for_a_node(
+def test_charges_for_one_edge_have_no_known_cost_for_a_node(
     tmp_path: Path, data: DataHoldings
 ) -> None:
     ledger = tmp_path / "ledger.sqlite"
@@ -103,7 +103,7 @@ def test_what_was_charged_for_one_edge_has_no_cost_for_a_node(
         check_budget_for_run(node, data, ledger)
 
 
-def test_a_budget_that_is_spent(tmp_path: Path, data: DataHoldings) -> None:
+def test_a_spent_budget(tmp_path: Path, data: DataHoldings) -> None:
     ledger = tmp_path / "ledger.sqlite"
     charge(ledger, data, GaussianRelease(noise_std=20.0))
     before = entries(ledger)
@@ -116,14 +116,14 @@ def test_another_budget_than_the_graph_has(tmp_path: Path, data: DataHoldings) -
     ledger = tmp_path / "ledger.sqlite"
     charge(ledger, data, None)
     other = load_config(None, {"epsilon": 2.0, "delta": 1e-3})
-    with pytest.raises(InputError, match=r"a budget of epsilon 4, .* asks for epsilon 2, .*mend"):
+    with pytest.raises(InputError, match=r"a budget of epsilon 4, .* asks for epsilon 2, .*fix"):
         check_budget_for_run(other, data, ledger)
 
 
 def test_plans_that_charge_nothing(tmp_path: Path, data: DataHoldings) -> None:
     for settings, plan in (({"method": "mlp"}, "edge-free"), ({"epsilon": float("inf")}, "none")):
-        said = check_budget_for_run(load_config(None, settings), data, tmp_path / "ledger.sqlite")
-        assert said.startswith(f"plan '{plan}': nothing is charged")
+        text = check_budget_for_run(load_config(None, settings), data, tmp_path / "ledger.sqlite")
+        assert text.startswith(f"plan '{plan}': nothing is charged")
 
 
 def test_a_ledger_that_was_changed(tmp_path: Path, data: DataHoldings) -> None:

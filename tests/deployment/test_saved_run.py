@@ -1,4 +1,4 @@
-"""A finished run can be asked; one that is not, or was changed, says why not."""
+"""A finished run can be read for predictions; an unfinished or changed one is refused."""
 
 import shutil
 from typing import TYPE_CHECKING
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from tests.fixtures.finished_run import FinishedRun, Train
 
 
-def test_both_parties_keep_what_they_need(finished: "FinishedRun") -> None:
-    answering, asking = read_saved_data_run(finished.data), read_saved_label_run(finished.label)
-    assert answering.session == asking.session
-    assert answering.contract == asking.contract
-    assert answering.sizes == asking.sizes
-    assert answering.columns == [["age", 1], ["rent", 1]]
-    assert answering.roster.train[:2] == ("u00", "u03")
-    assert asking.calibration.classes == (0, 1)
-    assert answering.config.privacy.hops == 2
+def test_both_parties_save_what_they_need(finished: "FinishedRun") -> None:
+    data_run, label_run = read_saved_data_run(finished.data), read_saved_label_run(finished.label)
+    assert data_run.session == label_run.session
+    assert data_run.contract == label_run.contract
+    assert data_run.sizes == label_run.sizes
+    assert data_run.columns == [["age", 1], ["rent", 1]]
+    assert data_run.roster.train[:2] == ("u00", "u03")
+    assert label_run.calibration.classes == (0, 1)
+    assert data_run.config.privacy.hops == 2
 
 
 def test_numbers_keep_their_bins(train: "Train") -> None:
@@ -37,14 +37,14 @@ def test_numbers_keep_their_bins(train: "Train") -> None:
     assert len(calibration.constants) == 8
 
 
-def test_a_run_that_is_not_finished_is_named(finished: "FinishedRun") -> None:
+def test_an_unfinished_run_is_refused(finished: "FinishedRun") -> None:
     shutil.rmtree(finished.data.party.state / "result")
     with pytest.raises(InputError, match="train first"):
         read_saved_data_run(finished.data)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no archive", b"{}"])
-def test_damaged_files_are_named(finished: "FinishedRun", content: bytes) -> None:
+def test_damaged_files_are_refused_by_name(finished: "FinishedRun", content: bytes) -> None:
     (finished.data.party.state / "result" / DATA_RUN_FILE).write_bytes(content)
     with pytest.raises(InputError, match=rf"{DATA_RUN_FILE}.*cannot be read"):
         read_saved_data_run(finished.data)
@@ -53,7 +53,7 @@ def test_damaged_files_are_named(finished: "FinishedRun", content: bytes) -> Non
         read_saved_label_run(finished.label)
 
 
-def test_a_run_of_an_older_version_says_so(finished: "FinishedRun") -> None:
+def test_a_run_of_an_older_version_is_refused(finished: "FinishedRun") -> None:
     (finished.data.party.state / "result" / DATA_RUN_FILE).unlink()
     with pytest.raises(InputError, match="older version"):
         read_saved_data_run(finished.data)

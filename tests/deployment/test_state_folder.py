@@ -1,4 +1,4 @@
-"""A run goes on with the ledger and the labels that it began with, or not at all."""
+"""A run is resumed with the ledger and the labels that it began with, or not at all."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from tests.deployment.conftest import Both
 
 
-def test_noted_once_and_held_to(tmp_path: Path) -> None:
+def test_a_guarded_value_must_stay_the_same(tmp_path: Path) -> None:
     path = tmp_path / "value"
     guard_value(path, "a", resume=False, refusal="other")
     guard_value(path, "a", resume=True, refusal="other")
     with pytest.raises(InputError, match="other"):
         guard_value(path, "b", resume=True, refusal="other")
-    guard_value(path, "b", resume=False, refusal="other")  # a run that begins anew
+    guard_value(path, "b", resume=False, refusal="other")  # a new run
     assert path.read_text() == "b"
     path.unlink()
     path.mkdir()
@@ -40,7 +40,7 @@ def test_noted_once_and_held_to(tmp_path: Path) -> None:
         guard_value(path, "b", resume=True, refusal="other")
 
 
-def test_another_ledger_and_none(tmp_path: Path) -> None:
+def test_another_ledger_or_none_is_refused(tmp_path: Path) -> None:
     first, second = tmp_path / "first.sqlite", tmp_path / "second.sqlite"
     with closing(Ledger(first, clock=float)) as ledger:
         guard_ledger(tmp_path, ledger, resume=False)
@@ -62,7 +62,7 @@ def protected(both: "Both") -> "Both":
     return both
 
 
-def test_changed_labels_are_never_answered_in_the_same_run(protected: "Both") -> None:
+def test_a_resumed_run_refuses_changed_labels(protected: "Both") -> None:
     data, label = protected.configs()
     for side in protected.run(data, label):
         side.result()
@@ -78,7 +78,7 @@ def test_changed_labels_are_never_answered_in_the_same_run(protected: "Both") ->
     assert protected.charged(label) == 1
 
 
-def test_nor_with_another_ledger(protected: "Both") -> None:
+def test_a_resumed_run_refuses_a_lost_ledger(protected: "Both") -> None:
     data, label = protected.configs()
     for side in protected.run(data, label):
         side.result()
@@ -94,7 +94,7 @@ def test_nor_with_another_ledger(protected: "Both") -> None:
         assert not config.party.ledger.exists()
 
 
-def test_two_finished_parties_let_each_other_go(both: "Both") -> None:
+def test_two_finished_parties_release_each_other(both: "Both") -> None:
     data, label = both.configs()
     for side in both.run(data, label):
         side.result()
@@ -104,7 +104,7 @@ def test_two_finished_parties_let_each_other_go(both: "Both") -> None:
     assert wait_for_peer_to_finish(label) is False
 
 
-def test_data_parties_keep_their_places(tmp_path: Path) -> None:
+def test_data_parties_keep_their_order(tmp_path: Path) -> None:
     guard_parties(tmp_path, ["platform", "telecom"], resume=False)
     guard_parties(tmp_path, ["platform", "telecom"], resume=True)
     for others in (["telecom", "platform"], ["platform"], ["platform", "telecom", "shop"]):

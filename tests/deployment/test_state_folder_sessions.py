@@ -1,4 +1,4 @@
-"""Whose session is whose: who has only greeted goes on, who is in the middle is told."""
+"""A side that has only greeted joins a new session; one in the middle of a run refuses it."""
 
 import os
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tests.deployment.conftest import Both
 
 
-def test_state_and_ledger_are_for_this_user_alone(both: "Both") -> None:
+def test_only_this_user_can_read_state_and_ledger(both: "Both") -> None:
     before = os.umask(0)
     try:
         data, label = both.configs()
@@ -27,7 +27,7 @@ def test_state_and_ledger_are_for_this_user_alone(both: "Both") -> None:
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
 
 
-def test_a_label_side_that_has_only_greeted_goes_on_with_a_data_side_that_began_anew(
+def test_a_label_side_that_has_only_greeted_joins_a_new_session(
     both: "Both",
 ) -> None:
     data, label = both.configs()
@@ -37,7 +37,7 @@ def test_a_label_side_that_has_only_greeted_goes_on_with_a_data_side_that_began_
     assert ours.result().session != b"of yesterday ...".hex()
 
 
-def test_a_label_side_in_the_middle_refuses_a_data_side_that_began_anew_and_keeps_its_own(
+def test_a_label_side_in_the_middle_of_a_run_refuses_a_new_session(
     both: "Both",
 ) -> None:
     data, label = both.configs()
@@ -55,7 +55,7 @@ def test_a_label_side_in_the_middle_refuses_a_data_side_that_began_anew_and_keep
         with pytest.raises(PeerError, match=r"one of the two has started over"):
             side.result()
     assert (label.party.state / "session").read_bytes() == name
-    assert not (new.party.state / "session").exists()  # nothing had begun there
+    assert not (new.party.state / "session").exists()  # nothing had started there
     for side in both.run(data, label, resume=True, of_label={"resume": True}):
         side.result()
     assert both.charged(data) == 3

@@ -24,7 +24,7 @@ NAMES = {"gcn-clamped": "clamped gcn", "gat": "attention", "max": "maximum"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, write_folders: Callable[..., Path]) -> Path:
-    """Three communities, and a hub that knows all of them."""
+    """Three communities, and a hub that is connected to all nodes."""
     labels = np.arange(NODES) * CLASSES // NODES
     chance = np.random.default_rng(0)
     columns = {f"x{k}": chance.normal(size=NODES) + (labels == k) for k in range(CLASSES)}
@@ -60,13 +60,13 @@ def test_all_of_epsilon_is_charged_and_no_more(
         facts = [entry.facts for entry in ledger.entries() if entry.cost > 0]
     assert 0.99 * 4.0 <= balance.spent_epsilon() <= 4.0
     assert balance.spent.min() == balance.spent.max()
-    poll, *hops = facts
-    assert "aggregation" not in poll
+    probe, *hops = facts
+    assert "aggregation" not in probe
     assert [each.get("aggregation") for each in hops] == [NAMES.get(aggregator)] * 2
 
 
 @pytest.mark.parametrize("aggregator", ALL)
-def test_without_privacy_all_run_too(folder: Path, tmp_path: Path, aggregator: str) -> None:
+def test_all_run_without_privacy(folder: Path, tmp_path: Path, aggregator: str) -> None:
     result = run(folder, tmp_path / "run", aggregator=aggregator, epsilon=math.inf)
     assert result.privacy.plan == "none"
     assert 0 <= result.test <= 100
@@ -93,7 +93,7 @@ def test_nodes_are_protected_where_the_door_sums(
         ({"aggregator": "gat", "privacy_unit": "node", "max_degree": 119}, "privacy_unit 'node'"),
     ],
 )
-def test_what_does_not_go_together_is_refused_before_a_file_is_made(
+def test_incompatible_settings_are_refused_before_a_file_is_written(
     folder: Path, tmp_path: Path, settings: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):

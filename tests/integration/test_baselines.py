@@ -105,7 +105,7 @@ def test_neighbours_help_and_more_so_without_noise(
 
 @pytest.mark.parametrize("accounting", ["as-published", "theorem-1"])
 @pytest.mark.parametrize("method", ["gap", "progap"])
-def test_what_others_count_is_claimed_and_nothing_is_charged(
+def test_published_accounting_is_claimed_and_nothing_is_charged(
     classes: Path, tmp_path: Path, method: str, accounting: str
 ) -> None:
     result = run(classes, tmp_path / "run", method=method, accounting=accounting, epochs=1)

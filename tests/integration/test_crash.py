@@ -1,4 +1,4 @@
-"""Kill either side at any moment: the same weights in the end, nothing spent or drawn twice."""
+"""Either side killed at any moment: the same weights in the end, nothing spent or drawn twice."""
 
 import random
 from collections.abc import Callable
@@ -22,4 +22,4 @@ def test_killed_at_any_moment(
     parties = two_parties(settings)
     parties.disturb(parties.start, random.Random(seed), kills=kills, longest=1.2)
     assert parties.kills >= kills
-    parties.check(releases=3)  # the poll and two hops
+    parties.check(releases=3)  # the probe and two hops

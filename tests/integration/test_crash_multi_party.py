@@ -1,4 +1,4 @@
-"""Kill any of three parties at any moment: the same weights, nothing spent or drawn twice."""
+"""Any of three parties killed at any moment: the same weights, nothing spent or drawn twice."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -43,8 +43,9 @@ def test_killed_at_any_moment(
 
     def start(name: str) -> None:
         configs = [remote[name]] if name in remote else table.peer_configs
-        has_begun = any((each.party.state / "session").exists() for each in configs)
-        parties.start_party(name, start="data" if name in remote else "table", resume=has_begun)
+        has_started = any((each.party.state / "session").exists() for each in configs)
+        kind = "data" if name in remote else "multi-party"
+        parties.start_party(name, start=kind, resume=has_started)
 
     parties.disturb(start, random.Random(seed), kills=kills, longest=1.2)
     assert parties.kills >= kills
@@ -58,7 +59,7 @@ def test_killed_at_any_moment(
         assert own.ledger is not None
         with closing(Ledger(own.ledger, clock=lambda: 0.0)) as ledger:
             assert ledger.verify() is None
-            assert sum(entry.cost > 0 for entry in ledger.entries()) == 3  # the poll and two hops
+            assert sum(entry.cost > 0 for entry in ledger.entries()) == 3  # the probe and two hops
         theirs = table.own.party.state / "with" / name / "transcript.tsv"
         assert first_difference(own.state / "transcript.tsv", theirs) is None
         data = open_data(own.folder)

@@ -1,4 +1,4 @@
-"""Kill who answers or asks at any moment: what is sent was charged, once, and stays the same."""
+"""Servers and clients killed at any moment: answers are charged once and stay the same."""
 
 import json
 import random
@@ -29,13 +29,13 @@ Role = Literal["data", "label"]
 HOPS = 2
 IDS = [str(k) for k in range(40)]
 LIMIT = 240.0
-"""Seconds after which an answer that does not come has got lost."""
+"""Seconds after which a missing answer counts as lost."""
 LONGEST = 1.5
 """Seconds between two kills, at most."""
 
 
-def trained(parties: "Parties") -> None:
-    """Train, and let the last stage be asked for, which needs every release."""
+def train(parties: "Parties") -> None:
+    """Train, and choose the last stage for predictions, which needs every release."""
     for role in parties.configs:
         parties.start(role)
     assert (parties.wait("data"), parties.wait("label")) == (0, 0)
@@ -54,23 +54,23 @@ def write_snapshot(folder: Path, *, seed: int) -> Path:
 
 
 def names(parties: "Parties") -> set[str]:
-    """What the data party calls the snapshots that it has met."""
-    kept = parties.configs["data"].party.state / "snapshots"
-    return {path.parent.name for path in kept.glob("*/snapshot.json")}
+    """Names that the data party has for the snapshots it has served."""
+    folder = parties.configs["data"].party.state / "snapshots"
+    return {path.parent.name for path in folder.glob("*/snapshot.json")}
 
 
 def name_of(parties: "Parties", snapshot: Path) -> str | None:
-    """What the data party calls a snapshot; None before it has met it."""
-    kept = parties.configs["data"].party.state / "snapshots"
+    """Name that the data party has for a snapshot; None before it has served it."""
+    folder = parties.configs["data"].party.state / "snapshots"
     for name in names(parties):
-        facts = json.loads((kept / name / "snapshot.json").read_text())
+        facts = json.loads((folder / name / "snapshot.json").read_text())
         if facts["folder"] == str(snapshot.resolve()):
             return name
     return None
 
 
 def cached_embeddings(parties: "Parties", name: str) -> dict[str, Embedding]:
-    """What the label party has been told about a snapshot."""
+    """Embeddings of a snapshot that the label party has received."""
     with closing(EmbeddingCache(parties.configs["label"].party.state / "cache")) as cache:
         return cache.find(name, HOPS, IDS)
 
@@ -85,19 +85,19 @@ def charges(parties: "Parties", name: str) -> int:
 
 
 def check_so_far(parties: "Parties", snapshot: Path) -> None:
-    """Nothing was sent that is not charged, and nothing is charged twice."""
+    """Check that nothing was sent that is not charged, and that nothing is charged twice."""
     name = name_of(parties, snapshot)
     if name is not None:
-        told = cached_embeddings(parties, name)
+        received = cached_embeddings(parties, name)
         charged = charges(parties, name)
         assert charged <= HOPS
-        assert charged == HOPS or not told
+        assert charged == HOPS or not received
 
 
-def served(port: int, old: set[str]) -> None:
-    """Ask over HTTP until everything is answered, whoever is away meanwhile.
+def query_over_http(port: int, old: set[str]) -> None:
+    """Send queries over HTTP until every id is answered, whoever is away meanwhile.
 
-    While the data party is away the cache answers about the graph before: `old` are the names.
+    While the data party is away, the cache answers for earlier snapshots, whose names are `old`.
     """
     left, deadline = list(IDS), time.monotonic() + LIMIT
     while left:
@@ -112,33 +112,36 @@ def served(port: int, old: set[str]) -> None:
             time.sleep(0.05)
             continue
         assert response.status in (200, 502, 503), content
-        told = [each for each in content.get("predictions", []) if "error" not in each]
-        answered = {each["id"] for each in told if each["snapshot"] not in old}
+        predictions = [each for each in content.get("predictions", []) if "error" not in each]
+        answered = {each["id"] for each in predictions if each["snapshot"] not in old}
         left = [text for text in left if text not in answered]
 
 
-def disturbed(
+def disturb(
     parties: "Parties",
     snapshot: Path,
     chance: random.Random,
     *,
-    asking: dict[str, Any],
+    command: dict[str, Any],
     kills: int,
     client: "Future[None] | None" = None,
 ) -> None:
-    """Kill and start again until all is answered; after so many kills, leave them alone."""
-    work: dict[Role, dict[str, Any]] = {
-        "data": {"start": "answer", "snapshot": str(snapshot)},
-        "label": asking,
+    """Kill and restart until everything is answered; after so many kills, leave them alone.
+
+    `command` starts the label party.
+    """
+    commands: dict[Role, dict[str, Any]] = {
+        "data": {"start": "embedding-server", "snapshot": str(snapshot)},
+        "label": command,
     }
-    for role, asked in work.items():
-        parties.start_party(role, **asked)
+    for role, each in commands.items():
+        parties.start_party(role, **each)
     deadline = time.monotonic() + LIMIT
     next_kill, killed = time.monotonic() + chance.uniform(0, LONGEST), 0
     while client is None or not client.done():
         assert time.monotonic() < deadline, (parties.log("data"), parties.log("label"))
         time.sleep(0.01)
-        for role, asked in work.items():
+        for role, each in commands.items():
             code = parties.code(role)
             if code is None:
                 continue
@@ -146,61 +149,61 @@ def disturbed(
                 return
             expected = (-signal.SIGKILL, 4) if role == "label" else (-signal.SIGKILL,)
             assert code in expected, (role, code, parties.log("data"), parties.log("label"))
-            parties.start_party(role, **asked)
+            parties.start_party(role, **each)
         if killed < kills and time.monotonic() > next_kill:
-            parties.kill(chance.choice(list(work)))
+            parties.kill(chance.choice(list(commands)))
             check_so_far(parties, snapshot)
             next_kill, killed = time.monotonic() + chance.uniform(0, LONGEST), killed + 1
 
 
-def stopped(parties: "Parties", *roles: Role) -> None:
-    """Kill them, and wait until they are gone."""
+def stop(parties: "Parties", *roles: Role) -> None:
+    """Kill these parties, and wait until they have ended."""
     for role in roles:
         parties.kill(role)
         parties.wait(role)
 
 
-@pytest.mark.parametrize("asking", ["predict", "serve"])
+@pytest.mark.parametrize("client_kind", ["predict", "http-server"])
 @pytest.mark.parametrize(
     ("snapshots", "kills"), [(1, 4), pytest.param(25, 8, marks=pytest.mark.nightly)]
 )
 def test_killed_at_any_moment(
     two_parties: "Callable[[str], Parties]",
     tmp_path: Path,
-    asking: str,
+    client_kind: str,
     snapshots: int,
     kills: int,
 ) -> None:
     parties = two_parties(f"hops = {HOPS}\n[run]\nepochs = 1\nbatch_size = 20")
-    trained(parties)
-    chance = random.Random(f"{asking} {snapshots}")
+    train(parties)
+    chance = random.Random(f"{client_kind} {snapshots}")
     for number in range(snapshots):
         snapshot = write_snapshot(tmp_path / f"snapshot-{number}", seed=number)
         with ThreadPoolExecutor(1) as pool:
-            if asking == "predict":
-                asked: dict[str, Any] = {"start": "predict", "ids": IDS}
-                disturbed(parties, snapshot, chance, asking=asked, kills=kills)
-                stopped(parties, "data")
+            if client_kind == "predict":
+                command: dict[str, Any] = {"start": "predict", "ids": IDS}
+                disturb(parties, snapshot, chance, command=command, kills=kills)
+                stop(parties, "data")
             else:
-                asked = {"start": "serve", "port": free_port()}
-                client = pool.submit(served, asked["port"], names(parties))
-                disturbed(parties, snapshot, chance, asking=asked, kills=kills, client=client)
-                stopped(parties, "data", "label")
+                command = {"start": "http-server", "port": free_port()}
+                client = pool.submit(query_over_http, command["port"], names(parties))
+                disturb(parties, snapshot, chance, command=command, kills=kills, client=client)
+                stop(parties, "data", "label")
                 client.result()
-        check_whole(parties, snapshot)
+        check_all(parties, snapshot)
 
 
-def check_whole(parties: "Parties", snapshot: Path) -> None:
-    """Each release charged once; all that was ever told is what an undisturbed side would tell."""
+def check_all(parties: "Parties", snapshot: Path) -> None:
+    """Check that each release is charged once, and that answers are those of an undisturbed run."""
     name = name_of(parties, snapshot)
     assert name is not None
     assert charges(parties, name) == HOPS
-    told = cached_embeddings(parties, name)
-    assert set(told) == set(IDS)
+    received = cached_embeddings(parties, name)
+    assert set(received) == set(IDS)
     with open_embedding_server(parties.configs["data"], snapshot=snapshot) as undisturbed:
         reply = undisturbed.reply(EmbeddingQuery(number=1, ids=tuple(IDS)), stage=HOPS)
     assert isinstance(reply, QueryAnswer)
-    assert np.array_equal(reply.values, np.stack([told[text] for text in IDS]))
+    assert np.array_equal(reply.values, np.stack([received[text] for text in IDS]))
     assert charges(parties, name) == HOPS
 
 

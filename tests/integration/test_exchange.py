@@ -39,11 +39,11 @@ def run(folder: Path, out: Path, **settings: Any) -> Result:
 
 
 def weights(out: Path) -> dict[str, np.ndarray]:
-    found: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     for side in ("data_party", "label_party"):
         with np.load(out / f"{side}.npz") as stored:
-            found |= {f"{side}/{name}": stored[name] for name in stored.files}
-    return found
+            arrays |= {f"{side}/{name}": stored[name] for name in stored.files}
+    return arrays
 
 
 def same(first: Path, second: Path) -> bool:
@@ -57,7 +57,7 @@ def charges(out: Path) -> list[float]:
 
 
 @pytest.mark.parametrize(("wire", "local_updates"), [("float16", 1), ("int8", 1), ("int8", 3)])
-def test_repeats_bit_for_bit_and_costs_no_more_privacy(
+def test_runs_repeat_bit_for_bit_and_cost_no_more_privacy(
     folder: Path, tmp_path: Path, wire: str, local_updates: int
 ) -> None:
     usual = run(folder, tmp_path / "usual")
@@ -74,8 +74,8 @@ def test_repeats_bit_for_bit_and_costs_no_more_privacy(
 
 def test_the_defaults_are_one_update_and_float32(folder: Path, tmp_path: Path) -> None:
     run(folder, tmp_path / "usual")
-    run(folder, tmp_path / "said", wire="float32", local_updates=1)
-    assert same(tmp_path / "usual", tmp_path / "said")
+    run(folder, tmp_path / "explicit", wire="float32", local_updates=1)
+    assert same(tmp_path / "usual", tmp_path / "explicit")
 
 
 @pytest.mark.parametrize(("name", "value"), [("wire", "int4"), ("local_updates", 0)])

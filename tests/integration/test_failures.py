@@ -1,4 +1,4 @@
-"""A peer that is frozen or cut off, a full disk: noticed in time, nothing lost or leaked."""
+"""Frozen or disconnected peers and full disks are noticed in time; nothing is lost or leaked."""
 
 import os
 import shutil
@@ -40,7 +40,7 @@ def test_a_frozen_peer_is_noticed_within_the_patience_and_may_come_back(
     parties.check(releases=3)
 
 
-def test_who_shall_stop_stops_with_the_peers_exit_code_and_can_go_on(
+def test_a_side_that_must_stop_does_so_with_the_exit_code_of_a_lost_peer(
     institutions: Any, two_parties: "Callable[..., Parties]"
 ) -> None:
     institutions.change('when_lost = "wait"', 'when_lost = "stop"')
@@ -58,7 +58,7 @@ def test_who_shall_stop_stops_with_the_peers_exit_code_and_can_go_on(
     parties.check(releases=3)
 
 
-def test_a_full_disk_stops_a_side_before_it_sends_and_it_goes_on_later(
+def test_a_full_disk_stops_a_side_before_it_sends(
     two_parties: "Callable[..., Parties]",
 ) -> None:
     parties = two_parties(SETTINGS)
@@ -80,7 +80,7 @@ def test_a_ledger_that_cannot_be_written_is_refused_before_anything_leaves(
     parties = two_parties(SETTINGS)
     parties.start("data")
     assert parties.wait("data") == 2
-    assert "cannot be made" in parties.log("data")
+    assert "cannot be created" in parties.log("data")
     assert not (parties.configs["data"].party.state / "session").exists()
 
 
@@ -118,7 +118,7 @@ def cable(host: str, state: str) -> None:
 
 
 @pytest.mark.parametrize("cuts", [1, pytest.param(12, marks=pytest.mark.nightly)])
-def test_a_cut_network_is_noticed_and_mended(
+def test_a_cut_network_is_noticed_and_recovered(
     institutions: Any,
     two_parties: "Callable[..., Parties]",
     namespaces: tuple[str, str],
@@ -133,10 +133,10 @@ def test_a_cut_network_is_noticed_and_mended(
         parties.start(role)
     for cut in range(cuts):
         parties.wait_for_frames(40 * (cut + 1))
-        said = parties.log("data").count("silent")
+        reports = parties.log("data").count("silent")
         cable(namespaces[cut % 2], "down")
         began = time.monotonic()
-        while parties.log("data").count("silent") == said:
+        while parties.log("data").count("silent") == reports:
             assert time.monotonic() - began < 6 * PATIENCE, parties.log("data")
             time.sleep(0.05)
         cable(namespaces[cut % 2], "up")

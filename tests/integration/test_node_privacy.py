@@ -1,4 +1,4 @@
-"""`privacy_unit = "node"`: another account, more noise, clipped sums; refused where not proved."""
+"""`privacy_unit = "node"`: another account, more noise, clipped sums; refused without a proof."""
 
 import math
 from collections.abc import Callable
@@ -21,7 +21,7 @@ NODES, CLASSES = 200, 3
 
 @pytest.fixture
 def folder(tmp_path: Path, write_folders: Callable[..., Path]) -> Path:
-    """A ring of chords: everybody has eight neighbours."""
+    """A ring with chords: every node has eight neighbours."""
     labels = np.arange(NODES) * CLASSES // NODES
     random = np.random.default_rng(0)
     columns = {f"x{k}": random.normal(size=NODES) + 0.3 * (labels == k) for k in range(CLASSES)}
@@ -42,7 +42,7 @@ def settings(**changes: object) -> Config:
 
 @pytest.mark.parametrize("method", ["certified", "gap", "progap"])
 def test_charged_for_nodes(folder: Path, tmp_path: Path, method: str) -> None:
-    given = {"method": method, "label_messages": False}  # a trial is for edges alone
+    given = {"method": method, "label_messages": False}  # the probe protects edges only
     result = simulate(folder, settings(**given), tmp_path / "run")
     by_edge = simulate(folder, settings(**given, privacy_unit="edge"), tmp_path / "edge")
     assert result.privacy.unit == "node"
@@ -58,19 +58,19 @@ def test_charged_for_nodes(folder: Path, tmp_path: Path, method: str) -> None:
     assert math.sqrt(relation.rows / 2) <= more <= 1.1 * math.sqrt(relation.rows / 2)
 
 
-def test_a_graph_that_breaks_the_promise_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_a_graph_with_larger_degrees_is_refused(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="at most 7 neighbours everywhere"):
         simulate(folder, settings(max_degree=7), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("method", ["paper-gin", "edgerand", "lapgraph", "vfgnn"])
-def test_methods_that_are_about_edges_refuse(folder: Path, tmp_path: Path, method: str) -> None:
+def test_methods_that_protect_edges_only_refuse(folder: Path, tmp_path: Path, method: str) -> None:
     with pytest.raises(InputError, match="privacy_unit: expected 'edge'"):
         simulate(folder, settings(method=method), tmp_path / "run")
 
 
-def test_what_reads_no_edge_or_promises_nothing_does_not_mind(folder: Path, tmp_path: Path) -> None:
+def test_methods_without_a_guarantee_about_edges_ignore_it(folder: Path, tmp_path: Path) -> None:
     assert simulate(folder, settings(method="mlp"), tmp_path / "mlp").privacy.plan == "edge-free"
     result = simulate(folder, settings(epsilon=math.inf), tmp_path / "inf")
     assert result.privacy.certified_epsilon is None

@@ -1,4 +1,4 @@
-"""Every method, stopped and gone on with, ends with the weights of an undisturbed run."""
+"""Every method, stopped and resumed, ends with the weights of an undisturbed run."""
 
 import random
 from collections.abc import Callable
@@ -41,7 +41,7 @@ CLASSES, NODES, PATIENCE = 3, 300, 60.0
 
 
 class Stopping:
-    """A connection after so many frames of which its end is stopped."""
+    """A connection whose own end is stopped after so many frames."""
 
     def __init__(self, inner: MemoryChannel, frames: int) -> None:
         self._inner, self._frames = inner, frames
@@ -83,14 +83,14 @@ def both_ends(
     ledger: Ledger,
     stop_after: int,
 ) -> tuple[nn.Module, nn.Module] | None:
-    """Run, or go on with, a session until the data party is stopped; None when it was."""
-    meeting = MemoryRendezvous(patience=PATIENCE)
+    """Run or resume a session until the data party is stopped; None if it was."""
+    rendezvous = MemoryRendezvous(patience=PATIENCE)
 
     def channel(role: str, frames: int) -> DurableChannel:
         (state / role).mkdir(parents=True, exist_ok=True)
 
         def connect(limit: float | None) -> Channel:
-            return Stopping(meeting.connect(0 if role == "data" else 1, limit), frames)
+            return Stopping(rendezvous.connect(0 if role == "data" else 1, limit), frames)
 
         directions = ("data>label", "label>data")
         return DurableChannel(
@@ -102,9 +102,9 @@ def both_ends(
         )
 
     def label_side() -> nn.Module | None:
-        with closing(channel("label", 1 << 30)) as lasting:
-            checkpoints = FileCheckpoints(state / "label" / "checkpoint.npz", lasting)
-            link = Link(Role.LABEL, lasting)
+        with closing(channel("label", 1 << 30)) as durable:
+            checkpoints = FileCheckpoints(state / "label" / "checkpoint.npz", durable)
+            link = Link(Role.LABEL, durable)
             responses = responses_in_state(config, labels, state)
             try:
                 outcome = run_label_session(
@@ -112,8 +112,8 @@ def both_ends(
                 )
             except PeerLostError:
                 return None
-            lasting.finish(patience=PATIENCE)
-            lasting.linger()  # the data party may have been stopped before it had our farewell
+            durable.finish(patience=PATIENCE)
+            durable.linger()  # the data party may have been stopped before our farewell
             return outcome.label_side.module
 
     def data_side() -> nn.Module | None:
@@ -127,9 +127,9 @@ def both_ends(
             run="session",
             release_store=release_store,
         )
-        with closing(channel("data", stop_after)) as lasting:
-            link = Link(Role.DATA, lasting)
-            checkpoints = FileCheckpoints(state / "data" / "checkpoint.npz", lasting)
+        with closing(channel("data", stop_after)) as durable:
+            link = Link(Role.DATA, durable)
+            checkpoints = FileCheckpoints(state / "data" / "checkpoint.npz", durable)
             try:
                 outcome = run_data_session(
                     config, data, link, door_opener=door_opener, checkpoints=checkpoints
@@ -140,13 +140,13 @@ def both_ends(
             return outcome.data_side.module
 
     with ThreadPoolExecutor(1) as pool:
-        answering = pool.submit(label_side)
-        ours, theirs = data_side(), answering.result()
+        running = pool.submit(label_side)
+        ours, theirs = data_side(), running.result()
     return None if ours is None or theirs is None else (ours, theirs)
 
 
 def responses_in_state(config: Config, labels: LabelHoldings, state: Path) -> LabelResponses | None:
-    """Drawn the first time, from another source each time it is asked for."""
+    """Draw responses the first time; later calls, each with a new source, return the same ones."""
     path, noise = state / "label-ledger.sqlite", NoiseSource.from_os()
     return charge_label_responses(config, labels, path=path, noise=noise)
 
@@ -164,7 +164,7 @@ def charges(ledger: Ledger) -> int:
         ("paper-gin", {"wire": "float16", "local_updates": 2}),
     ],
 )
-def test_stopped_and_gone_on_with(
+def test_stopped_and_resumed(
     folder: Path, replay_door: Callable[[Path], Door], method: str, exchange: dict[str, object]
 ) -> None:
     settings = {"method": method, "epochs": 3, "width": 8, "batch_size": 16, "seed": 3}
@@ -190,6 +190,6 @@ def test_stopped_and_gone_on_with(
         undisturbed = train(run_spec, data, labels, door, responses=responses)
     assert stops
     expected = (undisturbed.data_side.module, undisturbed.label_side.module)
-    for found, wanted in zip(ends, expected, strict=True):
-        for name, value in wanted.state_dict().items():
-            assert np.array_equal(found.state_dict()[name].numpy(), value.numpy()), name
+    for actual, expected_module in zip(ends, expected, strict=True):
+        for name, value in expected_module.state_dict().items():
+            assert np.array_equal(actual.state_dict()[name].numpy(), value.numpy()), name

@@ -24,7 +24,7 @@ def memory(pid: int) -> float:
 
 @pytest.mark.nightly
 def test_memory_is_flat(two_parties: "Callable[..., Parties]") -> None:
-    # 20 training nodes, 8 a batch: 3 steps an epoch, 3 stages.
+    # 20 training nodes, 8 per batch: 3 steps per epoch, 3 stages.
     epochs = -(-STEPS // 9)
     run = f"epochs = {epochs}\npatience = {epochs}\nbatch_size = 8"
     parties = two_parties(f"hops = 2\n[run]\n{run}")

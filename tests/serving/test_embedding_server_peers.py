@@ -161,8 +161,8 @@ def test_after_a_bad_peer_the_next_is_heard(
     assert "answered about 1 nodes" in text
     link = Link(Role.LABEL, ends[-1], QUERY_TABLE)
     assert isinstance(link.receive(), EmbeddingServerHello)
-    link._conversation.record_sent(hello_of(finished))
-    link._conversation.record_sent(EmbeddingQuery(1, ("u01",)))
+    link._turns.record_sent(hello_of(finished))
+    link._turns.record_sent(EmbeddingQuery(1, ("u01",)))
     assert isinstance(link.receive(), QueryAnswer)
 
 

@@ -128,7 +128,7 @@ class Pretender:
             link.expect(EmbeddingClientHello)
             while isinstance(query := link.receive(), EmbeddingQuery):
                 channel.send(encode(self.reply(query)))
-                link._conversation.record_sent(QueryRefusal(0, 0.0, 0.0, 0.0, 0.0, ""))
+                link._turns.record_sent(QueryRefusal(0, 0.0, 0.0, 0.0, 0.0, ""))
         except (PeerError, LocalProtocolError):
             channel.close()
 

@@ -1,4 +1,4 @@
-"""A checkpoint is whole, is written when all that led to it is on disk, and goes back to there."""
+"""A checkpoint is written once everything before it is on disk, and restores that state."""
 
 import os
 from contextlib import closing
@@ -25,23 +25,23 @@ def channel_in(folder: Path) -> DurableChannel:
     )
 
 
-def test_a_checkpoint_comes_back_and_the_channel_with_it(tmp_path: Path) -> None:
+def test_loading_a_checkpoint_rewinds_the_channel(tmp_path: Path) -> None:
     path, position = tmp_path / "checkpoint.npz", Position(stage=1, epoch=2, step=30)
     with closing(channel_in(tmp_path)) as channel:
         channel.rewind_to((4, 5))
         FileCheckpoints(path, channel).save(position, {"weights": np.arange(3.0)})
     with closing(channel_in(tmp_path)) as channel:
-        found = FileCheckpoints(path, channel).load()
-        assert found is not None
-        assert found[0] == position
-        assert found[1]["weights"].tolist() == [0, 1, 2]
+        loaded = FileCheckpoints(path, channel).load()
+        assert loaded is not None
+        assert loaded[0] == position
+        assert loaded[1]["weights"].tolist() == [0, 1, 2]
         assert channel.counts == (4, 5)
 
 
-def test_frames_and_receipts_are_on_disk_before_and_forgotten_after(
+def test_frames_are_on_disk_before_and_discarded_after(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else a power cut could leave a checkpoint that needs frames nobody has."""
+    """Otherwise a power cut could leave a checkpoint that needs frames nobody has."""
     order: list[str] = []
     sync, flush, start_segment, replace = (
         FrameLog.sync,
@@ -56,12 +56,12 @@ def test_frames_and_receipts_are_on_disk_before_and_forgotten_after(
         (os, "replace", replace),
     ):
 
-        def noted(*args: object, _name: str = name, _real: object = real) -> None:
+        def recorded(*args: object, _name: str = name, _real: object = real) -> None:
             order.append(_name)
             assert callable(_real)
             _real(*args)
 
-        monkeypatch.setattr(owner, name, noted)
+        monkeypatch.setattr(owner, name, recorded)
     with closing(channel_in(tmp_path)) as channel:
         order.clear()
         FileCheckpoints(tmp_path / "checkpoint.npz", channel).save(Position(0, 0, 0), {})
@@ -69,7 +69,7 @@ def test_frames_and_receipts_are_on_disk_before_and_forgotten_after(
     assert order[2:] == ["replace", "start_segment"]
 
 
-def test_a_damaged_checkpoint_is_said(tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.npz"
     path.write_bytes(b"PK\3\4 and no more")
     with closing(channel_in(tmp_path)) as channel:

@@ -1,4 +1,4 @@
-"""Mistakes in TOML files of settings: one line that names the place."""
+"""Mistakes in TOML files of settings are reported in one line that names the place."""
 
 from pathlib import Path
 
@@ -31,17 +31,17 @@ def write(folder: Path, text: str) -> Path:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("width = 1", r"expected tables \[table\] and \[other\], got 'width' outside"),
+        ("width = 1", r"expected tables \[table\] and \[other\], got 'width' outside of any table"),
         ("[tabel]\nwidth = 1", r"expected tables \[table\] and \[other\], got \[tabel\]"),
         ("[table", "not a readable TOML file"),
     ],
 )
-def test_a_file_that_is_no_settings(tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_without_known_settings(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_tables(write(tmp_path, text), ("table", "other"))
 
 
-def test_no_file(tmp_path: Path) -> None:
+def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expected a TOML file, got 'No such file or directory'"):
         read_tables(tmp_path / "none.toml", ("table",))
 
@@ -60,5 +60,5 @@ def test_the_first_mistake_is_explained(values: dict[str, object], message: str)
     assert explain_first_error(Path("f.toml"), caught.value, KEYS).startswith(message)
 
 
-def test_a_key_like_no_other_lists_those_of_its_table() -> None:
+def test_for_an_unrecognisable_key_all_keys_of_its_table_are_listed() -> None:
     assert suggest_key("b.zzzz", ["a.x", "b.width", "b.depth"]) == "; known are width, depth"

@@ -1,4 +1,4 @@
-"""The contract as text: what differs is said, what is hostile is refused."""
+"""The contract as text: differences are listed, hostile texts are refused."""
 
 import json
 import re
@@ -43,7 +43,7 @@ def test_infinity_is_a_value() -> None:
     assert contract_differences(MINE, theirs) == ['privacy.epsilon: 4.0 here, "Infinity" there']
 
 
-def test_a_setting_that_only_one_side_knows() -> None:
+def test_a_setting_known_to_one_side_only() -> None:
     theirs = MINE.replace('"width":128', '"wings":2')
     assert contract_differences(MINE, theirs) == [
         "run.width: 128 here, not known there",
@@ -76,7 +76,7 @@ def test_a_setting_that_only_one_side_knows() -> None:
     ],
     ids=range(19),
 )
-def test_what_is_no_contract_is_the_peers_fault(theirs: str) -> None:
+def test_a_text_that_is_not_a_contract_is_the_peers_fault(theirs: str) -> None:
     with pytest.raises(RemoteProtocolError, match="the peer"):
         contract_differences(MINE, theirs)
 
@@ -84,11 +84,11 @@ def test_what_is_no_contract_is_the_peers_fault(theirs: str) -> None:
 @given(st.text(alphabet='{}[]":,0123456789.eE-+ \\untrefals\n', max_size=60))
 def test_any_text_is_a_contract_or_refused(theirs: str) -> None:
     try:
-        said = contract_differences(MINE, theirs)
+        messages = contract_differences(MINE, theirs)
     except RemoteProtocolError as error:
-        said = [str(error)]
-    assert said  # none of these texts is ours
-    assert all(line.isprintable() for line in said)
+        messages = [str(error)]
+    assert messages  # none of these texts is ours
+    assert all(line.isprintable() for line in messages)
 
 
 @given(st.text(max_size=200))
@@ -120,7 +120,7 @@ def test_approval_holds_until_a_setting_changes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "{}", '{"settings": 3}', "[" * 20_000, '{"settings":{"a":1}}']
 )
-def test_an_approval_that_is_none(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_not_an_approval(tmp_path: Path, text: str) -> None:
     approval_path(tmp_path).write_text(text)
     with pytest.raises(InputError, match="expected an approved contract, found something else"):
         refuse_unapproved(tmp_path, Config())

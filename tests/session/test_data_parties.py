@@ -29,7 +29,7 @@ def load(tmp_path: Path, text: str) -> tuple[SimulatedParty, ...]:
     return load_simulation(tmp_path / "run.toml", {})[1]
 
 
-def test_each_party_and_what_holds_for_it(tmp_path: Path) -> None:
+def test_each_party_has_its_own_budget(tmp_path: Path) -> None:
     first, second = load(tmp_path, TWO)
     config = load_simulation(tmp_path / "run.toml", {"epsilon": 3.0})[0]
     assert config_for(config, first) == config
@@ -38,43 +38,43 @@ def test_each_party_and_what_holds_for_it(tmp_path: Path) -> None:
     assert config_for(config, second).run == config.run
 
 
-def test_without_tables_there_is_one(tmp_path: Path) -> None:
+def test_without_tables_there_is_one_data_party(tmp_path: Path) -> None:
     assert load(tmp_path, "[run]\nseed = 3\n") == (ONLY_DATA_PARTY,)
     assert load_simulation(None, {"epsilon": 1.0})[1] == (ONLY_DATA_PARTY,)
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "message"),
     [
         ('name = "a"\nepsilom = 2.0', r"\[\[data_party\]\] 1: unknown setting 'epsilom'; did you"),
         ("epsilon = 2.0", r"\[\[data_party\]\] 1: setting 'name' is missing"),
         ('name = "a"\nepsilon = 0', r"\[\[data_party\]\] 1: setting 'epsilon'"),
         ('name = "a/b"', r"\[\[data_party\]\] 1: setting 'name'"),
-        ('name = "a"\n[[data_party]]\nname = "a"', "a name of its own, got a more than once"),
+        ('name = "a"\n[[data_party]]\nname = "a"', "a different name, got a more than once"),
         (
             'name = "a"\nown = true\n[[data_party]]\nname = "b"\nown = true',
             "at most one .* with own = true",
         ),
     ],
 )
-def test_tables_that_cannot_be_used(tmp_path: Path, table: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_invalid_tables_are_refused(tmp_path: Path, table: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         load(tmp_path, f"[[data_party]]\n{table}\n")
 
 
-def test_one_table_is_not_a_list_of_them(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"write \[\[data_party\]\], once for each"):
+def test_a_single_table_is_not_a_list(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"write one \[\[data_party\]\] for each"):
         load(tmp_path, '[data_party]\nname = "a"\n')
 
 
-def test_verbs_with_one_data_party_say_so(tmp_path: Path) -> None:
+def test_verbs_with_one_data_party_refuse_tables(tmp_path: Path) -> None:
     load(tmp_path, TWO)
-    with pytest.raises(InputError, match="here there is one data party"):
+    with pytest.raises(InputError, match="expected a single data party here"):
         load_config(tmp_path / "run.toml", {})
 
 
-def test_a_ledger_lies_beside_the_file(tmp_path: Path) -> None:
-    """What must hold: the same budget, wherever the command is typed."""
+def test_ledger_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    """The budget must be the same one, whatever the working directory is."""
     (tmp_path / "b").mkdir()
     table = '[[data_party]]\nname = "a"\nledger = '
     assert load(tmp_path, table + '"b/a.sqlite"')[0].ledger == tmp_path / "b" / "a.sqlite"

@@ -1,4 +1,4 @@
-"""Limits on what a roster may ask of the data party."""
+"""Limits on the rosters and models that the data party accepts."""
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,7 @@ def test_a_model_that_does_not_fit_is_refused(outputs: int, num_nodes: int) -> N
         refuse_outputs(outputs, num_nodes=num_nodes, memory=64 * GIB)
 
 
-def test_a_model_that_fits_is_not() -> None:
+def test_a_model_that_fits_is_accepted() -> None:
     refuse_outputs(47, num_nodes=2_449_029, memory=8 * GIB)
     refuse_outputs(2, num_nodes=1000)
     assert physical_memory() > GIB // 4
@@ -35,7 +35,7 @@ def test_a_model_that_fits_is_not() -> None:
         pa.array(["ä" * 50, "b", "ccc"], type=pa.large_string()),
     ],
 )
-def test_a_roster_of_everybody_is_within_the_limits(ids: Column) -> None:
+def test_a_roster_of_all_nodes_is_within_the_limits(ids: Column) -> None:
     texts = tuple(str(text) for text in ids.to_pylist())
     roster = Roster(texts, (), (), np.ones((3, 4), dtype=np.float32))
     limits = roster_limits(Ids(ids), outputs=4)
@@ -45,6 +45,6 @@ def test_a_roster_of_everybody_is_within_the_limits(ids: Column) -> None:
     assert len(encode(longer)) > limits.frame or limits.ids < 9
 
 
-def test_no_frame_is_larger_than_the_largest() -> None:
+def test_the_frame_limit_is_never_larger_than_the_largest_frame() -> None:
     ids = Ids(pa.array(["x" * 100, "y"], type=pa.large_string()))
     assert roster_limits(ids, outputs=MAX_FRAME_BYTES).frame == MAX_FRAME_BYTES

@@ -1,4 +1,4 @@
-"""Protected labels, end to end: what crosses is a function of the responses alone."""
+"""Protected labels, end to end: what crosses is a function of the responses only."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -49,8 +49,8 @@ def settings(**changes: object) -> Config:
     return load_config(None, {**given, **changes})
 
 
-class Written:
-    """A channel that remembers what was sent into it."""
+class RecordingChannel:
+    """A channel that records the frames sent into it."""
 
     def __init__(self, inner: MemoryChannel) -> None:
         self._inner = inner
@@ -72,7 +72,7 @@ def frames_of_the_label_party(
 ) -> list[bytes]:
     config, data = settings(), open_data(folder / "data")
     ends = memory_pair()
-    written = Written(ends[1])
+    written = RecordingChannel(ends[1])
     monkeypatch.setattr(pair_module, "memory_pair", lambda: (ends[0], written))
     run_spec = run_spec_for(config, data, labels)
     with closing(Ledger(folder / f"{len(list(folder.iterdir()))}.sqlite", clock=float)) as ledger:
@@ -82,18 +82,20 @@ def frames_of_the_label_party(
     return written.frames
 
 
-def test_nothing_that_crosses_depends_on_a_label_but_through_its_response(
+def test_frames_depend_on_labels_only_through_responses(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     labels = open_labels(folder / "label")
-    shown = np.concatenate([labels.rows("train"), labels.rows("val")])
-    responses = LabelResponses(np.arange(len(shown)) % CLASSES, 1.0)
+    responded = np.concatenate([labels.rows("train"), labels.rows("val")])
+    responses = LabelResponses(np.arange(len(responded)) % CLASSES, 1.0)
     changed = labels.labels.copy()
-    changed[shown] = (changed[shown] + 1) % CLASSES  # every one, where the claim is about one
+    changed[responded] = (
+        changed[responded] + 1
+    ) % CLASSES  # every one, where the claim is about one
     other = replace(labels, labels=changed)
     first = frames_of_the_label_party(folder, labels, responses, monkeypatch)
     assert first == frames_of_the_label_party(folder, other, responses, monkeypatch)
-    # and it could have been seen: responses do cross
+    # the test can fail: responses do cross
     seen = responses.noisy_labels.copy()
     seen[0] = (seen[0] + 1) % CLASSES
     assert first != frames_of_the_label_party(
@@ -101,7 +103,7 @@ def test_nothing_that_crosses_depends_on_a_label_but_through_its_response(
     )
 
 
-def test_the_order_of_the_table_does_not_cross(
+def test_frames_do_not_depend_on_the_order_of_the_table(
     folder: Path, write_folders: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     labels = open_labels(folder / "label")
@@ -116,7 +118,7 @@ def test_the_order_of_the_table_does_not_cross(
     assert first == frames_of_the_label_party(folder, again, responses, monkeypatch)
 
 
-def test_whether_a_run_begins_follows_from_responses(folder: Path, tmp_path: Path) -> None:
+def test_only_responses_decide_whether_a_run_begins(folder: Path, tmp_path: Path) -> None:
     labels = open_labels(folder / "label")
     two = replace(labels, classes=(0, 1), labels=labels.labels % 2)
     rows = two.rows("val")
@@ -140,7 +142,7 @@ def test_a_simulated_run_charges_the_label_ledger(folder: Path, tmp_path: Path) 
     assert not (tmp_path / "open" / "label-ledger.sqlite").exists()
 
 
-def test_a_later_run_pays_nothing(folder: Path, tmp_path: Path) -> None:
+def test_a_later_run_is_not_charged(folder: Path, tmp_path: Path) -> None:
     labels, path = open_labels(folder / "label"), tmp_path / "label.sqlite"
     first, second = (
         charge_label_responses(settings(seed=seed), labels, path=path, noise=NoiseSource.from_os())
@@ -163,7 +165,7 @@ def test_a_session_without_responses_is_refused(folder: Path) -> None:
             pair_module.train(run_spec, data, labels, door)
 
 
-def test_refused_before_anything_is_charged(folder: Path, tmp_path: Path) -> None:
+def test_unsupported_settings_are_refused_before_a_charge(folder: Path, tmp_path: Path) -> None:
     labels, path = open_labels(folder / "label"), tmp_path / "label.sqlite"
     config = settings(class_weights="balanced")
     with pytest.raises(InputError, match="class_weights"):

@@ -22,7 +22,7 @@ def test_two_classes() -> None:
     assert metric_name_of(TWO, task="auto") == "roc_auc"
 
 
-def test_more_classes_need_not_all_be_there() -> None:
+def test_more_classes_need_not_all_occur() -> None:
     predicted = np.array([[0.5, 0.4, 0.1], [0.2, 0.7, 0.1]])
     assert evaluate_predictions(predicted, ["a", "c"], THREE, task="auto", path=HERE) == 50.0
     assert metric_name_of(THREE, task="auto") == "accuracy"
@@ -38,11 +38,11 @@ def test_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("truth", "said"),
+    ("truth", "message"),
     [([0, 2], "found 1 others (first 1: 2)"), ([1, 1], "at least two different labels")],
 )
-def test_labels_that_cannot_be_judged_by(truth: list[int], said: str) -> None:
+def test_labels_without_a_metric_are_refused(truth: list[int], message: str) -> None:
     with pytest.raises(InputError) as refused:
         evaluate_predictions(np.full((2, 2), 0.5), truth, TWO, task="auto", path=HERE)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert "labels.csv" in str(refused.value)

@@ -1,4 +1,4 @@
-"""What each party takes from the other one, message by message."""
+"""What each party accepts from the other one, message by message."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ BEST, CONTINUE, STOP = Verdict.BEST, Verdict.CONTINUE, Verdict.STOP
 def ready(
     role: Role, state: TrainingState, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Link, MemoryChannel]:
-    """A link whose opening is over, and the peer's end of it."""
+    """Make a link whose opening is over, and the peer's end of it."""
     ours, theirs = memory_pair(patience=1)
 
     class Opened(TurnChecker):
@@ -46,7 +46,7 @@ def embeddings(step: int, purpose: Purpose = Purpose.EVALUATE) -> Embeddings:
 def epochs(
     verdicts: list[Verdict], monkeypatch: pytest.MonkeyPatch, *, patience: int, blocks: int = 1
 ) -> list[Verdict]:
-    """Let the label party say these verdicts, one a block of each epoch."""
+    """Let the label party send these verdicts, one per block of each epoch."""
     link, peer = ready(Role.DATA, TrainingState.READY, monkeypatch)
     party = RemoteLabelParty(link, patience=patience)
     for step, verdict in enumerate(verdicts):
@@ -77,12 +77,14 @@ def test_verdicts_that_follow_from_the_patience(
 @pytest.mark.parametrize(
     "verdicts", [[STOP], [BEST, STOP], [CONTINUE, CONTINUE], [BEST, CONTINUE, CONTINUE]]
 )
-def test_verdicts_that_do_not(verdicts: list[Verdict], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verdicts_that_contradict_the_patience(
+    verdicts: list[Verdict], monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(RemoteProtocolError, match=r"with a patience of 2"):
         epochs(verdicts, monkeypatch, patience=2)
 
 
-def test_patience_goes_on_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_count_of_epochs_survives_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     link, peer = ready(Role.DATA, TrainingState.READY, monkeypatch)
     party = RemoteLabelParty(link, patience=2)
     party.load_state_arrays({"peer/waited": np.array(1)})
@@ -95,16 +97,18 @@ def test_patience_goes_on_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None
 def test_no_verdict_before_all_blocks_were_seen(
     verdicts: list[Verdict], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(RemoteProtocolError, match="before its time"):
+    with pytest.raises(RemoteProtocolError, match="although none is due"):
         epochs(verdicts, monkeypatch, patience=2, blocks=2)
     assert epochs([CONTINUE, BEST], monkeypatch, patience=2, blocks=2) == [BEST]
 
 
 @pytest.mark.parametrize("verdict", [BEST, STOP])
-def test_what_is_measured_is_not_judged(verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_held_out_embeddings_get_no_verdict(
+    verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
     link, peer = ready(Role.DATA, TrainingState.READY, monkeypatch)
     peer.send(encode(EvaluationReply(step=1, verdict=verdict)))
-    with pytest.raises(RemoteProtocolError, match="before its time"):
+    with pytest.raises(RemoteProtocolError, match="although none is due"):
         RemoteLabelParty(link, patience=1).send_held_out(iter([embeddings(1)]))
 
 
@@ -127,7 +131,7 @@ def test_steps_of_embeddings_are_counted(monkeypatch: pytest.MonkeyPatch) -> Non
     assert int(party.state_arrays()["peer/step"]) == 7
     link.send(EvaluationReply(step=7, verdict=CONTINUE))
     peer.send(encode(embeddings(7)))
-    with pytest.raises(RemoteProtocolError, match="speaks of step 7, expected step 8"):
+    with pytest.raises(RemoteProtocolError, match="the peer sent step 7, expected step 8"):
         party.receive_embeddings(ROOTS, Purpose.EVALUATE)
 
 
@@ -135,5 +139,5 @@ def test_steps_of_embeddings_are_counted(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_embeddings_of_the_other_purpose(purpose: Purpose, monkeypatch: pytest.MonkeyPatch) -> None:
     link, peer = ready(Role.LABEL, TrainingState.READY, monkeypatch)
     peer.send(encode(embeddings(1, purpose)))
-    with pytest.raises(RemoteProtocolError, match="expected embeddings to"):
+    with pytest.raises(RemoteProtocolError, match="expected embeddings with purpose"):
         RemoteDataParty(link).receive_embeddings(ROOTS, Purpose(1 - purpose))

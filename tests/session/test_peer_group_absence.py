@@ -1,4 +1,4 @@
-"""Since when a party is gone, over restarts."""
+"""The record of an absent party survives restarts."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from vesper.errors import VesperError
 from vesper.session.peer_group import Absence
 
 
-def test_from_the_step_on_and_not_before(tmp_path: Path) -> None:
+def test_an_absence_covers_its_first_step_and_later_ones(tmp_path: Path) -> None:
     absence = Absence(tmp_path / "left")
     assert not absence.covers(10**9)
     absence.start(7)
@@ -24,13 +24,13 @@ def test_without_a_file() -> None:
 
 
 @pytest.mark.parametrize("content", ["", "seven", "1.5"])
-def test_a_file_that_says_nothing(tmp_path: Path, content: str) -> None:
+def test_a_file_that_is_not_a_number(tmp_path: Path, content: str) -> None:
     (tmp_path / "left").write_text(content)
     with pytest.raises(VesperError, match="restore it, or begin a new run"):
         Absence(tmp_path / "left")
 
 
-def test_what_cannot_be_written_down_does_not_happen(tmp_path: Path) -> None:
+def test_an_absence_that_cannot_be_stored_does_not_start(tmp_path: Path) -> None:
     absence = Absence(tmp_path / "nowhere" / "left")
     with pytest.raises(VesperError, match="cannot be written"):
         absence.start(3)

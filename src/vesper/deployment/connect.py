@@ -1,8 +1,7 @@
-"""Two parties meet: one listens, the other connects, each knows the other by its certificate.
+"""Connection of a party to its peer, the durable channel on top, and the party's journal.
 
-The channel of a party to its peer: what crosses is kept in its state folder.
-
-The journal of one party, for people who watch.
+One party listens, the other connects; each identifies the other by its certificate. What crosses
+the durable channel is logged in the state folder, and so is the journal.
 """
 
 from collections.abc import Iterator
@@ -22,16 +21,16 @@ from vesper.transport.stream import Waiting, ignore_waiting
 
 
 class PeerConnector(Protocol):
-    """Where two parties meet."""
+    """How a party reaches its peer."""
 
     def __call__(
         self, config: PartyConfig, *, waiting: Waiting = ignore_waiting
     ) -> AbstractContextManager[Connect]:
-        """Give a way to connect to the peer, again and again."""
+        """Yield a function that connects to the peer, as often as it is called."""
 
 
 QUIET_SECONDS = 2.0
-"""Seconds of waiting that are not worth showing."""
+"""Seconds of waiting that are not worth reporting."""
 
 
 def credentials_of(config: PartyConfig, *, now: datetime | None = None) -> Credentials:
@@ -50,7 +49,7 @@ def credentials_of(config: PartyConfig, *, now: datetime | None = None) -> Crede
 
 
 def show_waiting(config: PartyConfig, observer: SessionObserver) -> Waiting:
-    """Show which peer this side waits for, where, and for how long."""
+    """Return a function that reports which peer this side waits for, where, and how long."""
     own = config.party
     where = f" at {own.connect}" if own.connect else f", listening at {own.listen}"
 
@@ -63,11 +62,13 @@ def show_waiting(config: PartyConfig, observer: SessionObserver) -> Waiting:
 
 @contextmanager
 def peer_connector(config: PartyConfig, *, waiting: Waiting = ignore_waiting) -> Iterator[Connect]:
-    """Give a way to connect to the peer, again and again; listen as long as this lasts.
+    """Yield a function that connects to the peer, as often as it is called.
+
+    The side that listens does so until the block ends.
 
     Args:
-        config: this party's.
-        waiting: is told for how many seconds nobody has come, or nothing has.
+        config: settings of this party.
+        waiting: called with the seconds in which nobody has connected, or nothing has arrived.
 
     Raises:
         InputError: the certificate or the address cannot be used.
@@ -102,10 +103,10 @@ def peer_connector(config: PartyConfig, *, waiting: Waiting = ignore_waiting) ->
 
 @contextmanager
 def peer_connection(config: PartyConfig, *, waiting: Waiting = ignore_waiting) -> Iterator[Channel]:
-    """Give one connection to the peer; wait for it as `when_lost` says.
+    """Yield one connection to the peer; wait for it as `when_lost` says.
 
     Raises:
-        PeerError: the peer is not who it should be, or did not come.
+        PeerError: the peer is not who it should be, or did not connect.
     """
     limit = None if config.party.when_lost == "wait" else config.party.patience
     with (

@@ -1,4 +1,4 @@
-"""Channels and seats of several data parties, as the label party's file has them."""
+"""Channels to the data parties in the label party's file, and a `DataPeer` for each."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -27,25 +27,25 @@ from vesper.transport.stream import Waiting
 
 @contextmanager
 def hold_state_folders(table: MultiPartyConfig, *, resume: bool) -> Iterator[Path]:
-    """Hold the folders of all pairs; those that had not begun yet may begin when others go on.
+    """Hold the state folders of all pairs; on resume, pairs that never started may start.
 
     Raises:
-        InputError: something has begun here, or nothing has, or nobody has approved it.
+        InputError: a run has started here, or none to resume has, or a contract is not approved.
     """
     if not table.peer_settings:
         with hold_state_folder(table.own, resume=resume) as state:
             yield state
         return
     state = table.own.party.state
-    begun = [(pair.party.state / "session").exists() for pair in table.peer_configs]
-    if resume and not any(begun):
-        raise InputError(f"{state}: there is no run to go on with; start without --resume")
+    started = [(pair.party.state / "session").exists() for pair in table.peer_configs]
+    if resume and not any(started):
+        raise InputError(f"{state}: there is no run to resume; start without --resume")
     if (state / "result").exists():
         raise InputError(f"{state}: this run is finished; its result is in {state / 'result'}")
     with ExitStack() as stack:
-        for pair, has_begun in zip(table.peer_configs, begun, strict=True):
+        for pair, has_started in zip(table.peer_configs, started, strict=True):
             stack.enter_context(
-                hold_state_folder(pair, resume=resume and has_begun, is_multi_party=True)
+                hold_state_folder(pair, resume=resume and has_started, is_multi_party=True)
             )
         stack.enter_context(state_folder_lock(state))
         yield state
@@ -68,7 +68,7 @@ def data_peer_channel(
         channel = open_party_channel(pair, connect, observer)
 
         def reason_for(error: BaseException) -> CloseReason:
-            """Who is not the reason may come back."""
+            """Let a data party that is not the cause of the error come back."""
             is_spared = bool(table.peer_settings) and is_about_another_party(
                 error, pair, sent=channel.counts[0]
             )
@@ -79,7 +79,7 @@ def data_peer_channel(
 
 
 def make_data_peers(table: MultiPartyConfig, channels: Sequence[DurableChannel]) -> list[DataPeer]:
-    """Give each data party its seat."""
+    """Make the `DataPeer` of each data party."""
     return [
         DataPeer(
             pair.shared,
@@ -95,30 +95,30 @@ def make_data_peers(table: MultiPartyConfig, channels: Sequence[DurableChannel])
 
 
 def may_continue_without(table: MultiPartyConfig, number: int) -> bool:
-    """Whether the run goes on without this data party when it is lost."""
+    """Whether the run continues without this data party if it is lost."""
     return bool(table.peer_settings) and table.peer_settings[number].when_lost == "go-on"
 
 
 def _stop_if_own_graph_failed(graph: OwnGraph, waiting: Waiting) -> Waiting:
-    """Wait for nobody once the own graph has failed."""
+    """Stop waiting once the own graph has failed."""
 
-    def told(seconds: float) -> None:
+    def report(seconds: float) -> None:
         graph.raise_if_failed()
         waiting(seconds)
 
-    return told
+    return report
 
 
 def _limit_waiting(pair: PartyConfig, waiting: Waiting) -> Waiting:
-    """Wait for what is due no longer than the patience, even for a peer that is alive."""
+    """Wait for a message that is due no longer than the patience, even if the peer is alive."""
     own = pair.party
 
-    def told(seconds: float) -> None:
+    def report(seconds: float) -> None:
         if seconds > own.patience:
             raise PeerLostError(
-                f"{own.peer} has not sent for {seconds:.0f} s what is due (patience "
+                f"{own.peer} has not sent the message that is due for {seconds:.0f} s (patience "
                 f"{own.patience:g} s)"
             )
         waiting(seconds)
 
-    return told
+    return report

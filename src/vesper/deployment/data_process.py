@@ -1,11 +1,14 @@
-"""The data party of a run over the network, from its file to its result; goes on after a crash.
+"""The data party of a run over the network, from its file to its result; resumes after a crash.
 
-state/  contract.json   approved settings          frames/, session, transcript.tsv   what crossed
-checkpoint.npz  where to go on from        releases/   the data party's, drawn once
-result/         config, result, model      lock        held while the party runs
-ledger, labels  which ones the run began with   progress.jsonl  for people who watch
-
-A seed that the peer must not know, kept in the state folder so that a run can go on.
+state/   contract.json                     approved settings
+         frames/, session, transcript.tsv  what crossed
+         releases/                         release store
+         checkpoint.npz                    where the run resumes
+         ledger, labels, parties           resume guards: what the run began with
+         seed                              secret seed of a plan without account
+         progress.jsonl                    journal
+         lock                              held while the party runs
+         result/                           config, result, model, saved run
 """
 
 import secrets
@@ -61,7 +64,10 @@ from vesper.transport.channel import closing_with_reason
 
 
 def with_secret_seed(run_spec: RunSpec, path: Path) -> RunSpec:
-    """Noise and samples of a plan without account come from a seed that the peer must not know."""
+    """Replace the seed by one that the peer must not know; noise and samples come from it.
+
+    It is stored in `path`, so that a resumed run uses the same. For plans without account.
+    """
     if not path.exists():
         replace_file(path, str(secrets.randbits(62)).encode())
     run = run_spec.config.run.model_copy(update={"seed": int(path.read_text())})
@@ -79,16 +85,16 @@ def run_data_party(
     """Fulfil the contract as the data party.
 
     Args:
-        config: this party's file; its contract must be approved.
-        resume: go on with the run in the state folder.
-        noise: where noise comes from; by default the operating system.
-        observer: learns how the run goes, and when the connection is lost.
-        connector: how to reach the peer; by default as the file says.
+        config: settings of this party; its contract must be approved.
+        resume: continue the run in the state folder.
+        noise: source of noise; by default the operating system.
+        observer: receives progress, epochs and warnings.
+        connector: how to reach the peer; by default at the address in the settings.
 
     Raises:
-        InputError: something must be set right first; nothing was charged or sent.
+        InputError: something must be fixed first; nothing was charged or sent.
         BudgetError: the budget of the graph does not allow the run.
-        PeerError: the peer failed; `resume` goes on.
+        PeerError: the peer failed; the run can be resumed.
     """
     started, own = time.perf_counter(), config.party
     noise = noise or NoiseSource.from_os()
@@ -99,16 +105,16 @@ def run_data_party(
         hold_state_folder(config, resume=resume) as state,
         open_party_journal(config, resume=resume, source=source, observer=observer) as journal,
     ):
-        data, columns = (
-            open_data(own.folder, progress=journal.progress),
-            feature_columns(own.folder),
-        )
+        data = open_data(own.folder, progress=journal.progress)
+        columns = feature_columns(own.folder)
         refuse_no_features(data)
         aligned = read_aligned(own.state)
         if aligned is not None:
             refuse_unaligned(data.ids, aligned, own.folder)
         refuse_lost_ledger(state, own.ledger, resume=resume)
-        if not is_charged(config):  # before anybody can see this party: it follows from edges
+        if not is_charged(
+            config
+        ):  # before anybody can see this party: the outcome depends on edges
             check_budget_for_run(config.shared, data, own.ledger)
         with (
             connector(config, waiting=show_waiting(config, journal)) as connect,
@@ -131,7 +137,7 @@ def run_data_party(
                 )
 
             if resume:
-                channel.connect_now()  # what the peer has decides what may still be drawn
+                channel.connect_now()  # frames that the peer has decide what may still be drawn
             link = Link(Role.DATA, channel)
             outcome = run_data_session(
                 config.shared,

@@ -1,8 +1,8 @@
-"""Can the two reach and recognise each other? A TLS handshake, and a few words if both ask at once.
+"""Handshake of a preflight: whether the two sides can reach and recognise each other.
 
-The connecting side shakes hands with whatever listens: a run that is going on is not disturbed, as
-no stream is opened. Where the other side waits with `vesper preflight --wait`, both also tell each
-other version, time and contract.
+The connecting side does a TLS handshake with whatever listens there. It opens no stream, so a run
+in progress is not disturbed. If the other side waits with `vesper preflight --wait`, both also
+exchange version, time and contract.
 """
 
 import json
@@ -27,28 +27,28 @@ _LENGTH = struct.Struct("<I")
 
 @dataclass(frozen=True)
 class PreflightGreeting:
-    """What the two sides of a preflight tell each other."""
+    """What the two sides of a preflight send each other."""
 
     version: str
     contract: str
     time: float
     received: float = 0.0
-    """When it came, by this side's clock."""
+    """Time of arrival, by this side's clock."""
 
 
 @dataclass(frozen=True)
 class PeerContact:
-    """The peer, as its certificate shows it; its greeting if it waited for one."""
+    """Certificate of the peer, and its greeting if both sides run a preflight."""
 
     certificate: x509.Certificate
     greeting: PreflightGreeting | None
 
 
 def reach_peer(config: PartyConfig, own: PreflightGreeting, *, seconds: float = 0.0) -> PeerContact:
-    """Connect to the listening peer and shake hands; try again for so many seconds.
+    """Connect to the listening peer and do the handshake; retry for so many seconds.
 
     Raises:
-        InputError: the address leads nowhere.
+        InputError: the host cannot be resolved.
         PeerError: nobody listens, or it is not the peer, or it refuses us.
     """
     until = time.monotonic() + seconds
@@ -62,11 +62,11 @@ def reach_peer(config: PartyConfig, own: PreflightGreeting, *, seconds: float = 
 
 
 def wait_for_peer(config: PartyConfig, own: PreflightGreeting, *, seconds: float) -> PeerContact:
-    """Listen until the peer's preflight has come.
+    """Listen until the peer's preflight connects.
 
     Raises:
-        InputError: the address cannot be listened at.
-        PeerError: it has not come; who else did is in the message.
+        InputError: this side cannot listen at the address.
+        PeerError: the peer did not connect; the message says who else did.
     """
     party = config.party
     context = _context(config, ssl.PROTOCOL_TLS_SERVER)
@@ -85,20 +85,21 @@ def wait_for_peer(config: PartyConfig, own: PreflightGreeting, *, seconds: float
             except TimeoutError:
                 continue
             except ssl.SSLError as error:
-                refused = f"somebody came, but {_explain_tls_error(error, party.peer)}"
+                refused = f"somebody connected, but {_explain_tls_error(error, party.peer)}"
             except (OSError, PeerError) as error:
-                refused = f"somebody came: {error}"
+                refused = f"somebody connected: {error}"
     raise PeerError(
-        f"{party.listen}: {party.peer} has not come within {seconds:g} s; {refused or 'nobody has'}"
-        f"; run `vesper preflight` there meanwhile, and check host, port and firewalls"
+        f"{party.listen}: {party.peer} did not connect within {seconds:g} s; "
+        f"{refused or 'nobody did'}; run `vesper preflight` there at the same time, and check "
+        f"host, port and firewalls"
     )
 
 
 def bound_socket(address: Address | None) -> socket.socket:
-    """Give a socket bound to an address of this machine.
+    """Return a socket bound to an address of this machine.
 
     Raises:
-        InputError: it is taken, or not of this machine.
+        InputError: the address is taken, or not of this machine.
     """
     assert address is not None
     try:
@@ -112,7 +113,7 @@ def bound_socket(address: Address | None) -> socket.socket:
             raise
     except OSError as error:
         raise InputError(
-            f"party.listen: cannot listen at {address} ({error.strerror}); name a free port, and "
+            f"party.listen: cannot listen at {address} ({error.strerror}); choose a free port, and "
             f"an address of this machine or 0.0.0.0"
         ) from None
     return listener
@@ -131,7 +132,7 @@ def _reach_once(config: PartyConfig, own: PreflightGreeting) -> PeerContact:
             return _exchange_greetings(secure, own, party.peer)
     except socket.gaierror:
         raise InputError(
-            f"party.connect: the host '{address.host}' is not known here; mend the name, or use an "
+            f"party.connect: the host '{address.host}' cannot be resolved; fix the name, or use an "
             f"IP address"
         ) from None
     except ssl.SSLError as error:
@@ -145,7 +146,7 @@ def _reach_once(config: PartyConfig, own: PreflightGreeting) -> PeerContact:
 
 
 def _context(config: PartyConfig, protocol: int) -> ssl.SSLContext:
-    """Both sides show a certificate and check the other's against the one authority."""
+    """Make a TLS context in which both sides check the other's certificate."""
     context = ssl.SSLContext(protocol)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_verify_locations(cafile=config.tls.authority)
@@ -155,7 +156,7 @@ def _context(config: PartyConfig, protocol: int) -> ssl.SSLContext:
 
 def _exchange_greetings(secure: ssl.SSLSocket, own: PreflightGreeting, peer: str) -> PeerContact:
     certificate = x509.load_der_x509_certificate(secure.getpeercert(binary_form=True) or b"")
-    if party_of(certificate) != peer:  # before a word is said
+    if party_of(certificate) != peer:  # before anything is sent
         raise PeerError(f"expected the certificate of '{peer}', got '{party_of(certificate)}'")
     if secure.selected_alpn_protocol() != PROTOCOL:
         secure.recv(1)  # a refusal of our certificate comes with the first bytes
@@ -169,16 +170,18 @@ def _exchange_greetings(secure: ssl.SSLSocket, own: PreflightGreeting, peer: str
 
 
 def _send_greeting(secure: ssl.SSLSocket, own: PreflightGreeting) -> None:
-    words = {"version": own.version, "contract": own.contract, "time": time.time()}
-    content = json.dumps(words).encode()
+    facts = {"version": own.version, "contract": own.contract, "time": time.time()}
+    content = json.dumps(facts).encode()
     secure.sendall(_LENGTH.pack(len(content)) + content)
 
 
 def _receive_greeting(secure: ssl.SSLSocket) -> PreflightGreeting:
-    """Read the peer's words; the certificate says who it is, not that it means well."""
+    """Read the peer's greeting; its certificate proves who it is, not that it is benign."""
     (length,) = _LENGTH.unpack(_exactly(secure, _LENGTH.size))
     if length > MAX_GREETING_BYTES:
-        raise RemoteProtocolError(f"the peer greets with {length} bytes, which are too many")
+        raise RemoteProtocolError(
+            f"the peer's greeting has {length} bytes, the limit is {MAX_GREETING_BYTES}"
+        )
     content = _exactly(secure, length)
     received = time.time()
     try:
@@ -187,7 +190,7 @@ def _receive_greeting(secure: ssl.SSLSocket) -> PreflightGreeting:
                 return PreflightGreeting(version[:40], contract, when, received)
     except (ValueError, RecursionError):
         pass
-    raise RemoteProtocolError("the peer greets with words of another version")
+    raise RemoteProtocolError("the peer's greeting is not one of this version")
 
 
 def _exactly(secure: ssl.SSLSocket, count: int) -> bytes:
@@ -195,17 +198,19 @@ def _exactly(secure: ssl.SSLSocket, count: int) -> bytes:
     while len(content) < count:
         part = secure.recv(count - len(content))
         if not part:
-            raise RemoteProtocolError("the peer hung up in the middle of its greeting")
+            raise RemoteProtocolError(
+                "the peer closed the connection in the middle of its greeting"
+            )
         content += part
     return content
 
 
 def _explain_tls_error(error: ssl.SSLError, peer: str) -> str:
-    """Say in words what a failed handshake means."""
+    """Explain what a failed handshake means."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return _VERIFIED.get(error.verify_code, error.verify_message).format(peer=peer)
+        return _VERIFY_ERRORS.get(error.verify_code, error.verify_message).format(peer=peer)
     if isinstance(error, ssl.SSLEOFError):
-        return "the other side hung up in the middle of the handshake"
+        return "the other side closed the connection in the middle of the handshake"
     reason = error.reason or str(error)
     if "ALERT" in reason:
         return (
@@ -213,16 +218,16 @@ def _explain_tls_error(error: ssl.SSLError, peer: str) -> str:
             f"signed by the same authority, and are the names right?"
         )
     if reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
-        return "what listens there speaks no TLS; mend host or port"
+        return "what listens there does not use TLS; fix host or port"
     return f"the handshake failed ({reason.lower().replace('_', ' ')})"
 
 
-_VERIFIED = {
+_VERIFY_ERRORS = {
     9: "the certificate of {peer} is not valid yet by this machine's clock; compare the clocks",
     10: "the certificate of {peer} has expired by this machine's clock; it needs a new one",
     18: "the certificate there was not signed by tls.authority; both sides need the same one",
     19: "the certificate there was not signed by tls.authority; both sides need the same one",
     20: "the certificate there was not signed by tls.authority; both sides need the same one",
-    62: "the certificate there is not for '{peer}'; mend party.peer or the address",
+    62: "the certificate there is not for '{peer}'; fix party.peer or the address",
 }
-"""By OpenSSL's code."""
+"""Explanations by OpenSSL's code of a verification error."""

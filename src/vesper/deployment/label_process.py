@@ -1,13 +1,12 @@
-"""The label party of a run over the network; its state folder is as that of the data party.
+"""The label party of a run over the network, with one data party or several.
 
-With several data parties, what belongs to one pair lies in `state/with/<name>`.
-
-What a run with several data parties leaves behind for each pair, so that each can be asked.
+Its state folder is like that of the data party (`data_process`). With several data parties, what
+belongs to one pair is in `state/with/<name>`, and the result has a saved run for each pair:
 
     result/with/<name>/  contract.json   result/ config, result, label_party.npz, asking.json
 
 The joined decoder is a sum over parties, so the part of one party is a decoder of its own. A party
-that has left cannot be asked; nothing of it is kept.
+that has left cannot be queried, and has no saved run.
 """
 
 import time
@@ -51,7 +50,7 @@ def save_peer_runs(
     result: LabelResult,
     calibration: Calibration,
 ) -> None:
-    """Write the part of each party that is still there."""
+    """Write a saved run for each data party that is still there."""
     decoder = outcome.label_side
     modules = (
         list(decoder.party_decoders) if isinstance(decoder, JoinedDecoder) else [decoder.module]
@@ -70,7 +69,7 @@ def save_peer_runs(
 
 
 def remaining_peers(table: MultiPartyConfig) -> list[PartyConfig]:
-    """Data parties of a finished run elsewhere that have not left it."""
+    """List the remote data parties of a finished run that have not left it."""
     if not table.peer_settings:
         return list(table.peer_configs)
     own = [party.name for party in table.peer_settings if party.own]
@@ -78,15 +77,15 @@ def remaining_peers(table: MultiPartyConfig) -> list[PartyConfig]:
 
 
 def saved_peer_runs(table: MultiPartyConfig) -> list[tuple[PartyConfig, PartyConfig]]:
-    """Settings of each pair that can be asked: to meet by, and to read what was kept by."""
-    kept = table.own.party.state / "result" / "with"
-    found = []
+    """List the pairs that have a saved run: settings to connect with, and to read the run with."""
+    saved = table.own.party.state / "result" / "with"
+    pairs = []
     for pair in table.peer_configs:
-        folder = kept / pair.party.peer
+        folder = saved / pair.party.peer
         if folder.is_dir():
-            there = pair.party.model_copy(update={"state": folder})
-            found.append((pair, pair.model_copy(update={"party": there})))
-    return found
+            party = pair.party.model_copy(update={"state": folder})
+            pairs.append((pair, pair.model_copy(update={"party": party})))
+    return pairs
 
 
 DRAWN_BY_DATA_PARTY = "drawn by the data party"
@@ -99,9 +98,9 @@ def run_label_party(
     noise: NoiseSource | None = None,
     observer: SessionObserver = NO_OBSERVER,
 ) -> LabelResult:
-    """Fulfil the contract with one data party; arguments and errors as of the data party.
+    """Fulfil the contract with one data party; arguments and errors as for `run_data_party`.
 
-    Where labels are protected, responses to them come from `noise`.
+    `noise` is the source of label responses, where labels are protected.
     """
     return run_label_party_with_peers(
         single_party_config(config), resume=resume, noise=noise, observer=observer
@@ -115,7 +114,7 @@ def run_label_party_with_peers(
     noise: NoiseSource | None = None,
     observer: SessionObserver = NO_OBSERVER,
 ) -> LabelResult:
-    """Fulfil the contracts with all data parties at once; the own graph's noise is from `noise`."""
+    """Fulfil the contracts with all data parties at once; `noise` is for the own graph as well."""
     started, config, own = time.perf_counter(), table.own, table.own.party
     noise = noise or NoiseSource.from_os()
     decimals = config.shared.run.task != "classification"
@@ -135,8 +134,8 @@ def run_label_party_with_peers(
         responses = _responses(config, labels, noise, resume=resume, observer=journal)
         graph = None
         if table.graph is not None:
-            has_met = (table.own_graph_peer.party.state / "session").exists()
-            graph = stack.enter_context(run_own_graph(table.graph, resume=has_met, noise=noise))
+            has_started = (table.own_graph_peer.party.state / "session").exists()
+            graph = stack.enter_context(run_own_graph(table.graph, resume=has_started, noise=noise))
         channels = [
             stack.enter_context(data_peer_channel(table, k, graph, journal))
             for k in range(len(table.peer_configs))
@@ -151,7 +150,7 @@ def run_label_party_with_peers(
         result = _label_result(
             table, outcome, [each.session for each in channels], time.perf_counter() - started
         )
-        with new_folder(state / "result") as out:  # whatever the peers do from here on
+        with new_folder(state / "result") as out:  # complete, whatever the peers do from here on
             write_run(out, config.shared, result, label_party=outcome.label_side.module)
             calibration = label_objective(config.shared, labels).calibration(labels.classes)
             if table.peer_settings:
@@ -173,9 +172,9 @@ def _responses(
     resume: bool,
     observer: SessionObserver,
 ) -> LabelResponses | None:
-    """Responses to labels where they are protected; those that the run began with."""
+    """Make label responses where labels are protected; a resumed run uses the same ones."""
 
-    def stale(count: int) -> None:
+    def warn_of_changed_labels(count: int) -> None:
         observer.warning(
             f"{count} labels have changed since their first response was drawn under {own.ledger}; "
             f"the first responses stay in use, so that nobody learns of the change. To train on "
@@ -195,7 +194,7 @@ def _responses(
             ledger=ledger,
             noise=noise,
             named=lambda table: guard_labels(own.state, table, resume=resume),
-            stale=stale,
+            stale=warn_of_changed_labels,
         )
 
 

@@ -1,8 +1,8 @@
-"""Both institutions on this machine: folders, fresh certificates, settings, two real processes.
+"""Both institutions on this machine: folders, new certificates, settings, two real processes.
 
     root/  authority/   platform/ data.toml tls/ state/   bank/ label.toml tls/ state/
 
-What crosses goes through sockets on loopback with mutual TLS, as between two machines.
+Data crosses loopback sockets with mutual TLS, as between two machines.
 """
 
 import json
@@ -41,11 +41,11 @@ class LocalPair:
     root: Path
 
     def file(self, name: str) -> Path:
-        """The settings of one of the two."""
+        """Settings file of one of the two."""
         return self.root / name / f"{ROLES[name]}.toml"
 
     def state(self, name: str) -> Path:
-        """The state folder of one of the two."""
+        """State folder of one of the two."""
         return self.root / name / "state"
 
     @property
@@ -55,8 +55,8 @@ class LocalPair:
 
 
 def set_up_local_pair(root: Path, parties: Path, shared: SharedTables) -> LocalPair:
-    """Make both institutions below `root` for party folders `data/` and `label/`, approved."""
-    now, stage = datetime.now(UTC), LocalPair(root)
+    """Set up both institutions below `root`, approved, from party folders `data/` and `label/`."""
+    now, pair = datetime.now(UTC), LocalPair(root)
     authority = make_authority(root / "authority", name="rehearsal", now=now)
     port = _free_port()
     for name, role in ROLES.items():
@@ -66,27 +66,27 @@ def set_up_local_pair(root: Path, parties: Path, shared: SharedTables) -> LocalP
         party: dict[str, Any] = {"role": role, "name": name, "peer": peer, "state": "state"}
         party["folder"] = str((parties / role).absolute())
         if name == DATA:
-            party |= {"ledger": stage.ledger.name, "listen": f"127.0.0.1:{port}"}
+            party |= {"ledger": pair.ledger.name, "listen": f"127.0.0.1:{port}"}
         else:
             party["connect"] = f"127.0.0.1:{port}"
         files = {"certificate": f"{name}.pem", "key": f"{name}.key", "authority": "authority.pem"}
-        proofs = {what: f"tls/{file}" for what, file in files.items()}
-        tables: SharedTables = {"party": party, "tls": proofs, **shared}
-        stage.file(name).write_text(_toml(tables), encoding="utf-8")
-        config = load_party_config(stage.file(name))
+        tls_paths = {what: f"tls/{file}" for what, file in files.items()}
+        tables: SharedTables = {"party": party, "tls": tls_paths, **shared}
+        pair.file(name).write_text(_toml(tables), encoding="utf-8")
+        config = load_party_config(pair.file(name))
         approve(config.party.state, config.shared)
-    return stage
+    return pair
 
 
 @contextmanager
-def run_both_parties(stage: LocalPair) -> Iterator[Iterator[tuple[str, str]]]:
-    """Run both as processes; give what they say, line by line, each with who said it.
+def run_both_parties(pair: LocalPair) -> Iterator[Iterator[tuple[str, str]]]:
+    """Run both as processes; yield an iterator over (name of the party, line of its output).
 
     Raises:
-        VesperError: one of the two failed; its last words are in the message.
+        VesperError: one of the two failed; the message has its last line of output.
     """
     output: SimpleQueue[tuple[str, str | None]] = SimpleQueue()
-    processes = {name: _start(stage, name) for name in ROLES}
+    processes = {name: _start(pair, name) for name in ROLES}
     last: dict[str, str] = {}
 
     def read_lines(name: str) -> None:
@@ -119,8 +119,8 @@ def run_both_parties(stage: LocalPair) -> Iterator[Iterator[tuple[str, str]]]:
             process.communicate()
 
 
-def _start(stage: LocalPair, name: str) -> "subprocess.Popen[str]":
-    arguments = ["party", ROLES[name], "--config", str(stage.file(name)), "--json"]
+def _start(pair: LocalPair, name: str) -> "subprocess.Popen[str]":
+    arguments = ["party", ROLES[name], "--config", str(pair.file(name)), "--json"]
     return subprocess.Popen(
         [sys.executable, "-m", "vesper", *arguments],
         stdin=subprocess.DEVNULL,
@@ -128,7 +128,7 @@ def _start(stage: LocalPair, name: str) -> "subprocess.Popen[str]":
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "VESPER_LINE_SECONDS": "0.5"},
-        start_new_session=True,  # Ctrl-C is for the one who watches, who then ends both
+        start_new_session=True,  # Ctrl-C reaches this process only, which then ends both
     )
 
 

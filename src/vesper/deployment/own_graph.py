@@ -1,8 +1,8 @@
 """The label party's own graph: a data party in a thread of the same process.
 
-It goes through the same session as any other, over a channel in memory, with its own state, ledger
-and door. So what leaves its graph is charged and perturbed before the label party computes anything
-from it, and all that the other data parties see is post-processing of that.
+It runs the same session as any other data party, over a channel in memory, with its own state,
+ledger and door. So what leaves its graph is charged and perturbed before the label party computes
+anything from it, and all that the other data parties see is post-processing of that.
 """
 
 from collections.abc import Iterator
@@ -26,23 +26,23 @@ from vesper.transport.reconnect import Connect
 from vesper.transport.stream import Waiting, ignore_waiting
 
 OWN_GRAPH_PATIENCE = 86_400.0
-"""Seconds that the two ends wait for each other: they live and die together."""
+"""Seconds that the two ends wait for each other: they start and end in the same process."""
 
 
 class InMemoryConnector:
-    """One end of a meeting in this process, as a place; by default the label party's end."""
+    """Connector for one end of a rendezvous in this process; by default the label party's."""
 
-    def __init__(self, meeting: MemoryRendezvous, end: int = 1) -> None:
-        self._meeting, self._end = meeting, end
+    def __init__(self, rendezvous: MemoryRendezvous, end: int = 1) -> None:
+        self._rendezvous, self._end = rendezvous, end
 
     @contextmanager
     def connector(
         self, config: PartyConfig, *, waiting: Waiting = ignore_waiting
     ) -> Iterator[Connect]:
-        """Where the other end is met."""
+        """Yield a function that connects to the other end."""
 
         def connect(limit: float | None) -> Channel:
-            return self._meeting.connect(self._end, limit)
+            return self._rendezvous.connect(self._end, limit)
 
         yield connect
 
@@ -51,13 +51,13 @@ class OwnGraph(InMemoryConnector):
     """The data party of the label party's own graph, while it runs."""
 
     def __init__(
-        self, name: str, meeting: MemoryRendezvous, running: "Future[DataResult | None]"
+        self, name: str, rendezvous: MemoryRendezvous, running: "Future[DataResult | None]"
     ) -> None:
-        super().__init__(meeting)
+        super().__init__(rendezvous)
         self._name, self._running = name, running
 
     def raise_if_failed(self) -> None:
-        """Raise why it failed, where it was the first to; that its peer is gone is no reason."""
+        """Raise the error that it failed with, except for the loss of its peer."""
         error = self._running.exception() if self._running.done() else None
         if error is None or isinstance(error, PeerError):
             return
@@ -72,44 +72,43 @@ def run_own_graph(config: PartyConfig, *, resume: bool, noise: NoiseSource) -> I
 
     Args:
         config: its settings.
-        resume: go on with what it has begun; the label party has met it before.
-        noise: where its noise comes from.
+        resume: continue its run, to which the label party has connected before.
+        noise: source of its noise.
     """
-    meeting = MemoryRendezvous(patience=OWN_GRAPH_PATIENCE)
-    connector = InMemoryConnector(meeting, end=0).connector
+    rendezvous = MemoryRendezvous(patience=OWN_GRAPH_PATIENCE)
+    connector = InMemoryConnector(rendezvous, end=0).connector
     patient = config.model_copy(
         update={"party": config.party.model_copy(update={"patience": OWN_GRAPH_PATIENCE})}
     )
 
     def run() -> DataResult | None:
         if resume and is_finished(config):
-            wait_for_peer_to_finish(
-                patient, connector=connector
-            )  # the label party comes when it needs something
+            # The label party connects if it lacks something.
+            wait_for_peer_to_finish(patient, connector=connector)
             return None
-        if not resume:
-            discard_unless_started(config)  # it had begun, and the label party was ended before it
+        if not resume:  # it may have started, and the label party was stopped before it noted that
+            discard_unless_started(config)
         return run_data_party(patient, resume=resume, noise=noise, connector=connector)
 
     with ThreadPoolExecutor(max_workers=1) as pool:
         running = pool.submit(run)
-        running.add_done_callback(lambda _: meeting.close())
-        graph = OwnGraph(config.party.name, meeting, running)
+        running.add_done_callback(lambda _: rendezvous.close())
+        graph = OwnGraph(config.party.name, rendezvous, running)
         try:
             yield graph
         except PeerError:
-            meeting.close()
+            rendezvous.close()
             running.exception()  # wait: it may be the cause
             graph.raise_if_failed()
             raise
         finally:
-            meeting.close()
-        running.exception()  # wait: what went wrong at the very end is not lost
+            rendezvous.close()
+        running.exception()  # wait, so that an error at the very end is not lost
         graph.raise_if_failed()
 
 
 def finish_own_graph(table: MultiPartyConfig) -> None:
-    """Let the own graph finish, where the label party was ended between its result and that one."""
+    """Let the own graph finish if the label party was stopped between the two results."""
     if table.graph is None or is_finished(table.graph):
         return
     with run_own_graph(table.graph, resume=True, noise=NoiseSource.from_os()) as graph:

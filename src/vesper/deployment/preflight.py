@@ -1,12 +1,12 @@
-"""Everything that can be found wrong before a run, each with its fix; nothing leaves, no charge.
+"""Preflight: checks that find problems before a run, each with its fix.
 
-Checks go from this machine outwards: files, state, budget, certificate, contract, then the way to
-the peer. One that cannot be made, because an earlier one failed, is skipped and says so.
+Nothing is charged, and nothing about nodes or labels leaves. Checks go from this machine outwards:
+files, state, budget, certificate, contract, then the connection to the peer. A check that cannot
+run because an earlier one failed is skipped and says so.
 
-Will the releases of a run fit what is left of the graph's budget? Looks, and charges nothing.
-
-How many classes there are only the label party knows; where a method's releases depend on it, the
-dearer case must fit.
+The budget check compares the releases of a run with what is left of the graph's budget. Only the
+label party knows the number of classes; where a method's releases depend on it, the more expensive
+case must fit.
 """
 
 import os
@@ -55,45 +55,44 @@ from vesper.session.run_spec import refuse_no_features, refuse_unusable_labels
 from vesper.version import VERSION
 
 NUM_CLASSES_TO_CHECK = (2, 3)
-"""Two, and more than two: what plans differ by."""
+"""Two, and more than two: noise plans depend on the number of classes only in this."""
 
 
 def check_budget_for_run(config: Config, data: DataHoldings, ledger: Path) -> str:
-    """Say what the run will cost and what is left.
+    """Describe the budget of the run and what is already spent of it.
 
     Raises:
         InputError: the ledger cannot be used, or the graph has another budget in it.
         BudgetError: the run would cost more than is left.
         VesperError: the ledger was changed or cannot be written.
     """
-    noise_plans = _promises(config, data)
+    noise_plans = _noise_plans(config, data)
     budget = budget_of(config.privacy, _sizes(data, NUM_CLASSES_TO_CHECK[0]))
     if noise_plans[0].plan != "certified" or budget is None:
         _refuse_unwritable(ledger)
-        after = (
-            "" if noise_plans[0].plan == "edge-free" else ", nor for this graph in its ledger after"
-        )
-        return f"plan '{noise_plans[0].plan}': nothing is charged, and nothing is certified{after}"
+        plan = noise_plans[0].plan
+        later = "" if plan == "edge-free" else ", nor for later runs on this graph and ledger"
+        return f"plan '{plan}': nothing is charged, and nothing is certified{later}"
     stated = f"the run may use epsilon {budget.epsilon:g} at delta {budget.delta:g}"
     if not ledger.exists():
         _refuse_unwritable(ledger)
-        return f"{stated}; {ledger} will be made"
+        return f"{stated}; {ledger} will be created"
     with closing(Ledger(ledger, clock=time.time)) as book:
         with book.transaction():
-            pass  # the right to write, without writing
+            pass  # tests the right to write, without writing
         broken = book.verify()
         if broken is not None:
             raise VesperError(f"{ledger}: entry {broken} was changed; nothing is charged to it")
         refuse_spent_on_counts(config, book)
         account = _account(book, data, budget, relation_for(config.privacy))
         left = with_remaining_epsilon(config, account, book)
-        for noise_plan in _promises(left, data):
+        for noise_plan in _noise_plans(left, data):
             refuse_over_budget(account, noise_plan, epsilon=left.privacy.epsilon)
-        return f"{stated}, and spent is {account.spent_epsilon():.4g}"
+        return f"{stated}; epsilon {account.spent_epsilon():.4g} is spent already"
 
 
 def _account(book: Ledger, data: DataHoldings, budget: Budget, relation: GraphRelation) -> Account:
-    """The account as the run will open it, without an entry for it."""
+    """Return the account as the run will open it, without writing an entry."""
     graph = fingerprint(data.graph, key=key_of(book))
     for balance in accounts(book):
         if balance.graph == graph and (balance.budget, balance.relation) not in (
@@ -103,22 +102,22 @@ def _account(book: Ledger, data: DataHoldings, budget: Budget, relation: GraphRe
             held = balance.budget
             assert held is not None
             raise InputError(
-                f"{book.path}: this graph has a budget of epsilon {held.epsilon:g}, delta "
-                f"{held.delta:g} for {balance.relation} already, the contract asks for epsilon "
-                f"{budget.epsilon:g}, delta {budget.delta:g} for {relation}; a budget is "
-                f"not set twice: mend [privacy], or use a new snapshot"
+                f"{book.path}: this graph already has a budget of epsilon {held.epsilon:g}, delta "
+                f"{held.delta:g} for {balance.relation}, the contract asks for epsilon "
+                f"{budget.epsilon:g}, delta {budget.delta:g} for {relation}; a budget cannot be "
+                f"set twice: fix [privacy], or use a new snapshot"
             )
     for entry in book.entries():
         if entry.graph == graph and entry.cost > 0 and not relation.admits(entry.facts):
             raise InputError(
                 f"{book.path}: this graph was charged for a {entry.facts['kind']}, which has no "
-                f"known cost for {relation}; use a ledger of its own, and count both"
+                f"known cost for {relation}; use a separate ledger, and count the cost of both"
             )
     num_nodes = data.graph.num_nodes
     return Account(book, graph, num_nodes=num_nodes, budget=budget, relation=relation)
 
 
-def _promises(config: Config, data: DataHoldings) -> list[NoisePlan]:
+def _noise_plans(config: Config, data: DataHoldings) -> list[NoisePlan]:
     method = find_method(config.run.method)
     refuse_aggregator(config)
     return [method.noise_plan(config, _sizes(data, classes)) for classes in NUM_CLASSES_TO_CHECK]
@@ -136,22 +135,22 @@ def _sizes(data: DataHoldings, num_classes: int) -> PublicSizes:
 def _refuse_unwritable(ledger: Path) -> None:
     if not ledger.parent.is_dir() or not os.access(ledger.parent, os.W_OK | os.X_OK):
         raise InputError(
-            f"{ledger}: cannot be made, its folder is not there or cannot be written; mend "
-            f"party.ledger or the rights"
+            f"{ledger}: cannot be created, its folder is missing or cannot be written; fix "
+            f"party.ledger or the permissions"
         )
 
 
 MIN_FREE_BYTES = 1 << 28
-"""Bytes that should be free where a run keeps its state."""
+"""Bytes that should be free on the disk of the state folder."""
 MAX_CLOCK_DIFFERENCE = 120.0
 """Seconds that two clocks may differ."""
 RENEWAL_DAYS = 14
-"""Days before the end of a certificate from which on it is worth a word."""
+"""Days before the end of a certificate from which on its renewal is recommended."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One line: what was looked at, how it went, and the problem with its fix."""
+    """One line of a preflight: what was checked, the outcome, and the problem with its fix."""
 
     name: str
     outcome: str
@@ -160,16 +159,16 @@ class Check:
 
 
 class _CheckSkipped(Exception):
-    """Cannot be looked at now."""
+    """The check cannot run now."""
 
 
 class Preflight:
-    """The checks of one party; iterate to run them one after the other.
+    """The checks of one party; iterate to run them one by one.
 
     Args:
-        config: this party's.
+        config: settings of this party.
         wait: seconds to wait for the peer's preflight.
-        progress: is told how far reading is.
+        progress: receives progress reports.
     """
 
     def __init__(
@@ -229,17 +228,19 @@ class Preflight:
             free = shutil.disk_usage(state).free
         except OSError as error:
             raise InputError(
-                f"{state}: cannot be written ({error.strerror}); mend party.state or the rights"
+                f"{state}: cannot be written ({error.strerror}); fix party.state or the permissions"
             ) from None
         if free < MIN_FREE_BYTES:
             raise InputError(
-                f"{state}: {free >> 20} MiB are free, expected {MIN_FREE_BYTES >> 20}; make room, or name a "
-                f"folder elsewhere as party.state"
+                f"{state}: {free >> 20} MiB are free, expected {MIN_FREE_BYTES >> 20}; free some "
+                f"space, or choose a folder elsewhere as party.state"
             )
         if (state / "result").exists():
-            raise InputError(f"{state}: a run has finished here; name a new folder as party.state")
-        begun = "; a run has begun here, `--resume` goes on" if self._has_started() else ""
-        return f"{state} can be written, {free >> 20} MiB are free{begun}"
+            raise InputError(
+                f"{state}: a run has finished here; choose a new folder as party.state"
+            )
+        started = "; a run has started here, `--resume` continues it" if self._has_started() else ""
+        return f"{state} can be written, {free >> 20} MiB are free{started}"
 
     def _budget(self) -> str:
         ledger = self._config.party.ledger
@@ -247,7 +248,7 @@ class Preflight:
         if self._data is None:
             raise _CheckSkipped("the files of this party must be readable first")
         if self._has_started():
-            raise _CheckSkipped("a run has begun here; what it has charged is not charged again")
+            raise _CheckSkipped("a run has started here; what it has charged is not charged again")
         return check_budget_for_run(self._config.shared, self._data, ledger)
 
     def _certificate(self) -> str:
@@ -267,21 +268,21 @@ class Preflight:
         own = PreflightGreeting(VERSION, contract_text(self._config.shared), time.time())
         if party.listen is not None and not self._wait:
             with bound_socket(party.listen):
-                return f"{party.listen} is free to listen at; --wait lets {party.peer} try it"
+                return f"{party.listen} is free to listen at; with --wait, {party.peer} can try it"
         if not self._has_credentials:
-            raise _CheckSkipped("the certificate must be right first")
+            raise _CheckSkipped("the certificate must be valid first")
         if party.listen is not None:
             self._contact = wait_for_peer(self._config, own, seconds=self._wait)
         else:
             self._contact = reach_peer(self._config, own, seconds=self._wait)
-        return f"{party.peer} at {party.listen or party.connect} is who it says"
+        return f"{party.peer} at {party.listen or party.connect} has the right certificate"
 
     def _peer_contract(self) -> str:
         greeting = self._greeting()
         if greeting.version != VERSION:
             raise PeerError(
                 f"{self._config.party.peer} has vesper {greeting.version!r}, this side {VERSION}; "
-                f"install the same on both sides"
+                f"install the same version on both sides"
             )
         different = contract_differences(contract_text(self._config.shared), greeting.contract)
         if different:
@@ -294,13 +295,15 @@ class Preflight:
     def _clock(self) -> str:
         now = datetime.now(UTC)
         if self._contact is not None and self._contact.certificate.not_valid_before_utc > now:
-            raise InputError("this machine's clock is before the peer's certificate; set it")
+            raise InputError(
+                "this machine's clock is before the start of the peer's certificate; set the clock"
+            )
         greeting = self._greeting()
         apart = abs(greeting.time - greeting.received)
         if not apart <= MAX_CLOCK_DIFFERENCE:
             raise InputError(
                 f"the clocks of the two sides are {apart:.0f} s apart, expected at most "
-                f"{MAX_CLOCK_DIFFERENCE:.0f}; set both by a time server"
+                f"{MAX_CLOCK_DIFFERENCE:.0f}; set both with a time server"
             )
         return f"the clocks of the two sides are {apart:.0f} s apart"
 
@@ -314,7 +317,7 @@ class Preflight:
     def _greeting(self) -> PreflightGreeting:
         if self._contact is None or self._contact.greeting is None:
             raise _CheckSkipped(
-                "is compared when both sides run `vesper preflight --wait 60` at the same time"
+                "needs both sides to run `vesper preflight --wait 60` at the same time"
             )
         return self._contact.greeting
 

@@ -1,6 +1,6 @@
-"""What a finished run leaves behind at each party, so that it can be asked later.
+"""Saved run: what a finished run leaves at each party so that it can predict.
 
-result/answering.npz   data party: weights, what was fitted, roster, digest of nodes and features
+result/answering.npz   data party: weights, fitted constants, roster, digest of ids and features
 result/asking.json     label party: public sizes and calibration (weights are in label_party.npz)
 """
 
@@ -37,20 +37,20 @@ ROWS = 1 << 16
 
 @dataclass(frozen=True)
 class SavedRun:
-    """What both parties know of a finished run."""
+    """What both parties know about a finished run."""
 
     session: str
     plan: str
     config: Config
-    """As trained; at the data party with the hops that were released."""
+    """Settings of the training; at the data party with the number of hops that were released."""
     sizes: PublicSizes
     contract: str
-    """As approved, for the hello."""
+    """Approved contract, for the greeting of the peer."""
 
 
 @dataclass(frozen=True)
 class SavedDataRun(SavedRun):
-    """What the data party keeps."""
+    """Saved run at the data party."""
 
     roster: Roster
     arrays: Arrays
@@ -62,7 +62,7 @@ class SavedDataRun(SavedRun):
 
 @dataclass(frozen=True)
 class SavedLabelRun(SavedRun):
-    """What the label party keeps."""
+    """Saved run at the label party."""
 
     stage: int
     calibration: Calibration
@@ -72,7 +72,7 @@ class SavedLabelRun(SavedRun):
 def save_data_run(
     out: Path, outcome: DataOutcome, data: DataHoldings, columns: list[list[Any]]
 ) -> None:
-    """Write what the data party needs to answer; `columns` are its `feature_columns`."""
+    """Write what the data party needs to answer queries; `columns` are its `feature_columns`."""
     agreed = outcome.run_spec
     facts = {
         "sizes": asdict(agreed.sizes),
@@ -93,16 +93,16 @@ def save_data_run(
 
 
 def save_label_run(out: Path, sizes: PublicSizes, calibration: Calibration) -> None:
-    """Write what the label party needs to ask, and to make sense of answers."""
+    """Write what the label party needs to send queries and to interpret answers."""
     facts = {"sizes": asdict(sizes), "calibration": asdict(calibration)}
     (out / LABEL_RUN_FILE).write_text(json.dumps(facts), encoding="utf-8")
 
 
 def read_saved_data_run(config: PartyConfig) -> SavedDataRun:
-    """Read what the data party kept.
+    """Read the saved run at the data party.
 
     Raises:
-        InputError: there is no finished run, or its settings are not those approved.
+        InputError: there is no finished run, or its settings are not the approved ones.
     """
     result, folder = _result_of(config)
     with _readable(folder / DATA_RUN_FILE):
@@ -124,7 +124,7 @@ def read_saved_data_run(config: PartyConfig) -> SavedDataRun:
 
 
 def read_saved_label_run(config: PartyConfig) -> SavedLabelRun:
-    """Read what the label party kept; raises as `read_saved_data_run` does."""
+    """Read the saved run at the label party; raises as `read_saved_data_run` does."""
     result, folder = _result_of(config)
     with _readable(folder / "label_party.npz"):
         weights = read_arrays(folder / "label_party.npz")
@@ -144,7 +144,7 @@ def read_saved_label_run(config: PartyConfig) -> SavedLabelRun:
 
 
 def feature_columns(folder: Path) -> list[list[Any]]:
-    """Name and width of each feature column of a data party's folder."""
+    """List name and width of each feature column of a data party's folder."""
     source = open_source(folder, "nodes")
     return [[name, feature_width(source, name)] for name in source.columns if name != "id"]
 
@@ -161,7 +161,7 @@ def digest_of_nodes(data: DataHoldings) -> str:
 
 
 def with_hops(config: Config, *, hops: int | None) -> Config:
-    """The settings with as many hops as were released in training."""
+    """Return the settings with the number of hops that were released in training."""
     return config.model_copy(update={"privacy": config.privacy.model_copy(update={"hops": hops})})
 
 
@@ -179,7 +179,7 @@ def _result_of(config: PartyConfig) -> tuple[dict[str, Any], Path]:
         trained = Config.model_validate_json((folder / "config.json").read_bytes())
     if contract_text(trained) != contract_text(config.shared):
         raise InputError(
-            f"{config.path}: [privacy] or [run] have changed since training; set them back as in "
+            f"{config.path}: [privacy] or [run] have changed since training; restore the values in "
             f"{folder / 'config.json'}, and approve them again"
         )
     return result, folder
@@ -187,11 +187,11 @@ def _result_of(config: PartyConfig) -> tuple[dict[str, Any], Path]:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Whatever is wrong with a file of the run is said with its name."""
+    """Report every problem with a file of the run with the name of the file."""
     if not path.is_file():
         raise InputError(
-            f"{path}: expected it beside the other files of the run, found none; a run of an older "
-            f"version keeps nothing to be asked for: train again"
+            f"{path}: expected this file next to the others of the run, found none; runs of an "
+            f"older version cannot predict: train again"
         )
     try:
         yield

@@ -1,13 +1,15 @@
-"""The state folder of a party: held by one process; a run begins in it, or goes on, or is over.
+"""State folder of a party, held by one process: a run starts in it, is resumed, or is finished.
 
-What a run began with, written down in its state folder: `--resume` goes on with the same.
+Resume guards note what a run began with; `--resume` refuses anything else:
 
-    state/ledger   a digest that names the ledger        state/labels   the table that was answered
+    state/ledger    digest that names the ledger
+    state/labels    digest that names the label table
+    state/parties   names of the data parties, in order
 
-Another ledger, or a changed table of labels, would be another account: what one session shows
-would be charged here and there, and shown twice.
+Another ledger or a changed label table would be another account: what one session releases would
+be charged to both, and released twice.
 
-A run that is finished here, and may not be at the peer's.
+A run that is finished here may be unfinished at the peer; `wait_for_peer_to_finish` helps it.
 """
 
 import fcntl
@@ -42,10 +44,10 @@ from vesper.transport.frame_log import RECEIVED, SENT, FrameLog
 
 
 def refuse_lost_ledger(state: Path, ledger: Path, *, resume: bool) -> None:
-    """Refuse to go on with a ledger that is not there; opening it would make a new one.
+    """Refuse to resume with a missing ledger; opening it would create a new one.
 
     Raises:
-        InputError: the run has a ledger, and this is none.
+        InputError: the run began with a ledger, and it is missing.
     """
     if resume and (state / "ledger").exists() and not ledger.exists():
         raise InputError(
@@ -55,10 +57,10 @@ def refuse_lost_ledger(state: Path, ledger: Path, *, resume: bool) -> None:
 
 
 def guard_ledger(state: Path, ledger: Ledger, *, resume: bool) -> None:
-    """Note which ledger a run begins with; refuse to go on with another.
+    """Note which ledger a run begins with; refuse to resume with another.
 
     Raises:
-        InputError: it is another one.
+        InputError: it is another ledger.
     """
     name = hashlib.blake2b(key_of(ledger), digest_size=16, person=b"ledger name").hexdigest()
     guard_value(
@@ -71,7 +73,7 @@ def guard_ledger(state: Path, ledger: Ledger, *, resume: bool) -> None:
 
 
 def guard_labels(state: Path, table: str, *, resume: bool) -> None:
-    """Note which table of labels is answered; refuse to go on with another.
+    """Note which label table a run begins with; refuse to resume with another.
 
     Raises:
         InputError: labels have changed since the run began.
@@ -80,17 +82,17 @@ def guard_labels(state: Path, table: str, *, resume: bool) -> None:
         state / "labels",
         table,
         resume=resume,
-        refusal="labels: expected those that this run began with, got others, of which nothing may "
-        "be shown in it; put them back, or begin a new run with a new state folder. Nothing was "
-        "charged",
+        refusal="labels: expected those that this run began with, got others, of which this run "
+        "may release nothing; restore the table, or begin a new run with a new state folder. "
+        "Nothing was charged",
     )
 
 
 def guard_parties(state: Path, names: Sequence[str], *, resume: bool) -> None:
-    """Note which data parties there are, in which order; refuse to go on with others.
+    """Note the data parties of a run, in order; refuse to resume with others.
 
     Raises:
-        InputError: some have come, gone or changed places since the run began.
+        InputError: parties were added, removed or reordered since the run began.
     """
     if names:
         guard_value(
@@ -98,12 +100,12 @@ def guard_parties(state: Path, names: Sequence[str], *, resume: bool) -> None:
             "\n".join(names),
             resume=resume,
             refusal="[[data_party]]: expected the data parties that this run began with, in the "
-            "same order, got others; put them back, or begin a new run with a new state folder",
+            "same order, got others; restore them, or begin a new run with a new state folder",
         )
 
 
 def guard_value(path: Path, value: str, *, resume: bool, refusal: str) -> None:
-    """Write a value when a run begins, whole or not at all; refuse another when it goes on."""
+    """Write a value atomically when a run begins; refuse another one when it is resumed."""
     try:
         if resume and path.exists():
             if path.read_text() != value:
@@ -111,33 +113,34 @@ def guard_value(path: Path, value: str, *, resume: bool, refusal: str) -> None:
             return
         replace_file(path, value.encode())
     except (OSError, UnicodeDecodeError) as error:
-        raise VesperError(f"{path}: cannot be used ({error}); mend or restore it") from None
+        raise VesperError(f"{path}: cannot be used ({error}); fix or restore it") from None
 
 
 @contextmanager
 def hold_state_folder(
     config: PartyConfig, *, resume: bool, is_multi_party: bool = False
 ) -> Iterator[Path]:
-    """Hold the state folder alone; refuse to begin over a run, or to go on without one."""
+    """Hold the state folder; refuse to start over an existing run, or to resume without one."""
     state = config.party.state
     refuse_unapproved(state, config.shared)
     with state_folder_lock(state):
         if (state / "result").exists():
             raise InputError(f"{state}: this run is finished; its result is in {state / 'result'}")
-        begun = (state / "session").exists()
-        if begun and not resume:
+        has_started = (state / "session").exists()
+        if has_started and not resume:
             raise InputError(
-                f"{state}: a run has begun here; go on with --resume, or name a new state folder"
+                f"{state}: a run has started here; continue it with --resume, or choose a new "
+                f"state folder"
             )
-        if resume and not begun:
-            raise InputError(f"{state}: there is no run to go on with; start without --resume")
+        if resume and not has_started:
+            raise InputError(f"{state}: there is no run to resume; start without --resume")
         with _discard_if_nothing_happened(config, is_multi_party=is_multi_party):
             yield state
 
 
 @contextmanager
 def state_folder_lock(state: Path) -> Iterator[None]:
-    """Be the only process that runs this party."""
+    """Make this process the only one that runs this party."""
     try:
         lock = (state / "lock").open("w")
     except OSError as error:
@@ -152,35 +155,35 @@ def state_folder_lock(state: Path) -> Iterator[None]:
 
 @contextmanager
 def _discard_if_nothing_happened(config: PartyConfig, *, is_multi_party: bool) -> Iterator[None]:
-    """Leave no session behind that ended before anything was trained, released or charged.
+    """Discard a session that failed before anything was trained, released or charged.
 
-    Contracts that differ, a roster with strangers, a budget that does not suffice: once that is
-    set right both sides begin anew. A lost peer is another matter, it may come back; so is one of
-    several that was not the reason.
+    Once the cause is fixed (contracts that differ, unknown ids in a roster, a budget that does not
+    suffice), both sides start again. A session is not discarded if the peer was lost, which may
+    come back, or if another one of several data parties caused the error.
     """
     try:
         yield
     except PeerLostError:
         raise
     except (InputError, BudgetError, PeerError) as error:
-        is_kept = is_multi_party and is_about_another_party(
+        is_spared = is_multi_party and is_about_another_party(
             error, config, sent=_num_frames_sent(config)
         )
-        if not (is_kept or _may_have_started_training(config, error) or is_charged(config)):
+        if not (is_spared or _may_have_started_training(config, error) or is_charged(config)):
             _discard_session(config.party.state)
         raise
 
 
 def is_about_another_party(error: BaseException, config: PartyConfig, *, sent: int) -> bool:
-    """Whether a data party, one of several, may have trained and is not what the error is about.
+    """Whether one of several data parties may have trained and did not cause the error.
 
-    It had the label party's hello and roster; it can go on when what was wrong is set right.
+    It has received the label party's hello and roster, and can continue once the cause is fixed.
     """
     return sent > 1 and isinstance(error, VesperError) and error.party_name != config.party.peer
 
 
 def discard_unless_started(config: PartyConfig) -> None:
-    """Forget a session that a data party was stopped in before it had sent more than a hello."""
+    """Discard a session in which the data party was stopped before it sent more than a hello."""
     if not (config.party.state / "session").exists():
         return
     with state_folder_lock(config.party.state):
@@ -202,7 +205,8 @@ def _discard_session(state: Path) -> None:
 def _may_have_started_training(config: PartyConfig, error: VesperError) -> bool:
     """Whether the data party has sent more than a hello, or the label party received more.
 
-    What the label party refuses is not in its log; after its roster it can only be embeddings.
+    A frame that the label party refuses is not in its log; after the roster it can only contain
+    embeddings.
     """
     with closing(FrameLog(config.party.state / "frames")) as log:
         if config.party.role == "data":
@@ -222,7 +226,7 @@ def is_charged(config: PartyConfig) -> bool:
 
 
 def session_run_name(session: str) -> str:
-    """What the ledger calls the run of a session."""
+    """Return the name that the run of a session has in the ledger."""
     return f"session {session}"
 
 
@@ -237,7 +241,7 @@ def wait_for_peer_to_finish(
     observer: SessionObserver = NO_OBSERVER,
     connector: PeerConnector = peer_connector,
 ) -> bool:
-    """Give a peer that was cut off at the very end what it has not got; False if none has come."""
+    """Send a peer that was cut off at the very end what it lacks; False if it does not connect."""
     with (
         state_folder_lock(config.party.state),
         connector(config, waiting=show_waiting(config, observer)) as connect,

@@ -1,9 +1,9 @@
-"""Where a session can go on from: one file a side, whole or not there, replaced at each epoch.
+"""Checkpoint of a session: one file per side, replaced atomically at each epoch.
 
     checkpoint = position (stage, epoch, step), frames sent and received so far, arrays of the party
 
-The ledger is not in it, nor is any noise or its source: going back to a checkpoint gives no budget
-back, and releases come from the vault.
+It contains neither the ledger nor any noise or its source: going back to a checkpoint returns no
+budget, and releases come from the release store.
 """
 
 import os
@@ -22,7 +22,7 @@ from vesper.transport.durable_channel import DurableChannel
 
 @dataclass(frozen=True)
 class Position:
-    """Before which epoch of which stage, and how many training steps came before."""
+    """Start of an epoch: stage, epoch, and number of training steps before it."""
 
     stage: int
     epoch: int
@@ -33,33 +33,33 @@ START_POSITION = Position(0, 0, 0)
 
 
 class Checkpoints(Protocol):
-    """Remembers where a session is."""
+    """Store of the last checkpoint of a session."""
 
     def load(self) -> tuple[Position, Arrays] | None:
-        """Go back to the last checkpoint; None when there is none."""
+        """Go back to the last checkpoint; None if there is none."""
 
     def save(self, position: Position, arrays: Arrays) -> None:
         """Make this the last checkpoint."""
 
 
 class NoCheckpoints:
-    """For sessions in one process: they begin anew."""
+    """No checkpoints, for sessions in one process, which always start from the beginning."""
 
     def load(self) -> None:
-        """Find nothing."""
+        """Return None."""
 
     def save(self, position: Position, arrays: Arrays) -> None:
-        """Keep nothing."""
+        """Do nothing."""
 
 
 class FileCheckpoints:
-    """The last checkpoint in a file, and the channels that go back with it, one a peer."""
+    """The last checkpoint in a file, and the channels that are rewound with it, one per peer."""
 
     def __init__(self, path: Path, *channels: DurableChannel) -> None:
         self._path, self._channels = path, channels
 
     def load(self) -> tuple[Position, Arrays] | None:
-        """Read the file and turn the channel back.
+        """Read the file and rewind the channels to it.
 
         Raises:
             VesperError: the file cannot be read.
@@ -76,17 +76,17 @@ class FileCheckpoints:
             stage, epoch, step, *counts = (int(n) for n in arrays.pop("position"))
             pairs = list(zip(counts[::2], counts[1::2], strict=True))
             if len(pairs) != len(self._channels):
-                raise ValueError(f"of {len(pairs)} peers, expected {len(self._channels)}")
+                raise ValueError(f"expected {len(self._channels)} peers, found {len(pairs)}")
         except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
             raise VesperError(
                 f"{self._path}: cannot be read ({error}); restore it, or begin a new run"
             ) from None
-        for channel, crossed in zip(self._channels, pairs, strict=True):
-            channel.rewind_to(crossed)
+        for channel, frame_counts in zip(self._channels, pairs, strict=True):
+            channel.rewind_to(frame_counts)
         return Position(stage, epoch, step), arrays
 
     def save(self, position: Position, arrays: Arrays) -> None:
-        """Write the file when all that led here is on disk; then forget what came before."""
+        """Write the file once every received frame is on disk; then discard older frames."""
         where = [position.stage, position.epoch, position.step]
         for channel in self._channels:
             channel.flush_received()
@@ -101,8 +101,8 @@ class FileCheckpoints:
         except OSError as error:
             partial.unlink(missing_ok=True)
             raise VesperError(
-                f"{self._path}: cannot be written ({error.strerror}); make room, then go on with "
-                f"--resume"
+                f"{self._path}: cannot be written ({error.strerror}); free some space, then "
+                f"continue with --resume"
             ) from None
         for channel in self._channels:
             channel.mark_checkpoint()

@@ -1,6 +1,7 @@
-"""From defaults, preset, file and command line to one checked `Config`; later ones win.
+"""One checked `Config` from defaults, preset, TOML file and command line; later ones win.
 
-The paper's training configurations, one a dataset.
+An unknown key is refused and the nearest known one suggested, so that a typo never leaves a setting
+at its default. The presets are the paper's training configurations, one per dataset:
 
 | preset | hidden units | epochs | learning rate | D | D_min |
 | --- | --- | --- | --- | --- | --- |
@@ -8,13 +9,8 @@ The paper's training configurations, one a dataset.
 | reddit | 512 | 5 | 0.001 | 20 | 10 |
 | finance | 256 | 2 | 0.001 | 10 | 3 |
 
-Where the paper tunes D and D_min over a range, the first value of the range. It gives no batch size
-for its main table; 256 lies in the middle of its ablation.
-
-TOML files of settings: read, and every mistake in them said in one line.
-
-An unknown key is refused with the nearest known one, so that a slip of the pen never leaves a
-setting at its default.
+Where the paper tunes D and D_min over a range, a preset has the first value of the range. The paper
+gives no batch size for its main table; 256 lies in the middle of its ablation.
 """
 
 import difflib
@@ -43,7 +39,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 
 
 def find_preset(name: str) -> Mapping[str, Any]:
-    """Give the settings of a preset."""
+    """Return the settings of a preset."""
     if name not in PRESETS:
         raise InputError(f"--preset: expected one of {', '.join(PRESETS)}, got '{name}'")
     return PRESETS[name]
@@ -53,26 +49,26 @@ Tables = dict[str, dict[str, Any]]
 
 
 def read_tables(path: Path, known: Sequence[str]) -> Tables:
-    """Read a TOML file that has no tables but the known ones.
+    """Read a TOML file that has only known tables.
 
     Raises:
-        InputError: it cannot be read, is no TOML, or has something else in it.
+        InputError: it cannot be read, is not TOML, or contains something else.
     """
     tables, _ = read_tables_with_list(path, known, None)
     return tables
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file as it stands.
+    """Read a TOML file without checking its contents.
 
     Raises:
-        InputError: there is none, or it is something else.
+        InputError: it cannot be read, or is not TOML.
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(
-            f"{path}: expected a TOML file, got '{error.strerror}'; see whether the path is right"
+            f"{path}: expected a TOML file, got '{error.strerror}'; check the path"
         ) from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{path}: not a readable TOML file ({error})") from None
@@ -81,20 +77,20 @@ def read_toml(path: Path) -> dict[str, Any]:
 def read_tables_with_list(
     path: Path, known: Sequence[str], listed: str | None
 ) -> tuple[Tables, list[dict[str, Any]]]:
-    """Read a TOML file that may have one kind of table several times, as `[[listed]]`.
+    """Read a TOML file in which one kind of table may occur several times, as `[[listed]]`.
 
     Raises:
-        InputError: as `read_tables`.
+        InputError: as `read_tables` does.
     """
     tables = read_toml(path)
     named = [f"[{name}]" for name in known] + ([f"[[{listed}]]"] if listed else [])
     expected = f"{path}: expected tables {', '.join(named[:-1])} and {named[-1]}"
     rows = tables.pop(listed, []) if listed else []
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise InputError(f"{expected}; write [[{listed}]], once for each of them")
+        raise InputError(f"{expected}; write one [[{listed}]] for each of them")
     for table, values in tables.items():
         if not isinstance(values, dict):
-            raise InputError(f"{expected}, got '{table}' outside")
+            raise InputError(f"{expected}, got '{table}' outside of any table")
         if table not in known:
             raise InputError(f"{expected}, got [{table}]")
     return tables, rows
@@ -106,7 +102,7 @@ def keys_of(**tables: type[BaseModel]) -> list[str]:
 
 
 def suggest_key(key: str, known: Collection[str]) -> str:
-    """End a message about an unknown key: which one may have been meant.
+    """Suggest which known key was meant, as the end of an error message.
 
     >>> suggest_key("party.patince", ["run.patience", "party.patience", "party.peer"])
     "; did you mean 'party.patience'?"
@@ -124,7 +120,7 @@ def suggest_key(key: str, known: Collection[str]) -> str:
 
 
 def explain_first_error(path: Path | None, error: ValidationError, known: Collection[str]) -> str:
-    """Say the first thing that is wrong: file, setting, expected, found."""
+    """Describe the first validation error: file, setting, expected, found."""
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
     where = f"{path}: " if path else ""
@@ -142,7 +138,9 @@ KEYS = keys_of(privacy=PrivacySettings, run=RunSettings)
 def load_config(
     path: Path | str | None, overrides: Mapping[str, Any], *, preset: str | None = None
 ) -> Config:
-    """Defaults of the method, a preset, a TOML file, `table.key` or bare key overrides; checked.
+    """Load and check settings: defaults of the method, preset, TOML file, overrides.
+
+    Overrides are named by `table.key` or by the bare key.
 
     >>> load_config(None, {"epsilon": 1.0, "run.seed": 7}).run.seed
     7
@@ -151,8 +149,8 @@ def load_config(
     config, parties = load_config_and_parties(file, overrides, preset=preset)
     if parties:
         raise InputError(
-            f"{path}: [[data_party]] is for `vesper simulate` and `vesper party label`; here there "
-            f"is one data party"
+            f"{path}: [[data_party]] is for `vesper simulate` and `vesper party label`; expected a "
+            f"single data party here"
         )
     return config
 
@@ -160,7 +158,7 @@ def load_config(
 def load_config_and_parties(
     path: Path | None, overrides: Mapping[str, Any], *, preset: str | None = None
 ) -> tuple[Config, list[dict[str, Any]]]:
-    """As `load_config`, with the `[[data_party]]` tables of the file as they stand there."""
+    """Load settings as `load_config` does, and the file's unchecked `[[data_party]]` tables."""
     tables: Tables = {}
     parties: list[dict[str, Any]] = []
     if path is not None:
@@ -170,7 +168,7 @@ def load_config_and_parties(
 
 
 def checked_config(given: Tables, *, path: Path | None, preset: str | None = None) -> Config:
-    """Put what was given on top of the defaults of its method and of a preset, and check it."""
+    """Apply the given settings over the defaults of their method and a preset, and check them."""
     from vesper.method.registry import find_method
 
     name = given.get("run", {}).get("method", RunSettings().method)

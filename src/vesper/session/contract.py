@@ -1,10 +1,10 @@
 """The run contract: one text of all shared settings, approved by both sides, compared as text.
 
-    contract   sorted JSON, {"privacy": {...}, "run": {...}}, values that are no tables
+    contract   sorted JSON, {"privacy": {...}, "run": {...}}, without nested tables
     approval   <state>/contract.json at each party: settings and their digest
 
-What the peer sends as its contract is hostile until it has been read here: it has a largest size,
-two levels, known kinds of values, and one way of being written.
+The peer's contract is untrusted until it has been parsed here: its size is limited, it has two
+levels and known kinds of values, and there is only one way to write it.
 """
 
 import json
@@ -26,7 +26,7 @@ Flat = dict[str, str]
 
 
 def contract_text(config: Config) -> str:
-    """Write the shared settings in the one way in which both sides write them.
+    """Write the shared settings in the canonical form that both sides use.
 
     >>> contract_text(Config())[:40]
     '{"privacy":{"accounting":"exact","aggreg'
@@ -35,20 +35,20 @@ def contract_text(config: Config) -> str:
 
 
 def contract_differences(mine: str, theirs: str) -> list[str]:
-    """Say which settings differ, one line each; none when both contracts are the same.
+    """List the settings that differ, one line each; empty if the contracts are equal.
 
     Args:
-        mine: this side's `contract_text` text.
-        theirs: the peer's text, as it came.
+        mine: `contract_text` of this side.
+        theirs: the peer's text, as received.
 
     Raises:
-        RemoteProtocolError: the peer's text is no contract.
+        RemoteProtocolError: the peer's text is not a contract.
     """
     return _differences(mine, theirs, "here", "there")
 
 
 def approve(state: Path, config: Config) -> None:
-    """Write the approval, in place of the one before.
+    """Write the approval, replacing an earlier one.
 
     Raises:
         InputError: the folder cannot be written.
@@ -78,20 +78,20 @@ def refuse_unapproved(state: Path, config: Config) -> None:
         raise InputError(
             f"{approval_path(state)}: {len(changed)} settings have changed since the approval "
             f"({first_three(changed)}); approve them with `vesper contract --config FILE "
-            f"--approve`, or set them back"
+            f"--approve`, or change them back"
         )
 
 
 def approval_path(state: Path) -> Path:
-    """Where the approval of a run lies."""
+    """Return the path of a party's approval."""
     return state / "contract.json"
 
 
 def changes_since_approval(state: Path, config: Config) -> list[str] | None:
-    """Say what differs from the approval; None without one.
+    """List the settings that differ from the approval; None if there is no approval.
 
     Raises:
-        InputError: the file of the approval is something else.
+        InputError: the file is not an approval.
     """
     path = approval_path(state)
     try:
@@ -124,7 +124,7 @@ def _canonical_json(settings: Any) -> str:
 
 
 def _flat(text: str) -> Flat:
-    """Read a contract that may come from anybody."""
+    """Parse a contract that may come from anybody."""
     if len(text) > MAX_CONTRACT_LENGTH:
         raise RemoteProtocolError(
             f"the peer's contract has {len(text)} characters, the limit is {MAX_CONTRACT_LENGTH}"
@@ -132,10 +132,10 @@ def _flat(text: str) -> Flat:
     try:
         tables = json.loads(text)
         is_canonical = _canonical_json(tables) == text
-    except (ValueError, RecursionError):  # no JSON, or brackets within brackets without end
+    except (ValueError, RecursionError):  # not JSON, or nested too deeply
         raise RemoteProtocolError("the peer sent a contract that is not JSON") from None
     if not is_canonical or not isinstance(tables, dict):
-        raise RemoteProtocolError("the peer sent a contract that is not written as ours is")
+        raise RemoteProtocolError("the peer sent a contract that is not in canonical form")
     flat: Flat = {}
     for table, values in tables.items():
         if not isinstance(values, dict):
@@ -144,13 +144,13 @@ def _flat(text: str) -> Flat:
             if isinstance(value, dict | list):
                 raise RemoteProtocolError("the peer sent a contract with a table inside a table")
             if not (_NAME.fullmatch(table) and _NAME.fullmatch(key)):
-                raise RemoteProtocolError("the peer sent a contract with a name that is none")
+                raise RemoteProtocolError("the peer sent a contract with an invalid name")
             flat[f"{table}.{key}"] = json.dumps(value)
     return flat
 
 
 def _short_value(value: str | None) -> str:
-    """One value, short and on one line whatever the peer put into it."""
+    """Shorten a value to one line, whatever the peer put into it."""
     if value is None:
         return "not known"
     return value if len(value) <= MAX_SHOWN_LENGTH else f"{value[:MAX_SHOWN_LENGTH]}..."

@@ -1,6 +1,6 @@
-"""Several data parties of one run, as `[[data_party]]` tables: each has its own graph and budget.
+"""Data parties of one run, from `[[data_party]]` tables: each has its own graph and budget.
 
-What is not said of a party in its table is as in `[privacy]` and `[run]`, which hold for all.
+What a party's table leaves out is as in `[privacy]` and `[run]`, which hold for all parties.
 """
 
 from collections import Counter
@@ -24,31 +24,31 @@ class DataPartySettings(Settings):
     """One of several data parties."""
 
     name: Name
-    """Of the party; one word for it in results and file names."""
+    """Name of the party in results and file names; one word."""
     own: bool = False
-    """Whether it is the label party itself, with a graph of its own."""
+    """Whether it is the label party itself, with its own graph."""
     epsilon: float | None = Field(default=None, gt=0)
     """Budget of everything that leaves its graph; None: as in [privacy]."""
     delta: float | None = Field(default=None, gt=0, lt=1)
-    """None: as in [privacy]."""
+    """Delta of this budget; None: as in [privacy]."""
 
 
 class SimulatedParty(DataPartySettings):
     """One of several data parties of a simulation."""
 
     folder: Path | None = None
-    """Holds nodes and edges, within the folder of the simulation; None: named like the party."""
+    """Its nodes and edges, inside the folder of the simulation; None: named like the party."""
     ledger: Path | None = None
-    """Ledger to charge, of this party alone, relative to the file; None: a fresh one in the run."""
+    """Its ledger, used by no other party, relative to the file; None: a new one for the run."""
 
     @property
     def subfolder(self) -> Path:
-        """Of its folder, in that of a simulation."""
+        """Its folder, relative to the folder of the simulation."""
         return self.folder or Path(self.name)
 
 
 ONLY_DATA_PARTY = SimulatedParty(name="data")
-"""The only data party, where no table names any."""
+"""The data party of a run without `[[data_party]]` tables."""
 
 P = TypeVar("P", bound=DataPartySettings)
 
@@ -67,7 +67,7 @@ def load_simulation(
 
 
 def _resolve_paths(path: Path | None, party: SimulatedParty) -> SimulatedParty:
-    """A ledger lies where the file says, wherever the command is typed."""
+    """Resolve the ledger relative to the file, not to the working directory."""
     if path is None or party.ledger is None:
         return party
     return party.model_copy(update={"ledger": path.parent / party.ledger})
@@ -76,10 +76,10 @@ def _resolve_paths(path: Path | None, party: SimulatedParty) -> SimulatedParty:
 def checked_parties(
     path: Path | None, rows: Sequence[Mapping[str, Any]], kind: type[P]
 ) -> tuple[P, ...]:
-    """Check the tables, one a party.
+    """Check the tables, one per party.
 
     Raises:
-        InputError: a key is unknown, missing or wrong, or two parties have one name.
+        InputError: a key is unknown, missing or wrong, or two parties share a name.
     """
     parties = []
     for number, row in enumerate(rows, start=1):
@@ -92,8 +92,8 @@ def checked_parties(
     twice = [name for name, count in names.items() if count > 1]
     if twice:
         raise InputError(
-            f"{path}: expected each [[{DATA_PARTY_TABLE}]] with a name of its own, got {', '.join(twice)} "
-            f"more than once"
+            f"{path}: expected each [[{DATA_PARTY_TABLE}]] to have a different name, got "
+            f"{', '.join(twice)} more than once"
         )
     if sum(party.own for party in parties) > 1:
         raise InputError(f"{path}: expected at most one [[{DATA_PARTY_TABLE}]] with own = true")
@@ -101,7 +101,7 @@ def checked_parties(
 
 
 def config_for(config: Config, party: DataPartySettings) -> Config:
-    """Settings that hold between this data party and the label party."""
+    """Return the shared settings of this data party and the label party."""
     budget = {"epsilon": party.epsilon, "delta": party.delta}
     changed = {name: value for name, value in budget.items() if value is not None}
     return config.model_copy(update={"privacy": config.privacy.model_copy(update=changed)})

@@ -8,7 +8,7 @@ charged:
 | outputs | there are none, or logits of all nodes would not fit into memory |
 | bytes, ids | there are more than in a roster that names every node |
 | ids | one is unknown or occurs twice, or training or validation has none |
-| label posteriors | they are sent against the contract, or missing, or no distributions |
+| label posteriors | they contradict the contract, are missing, or are not distributions |
 """
 
 import os
@@ -82,7 +82,7 @@ def roster_nodes(data: DataHoldings, roster: Roster) -> Nodes:
 
 
 def refuse_wrong_label_posteriors(roster: Roster, *, outputs: int, labels_are_shared: bool) -> None:
-    """Refuse posteriors that the contract does not share, and rows that are no distributions.
+    """Refuse posteriors that the contract does not share, and rows that are not distributions.
 
     Messages are made of them, and one large row would move the mean of all.
     """
@@ -95,17 +95,18 @@ def refuse_wrong_label_posteriors(roster: Roster, *, outputs: int, labels_are_sh
     inside = (roster.label_posteriors >= 0) & (roster.label_posteriors <= 1)
     if not inside.all() or not np.allclose(roster.label_posteriors.sum(axis=1), 1, atol=1e-3):
         raise RemoteProtocolError(
-            "expected label posteriors whose rows are distributions, the peer sent others"
+            "expected label posteriors whose rows are distributions, the peer sent rows that are "
+            "not"
         )
 
 
 def physical_memory() -> int:
-    """Bytes of memory of this machine."""
+    """Return the physical memory of this machine in bytes."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 DoorOpener = Callable[[RunSpec], tuple[Door, RunSpec]]
-"""Opens the door for a run spec; gives it with the run spec that the budget allows."""
+"""Opens the door for a run spec; returns it with the run spec that the budget allows."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def run_data_session(
     checkpoints: Checkpoints = NO_CHECKPOINTS,
     observer: SessionObserver = NO_OBSERVER,
 ) -> DataOutcome:
-    """Run a whole session as the data party, except for the peer's `Farewell`.
+    """Run a session as the data party, up to but not including the peer's `Farewell`.
 
     Args:
         config: approved settings.
@@ -136,7 +137,7 @@ def run_data_session(
         link: connection to the label party.
         door_opener: opens the door once the run spec is known.
         checkpoints: where the run resumes.
-        observer: learns how the session goes.
+        observer: receives progress, epochs and warnings.
     """
     contract = contract_text(config)
     link.send(

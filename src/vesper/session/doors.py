@@ -1,14 +1,14 @@
-"""Which door a run gets, and noise planned for what is left of the budget behind it.
+"""Choice of the door of a run, with noise planned for what is left of the budget.
 
 | plan | door |
 | --- | --- |
 | certified | charged; refused before anything is trained when its releases do not all fit |
-| paper | noise as the paper counts; the ledger says that nothing is certified |
+| paper | claimed: noise as the paper counts it; the ledger notes that nothing is certified |
 | edge-free | closed |
-| none | open; the ledger says so |
+| none | open; the ledger notes it |
 
-Counts made before on the same ledger (`vesper degrees`), of whichever graph, are taken from epsilon
-before noise is planned (claim L-FILTER: counts first).
+Earlier counts on the same ledger (`vesper degrees`), of whichever graph, are subtracted from
+epsilon before noise is planned (claim L-FILTER: counts first).
 """
 
 import math
@@ -48,9 +48,9 @@ def open_door(
     release_store: ReleaseStore | None = None,
     before_drawing: Callable[[], None] = no_check,
 ) -> tuple[Door, RunSpec]:
-    """Open the door of the method's plan; give the agreement with noise that fits behind it.
+    """Open the door of the method's plan; return it with a run spec whose noise fits the budget.
 
-    With a vault, releases that this run was charged for before are there already.
+    With a release store, releases that this run was already charged for come from there.
 
     Raises:
         BudgetError: what the method will release costs more than is left.
@@ -84,48 +84,48 @@ def open_door(
     refuse_over_budget(
         door.account, fitting.noise_plan, epsilon=left.privacy.epsilon, num_charged=num_charged
     )
-    # What was counted before is part of the same epsilon: together it is as asked for.
+    # Earlier counts are part of the same epsilon: together, the guarantee is what was asked for.
     guaranteed = replace(fitting.noise_plan, certified_epsilon=noise_plan.certified_epsilon)
     return door, replace(fitting, noise_plan=guaranteed)
 
 
 def note_unprotected(graph: Graph, ledger: Ledger, *, run: str, plan: str) -> None:
-    """Write into the ledger, before anything leaves, that a run certifies nothing."""
+    """Note in the ledger, before anything leaves, that a run certifies nothing."""
     name = fingerprint(graph, key=key_of(ledger))
     open_account(ledger, name, num_nodes=graph.num_nodes).note_unprotected(run=run, plan=plan)
 
 
 def refuse_spent_on_counts(config: Config, ledger: LedgerReader, *, run: str | None = None) -> None:
-    """Refuse, before an account is opened and a budget set, where counts have left nothing.
+    """Refuse a run for which counts have left no epsilon, before its account is opened.
 
     Raises:
-        BudgetError: they have.
+        BudgetError: counts have cost all of epsilon.
     """
     counts = epsilon_of_counts(ledger, before_run=run)
     if counts >= config.privacy.epsilon:
         raise BudgetError(
             f"Counts made under this ledger (`vesper degrees`) have cost {float(counts):g}, which "
-            f"leaves nothing of epsilon {config.privacy.epsilon:g}. Raise epsilon, or use a ledger "
-            f"of its own for a new graph."
+            f"leaves nothing of epsilon {config.privacy.epsilon:g}. Raise epsilon, or use a "
+            f"separate ledger for a new graph."
         )
 
 
 def with_remaining_epsilon(
     config: Config, account: Balance, ledger: LedgerReader, *, run: str | None = None, hops: int = 0
 ) -> Config:
-    """Plan noise for what counts made before have left of epsilon.
+    """Return settings with the epsilon that earlier counts have left.
 
     Args:
-        config: asks for the whole epsilon.
-        account: of the graph.
-        ledger: knows the counts, of this graph and of others.
-        run: may have begun before; what was counted since does not matter to it.
-        hops: as both sides have agreed on, for they may follow from epsilon; 0: not yet.
+        config: settings with the whole epsilon.
+        account: balance of the graph.
+        ledger: has the counts, of this graph and of others.
+        run: name of the run; counts after its first charge do not matter to it.
+        hops: number that both sides have agreed on, as it may follow from epsilon; 0: not yet.
     """
     spent = max(epsilon_of_counts(ledger, before_run=run), account.pure)
     left = float_down(Fraction(config.privacy.epsilon) - spent)
     if spent == 0 or left <= 0:
-        return config  # `refuse_over_budget` says what is spent
+        return config  # `refuse_over_budget` reports what is spent
     changed = {"epsilon": left, "hops": hops or config.privacy.hops}
     privacy = config.privacy.model_copy(update=changed)
     return config.model_copy(update={"privacy": privacy})
@@ -134,13 +134,13 @@ def with_remaining_epsilon(
 def refuse_over_budget(
     account: Account, noise_plan: NoisePlan, *, epsilon: float, num_charged: int = 0
 ) -> None:
-    """Refuse before the first charge what would not fit as a whole; the first ones may be paid.
+    """Refuse, before the first charge, releases that do not all fit the budget.
 
     Args:
-        account: of the graph.
-        noise_plan: knows the noise of all releases; none for noisy edges, one pure release.
-        epsilon: what the noise was planned for.
-        num_charged: how many of the releases were charged before.
+        account: account of the graph.
+        noise_plan: noise of all releases; without any: noisy edges, which are one pure release.
+        epsilon: epsilon that the noise was planned for.
+        num_charged: number of releases, from the first on, that were charged before.
 
     Raises:
         BudgetError: all releases together cost more than is left.

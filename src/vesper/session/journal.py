@@ -1,19 +1,19 @@
-"""What a run says of itself while it lasts: `progress.jsonl`, one JSON object a line.
+"""Journal of a run while it lasts: `progress.jsonl`, one JSON object per line.
 
-| event | what else is in the line |
+| event | other fields of the line |
 | --- | --- |
 | begun | `side` (data, label or both), `config`, `resumed`, `ledger` where this side has one |
 | agreed | `privacy` as in result.json, `stages`, `epochs`, `steps`, `metric` |
-| doing | `task`, `done`, `total`, `note`: at most one a second and task |
+| doing | `task`, `done`, `total`, `note`: at most once per second and task |
 | epoch | `stage`, `epoch`, `is_best`, and at the label party `loss` and `validation` |
 | ended | `how` (finished or failed) and `why` |
 
-For people who watch; nothing is ever computed from it. It is no part of checkpoints, frames or
-receipts, and holds nothing that its side has not got otherwise. Lines are appended whole and at
-once; a line that cannot be written is left out, for training matters more. The file is locked as
-long as somebody writes it, and the system drops the lock with the process.
+It is for people who watch a run; nothing is ever computed from it. It is not part of checkpoints,
+frames or receipts, and contains nothing that its side does not know anyway. Each line is appended
+in one write; a line that cannot be written is dropped, because training matters more. The file is
+locked while a process writes it; the operating system releases the lock when the process ends.
 
-Reading a journal: where a run is, since it was begun last.
+`read_journal` summarises where a run is, since it was last started.
 """
 
 import fcntl
@@ -44,8 +44,8 @@ class Journal(SessionObserver):
     Args:
         file: descriptor of the file, opened to append.
         source: where noise comes from, for people.
-        observer: observes the same, and more often.
-        clock: gives the time of a line.
+        observer: receives the same reports, none of them left out.
+        clock: returns the time of a line.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Journal(SessionObserver):
     def agreed(
         self, noise_plan: NoisePlan, max_work: Mapping[str, int], *, metric: str | None = None
     ) -> None:
-        """Write the guarantee, and how much work there is at most."""
+        """Write the guarantee and the largest amount of work."""
         self._observer.agreed(noise_plan, max_work, metric=metric)
         facts = privacy_facts_of(noise_plan, source=self._source)
         self.write("agreed", privacy=asdict(facts), **max_work, metric=metric)
@@ -68,7 +68,7 @@ class Journal(SessionObserver):
         self.write("epoch", **asdict(facts))
 
     def progress(self, task: str, done: int, total: int, note: str = "") -> None:
-        """Pass it on, and write it once in a while."""
+        """Pass progress on, and write it once in a while."""
         self._observer.progress(task, done, total, note)
         now, is_over = self._clock(), 0 < total <= done
         if is_over or now - self._last.get(task, 0.0) >= LINE_INTERVAL:
@@ -76,7 +76,7 @@ class Journal(SessionObserver):
             self.write("doing", task=task, done=done, total=total, note=note)
 
     def warning(self, text: str) -> None:
-        """Pass it on."""
+        """Pass the warning on."""
         self._observer.warning(text)
 
     def write(self, event: str, **facts: Any) -> None:
@@ -98,26 +98,26 @@ def open_journal(
     observer: SessionObserver = NO_OBSERVER,
     clock: Callable[[], float] = time.time,
 ) -> Iterator[Journal]:
-    """Write a journal into a folder until the block ends; say how it ended.
+    """Write a journal into a folder until the block ends, and how it ended.
 
     Args:
-        folder: of the run, or the state of the party.
+        folder: run folder, or state folder of the party.
         side: `data`, `label`, or `both` for a simulation.
         config: shared settings.
-        ledger: what this side charges; None where it charges nothing.
-        resumed: whether this goes on with the run before.
+        ledger: ledger that this side charges; None where it charges nothing.
+        resumed: whether this continues an earlier run.
         source: where noise comes from, for people.
-        observer: observes the same, and more often.
-        clock: gives the time of a line.
+        observer: receives the same reports, none of them left out.
+        clock: returns the time of a line.
     """
     try:
         file = os.open(folder / JOURNAL, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
     except OSError as error:
         raise InputError(
-            f"{folder / JOURNAL}: cannot be written ({error.strerror}); move it away"
+            f"{folder / JOURNAL}: cannot be written ({error.strerror}); move it elsewhere"
         ) from None
     try:
-        with suppress(OSError):  # held by another, or no locks here: nobody can tell who is alive
+        with suppress(OSError):  # locked by another process, or a file system without locks
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _end_torn_line(file)
         journal = Journal(file, source=source, observer=observer, clock=clock)
@@ -135,11 +135,11 @@ def open_journal(
 
 
 def is_being_written(path: Path) -> bool:
-    """Whether a process writes this journal at the moment; a reader waits for nobody."""
+    """Whether a process is writing this journal; returns at once."""
     with path.open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:  # locked; or a file system without locks, where nobody can tell
+        except OSError:  # locked, or a file system without locks, where this is unknown
             return True
     return False
 
@@ -151,7 +151,7 @@ def _why(error: BaseException) -> str:
 
 
 def _end_torn_line(file: int) -> None:
-    """A process that was killed may have left half a line: what comes next is not part of it."""
+    """End the line that a killed process may have left unfinished."""
     size = os.fstat(file).st_size
     if size and os.pread(file, 1, size - 1) != b"\n":
         os.write(file, b"\n")
@@ -159,7 +159,7 @@ def _end_torn_line(file: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskProgress:
-    """What the run said last of what it does."""
+    """Latest progress of the task that the run is in."""
 
     task: str
     done: int
@@ -174,38 +174,37 @@ _PROGRESS_FIELDS = [field.name for field in fields(TaskProgress)]
 
 @dataclass(frozen=True, kw_only=True)
 class JournalSummary:
-    """A run as its journal tells it."""
+    """State of a run according to its journal."""
 
     side: str
     """`data`, `label`, or `both` for a simulation."""
     config: Config
     ledger: Path | None
     started_at: float
-    """Time of the first line; where the run was resumed, of the first of all."""
+    """Time of the first line of the run, also if it was resumed since."""
     last_line_at: float
     """Time of the last line."""
     planned: Mapping[str, Any] | None
     task_progress: TaskProgress | None
     epochs: tuple[EpochFacts, ...]
-    """Each once, in their order; one that was trained again after a crash as it was then."""
+    """Each epoch once, in order; the later one if it was trained again after a crash."""
     outcome: str | None
-    """`finished` or `failed`; None for a run that has not said that it ended."""
+    """`finished` or `failed`; None for a run that has not recorded its end."""
     reason: str
     is_being_written: bool
-    """Whether its process is there."""
+    """Whether the process of the run is still there."""
 
 
 def read_journal(folder: Path) -> JournalSummary | None:
-    """Read the journal in a folder; None where there is none.
+    """Read the journal in a folder; None if there is none.
 
     Raises:
-        InputError: it cannot be read, or is none of this version.
+        InputError: it cannot be read, or is not a journal of this version.
     """
     path = folder / JOURNAL
     try:
-        alive = is_being_written(
-            path
-        )  # before reading: an end that comes in between is in the lines
+        # Before reading: if the run ends in between, its end is in the lines.
+        alive = is_being_written(path)
         lines = list(_lines(path))
     except FileNotFoundError:
         return None
@@ -226,8 +225,8 @@ def read_journal(folder: Path) -> JournalSummary | None:
 def _read(
     lines: list[dict[str, Any]], since: list[dict[str, Any]], *, is_being_written: bool
 ) -> JournalSummary:
-    """Put lines together: of the whole run, and of those since it was started last."""
-    begun, newest = since[0], {line["event"]: line for line in since}
+    """Summarise the lines of the whole run, and those since it was last started."""
+    start, newest = since[0], {line["event"]: line for line in since}
     whole = {line["event"]: line for line in lines}
     task_progress, ended = newest.get("doing"), newest.get("ended", {})
     epochs = {
@@ -236,9 +235,9 @@ def _read(
         if line["event"] == "epoch"
     }
     return JournalSummary(
-        side=begun["side"],
-        config=Config.model_validate(begun["config"]),
-        ledger=None if begun["ledger"] is None else Path(begun["ledger"]),
+        side=start["side"],
+        config=Config.model_validate(start["config"]),
+        ledger=None if start["ledger"] is None else Path(start["ledger"]),
         started_at=lines[0]["at"],
         last_line_at=lines[-1]["at"],
         planned=whole.get("agreed"),
@@ -253,7 +252,7 @@ def _read(
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Lines that are whole; what a process was killed in is not."""
+    """Yield complete lines; skip one that a killed process left unfinished."""
     for text in path.read_text(encoding="utf-8").splitlines():
         try:
             line = json.loads(text)

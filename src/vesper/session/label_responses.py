@@ -1,7 +1,7 @@
-"""Responses to the labels of training and validation nodes, where the contract protects labels.
+"""Randomised responses in place of training and validation labels, where labels are protected.
 
-They are charged to the label party's ledger before anything is sent, and are the same for good:
-whatever becomes of the run, another one has them for nothing.
+They are charged to the label party's ledger before anything is sent, and never change: whatever
+becomes of this run, other runs use the same responses at no cost.
 """
 
 import tempfile
@@ -20,10 +20,10 @@ from vesper.privacy.ledger.store import Ledger
 from vesper.session.run_spec import refuse_equal_labels, refuse_unusable_labels
 
 RESPONSE_SEED_OFFSET = 1 << 63
-"""Added to the seed, which is below: responses do not share bits with the noise of sums."""
+"""Added to the seed, which is smaller: responses share no random bits with the noise of sums."""
 
 RESPONDED_SPLITS = ("train", "val")
-"""Splits of which something crosses; labels of test nodes never do."""
+"""Splits whose labels get responses; labels of test nodes are never sent in any form."""
 
 
 def make_label_responses(
@@ -35,14 +35,14 @@ def make_label_responses(
     named: NameCheck = lambda name: None,
     stale: StaleCheck = ignore_stale,
 ) -> LabelResponses | None:
-    """Give the responses; None where labels are open.
+    """Make the responses; None if labels are not protected.
 
-    `named` is told the name of the table before anything is charged, and may refuse. `stale` is
-    told how many labels were others when they were first answered about.
+    `named` is called with the name of the table before anything is charged, and may refuse. `stale`
+    is called with the number of labels that have changed since their first response.
 
     Raises:
         InputError: these labels cannot be used, or have another budget.
-        BudgetError: they were shown with another number of classes.
+        BudgetError: earlier responses were drawn for another number of classes.
     """
     epsilon = config.privacy.label_epsilon
     if epsilon is None:
@@ -68,7 +68,7 @@ def make_label_responses(
 def charge_label_responses(
     config: Config, labels: LabelHoldings, *, path: Path | None, noise: NoiseSource
 ) -> LabelResponses | None:
-    """Give the responses, charged to the ledger in this file."""
+    """Make the responses, charged to the ledger in this file."""
     if config.privacy.label_epsilon is None:
         return None
     assert path is not None, "a party's settings were checked for it"
@@ -79,7 +79,7 @@ def charge_label_responses(
 def simulate_label_responses(
     config: Config, labels: LabelHoldings, *, path: Path | None = None
 ) -> LabelResponses | None:
-    """Give responses drawn from the seed; None as path: charged to a ledger that goes away."""
+    """Make responses from the seed; without a path they are charged to a temporary ledger."""
     noise = NoiseSource.for_simulation(config.run.seed + RESPONSE_SEED_OFFSET)
     with tempfile.TemporaryDirectory(prefix="vesper-") as folder:
         path = path or Path(folder) / "ledger.sqlite"

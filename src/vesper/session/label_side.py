@@ -83,7 +83,7 @@ def join_data_peers(
     num_rows: int,
     observer: SessionObserver,
 ) -> tuple[RemoteDataParty | DataPeerGroup, Decoder]:
-    """Join several data parties and their decoders into one of each; one stays as it is."""
+    """Join data parties and their decoders into one of each; a single one is returned as is."""
     remotes = [RemoteDataParty(data_peer.link) for data_peer in data_peers]
     if len(data_peers) == 1:
         return remotes[0], decoders[0]
@@ -136,7 +136,7 @@ def run_label_session(
         data_peers: the data parties.
         labels: the label table.
         checkpoints: where the run resumes.
-        observer: learns how the session goes.
+        observer: receives progress, epochs and warnings.
         responses: randomised responses that replace the labels, where `label_epsilon` is set.
     """
     config = data_peers[0].config
@@ -194,7 +194,7 @@ def run_label_session(
 def label_objective(
     config: Config, labels: LabelHoldings, responses: LabelResponses | None = None
 ) -> Objective:
-    """Labels in the order of the roster, with their loss and metric."""
+    """Return the labels in the order of the roster, with their loss and metric."""
     order = np.concatenate([labels.rows(split) for split in SPLITS])
     return make_objective(
         config.run.task,
@@ -207,7 +207,7 @@ def label_objective(
 
 
 def make_roster(labels: LabelHoldings, objective: Objective, config: Config) -> Roster:
-    """Ids by split, and the label posteriors of training nodes if the contract shares them."""
+    """Make the roster: ids by split, and label posteriors if the contract shares them."""
     train, val, test = (tuple(map(str, labels.ids.take(labels.rows(split)))) for split in SPLITS)
     shared = np.arange(len(train) if config.run.label_messages else 0)
     return Roster(

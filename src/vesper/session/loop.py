@@ -103,10 +103,10 @@ def run_data_side(
     Args:
         data_party: the model's first half.
         link: connection to the label party.
-        schedule: what both sides do.
-        door: asked for a summary of what was spent.
+        schedule: stages and batches of the run.
+        door: gives the summary of what was spent.
         checkpoints: where the run resumes.
-        observer: learns how far training is.
+        observer: receives progress, epochs and warnings.
     """
     label_party = RemoteLabelParty(link, patience=schedule.patience)
     checkpoint = checkpoints.load()
@@ -149,7 +149,7 @@ def run_label_side(
     checkpoints: Checkpoints = NO_CHECKPOINTS,
     observer: SessionObserver = NO_OBSERVER,
 ) -> list[dict[str, float]]:
-    """Run the label party's side; give the metrics of each stage on validation and test nodes."""
+    """Run the label party's side; return validation and test metrics of each stage."""
     stages: list[dict[str, float]] = []
     checkpoint = checkpoints.load()
     if checkpoint is not None:
@@ -177,7 +177,7 @@ def run_label_side(
         observer.epoch(at.facts(verdict, loss=fmean(losses), validation=label_party.last_metric))
         if at.ends_stage(verdict):
             label_party.restore_best()
-            # Not kept in a variable: scores of all nodes would stay in memory for the next stage.
+            # Not in a variable: scores of all nodes would stay in memory during the next stage.
             stages.append(
                 _stage_metrics(
                     label_party, schedule, collect(schedule.held_out_rows(), give_verdict=False)[0]

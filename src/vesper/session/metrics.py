@@ -1,10 +1,10 @@
-"""How good predictions of nodes are whose labels come from elsewhere, by the metric of the run.
+"""Quality of predictions against labels from a table, by the metric of the run.
 
 | labels | metric, in percent |
 | --- | --- |
 | two classes | area under the ROC curve |
 | more classes | accuracy |
-| numbers | share of the variance that is explained; Spearman's rho for a ranking |
+| numbers | share of variance explained; Spearman's rho for a ranking |
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ SMALLEST = np.finfo(np.float64).tiny
 
 
 def metric_name_of(calibration: Calibration, *, task: str) -> str:
-    """Name the metric."""
+    """Return the name of the run's metric."""
     if calibration.classes:
         return metric_name(len(calibration.classes))
     return (Ranking if task == "ranking" else Regression).metric
@@ -36,17 +36,17 @@ def evaluate_predictions(
     task: str,
     path: Path,
 ) -> float:
-    """Hold predictions against labels.
+    """Evaluate predictions against labels, in percent.
 
     Args:
-        predicted: (nodes, columns), as `calibration` gives them.
+        predicted: (nodes, columns), as `calibration` returns them.
         truth: label of each node.
-        calibration: of the run; knows the classes.
-        task: as the run's settings have it.
-        path: the table of the labels, for messages.
+        calibration: calibration of the run, which has its classes.
+        task: task in the run's settings.
+        path: table of the labels, for messages.
 
     Raises:
-        InputError: a label is none that the run was trained on, or all are the same.
+        InputError: a label is not a class of the run, or all labels are equal.
     """
     labels = metric_targets(truth, calibration.classes, path=path)
     if calibration.classes:
@@ -57,10 +57,10 @@ def evaluate_predictions(
 def metric_targets(
     truth: Sequence[Label], classes: Sequence[Label], *, path: Path
 ) -> NDArray[np.float64]:
-    """Numbers to judge by: positions in `classes`, or the labels themselves where it is empty.
+    """Convert labels to numbers: positions in `classes`, or the labels themselves if it is empty.
 
     Raises:
-        InputError: a label is no class, or no metric can be computed.
+        InputError: a label is not a class, or no metric can be computed.
     """
     if not classes:
         numbers = np.array(truth, dtype=np.float64)
@@ -75,7 +75,7 @@ def metric_targets(
         numbers = np.array([codes[str(label)] for label in truth], dtype=np.float64)
     if len(classes) <= 2 and len(np.unique(numbers)) < 2:
         raise InputError(
-            f"{path}, column label: expected at least two different labels among those that are "
-            f"judged by, found one; no metric can be computed on them"
+            f"{path}, column label: expected at least two different labels among the evaluated "
+            f"nodes, found one; no metric can be computed on them"
         )
     return numbers

@@ -1,16 +1,16 @@
-"""Each party as the other one sees it: messages out, messages in, and what may be in them.
+"""Each party as the other one sees it, and the link between them.
 
-| of the peer | is refused when |
+`Link` sends and receives messages in turn, over any channel. A session begins with the check that
+both sides have the same version and the same contract. From then on, `RemoteLabelParty` and
+`RemoteDataParty` check what the peer sends:
+
+| field | refused when |
 | --- | --- |
-| step | another one is due |
-| purpose of embeddings | the other one is due |
-| verdict | there is nothing to judge yet, or it goes against the patience agreed |
+| step | another step is due |
+| purpose of embeddings | the other purpose is due |
+| verdict | no verdict is due, or it contradicts the agreed patience |
 
-Turns are the turn table's matter, shapes and roots are the parties'.
-
-One end of a conversation: messages in turn, over any channel.
-
-The first words of a session: same version, same contract, or none at all.
+The turn table checks turns; the parties check shapes and roots.
 """
 
 from collections.abc import Iterable
@@ -44,24 +44,30 @@ M = TypeVar("M", bound=Message)
 
 
 class Link:
-    """Checks every message against the turn table before it is sent and after it came."""
+    """One end of a connection; checks every message against the turn table.
+
+    Args:
+        role: which end this is.
+        channel: carries the frames.
+        table: which message may come next.
+    """
 
     def __init__(self, role: Role, channel: Channel, table: TurnTable = TRAINING_TABLE) -> None:
-        self._conversation = TurnChecker(role, table)
+        self._turns = TurnChecker(role, table)
         self._role, self._channel = role, channel
         self._rounding = NO_ROUNDING
         self._limits = NO_LIMITS
         self.bytes_sent = 0
 
     def set_wire_format(self, wire: str, *, seed: int) -> None:
-        """Let embeddings and gradients cross like this from now on, both ways."""
+        """Set the format of embeddings and gradients from now on, in both directions."""
         kind = WireFormat[wire.upper()]
         self._rounding = Rounding(kind, seed=seed, role=list(Role).index(self._role))
         self._limits = Limits(wire=kind)
 
     def send(self, message: Message) -> None:
-        """Send when it is this end's turn."""
-        self._conversation.record_sent(message)
+        """Send a message whose turn it is."""
+        self._turns.record_sent(message)
         frame = encode(message, self._rounding)
         self._channel.send(frame)
         self.bytes_sent += len(frame)
@@ -69,11 +75,11 @@ class Link:
     def receive(self, limits: Limits | None = None) -> Message:
         """Wait for any message whose turn it is."""
         message = decode(self._channel.receive(), limits or self._limits)
-        self._conversation.record_received(message)
+        self._turns.record_received(message)
         return message
 
     def expect(self, kind: type[M], limits: Limits | None = None) -> M:
-        """Wait for a message of this kind, within these limits or those agreed on."""
+        """Wait for a message of this kind, within these limits or the ones agreed on."""
         message = self.receive(limits)
         if not isinstance(message, kind):
             raise RemoteProtocolError(
@@ -93,12 +99,12 @@ def refuse_other_contract(hello: Hello, contract: str) -> None:
     Raises:
         PeerError: the versions differ.
         InputError: the settings differ; the message says which.
-        RemoteProtocolError: what the peer sent is no contract.
+        RemoteProtocolError: what the peer sent is not a contract.
     """
     if hello.version != PROTOCOL_VERSION:
         raise PeerError(
-            f"the peer speaks version {hello.version} of the protocol, this side version "
-            f"{PROTOCOL_VERSION}; install the same vesper on both sides"
+            f"the peer uses version {hello.version} of the protocol, this side version "
+            f"{PROTOCOL_VERSION}; install the same version of vesper on both sides"
         )
     different = contract_differences(contract, hello.contract)
     if different:
@@ -110,37 +116,37 @@ def refuse_other_contract(hello: Hello, contract: str) -> None:
 
 
 class RemoteLabelParty:
-    """The label party, at the data party.
+    """The label party as the data party sees it.
 
     Args:
-        link: to it.
-        patience: epochs without a better metric before it may, and must, end a stage.
+        link: connection to it.
+        patience: epochs without a better metric after which it may, and must, end a stage.
     """
 
     def __init__(self, link: Link, *, patience: int) -> None:
         self._link, self._patience, self._epochs_without_best = link, patience, 0
 
     def begin_stage(self) -> None:
-        """Wait for a better metric from the beginning."""
+        """Count epochs without a better metric from 0."""
         self._epochs_without_best = 0
 
     def state_arrays(self) -> Arrays:
-        """What `load_state_arrays` needs, between two epochs."""
+        """Return the state that `load_state_arrays` restores; called between two epochs."""
         return {"peer/waited": np.array(self._epochs_without_best)}
 
     def load_state_arrays(self, arrays: Arrays) -> None:
-        """Go on as if nothing had happened since `state_arrays`."""
+        """Restore what `state_arrays` returned."""
         self._epochs_without_best = int(arrays["peer/waited"])
 
     def learn(self, embeddings: Embeddings) -> Gradients:
-        """Send embeddings, wait for their gradients."""
+        """Send embeddings and wait for their gradients."""
         self._link.send(embeddings)
         gradients = self._link.expect(Gradients)
         _refuse_other_step(gradients.step, embeddings.step)
         return gradients
 
     def request_verdict(self, validation: Iterable[Embeddings]) -> Verdict:
-        """Send all embeddings of validation nodes, block by block; give the verdict."""
+        """Send all embeddings of validation nodes, block by block; return the verdict."""
         *early, verdict = [self._send_for_evaluation(embeddings) for embeddings in validation]
         _refuse_verdicts(early)
         if verdict is Verdict.BEST:
@@ -150,13 +156,13 @@ class RemoteLabelParty:
         due = Verdict.STOP if self._epochs_without_best >= self._patience else Verdict.CONTINUE
         if verdict is not due:
             raise RemoteProtocolError(
-                f"the peer's verdict is {verdict.name} after {self._epochs_without_best} epochs without a "
-                f"better metric, expected {due.name} with a patience of {self._patience}"
+                f"the peer's verdict is {verdict.name} after {self._epochs_without_best} epochs "
+                f"without a better metric, expected {due.name} with a patience of {self._patience}"
             )
         return verdict
 
     def send_held_out(self, held_out: Iterable[Embeddings]) -> None:
-        """Send embeddings that are measured and not judged."""
+        """Send embeddings of held-out nodes, which are evaluated without a verdict."""
         _refuse_verdicts([self._send_for_evaluation(embeddings) for embeddings in held_out])
 
     def _send_for_evaluation(self, embeddings: Embeddings) -> Verdict:
@@ -167,62 +173,62 @@ class RemoteLabelParty:
 
 
 class DataSide(Protocol):
-    """One data party or several, at the label party."""
+    """One data party or several, as the label party's loop sees them."""
 
     def state_arrays(self) -> Arrays:
-        """What `load_state_arrays` needs, between two epochs."""
+        """Return the state that `load_state_arrays` restores; called between two epochs."""
 
     def load_state_arrays(self, arrays: Arrays) -> None:
-        """Go on as if nothing had happened since `state_arrays`."""
+        """Restore what `state_arrays` returned."""
 
     def begin_stage(self, stage: int) -> None:
-        """A stage begins, from its first step."""
+        """Begin a stage, before its first step."""
 
     def receive_embeddings(self, roots: NDArray[np.int64], purpose: Purpose) -> Embeddings:
         """Wait for the next embeddings, those of the roots."""
 
     def learn(self, gradients: Gradients) -> None:
-        """Send back the gradients of the embeddings that came last."""
+        """Send back the gradients of the last embeddings."""
 
     def send_verdict(self, step: int, verdict: Verdict) -> None:
-        """Say that embeddings to evaluate have come, and what follows from them."""
+        """Answer embeddings that were sent for evaluation."""
 
     def finish(self) -> None:
-        """Wait for the end."""
+        """Wait for the end of the session."""
 
 
 class RemoteDataParty:
-    """The data party, at the label party.
+    """The data party as the label party sees it.
 
     Args:
-        link: to it.
+        link: connection to it.
     """
 
     def __init__(self, link: Link) -> None:
         self._link, self._step = link, 0
         self.lost_peers: list[str] = []
-        """Nobody: without it there is no run."""
+        """Always empty: without this data party there is no run."""
 
     def state_arrays(self) -> Arrays:
-        """What `load_state_arrays` needs, between two epochs."""
+        """Return the state that `load_state_arrays` restores; called between two epochs."""
         return {"peer/step": np.array(self._step)}
 
     def load_state_arrays(self, arrays: Arrays) -> None:
-        """Go on as if nothing had happened since `state_arrays`."""
+        """Restore what `state_arrays` returned."""
         self._step = int(arrays["peer/step"])
 
     def begin_stage(self, stage: int) -> None:
-        """It knows by itself."""
+        """Do nothing: the data party knows the stage from the schedule."""
 
     def receive_embeddings(self, roots: NDArray[np.int64], purpose: Purpose) -> Embeddings:
-        """Wait for the next embeddings; whether they are of these roots, the label party checks."""
+        """Wait for the next embeddings; the label party checks that they are of these roots."""
         embeddings = self._link.expect(Embeddings)
         self._step += 1
         _refuse_other_step(embeddings.step, self._step)
         if embeddings.purpose is not purpose:
             raise RemoteProtocolError(
-                f"step {self._step}: expected embeddings to {purpose.name}, the peer sent some to "
-                f"{embeddings.purpose.name}"
+                f"step {self._step}: expected embeddings with purpose {purpose.name}, the peer "
+                f"sent {embeddings.purpose.name}"
             )
         return embeddings
 
@@ -235,17 +241,20 @@ class RemoteDataParty:
         self._link.send(EvaluationReply(step=step, verdict=verdict))
 
     def finish(self) -> None:
-        """Wait for its last word."""
+        """Wait for the data party's `SessionFinished`."""
         self._link.expect(SessionFinished)
 
 
 def _refuse_other_step(found: int, due: int) -> None:
     if found != due:
-        raise RemoteProtocolError(f"the peer speaks of step {found}, expected step {due}")
+        raise RemoteProtocolError(f"the peer sent step {found}, expected step {due}")
 
 
 def _refuse_verdicts(verdicts: list[Verdict]) -> None:
-    """Refuse a verdict where there is nothing to judge."""
+    """Refuse a verdict before the last block of validation nodes."""
     for verdict in verdicts:
         if verdict is not Verdict.CONTINUE:
-            raise RemoteProtocolError(f"the peer's verdict is {verdict.name} before its time")
+            raise RemoteProtocolError(
+                f"the peer's verdict is {verdict.name} although none is due, expected "
+                f"{Verdict.CONTINUE.name}"
+            )

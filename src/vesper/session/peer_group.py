@@ -1,16 +1,15 @@
-"""Several data parties, at the label party: one step of all of them is one step of the session.
+"""Several data parties as the label party's loop sees them: one step of all is one step.
 
-Each runs its own session with the label party and knows nothing of the others. Where the run may go
-on without one, what it sent last of each row is kept; a party that is lost is answered for from
-there, and gets no more gradients. That is post-processing of what was released: it costs nothing.
+Each data party runs its own session with the label party and knows nothing of the others. Claim
+SEVERAL: each graph is protected from all other parties together.
 
-Claim SEVERAL: each graph is protected from all other parties together.
+Where the run may continue without a party, the last embeddings that it sent for each row are
+stored. Once the party is lost, these take the place of new ones, and it gets no more gradients.
+That is post-processing of what was released: it costs nothing.
 
-Since when a data party is gone, where the run goes on without it.
+    absence file   number of the first exchange that the party was absent from
 
-    <file>   number of the first exchange that it was not there for
-
-It is written down before anything follows from it: a label party that goes on after a crash does
+The file is written before anything follows from the absence: after a crash, the label party does
 without that party from the same exchange on, and so sends the others the same bytes again.
 """
 
@@ -39,10 +38,10 @@ from vesper.session.peer import DataSide
 
 
 class Absence:
-    """Whether one data party is still there.
+    """Record of whether, and since when, one data party is absent.
 
     Args:
-        path: keeps it; None for a run in one process.
+        path: file to store it in; None for a run in one process.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -50,23 +49,23 @@ class Absence:
         self._since = None if path is None or not path.exists() else _read(path)
 
     def covers(self, step: int) -> bool:
-        """Whether it is gone at this exchange."""
+        """Whether the party is absent from this exchange."""
         return self._since is not None and step >= self._since
 
     @property
     def has_started(self) -> bool:
-        """Whether it is gone, at this exchange or from the next on."""
+        """Whether the party is absent, from the current exchange or from the next one on."""
         return self._since is not None
 
     def start(self, step: int) -> None:
-        """Do without it from this exchange on."""
+        """Record that the party is absent from this exchange on."""
         if self._path is not None:
             try:
                 replace_file(self._path, str(step).encode())
             except OSError as error:
                 raise VesperError(
-                    f"{self._path}: cannot be written ({error.strerror}); make room, then go on "
-                    f"with --resume"
+                    f"{self._path}: cannot be written ({error.strerror}); free some space, then "
+                    f"continue with --resume"
                 ) from None
         self._since = step
 
@@ -83,7 +82,7 @@ def _read(path: Path) -> int:
 T = TypeVar("T")
 
 MemberLeft = Callable[[int, int], None]
-"""Is told which party has left, and the last stage that it was there for to the end."""
+"""Called with the number of a party that has left and the last stage that it completed."""
 
 
 @dataclass(frozen=True)
@@ -95,19 +94,19 @@ class GroupMember:
     shape: tuple[int, int]
     """Width and depth of its embeddings."""
     absence: Absence | None = None
-    """Where the run may go on without it."""
+    """Record of its absence; None: the run cannot continue without it."""
     persist_received: Callable[[], None] = lambda: None
-    """Keeps what came last, before anything that follows from it is sent to others."""
+    """Stores the last received frame, before anything derived from it is sent to others."""
 
 
 class DataPeerGroup:
-    """All data parties as one.
+    """All data parties behind the interface of one, `DataSide`.
 
     Args:
-        members: in the order of the joined decoder.
-        num_rows: of the roster.
-        leave: is told when one has left.
-        observer: learns why a member has left.
+        members: the data parties, in the order of the joined decoder.
+        num_rows: number of rows of the roster.
+        leave: called when a member has left.
+        observer: receives a warning when a member is lost.
     """
 
     def __init__(
@@ -125,39 +124,40 @@ class DataPeerGroup:
             for k, member in enumerate(members)
             if member.absence is not None
         }
-        self._steps = [0] * len(members)  # of what came last from each
-        self._left: dict[int, int] = {}  # last stage of those who have
+        self._steps = [0] * len(members)  # step of the last embeddings of each member
+        self._left: dict[int, int] = {}  # member that has left -> last stage it completed
 
     def state_arrays(self) -> Arrays:
-        """What `load_state_arrays` needs, between two epochs."""
+        """Return the state that `load_state_arrays` restores; called between two epochs."""
         arrays = {"group": np.array([self._step, self._stage, *self._steps])}
         for k, member in enumerate(self._members):
             arrays |= with_prefix(f"member/{k}", member.party.state_arrays())
-        arrays |= {f"rows/{k}": kept.copy() for k, kept in self._last_rows.items()}
+        arrays |= {f"rows/{k}": rows.copy() for k, rows in self._last_rows.items()}
         return arrays | {f"left/{k}": np.array(stage) for k, stage in self._left.items()}
 
     def load_state_arrays(self, arrays: Arrays) -> None:
-        """Go on as if nothing had happened since `state_arrays`."""
+        """Restore what `state_arrays` returned."""
         self._step, self._stage, *self._steps = (int(n) for n in arrays["group"])
         for k, member in enumerate(self._members):
             member.party.load_state_arrays(without_prefix(f"member/{k}", arrays))
-        for k, kept in self._last_rows.items():
+        for k, rows in self._last_rows.items():
             if f"rows/{k}" not in arrays:
                 raise InputError(
                     f"when_lost of {self._members[k].name}: expected what this run began with, got "
-                    f"'go-on'; what it has sent was not kept. Put it back, or begin a new run"
+                    f"'go-on'; the embeddings it sent were not stored. Change it back, or begin a "
+                    f"new run"
                 )
-            kept[:] = arrays[f"rows/{k}"]
+            rows[:] = arrays[f"rows/{k}"]
         for name, stage in without_prefix("left", arrays).items():
             self._left[int(name)] = int(stage)
             self._leave(int(name), int(stage))
 
     def begin_stage(self, stage: int) -> None:
-        """Note the stage."""
+        """Note the stage that begins."""
         self._stage = stage
 
     def receive_embeddings(self, roots: NDArray[np.int64], purpose: Purpose) -> Embeddings:
-        """Wait for the next embeddings of all: (B, sum of widths x depths, 1)."""
+        """Wait for the next embeddings of all parties: (B, sum of widths x depths, 1)."""
         self._step += 1
         parts = [self._member_embeddings(k, roots, purpose) for k in range(len(self._members))]
         flat = np.concatenate([part.reshape(len(roots), -1) for part in parts], axis=1)
@@ -169,7 +169,7 @@ class DataPeerGroup:
         )
 
     def learn(self, gradients: Gradients) -> None:
-        """Send each the gradients of its own embeddings."""
+        """Send each party the gradients of its own embeddings."""
         first, count = 0, len(gradients.values)
         for k, member in enumerate(self._members):
             width = member.shape[0] * member.shape[1]
@@ -179,47 +179,48 @@ class DataPeerGroup:
             self._call_member(k, partial(_learn, own), is_answer=True)
 
     def send_verdict(self, step: int, verdict: Verdict) -> None:
-        """Tell all."""
+        """Send the verdict to all parties."""
         for k, own in enumerate(self._steps):
             self._call_member(k, partial(_send_verdict, own, verdict), is_answer=True)
 
     def finish(self) -> None:
-        """Wait for the last word of all that are still there."""
+        """Wait for the end of the session of every party that is still there."""
         self._step += 1
         for k in range(len(self._members)):
             self._call_member(k, lambda party: party.finish())
 
     @property
     def lost_peers(self) -> list[str]:
-        """Names of those that have left."""
+        """Names of the data parties that have left."""
         return [self._members[k].name for k in sorted(self._left)]
 
     def _member_embeddings(
         self, k: int, roots: NDArray[np.int64], purpose: Purpose
     ) -> NDArray[np.float32]:
-        """(B, width, depth) of one party: as it sends them, or as it did."""
+        """Return embeddings (B, width, depth) of one party; the last stored ones if it has left."""
         member = self._members[k]
 
-        def next_one(party: DataSide) -> Embeddings:
+        def receive(party: DataSide) -> Embeddings:
             embeddings = party.receive_embeddings(roots, purpose)
             _refuse_other_embeddings(embeddings, roots, member)
             return embeddings
 
-        came = self._call_member(k, next_one)
-        if came is None:
+        received = self._call_member(k, receive)
+        if received is None:
             return self._last_rows[k][roots]
         member.persist_received()
-        self._steps[k] = came.step
+        self._steps[k] = received.step
         if k in self._last_rows:
-            self._last_rows[k][roots] = came.values
-        return came.values
+            self._last_rows[k][roots] = received.values
+        return received.values
 
     def _call_member(
         self, k: int, act: Callable[[DataSide], T], *, is_answer: bool = False
     ) -> T | None:
-        """Do something with a party that is there; None when it has left, or leaves now.
+        """Call `act` with a party; None if the party has left, or is lost now.
 
-        Who leaves before it has the answer has still been heard: it is gone one exchange later.
+        A party that is lost while an answer is sent to it has taken part in this exchange: it is
+        absent from the next one on.
         """
         member = self._members[k]
         if member.absence is not None and member.absence.covers(self._step):
@@ -241,12 +242,12 @@ class DataPeerGroup:
             return None
 
     def _is_last(self, k: int) -> bool:
-        """Whether nobody would be there without it."""
+        """Whether no party would be left without this one."""
         others = [member.absence for j, member in enumerate(self._members) if j != k]
         return all(absence is not None and absence.has_started for absence in others)
 
     def _mark_left(self, k: int) -> None:
-        """Decode it from now on as of the last stage in which it has sent every row."""
+        """Decode the party from now on as of the last stage in which it sent every row."""
         if k not in self._left:
             self._left[k] = max(self._stage - 1, 0)
             self._leave(k, self._left[k])
@@ -263,7 +264,7 @@ def _send_verdict(step: int, verdict: Verdict, party: DataSide) -> None:
 def _refuse_other_embeddings(
     embeddings: Embeddings, roots: NDArray[np.int64], member: GroupMember
 ) -> None:
-    """Refuse embeddings of other roots or of another shape, before they stand beside others."""
+    """Refuse embeddings of other roots or of another shape, before they are joined with others."""
     if embeddings.roots_digest != digest_of_roots(roots):
         raise RemoteProtocolError(
             f"step {embeddings.step}: {member.name} sent embeddings of other roots than expected"

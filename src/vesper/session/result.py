@@ -1,4 +1,4 @@
-"""What a run found, and the folder it leaves behind."""
+"""Results of a run, and the run folder that they are written to."""
 
 import json
 import math
@@ -17,30 +17,30 @@ from vesper.method.settings import Config
 
 @dataclass(frozen=True)
 class PrivacyFacts:
-    """What a run guarantees, if its noise had come from the operating system."""
+    """What a run guarantees, provided that its noise comes from the operating system."""
 
     plan: str
     certified_epsilon: float | None
     claimed_epsilon: float | None
     delta: float | None
     noise_std: float | None
-    """Of the first release or layer."""
+    """Noise standard deviation of the first release or layer."""
     noise_stds: tuple[float, ...]
     probe_noise_std: float | None
-    """Of the release before them that asks what is worth saying; None: there was none."""
+    """Noise standard deviation of the probe, before the first release; None: no probe."""
     releases: int
     noise: str
     worth_epsilon: float | None
-    """What noise that is claimed for really certifies, where that is known."""
+    """Epsilon that the noise of a claimed plan really certifies, where that is known."""
     unit: str
-    """Of what the epsilon is about: one edge, or all edges of one node."""
+    """What the epsilon protects: one `edge`, or all edges of one `node`."""
     label_epsilon: float | None
-    """Of each training and validation label against the data party; None: not protected."""
+    """Epsilon of each training and validation label against the data party; None: unprotected."""
 
 
 @dataclass(frozen=True)
 class PartyFacts:
-    """What one of several data parties was promised."""
+    """Guarantee and cost of one of several data parties."""
 
     name: str
     own: bool
@@ -48,24 +48,24 @@ class PartyFacts:
     privacy: PrivacyFacts
     session: str | None = None
     left: bool = False
-    """Whether the run went on without it."""
+    """Whether the run continued without it."""
     spent_epsilon: float | None = None
-    """Of its graph's budget, this run and earlier ones; None where this side does not know."""
+    """Spent by this run and earlier ones on its graph; None where this side does not know it."""
 
 
 @dataclass(frozen=True)
 class StoredResult:
-    """Something that a run folder says of itself."""
+    """Base of the results that are stored as JSON."""
 
     def as_json(self) -> dict[str, Any]:
-        """All of it, without numbers that JSON does not have."""
+        """Return all fields, with None for numbers that JSON does not have."""
         facts: dict[str, Any] = without_non_finite(asdict(self))
         return facts
 
 
 @dataclass(frozen=True)
 class DataResult(StoredResult):
-    """What the data party of a two-party run knows in the end: what it cost, not how good it is."""
+    """Result of a two-party run at the data party: what it cost, but not how good it is."""
 
     method: str
     seconds: float
@@ -77,7 +77,7 @@ class DataResult(StoredResult):
 
 @dataclass(frozen=True)
 class LabelResult(StoredResult):
-    """What the label party of a two-party run knows in the end."""
+    """Result of a run between processes at the label party."""
 
     method: str
     metric: str
@@ -91,17 +91,17 @@ class LabelResult(StoredResult):
     session: str
     privacy: PrivacyFacts
     parties: tuple[PartyFacts, ...] = ()
-    """The data parties where there are several; `privacy` is that of the least protected."""
+    """The data parties if there are several; `privacy` is that of the least protected one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SnapshotCost:
-    """What one data party's graph that came later was promised, and what it has spent."""
+    """Guarantee and cost of one data party's snapshot."""
 
     name: str
-    """Of its folder, or of the party where there are several."""
+    """Name of its folder, or of the party if there are several."""
     run: str
-    """What the ledger calls its charges."""
+    """Name of the run that the ledger has for its charges."""
     num_nodes: int
     plan: str
     epsilon: float | None
@@ -113,17 +113,17 @@ class SnapshotCost:
 
 @dataclass(frozen=True, kw_only=True)
 class SnapshotResult(SnapshotCost):
-    """How good the model of a simulated run is on graphs that came later, and what that cost."""
+    """How good the model of a simulated run is on a snapshot, and what that cost."""
 
     num_test: int
     test: float
     parties: tuple[SnapshotCost, ...] = ()
-    """The data parties where there are several; what else is said is of the least protected."""
+    """The data parties if there are several; other fields are of the least protected one."""
 
 
 @dataclass(frozen=True)
 class Result(StoredResult):
-    """What a simulated run reached and what it guarantees; `vesper simulate` prints it."""
+    """Quality and guarantee of a simulated run; `vesper simulate` prints it."""
 
     method: str
     metric: str
@@ -137,9 +137,9 @@ class Result(StoredResult):
     bytes_to_data_party: int
     privacy: PrivacyFacts
     snapshots: tuple[SnapshotResult, ...] = ()
-    """Of graphs that came after training, each with a budget of its own."""
+    """Results on graphs that came after training, each with its own budget."""
     parties: tuple[PartyFacts, ...] = ()
-    """The data parties where there are several; `privacy` is that of the least protected."""
+    """The data parties if there are several; `privacy` is that of the least protected one."""
 
 
 SIMULATED = "simulated from the seed: not private"
@@ -149,7 +149,7 @@ SECURE = "from the operating system's secure generator"
 def privacy_facts_of(
     noise_plan: NoisePlan, *, source: str = SIMULATED, label_epsilon: float | None = None
 ) -> PrivacyFacts:
-    """Say what a run guarantees, or would if its noise were not simulated."""
+    """State what a run guarantees, or would guarantee if its noise were not simulated."""
     noisy = any(noise_plan.noise_stds)
     if noise_plan.plan == "edge-free":
         noise = "none needed: no edge is read"
@@ -176,23 +176,23 @@ def privacy_facts_of(
 
 
 def peak_memory() -> int:
-    """Most bytes that this process has ever had."""
+    """Return the peak memory of this process in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def simulated_run_name(config: Config) -> str:
-    """What the ledger calls a simulation with these settings."""
+    """Return the name that a simulation with these settings has in the ledger."""
     return f"simulated {config.contract[:12]}"
 
 
 def refuse_used_folder(out: Path) -> None:
-    """Refuse a run folder that holds something already."""
+    """Refuse a run folder that already contains something."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(f"{out}: expected a new or empty folder; name another with --out")
+        raise InputError(f"{out}: expected a new or empty folder; choose another with --out")
 
 
 def write_run(out: Path, config: Config, result: StoredResult, **modules: nn.Module) -> None:
-    """Write the run folder: config, result, the model of each party by its name."""
+    """Write the run folder: config, result, and each module under its name."""
     (out / "config.json").write_text(config.model_dump_json(indent=2))
     (out / "result.json").write_text(json.dumps(result.as_json(), indent=2))
     for name, module in modules.items():
@@ -201,7 +201,7 @@ def write_run(out: Path, config: Config, result: StoredResult, **modules: nn.Mod
 
 
 def without_non_finite(value: Any) -> Any:
-    """JSON has no infinity and no NaN: null stands for them."""
+    """Replace infinity and NaN, which JSON does not have, by None."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):

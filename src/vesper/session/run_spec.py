@@ -1,6 +1,6 @@
-"""What follows from the shared settings and public sizes, the same at both parties.
+"""Run spec: what follows from shared settings and public sizes, equal at both parties.
 
-Labels that no model can be learned from, or chosen by, are refused before a run begins.
+Labels that no model can be trained on or selected by are refused before a run begins.
 """
 
 import math
@@ -23,7 +23,7 @@ from vesper.session.loop import TrainingSchedule
 
 
 def refuse_unusable_labels(config: Config, labels: LabelHoldings) -> None:
-    """Refuse labels that cannot be trained on or chosen by."""
+    """Refuse labels that no model can be trained on or selected by."""
     for split in ("train", "val"):
         if not len(labels.rows(split)):
             remedy = {
@@ -42,15 +42,16 @@ def refuse_unusable_labels(config: Config, labels: LabelHoldings) -> None:
             )
         refuse_third_class(config, labels)
         refuse_equal_labels(config, labels, "val")
-    else:  # whether the run begins is seen: it follows from responses (`label_responses`)
+    else:  # whether a run begins is visible, so only responses decide it (`label_responses`)
         task = task_of(config.run.task, labels.classes)
         refuse_other_tasks(task, balanced=config.run.class_weights == "balanced")
 
 
 def refuse_third_class(config: Config, labels: LabelHoldings) -> None:
-    """Refuse test labels that would make more than two classes of two.
+    """Refuse test labels that would turn two classes into more.
 
-    Metric and hops of two classes are other ones: test rows would decide on the model.
+    Metric and number of hops differ between two and more classes: test rows would decide on the
+    model.
     """
     if task_of(config.run.task, labels.classes) != "classification":
         return
@@ -65,8 +66,8 @@ def refuse_third_class(config: Config, labels: LabelHoldings) -> None:
         )
         raise InputError(
             f"{labels.path}, column label: expected the two classes of rows with split 'train' and "
-            f"'val', {len(rows)} rows with split 'test' have another label ({named}); leave these "
-            f"rows out"
+            f"'val', found {len(rows)} rows with split 'test' and another label ({named}); leave "
+            f"these rows out"
         )
 
 
@@ -77,13 +78,13 @@ def refuse_equal_labels(
     *,
     seen: NDArray[np.int64] | None = None,
 ) -> None:
-    """Refuse a split on which two classes, or numbers, cannot be told apart by any model.
+    """Refuse a split whose labels are all equal, where the metric needs at least two.
 
     Args:
-        config: says what labels are.
-        labels: the table.
-        split: of the table.
-        seen: what stands for the labels of the split, where it is not themselves.
+        config: has the task.
+        labels: the label table.
+        split: name of the split.
+        seen: responses that take the place of the split's labels; None: the labels themselves.
 
     Raises:
         InputError: all labels of the split are equal, and the metric would not be a number.
@@ -106,7 +107,7 @@ def refuse_equal_labels(
 
 @dataclass(frozen=True)
 class RunSpec:
-    """How the run will go."""
+    """Shared settings of a run and everything that follows from them."""
 
     config: Config
     method: Method
@@ -115,13 +116,13 @@ class RunSpec:
     noise_plan: NoisePlan
 
     def planned_for(self, config: Config) -> "RunSpec":
-        """The same run with noise for the budget of these settings."""
+        """Return the same run with a noise plan for the budget in `config`."""
         noise_plan = self.method.noise_plan(config, self.sizes)
         return replace(self, config=config, noise_plan=noise_plan)
 
 
 def make_run_spec(config: Config, sizes: PublicSizes, *, num_val: int, num_test: int) -> RunSpec:
-    """Find method and itinerary."""
+    """Derive method, noise plan and training schedule from settings and sizes."""
     method = find_method(config.run.method)
     refuse_aggregator(config)
     noise_plan = method.noise_plan(config, sizes)
@@ -140,24 +141,25 @@ def make_run_spec(config: Config, sizes: PublicSizes, *, num_val: int, num_test:
 
 
 def refuse_other_stages(names: Sequence[str], schedules: Sequence[TrainingSchedule]) -> None:
-    """Refuse data parties that would not go through the same stages.
+    """Refuse data parties that would not train in the same number of stages.
 
     Raises:
-        InputError: they would not; epsilon decides on hops where they are not set.
+        InputError: the numbers differ; epsilon decides on hops where they are not set.
     """
     stages = {name: each.stages for name, each in zip(names, schedules, strict=True)}
     if len(set(stages.values())) > 1:
         listed = ", ".join(f"{name} in {count}" for name, count in stages.items())
         raise InputError(
-            f"privacy.hops: expected all data parties to train in equally many stages, got {listed}"
-            f"; set hops for all of them"
+            f"privacy.hops: expected all data parties to train in the same number of stages, got "
+            f"{listed}; set hops for all of them"
         )
 
 
 def least_private(noise_plans: Sequence[NoisePlan]) -> NoisePlan:
-    """The promise to whoever is protected least: one of several data parties speaks for all.
+    """Return the noise plan of the least protected data party, which stands for all of them.
 
-    One that certifies nothing comes first, then the largest epsilon; one that reads no edge last.
+    A plan that certifies nothing comes first, then the largest epsilon; one that reads no edge
+    comes last.
     """
 
     def exposure(noise_plan: NoisePlan) -> float:
@@ -173,18 +175,19 @@ def refuse_other_unit(config: Config, noise_plan: NoisePlan) -> None:
     """Refuse to protect nodes with a method whose guarantee is about edges.
 
     Raises:
-        InputError: `privacy_unit` is not what the method can promise.
+        InputError: the method cannot guarantee `privacy_unit`.
     """
     unit = config.privacy.privacy_unit
     if noise_plan.plan in ("certified", "paper") and noise_plan.unit != unit:
         raise InputError(
-            f"privacy_unit: expected '{noise_plan.unit}' for {config.run.method}, whose guarantee is "
-            f"about one {noise_plan.unit}, got '{unit}'; 'certified', 'gap' and 'progap' can do both"
+            f"privacy_unit: expected '{noise_plan.unit}' for {config.run.method}, whose guarantee "
+            f"is about one {noise_plan.unit}, got '{unit}'; 'certified', 'gap' and 'progap' "
+            f"support both"
         )
 
 
 def run_spec_for(config: Config, data: DataHoldings, labels: LabelHoldings) -> RunSpec:
-    """Agree in one process, where both sides' sizes are at hand."""
+    """Derive the run spec in one process, where the sizes of both sides are known."""
     refuse_unusable_labels(config, labels)
     refuse_no_features(data)
     sizes = PublicSizes(
@@ -201,6 +204,6 @@ def refuse_no_features(data: DataHoldings) -> None:
     """Refuse nodes that have nothing but an id."""
     if data.features.shape[1] == 0:
         raise InputError(
-            "data/nodes: expected at least one feature column beside 'id', found none; a column "
-            "that is 1 everywhere will do"
+            "data/nodes: expected at least one feature column in addition to 'id', found none; a "
+            "column that is 1 everywhere will do"
         )

@@ -1,4 +1,4 @@
-"""Both ends of an alignment in one process, and a peer that says anything."""
+"""Both ends of an alignment in one process, and a peer that sends anything."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +16,7 @@ Hostile = Callable[..., Side]
 
 @pytest.fixture(scope="session")
 def run_both() -> RunBoth:
-    """Runs a data side and a label side; gives what each returned or raised."""
+    """Run a data side and a label side; return what each returned or raised."""
 
     def run(side: Side, end: MemoryChannel) -> Any:
         try:
@@ -37,9 +37,9 @@ def run_both() -> RunBoth:
 
 @pytest.fixture(scope="session")
 def hostile() -> Hostile:
-    """Makes a peer that says these frames, whatever it hears."""
+    """Make a peer that sends these frames, whatever it receives."""
 
-    def saying(*frames: bytes) -> Side:
+    def sending(*frames: bytes) -> Side:
         def side(end: MemoryChannel) -> None:
             for frame in frames:
                 end.send(frame)
@@ -51,4 +51,4 @@ def hostile() -> Hostile:
 
         return side
 
-    return saying
+    return sending

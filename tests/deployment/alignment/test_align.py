@@ -35,7 +35,7 @@ def ids_of(values: Sequence[int | str]) -> Ids:
 
 @pytest.fixture(scope="session")
 def align(run_both: "RunBoth") -> Align:
-    """Aligns these nodes and labels; gives what each side found."""
+    """Align these nodes and labels; return the result of each side."""
     return lambda nodes, labels: run_both(
         lambda end: align_data(end, ids_of(nodes)),
         lambda end: align_labels(end, ids_of(labels), path=LABELS),
@@ -50,19 +50,19 @@ def test_labels_of_some_nodes_whatever_the_order(align: Align) -> None:
     assert again.proof != data.proof  # a new key each time
 
 
-def test_numbers_meet_text(align: Align) -> None:
+def test_numbers_match_text(align: Align) -> None:
     data, label = align(["7", "8", "x"], [8, 7])
     assert data.ids.to_pylist() == label.ids.to_pylist() == ["7", "8"]
 
 
-def test_unknown_ids_are_named_to_their_owner_alone(align: Align) -> None:
+def test_unknown_ids_are_named_to_their_owner_only(align: Align) -> None:
     data, label = align([1, 2, 3], [2, 77, 3, 78, 79, 80])
     assert isinstance(label, InputError)
     assert str(label).startswith(
         "labels.parquet, column id: 4 of 6 ids are unknown to the data party (first 3: 77, 78, 79)"
     )
     assert isinstance(data, InputError)
-    assert str(data).startswith("4 of 6 ids of the label party are no nodes here")
+    assert str(data).startswith("4 of 6 ids of the label party are not nodes here")
     assert "77" not in str(data)
 
 
@@ -82,7 +82,7 @@ def test_many_ids_cross_in_blocks(align: Align, monkeypatch: pytest.MonkeyPatch)
         assert len(data.ids) == len(label.ids) == count
 
 
-def test_one_side_private_only(run_both: "RunBoth") -> None:
+def test_only_one_side_is_private(run_both: "RunBoth") -> None:
     both = run_both(
         lambda end: align_data(end, ids_of([1]), private=True),
         lambda end: align_labels(end, ids_of([1]), path=LABELS),
@@ -105,11 +105,11 @@ DIFFERENT = bytes(DIGEST_BYTES) + b"\1" * DIGEST_BYTES
         ([OPENING[:6] + bytes(8) + bytes(32)], "announced 0 ids"),
         ([OPENING[:6] + b"\xff" * 8 + bytes(32)], "announced 18446744073709551615 ids"),
         ([OPENING[:5] + b"\2" + OPENING[6:]], "announced"),
-        ([OPENING, b"\3"], "no count of ids up to 2"),
-        ([OPENING, (3).to_bytes(8, "little")], "no count of ids up to 2"),
+        ([OPENING, b"\3"], "a count of at most 2 ids"),
+        ([OPENING, (3).to_bytes(8, "little")], "a count of at most 2 ids"),
         ([OPENING, (1).to_bytes(8, "little"), bytes(DIGEST_BYTES)], "sent 1 ids, announced 2"),
-        ([OPENING, TWO, bytes(DIGEST_BYTES)], "a block of ids of another size"),
-        ([OPENING, TWO, DIFFERENT + b"x"], "a block of ids of another size"),
+        ([OPENING, TWO, bytes(DIGEST_BYTES)], "a block of ids of the wrong size"),
+        ([OPENING, TWO, DIFFERENT + b"x"], "a block of ids of the wrong size"),
         ([OPENING, TWO, bytes(2 * DIGEST_BYTES)], "an id twice"),
     ],
 )
@@ -124,13 +124,13 @@ def test_a_hostile_label_party(
 @pytest.mark.parametrize(
     ("frames", "message"),
     [
-        ([OPENING, b"x"], "positions that cannot be"),
-        ([OPENING, TWO], "positions that cannot be"),
-        ([OPENING, bytes(16)], "positions that cannot be"),
-        ([OPENING, (-1).to_bytes(8, "little", signed=True)], "positions that cannot be"),
-        ([OPENING, bytes(24)], "positions that cannot be"),
+        ([OPENING, b"x"], "invalid positions"),
+        ([OPENING, TWO], "invalid positions"),
+        ([OPENING, bytes(16)], "invalid positions"),
+        ([OPENING, (-1).to_bytes(8, "little", signed=True)], "invalid positions"),
+        ([OPENING, bytes(24)], "invalid positions"),
         ([OPENING, b"", b"proof"], "a proof of 5 bytes, expected 32"),
-        ([OPENING, b"", bytes(32)], "proof does not fit"),
+        ([OPENING, b"", bytes(32)], "proof does not match"),
     ],
 )
 def test_a_hostile_data_party(
@@ -144,7 +144,7 @@ def test_a_hostile_data_party(
 
 
 @given(st.lists(st.binary(max_size=80), max_size=4))
-def test_any_bytes_end_in_one_error_by_blame(
+def test_any_bytes_end_in_one_error(
     run_both: "RunBoth", hostile: "Hostile", frames: list[bytes]
 ) -> None:
     data, _ = run_both(lambda end: align_data(end, ids_of([1, 2])), hostile(OPENING, *frames, b""))
@@ -152,7 +152,7 @@ def test_any_bytes_end_in_one_error_by_blame(
     assert not isinstance(data, Alignment)
 
 
-def test_our_own_words_sent_back_prove_nothing(run_both: "RunBoth") -> None:
+def test_our_own_frames_sent_back_prove_nothing(run_both: "RunBoth") -> None:
     def mirror(end: MemoryChannel) -> None:
         try:
             while True:
@@ -162,4 +162,4 @@ def test_our_own_words_sent_back_prove_nothing(run_both: "RunBoth") -> None:
 
     data, _ = run_both(lambda end: align_data(end, ids_of([1, 2])), mirror)
     assert isinstance(data, RemoteProtocolError)
-    assert "our own words" in str(data)
+    assert "our own nonce" in str(data)

@@ -22,9 +22,9 @@ WIDTH = 4
 
 def test_opening() -> None:
     one, other = memory_pair(patience=5)
-    said = AlignmentHello(nonce=bytes(range(32)), count=7, private=True)
-    one.send(said.to_bytes())
-    assert receive_hello(other) == said
+    hello = AlignmentHello(nonce=bytes(range(32)), count=7, private=True)
+    one.send(hello.to_bytes())
+    assert receive_hello(other) == hello
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 10])
@@ -36,11 +36,11 @@ def test_digests(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert receive_digests(other, WIDTH, max_count=10).equals(digests)
 
 
-def test_a_count_costs_no_memory_before_its_digests_are_there() -> None:
+def test_a_count_alone_allocates_no_memory() -> None:
     one, other = memory_pair(patience=0.05)
     one.send((1 << 31).to_bytes(8, "little"))
     one.send(b"short")
-    with pytest.raises(RemoteProtocolError, match="a block of ids of another size"):
+    with pytest.raises(RemoteProtocolError, match="a block of ids of the wrong size"):
         receive_digests(other, WIDTH, max_count=1 << 31)
 
 
@@ -50,7 +50,7 @@ def test_positions() -> None:
         send_positions(one, np.array(positions, dtype=np.int64))
         assert receive_positions(other, below=10).tolist() == positions
     send_positions(one, np.array([10]))
-    with pytest.raises(RemoteProtocolError, match="positions that cannot be"):
+    with pytest.raises(RemoteProtocolError, match="invalid positions"):
         receive_positions(other, below=10)
 
 

@@ -1,4 +1,4 @@
-"""What an alignment found, kept for the run: labels follow it, changed tables are refused."""
+"""The stored alignment: other labels are dropped, tables that have changed are refused."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +32,7 @@ def aligned(*ids: str, private: bool = False) -> Alignment:
     return Alignment(ids=pa.array(ids, type=pa.large_string()), proof="12ab", private=private)
 
 
-def test_there_and_back(tmp_path: Path) -> None:
+def test_an_alignment_can_be_read_back(tmp_path: Path) -> None:
     assert read_aligned(tmp_path / "state") is None
     for private in (True, False):
         path = write_aligned(tmp_path / "state", aligned("10", "9", private=private))
@@ -42,11 +42,11 @@ def test_there_and_back(tmp_path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == ["aligned.parquet"]
 
 
-def test_labels_that_are_not_common_are_left_out() -> None:
-    kept = drop_unaligned_labels(LABELS, aligned("10", "9", private=True))
-    assert kept.ids.values.to_pylist() == [9, 10]
-    assert kept.labels.tolist() == [1, 1]
-    assert kept.splits.tolist() == [0, 2]
+def test_labels_that_are_not_common_are_dropped() -> None:
+    common = drop_unaligned_labels(LABELS, aligned("10", "9", private=True))
+    assert common.ids.values.to_pylist() == [9, 10]
+    assert common.labels.tolist() == [1, 1]
+    assert common.splits.tolist() == [0, 2]
 
 
 def test_labels_that_have_changed_are_refused() -> None:
@@ -55,17 +55,17 @@ def test_labels_that_have_changed_are_refused() -> None:
         3,
         10,
     ]
-    with pytest.raises(InputError, match=r"1 ids have come since the alignment \(first 1: 3\)"):
+    with pytest.raises(InputError, match=r"1 ids were added since the alignment \(first 1: 3\)"):
         drop_unaligned_labels(LABELS, aligned("10", "9"))
     fewer = replace(LABELS, ids=Ids(pa.array([9, 3, 11], type=pa.int64())))
     for private in (True, False):
-        with pytest.raises(InputError, match=r"1 ids are gone since the alignment \(first 1: 10\)"):
+        with pytest.raises(InputError, match=r"1 ids were removed since .*first 1: 10"):
             drop_unaligned_labels(fewer, aligned("10", "3", "9", private=private))
 
 
 def test_nodes_that_have_changed_are_refused() -> None:
     refuse_unaligned(LABELS.ids, aligned("10", "9"), Path("data"))
-    with pytest.raises(InputError, match=r"data: 1 ids are gone .*first 1: 11.*align again"):
+    with pytest.raises(InputError, match=r"data: 1 ids were removed .*first 1: 11.*align again"):
         refuse_unaligned(LABELS.ids, aligned("10", "11"), Path("data"))
 
 

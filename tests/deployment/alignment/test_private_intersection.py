@@ -30,7 +30,7 @@ needs_library = pytest.mark.skipif(
 
 
 class Recorder:
-    """A channel that keeps what is sent."""
+    """A channel that records what is sent."""
 
     def __init__(self, channel: MemoryChannel) -> None:
         self._channel = channel
@@ -62,15 +62,15 @@ def test_common_ids_and_no_others(run_both: "RunBoth", monkeypatch: pytest.Monke
     monkeypatch.setattr(private_intersection, "BLOCK", 4)
     refuse_without_library()
     nodes, labels = [f"n{k}" for k in range(30)], [f"n{k}" for k in range(20, 41)]
-    _, found = run_both(
+    _, common = run_both(
         lambda end: intersect_as_data(end, nodes, num_labels=len(labels)),
         lambda end: intersect_as_label(end, labels),
     )
-    assert [labels[k] for k in found] == [f"n{k}" for k in range(20, 30)]
+    assert [labels[k] for k in common] == [f"n{k}" for k in range(20, 30)]
 
 
 @needs_library
-def test_alignment_of_what_is_common(run_both: "RunBoth") -> None:
+def test_alignment_of_the_common_ids(run_both: "RunBoth") -> None:
     recorders: list[Recorder] = []
 
     def recorded(end: MemoryChannel) -> Recorder:
@@ -86,8 +86,8 @@ def test_alignment_of_what_is_common(run_both: "RunBoth") -> None:
     assert data.ids.to_pylist() == label.ids.to_pylist() == ["a", "b"]
     assert data.proof == label.proof
     assert data.private
-    crossed = b"".join(frame for recorder in recorders for frame in recorder.sent)
-    assert b"secret" not in crossed
+    frames = b"".join(frame for recorder in recorders for frame in recorder.sent)
+    assert b"secret" not in frames
 
 
 @needs_library

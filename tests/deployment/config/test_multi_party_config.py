@@ -21,16 +21,16 @@ OWN = '[[data_party]]\nname = "transfers"\nown = true\nfolder = "own"\nledger = 
 
 def label_file(institutions: "Institutions", tables: str) -> Path:
     path = institutions.settings[1]
-    kept = [
+    lines = [
         line
         for line in path.read_text().splitlines()
         if not line.startswith(("peer =", "connect ="))
     ]
-    path.write_text("\n".join([*kept, tables]))
+    path.write_text("\n".join([*lines, tables]))
     return path
 
 
-def test_a_pair_each_as_if_the_two_were_alone(institutions: "Institutions") -> None:
+def test_each_pair_is_as_if_the_two_were_alone(institutions: "Institutions") -> None:
     tables = f'{PLATFORM}epsilon = 2.0\n{TELECOM}when_lost = "go-on"\npatience = 3.0\n{OWN}'
     path = label_file(institutions, tables)
     table = load_multi_party_config(path)
@@ -42,7 +42,8 @@ def test_a_pair_each_as_if_the_two_were_alone(institutions: "Institutions") -> N
     ]
     assert (first.shared.privacy.epsilon, second.shared.privacy.epsilon) == (2.0, 4.0)
     assert (first.party.when_lost, first.party.patience) == ("wait", 30.0)
-    assert (second.party.when_lost, second.party.patience) == ("stop", 3.0)  # then it goes on
+    # A lost party stops its pair; the run continues without it.
+    assert (second.party.when_lost, second.party.patience) == ("stop", 3.0)
     assert (third.party.listen, third.party.connect) == (None, None)
     assert table.own.party.state == state
     assert table.graph is not None
@@ -61,7 +62,7 @@ def test_a_file_with_one_peer_is_one_pair(institutions: "Institutions") -> None:
 
 
 @pytest.mark.parametrize(
-    ("tables", "said"),
+    ("tables", "message"),
     [
         ('[[data_party]]\nname = "platform"\n', "exactly one of listen and connect"),
         (PLATFORM + 'listen = "127.0.0.1:1"\n', "exactly one of listen and connect"),
@@ -74,12 +75,14 @@ def test_a_file_with_one_peer_is_one_pair(institutions: "Institutions") -> None:
         (PLATFORM.replace('"platform"', '"bank"'), "two names"),
     ],
 )
-def test_tables_that_cannot_be_used(institutions: "Institutions", tables: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_invalid_tables_are_refused(
+    institutions: "Institutions", tables: str, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
         load_multi_party_config(label_file(institutions, tables))
 
 
-def test_where_the_peer_belongs(institutions: "Institutions") -> None:
+def test_tables_in_the_wrong_place_are_refused(institutions: "Institutions") -> None:
     path = institutions.settings[1]
     path.write_text(f"{path.read_text()}\n{PLATFORM}")
     with pytest.raises(InputError, match=r"expected 'peer' in each \[\[data_party\]\]"):
@@ -90,7 +93,7 @@ def test_where_the_peer_belongs(institutions: "Institutions") -> None:
         load_multi_party_config(path)
 
 
-def test_verbs_for_one_pair(institutions: "Institutions") -> None:
+def test_settings_of_one_pair(institutions: "Institutions") -> None:
     path = label_file(institutions, PLATFORM + TELECOM + OWN)
     assert load_peer_config(path, "telecom").party.peer == "telecom"
     for name in (None, "transfers", "nobody"):

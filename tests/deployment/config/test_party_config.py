@@ -1,4 +1,4 @@
-"""One party's file: what is refused, what is relative to it, what is shared."""
+"""One party's file: which mistakes are refused, what is relative to it, what is shared."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def test_addresses(tmp_path: Path, text: str, address: Address) -> None:
 
 
 @pytest.mark.parametrize("text", ["bank", "bank:", ":80", "bank:0", "bank:65536", "bank:x", "b:²"])
-def test_no_addresses(tmp_path: Path, text: str) -> None:
+def test_invalid_addresses(tmp_path: Path, text: str) -> None:
     with pytest.raises(InputError, match=r"'party.listen': .*expected 'host:port'"):
         load(tmp_path, DATA.replace("0.0.0.0:7101", text))
 
@@ -85,7 +85,7 @@ def test_mistakes(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert str(caught.value).startswith(f"{tmp_path / 'data.toml'}: ")
 
 
-def test_the_engine_is_of_the_side_that_has_releases_and_not_shared(tmp_path: Path) -> None:
+def test_the_engine_is_a_setting_of_the_data_side_and_not_shared(tmp_path: Path) -> None:
     mine = '#engine = "local"', 'engine = "ray"'
     data = load(tmp_path, DATA.replace(*mine).replace("#ray_address =", 'ray_address = "auto"'))
     assert (data.party.engine, data.party.ray_address) == ("ray", "auto")
@@ -94,6 +94,6 @@ def test_the_engine_is_of_the_side_that_has_releases_and_not_shared(tmp_path: Pa
         load(tmp_path, template_text("label", "data.toml").replace(*mine))
 
 
-def test_a_file_of_shared_settings_alone_is_none_of_a_party(tmp_path: Path) -> None:
+def test_a_file_without_the_party_table_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"expected a table \[party\], found none; `vesper init`"):
         load(tmp_path, "[privacy]\nepsilon = 1.0\n")

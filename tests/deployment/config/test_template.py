@@ -1,4 +1,4 @@
-"""The file to start from loads as it is, explains every setting, and overwrites nothing."""
+"""The template loads as it is, explains every setting, and overwrites nothing."""
 
 import re
 import tomllib
@@ -47,6 +47,6 @@ def test_every_setting_is_there_and_explained(table: str) -> None:
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "party.toml"
     path.write_text("precious")
-    with pytest.raises(InputError, match="is there already and is not overwritten"):
+    with pytest.raises(InputError, match="already exists and will not be overwritten"):
         write_template(path, "data")
     assert path.read_text() == "precious"

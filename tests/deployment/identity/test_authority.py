@@ -35,7 +35,7 @@ def test_signed_for_both_directions_of_tls(tmp_path: Path) -> None:
     assert (constraints.value.ca, constraints.value.path_length) == (True, 0)
 
 
-def test_its_key_is_the_owners_alone(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_its_key(tmp_path: Path) -> None:
     make_authority(tmp_path, name="a", now=NOW)
     key = tmp_path / "authority.key"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
@@ -47,14 +47,14 @@ def test_its_key_is_the_owners_alone(tmp_path: Path) -> None:
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     make_authority(tmp_path, name="a", now=NOW)
     before = (tmp_path / "authority.key").read_bytes()
-    with pytest.raises(InputError, match="is not overwritten"):
+    with pytest.raises(InputError, match="will not be overwritten"):
         make_authority(tmp_path, name="a", now=NOW)
     assert (tmp_path / "authority.key").read_bytes() == before
 
 
 @pytest.mark.parametrize("name", ["", "a\nb", "x" * 65])
-def test_names_that_cannot_be(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match="--name: expected a name of 1 to 64 letters"):
+def test_invalid_names(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match="--name: expected a name of 1 to 64 printable"):
         make_authority(tmp_path / "ca", name=name, now=NOW)
     assert not (tmp_path / "ca").exists()
 
@@ -74,13 +74,13 @@ def test_no_certificate_outlives_its_authority(tmp_path: Path, days: int) -> Non
         sign(authority, request, days=days, now=NOW)
 
 
-def test_what_is_no_authority(tmp_path: Path) -> None:
+def test_a_folder_without_a_valid_authority(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="found none; `vesper cert init` makes one"):
         read_authority(tmp_path / "none", now=NOW)
     for name in ("one", "two"):
         make_authority(tmp_path / name, name=name, now=NOW)
     (tmp_path / "two" / "authority.key").replace(tmp_path / "one" / "authority.key")
-    with pytest.raises(InputError, match=r"is not the key of authority.pem beside it"):
+    with pytest.raises(InputError, match=r"is not the key of authority.pem next to it"):
         read_authority(tmp_path / "one", now=NOW)
     (tmp_path / "one" / "authority.pem").write_text("hello")
     with pytest.raises(InputError, match="expected a certificate"):

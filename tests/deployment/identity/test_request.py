@@ -14,7 +14,7 @@ from vesper.deployment.identity.request import make_request, read_request
 from vesper.errors import InputError
 
 
-def test_there_and_back(tmp_path: Path) -> None:
+def test_a_request_can_be_read_back(tmp_path: Path) -> None:
     key, file, made = make_request("bank", ["bank.example", "10.0.0.7"], tmp_path)
     assert (key.name, file.name) == ("bank.key", "bank.csr")
     read = read_request(file)
@@ -22,7 +22,7 @@ def test_there_and_back(tmp_path: Path) -> None:
     assert read.fingerprint == made.fingerprint
     assert len(read.fingerprint) == 64
     assert b"PRIVATE" not in file.read_bytes()
-    with pytest.raises(InputError, match="is not overwritten"):
+    with pytest.raises(InputError, match="will not be overwritten"):
         make_request("bank", [], tmp_path)
 
 
@@ -33,9 +33,7 @@ def test_there_and_back(tmp_path: Path) -> None:
         ("bank", ["platform"], "--host: expected an IP address or a lower-case name with a dot"),
     ],
 )
-def test_names_that_cannot_be(
-    tmp_path: Path, name: str, hosts: Sequence[str], message: str
-) -> None:
+def test_invalid_names(tmp_path: Path, name: str, hosts: Sequence[str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         make_request(name, hosts, tmp_path / "new")
     assert not (tmp_path / "new").exists()
@@ -72,7 +70,7 @@ def test_other_names_are_not_signed(
         read_request(tmp_path / "a.csr")
 
 
-def test_what_is_no_request(tmp_path: Path) -> None:
+def test_files_that_are_not_requests(tmp_path: Path) -> None:
     key, file, _ = make_request("bank", [], tmp_path)
     with pytest.raises(InputError, match="found a private key, which should never leave"):
         read_request(key)

@@ -1,4 +1,4 @@
-"""Private keys: owner rights only, made once, refused when others can read them."""
+"""Private keys: readable by the owner only, made once, refused when others can read them."""
 
 import stat
 from pathlib import Path
@@ -16,13 +16,13 @@ from vesper.deployment.identity.request import make_key, read_key, write_new_fil
 from vesper.errors import InputError
 
 
-def test_made_for_the_owner_alone(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_a_new_key(tmp_path: Path) -> None:
     path = tmp_path / "new" / "a.key"
     made = make_key(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert read_key(path).public_key() == made.public_key()
     before = path.read_bytes()
-    with pytest.raises(InputError, match="is there already and is not overwritten"):
+    with pytest.raises(InputError, match="already exists and will not be overwritten"):
         make_key(path)
     assert path.read_bytes() == before
 
@@ -36,7 +36,7 @@ def test_a_key_that_others_can_read(tmp_path: Path, mode: int) -> None:
         read_key(path)
 
 
-def test_what_is_no_key_of_ours(tmp_path: Path) -> None:
+def test_keys_of_other_kinds(tmp_path: Path) -> None:
     keys = {
         "garbage": b"-----BEGIN PRIVATE KEY-----\nx\n-----END PRIVATE KEY-----\n",
         "empty": b"",

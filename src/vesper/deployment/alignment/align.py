@@ -5,19 +5,18 @@
     unknown  = positions of digests that are no node     data -> label
     proof    = HMAC(key, role || ids, ascending)     both ways, each checks the other's
 
-The ids that the label party is asked to show are those of its roster, which a run tells the data
-party anyway; of ids that are unknown there it shows a keyed digest only, and the data party says
-which those are. With `private`, set intersection comes first (`private_intersection`): the rest is
-then about common ids alone, and neither side learns what else the other has.
+The ids of the label party are those of its roster, which a run sends to the data party anyway. Of
+ids that are not nodes, the data party sees only keyed digests, and reports which ones they are.
+With `private`, set intersection comes first (`private_intersection`): the rest is then about common
+ids only, and neither side learns what else the other has.
 
-Nonces are new each time, so that digests of two alignments cannot be compared.
+Nonces are new each time, so that digests of two alignments cannot be compared. The peer is not
+trusted: frames have fixed sizes, and a limit each.
 
-The frames of an alignment: fixed sizes, a limit on each, no trust in the peer.
-
-opening   = MAGIC, private (u8), count (u64), nonce
-digests   = count (u64); then blocks of whole digests until all are there
-positions = u64 each, ascending
-proof     = 32 bytes
+    opening   = MAGIC, private (u8), count (u64), nonce
+    digests   = count (u64); then blocks of whole digests until all are there
+    positions = u64 each, ascending
+    proof     = 32 bytes
 """
 
 import hashlib
@@ -44,7 +43,7 @@ MAGIC = b"VSPA1"
 NONCE_BYTES = 32
 PROOF_BYTES = 32
 BLOCK = 1 << 16
-"""Digests in a frame."""
+"""Digests per frame."""
 MAX_IDS = 1 << 31
 
 _OPENING = struct.Struct(f"<5sBQ{NONCE_BYTES}s")
@@ -53,19 +52,19 @@ _COUNT = struct.Struct("<Q")
 
 @dataclass(frozen=True)
 class AlignmentHello:
-    """First word of each side."""
+    """First frame of each side."""
 
     nonce: bytes
     count: int
     private: bool
 
     def to_bytes(self) -> bytes:
-        """As it crosses."""
+        """Encode the frame."""
         return _OPENING.pack(MAGIC, self.private, self.count, self.nonce)
 
 
 def receive_hello(channel: Channel) -> AlignmentHello:
-    """Wait for the peer's first word."""
+    """Wait for the peer's first frame."""
     frame = channel.receive()
     if len(frame) != _OPENING.size or not frame.startswith(MAGIC):
         raise RemoteProtocolError(
@@ -78,7 +77,7 @@ def receive_hello(channel: Channel) -> AlignmentHello:
 
 
 def send_digests(channel: Channel, digests: Column, width: int) -> None:
-    """Send all, a block at a time."""
+    """Send all digests, block by block."""
     channel.send(_COUNT.pack(len(digests)))
     content = b"".join(digest for digest in digests.to_pylist() if digest is not None)
     for start in range(0, len(content), BLOCK * width):
@@ -86,17 +85,19 @@ def send_digests(channel: Channel, digests: Column, width: int) -> None:
 
 
 def receive_digests(channel: Channel, width: int, *, max_count: int) -> Column:
-    """Wait for all; refuse more than were announced, and any twice."""
+    """Wait for all digests; refuse more than `max_count`, and duplicates."""
     frame = channel.receive()
     count = _COUNT.unpack(frame)[0] if len(frame) == _COUNT.size else max_count + 1
     if count > max_count:
-        raise RemoteProtocolError(f"the peer sent no count of ids up to {max_count}")
+        raise RemoteProtocolError(
+            f"expected a count of at most {max_count} ids, the peer sent another or none"
+        )
     parts: list[bytes] = []
     left = count * width
     while left:
         part = channel.receive()
         if len(part) != min(left, BLOCK * width):
-            raise RemoteProtocolError("the peer sent a block of ids of another size")
+            raise RemoteProtocolError("the peer sent a block of ids of the wrong size")
         parts.append(part)
         left -= len(part)
     content: Any = pa.py_buffer(b"".join(parts))
@@ -115,10 +116,10 @@ def receive_positions(channel: Channel, *, below: int) -> NDArray[np.int64]:
     """Wait for ascending positions below a limit."""
     frame = channel.receive()
     if len(frame) % 8 or len(frame) > 8 * below:
-        raise RemoteProtocolError("the peer sent positions that cannot be")
+        raise RemoteProtocolError("the peer sent invalid positions")
     positions = np.frombuffer(frame, dtype="<u8")
     if len(positions) and (positions[-1] >= below or (positions[1:] <= positions[:-1]).any()):
-        raise RemoteProtocolError("the peer sent positions that cannot be")
+        raise RemoteProtocolError("the peer sent invalid positions")
     return positions.astype(np.int64)
 
 
@@ -137,11 +138,11 @@ DIGEST_BYTES = 16
 
 @dataclass(frozen=True)
 class Alignment:
-    """What both sides have agreed on: common labelled ids as text, ascending by their bytes."""
+    """Result of an alignment: common labelled ids as text, ascending by their bytes."""
 
     ids: Column
     proof: str
-    """The same at both sides; to be read out to each other."""
+    """Equal on both sides; people can compare it."""
     private: bool
 
 
@@ -151,8 +152,8 @@ def align_data(
     """Run the data party's side.
 
     Raises:
-        InputError: the label party has ids that are no nodes here, or none in common.
-        RemoteProtocolError: the peer did not keep to the protocol.
+        InputError: the label party has ids that are not nodes here, or none in common.
+        RemoteProtocolError: the peer broke the protocol.
     """
     texts = _sorted_texts(ids)
     key, num_labels = _exchange_hellos(channel, "data", len(texts), private=private)
@@ -162,14 +163,14 @@ def align_data(
     if not private and len(theirs) != num_labels:
         raise RemoteProtocolError(f"the peer sent {len(theirs)} ids, announced {num_labels}")
     mine = _digests(key, texts, progress)
-    positions = pc.index_in(theirs, value_set=mine)  # null: no node
+    positions = pc.index_in(theirs, value_set=mine)  # null: not a node
     unknown = np.flatnonzero(positions.is_null().to_numpy(zero_copy_only=False))
     send_positions(channel, unknown)
     if len(unknown):
         raise InputError(
-            f"{len(unknown)} of {len(theirs)} ids of the label party are no nodes here; `vesper "
+            f"{len(unknown)} of {len(theirs)} ids of the label party are not nodes here; `vesper "
             f"align` at the label party names them: it can drop these rows, or you can add the "
-            f"nodes, or both use --private to go on with the common ones"
+            f"nodes, or both can use --private to continue with the common ones"
         )
     common = texts.take(positions)
     return _exchange_proofs(channel, key, common, "data", private=private)
@@ -187,27 +188,27 @@ def align_labels(
 
     Raises:
         InputError: ids are unknown to the data party, or none are in common.
-        RemoteProtocolError: the peer did not keep to the protocol.
+        RemoteProtocolError: the peer broke the protocol.
     """
     texts = _sorted_texts(ids)
     key, _ = _exchange_hellos(channel, "label", len(texts), private=private)
     if private:
-        found = intersect_as_label(channel, _as_list(texts), progress=progress)
-        texts = texts.take(pa.array(found, type=pa.int64()))
+        common = intersect_as_label(channel, _as_list(texts), progress=progress)
+        texts = texts.take(pa.array(common, type=pa.int64()))
     send_digests(channel, _digests(key, texts, progress), DIGEST_BYTES)
     unknown = receive_positions(channel, below=len(texts))
     if len(unknown):
         named = first_three(texts[int(position)].as_py() for position in unknown[:3])
         raise InputError(
             f"{path}, column id: {len(unknown)} of {len(texts)} ids are unknown to the data party "
-            f"({named}); drop these rows, ask the data party to add the nodes, or both use "
-            f"--private to go on with the common ones"
+            f"({named}); drop these rows, ask the data party to add the nodes, or use --private on "
+            f"both sides to continue with the common ones"
         )
     return _exchange_proofs(channel, key, texts, "label", private=private)
 
 
 def _sorted_texts(ids: Ids) -> Column:
-    """Ids as they cross, ascending by their bytes."""
+    """Convert ids to text, ascending by their bytes."""
     texts = ids.values.cast(pa.large_string())
     return texts.take(pc.sort_indices(texts))
 
@@ -229,7 +230,7 @@ def _exchange_hellos(
             f"{with_it} aligns with --private and {without} without; start both the same way"
         )
     if other.nonce == own.nonce:
-        raise RemoteProtocolError("the peer sent back our own words")
+        raise RemoteProtocolError("the peer sent back our own nonce")
     data, label = (own, other) if role == "data" else (other, own)
     key = hmac.digest(data.nonce + label.nonce, b"vesper align", "sha256")
     return key, other.count
@@ -250,13 +251,15 @@ def _exchange_proofs(
     """Exchange proofs that both hold the same ids in the same order."""
     if len(common) == 0:
         raise InputError(
-            "the two parties have no id in common; are ids written the same way at both, as "
-            "'7' and not '007' or '7.0'?"
+            "the two parties have no id in common; make sure that both write ids the same way, for "
+            "example '7', not '007' or '7.0'"
         )
     own, expected = (_proof(key, word, common) for word in _proof_roles(role))
     channel.send(own)
     if not hmac.compare_digest(receive_proof(channel), expected):
-        raise RemoteProtocolError("the peer's proof does not fit: it holds other ids, or an order")
+        raise RemoteProtocolError(
+            "the peer's proof does not match: it holds other ids, or another order"
+        )
     both = hashlib.sha256(b"".join(sorted((own, expected)))).hexdigest()
     return Alignment(ids=common, proof=both[:16], private=private)
 

@@ -1,7 +1,7 @@
-"""`<state>/aligned.parquet`: what an alignment found, for the run that comes after it.
+"""Result of an alignment in `<state>/aligned.parquet`, for the run that follows.
 
-One column `id`, text, ascending; how it was found is in the metadata of the file. A run keeps to
-it: labels of ids that are not in it are left out, and tables that have changed since are refused.
+One column `id`, text, ascending; the proof and whether it was private are in the file's metadata. A
+run leaves out labels of ids that are not in it, and refuses tables that have changed since.
 """
 
 import os
@@ -22,12 +22,12 @@ PROOF_KEY, PRIVATE_KEY_NAME = b"vesper_proof", b"vesper_private"
 
 
 def aligned_path(state: Path) -> Path:
-    """Where the alignment of a run lies."""
+    """Return the path of the alignment in a state folder."""
     return state / "aligned.parquet"
 
 
 def write_aligned(state: Path, alignment: Alignment) -> Path:
-    """Write it, whole or not at all, in place of an older one.
+    """Write the alignment atomically, replacing an older one.
 
     Raises:
         VesperError: the folder cannot be written.
@@ -48,10 +48,10 @@ def write_aligned(state: Path, alignment: Alignment) -> Path:
 
 
 def read_aligned(state: Path) -> Alignment | None:
-    """Read it; None where nothing was aligned.
+    """Read the alignment; None if nothing was aligned.
 
     Raises:
-        InputError: the file is something else.
+        InputError: the file is not an alignment.
     """
     path = aligned_path(state)
     if not path.exists():
@@ -76,12 +76,12 @@ def drop_unaligned_labels(labels: LabelHoldings, alignment: Alignment) -> LabelH
     """
     texts = labels.ids.values.cast(pa.large_string())
     missing = pc.invert(pc.is_in(alignment.ids, value_set=texts))
-    _refuse_changed(f"{labels.path}", alignment.ids.filter(missing).to_pylist(), "are gone")
-    kept = pc.is_in(texts, value_set=alignment.ids).to_numpy(zero_copy_only=False)
+    _refuse_changed(f"{labels.path}", alignment.ids.filter(missing).to_pylist(), "were removed")
+    is_common = pc.is_in(texts, value_set=alignment.ids).to_numpy(zero_copy_only=False)
     if not alignment.private:
-        new = texts.filter(pa.array(~kept)).to_pylist()
-        _refuse_changed(f"{labels.path}", new, "have come")
-    rows = np.flatnonzero(kept)
+        new = texts.filter(pa.array(~is_common)).to_pylist()
+        _refuse_changed(f"{labels.path}", new, "were added")
+    rows = np.flatnonzero(is_common)
     return replace(
         labels,
         ids=Ids(labels.ids.values.take(pa.array(rows, type=pa.int64()))),
@@ -94,11 +94,11 @@ def refuse_unaligned(nodes: Ids, alignment: Alignment, folder: Path) -> None:
     """Refuse a data party's folder that is not the one that was aligned.
 
     Raises:
-        InputError: an aligned id is no node there.
+        InputError: an aligned id is not a node there.
     """
     positions = nodes.positions_of_texts(alignment.ids)
-    gone = alignment.ids.filter(pa.array(positions < 0)).to_pylist()
-    _refuse_changed(f"{folder}", gone, "are gone")
+    missing = alignment.ids.filter(pa.array(positions < 0)).to_pylist()
+    _refuse_changed(f"{folder}", missing, "were removed")
 
 
 def _refuse_changed(where: str, ids: list[str | None], what: str) -> None:

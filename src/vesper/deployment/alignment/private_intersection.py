@@ -2,11 +2,11 @@
 
     label   H(y)^b for its ids                       -> data
     data    H(x)^a for its ids, sorted, and H(y)^ab  -> label
-    label   takes b off and compares: its ids that the data party has too
+    label   removes b and compares: its ids that the data party has too
 
-Each side sees the other's ids only as points of P-256 under a key it has not got, made anew each
-time; both learn how many ids the other has. It holds against a party that follows the protocol and
-is curious. Points are compared exactly: nothing is found by chance.
+Each side sees the other's ids only as points of P-256 under a key that it does not have and that is
+new each time; both learn how many ids the other has. This protects against a party that is curious
+but follows the protocol. Points are compared exactly: there are no false matches.
 """
 
 import importlib.util
@@ -18,14 +18,14 @@ from vesper.progress import Progress, no_progress
 from vesper.transport.channel import Channel
 
 BLOCK = 1 << 13
-"""Ids between two reports of progress."""
+"""Ids between two progress reports."""
 
 T = TypeVar("T")
 P = ParamSpec("P")
 
 
 def refuse_without_library() -> None:
-    """Refuse, before the peer is asked, to go on without the extra.
+    """Refuse to continue without the extra, before the peer is contacted.
 
     Raises:
         InputError: it is not installed.
@@ -43,9 +43,9 @@ def intersect_as_label(
     """Find which of this side's ids the data party has; the data party learns nothing yet.
 
     Args:
-        channel: to the data party.
+        channel: channel to the data party.
         ids: distinct ids of this side, at least one.
-        progress: is told how far it is.
+        progress: receives progress reports.
 
     Returns:
         Their positions in `ids`, ascending.
@@ -64,10 +64,10 @@ def intersect_as_label(
         raise RemoteProtocolError(
             f"the peer answered for {len(response.encrypted_elements)} ids, expected {len(ids)}"
         )
-    found = sorted(_blame_peer(client.GetIntersection, setup, response))
-    if len(set(found)) != len(found) or (found and not 0 <= found[0] <= found[-1] < len(ids)):
-        raise RemoteProtocolError("the peer sent an intersection that cannot be")
-    return found
+    common = sorted(_blame_peer(client.GetIntersection, setup, response))
+    if len(set(common)) != len(common) or (common and not 0 <= common[0] <= common[-1] < len(ids)):
+        raise RemoteProtocolError("the peer sent an invalid intersection")
+    return common
 
 
 def intersect_as_data(
@@ -76,10 +76,10 @@ def intersect_as_data(
     """Help the label party to find which of its ids this side has.
 
     Args:
-        channel: to the label party.
+        channel: channel to the label party.
         ids: distinct ids of this side.
-        num_labels: how many ids the label party has announced.
-        progress: is told how far it is.
+        num_labels: number of ids that the label party has announced.
+        progress: receives progress reports.
     """
     import private_set_intersection.python as psi
 
@@ -89,18 +89,18 @@ def intersect_as_data(
         part = server.CreateSetupMessage(0.0, num_labels, own, psi.DataStructure.RAW)
         hidden += part.raw.encrypted_elements
     setup = psi.ServerSetup()
-    setup.raw.encrypted_elements.extend(sorted(hidden))  # an order that tells nothing of ours
+    setup.raw.encrypted_elements.extend(sorted(hidden))  # an order that reveals nothing about ours
     request = psi.Request()
     _blame_peer(request.ParseFromString, channel.receive())
     if len(request.encrypted_elements) != num_labels:
         raise RemoteProtocolError(
-            f"the peer asked about {len(request.encrypted_elements)} ids, announced {num_labels}"
+            f"the peer sent {len(request.encrypted_elements)} ids, announced {num_labels}"
         )
     response = psi.Response()
     for block in _blocks(request.encrypted_elements, "answering", progress):
-        asked = psi.Request(reveal_intersection=True, encrypted_elements=block)
-        answer = _blame_peer(server.ProcessRequest, asked)
-        response.encrypted_elements.extend(answer.encrypted_elements)
+        part_request = psi.Request(reveal_intersection=True, encrypted_elements=block)
+        part_response = _blame_peer(server.ProcessRequest, part_request)
+        response.encrypted_elements.extend(part_response.encrypted_elements)
     channel.send(setup.SerializeToString())
     channel.send(response.SerializeToString())
 
@@ -112,9 +112,11 @@ def _blocks(items: Sequence[T], task: str, progress: Progress) -> Iterator[list[
 
 
 def _blame_peer(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Let the library look at what the peer sent; whatever is wrong with it is the peer's fault."""
+    """Call the library with what the peer sent; any error is the peer's fault."""
     try:
         return function(*args, **kwargs)
     except Exception as error:  # the library and protobuf raise kinds of their own
         why = (str(error).splitlines() or [type(error).__name__])[0]
-        raise RemoteProtocolError(f"the peer sent bytes that hide no ids ({why[:100]})") from None
+        raise RemoteProtocolError(
+            f"the peer sent bytes that are not hidden ids ({why[:100]})"
+        ) from None

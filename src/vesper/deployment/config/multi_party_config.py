@@ -1,4 +1,4 @@
-"""The label party's file where it sits down with several data parties: one pair of settings each.
+"""The label party's file with several data parties: settings of one pair for each of them.
 
     [[data_party]]            [[data_party]]            [[data_party]]
     name = "platform"         name = "telecom"          name = "bank-transfers"
@@ -6,8 +6,8 @@
     epsilon = 4.0             when_lost = "go-on"
 
 Each pair is as if the two were alone: a contract, a session and a folder `state/with/<name>`. The
-label party's own graph, if it has one, is a data party as any other that runs in the same process,
-with `state/own`.
+label party's own graph, if it has one, is a data party like any other that runs in the same
+process, with `state/own`.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ from vesper.session.data_parties import (
 )
 
 UNUSED_ADDRESS = "localhost:1"
-"""An address that is never used: a party in the same process has none."""
+"""Placeholder that is never used: a party in the same process has no address."""
 
 
 class DataPeerSettings(DataPartySettings):
@@ -45,17 +45,17 @@ class DataPeerSettings(DataPartySettings):
     listen: AddressSetting | None = None
     """Wait for it at this address."""
     connect: AddressSetting | None = None
-    """Go to it at this address."""
+    """Connect to it at this address."""
     patience: float | None = Field(default=None, gt=0, le=86_400, allow_inf_nan=False)
     """Seconds of silence after which it counts as gone; with when_lost = "go-on" also the seconds
-    that it may take for what is due. None: as in [party]."""
+    that it may take for a message that is due. None: as in [party]."""
     when_lost: Literal["wait", "stop", "go-on"] | None = None
-    """What to do then: wait for it, stop, or go on without it from what it has sent. None: as in
-    [party]."""
+    """What to do then: wait for it, stop, or continue without it from what it has sent. None: as
+    in [party]."""
     folder: Path | None = None
-    """Own graph only: holds nodes and edges."""
+    """Own graph only: folder of nodes and edges."""
     ledger: Path | None = None
-    """Own graph only: where releases of it are charged."""
+    """Own graph only: ledger to charge its releases to."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> "DataPeerSettings":
@@ -72,16 +72,16 @@ class DataPeerSettings(DataPartySettings):
 
 @dataclass(frozen=True)
 class MultiPartyConfig:
-    """The label party and everybody it trains with."""
+    """Settings of the label party and of the data parties it trains with."""
 
     own: PartyConfig
-    """Its own files and settings, those of the pair where there is one pair alone."""
+    """Its own files and settings; with a single data party, those of the pair."""
     peer_configs: tuple[PartyConfig, ...]
-    """One a data party, as if the two were alone."""
+    """One for each data party, as if the two were alone."""
     peer_settings: tuple[DataPeerSettings, ...] = ()
-    """As in the file; none where there is one pair alone."""
+    """The `[[data_party]]` tables of the file; empty for a file without them."""
     graph: PartyConfig | None = None
-    """The data party that it is itself."""
+    """Settings of the data party of its own graph; None: it has none."""
 
     @property
     def all_configs(self) -> tuple[PartyConfig, ...]:
@@ -90,18 +90,18 @@ class MultiPartyConfig:
 
     @property
     def own_graph_peer(self) -> PartyConfig:
-        """Its settings with the data party that it is itself."""
+        """Settings of the pair that it forms with its own graph."""
         number = [party.own for party in self.peer_settings].index(True)
         return self.peer_configs[number]
 
 
 def single_party_config(config: PartyConfig) -> MultiPartyConfig:
-    """One data party, with whom the whole file deals."""
+    """Return the settings of a file with a single data party."""
     return MultiPartyConfig(own=config, peer_configs=(config,))
 
 
 def load_multi_party_config(path: Path) -> MultiPartyConfig:
-    """Read and check a party's file, that of a label party with one data party or several.
+    """Read and check a party's file, which at a label party may name several data parties.
 
     Raises:
         InputError: a key is unknown, missing or wrong; the message names it.
@@ -115,8 +115,8 @@ def load_multi_party_config(path: Path) -> MultiPartyConfig:
     for key in ("peer", "listen", "connect"):
         if key in tables["party"]:
             raise InputError(
-                f"{path}: expected '{key}' in each [[{DATA_PARTY_TABLE}]], where 'peer' is its name, not in "
-                f"[party]"
+                f"{path}: expected '{key}' in each [[{DATA_PARTY_TABLE}]], where 'peer' is its "
+                f"name, not in [party]"
             )
     peer_settings = checked_parties(path, rows, DataPeerSettings)
     shared = checked_config({k: v for k, v in tables.items() if k in ("privacy", "run")}, path=path)
@@ -141,10 +141,10 @@ def load_multi_party_config(path: Path) -> MultiPartyConfig:
 
 
 def load_peer_config(path: Path, peer: str | None) -> PartyConfig:
-    """Settings with one of the data parties of a file, or with the only one.
+    """Load the settings of the pair with one of a file's data parties, or with the only one.
 
     Raises:
-        InputError: there are several and none, or an unknown one, is named.
+        InputError: there are several, and `peer` is None or unknown.
     """
     table = load_multi_party_config(path)
     remote = {pair.party.peer: pair for pair in table.peer_configs if _has_address(pair)}
@@ -185,7 +185,7 @@ def _peer_config(
 def _own_graph_config(
     path: Path, tables: Tables, shared: Config, party: DataPeerSettings
 ) -> PartyConfig:
-    """Settings of the data party that the label party is itself."""
+    """Return the settings of the data party of the label party's own graph."""
     settings: dict[str, Any] = dict(tables["party"])
     settings |= {
         "role": "data",

@@ -1,6 +1,6 @@
-"""One party's TOML file: who it is, where its files are, how it meets the other, what is shared.
+"""One party's TOML file: who it is, where its files are, how it reaches the peer, what is shared.
 
-| table | what | whose business |
+| table | what | whose |
 | --- | --- | --- |
 | `[party]`, `[tls]` | names, folders, addresses, certificates | this party's own, may differ |
 | `[privacy]`, `[run]` | the `Config` | shared: both must approve the same, see `contract` |
@@ -29,7 +29,7 @@ TABLES = ("party", "tls", "privacy", "run")
 
 
 class Address(NamedTuple):
-    """Where one side listens; the other connects to it."""
+    """Address at which one side listens and to which the other connects."""
 
     host: str
     port: int
@@ -54,7 +54,7 @@ NameSetting = Annotated[str, AfterValidator(party_name)]
 
 
 class PartySettings(Settings):
-    """This party's own."""
+    """Settings of this party only."""
 
     role: Literal["data", "label"]
     """Which side this is: `data` holds the graph, `label` holds the labels."""
@@ -63,25 +63,25 @@ class PartySettings(Settings):
     peer: NameSetting
     """The other side's name; a connection from or to anybody else is refused."""
     folder: Path
-    """Holds nodes and edges (data), or labels (label)."""
+    """Folder of nodes and edges (data), or of labels (label)."""
     state: Path
     """Folder for the run: approval, journal, checkpoints, results."""
     ledger: Path | None = None
-    """Where everything that is shown is charged before it leaves: releases of the graph at the data
-    side, responses to labels at the label side (with label_epsilon only). One for all runs."""
+    """Ledger to which everything is charged before it leaves: releases of the graph at the data
+    side, label responses at the label side (with label_epsilon only). One for all runs."""
     listen: AddressSetting | None = None
     """Wait for the peer at this address; exactly one side listens."""
     connect: AddressSetting | None = None
-    """Go to the peer at this address; the other side listens."""
+    """Connect to the peer at this address; the other side listens."""
     patience: float = Field(default=30.0, gt=0, le=86_400, allow_inf_nan=False)
     """Seconds of silence after which the peer counts as gone; the only timeout there is."""
     when_lost: Literal["wait", "stop"] = "wait"
-    """What to do then: wait for it to come back, or stop (`--resume` goes on later)."""
+    """What to do then: wait for it to come back, or stop (`--resume` continues later)."""
     engine: EngineName = EngineName.LOCAL
     """Where the data side computes releases: `local`, in its process, or `ray`, on the workers of a
     Ray cluster. Changes no number, so the peer need not know."""
     ray_address: str | None = None
-    """With engine `ray`: a cluster of one's own, host:port or auto; None: one is made here."""
+    """With engine `ray`: an existing cluster, host:port or auto; None: one is started here."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> "PartySettings":
@@ -104,7 +104,7 @@ class TlsSettings(Settings):
     certificate: Path
     """This side's certificate, as `vesper cert approve` wrote it."""
     key: Path
-    """Its private key, as `vesper cert request` made it; for this user's eyes only."""
+    """Its private key, as `vesper cert request` made it; readable by this user only."""
     authority: Path
     """The certificate of the authority that both sides trust."""
 
@@ -128,7 +128,7 @@ def load_party_config(path: Path) -> PartyConfig:
     if several:
         raise InputError(
             f"{path}: expected one data party here, found {len(several)} tables [[data_party]]; "
-            f"`vesper party label`, `contract` and `preflight` know what to do with them"
+            f"only `vesper party label`, `contract` and `preflight` accept several"
         )
     refuse_missing(path, tables)
     own = tables.pop("party")
@@ -141,21 +141,21 @@ def refuse_missing(path: Path, tables: Tables) -> None:
     for table in ("party", "tls"):
         if table not in tables:
             raise InputError(
-                f"{path}: expected a table [{table}], found none; `vesper init` writes a file with "
-                f"everything in it"
+                f"{path}: expected a table [{table}], found none; `vesper init` writes a complete "
+                f"file"
             )
 
 
 def checked_party_config(
     path: Path, own: dict[str, Any], tables: Tables, shared: Config
 ) -> PartyConfig:
-    """Check what one party needs to meet another.
+    """Check the settings of one party.
 
     Args:
-        path: of the file, for messages, and where relative paths begin.
-        own: the table [party].
-        tables: has the table [tls].
-        shared: what both approve.
+        path: path of the file, for messages; relative paths are relative to it.
+        own: table [party].
+        tables: tables of the file, with [tls].
+        shared: settings that both approve.
 
     Raises:
         InputError: a key is unknown, missing or wrong; the message names it.
@@ -178,12 +178,12 @@ KEYS = keys_of(party=PartySettings, tls=TlsSettings, privacy=PrivacySettings, ru
 
 
 def _resolve_paths(config: PartyConfig, folder: Path) -> PartyConfig:
-    """Make paths absolute: relative ones are meant from where the file is."""
+    """Make paths absolute; relative ones are relative to the folder of the file."""
 
-    def moved(settings: Settings) -> dict[str, Path]:
+    def resolved(settings: Settings) -> dict[str, Path]:
         values = {name: getattr(settings, name) for name in type(settings).model_fields}
         return {name: folder / path for name, path in values.items() if isinstance(path, Path)}
 
-    party = config.party.model_copy(update=moved(config.party))
-    tls = config.tls.model_copy(update=moved(config.tls))
+    party = config.party.model_copy(update=resolved(config.party))
+    tls = config.tls.model_copy(update=resolved(config.tls))
     return config.model_copy(update={"party": party, "tls": tls})

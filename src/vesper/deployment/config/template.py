@@ -1,7 +1,7 @@
-"""The TOML file that a party starts from: every setting with the line that explains it.
+"""Template of a party's TOML file: every setting with its explanation.
 
-Explanations are those of the settings themselves. What a person must think about stands there as a
-setting; all else as `#name = default`, so that the defaults of the method chosen hold.
+Explanations are the docstrings of the settings. Settings that a person must decide on are written
+out; all others appear as `#name = default`, so that the defaults of the chosen method apply.
 """
 
 import json
@@ -25,24 +25,24 @@ HEADING = """\
 #   vesper preflight --config {file}
 #   vesper party {role} --config {file}
 #
-# A line like '#width = 128', without a space behind '#', is a setting left to its default.
+# A line like '#width = 128', without a space after '#', is a setting left to its default.
 """
 
 TABLE_COMMENTS = {
-    "party": "# This party: who it is, where its files are, how the two meet.",
-    "tls": "# Proofs of who this party is. Make them with `vesper cert`.",
+    "party": "# This party: who it is, where its files are, how it reaches the peer.",
+    "tls": "# Certificates that prove who this party is. Make them with `vesper cert`.",
     "privacy": "# Shared with the peer: what changes epsilon. Equal at both parties.",
     "run": "# Shared with the peer: what cannot change epsilon. Equal at both parties.",
 }
 
 MULTI_PARTY_COMMENT = """\
-# With several data parties: no peer, listen or connect in [party], but a table each, as in
+# With several data parties: no peer, listen or connect in [party], but one table for each, as in
 #
 #   [[data_party]]
 #   name = "platform"
 #   connect = "platform.example:7101"
 #   epsilon = 2.0             # left out: as in [privacy]
-#   when_lost = "go-on"       # left out: as in [party]; "go-on" goes on without it
+#   when_lost = "go-on"       # left out: as in [party]; "go-on" continues without it
 #
 #   [[data_party]]
 #   name = "own-graph"        # this party's own graph
@@ -52,7 +52,7 @@ MULTI_PARTY_COMMENT = """\
 """
 
 UNCOMMENTED_SETTINGS = {"party.patience", "party.when_lost", "privacy.epsilon", "run.method"}
-"""Settings that have a default and still stand there."""
+"""Settings that are written out although they have a default."""
 
 TABLES: dict[str, type[Settings]] = {
     "party": PartySettings,
@@ -66,13 +66,13 @@ def write_template(path: Path, role: RoleName) -> None:
     """Write the file.
 
     Raises:
-        InputError: something is there already, or the folder cannot be written.
+        InputError: the path already exists, or the folder cannot be written.
     """
     write_new_file(path, template_text(role, path.name).encode())
 
 
 def template_text(role: RoleName, file: str) -> str:
-    """Everything a party can set, with examples where there is no default."""
+    """Return a file of everything a party can set, with examples where there is no default."""
     lines = [HEADING.format(role=role, file=file)]
     examples = _examples(role)
     for table, model in TABLES.items():
@@ -86,7 +86,7 @@ def template_text(role: RoleName, file: str) -> str:
 
 
 def _examples(role: RoleName) -> dict[str, str]:
-    """What stands where a person has to fill in something."""
+    """Return examples of the settings that a person has to fill in."""
     name, peer = ("platform", "bank") if role == "data" else ("bank", "platform")
     own: dict[str, str] = {
         "party.role": role,

@@ -1,6 +1,6 @@
 """A private authority: one certificate that both parties trust, one key that signs for them.
 
-    authority.key   stays with whoever runs the authority, owner rights only
+    authority.key   stays with whoever runs the authority, readable by its owner only
     authority.pem   goes to both parties
 
 It signs a party's name for TLS in both directions, and nothing else: what it signed cannot sign
@@ -32,7 +32,7 @@ from vesper.errors import InputError
 CERTIFICATE, KEY = "authority.pem", "authority.key"
 AUTHORITY_DAYS = 3650
 BACKDATE = timedelta(minutes=5)
-"""Clocks of two institutions differ a little: what is signed now is valid since a moment ago."""
+"""Certificates are valid from a moment ago, as clocks of two institutions differ a little."""
 
 _USES = (
     "digital_signature content_commitment key_encipherment data_encipherment key_agreement "
@@ -52,13 +52,14 @@ def make_authority(folder: Path, *, name: str, now: datetime) -> Authority:
     """Make a new authority in a folder.
 
     Raises:
-        InputError: there is one already, or the folder cannot be written.
+        InputError: the folder already has one, or cannot be written.
     """
     if not (0 < len(name) <= 64 and name.isprintable()):
-        raise InputError(f"--name: expected a name of 1 to 64 letters, got '{name}'")
+        raise InputError(f"--name: expected a name of 1 to 64 printable characters, got '{name}'")
     if (folder / CERTIFICATE).exists():
         raise InputError(
-            f"{folder / CERTIFICATE}: is there already and is not overwritten; name another folder"
+            f"{folder / CERTIFICATE}: already exists and will not be overwritten; choose another "
+            f"folder"
         )
     key = make_key(folder / KEY)
     subject = common_name(name)
@@ -74,7 +75,7 @@ def read_authority(folder: Path, *, now: datetime) -> Authority:
     """Open an authority to sign with it.
 
     Raises:
-        InputError: it is not there, is something else, has expired, or its key is open to others.
+        InputError: it is missing or invalid, has expired, or others can read its key.
     """
     if not folder.is_dir():
         raise InputError(
@@ -84,7 +85,7 @@ def read_authority(folder: Path, *, now: datetime) -> Authority:
     certificate = read_certificate(folder / CERTIFICATE)
     key = read_key(folder / KEY)
     if certificate.public_key() != key.public_key():
-        raise InputError(f"{folder / KEY}: is not the key of {CERTIFICATE} beside it")
+        raise InputError(f"{folder / KEY}: is not the key of {CERTIFICATE} next to it")
     if not certificate.not_valid_before_utc <= now < certificate.not_valid_after_utc:
         raise InputError(
             f"{folder / CERTIFICATE}: the authority is valid from "
@@ -98,7 +99,7 @@ def read_authority(folder: Path, *, now: datetime) -> Authority:
 def sign(
     authority: Authority, request: CertificateRequest, *, days: int, now: datetime
 ) -> x509.Certificate:
-    """Sign a request, for its own name and hosts.
+    """Sign a request, for its name and hosts.
 
     Raises:
         InputError: the authority would expire before the certificate.

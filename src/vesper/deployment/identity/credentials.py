@@ -1,11 +1,11 @@
-"""What a party shows in TLS, checked before it is used: certificate, key, authority.
+"""Credentials of a party for TLS, checked before use: certificate, key, authority.
 
     in date      not_before <= now < not_after, of certificate and authority
     key          the private key belongs to the certificate
-    signed       by the authority, which is one
+    signed       by the authority, whose certificate allows it to sign
     name         the certificate is for this party's name
 
-What would else be a failed handshake without a reason is found here, and said.
+Mistakes that would otherwise show as an unexplained failed handshake are reported here.
 """
 
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from vesper.transport.grpc_channel import Identity
 
 @dataclass(frozen=True)
 class Credentials:
-    """What TLS is given, and from when to when it holds."""
+    """What TLS needs, and the period in which it is valid."""
 
     identity: Identity = field(repr=False)  # a key never gets into a log
     since: datetime
@@ -46,11 +46,12 @@ def read_credentials(
     _refuse_unsigned(own, issuer, certificate, authority)
     for path, read in ((certificate, own), (authority, issuer)):
         refuse_out_of_date(read, path, now)
-    shown = party_of(own)
-    if shown != name:
+    certified_name = party_of(own)
+    if certified_name != name:
         raise InputError(
-            f"{certificate}: expected a certificate for '{name}', found one for '{shown}'; ask for "
-            f"the right one with `vesper cert request --name {name}`, or mend party.name"
+            f"{certificate}: expected a certificate for '{name}', found one for "
+            f"'{certified_name}'; request the right one with `vesper cert request --name {name}`, "
+            f"or fix party.name"
         )
     return Credentials(
         identity=Identity(
@@ -79,7 +80,7 @@ def read_certificate(path: Path) -> x509.Certificate:
 
 
 def party_of(certificate: x509.Certificate) -> str:
-    """Give the party that a certificate is for; nobody ('') when TLS would see another name."""
+    """Return the party that a certificate is for; '' if TLS would see another name."""
     common = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     try:
         extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
@@ -94,7 +95,7 @@ def refuse_out_of_date(certificate: x509.Certificate, path: Path, now: datetime)
     """Refuse a certificate that has expired, or is not valid yet.
 
     Raises:
-        InputError: it is one.
+        InputError: it is out of date.
     """
     first, last = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if now < first:
@@ -104,7 +105,7 @@ def refuse_out_of_date(certificate: x509.Certificate, path: Path, now: datetime)
         )
     if now >= last:
         raise InputError(
-            f"{path}: has expired at {last:%Y-%m-%d %H:%M} UTC, and the clock of this machine says "
+            f"{path}: expired at {last:%Y-%m-%d %H:%M} UTC, and the clock of this machine says "
             f"{now:%Y-%m-%d %H:%M} UTC; have the request signed again (`vesper cert approve`)"
         )
 

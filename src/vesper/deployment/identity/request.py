@@ -1,10 +1,9 @@
-"""A party asks for a certificate: its name, its hosts, its public key. The private key stays.
+"""Private keys and certificate requests of a party.
 
-The file may travel by mail: who signs it compares the fingerprint, which both sides' commands
-print, with the one told by another way.
+A request has the party's name, its hosts and its public key. The file may travel by mail: whoever
+signs it compares the fingerprint, which the commands on both sides print, over another channel.
 
-Private keys on disk: ECDSA on P-256, for this user's eyes only, never overwritten.
-
+The private key stays on its machine: ECDSA on P-256, readable by this user only, never overwritten.
 A key that others can read proves nothing any more, so it is refused when it is read.
 """
 
@@ -35,14 +34,14 @@ from vesper.session.party_names import host_name, is_ip, party_name
 PrivateKey = ec.EllipticCurvePrivateKey
 
 MAX_FILE_BYTES = 1 << 16
-"""No key, request or certificate of ours comes near it."""
+"""Limit when reading files; no key, request or certificate of ours comes near it."""
 
 
 def make_key(path: Path) -> PrivateKey:
     """Make a key and write it to a new file that only this user can read.
 
     Raises:
-        InputError: the file is there already, or cannot be written.
+        InputError: the file already exists, or cannot be written.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -51,10 +50,10 @@ def make_key(path: Path) -> PrivateKey:
 
 
 def read_key_bytes(path: Path) -> bytes:
-    """Read the file of a key, as it is handed to TLS.
+    """Read the file of a key, in the form that TLS needs.
 
     Raises:
-        InputError: it cannot be read, or others than its owner could.
+        InputError: it cannot be read, or others than its owner can read it.
     """
     try:
         with path.open("rb") as file:
@@ -68,7 +67,8 @@ def read_key_bytes(path: Path) -> bytes:
     if mode & 0o077:
         raise InputError(
             f"{path}: a private key that others can read (mode {mode:04o}) proves nothing; if "
-            f"nobody has read it `chmod 600` it, else make a new one with `vesper cert request`"
+            f"nobody has read it, `chmod 600` it, otherwise make a new one with `vesper cert "
+            f"request`"
         )
     return content
 
@@ -77,7 +77,7 @@ def read_key(path: Path) -> PrivateKey:
     """Read a key.
 
     Raises:
-        InputError: as `read_key_bytes`, or it is no key of the kind we make.
+        InputError: as for `read_key_bytes`, or the key is not of the kind we make.
     """
     content = read_key_bytes(path)
     try:
@@ -95,18 +95,20 @@ def read_key(path: Path) -> PrivateKey:
 
 
 def write_new_file(path: Path, content: bytes, *, mode: int = 0o644) -> None:
-    """Write a file that is not there yet, on disk when this returns.
+    """Write a file that does not exist yet; it is on disk when this returns.
 
     Raises:
-        InputError: something is there, or the folder cannot be written.
+        InputError: the path already exists, or the folder cannot be written.
     """
     if os.path.lexists(path):
-        raise InputError(f"{path}: is there already and is not overwritten; name another")
+        raise InputError(f"{path}: already exists and will not be overwritten; choose another path")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}); name another") from None
+        raise InputError(
+            f"{path}: cannot be written ({error.strerror}); choose another path"
+        ) from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
@@ -114,7 +116,7 @@ def write_new_file(path: Path, content: bytes, *, mode: int = 0o644) -> None:
             os.fsync(file.fileno())
     except OSError as error:
         path.unlink(missing_ok=True)
-        raise InputError(f"{path}: cannot be written ({error.strerror}); make room") from None
+        raise InputError(f"{path}: cannot be written ({error.strerror}); free some space") from None
 
 
 PublicKey = ec.EllipticCurvePublicKey
@@ -122,7 +124,7 @@ PublicKey = ec.EllipticCurvePublicKey
 
 @dataclass(frozen=True)
 class CertificateRequest:
-    """What a party asks to be signed, checked."""
+    """Contents of a checked request."""
 
     name: str
     hosts: tuple[str, ...]
@@ -130,7 +132,7 @@ class CertificateRequest:
 
     @property
     def fingerprint(self) -> str:
-        """Of the public key, to compare by telephone."""
+        """Fingerprint of the public key, to compare by telephone."""
         return fingerprint_of(self.public_key)
 
 
@@ -140,7 +142,7 @@ def make_request(
     """Make `NAME.key`, which stays here, and `NAME.csr`, which goes to the authority.
 
     Raises:
-        InputError: a name cannot be used, or a file is there already.
+        InputError: a name cannot be used, or a file already exists.
     """
     try:
         party_name(name)
@@ -153,7 +155,9 @@ def make_request(
             raise InputError(f"--host: {error}, got '{host}'") from None
     key_path, request_path = folder / f"{name}.key", folder / f"{name}.csr"
     if request_path.exists():
-        raise InputError(f"{request_path}: is there already and is not overwritten; name another")
+        raise InputError(
+            f"{request_path}: already exists and will not be overwritten; choose another path"
+        )
     key = make_key(key_path)
     builder = x509.CertificateSigningRequestBuilder().subject_name(common_name(name))
     builder = builder.add_extension(alternative_names(name, hosts), critical=False)
@@ -163,10 +167,10 @@ def make_request(
 
 
 def read_request(path: Path) -> CertificateRequest:
-    """Read a request and check that who made it has the private key.
+    """Read a request and check that its maker has the private key.
 
     Raises:
-        InputError: the file is no request, or asks for something that is not signed.
+        InputError: the file is not a request, or asks for names that are not signed.
     """
     try:
         with path.open("rb") as file:
@@ -184,7 +188,7 @@ def read_request(path: Path) -> CertificateRequest:
         if not signed.is_signature_valid:
             raise InvalidSignature
         names = [str(part.value) for part in signed.subject]
-        asked = _requested_names(signed)
+        requested = _requested_names(signed)
     except (ValueError, TypeError, UnsupportedAlgorithm, InvalidSignature, x509.ExtensionNotFound):
         raise InputError(
             f"{path}: expected a certificate request (the .csr file that `vesper cert request` "
@@ -194,28 +198,28 @@ def read_request(path: Path) -> CertificateRequest:
         raise InputError(f"{path}: expected a request for an ECDSA key on P-256, found another")
     try:
         (name,) = [party_name(text) for text in names]
-        hosts = tuple(host_name(text) for text in asked if text != name)
+        hosts = tuple(host_name(text) for text in requested if text != name)
     except ValueError:
         raise InputError(
             f"{path}: expected a request for one party name and its hosts, found other names "
-            f"({', '.join(map(repr, [*names, *asked]))})"
+            f"({', '.join(map(repr, [*names, *requested]))})"
         ) from None
     return CertificateRequest(name, hosts, public_key)
 
 
 def fingerprint_of(public_key: PublicKey) -> str:
-    """SHA-256 of the public key, in pairs of hex digits."""
+    """Return the SHA-256 digest of the public key, in hex."""
     der = public_key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return hashlib.sha256(der).hexdigest()
 
 
 def common_name(name: str) -> x509.Name:
-    """A subject that is nothing but a name."""
+    """Make a subject that is nothing but a name."""
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
 def alternative_names(name: str, hosts: Sequence[str]) -> x509.SubjectAlternativeName:
-    """The names that TLS looks at."""
+    """Make the extension with the names that TLS checks."""
     addresses = [x509.IPAddress(ipaddress.ip_address(host)) for host in hosts if is_ip(host)]
     names = [x509.DNSName(text) for text in (name, *hosts) if not is_ip(text)]
     return x509.SubjectAlternativeName([*names, *addresses])
