@@ -78,10 +78,10 @@ def test_equal_labels_are_nothing_to_judge_by(model: VesperRegressor) -> None:
 def test_a_page(model: VesperRegressor, tmp_path: Path) -> None:
     _, _, numbers = given()
     page = model.report(tmp_path / "report.html", ids=TEST, labels=numbers).read_text()
-    assert "Predicted numbers" in page
+    assert "Predicted values" in page
     assert "On 200 test nodes" in page
     assert "R², test" in page
-    assert "Only labels that are classes can be protected" in page
+    assert "Only class labels can be protected" in page
     assert " classes" not in page.partition("</header>")[0]
 
 
