@@ -86,7 +86,7 @@ class FailingBoard:
 
 @contextmanager
 def serving(service: Responder) -> Iterator[str]:
-    with HttpServer("127.0.0.1", 0, service, said=lambda line: None) as server:
+    with HttpServer("127.0.0.1", 0, service, log=lambda line: None) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:

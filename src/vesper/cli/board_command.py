@@ -30,7 +30,7 @@ def board(
     read_run_status(run)  # refuses what is no run
     with (
         until_interrupted(),
-        HttpServer(host, port, Board(run, failed=failed), said=lambda line: None) as server,
+        HttpServer(host, port, Board(run, failed=failed), log=lambda line: None) as server,
     ):
         shown = f"[{host}]" if ":" in host else host
         print_line(f"{run}: http://{shown}:{server.server_port}/ ; stop with Ctrl-C")

@@ -36,7 +36,7 @@ def meaning_of(privacy: Privacy) -> list[str]:
         return [
             "The noise of this run was drawn from a seed so that the run can be repeated. Anyone "
             "who knows the seed can subtract the noise, so <b>nothing that this run produced is "
-            "protected</b>. Do not give it to anyone who must not learn about edges.",
+            "protected</b>. Do not give its output to anyone who must not learn about edges.",
             f"With noise from the operating system, the same training guarantees the following. "
             f"{guarantee}",
         ]
