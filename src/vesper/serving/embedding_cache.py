@@ -1,10 +1,11 @@
 """Received embeddings on disk: a repeated query costs nothing and sends nothing.
 
     answers   (snapshot, stage, id) -> embedding
-    notes     "snapshot", "budget"  -> the last ones received
-              "graph NAME"          -> budget of that graph, and the metric if it was measured
+    heard     "snapshot", "budget"  -> note of the last one received
+              "graph NAME"          -> note of the graph's budget, and its metric if measured
 
-A damaged file is replaced by an empty one: it is only a cache.
+Tables keep the names that they have on disk. A damaged file is replaced by an empty one: it is only
+a cache.
 """
 
 import json
