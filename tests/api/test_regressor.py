@@ -78,10 +78,10 @@ def test_equal_labels_have_no_metric(model: VesperRegressor) -> None:
 def test_report_page(model: VesperRegressor, tmp_path: Path) -> None:
     _, _, numbers = make_graph()
     page = model.report(tmp_path / "report.html", ids=TEST, labels=numbers).read_text()
-    assert "Predicted numbers" in page
+    assert "Predicted values" in page
     assert "On 200 test nodes" in page
     assert "R², test" in page
-    assert "Only labels that are classes can be protected" in page
+    assert "Only class labels can be protected" in page
     assert " classes" not in page.partition("</header>")[0]
 
 

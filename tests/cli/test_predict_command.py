@@ -143,7 +143,7 @@ def test_a_snapshot_is_predicted_served_and_survives_a_kill(
     assert status == 200
     assert [each.get("cached") for each in reply["predictions"]] == [True, False, None]
     assert platform.stop(signal.SIGTERM) == 0
-    assert "answered about" in platform.output
+    assert "returned embeddings of" in platform.output
     status, reply = post_ids(port, [65, 67])
     assert status == 503
     assert "waiting for platform" in reply["error"]

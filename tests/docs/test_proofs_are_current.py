@@ -54,7 +54,9 @@ def definitions_in(source: str) -> dict[str, ast.stmt]:
             found[node.name] = node
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for name in (each.id for t in targets for each in ast.walk(t) if type(each) is ast.Name):
+            for name in (
+                each.id for t in targets for each in ast.walk(t) if type(each) is ast.Name
+            ):
                 found[name] = node
     return found
 

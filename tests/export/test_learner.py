@@ -1,4 +1,4 @@
-"""Learning from a released file: one process, several, larger than memory, wrong files."""
+"""Training from a released file: one process, several, larger than memory, invalid files."""
 
 import json
 import os
@@ -49,16 +49,16 @@ def released(tmp_path_factory: pytest.TempPathFactory, write_folders: Callable[.
     return root
 
 
-def learned(root: Path, out: Path, **more: object) -> LearnResult:
-    given = dict(pair.split("=") for pair in SETTINGS)
-    config = load_config(None, {name: int(value) for name, value in given.items()} | more)
+def train(root: Path, out: Path, **more: object) -> LearnResult:
+    settings = dict(pair.split("=") for pair in SETTINGS)
+    config = load_config(None, {name: int(value) for name, value in settings.items()} | more)
     return learn(root / "released.parquet", root / "label", config, out, ranks=Ranks())
 
 
-def test_neighbours_tell_the_class(released: Path, tmp_path: Path) -> None:
-    result = learned(released, tmp_path / "model", epochs=30)
+def test_released_sums_predict_the_class(released: Path, tmp_path: Path) -> None:
+    result = train(released, tmp_path / "model", epochs=30)
     assert result.test is not None
-    assert result.test > 60  # of three classes; features alone say nothing
+    assert result.test > 60  # of three classes; features alone are useless
     assert result.statement["epsilon"] == 8.0
     assert (result.rows, result.processes) == (240, 1)
     written = json.loads((tmp_path / "model" / "result.json").read_text())
@@ -70,23 +70,23 @@ def test_neighbours_tell_the_class(released: Path, tmp_path: Path) -> None:
 def test_a_file_read_in_small_parts_gives_the_same(
     released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = learned(released, tmp_path / "whole")
+    whole = train(released, tmp_path / "whole")
     monkeypatch.setattr(released_rows, "BATCH", 7)
-    parts = learned(released, tmp_path / "parts")
+    parts = train(released, tmp_path / "parts")
     assert parts.validation == pytest.approx(whole.validation)
     one, other = (np.load(tmp_path / name / "model.npz") for name in ("whole", "parts"))
     assert all(np.allclose(one[key], other[key], atol=1e-4) for key in one.files)
 
 
-def test_two_processes_make_the_model_of_one(released: Path, tmp_path: Path) -> None:
-    alone = learned(released, tmp_path / "alone")
-    asked = ["learn", "--released", str(released / "released.parquet")]
-    asked += ["--labels", str(released / "label"), "--out", str(tmp_path / "two"), "--json"]
+def test_two_processes_train_the_same_model_as_one(released: Path, tmp_path: Path) -> None:
+    alone = train(released, tmp_path / "alone")
+    arguments = ["learn", "--released", str(released / "released.parquet")]
+    arguments += ["--labels", str(released / "label"), "--out", str(tmp_path / "two"), "--json"]
     for each in SETTINGS:
-        asked += ["--set", each]
+        arguments += ["--set", each]
     done = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-        + ["-m", "vesper", *asked],
+        + ["-m", "vesper", *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -117,11 +117,13 @@ def test_a_changed_file_is_refused(released: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_labels_of_nodes_that_are_not_in_the_file(released: Path, tmp_path: Path) -> None:
+def test_labels_of_nodes_that_are_not_in_the_file_are_refused(
+    released: Path, tmp_path: Path
+) -> None:
     table = pq.read_table(released / "label" / "labels.parquet")
-    strangers = table.set_column(0, "id", pa.array(table.column("id").to_numpy() + 200))
+    unknown = table.set_column(0, "id", pa.array(table.column("id").to_numpy() + 200))
     (tmp_path / "label").mkdir()
-    pq.write_table(strangers, tmp_path / "label" / "labels.parquet")
+    pq.write_table(unknown, tmp_path / "label" / "labels.parquet")
     config = load_config(None, {})
     with pytest.raises(InputError, match="labelled nodes are not in"):
         learn(
@@ -134,6 +136,6 @@ def test_labels_of_nodes_that_are_not_in_the_file(released: Path, tmp_path: Path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["label"]
 
 
-def test_more_processes_than_rows(released: Path, tmp_path: Path) -> None:
+def test_more_processes_than_rows_are_refused(released: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="use fewer processes"):
-        learned(released, tmp_path / "out", batch_size=1)
+        train(released, tmp_path / "out", batch_size=1)

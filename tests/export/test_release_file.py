@@ -1,4 +1,4 @@
-"""Both files whole, or none; nothing overwritten."""
+"""Both files are complete or absent; nothing is overwritten."""
 
 import errno
 import os
@@ -44,17 +44,17 @@ def test_the_size_does_not_depend_on_values(tmp_path: Path) -> None:
     assert len(sizes) == 1
 
 
-@pytest.mark.parametrize("there", ["r.parquet", "r.statement.json"])
-def test_nothing_is_overwritten(tmp_path: Path, there: str) -> None:
-    (tmp_path / there).write_text("precious")
-    with pytest.raises(InputError, match="is there already and is not overwritten"):
+@pytest.mark.parametrize("existing", ["r.parquet", "r.statement.json"])
+def test_nothing_is_overwritten(tmp_path: Path, existing: str) -> None:
+    (tmp_path / existing).write_text("precious")
+    with pytest.raises(InputError, match="already exists and will not be overwritten"):
         write(tmp_path / "r.parquet")
-    assert (tmp_path / there).read_text() == "precious"
-    assert names(tmp_path) == {there}
+    assert (tmp_path / existing).read_text() == "precious"
+    assert names(tmp_path) == {existing}
 
 
 @pytest.mark.parametrize("late", ["r.parquet", "r.statement.json"])
-def test_nothing_is_overwritten_that_came_later(tmp_path: Path, late: str) -> None:
+def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path, late: str) -> None:
     with new_export_file(tmp_path / "r.parquet") as target:
         (tmp_path / late).write_text("precious")
         with pytest.raises(VesperError, match="cannot be written"):
@@ -63,7 +63,7 @@ def test_nothing_is_overwritten_that_came_later(tmp_path: Path, late: str) -> No
     assert (tmp_path / late).read_text() == "precious"
 
 
-def test_where_files_cannot_be_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_systems_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(source: Path, target: Path) -> None:
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
@@ -84,7 +84,7 @@ def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
     assert names(tmp_path) == set()
 
 
-def test_another_ending_and_no_folder_are_wrong_input(tmp_path: Path) -> None:
+def test_another_suffix_and_a_missing_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"ends in \.parquet, got 'r.csv'"):
         write(tmp_path / "r.csv")
     (tmp_path / "file").write_text("")

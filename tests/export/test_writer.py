@@ -1,4 +1,4 @@
-"""Hand-off: what is in the file, what it cost, and what is refused before it costs anything."""
+"""Export: what is in the file, what it cost, and what is refused before anything is charged."""
 
 import shutil
 from contextlib import closing
@@ -53,7 +53,7 @@ def ledger_of(folders: Path) -> Ledger:
     return Ledger(folders / "data" / "ledger.sqlite", clock=lambda: 0.0)
 
 
-def test_labels_lent(folders: Path, tmp_path: Path) -> None:
+def test_export_with_labels(folders: Path, tmp_path: Path) -> None:
     made = run(folders, tmp_path / "r.parquet")
     assert made.columns == (
         "id",
@@ -71,7 +71,7 @@ def test_labels_lent(folders: Path, tmp_path: Path) -> None:
     assert set(made.facts["columns"]) == {"stage0_*", "hop*_degree", "hop*_*", "stage*_*"}
     with closing(ledger_of(folders)) as book:
         (balance,) = accounts(book)
-        assert balance.releases == len(made.facts["releases"]) == 3  # the poll, and two hops
+        assert balance.releases == len(made.facts["releases"]) == 3  # the probe and two hops
         assert balance.spent_epsilon() == pytest.approx(4.0, rel=1e-6)
         assert made.facts["spent_epsilon"] <= made.facts["epsilon"] == 4.0
         assert book.contains(*_head(made))
@@ -83,7 +83,7 @@ def _head(made: Export) -> tuple[int, str]:
     return int(sequence), digest
 
 
-def test_no_labels(folders: Path, tmp_path: Path) -> None:
+def test_export_without_labels(folders: Path, tmp_path: Path) -> None:
     shutil.rmtree(folders / "label")
     made = run(folders, tmp_path / "r.parquet", hops=None)
     assert len(made.facts["releases"]) == 1
@@ -101,18 +101,18 @@ def test_other_aggregators_have_no_degree_column(folders: Path, tmp_path: Path) 
     assert {"hop1_0", "hop1_1", "hop1_2"} <= set(made.columns)
     facts = [entry.facts for entry in ledger_of(folders).entries() if entry.cost > 0]
     assert facts[-1]["aggregation"] == "attention"
-    poll, hop = made.facts["releases"]
-    assert (poll["claims"], hop["claims"]) == (["R-SUM", "R-GRID"], ["S-ATT", "R-GRID"])
+    probe, hop = made.facts["releases"]
+    assert (probe["claims"], hop["claims"]) == (["R-SUM", "R-GRID"], ["S-ATT", "R-GRID"])
 
 
-def test_components_are_summed_and_nothing_else(folders: Path, tmp_path: Path) -> None:
+def test_without_labels_only_sums_are_possible(folders: Path, tmp_path: Path) -> None:
     shutil.rmtree(folders / "label")
-    with pytest.raises(InputError, match="expected 'gin' where no labels are lent"):
+    with pytest.raises(InputError, match="expected 'gin' without labels"):
         run(folders, tmp_path / "r.parquet", aggregator="max")
     assert all(entry.cost == 0 for entry in ledger_of(folders).entries())
 
 
-def test_the_second_is_refused_before_it_costs(folders: Path, tmp_path: Path) -> None:
+def test_a_second_export_is_refused_before_it_is_charged(folders: Path, tmp_path: Path) -> None:
     run(folders, tmp_path / "first.parquet")
     with closing(ledger_of(folders)) as book:
         before = book.head()
@@ -123,8 +123,8 @@ def test_the_second_is_refused_before_it_costs(folders: Path, tmp_path: Path) ->
     assert not (tmp_path / "second.parquet").exists()
 
 
-def test_what_fits_in_part_only_is_refused_as_a_whole(folders: Path, tmp_path: Path) -> None:
-    """One hop is free, two are asked for: nothing is charged."""
+def test_an_export_that_fits_only_in_part_is_refused(folders: Path, tmp_path: Path) -> None:
+    """The budget is enough for one hop, and two are requested: nothing is charged."""
     run(folders, tmp_path / "first.parquet", simulated=True)  # spends nothing
     with closing(ledger_of(folders)) as book:
         graph = open_data(folders / "data").graph
@@ -143,7 +143,7 @@ def test_what_fits_in_part_only_is_refused_as_a_whole(folders: Path, tmp_path: P
 def test_what_was_charged_stays_charged(
     folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stop(*arguments: object, **more: object) -> None:
+    def stop(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ExportFile, "write", stop)
@@ -154,7 +154,7 @@ def test_what_was_charged_stays_charged(
         assert accounts(book)[0].releases == 3
 
 
-def test_counts_made_before_leave_the_rest(folders: Path, tmp_path: Path) -> None:
+def test_earlier_counts_reduce_the_budget(folders: Path, tmp_path: Path) -> None:
     whole = run(folders, tmp_path / "whole.parquet", simulated=True)
     with closing(ledger_of(folders)) as book:
         name = fingerprint(open_data(folders / "data").graph, key=key_of(book))
@@ -166,7 +166,7 @@ def test_counts_made_before_leave_the_rest(folders: Path, tmp_path: Path) -> Non
     assert 3.99 < made.facts["spent_epsilon"] <= 4.0
 
 
-def test_counts_that_took_all_of_it(folders: Path, tmp_path: Path) -> None:
+def test_earlier_counts_that_used_the_whole_budget(folders: Path, tmp_path: Path) -> None:
     with closing(ledger_of(folders)) as book:
         name = fingerprint(open_data(folders / "data").graph, key=key_of(book))
         account = open_account(book, name, num_nodes=N)
@@ -175,7 +175,7 @@ def test_counts_that_took_all_of_it(folders: Path, tmp_path: Path) -> None:
         run(folders, tmp_path / "r.parquet")
 
 
-def test_simulated_is_repeatable_costs_nothing_and_says_so(folders: Path, tmp_path: Path) -> None:
+def test_a_simulated_export_is_repeatable_free_and_marked(folders: Path, tmp_path: Path) -> None:
     made = [
         run(folders, tmp_path / f"{k}.parquet", simulated=True, seed=seed)
         for k, seed in enumerate((7, 7, 8))
@@ -187,7 +187,7 @@ def test_simulated_is_repeatable_costs_nothing_and_says_so(folders: Path, tmp_pa
     assert {path.suffix for path in tmp_path.iterdir() if path.is_file()} == {".parquet", ".json"}
 
 
-def test_noise_of_the_operating_system_is_new_each_time(folders: Path, tmp_path: Path) -> None:
+def test_noise_from_the_operating_system_is_new_each_time(folders: Path, tmp_path: Path) -> None:
     config = load_config(None, {**SMALL, "seed": 7, "epochs": 1})
     files = []
     for k in range(2):
@@ -199,7 +199,7 @@ def test_noise_of_the_operating_system_is_new_each_time(folders: Path, tmp_path:
     assert (one != two).mean() > 0.9
 
 
-def test_tampering_with_one_value_is_found(folders: Path, tmp_path: Path) -> None:
+def test_tampering_with_one_value_is_detected(folders: Path, tmp_path: Path) -> None:
     made = run(folders, tmp_path / "r.parquet", simulated=True)
     content = bytearray(made.file.read_bytes())
     content[len(content) // 2] ^= 1
@@ -223,8 +223,8 @@ def test_what_certifies_nothing_is_refused(
     assert not (folders / "data" / "ledger.sqlite").exists()
 
 
-def test_a_taken_name_is_refused_before_a_ledger_is_made(folders: Path, tmp_path: Path) -> None:
+def test_an_existing_file_is_refused_before_a_ledger_is_made(folders: Path, tmp_path: Path) -> None:
     (tmp_path / "r.parquet").write_text("precious")
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         run(folders, tmp_path / "r.parquet")
     assert not (folders / "data" / "ledger.sqlite").exists()

@@ -1,4 +1,4 @@
-"""Pages to look at: certified, simulated, edge-free, claimed."""
+"""Report contents for tests: certified, simulated, edge-free, claimed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from vesper.report.contents import ClassEvaluation, Contents
 from vesper.report.privacy import privacy_of
 from vesper.session.config import load_config
 
-PROMISES = {
+NOISE_PLANS = {
     "certified": NoisePlan(
         plan="certified",
         certified_epsilon=4.0,
@@ -42,6 +42,8 @@ CHARGED = RunCharges(
 
 @pytest.fixture
 def contents() -> Callable[..., Contents]:
+    """Makes the contents of a report for a plan; keyword arguments replace single fields."""
+
     def make(
         plan: str = "certified", *, secure: bool = True, num_classes: int = 3, **changes: Any
     ) -> Contents:
@@ -53,7 +55,7 @@ def contents() -> Callable[..., Contents]:
             probabilities=rng.dirichlet(np.ones(num_classes), size=200),
         )
         run_charges = CHARGED if plan == "certified" else None
-        whole: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "method": "certified",
             "metric": "roc_auc" if num_classes == 2 else "accuracy",
             "validation": 88.25,
@@ -61,7 +63,7 @@ def contents() -> Callable[..., Contents]:
             "chosen_stage": 1,
             "stages": ({"validation": 60.5}, {"validation": 88.25}, {"validation": 87.0}),
             "privacy": privacy_of(
-                PROMISES[plan],
+                NOISE_PLANS[plan],
                 has_secure_noise=secure,
                 covers="this & that",
                 run_charges=run_charges,
@@ -70,6 +72,6 @@ def contents() -> Callable[..., Contents]:
             "sizes": {"nodes": 1000, "classes": num_classes},
             "evaluation": evaluation,
         }
-        return Contents(**{**whole, **changes})
+        return Contents(**{**fields, **changes})
 
     return make

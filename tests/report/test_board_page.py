@@ -1,4 +1,4 @@
-"""What the board says of a run, in every state of it."""
+"""The page of the board for every state of a run."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ CONFIG = load_config(None, {})
 
 
 def journal(**changes: Any) -> JournalSummary:
-    whole: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "side": "label",
         "config": CONFIG,
         "ledger": None,
@@ -30,13 +30,13 @@ def journal(**changes: Any) -> JournalSummary:
         "reason": "",
         "is_being_written": True,
     }
-    return JournalSummary(**{**whole, **changes})
+    return JournalSummary(**{**fields, **changes})
 
 
-def test_a_run_that_trains() -> None:
+def test_a_running_run() -> None:
     main = board_main(RunStatus(state="running", journal=journal(), config=CONFIG))
     for words in (
-        "label party; begun 1970-01-01 00:00:00 UTC",
+        "label party; started 1970-01-01 00:00:00 UTC",
         "Running.",
         '<progress value="5" max="90">',
         "5 of 90; loss 0.6, &lt;b&gt;",
@@ -47,7 +47,7 @@ def test_a_run_that_trains() -> None:
         "ROC AUC on validation nodes",
     ):
         assert words in main
-    assert "Privacy</h2>" not in main, "nothing is promised before both sides have agreed"
+    assert "Privacy</h2>" not in main, "nothing is guaranteed before both sides have agreed"
 
 
 def test_the_data_party_sees_charges_and_no_curves() -> None:
@@ -78,28 +78,28 @@ def test_the_data_party_sees_charges_and_no_curves() -> None:
     [
         (
             "failed",
-            {"reason": "no room <here>"},
-            "Stopped: no room &lt;here&gt;. Go on with: vesper",
+            {"reason": "no space <here>"},
+            "Stopped: no space &lt;here&gt;. To resume: vesper",
         ),
         ("lost", {}, "The process is gone: it was killed"),
-        ("lost", {}, "Its last sign was at 1970-01-01 00:01:00 UTC"),
+        ("lost", {}, "Last update: 1970-01-01 00:01:00 UTC"),
         ("lost", {"side": "data"}, "vesper party data --config FILE --resume"),
         ("finished", {}, "Finished. 1970-01-01 00:01:00 UTC"),
     ],
 )
-def test_a_run_that_does_not(state: RunState, changes: dict[str, Any], words: str) -> None:
+def test_a_run_that_has_ended(state: RunState, changes: dict[str, Any], words: str) -> None:
     status = RunStatus(state=state, journal=journal(**changes), config=CONFIG)
     assert words in board_main(status)
 
 
-def test_a_simulation_cannot_go_on() -> None:
+def test_a_simulation_cannot_be_resumed() -> None:
     assert "--resume" not in board_main(
         RunStatus(state="lost", journal=journal(side="both"), config=CONFIG)
     )
 
 
 def test_before_and_after(contents: Callable[..., Contents]) -> None:
-    assert "Nobody has started" in board_main(RunStatus(state="not begun"))
+    assert "has not been started" in board_main(RunStatus(state="not started"))
     main = board_main(RunStatus(state="finished", contents=contents()))
     assert "Finished." in main
     assert "Model report" in main

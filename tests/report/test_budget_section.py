@@ -1,4 +1,4 @@
-"""What a run was charged, and what can be guessed after everything its graph was used for."""
+"""Charges of a run, and the best guess after everything that its graph was used for."""
 
 import math
 from contextlib import closing

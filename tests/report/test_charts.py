@@ -1,4 +1,4 @@
-"""Charts show the numbers they are given."""
+"""Charts draw the numbers they are given."""
 
 import re
 
@@ -20,7 +20,7 @@ def test_the_area_under_the_drawn_curve_is_the_metric() -> None:
     assert np.trapezoid(true, false) == pytest.approx(roc_auc(scores, labels), abs=1e-3)
 
 
-def test_better_stages_stand_higher() -> None:
+def test_better_stages_are_drawn_higher() -> None:
     stages = [{"validation": 60.0, "test": 59.0}, {"validation": 80.0, "test": 81.0}]
     chart = stage_chart(stages, chosen=1, metric="Accuracy")
     points = re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)" r="3.5" class="point (\w+)"', chart)
@@ -33,7 +33,7 @@ def test_better_stages_stand_higher() -> None:
     assert ring.groups() == points[1][:2]
 
 
-def test_confusion_of_classes() -> None:
+def test_confusion_matrix() -> None:
     scores = np.eye(3)[[0, 0, 1, 2]]
     chart = confusion_chart(scores, np.array([0, 0, 0, 2]), ("a", "b", "c"))
     assert re.findall(r">(\d+)</text>", chart) == ["67", "0", "0", "100"], "b has no node, no row"

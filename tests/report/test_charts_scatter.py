@@ -1,4 +1,4 @@
-"""Points stand where their numbers are, on one scale for both axes."""
+"""Points are drawn where their numbers are, on one scale for both axes."""
 
 import re
 
@@ -20,20 +20,20 @@ def test_equal_numbers_lie_on_the_line() -> None:
     assert points[1] == pytest.approx(np.mean([points[0], points[2]], axis=0), abs=0.1)
 
 
-def test_a_few_of_many_are_drawn() -> None:
+def test_only_some_of_many_points_are_drawn() -> None:
     rng = np.random.default_rng(0)
     labels, predicted = rng.normal(size=(2, 5000))
     assert len(re.findall(POINT, numbers_chart(labels, predicted))) == MOST_NODES
     assert len(re.findall(POINT, numbers_chart(labels[:7], np.zeros(7)))) == 7
 
 
-def test_an_order_is_one_whatever_the_numbers() -> None:
+def test_ranks_do_not_depend_on_the_scale_of_numbers() -> None:
     labels = np.array([1.0, 10.0, 1e6, 3.0])
     assert ranks_chart(labels, np.log(labels)) == ranks_chart(labels, labels)
     assert ranks_chart(labels, labels) != ranks_chart(labels, -labels)
 
 
-def test_the_metric_is_that_of_the_name() -> None:
+def test_the_metric_is_chosen_by_name() -> None:
     labels, predicted = np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 9.0])
     evaluation = {
         name: NumberEvaluation(split="test", labels=labels, predicted=predicted, name=name).metric
@@ -51,7 +51,7 @@ def test_numbers_of_any_size_fill_the_chart(scale: float) -> None:
     assert len(chart) < 1.2 * len(usual)
 
 
-def test_one_number_is_in_the_middle_of_something() -> None:
+def test_equal_numbers_share_one_point() -> None:
     places = re.findall(POINT, numbers_chart(np.full(3, 1e9), np.full(3, 1e9)))
     assert len(set(places)) == 1
     assert "nan" not in numbers_chart(np.zeros(3), np.zeros(3))

@@ -1,4 +1,4 @@
-"""The command on the page gives the settings of the run, whatever they are."""
+"""The command on the page reproduces the settings of the run, whatever they are."""
 
 import shlex
 

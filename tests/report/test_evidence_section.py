@@ -1,4 +1,4 @@
-"""Findings of attacks, audits and degrees on the page; what is none is refused."""
+"""Evidence of attacks, audits and degrees on the page; anything else is refused."""
 
 import json
 from collections.abc import Callable
@@ -35,7 +35,7 @@ AUDIT = {
 DEGREES = {"counts": [807.0, -3.5, 230.0], "mean_degree_at_least": 2.2, "spent_epsilon": 0.1}
 
 
-def written(folder: Path, facts: Any) -> Path:
+def write_json(folder: Path, facts: Any) -> Path:
     path = folder / "facts.json"
     path.write_text(json.dumps(facts))
     return path
@@ -44,18 +44,19 @@ def written(folder: Path, facts: Any) -> Path:
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        (ATTACK, ["Attack: edge-likelihood", "0.731 (95 %: 0.700 to 0.760)", "1.25 %", "&lt;and"]),
-        (AUDIT, ["inf (95 %)", "Epsilon certified", "not refuted", "330, 163"]),
+        (ATTACK, ["Attack: edge-likelihood", "0.731 (95 % confidence: 0.700 to 0.760)"]),
+        (ATTACK, ["1.25 %", "&lt;and"]),
+        (AUDIT, ["inf (95 % confidence)", "Certified epsilon", "not refuted", "330, 163"]),
         (DEGREES, ["epsilon 0.1 was charged", "number of neighbours"]),
     ],
 )
 def test_it_is_on_the_page(
     tmp_path: Path, contents: Callable[..., Contents], facts: dict[str, Any], words: list[str]
 ) -> None:
-    found = read_evidence(written(tmp_path, facts), method="certified")
-    page = render(contents(evidence=(found,)))
+    evidence = read_evidence(write_json(tmp_path, facts), method="certified")
+    page = render(contents(evidence=(evidence,)))
     assert all(each in page for each in words)
-    assert "Epsilon claimed" not in page
+    assert "Claimed epsilon" not in page
 
 
 def test_a_noisy_count_below_zero_has_no_bar() -> None:
@@ -65,13 +66,13 @@ def test_a_noisy_count_below_zero_has_no_bar() -> None:
 
 
 @pytest.mark.parametrize("facts", [[], "auc", {}, {"auc": 0.5}, {**AUDIT, "confidence": "high"}])
-def test_what_is_no_finding(tmp_path: Path, facts: Any) -> None:
-    with pytest.raises(InputError, match=r"facts.json: expected what `vesper attack`"):
-        read_evidence(written(tmp_path, facts), method="certified")
+def test_what_is_no_evidence(tmp_path: Path, facts: Any) -> None:
+    with pytest.raises(InputError, match=r"facts.json: expected the --json output of"):
+        read_evidence(write_json(tmp_path, facts), method="certified")
 
 
-def test_a_finding_about_something_else(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="about method 'gap', got one about 'certified'"):
-        read_evidence(written(tmp_path, ATTACK), method="gap")
+def test_evidence_about_something_else(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="about method 'gap', got evidence about 'certified'"):
+        read_evidence(write_json(tmp_path, ATTACK), method="gap")
     with pytest.raises(InputError, match="cannot be read"):
         read_evidence(tmp_path / "missing.json", method="gap")

@@ -1,4 +1,4 @@
-"""A line a graph: of a simulation, of a state folder, and of nothing."""
+"""One line per graph: of a simulation, of a state folder, and without snapshots."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ from vesper.report.contents import command_of
 from vesper.report.graphs import GraphLine, graph_lines, graphs_section
 from vesper.session.config import load_config
 
-LATER = {
+SNAPSHOT = {
     "name": "february",
     "num_nodes": 1602,
     "test": 73.12,
@@ -24,7 +24,7 @@ def result(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_simulation_has_a_line_for_training_and_each_snapshot(tmp_path: Path) -> None:
-    lines = graph_lines(tmp_path, result(snapshots=[LATER]), run_charges=None, ledger=None)
+    lines = graph_lines(tmp_path, result(snapshots=[SNAPSHOT]), run_charges=None, ledger=None)
     assert [line.name for line in lines] == ["training", "february"]
     assert (lines[0].test, lines[0].epsilon, lines[0].releases) == (79.4, 4.0, 2)
     assert lines[1] == GraphLine(
@@ -38,10 +38,12 @@ def test_a_simulation_has_a_line_for_training_and_each_snapshot(tmp_path: Path) 
     )
 
 
-def test_each_of_several_data_parties_has_a_line_of_its_own(tmp_path: Path) -> None:
-    costs = [{**LATER, "name": name, "epsilon": epsilon} for name, epsilon in (("a", 4), ("b", 1))]
-    later = {**LATER, "parties": costs}
-    lines = graph_lines(tmp_path, result(snapshots=[later]), run_charges=None, ledger=None)
+def test_each_of_several_data_parties_has_its_own_line(tmp_path: Path) -> None:
+    costs = [
+        {**SNAPSHOT, "name": name, "epsilon": epsilon} for name, epsilon in (("a", 4), ("b", 1))
+    ]
+    snapshot = {**SNAPSHOT, "parties": costs}
+    lines = graph_lines(tmp_path, result(snapshots=[snapshot]), run_charges=None, ledger=None)
     assert [(line.name, line.epsilon) for line in lines[1:]] == [
         ("february, a", 4),
         ("february, b", 1),
@@ -61,7 +63,7 @@ def test_what_is_not_known_is_left_out_and_names_are_escaped() -> None:
     assert "&lt;b&gt;" in section
     assert "ROC AUC" not in section
     assert "releases" not in section
-    assert "record of both" in section
+    assert "adds up" in section
 
 
 def test_the_command_has_the_snapshots() -> None:

@@ -1,4 +1,4 @@
-"""Learning curves: every epoch a point of its stage's line, numbers that are not hidden."""
+"""Learning curves: every epoch is a point on the line of its stage, and no number is hidden."""
 
 import re
 
@@ -35,6 +35,6 @@ def test_a_single_epoch_is_seen() -> None:
     assert "nan" not in chart
 
 
-def test_small_losses_have_a_scale_of_their_own() -> None:
+def test_small_losses_have_their_own_scale() -> None:
     ticks = re.findall(r">(0\.\d+)</text>", loss_chart(EPOCHS[:3]))
     assert ticks == ["0.5", "0.55", "0.6", "0.65", "0.7"]

@@ -1,4 +1,4 @@
-"""The board over HTTP, and in a real browser: it follows the run, and says when nobody answers."""
+"""The board over HTTP and in a browser: it follows the run and warns when it loses the server."""
 
 import shutil
 import subprocess
@@ -19,12 +19,12 @@ from vesper.session.observer import EpochFacts
 CONFIG = load_config(None, {})
 
 
-def raised(error: Exception) -> None:
+def raise_again(error: Exception) -> None:
     raise AssertionError from error
 
 
-def test_only_reading_is_answered(tmp_path: Path) -> None:
-    board = Board(tmp_path, failed=raised)
+def test_only_read_requests_are_accepted(tmp_path: Path) -> None:
+    board = Board(tmp_path, failed=raise_again)
     with open_journal(tmp_path, side="label", config=CONFIG):
         page = board.respond("GET", "/?x=1", "", b"")
         main = board.respond("GET", "/main", "", b"")
@@ -37,12 +37,14 @@ def test_only_reading_is_answered(tmp_path: Path) -> None:
 
 
 def test_a_run_that_was_removed(tmp_path: Path) -> None:
-    response = Board(tmp_path / "gone", failed=raised).respond("GET", "/main", "", b"")
+    response = Board(tmp_path / "gone", failed=raise_again).respond("GET", "/main", "", b"")
     assert response.status == 200
     assert b"it was stopped and removed" in response.content
 
 
-def test_our_own_mistakes_are_for_our_eyes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_errors_are_not_shown_to_clients(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(run: Path) -> None:
         raise RuntimeError("secret")
 
@@ -54,11 +56,11 @@ def test_our_own_mistakes_are_for_our_eyes(tmp_path: Path, monkeypatch: pytest.M
     assert str(failures[0]) == "secret"
 
 
-class Following:
-    """A board whose run has one more epoch each time the page asks."""
+class TrainingBoard:
+    """A board whose run has one more epoch each time the page is refreshed."""
 
     def __init__(self, folder: Path, journal: Journal) -> None:
-        self._board, self._journal, self._epoch = Board(folder, failed=raised), journal, 0
+        self._board, self._journal, self._epoch = Board(folder, failed=raise_again), journal, 0
 
     def respond(self, method: str, path: str, kind: str, body: bytes) -> HttpResponse:
         if path == "/main":
@@ -70,11 +72,11 @@ class Following:
         return self._board.respond(method, path, kind, body)
 
 
-class Leaving:
-    """A board that answers once."""
+class FailingBoard:
+    """A board that serves the page, but not its refreshes."""
 
     def __init__(self, folder: Path, journal: Journal) -> None:
-        self._board = Board(folder, failed=raised)
+        self._board = Board(folder, failed=raise_again)
 
     def respond(self, method: str, path: str, kind: str, body: bytes) -> HttpResponse:
         if path == "/main":
@@ -84,7 +86,7 @@ class Leaving:
 
 @contextmanager
 def serving(service: Responder) -> Iterator[str]:
-    with HttpServer("127.0.0.1", 0, service, said=lambda line: None) as server:
+    with HttpServer("127.0.0.1", 0, service, log=lambda line: None) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
@@ -96,9 +98,9 @@ def serving(service: Responder) -> Iterator[str]:
 
 @pytest.fixture
 def browsed(tmp_path: Path) -> Callable[[Responder], str]:
-    """Opens a page in Chromium, lets eight seconds of its time pass, gives what it shows then."""
+    """Opens a page in Chromium and returns its DOM after eight seconds of virtual time."""
     names = ("chromium", "chromium-browser", "google-chrome")
-    browser = next((found for found in map(shutil.which, names) if found), None)
+    browser = next((path for path in map(shutil.which, names) if path), None)
     if browser is None:
         pytest.skip("needs Chromium, which is not on this machine")
 
@@ -132,19 +134,19 @@ def browsed(tmp_path: Path) -> Callable[[Responder], str]:
 
 def test_a_browser_follows_the_run(tmp_path: Path, browsed: Callable[[Responder], str]) -> None:
     with open_journal(tmp_path, side="label", config=CONFIG) as journal:
-        page = browsed(Following(tmp_path, journal))
+        page = browsed(TrainingBoard(tmp_path, journal))
     assert "ROC" not in page, "no metric was agreed on"
     best = float(page.partition(" %</b>")[0].rpartition("<b>")[2])
-    assert best >= 62.0, "the page has asked more than once"
+    assert best >= 62.0, "the page was refreshed more than once"
     assert page.count("<polyline") == 2
     assert 'role="alert" hidden' in page
 
 
-def test_a_browser_says_that_nobody_answers(
+def test_a_browser_warns_when_the_board_is_gone(
     tmp_path: Path, browsed: Callable[[Responder], str]
 ) -> None:
     with open_journal(tmp_path, side="label", config=CONFIG) as journal:
-        page = browsed(Leaving(tmp_path, journal))
-    assert "Running." in page, "what it knew last is still there"
+        page = browsed(FailingBoard(tmp_path, journal))
+    assert "Running." in page, "the last known state is still shown"
     assert 'role="alert" hidden' not in page
     assert "vesper board was stopped" in page

@@ -1,4 +1,4 @@
-"""A run at every moment of its life: not begun, running, failed, left alone, finished."""
+"""The status of a run at every point: not started, running, failed, lost, finished."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tests.conftest import Institutions
 
 CONFIG = load_config(None, {"epsilon": 4.0})
-PROMISE = NoisePlan(
+NOISE_PLAN = NoisePlan(
     plan="certified",
     certified_epsilon=3.5,
     claimed_epsilon=None,
@@ -46,40 +46,40 @@ def test_what_is_no_run(tmp_path: Path) -> None:
 
 def test_a_party_that_nobody_has_started(tmp_path: Path) -> None:
     approve(tmp_path, CONFIG)
-    assert read_run_status(tmp_path).state == "not begun"
+    assert read_run_status(tmp_path).state == "not started"
 
 
 def test_a_simulation_is_found_where_it_is_written(tmp_path: Path) -> None:
     partial = tmp_path / ".run.partial-abcd"
     partial.mkdir()
-    with open_journal(partial, side="both", config=CONFIG) as told:
+    with open_journal(partial, side="both", config=CONFIG) as journal:
         assert read_run_status(tmp_path / "run").state == "running"
-        told.agreed(PROMISE, {"stages": 1, "epochs": 2, "steps": 2}, metric="roc_auc")
-        told.epoch(EPOCH)
-        seen = read_run_status(tmp_path / "run")
-    assert seen.journal is not None
-    assert seen.journal.epochs == (EPOCH,)
-    assert seen.privacy is not None
-    assert seen.privacy.epsilon == 4.0, "counts made before are part of the budget"
-    assert not seen.privacy.is_private, "noise of a simulation comes from a seed"
-    assert seen.run_charges is None
+        journal.agreed(NOISE_PLAN, {"stages": 1, "epochs": 2, "steps": 2}, metric="roc_auc")
+        journal.epoch(EPOCH)
+        status = read_run_status(tmp_path / "run")
+    assert status.journal is not None
+    assert status.journal.epochs == (EPOCH,)
+    assert status.privacy is not None
+    assert status.privacy.epsilon == 4.0, "counts made before are part of the budget"
+    assert not status.privacy.is_private, "noise of a simulation comes from a seed"
+    assert status.run_charges is None
     assert read_run_status(tmp_path / "run").state == "running", "it is moved into place next"
 
 
 def test_a_run_that_failed_and_one_that_was_killed(tmp_path: Path) -> None:
     with pytest.raises(InputError), open_journal(tmp_path, side="label", config=CONFIG):
         raise InputError("the peer is gone")
-    seen = read_run_status(tmp_path)
-    assert seen.state == "failed"
-    assert seen.journal is not None
-    assert seen.journal.reason == "the peer is gone"
+    status = read_run_status(tmp_path)
+    assert status.state == "failed"
+    assert status.journal is not None
+    assert status.journal.reason == "the peer is gone"
     path = tmp_path / "progress.jsonl"
     path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
     assert read_run_status(tmp_path).state == "lost"
 
 
 def test_a_simulation_that_is_finished(tmp_path: Path, write_folders: Callable[..., Path]) -> None:
-    ids = np.arange(60)  # features differ: equal scores may part in their last bits
+    ids = np.arange(60)  # features differ: equal scores may differ in their last bits
     splits = ["train"] * 30 + ["val"] * 15 + ["test"] * 15
     folders = write_folders(
         tmp_path / "folders",
@@ -88,16 +88,16 @@ def test_a_simulation_that_is_finished(tmp_path: Path, write_folders: Callable[.
         labels={"id": ids, "label": ids % 2, "split": splits},
     )
     simulate(folders, load_config(None, {"epochs": 2}), tmp_path / "run")
-    seen = read_run_status(tmp_path / "run")
-    assert seen.state == "finished"
-    assert seen.contents is not None
-    stages = {facts.stage for facts in seen.contents.epochs}
-    assert stages == set(range(len(seen.contents.stages)))
+    status = read_run_status(tmp_path / "run")
+    assert status.state == "finished"
+    assert status.contents is not None
+    stages = {facts.stage for facts in status.contents.epochs}
+    assert stages == set(range(len(status.contents.stages)))
     for stage in stages:
-        best = max(f.validation or 0 for f in seen.contents.epochs if f.stage == stage)
-        assert best == seen.contents.stages[stage]["validation"]
-    assert seen.run_charges is not None
-    assert len(seen.run_charges.charges) == seen.contents.privacy.releases
+        best = max(f.validation or 0 for f in status.contents.epochs if f.stage == stage)
+        assert best == status.contents.stages[stage]["validation"]
+    assert status.run_charges is not None
+    assert len(status.run_charges.charges) == status.contents.privacy.releases
 
 
 def test_both_parties_after_a_run(
@@ -126,11 +126,11 @@ def test_both_parties_after_a_run(
     assert ours.run_charges is not None
     assert ours.privacy is not None
     assert ours.privacy.is_private
-    drawn = f"noise std {ours.privacy.noise_stds[-1]:.4g}"
-    assert drawn in ours.run_charges.charges[-1].what, "noise planned for what counts have left"
+    noise = f"noise std {ours.privacy.noise_stds[-1]:.4g}"
+    assert noise in ours.run_charges.charges[-1].what, "noise is planned for what counts have left"
     assert ours.privacy.epsilon == 4.0
     assert theirs.contents is not None
     assert theirs.run_charges is None, "the label party has no ledger of edges"
-    told = (label.party.state / "progress.jsonl").read_text()
-    assert str(data.party.ledger) not in told
+    lines = (label.party.state / "progress.jsonl").read_text()
+    assert str(data.party.ledger) not in lines
     assert os.stat(label.party.state / "progress.jsonl").st_size < 1 << 16

@@ -1,4 +1,4 @@
-"""The page: complete, in itself, well formed, written whole or not at all."""
+"""The page is complete, self-contained, well formed, and written atomically."""
 
 import os
 import re
@@ -48,7 +48,7 @@ def test_pages_are_well_formed_and_load_nothing(
     assert "nan" not in re.sub(r"<[^>]*>", "", page).lower().split()
 
 
-def test_a_certified_page_says_what_holds_and_what_does_not(contents: Make) -> None:
+def test_a_certified_page_states_what_is_covered_and_what_is_not(contents: Make) -> None:
     page = render(contents())
     for words in (
         "Certified: epsilon 4, delta 1e-06 for every edge.",
@@ -69,12 +69,12 @@ def test_a_certified_page_says_what_holds_and_what_does_not(contents: Make) -> N
 @pytest.mark.parametrize(
     ("plan", "words"),
     [
-        ("certified", "nothing that came out of it is protected"),
-        ("paper", "does not hold against a label party who knows every batch"),
+        ("certified", "nothing that this run produced is protected"),
+        ("paper", "does not hold against a label party that knows every batch"),
         ("none", "edges were used without noise"),
     ],
 )
-def test_a_page_without_privacy_says_so(contents: Make, plan: str, words: str) -> None:
+def test_a_page_without_privacy_warns(contents: Make, plan: str, words: str) -> None:
     page = render(contents(plan, secure=False))
     assert words in page
     assert 'class="verdict warn"' in page
@@ -82,9 +82,9 @@ def test_a_page_without_privacy_says_so(contents: Make, plan: str, words: str) -
 
 
 def test_test_nodes_come_first(contents: Make) -> None:
-    whole = contents(num_classes=2)
-    assert whole.evaluation is not None
-    page = render(whole.with_test(whole.evaluation))
+    report = contents(num_classes=2)
+    assert report.evaluation is not None
+    page = render(report.with_test(report.evaluation))
     assert page.index("ROC AUC, test") < page.index("ROC AUC, validation")
     assert "ROC curve" in page
 
@@ -96,7 +96,7 @@ def test_what_is_not_known_is_not_drawn(contents: Make) -> None:
     assert "<svg" not in page
 
 
-def test_written_whole_or_not_at_all(
+def test_the_page_is_written_atomically(
     contents: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_report(contents(), tmp_path / "report.html")

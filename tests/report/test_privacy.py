@@ -1,4 +1,4 @@
-"""Numbers and words about one edge."""
+"""The guarantee for one edge, in numbers and in words."""
 
 import math
 from collections.abc import Callable
@@ -19,15 +19,15 @@ Make = Callable[..., Contents]
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.2, 1.0, 3.0])
-def test_a_gaussian_guess_is_the_best_test(mu: float) -> None:
+def test_best_guess_gaussian_is_that_of_the_best_test(mu: float) -> None:
     assert best_guess_gaussian(mu=mu) == pytest.approx(norm.cdf(mu / 2))
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 4.0])
-def test_what_epsilon_and_delta_say_is_never_less(epsilon: float) -> None:
+def test_epsilon_and_delta_never_understate_the_best_guess(epsilon: float) -> None:
     for mu in (0.1, 1.0, 2.0):
-        whole = best_guess(epsilon=epsilon, delta=delta_of(mu=mu, epsilon=epsilon))
-        assert whole >= best_guess_gaussian(mu=mu) - 1e-12
+        bound = best_guess(epsilon=epsilon, delta=delta_of(mu=mu, epsilon=epsilon))
+        assert bound >= best_guess_gaussian(mu=mu) - 1e-12
     assert best_guess(epsilon=epsilon, delta=0.0) == pytest.approx(
         math.exp(epsilon) / (1 + math.exp(epsilon))
     )
@@ -35,26 +35,26 @@ def test_what_epsilon_and_delta_say_is_never_less(epsilon: float) -> None:
 
 @pytest.mark.parametrize("pure", [0.0, 0.1, 2.0])
 @pytest.mark.parametrize("mu", [0.0, 0.5, 2.0])
-def test_counts_before_releases_are_never_forgotten(pure: float, mu: float) -> None:
+def test_counts_before_releases_count(pure: float, mu: float) -> None:
     both = best_guess_with_counts(pure=pure, mu=mu)
     assert both >= max(best_guess_gaussian(mu=mu), best_guess(epsilon=pure, delta=0.0)) - 1e-12
-    # Attained at best: randomised response, then one look at N(0, 1) against N(mu, 1).
-    said = 1 / (1 + math.exp(-pure))  # right with this probability
-    threshold = math.log(said / (1 - said)) / mu if mu else math.copysign(math.inf, pure)
-    right = said * norm.cdf(mu / 2 + threshold) + (1 - said) * norm.cdf(mu / 2 - threshold)
+    # A strong attack: randomised response, then one sample of N(0, 1) or N(mu, 1).
+    truthful = 1 / (1 + math.exp(-pure))  # probability that the response is right
+    threshold = math.log(truthful / (1 - truthful)) / mu if mu else math.copysign(math.inf, pure)
+    right = truthful * norm.cdf(mu / 2 + threshold) + (1 - truthful) * norm.cdf(mu / 2 - threshold)
     assert both >= right - 1e-12
     if mu == 0.0 or pure == 0.0:
         assert both == pytest.approx(right if pure or mu else 0.5)
 
 
-def test_the_bet_follows_from_what_holds(contents: Make) -> None:
+def test_the_bet_follows_from_the_guarantee(contents: Make) -> None:
     assert contents().privacy.best_guess == 0.66
     assert contents(secure=False).privacy.best_guess == 1.0
     assert contents("paper").privacy.best_guess == 1.0
     assert contents("edge-free", secure=False).privacy.best_guess == 0.5
 
 
-def test_only_certified_noise_of_the_system_is_private(contents: Make) -> None:
+def test_only_certified_noise_from_the_operating_system_is_private(contents: Make) -> None:
     assert contents().privacy.is_private
     assert contents("edge-free", secure=False).privacy.is_private
     for plan in ("paper", "none"):
@@ -65,38 +65,38 @@ def test_only_certified_noise_of_the_system_is_private(contents: Make) -> None:
 
 
 def test_all_edges_of_a_node(contents: Make) -> None:
-    whole = contents()
-    privacy = replace(whole.privacy, unit="node")
-    assert privacy.verdict.endswith("for all edges of any node at once.")
+    report = contents()
+    privacy = replace(report.privacy, unit="node")
+    assert privacy.verdict.endswith("for all edges of any one node together.")
     words = " ".join([*meaning_of(privacy), *not_covered(privacy)])
-    assert "Take all edges of any one node." in words
+    assert "Consider all edges of any one node." in words
     assert "More than one node at a time." in words
     assert "More than one edge at a time." not in words
-    loss = registry_record(privacy, whole.config, Publisher())["deployment"]["privacy_loss"]
+    loss = registry_record(privacy, report.config, Publisher())["deployment"]["privacy_loss"]
     assert loss["privacy_unit"] == "Node-level, with all its edges"
 
 
 def test_labels_by_randomised_response() -> None:
     words = labels_of(load_config(None, {"label_epsilon": 2.0}))
-    assert "one answer by randomised response: <b>epsilon 2</b>" in words
+    assert "one randomised response: <b>epsilon 2</b>" in words
     assert "Not protected" not in words
 
 
 def test_labels_that_are_not_protected() -> None:
-    assert "is told the labels of training nodes" in labels_of(load_config(None, {}))
-    assert "gradients tell" in labels_of(load_config(None, {"label_messages": False}))
+    assert "learns the labels of training nodes" in labels_of(load_config(None, {}))
+    assert "gradients reveal" in labels_of(load_config(None, {"label_messages": False}))
 
 
-def test_figures_say_whose_epsilon_it_is(contents: Make) -> None:
-    whole = contents()
-    assert privacy_figures(whole.privacy, whole.config)[0] == ("certified epsilon", "4")
-    nodes = replace(whole.privacy, unit="node", is_private=False)
+def test_figures_name_the_unit_of_epsilon(contents: Make) -> None:
+    report = contents()
+    assert privacy_figures(report.privacy, report.config)[0] == ("certified epsilon", "4")
+    nodes = replace(report.privacy, unit="node", is_private=False)
     labels = load_config(None, {"label_epsilon": 2.0})
     assert privacy_figures(nodes, labels) == [
-        ("epsilon of a node, if noise were real", "4"),
+        ("epsilon per node, if noise were not simulated", "4"),
         ("delta", "1e-06"),
-        ("epsilon of a label", "2"),
+        ("epsilon per label", "2"),
     ]
-    assert nodes.verdict.endswith("for all edges of any node at once.")
+    assert nodes.verdict.endswith("for all edges of any one node together.")
     for plan in ("edge-free", "none"):
         assert len(privacy_figures(contents(plan).privacy, labels)) == 2

@@ -1,4 +1,4 @@
-"""Registry records: fields as the registry has them, epsilon only where it is guaranteed."""
+"""Registry records: the fields of the registry, epsilon only where it is guaranteed."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,8 +26,8 @@ FIELDS = {  # of the records in the registry's repository
 }
 
 
-def record_of(whole: Contents, publisher: Publisher = NOBODY) -> dict[str, Any]:
-    return registry_record(whole.privacy, whole.config, publisher)
+def record_of(contents: Contents, publisher: Publisher = NOBODY) -> dict[str, Any]:
+    return registry_record(contents.privacy, contents.config, publisher)
 
 
 def texts(value: Any) -> Iterator[str]:
@@ -54,12 +54,14 @@ def test_a_certified_run_states_its_guarantee(contents: Make) -> None:
     assert "2.4, 2.4" in deployment["implementation"]["mechanisms"]
 
 
-def test_the_mechanism_says_what_the_aggregator_makes(contents: Make) -> None:
-    usual = record_of(contents())["deployment"]["implementation"]["mechanisms"]
-    assert usual.startswith("Sums over neighbours of messages of norm at most 1, exact in integers")
+def test_the_mechanism_names_the_aggregator(contents: Make) -> None:
+    sums = record_of(contents())["deployment"]["implementation"]["mechanisms"]
+    assert sums.startswith(
+        "Sums of neighbours' messages, each of norm at most 1; exact in integers"
+    )
     config = load_config(None, {"aggregator": "max"})
     maxima = record_of(contents(config=config))["deployment"]["implementation"]["mechanisms"]
-    assert maxima.startswith("Coordinate-wise maxima over neighbours")
+    assert maxima.startswith("Coordinate-wise maxima of neighbours' messages")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ def test_what_is_not_guaranteed_has_no_epsilon(
     assert words in loss["privacy_parameters_details"]
 
 
-def test_a_claim_says_nothing_that_only_a_proof_can(contents: Make) -> None:
+def test_a_claimed_plan_states_nothing_that_needs_a_proof(contents: Make) -> None:
     deployment = record_of(contents("paper"))["deployment"]
     assert deployment["accounting"]["post_processing"] is None
     assert "epsilon 2 is claimed" in deployment["privacy_loss"]["privacy_parameters_details"]

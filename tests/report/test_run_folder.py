@@ -1,4 +1,4 @@
-"""Facts of a run folder: private only where two parties ran a certified plan."""
+"""Facts of a run folder: private only if two parties ran a certified plan."""
 
 from pathlib import Path
 from typing import Any
@@ -30,14 +30,16 @@ FACTS: dict[str, Any] = {
         ("none", "ab" * 16, False),
     ],
 )
-def test_who_may_rely_on_it(plan: str, session: str | None, is_private: bool) -> None:
+def test_only_certified_sessions_and_edge_free_runs_are_private(
+    plan: str, session: str | None, is_private: bool
+) -> None:
     privacy = privacy_from({**FACTS, "plan": plan}, session=session, run_charges=None)
     assert privacy.is_private is is_private
-    assert privacy.releases == 2, "the poll has no noise of its own in the list"
+    assert privacy.releases == 2, "the noise of the probe is not in the list"
     assert ("session abababab" in privacy.covers) is (session is not None)
 
 
-def test_nothing_certified_is_no_number() -> None:
+def test_without_a_certificate_epsilon_is_infinite() -> None:
     facts = {**FACTS, "plan": "none", "certified_epsilon": None}
     assert privacy_from(facts, session=None, run_charges=None).epsilon == float("inf")
 

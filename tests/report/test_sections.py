@@ -1,4 +1,4 @@
-"""Parts of a page: what is known is said, what is not is left out."""
+"""Sections of a page: what is known is shown, what is not known is left out."""
 
 import math
 from collections.abc import Callable
@@ -39,12 +39,12 @@ def test_every_charge_has_its_time() -> None:
 
 
 @pytest.mark.parametrize("aggregator", AGGREGATORS_OF_METHOD["certified"])
-def test_what_edges_make_is_said(contents: Callable[..., Contents], aggregator: str) -> None:
+def test_the_aggregator_is_described(contents: Callable[..., Contents], aggregator: str) -> None:
     config = load_config(None, {"aggregator": aggregator})
     page = privacy_section(contents().privacy, config)
     assert f"exact in integers ({aggregator})" in page
     for plan in ("edge-free", "paper", "none"):
-        assert "What edges make" not in privacy_section(contents(plan).privacy, config)
+        assert "Computed from edges" not in privacy_section(contents(plan).privacy, config)
 
 
 @pytest.mark.parametrize("budget", [None, math.inf])
@@ -64,9 +64,9 @@ def test_settings_and_the_command() -> None:
     config = load_config(None, {"epsilon": math.inf})
     section = settings_section(config, command="vesper simulate --set 'a<b'")
     assert "<code>inf</code>" in section
-    assert "<code>not given</code>" in section
+    assert "<code>not set</code>" in section
     assert "a&lt;b" in section
-    assert "The same again" not in settings_section(config)
+    assert "Repeat this run" not in settings_section(config)
 
 
 def test_names_are_escaped_and_times_are_the_same_everywhere() -> None:

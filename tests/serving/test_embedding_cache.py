@@ -10,14 +10,14 @@ from vesper.serving.embedding_cache import IDS_PER_STATEMENT, EmbeddingCache
 VALUES = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
 
 
-def test_what_was_kept_is_found_by_snapshot_stage_and_id(tmp_path: Path) -> None:
+def test_embeddings_are_found_by_snapshot_stage_and_id(tmp_path: Path) -> None:
     cache = EmbeddingCache(tmp_path / "cache")
     cache.store("s", 1, ["a", "b"], VALUES)
     cache.close()
     again = EmbeddingCache(tmp_path / "cache")
-    found = again.find("s", 1, ["b", "a", "c", "a"])
-    assert set(found) == {"a", "b"}
-    assert np.array_equal(found["b"], VALUES[1])
+    embeddings = again.find("s", 1, ["b", "a", "c", "a"])
+    assert set(embeddings) == {"a", "b"}
+    assert np.array_equal(embeddings["b"], VALUES[1])
     assert again.find("t", 1, ["a"]) == again.find("s", 0, ["a"]) == {}
     again.close()
 
@@ -44,7 +44,7 @@ def test_notes_are_replaced(tmp_path: Path) -> None:
     cache.close()
 
 
-def test_a_damaged_cache_is_made_anew_and_one_that_cannot_be_is_named(tmp_path: Path) -> None:
+def test_a_damaged_cache_is_replaced_and_an_unusable_one_is_named(tmp_path: Path) -> None:
     (tmp_path / "answers.sqlite").write_bytes(b"this is no database, and it is long enough" * 9)
     cache = EmbeddingCache(tmp_path)
     assert cache.find("s", 0, ["a"]) == {}

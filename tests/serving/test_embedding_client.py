@@ -1,4 +1,4 @@
-"""Lost connections are replaced once; a thread that waits for the peer holds up no other."""
+"""A lost connection is replaced once; a thread that waits for the peer does not block others."""
 
 import threading
 from typing import TYPE_CHECKING
@@ -20,11 +20,11 @@ def test_a_lost_connection_is_replaced_and_the_query_repeated(finished: "Finishe
     with finished.serve() as connect:
         channels: list[Channel] = []
 
-        def counted(limit: float | None) -> Channel:
+        def record(limit: float | None) -> Channel:
             channels.append(connect(limit))
             return channels[-1]
 
-        client = EmbeddingClient(counted, read_saved_label_run(finished.label), peer="platform")
+        client = EmbeddingClient(record, read_saved_label_run(finished.label), peer="platform")
         first = client.query(("u01",), limit=None)
         channels[0].close()  # cut
         again = client.query(("u01",), limit=None)
@@ -36,21 +36,21 @@ def test_a_lost_connection_is_replaced_and_the_query_repeated(finished: "Finishe
     assert client.unreachable_since is None
 
 
-def test_a_fresh_connection_that_is_lost_is_not_tried_for_ever(finished: "FinishedRun") -> None:
-    tried: list[float | None] = []
+def test_a_new_connection_that_is_lost_is_not_retried(finished: "FinishedRun") -> None:
+    limits: list[float | None] = []
 
-    def nobody(limit: float | None) -> Channel:
-        tried.append(limit)
+    def refuse(limit: float | None) -> Channel:
+        limits.append(limit)
         raise PeerLostError("platform is not there")
 
-    client = EmbeddingClient(nobody, read_saved_label_run(finished.label), peer="platform")
+    client = EmbeddingClient(refuse, read_saved_label_run(finished.label), peer="platform")
     with pytest.raises(PeerLostError):
         client.query(("u01",), limit=0.5)
-    assert tried == [0.5]
+    assert limits == [0.5]
     assert client.unreachable_since is not None
 
 
-def test_a_query_that_waits_holds_up_no_other(
+def test_a_waiting_query_does_not_block_others(
     finished: "FinishedRun", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedding_client, "BUSY_TIMEOUT", 0.01)

@@ -1,4 +1,4 @@
-"""Answers about the graph of training are free; what is asked, and for whom nobody answers."""
+"""Queries about the graph of training are free; invalid queries and plans are refused."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -37,14 +37,14 @@ def test_answers_give_the_metric_that_training_measured(
     ids = tuple(map(str, labels.ids.take(rows)))
     before = finished.ledger.read_bytes()
     with finished.open_predictor() as predictor:
-        found = predictor.predict(ids, limit=None)
-    scores = np.log(np.stack([found.values[text] for text in ids]))
+        predictions = predictor.predict(ids, limit=None)
+    scores = np.log(np.stack([predictions.values[text] for text in ids]))
     result = json.loads((finished.label.party.state / "result" / "result.json").read_text())
     assert evaluate(scores, labels.labels[rows]) == pytest.approx(result["test"], abs=1e-9)
     assert finished.ledger.read_bytes() == before
 
 
-def test_ids_are_answered_one_by_one_and_unknown_ones_named(finished: "FinishedRun") -> None:
+def test_each_id_is_answered_and_unknown_ids_are_listed(finished: "FinishedRun") -> None:
     ids = ("u07", "nobody", "u03", "u07", "")
     reply = finished.query(ids)
     assert isinstance(reply, QueryAnswer)
@@ -72,7 +72,7 @@ def test_a_query_without_ids_is_about_the_budget_and_charges_nothing(
     assert finished.charges() == before
 
 
-def test_a_method_that_reads_no_edge_answers_about_anything_for_nothing(train: "Train") -> None:
+def test_a_method_that_reads_no_edge_serves_any_graph_for_free(train: "Train") -> None:
     finished = train(method="mlp")
     before = finished.entries()
     snapshot = finished.snapshot()
@@ -98,14 +98,14 @@ def test_too_many_and_too_long_ids_are_the_peers_fault(finished: "FinishedRun") 
     [{"epsilon": "inf"}, {"method": "paper-gin", "label_messages": False, "hops": 1}],
     ids=str,
 )
-def test_plans_that_certify_nothing_are_not_answered_for(
+def test_plans_that_certify_nothing_are_not_served(
     train: "Train", settings: dict[str, Any]
 ) -> None:
     with pytest.raises(InputError, match="plan"), open_embedding_server(train(**settings).data):
         pass
 
 
-def test_sizes_of_replies_do_not_depend_on_edges_and_no_name_of_a_graph_crosses(
+def test_sizes_of_replies_do_not_depend_on_edges_and_no_fingerprint_is_sent(
     finished: "FinishedRun",
 ) -> None:
     ids = ("u20", "v1", "nobody")
@@ -117,7 +117,7 @@ def test_sizes_of_replies_do_not_depend_on_edges_and_no_name_of_a_graph_crosses(
             frames.append(encode(server.hello))
             frames.append(encode(server.reply(EmbeddingQuery(number=1, ids=ids), stage=1)))
     assert list(map(len, frames[:2])) == list(map(len, frames[2:]))
-    names = {entry.graph for entry in finished.entries() if entry.graph}
-    assert len(names) == 3
-    assert not any(graph.encode() in frame for graph in names for frame in frames)
-    assert not any(bytes.fromhex(graph) in frame for graph in names for frame in frames)
+    fingerprints = {entry.graph for entry in finished.entries() if entry.graph}
+    assert len(fingerprints) == 3
+    assert not any(graph.encode() in frame for graph in fingerprints for frame in frames)
+    assert not any(bytes.fromhex(graph) in frame for graph in fingerprints for frame in frames)

@@ -1,4 +1,4 @@
-"""The data party answers one peer after the other; a bad one is sent away and the next is heard."""
+"""The data party serves one peer after another; after a bad peer it serves the next."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -51,30 +51,30 @@ def hello_of(finished: "FinishedRun", **other: Any) -> EmbeddingClientHello:
 
 
 def connected_to_server(server: EmbeddingServer, *frames: bytes) -> list[str]:
-    """Let a peer say these frames and close; give the lines that the answerer says."""
+    """Let a peer send these frames and close; return the lines that the server logs."""
     ours, theirs = memory_pair(patience=5)
     for frame in frames:
         ours.send(frame)
     ours.close()
-    said: list[str] = []
-    serve_peer(server, Link(Role.DATA, theirs, QUERY_TABLE), said=said.append)
-    return said
+    lines: list[str] = []
+    serve_peer(server, Link(Role.DATA, theirs, QUERY_TABLE), log=lines.append)
+    return lines
 
 
 def test_a_conversation_ends_with_a_farewell(finished: "FinishedRun") -> None:
-    words: list[Message] = [
+    messages: list[Message] = [
         hello_of(finished),
         EmbeddingQuery(1, ("u01", "x")),
         EmbeddingQuery(2, ()),
         Farewell(),
     ]
     with open_embedding_server(finished.data) as server:
-        said = connected_to_server(server, *map(encode, words))
-    assert said == ["answered about 1 nodes, 1 unknown (epsilon 8 of 8)"]
+        lines = connected_to_server(server, *map(encode, messages))
+    assert lines == ["returned embeddings of 1 nodes, 1 unknown (epsilon 8 of 8)"]
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "problem"),
     [
         ({"version": 1}, "version"),
         ({"contract": "{}"}, "differ"),
@@ -85,14 +85,16 @@ def test_a_conversation_ends_with_a_farewell(finished: "FinishedRun") -> None:
     ],
     ids=lambda wrong: str(wrong)[:30],
 )
-def test_strangers_are_sent_away(finished: "FinishedRun", wrong: dict[str, Any], said: str) -> None:
-    with open_embedding_server(finished.data) as server, pytest.raises(PeerError, match=said):
+def test_wrong_peers_are_disconnected(
+    finished: "FinishedRun", wrong: dict[str, Any], problem: str
+) -> None:
+    with open_embedding_server(finished.data) as server, pytest.raises(PeerError, match=problem):
         connected_to_server(
             server, encode(hello_of(finished, **wrong)), encode(EmbeddingQuery(1, ("u01",)))
         )
 
 
-def test_words_out_of_turn_are_the_peers_fault(finished: "FinishedRun") -> None:
+def test_messages_out_of_turn_are_the_peers_fault(finished: "FinishedRun") -> None:
     wrong: list[list[Message]] = [
         [EmbeddingQuery(1, ("u01",))],
         [Farewell()],
@@ -102,15 +104,15 @@ def test_words_out_of_turn_are_the_peers_fault(finished: "FinishedRun") -> None:
     ]
     before = finished.ledger.read_bytes()
     with open_embedding_server(finished.data) as server:
-        for words in wrong:
+        for messages in wrong:
             with pytest.raises(PeerError, match="expected"):
-                connected_to_server(server, *map(encode, words))
+                connected_to_server(server, *map(encode, messages))
     assert finished.ledger.read_bytes() == before
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_broken_bytes_never_move_the_ledger(finished: "FinishedRun", data: st.DataObject) -> None:
+def test_broken_bytes_never_change_the_ledger(finished: "FinishedRun", data: st.DataObject) -> None:
     frames = [encode(hello_of(finished)), encode(EmbeddingQuery(1, ("u01",))), encode(Farewell())]
     broken = data.draw(st.integers(0, 2))
     frame = bytearray(frames[broken])
@@ -127,11 +129,11 @@ def test_broken_bytes_never_move_the_ledger(finished: "FinishedRun", data: st.Da
     assert finished.ledger.read_bytes() == before
 
 
-class Enough(Exception):
-    """Ends a loop that has no end."""
+class StopServing(Exception):
+    """Ends the endless loop of the server."""
 
 
-def test_after_a_bad_peer_the_next_is_heard(
+def test_after_a_bad_peer_the_next_is_served(
     finished: "FinishedRun", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good = [encode(hello_of(finished)), encode(EmbeddingQuery(1, ("u01",))), encode(Farewell())]
@@ -139,10 +141,10 @@ def test_after_a_bad_peer_the_next_is_heard(
     ends: list[Any] = []
 
     @contextmanager
-    def met(*_: Any, **__: Any) -> Iterator[Callable[[float | None], Channel]]:
+    def connector(*_: Any, **__: Any) -> Iterator[Callable[[float | None], Channel]]:
         def connect(limit: float | None) -> Channel:
             if not peers:
-                raise Enough
+                raise StopServing
             ours, theirs = memory_pair(patience=1)
             for frame in peers.pop(0):
                 ours.send(frame)
@@ -152,13 +154,13 @@ def test_after_a_bad_peer_the_next_is_heard(
 
         yield connect
 
-    monkeypatch.setattr(embedding_server, "peer_connector", met)
-    said: list[str] = []
-    with pytest.raises(Enough):
-        serve_embeddings(finished.data, said=said.append)
-    text = "\n".join(said)
-    assert "bank was sent away" in text
-    assert "answered about 1 nodes" in text
+    monkeypatch.setattr(embedding_server, "peer_connector", connector)
+    lines: list[str] = []
+    with pytest.raises(StopServing):
+        serve_embeddings(finished.data, log=lines.append)
+    text = "\n".join(lines)
+    assert "bank was disconnected" in text
+    assert "returned embeddings of 1 nodes" in text
     link = Link(Role.LABEL, ends[-1], QUERY_TABLE)
     assert isinstance(link.receive(), EmbeddingServerHello)
     link._turns.record_sent(hello_of(finished))
@@ -166,7 +168,7 @@ def test_after_a_bad_peer_the_next_is_heard(
     assert isinstance(link.receive(), QueryAnswer)
 
 
-def test_one_process_at_a_time_and_a_state_must_be_there(finished: "FinishedRun") -> None:
+def test_one_process_at_a_time_and_a_state_folder_must_exist(finished: "FinishedRun") -> None:
     from vesper.deployment.state_folder import state_folder_lock
 
     with state_folder_lock(finished.data.party.state):

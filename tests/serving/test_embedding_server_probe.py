@@ -1,4 +1,4 @@
-"""What a trial found in training is kept to: the graph of training is answered about as trained."""
+"""Predictions reuse what the probe of training decided."""
 
 from contextlib import closing
 from pathlib import Path
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def recorded_probes(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Make probes possible on few nodes; the noise of each that was run."""
+    """Makes probes possible on few nodes; collects the noise of each probe that runs."""
     noise_stds: list[float] = []
     real = Probe.run
 
-    def noted(self: Probe, *given: Any, **how: Any) -> Any:
+    def record(self: Probe, *args: Any, **kwargs: Any) -> Any:
         assert self.settings.noise_std is not None
         noise_stds.append(self.settings.noise_std)
-        return real(self, *given, **how)
+        return real(self, *args, **kwargs)
 
     monkeypatch.setattr("vesper.method.certified.probe_size.NODES_PER_COLUMN", 1)
     monkeypatch.setattr("vesper.method.certified.probe_size.MIN_EVIDENCE", 0.0)
-    monkeypatch.setattr(Probe, "run", noted)
+    monkeypatch.setattr(Probe, "run", record)
     return noise_stds
 
 
@@ -56,11 +56,11 @@ def trained(root: Path, *, counts: float, **settings: object) -> "FinishedRun":
 
 @pytest.mark.parametrize("counts", [0.0, 2.0])
 @pytest.mark.parametrize("settings", [{}, {"hops": 1, "degree_share": 0.0}], ids=str)
-def test_the_graph_of_training_is_answered_about_as_trained(
+def test_the_graph_of_training_is_served_as_trained(
     tmp_path: Path, recorded_probes: list[float], counts: float, settings: dict[str, object]
 ) -> None:
     finished = trained(tmp_path, counts=counts, **settings)
-    kept = read_saved_data_run(finished.data).arrays
+    saved = read_saved_data_run(finished.data).arrays
     assert len(recorded_probes) == 1
     before = finished.ledger.read_bytes()
     first = finished.query(("u20", "u21"), stage=1)
@@ -72,10 +72,10 @@ def test_the_graph_of_training_is_answered_about_as_trained(
     assert isinstance(again, QueryAnswer)
     assert np.array_equal(first.values, again.values)
     if not settings:
-        assert "fitted/constants/degree_share" in kept
+        assert "fitted/constants/degree_share" in saved
 
 
-def test_a_snapshot_says_what_was_found_and_asks_nothing(
+def test_a_snapshot_uses_the_findings_of_training_and_runs_no_probe(
     tmp_path: Path, recorded_probes: list[float]
 ) -> None:
     finished = trained(tmp_path, counts=0.0)

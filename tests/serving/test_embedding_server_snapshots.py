@@ -1,4 +1,4 @@
-"""A snapshot is charged once, its noise drawn once; the trained model is not fitted again."""
+"""A snapshot is charged once and its noise is drawn once; the model is not fitted again."""
 
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -46,7 +46,7 @@ def test_a_snapshot_is_charged_once_and_its_noise_drawn_once(
     assert isinstance(first, QueryAnswer)
     assert first.unknown == ()
     written = finished.ledger.read_bytes()
-    for seed in (6, 7):  # killed and started again, with other noise at hand
+    for seed in (6, 7):  # killed and restarted, with another source of noise
         again = finished.query(("u20", "v1"), snapshot=snapshot, seed=seed, stage=stages - 1)
         assert isinstance(again, QueryAnswer)
         assert np.array_equal(again.values, first.values)
@@ -54,7 +54,7 @@ def test_a_snapshot_is_charged_once_and_its_noise_drawn_once(
     assert first.spent_epsilon == pytest.approx(8.0)
 
 
-def test_a_snapshot_pays_only_for_the_hops_of_the_stage_that_is_asked_for(
+def test_a_snapshot_is_charged_only_for_the_hops_of_the_requested_stage(
     finished: "FinishedRun",
 ) -> None:
     snapshot, before = finished.snapshot(), finished.charges()
@@ -64,16 +64,16 @@ def test_a_snapshot_pays_only_for_the_hops_of_the_stage_that_is_asked_for(
         assert finished.charges() - before == charged
 
 
-def test_a_crash_between_charge_and_release_costs_nothing_again(
+def test_a_crash_between_charge_and_release_is_not_charged_again(
     finished: "FinishedRun", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snapshot, before = finished.snapshot(), finished.charges()
 
-    def full(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise VesperError("disk full")
 
     with monkeypatch.context() as broken:
-        broken.setattr("vesper.mechanism.release_store.ReleaseStore.put", full)
+        broken.setattr("vesper.mechanism.release_store.ReleaseStore.put", fail)
         with pytest.raises(VesperError, match="disk full"):
             finished.query(("v0",), snapshot=snapshot, stage=1)
     assert finished.charges() == before + 1
@@ -82,10 +82,10 @@ def test_a_crash_between_charge_and_release_costs_nothing_again(
 
 
 @pytest.mark.parametrize("epsilon", [8.0, 1.0])
-def test_edges_that_another_run_was_charged_for_are_refused_before_anybody_is_met(
+def test_edges_that_another_run_was_charged_for_are_refused_before_any_peer_connects(
     finished: "FinishedRun", epsilon: float
 ) -> None:
-    """Answers, or a refusal for want of budget, would tell that no edge has changed since."""
+    """Answers, or a refusal for lack of budget, would reveal that no edge has changed since."""
     snapshot = finished.snapshot()
     settings = load_config(None, {"epsilon": epsilon, "hops": 1})
     export_features(snapshot, settings, finished.root / "released.parquet", ledger=finished.ledger)
@@ -110,28 +110,28 @@ def test_features_are_scaled_as_in_training(finished: "FinishedRun") -> None:
     assert np.allclose(alone.values, trained.values, atol=1e-6)
 
 
-def test_training_nodes_that_are_still_there_keep_their_voices(
+def test_training_nodes_that_still_exist_keep_their_label_posteriors(
     finished: "FinishedRun", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heard: list[tuple[list[int], Any]] = []
+    calls: list[tuple[list[int], Any]] = []
     set_labels = StagedRepresentation.set_labels
 
-    def listening(
+    def record(
         self: StagedRepresentation, nodes: Any, label_posteriors: Any, query_nodes: Any
     ) -> None:
-        heard.append((nodes.tolist(), label_posteriors))
+        calls.append((nodes.tolist(), label_posteriors))
         set_labels(self, nodes, label_posteriors, query_nodes)
 
-    monkeypatch.setattr(StagedRepresentation, "set_labels", listening)
+    monkeypatch.setattr(StagedRepresentation, "set_labels", record)
     finished.query(("u20",), snapshot=finished.snapshot(gone=10))
     labelled_nodes = [k for k in range(10, 60) if k % 3 == 0]  # training nodes from u10 on
-    nodes, label_posteriors = heard[0]
+    nodes, label_posteriors = calls[0]
     assert nodes == [k - 10 for k in labelled_nodes]
     assert label_posteriors.argmax(axis=1).tolist() == [k // 3 % 2 for k in labelled_nodes]
 
 
 def test_a_count_of_a_snapshot_is_taken_from_its_budget_first(finished: "FinishedRun") -> None:
-    """Less than 8 would mean one hop to the method; the trained model has two, and keeps them."""
+    """Below epsilon 8 the method would plan one hop; the trained model has two and keeps them."""
     snapshot = finished.snapshot()
     graph = open_data(snapshot).graph
     with closing(Ledger(finished.ledger, clock=lambda: 0.0)) as ledger:
@@ -141,14 +141,14 @@ def test_a_count_of_a_snapshot_is_taken_from_its_budget_first(finished: "Finishe
     reply = finished.query(("u20",), snapshot=snapshot, stage=2)
     assert isinstance(reply, QueryAnswer)
     with closing(Ledger(finished.ledger, clock=lambda: 0.0)) as ledger:
-        whole = next(each for each in accounts(ledger) if each.graph == name)
-    assert reply.spent_epsilon == whole.spent_epsilon() == pytest.approx(8.0)
+        balance = next(each for each in accounts(ledger) if each.graph == name)
+    assert reply.spent_epsilon == balance.spent_epsilon() == pytest.approx(8.0)
     assert reply.spent_epsilon <= 8.0
 
 
-def test_a_count_of_another_graph_makes_no_difference_to_see(finished: "FinishedRun") -> None:
-    """Noise is the same, and so is what is said, whether an older snapshot has the same edges."""
-    said = []
+def test_replies_do_not_depend_on_which_graph_was_counted(finished: "FinishedRun") -> None:
+    """Noise and replies are the same whether or not an older snapshot has the same edges."""
+    budgets = []
     for counted in ("later", "other"):
         with closing(Ledger(finished.ledger, clock=lambda: 0.0)) as ledger:
             snapshot = finished.snapshot(counted, step=7 if counted == "later" else 9)
@@ -159,5 +159,5 @@ def test_a_count_of_another_graph_makes_no_difference_to_see(finished: "Finished
                 account.charge(PureRelease(epsilon=0.5, what=DEGREES), None, run="degrees")
         reply = finished.query(("u20",), snapshot=snapshot, stage=2)
         assert isinstance(reply, QueryAnswer)
-        said.append((round(reply.spent_epsilon, 3), round(reply.left_epsilon, 3)))
-    assert said[0] == said[1]
+        budgets.append((round(reply.spent_epsilon, 3), round(reply.left_epsilon, 3)))
+    assert budgets[0] == budgets[1]

@@ -1,4 +1,4 @@
-"""Predictions at the label party: cached ones cross nothing; what the peer sends is checked."""
+"""Predictions at the label party: cached ones send nothing; what the peer sends is checked."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from tests.fixtures.finished_run import FinishedRun, Train
 
 
-def nobody(limit: float | None) -> Channel:
+def no_peer(limit: float | None) -> Channel:
     raise PeerLostError("platform is not there")
 
 
-def alone(
-    finished: "FinishedRun", connect: Callable[[float | None], Channel] = nobody
+def predictor_of(
+    finished: "FinishedRun", connect: Callable[[float | None], Channel] = no_peer
 ) -> PeerPredictor:
     run = read_saved_label_run(finished.label)
     cache = EmbeddingCache(finished.label.party.state / "cache")
@@ -47,7 +47,7 @@ def alone(
     )
 
 
-def test_probabilities_are_of_classes_and_come_from_the_cache_the_second_time(
+def test_class_probabilities_come_from_the_cache_the_second_time(
     finished: "FinishedRun",
 ) -> None:
     ids = ["u05", "u01", "nobody", "u05"]
@@ -62,7 +62,7 @@ def test_probabilities_are_of_classes_and_come_from_the_cache_the_second_time(
         assert np.allclose(first.values[text], again.values[text])
     assert first.budget is not None
     assert first.budget["epsilon"] == 8.0
-    unreachable = alone(finished).predict(["u05", "u02"], limit=0.0)
+    unreachable = predictor_of(finished).predict(["u05", "u02"], limit=0.0)
     assert unreachable.cached == {"u05"}
     assert set(unreachable.values) == {"u05"}
     assert unreachable.unreachable is not None
@@ -72,9 +72,9 @@ def test_probabilities_are_of_classes_and_come_from_the_cache_the_second_time(
 def test_numbers_are_predicted_as_a_score(train: "Train") -> None:
     finished = train("numbers")
     with finished.open_predictor() as predictor:
-        found = predictor.predict(["u05"], limit=None)
+        predictions = predictor.predict(["u05"], limit=None)
     assert predictor.columns == ["score"]
-    assert -1 <= float(found.values["u05"][0]) <= 1
+    assert -1 <= float(predictions.values["u05"][0]) <= 1
 
 
 def test_a_new_snapshot_is_not_answered_from_the_cache_of_the_old_graph(
@@ -93,12 +93,12 @@ def test_a_new_snapshot_is_not_answered_from_the_cache_of_the_old_graph(
 
 
 def test_another_graph_behind_the_same_predictor_is_noticed(finished: "FinishedRun") -> None:
-    """The data party is started again, with a snapshot, while the label party serves."""
+    """The data party restarts with a snapshot while the label party keeps running."""
     with finished.serve() as first, finished.serve(snapshot=finished.snapshot()) as second:
-        behind = [first]
-        predictor = alone(finished, lambda limit: behind[0](limit))
+        current = [first]
+        predictor = predictor_of(finished, lambda limit: current[0](limit))
         old = predictor.predict(["u20"], limit=None)
-        behind[0] = second
+        current[0] = second
         predictor._client.close()
         new = predictor.predict(["u20", "v1"], limit=None)
         predictor._client.close()
@@ -107,21 +107,21 @@ def test_another_graph_behind_the_same_predictor_is_noticed(finished: "FinishedR
     assert new.cached == frozenset()
 
 
-class Pretender:
-    """A data party that says what it is told to say."""
+class ScriptedServer:
+    """A data party that sends prescribed messages."""
 
     def __init__(self, run: SavedLabelRun) -> None:
         self.hello = EmbeddingServerHello(PROTOCOL_VERSION, run.contract, run.session, "0" * 32)
-        self.reply: Callable[[EmbeddingQuery], Message] = fitting
+        self.reply: Callable[[EmbeddingQuery], Message] = fitting_answer
 
     def __call__(self, limit: float | None) -> Channel:
         from threading import Thread
 
         ours, theirs = memory_pair(patience=10)
-        Thread(target=self._talk, args=(theirs,), daemon=True).start()
+        Thread(target=self._run, args=(theirs,), daemon=True).start()
         return ours
 
-    def _talk(self, channel: Any) -> None:
+    def _run(self, channel: Any) -> None:
         link = Link(Role.DATA, channel, QUERY_TABLE)
         try:
             link.send(self.hello)
@@ -133,7 +133,7 @@ class Pretender:
             channel.close()
 
 
-def fitting(query: EmbeddingQuery, **other: Any) -> QueryAnswer:
+def fitting_answer(query: EmbeddingQuery, **other: Any) -> QueryAnswer:
     facts: dict[str, Any] = {
         "number": query.number,
         "epsilon": 8.0,
@@ -147,13 +147,13 @@ def fitting(query: EmbeddingQuery, **other: Any) -> QueryAnswer:
     return QueryAnswer(**{**facts, **other})
 
 
-def test_what_fits_is_believed(finished: "FinishedRun") -> None:
-    pretender = Pretender(read_saved_label_run(finished.label))
-    assert set(alone(finished, pretender).predict(["a"], limit=None).values) == {"a"}
+def test_an_answer_that_fits_is_accepted(finished: "FinishedRun") -> None:
+    server = ScriptedServer(read_saved_label_run(finished.label))
+    assert set(predictor_of(finished, server).predict(["a"], limit=None).values) == {"a"}
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "problem"),
     [
         ({"number": 99}, "another query"),
         ({"ids_digest": b"x" * 16}, "other ids"),
@@ -164,14 +164,14 @@ def test_what_fits_is_believed(finished: "FinishedRun") -> None:
     ],
     ids=str,
 )
-def test_answers_that_do_not_fit_are_the_peers_fault_and_not_kept(
-    finished: "FinishedRun", wrong: dict[str, Any], said: str
+def test_answers_that_do_not_fit_are_the_peers_fault_and_not_cached(
+    finished: "FinishedRun", wrong: dict[str, Any], problem: str
 ) -> None:
-    pretender = Pretender(read_saved_label_run(finished.label))
-    pretender.reply = lambda query: fitting(query, **(wrong if query.ids else {}))
-    with pytest.raises(PeerError, match=said):
-        alone(finished, pretender).predict(["a", "b"], limit=None)
-    assert alone(finished).predict(["a", "b"], limit=0.0).values == {}
+    server = ScriptedServer(read_saved_label_run(finished.label))
+    server.reply = lambda query: fitting_answer(query, **(wrong if query.ids else {}))
+    with pytest.raises(PeerError, match=problem):
+        predictor_of(finished, server).predict(["a", "b"], limit=None)
+    assert predictor_of(finished).predict(["a", "b"], limit=0.0).values == {}
 
 
 def test_scores_that_are_no_numbers_are_not_predictions(finished: "FinishedRun") -> None:
@@ -179,27 +179,27 @@ def test_scores_that_are_no_numbers_are_not_predictions(finished: "FinishedRun")
         def decode(self, embeddings: torch.Tensor, stage: int) -> torch.Tensor:
             return torch.full((len(embeddings), 2), float("nan"))
 
-    predictor = alone(finished, Pretender(read_saved_label_run(finished.label)))
+    predictor = predictor_of(finished, ScriptedServer(read_saved_label_run(finished.label)))
     broken: Any = Broken()
     predictor._decoder = broken
-    with pytest.raises(PeerError, match="mean nothing"):
+    with pytest.raises(PeerError, match="do not decode to finite scores"):
         predictor.predict(["a"], limit=None)
 
 
-def test_a_refusal_is_told_with_what_is_left(finished: "FinishedRun") -> None:
-    pretender = Pretender(read_saved_label_run(finished.label))
-    pretender.reply = lambda query: QueryRefusal(query.number, 8.0, 1e-5, 7.5, 0.5, "no more of it")
-    found = alone(finished, pretender).predict(["a"], limit=None)
-    assert found.refusal == "no more of it"
-    assert found.budget is not None
-    assert found.budget["left_epsilon"] == 0.5
-    pretender.reply = lambda query: QueryRefusal(query.number, 8.0, 1e-5, 7.5, 0.5, "\x1b[2J")
-    with pytest.raises(PeerError, match="cannot be shown"):
-        alone(finished, pretender).predict(["a"], limit=None)
+def test_a_refusal_states_what_is_left(finished: "FinishedRun") -> None:
+    server = ScriptedServer(read_saved_label_run(finished.label))
+    server.reply = lambda query: QueryRefusal(query.number, 8.0, 1e-5, 7.5, 0.5, "no more of it")
+    predictions = predictor_of(finished, server).predict(["a"], limit=None)
+    assert predictions.refusal == "no more of it"
+    assert predictions.budget is not None
+    assert predictions.budget["left_epsilon"] == 0.5
+    server.reply = lambda query: QueryRefusal(query.number, 8.0, 1e-5, 7.5, 0.5, "\x1b[2J")
+    with pytest.raises(PeerError, match="cannot be displayed"):
+        predictor_of(finished, server).predict(["a"], limit=None)
 
 
 @pytest.mark.parametrize(
-    ("wrong", "error", "said"),
+    ("wrong", "error", "problem"),
     [
         ({"version": 1}, PeerError, "version"),
         ({"contract": '{"run":{"seed":9}}'}, InputError, "differ"),
@@ -208,19 +208,19 @@ def test_a_refusal_is_told_with_what_is_left(finished: "FinishedRun") -> None:
     ],
 )
 def test_a_hello_that_does_not_fit_is_refused(
-    finished: "FinishedRun", wrong: dict[str, Any], error: type[Exception], said: str
+    finished: "FinishedRun", wrong: dict[str, Any], error: type[Exception], problem: str
 ) -> None:
-    pretender = Pretender(read_saved_label_run(finished.label))
-    pretender.hello = EmbeddingServerHello(**{**vars(pretender.hello), **wrong})
-    with pytest.raises(error, match=said):
-        alone(finished, pretender).predict(["a"], limit=None)
+    server = ScriptedServer(read_saved_label_run(finished.label))
+    server.hello = EmbeddingServerHello(**{**vars(server.hello), **wrong})
+    with pytest.raises(error, match=problem):
+        predictor_of(finished, server).predict(["a"], limit=None)
 
 
-def test_a_data_party_that_trains_is_told_apart(finished: "FinishedRun") -> None:
+def test_a_data_party_that_trains_is_recognised(finished: "FinishedRun") -> None:
     def training(limit: float | None) -> Channel:
         ours, theirs = memory_pair(patience=10)
         theirs.send(encode(DataHello(PROTOCOL_VERSION, "", 1, 1)))
         return ours
 
     with pytest.raises(PeerError, match="--answer"):
-        alone(finished, training).predict(["a"], limit=None)
+        predictor_of(finished, training).predict(["a"], limit=None)

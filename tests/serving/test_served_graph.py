@@ -1,4 +1,4 @@
-"""Which graph is answered about: that of training as it was, or a snapshot with one name."""
+"""Which graph is served: that of training, unchanged, or a snapshot with one name."""
 
 import shutil
 from pathlib import Path
@@ -20,12 +20,12 @@ def name_of(finished: "FinishedRun", snapshot: Path | None = None) -> str:
         return server.served_graph.name
 
 
-def without_last_edge(folder: Path) -> None:
+def remove_last_edge(folder: Path) -> None:
     edges = pq.read_table(folder / "edges.parquet")
     pq.write_table(edges.slice(0, len(edges) - 1), folder / "edges.parquet")
 
 
-def with_other_features(folder: Path) -> None:
+def change_features(folder: Path) -> None:
     nodes = pq.read_table(folder / "nodes.parquet")
     rent = pa.array([float(k) for k in range(len(nodes))])
     pq.write_table(nodes.set_column(2, "rent", rent), folder / "nodes.parquet")
@@ -36,7 +36,7 @@ def test_the_graph_of_training_has_the_name_of_the_session(finished: "FinishedRu
 
 
 def test_another_edge_is_not_the_graph_of_training(finished: "FinishedRun") -> None:
-    without_last_edge(finished.data.party.folder)
+    remove_last_edge(finished.data.party.folder)
     before = finished.ledger.read_bytes()
     with pytest.raises(InputError, match="knows no release of this graph"):
         name_of(finished)
@@ -45,7 +45,7 @@ def test_another_edge_is_not_the_graph_of_training(finished: "FinishedRun") -> N
 
 def test_other_features_are_not_those_of_training(train: "Train") -> None:
     finished = train(method="mlp")
-    with_other_features(finished.data.party.folder)
+    change_features(finished.data.party.folder)
     with pytest.raises(InputError, match="--snapshot"):
         name_of(finished)
 
@@ -59,7 +59,7 @@ def test_a_lost_release_is_not_drawn_again(finished: "FinishedRun") -> None:
             server.reply(EmbeddingQuery(number=1, ids=("u01",)), stage=1)
 
 
-def test_a_changed_ledger_is_not_believed(finished: "FinishedRun") -> None:
+def test_a_changed_ledger_is_refused(finished: "FinishedRun") -> None:
     import sqlite3
 
     database = sqlite3.connect(finished.ledger)
@@ -85,7 +85,7 @@ def test_a_snapshot_keeps_its_name_and_changed_edges_make_a_new_one(
     name = name_of(finished, folder)
     assert name == name_of(finished, folder)
     assert name != name_of(finished)
-    without_last_edge(folder)
+    remove_last_edge(folder)
     assert name_of(finished, folder) != name
 
 
@@ -98,7 +98,7 @@ def test_equal_edges_get_no_second_name_and_other_features_no_second_release(
     shutil.copytree(folder, copied)
     with pytest.raises(InputError, match="exactly those of"):
         name_of(finished, copied)
-    with_other_features(folder)
+    change_features(folder)
     with pytest.raises(InputError, match="other ids or features"):
         name_of(finished, folder)
 
@@ -116,19 +116,19 @@ def test_features_of_a_snapshot_are_those_of_training_in_their_order(
         name_of(finished, folder)
 
 
-def test_what_is_said_to_the_data_party(finished: "FinishedRun") -> None:
+def test_the_data_party_sees_what_answers_cost(finished: "FinishedRun") -> None:
     with open_embedding_server(finished.data) as server:
         assert "answers are free" in server.served_graph.describe()[0]
     with open_embedding_server(finished.data, snapshot=finished.snapshot()) as server:
-        said = " ".join(server.served_graph.describe())
-    assert "a budget of its own, epsilon 8" in said
-    assert "record of both" in said
+        text = " ".join(server.served_graph.describe())
+    assert "its own budget, epsilon 8" in text
+    assert "adds up" in text
 
 
-def test_a_damaged_note_of_a_snapshot_is_named(finished: "FinishedRun") -> None:
+def test_a_damaged_snapshot_file_is_named(finished: "FinishedRun") -> None:
     folder = finished.snapshot()
     name = name_of(finished, folder)
-    note = finished.data.party.state / "snapshots" / name / "snapshot.json"
-    note.write_text("{}")
+    path = finished.data.party.state / "snapshots" / name / "snapshot.json"
+    path.write_text("{}")
     with pytest.raises(VesperError, match=r"snapshot\.json"):
         name_of(finished, folder)

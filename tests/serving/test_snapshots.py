@@ -28,13 +28,13 @@ SEED = 1
 
 @pytest.fixture
 def finished(train: "Train") -> "FinishedRun":
-    """Trained with the noise that a simulation with its seed has."""
+    """A run trained with the noise of a simulation with the same seed."""
     return train(seed=SEED, hops=1)
 
 
 @pytest.fixture
 def window(finished: "FinishedRun") -> Path:
-    """Party folders of a later window, all of whose labels are for test."""
+    """Party folders of a later window, whose labels are all in split `test`."""
     folder = finished.root / "window"
     data = finished.snapshot("window/data", gone=5)
     ids = pq.read_table(data / "nodes.parquet")["id"].to_pylist()
@@ -45,7 +45,9 @@ def window(finished: "FinishedRun") -> Path:
     return folder
 
 
-def test_a_simulation_and_two_parties_find_the_same(finished: "FinishedRun", window: Path) -> None:
+def test_a_simulation_and_two_parties_measure_the_same(
+    finished: "FinishedRun", window: Path
+) -> None:
     shared, path = finished.label.shared, window / "label" / "labels.parquet"
     simulated = simulate(finished.root, shared, finished.root / "run", snapshots=[window])
     stage, truth = read_saved_label_run(finished.label).stage, read_truth(path)
@@ -53,19 +55,19 @@ def test_a_simulation_and_two_parties_find_the_same(finished: "FinishedRun", win
     with finished.open_predictor(
         snapshot=window / "data", seed=SEED + SNAPSHOT_SEED_OFFSET
     ) as predictor:
-        found = predictor.predict(list(truth), limit=20)
-        test = predictor.evaluate(found, truth, path=path)
+        predictions = predictor.predict(list(truth), limit=20)
+        test = predictor.evaluate(predictions, truth, path=path)
     assert test == simulated.snapshots[0].test
     assert predictor.metric == simulated.metric == "roc_auc"
-    assert found.budget is not None
-    assert found.budget["spent_epsilon"] == simulated.snapshots[0].spent_epsilon
+    assert predictions.budget is not None
+    assert predictions.budget["spent_epsilon"] == simulated.snapshots[0].spent_epsilon
 
 
-def test_every_report_has_a_line_a_graph(finished: "FinishedRun", window: Path) -> None:
+def test_every_report_has_a_line_per_graph(finished: "FinishedRun", window: Path) -> None:
     truth = read_truth(window / "label" / "labels.parquet")
     with finished.open_predictor(snapshot=window / "data", stage=1) as predictor:
-        found = predictor.predict(list(truth), limit=20)
-        test = predictor.evaluate(found, truth, path=window)
+        predictions = predictor.predict(list(truth), limit=20)
+        test = predictor.evaluate(predictions, truth, path=window)
     label, data = finished.label.party.state, finished.data.party.state
     (name,) = read_graph_notes(label / "cache")
     assert test is not None
@@ -92,8 +94,8 @@ def test_nothing_is_measured_while_answers_are_missing(
 ) -> None:
     truth = read_truth(window / "label" / "labels.parquet")
     with finished.open_predictor(snapshot=window / "data") as predictor:
-        found = predictor.predict(list(truth)[:3], limit=20)
-        assert predictor.evaluate(found, truth, path=window) is None
-        with_strangers = {**dict(list(truth.items())[:3]), "nobody": 1}
-        asked = predictor.predict(list(with_strangers), limit=20)
-        assert predictor.evaluate(asked, with_strangers, path=window) is not None
+        predictions = predictor.predict(list(truth)[:3], limit=20)
+        assert predictor.evaluate(predictions, truth, path=window) is None
+        with_unknown = {**dict(list(truth.items())[:3]), "nobody": 1}
+        predictions = predictor.predict(list(with_unknown), limit=20)
+        assert predictor.evaluate(predictions, with_unknown, path=window) is not None

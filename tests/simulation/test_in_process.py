@@ -1,4 +1,4 @@
-"""Two ends in one process: what comes out is what was measured."""
+"""Two parties in one process: the trained model gives the metric that was measured."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ NODES = 240
 
 @pytest.fixture
 def folders(tmp_path: Path) -> Path:
-    """Features that say everything, neighbours that say nothing: the first stage is chosen."""
+    """Features that decide the class and neighbours that do not: the first stage is chosen."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 3, NODES)
     (tmp_path / "data").mkdir()

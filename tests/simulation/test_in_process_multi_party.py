@@ -1,4 +1,4 @@
-"""Several data parties in one process: SEVERAL, and what comes of training together."""
+"""Several data parties in one process: claim SEVERAL, and what joint training gains."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -52,8 +52,8 @@ def write(root: Path, **changed: list[tuple[int, int]]) -> Path:
     return root
 
 
-class Replayed(OpenDoor):
-    """Releases what was released before, whatever its graph is; without it, notes it down."""
+class ReplayingDoor(OpenDoor):
+    """Records its releases, or repeats recorded ones whatever its graph is."""
 
     def __init__(self, graph: Graph, notes: list[FloatRows], *, is_again: bool) -> None:
         super().__init__(graph)
@@ -75,7 +75,7 @@ def run(
     *,
     is_again: bool = False,
 ) -> tuple[TrainedSession, list[bytes]]:
-    """Train together; give every frame that crossed, in the order of each channel."""
+    """Train together; return every frame that was sent, in the order of each channel."""
     channels: list[list[bytes]] = []
 
     def tapped() -> tuple[MemoryChannel, MemoryChannel]:
@@ -83,7 +83,7 @@ def run(
         for end in ends:
             frames: list[bytes] = []
             channels.append(frames)
-            monkeypatch.setattr(end, "send", _noting(end.send, frames))
+            monkeypatch.setattr(end, "send", _recording(end.send, frames))
         return ends
 
     monkeypatch.setattr(pair_module, "memory_pair", tapped)
@@ -92,7 +92,7 @@ def run(
     data_parties = []
     for name in NAMES:
         data = open_data(folder / name)
-        door = Replayed(data.graph, released.setdefault(name, []), is_again=is_again)
+        door = ReplayingDoor(data.graph, released.setdefault(name, []), is_again=is_again)
         data_parties.append(
             InProcessDataParty(run_spec_for(config, data, labels), data, door, name)
         )
@@ -100,12 +100,12 @@ def run(
     return trained, [frame for frames in channels for frame in frames]
 
 
-def _noting(send: Callable[[bytes], None], frames: list[bytes]) -> Callable[[bytes], None]:
-    def noting(frame: bytes) -> None:
+def _recording(send: Callable[[bytes], None], frames: list[bytes]) -> Callable[[bytes], None]:
+    def record(frame: bytes) -> None:
         frames.append(frame)
         send(frame)
 
-    return noting
+    return record
 
 
 @pytest.mark.parametrize("whose", NAMES)
@@ -116,16 +116,16 @@ def test_an_edge_changes_nothing_but_what_its_own_party_releases(
     _, frames = run(write(tmp_path / "a"), released, monkeypatch)
     other = write(tmp_path / "b", **{whose.replace("-", "_"): PAIRS[whose][1:]})
     _, again = run(other, released, monkeypatch, is_again=True)
-    assert frames == again  # nothing that crosses knows of the edge, but through its release
+    assert frames == again  # nothing that is sent depends on the edge except through its release
     elsewhere: dict[str, list[FloatRows]] = {}
     _, different = run(other, elsewhere, monkeypatch)
-    assert frames != different  # and what is released does
+    assert frames != different  # the release does depend on it
     first = {name: rows[0] for name, rows in released.items()}
     changed = [name for name in NAMES if not np.array_equal(first[name], elsewhere[name][0])]
     assert changed == [whose]
 
 
-def test_two_parties_know_more_than_either(tmp_path: Path) -> None:
+def test_two_parties_together_predict_better_than_one(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     nodes, root = 600, tmp_path / "parties"
     labels = rng.integers(0, 4, nodes)
@@ -197,7 +197,7 @@ def test_parties_of_different_stages_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_what_went_wrong_is_said_and_not_what_it_did_to_the_others(
+def test_the_root_cause_is_raised_and_not_its_consequences(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Broken(OpenDoor):

@@ -1,4 +1,4 @@
-"""What comes back is noted, and nothing else changes."""
+"""Gradients and label posteriors are recorded, and nothing else changes."""
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ class Table(StatelessRepresentation):
 
     def __init__(self) -> None:
         self.weights = nn.Embedding(5, 2)
-        self.heard: list[Nodes] = []
+        self.labelled_nodes: list[Nodes] = []
 
     @property
     def module(self) -> nn.Module:
@@ -23,7 +23,7 @@ class Table(StatelessRepresentation):
     def set_labels(
         self, nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes = NO_NODES
     ) -> None:
-        self.heard.append(nodes)
+        self.labelled_nodes.append(nodes)
 
     def begin_stage(self, stage: int) -> None:
         self.stage = stage
@@ -33,26 +33,26 @@ class Table(StatelessRepresentation):
         return rows[:, :, None].expand(-1, -1, 3)
 
 
-def test_gradients_are_added_up_by_node() -> None:
-    returned = FeedbackRecordingRepresentation(Table(), num_nodes=5)
-    assert returned.gradients() is None
+def test_gradients_are_summed_by_node() -> None:
+    recording = FeedbackRecordingRepresentation(Table(), num_nodes=5)
+    assert recording.gradients() is None
     expected = np.zeros((5, 2))
     for step, nodes in enumerate((np.array([0, 3]), np.array([3, 4]))):
-        embeddings = returned.embed(nodes, training=True)
+        embeddings = recording.embed(nodes, training=True)
         gradient = torch.full((2, 2, 3), step + 1.0)
         torch.autograd.backward([embeddings], [gradient])
         expected[nodes] += 3 * (step + 1.0)
     with torch.no_grad():
-        returned.embed(np.array([1]), training=False)
-    found = returned.gradients()
-    assert found is not None
-    assert np.array_equal(found, expected)
+        recording.embed(np.array([1]), training=False)
+    gradients = recording.gradients()
+    assert gradients is not None
+    assert np.array_equal(gradients, expected)
 
 
-def test_voices_are_kept() -> None:
-    returned = FeedbackRecordingRepresentation(Table(), num_nodes=5)
-    said = np.eye(2, dtype=np.float32)
-    returned.set_labels(np.array([1, 2]), said)
-    assert returned.label_posteriors is not None
-    assert np.array_equal(returned.label_posteriors, said)
-    assert returned.labelled_nodes.tolist() == [1, 2]
+def test_label_posteriors_are_recorded() -> None:
+    recording = FeedbackRecordingRepresentation(Table(), num_nodes=5)
+    label_posteriors = np.eye(2, dtype=np.float32)
+    recording.set_labels(np.array([1, 2]), label_posteriors)
+    assert recording.label_posteriors is not None
+    assert np.array_equal(recording.label_posteriors, label_posteriors)
+    assert recording.labelled_nodes.tolist() == [1, 2]

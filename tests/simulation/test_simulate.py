@@ -1,4 +1,4 @@
-"""The whole line: folders in, a run folder out."""
+"""Simulations end to end: party folders in, a run folder out."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +23,7 @@ SMALL = {"epochs": 8, "width": 16, "batch_size": 128, "learning_rate": 0.01}
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two communities of 300, weak features, 20 neighbours each, nine in ten from their own."""
+    """Three communities of 200, weak features, 20 neighbours each, nine in ten from their own."""
     root = tmp_path_factory.mktemp("communities")
     rng = np.random.default_rng(0)
     n = 600
@@ -60,7 +60,7 @@ def test_the_graph_helps_and_everything_is_charged(folders: Path, tmp_path: Path
     assert "not private" in private.privacy.noise
     ledger = Ledger(tmp_path / "certified" / "ledger.sqlite", clock=lambda: 0.0)
     kinds = [entry.facts["kind"] for entry in ledger.entries()]
-    assert kinds == ["key", "graph", "budget", *["gaussian release"] * 3]  # a poll, two hops
+    assert kinds == ["key", "graph", "budget", *["gaussian release"] * 3]  # a probe, two hops
     assert accounts(ledger)[0].spent_epsilon() == pytest.approx(8.0, rel=1e-3)
     assert ledger.verify() is None
     files = {path.name for path in (tmp_path / "certified").iterdir()}
@@ -76,7 +76,7 @@ def test_the_graph_helps_and_everything_is_charged(folders: Path, tmp_path: Path
         {"privacy_unit": "node", "max_degree": 60},
     ],
 )
-def test_an_engine_changes_where_it_runs_and_nothing_else(
+def test_an_engine_does_not_change_the_result(
     folders: Path, tmp_path: Path, settings: dict[str, object]
 ) -> None:
     here = run(folders, tmp_path / "here", epsilon=8.0, **settings)
@@ -93,7 +93,7 @@ def test_an_engine_changes_where_it_runs_and_nothing_else(
     assert engine.calls_made
 
 
-def test_repeats_bit_for_bit(folders: Path, tmp_path: Path) -> None:
+def test_runs_repeat_bit_for_bit(folders: Path, tmp_path: Path) -> None:
     first = run(folders, tmp_path / "a", seed=3)
     second = run(folders, tmp_path / "b", seed=3)
     other = run(folders, tmp_path / "c", seed=4)
@@ -146,9 +146,9 @@ def test_a_toml_file_with_an_unknown_key(tmp_path: Path) -> None:
 def test_the_first_stage_is_the_mlp(
     classes: int, write_folders: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """What edges add is seen against the very same model without them, seed by seed.
+    """What edges add is measured against exactly the same model without them, for each seed.
 
-    Over many steps of large batches: sums that are made in another order would show.
+    Over many steps of large batches, sums computed in another order would show.
     """
     nodes, rng = 1500, np.random.default_rng(0)
     labels = rng.integers(0, classes, nodes)
@@ -178,7 +178,7 @@ def test_the_first_stage_is_the_mlp(
         assert np.array_equal(ours[name], theirs[name]), name
 
 
-def test_counts_made_before_leave_less_for_training(folders: Path, tmp_path: Path) -> None:
+def test_earlier_counts_leave_less_for_training(folders: Path, tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.sqlite"
     degrees = ["degrees", str(folders), "--epsilon", "0.5", "--ledger", str(ledger), "--json"]
     assert CliRunner().invoke(app, degrees).exit_code == 0
@@ -194,9 +194,7 @@ def test_counts_made_before_leave_less_for_training(folders: Path, tmp_path: Pat
     assert not list((tmp_path / "c").glob("*.npz"))
 
 
-def test_counts_made_before_do_not_change_how_many_hops_were_agreed_on(
-    folders: Path, tmp_path: Path
-) -> None:
+def test_earlier_counts_do_not_change_the_number_of_hops(folders: Path, tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.sqlite"
     degrees = ["degrees", str(folders), "--epsilon", "0.1", "--ledger", str(ledger), "--json"]
     assert CliRunner().invoke(app, degrees).exit_code == 0

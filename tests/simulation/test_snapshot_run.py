@@ -31,7 +31,7 @@ Window = Callable[..., Path]
 
 @pytest.fixture
 def window(tmp_path: Path, write_folders: Callable[..., Path]) -> Window:
-    """Writes a window: a ring, chords drawn by `seed`, and always the edge {0, 45}."""
+    """Writes a window: a ring, chords drawn from `seed`, and always the edge {0, 45}."""
 
     def write(
         name: str, *, seed: int, more: tuple[tuple[int, int], ...] = (), **labels: Any
@@ -68,37 +68,38 @@ def name_of(folder: Path, ledger: Path) -> str:
         return fingerprint(open_data(folder / "data").graph, key=key_of(book))
 
 
-def edge_epsilon_spent(balance: Balance, edge: tuple[int, int]) -> float:
-    """mu of everything that was released about one edge: its two rows."""
+def mu_spent_on_edge(balance: Balance, edge: tuple[int, int]) -> float:
+    """Total mu of everything that was released about one edge: its two rows."""
     units = balance.spent[list(edge)].sum() / balance.spent.max()
     return mu_for(spent=balance.spent_mu_squared * units / 2, rows=2)
 
 
 def test_each_window_has_its_own_budget_and_charges(window: Window) -> None:
-    """What must hold: nothing of one window is charged to another, and an edge of both to each."""
+    """No window is charged for another; an edge in two windows is charged in each."""
     first, second, third = (window(f"w{k}", seed=k) for k in range(3))
-    found = run(first, second, third)
+    result = run(first, second, third)
     ledger = first.parent / "run" / "ledger.sqlite"
     names = [name_of(folder, ledger) for folder in (first, second, third)]
     assert len(set(names)) == 3
-    held = balances(ledger)
-    assert list(held) == names, "no other graph was charged"
-    stage = found.chosen_stage
+    by_graph = balances(ledger)
+    assert list(by_graph) == names, "no other graph was charged"
+    stage = result.chosen_stage
     with closing(Ledger(ledger, clock=lambda: 0.0)) as book:
         charged = [(e.graph, e.run) for e in book.entries() if e.cost > 0]
     assert [graph for graph, _ in charged] == [names[0], *(names[1:] if stage else [])]
-    assert len({run for _, run in charged}) == len(charged), "each under a name of its own"
+    assert len({run for _, run in charged}) == len(charged), "each run has its own name"
     for graph in names[: 3 if stage else 1]:
-        assert held[graph].budget is not None
-        assert held[graph].spent_epsilon() == pytest.approx(8.0, rel=1e-3)
-        same_edge = edge_epsilon_spent(held[graph], (0, 45))
-        assert same_edge == pytest.approx(mu_for(spent=held[graph].spent_mu_squared, rows=2))
+        balance = by_graph[graph]
+        assert balance.budget is not None
+        assert balance.spent_epsilon() == pytest.approx(8.0, rel=1e-3)
+        same_edge = mu_spent_on_edge(balance, (0, 45))
+        assert same_edge == pytest.approx(mu_for(spent=balance.spent_mu_squared, rows=2))
 
 
 @pytest.fixture
 def stage_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Validation chooses the stage that needs edges, whatever it finds on so few nodes."""
-    monkeypatch.setattr("vesper.party.label_party.select_stage", lambda *judged, **telling: 1)
+    """Makes validation choose the stage that needs edges, however it scores on so few nodes."""
+    monkeypatch.setattr("vesper.party.label_party.select_stage", lambda *_, **__: 1)
 
 
 @pytest.mark.usefixtures("stage_one")
@@ -106,7 +107,7 @@ def test_releases_of_a_window_never_charge_another(window: Window) -> None:
     first, second = window("w0", seed=0), window("w1", seed=1)
     alone = run(first, out="alone")
     both = run(first, second, out="both")
-    assert alone.stages == both.stages, "training knows nothing of what comes later"
+    assert alone.stages == both.stages, "training does not depend on later windows"
     ledgers = [first.parent / name / "ledger.sqlite" for name in ("alone", "both")]
     before = balances(ledgers[0])[name_of(first, ledgers[0])]
     after = balances(ledgers[1])[name_of(first, ledgers[1])]
@@ -134,23 +135,25 @@ def test_adding_an_edge_makes_a_new_snapshot(window: Window) -> None:
 
 
 @pytest.mark.usefixtures("stage_one")
-def test_the_same_again_bit_for_bit_and_every_window_with_noise_of_its_own(window: Window) -> None:
+def test_runs_repeat_bit_for_bit_and_each_window_has_its_own_noise(window: Window) -> None:
     first, second, third = (window(f"w{k}", seed=k) for k in range(3))
     one, two = run(first, second, third, out="a"), run(first, second, third, out="b")
     assert one.snapshots == two.snapshots
     swapped = run(first, third, second, out="c")
-    assert swapped.snapshots[0].test != one.snapshots[1].test, "other noise in another place"
+    assert swapped.snapshots[0].test != one.snapshots[1].test, (
+        "a window in another position has other noise"
+    )
     assert {each.name for each in one.snapshots} == {"w1", "w2"}
     facts = json.loads((first.parent / "a" / "result.json").read_text())
     assert [each["test"] for each in facts["snapshots"]] == [each.test for each in one.snapshots]
 
 
 @pytest.mark.parametrize("method", ["mlp", "gin", "paper-gin", "gap", "edgerand"])
-def test_every_method_can_be_asked_about_a_later_graph(window: Window, method: str) -> None:
-    found = run(window("w0", seed=0), window("w1", seed=1), settings={"method": method})
-    (later,) = found.snapshots
+def test_every_method_predicts_on_a_later_graph(window: Window, method: str) -> None:
+    result = run(window("w0", seed=0), window("w1", seed=1), settings={"method": method})
+    (later,) = result.snapshots
     assert 0 <= later.test <= 100
-    assert later.plan == found.privacy.plan
+    assert later.plan == result.privacy.plan
     if later.plan == "certified":
         assert later.epsilon == 8.0
     elif later.plan == "edge-free":
@@ -160,7 +163,7 @@ def test_every_method_can_be_asked_about_a_later_graph(window: Window, method: s
 
 
 @pytest.mark.parametrize(
-    ("labels", "said"),
+    ("labels", "message"),
     [
         ({"label": ["a"] * NODES}, "expected the 2 classes of training, found 1 others"),
         ({"label": [1] * NODES}, "at least two different labels"),
@@ -169,18 +172,18 @@ def test_every_method_can_be_asked_about_a_later_graph(window: Window, method: s
     ],
     ids=["classes", "one class", "no test", "no node"],
 )
-def test_what_cannot_be_judged_is_refused_before_anything_is_charged(
-    window: Window, labels: dict[str, Any], said: str
+def test_unusable_labels_are_refused_before_anything_is_charged(
+    window: Window, labels: dict[str, Any], message: str
 ) -> None:
     first, second = window("w0", seed=0), window("w1", seed=1, **labels)
     ledger = first.parent / "ledger.sqlite"
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         run(first, second, ledger=ledger)
     assert not any(balance.releases for balance in balances(ledger).values())
     assert not (first.parent / "run").exists()
 
 
-def test_a_graph_is_not_its_own_successor(window: Window) -> None:
+def test_equal_graphs_in_two_windows_are_refused(window: Window) -> None:
     first, second = window("w0", seed=0), window("w1", seed=1)
     with pytest.raises(InputError, match="exactly those of .*w0"):
         run(first, window("copy", seed=0))
@@ -188,7 +191,9 @@ def test_a_graph_is_not_its_own_successor(window: Window) -> None:
         run(first, second, window("copy", seed=1))
 
 
-def test_other_feature_columns(window: Window, write_folders: Callable[..., Path]) -> None:
+def test_other_feature_columns_are_refused(
+    window: Window, write_folders: Callable[..., Path]
+) -> None:
     first, second = window("w0", seed=0), window("w1", seed=1)
     write_folders(second, nodes={"id": range(NODES), "f0": np.zeros(NODES)})
     with pytest.raises(InputError, match=r"3 feature columns of training .* 2 are missing"):
@@ -201,10 +206,10 @@ ALL_WITH_EDGES = [name for name in METHODS if name != "mlp"]
 @pytest.mark.parametrize("hops", [None, 2])
 @pytest.mark.parametrize("epsilon", [8.0, math.inf])
 @pytest.mark.parametrize("method", ALL_WITH_EDGES)
-def test_every_method_knows_its_layers_again(
+def test_every_method_restores_its_layers(
     window: Window, method: str, epsilon: float, hops: int | None
 ) -> None:
     first, second = window("w0", seed=0), window("w1", seed=1)
     settings = {"method": method, "epsilon": epsilon, "hops": hops, "epochs": 1}
-    found = run(first, second, settings=settings)
-    assert 0 <= found.snapshots[0].test <= 100
+    result = run(first, second, settings=settings)
+    assert 0 <= result.snapshots[0].test <= 100

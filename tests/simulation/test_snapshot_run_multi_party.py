@@ -1,4 +1,4 @@
-"""Several data parties on graphs that came later: each party's graph has a budget a window."""
+"""Several data parties on later graphs: one budget per party and window."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -34,7 +34,7 @@ Rows = NDArray[np.float32]
 
 @pytest.fixture
 def window(tmp_path: Path, write_folders: Callable[..., Path]) -> Window:
-    """Writes a window of both parties: chords by seed, features that stay the same.
+    """Writes a window of both parties: chords from a seed, and always the same features.
 
     No chord has an end among the first six nodes; `more` joins two of them.
     """
@@ -63,8 +63,8 @@ def window(tmp_path: Path, write_folders: Callable[..., Path]) -> Window:
 
 @pytest.fixture
 def stage_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Validation chooses the stage that needs edges, whatever it finds on so few nodes."""
-    monkeypatch.setattr("vesper.party.label_party.select_stage", lambda *judged, **telling: 1)
+    """Makes validation choose the stage that needs edges, however it scores on so few nodes."""
+    monkeypatch.setattr("vesper.party.label_party.select_stage", lambda *_, **__: 1)
 
 
 def run(
@@ -91,9 +91,9 @@ def facts(balance: Balance) -> tuple[int, float, list[float]]:
 @pytest.mark.usefixtures("stage_one")
 def test_each_party_pays_for_its_own_graph_of_each_window(window: Window) -> None:
     first, second = window("w0", platform=0, bank=10), window("w1", platform=1, bank=11)
-    alone, found = run(first, out="alone"), run(first, second)
-    assert alone.stages == found.stages, "training knows nothing of what comes later"
-    (later,) = found.snapshots
+    alone, result = run(first, out="alone"), run(first, second)
+    assert alone.stages == result.stages, "training does not depend on later windows"
+    (later,) = result.snapshots
     assert (later.name, later.num_test, later.num_nodes) == ("w1", NODES // 3, NODES)
     assert [(each.name, each.epsilon) for each in later.parties] == [("platform", 8), ("bank", 2)]
     assert later.epsilon == 8.0, "that of the least protected"
@@ -103,23 +103,23 @@ def test_each_party_pays_for_its_own_graph_of_each_window(window: Window) -> Non
         assert window_one.releases == cost.releases == 1
         assert window_one.spent_epsilon() == cost.spent_epsilon
         assert cost.spent_epsilon == pytest.approx(cost.epsilon, rel=1e-3)
-    spent = {party.name: party.spent_epsilon for party in found.parties}
+    spent = {party.name: party.spent_epsilon for party in result.parties}
     assert spent == {"platform": pytest.approx(8.0, rel=1e-3), "bank": pytest.approx(2.0, rel=1e-3)}
 
 
 @pytest.fixture
 def noise(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Rows]]:
-    """Releases that were made, each with the key of its noise: the graph's name, key and values."""
-    made: list[tuple[str, Rows]] = []
+    """Collects the rows of every release, each with the key and start of its noise bits."""
+    releases: list[tuple[str, Rows]] = []
     finish = RowNoise.finish_rows
 
-    def noted(self: RowNoise, values: NDArray[np.int32], *, first_row: int = 0) -> Rows:
+    def record(self: RowNoise, values: NDArray[np.int32], *, first_row: int = 0) -> Rows:
         finished = finish(self, values, first_row=first_row)
-        made.append((f"{self.bits.key.hex()} from {self.bits.start}", finished.copy()))
+        releases.append((f"{self.bits.key.hex()} from {self.bits.start}", finished.copy()))
         return finished
 
-    monkeypatch.setattr(RowNoise, "finish_rows", noted)
-    return made
+    monkeypatch.setattr(RowNoise, "finish_rows", record)
+    return releases
 
 
 @pytest.mark.usefixtures("stage_one")
@@ -134,33 +134,33 @@ def test_no_two_graphs_have_the_same_noise(window: Window, noise: list[tuple[str
 def test_another_edge_of_one_party_changes_nothing_at_the_other(
     window: Window, noise: list[tuple[str, Rows]]
 ) -> None:
-    """What must hold: not its charges, its noise, or what it releases."""
+    """Neither its charges, nor its noise, nor its releases."""
     first, second = window("w0", platform=0, bank=10), window("w1", platform=1, bank=11)
     other = window("w2", platform=2, bank=11)
     one, two = run(first, second, out="a"), run(first, other, out="b")
     assert one.snapshots[0].parties[1] == two.snapshots[0].parties[1]
     for name in ("platform", "bank"):
-        held = [balances(first.parent / out / f"ledger-{name}.sqlite") for out in ("a", "b")]
-        assert [facts(each) for each in held[0]] == [facts(each) for each in held[1]]
+        ledgers = [balances(first.parent / out / f"ledger-{name}.sqlite") for out in ("a", "b")]
+        assert [facts(each) for each in ledgers[0]] == [facts(each) for each in ledgers[1]]
     ours, theirs = ({bits: rows for bits, rows in noise[k : k + 4]} for k in (0, 4))
     assert ours.keys() == theirs.keys(), "the same noise in the same place"
     changed = [bits for bits, rows in ours.items() if not np.array_equal(rows, theirs[bits])]
-    assert len(changed) == 1, "only what the platform releases of the window that is another"
+    assert len(changed) == 1, "only the platform's release of the window that differs"
 
 
 @pytest.mark.parametrize("method", ["mlp", "gin"])
 def test_a_model_is_as_good_where_nothing_has_changed(window: Window, method: str) -> None:
-    """What must hold: embeddings of both parties reach the decoder, each in its place."""
+    """The decoder receives the embeddings of both parties in the right order."""
     first = window("w0", platform=0, bank=10)
     second = window("w1", platform=0, bank=10, more=(0, 3))  # both train: no test node sees it
-    found = run(first, second, method=method, epochs=9)
-    (later,) = found.snapshots
-    assert later.test == found.test
+    result = run(first, second, method=method, epochs=9)
+    (later,) = result.snapshots
+    assert later.test == result.test
     assert len(later.parties) == 2
-    assert {each.plan for each in later.parties} == {found.privacy.plan}
+    assert {each.plan for each in later.parties} == {result.privacy.plan}
 
 
-def test_the_same_again_bit_for_bit(window: Window) -> None:
+def test_runs_repeat_bit_for_bit(window: Window) -> None:
     windows = window("w0", platform=0, bank=10), window("w1", platform=1, bank=11)
     one, two = run(*windows, out="a"), run(*windows, out="b")
     assert one.snapshots == two.snapshots
@@ -173,14 +173,14 @@ def with_ledgers(*ledgers: Path) -> tuple[SimulatedParty, ...]:
     )
 
 
-def test_ledgers_that_parties_name_are_charged_and_empty_in_the_end(window: Window) -> None:
+def test_ledgers_that_parties_name_are_charged_until_the_budget_is_spent(window: Window) -> None:
     first, second = window("w0", platform=0, bank=10), window("w1", platform=1, bank=11)
     ledgers = [first.parent / f"{party.name}.sqlite" for party in PARTIES]
-    found = run(first, second, parties=with_ledgers(*ledgers))
+    result = run(first, second, parties=with_ledgers(*ledgers))
     assert not list((first.parent / "run").glob("ledger*"))
     for ledger, epsilon in zip(ledgers, (8.0, 2.0), strict=True):
         assert balances(ledger)[0].spent_epsilon() == pytest.approx(epsilon, rel=1e-3)
-    lines = account_lines(first.parent / "run", found.as_json(), run="any")
+    lines = account_lines(first.parent / "run", result.as_json(), run="any")
     assert [line.spent_epsilon for line in lines] == pytest.approx([8.0, 2.0], rel=1e-3)
     with pytest.raises(BudgetError, match="does not allow"):
         run(first, second, out="again", parties=with_ledgers(*ledgers))
@@ -190,16 +190,16 @@ def test_ledgers_that_parties_name_are_charged_and_empty_in_the_end(window: Wind
 def test_one_ledger_for_two_parties_is_refused(window: Window) -> None:
     first = window("w0", platform=0, bank=10)
     ledger = first.parent / "ledger.sqlite"
-    with pytest.raises(InputError, match="a ledger of its own, got one for two"):
+    with pytest.raises(InputError, match="a separate ledger for each party, got one"):
         run(first, parties=with_ledgers(ledger, first.parent / "w0" / ".." / "ledger.sqlite"))
     config = load_config(None, SMALL)
     for parties in (PARTIES, with_ledgers(ledger, ledger)[:1]):
-        with pytest.raises(InputError, match="name it in the table of each"):
+        with pytest.raises(InputError, match="name the ledger in the table of each"):
             simulate(first, config, first.parent / "run", parties=parties, ledger=ledger)
     assert not ledger.exists()
 
 
-def test_a_graph_that_stayed_the_same(window: Window) -> None:
+def test_an_unchanged_graph_is_refused(window: Window) -> None:
     first, second = window("w0", platform=0, bank=10), window("w1", platform=1, bank=10)
     with pytest.raises(InputError, match=r"w1.transfers: its edges are exactly those of .*w0"):
         run(first, second)

@@ -1,4 +1,4 @@
-"""What is handed on in training is handed on in a later window too, within its budget."""
+"""A relay that was planned in training also runs in a later window, within its budget."""
 
 import json
 import math
@@ -18,7 +18,7 @@ QUICK = {"epochs": 15, "width": 16, "members": 1, "seed": 0}
 
 @pytest.fixture
 def windows(tmp_path: Path, write_folders: Callable[..., Path]) -> list[Path]:
-    """The same users and shops in two windows, with visits of their own."""
+    """The same users and shops in two windows, with different visits."""
     rng = np.random.default_rng(0)
     kinds, labels = rng.integers(0, 2, SHOPS), rng.integers(0, 2, USERS)
     features = {f"f{k}": rng.normal(size=USERS + SHOPS) for k in range(3)}
@@ -39,17 +39,17 @@ def windows(tmp_path: Path, write_folders: Callable[..., Path]) -> list[Path]:
 
 
 @pytest.mark.parametrize("hops", [1, 2])
-def test_a_later_window_is_told_the_same(windows: list[Path], tmp_path: Path, hops: int) -> None:
+def test_a_later_window_is_predicted_as_well(
+    windows: list[Path], tmp_path: Path, hops: int
+) -> None:
     config = load_config(None, {**QUICK, "epsilon": math.inf, "hops": hops})
     result = simulate(windows[0], config, tmp_path / "run", snapshots=[windows[1]])
     assert result.test is not None
-    assert result.test > 75, "features say nothing"
+    assert result.test > 75, "features are useless"
     assert result.snapshots[0].test > 75
 
 
-def test_listening_and_handing_on_fit_the_budget_of_one_hop(
-    windows: list[Path], tmp_path: Path
-) -> None:
+def test_a_hop_and_a_relay_fit_the_budget_of_one_hop(windows: list[Path], tmp_path: Path) -> None:
     config = load_config(None, {**QUICK, "epsilon": 30.0, "hops": 1})
     simulate(windows[0], config, tmp_path / "run", snapshots=[windows[1]])
     written = json.loads((tmp_path / "run" / "result.json").read_text())["snapshots"][0]

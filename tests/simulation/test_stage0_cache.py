@@ -1,4 +1,4 @@
-"""What a run need not repeat changes nothing in how it ends."""
+"""The stage-0 cache does not change how a run ends."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -40,20 +40,22 @@ def run(
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_run_ends_as_it_would_have(method: str, folders: Path, tmp_path: Path) -> None:
-    begun = Stage0Cache(tmp_path / "begun")
-    run(folders, tmp_path / "first", begun, method=method, epsilon=1.0)
-    then = run(folders, tmp_path / "then", begun, method=method, epsilon=4.0)
-    alone = run(folders, tmp_path / "alone", method=method, epsilon=4.0)
-    assert then.stages == alone.stages
-    assert then.privacy == alone.privacy
+def test_a_run_ends_the_same_with_and_without_the_cache(
+    method: str, folders: Path, tmp_path: Path
+) -> None:
+    cache = Stage0Cache(tmp_path / "cache")
+    run(folders, tmp_path / "first", cache, method=method, epsilon=1.0)
+    cached = run(folders, tmp_path / "cached", cache, method=method, epsilon=4.0)
+    plain = run(folders, tmp_path / "plain", method=method, epsilon=4.0)
+    assert cached.stages == plain.stages
+    assert cached.privacy == plain.privacy
     for party in ("data_party.npz", "label_party.npz"):
-        ours, theirs = np.load(tmp_path / "then" / party), np.load(tmp_path / "alone" / party)
-        assert set(ours) == set(theirs)
-        assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
-    went_on = then.bytes_to_data_party < alone.bytes_to_data_party
-    assert went_on == (method in SEVERAL_STAGES)
-    assert (tmp_path / "begun").exists() == (method in SEVERAL_STAGES)
+        one, other = np.load(tmp_path / "cached" / party), np.load(tmp_path / "plain" / party)
+        assert set(one) == set(other)
+        assert all(np.array_equal(one[name], other[name]) for name in one)
+    has_resumed = cached.bytes_to_data_party < plain.bytes_to_data_party
+    assert has_resumed == (method in SEVERAL_STAGES)
+    assert (tmp_path / "cache").exists() == (method in SEVERAL_STAGES)
 
 
 @pytest.mark.parametrize(
@@ -64,31 +66,33 @@ def test_a_run_ends_as_it_would_have(method: str, folders: Path, tmp_path: Path)
         {"delta": 1e-6, "first_share": 0.3},
     ],
 )
-def test_edges_may_be_asked_otherwise(other: dict[str, Any], folders: Path, tmp_path: Path) -> None:
-    begun = Stage0Cache(tmp_path / "begun")
-    run(folders, tmp_path / "first", begun)
-    then = run(folders, tmp_path / "then", begun, **other)
-    alone = run(folders, tmp_path / "alone", **other)
-    assert then.stages == alone.stages
-    assert then.bytes_to_data_party < alone.bytes_to_data_party
+def test_settings_of_releases_do_not_affect_the_entry(
+    other: dict[str, Any], folders: Path, tmp_path: Path
+) -> None:
+    cache = Stage0Cache(tmp_path / "cache")
+    run(folders, tmp_path / "first", cache)
+    cached = run(folders, tmp_path / "cached", cache, **other)
+    plain = run(folders, tmp_path / "plain", **other)
+    assert cached.stages == plain.stages
+    assert cached.bytes_to_data_party < plain.bytes_to_data_party
 
 
 @pytest.mark.parametrize("other", [{"seed": 1}, {"hops": 1}, {"width": 9}, {"label_epsilon": 2.0}])
-def test_who_begins_otherwise_begins_anew(
+def test_a_different_stage_0_is_trained_anew(
     other: dict[str, Any], folders: Path, tmp_path: Path
 ) -> None:
-    begun = Stage0Cache(tmp_path / "begun")
-    run(folders, tmp_path / "first", begun, hops=2)
-    then = run(folders, tmp_path / "then", begun, **{"hops": 2, **other})
-    alone = run(folders, tmp_path / "alone", **{"hops": 2, **other})
-    assert (then.stages, then.bytes_to_data_party) == (alone.stages, alone.bytes_to_data_party)
+    cache = Stage0Cache(tmp_path / "cache")
+    run(folders, tmp_path / "first", cache, hops=2)
+    cached = run(folders, tmp_path / "cached", cache, **{"hops": 2, **other})
+    plain = run(folders, tmp_path / "plain", **{"hops": 2, **other})
+    assert (cached.stages, cached.bytes_to_data_party) == (plain.stages, plain.bytes_to_data_party)
 
 
-def test_only_the_newest_are_kept(
+def test_only_the_newest_entries_are_stored(
     folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("vesper.simulation.stage0_cache.MAX_STORED_ENTRIES", 2)
-    begun = Stage0Cache(tmp_path / "begun")
+    cache = Stage0Cache(tmp_path / "cache")
     for seed in range(3):
-        run(folders, tmp_path / str(seed), begun, seed=seed, epochs=1, hops=1)
-    assert len(list((tmp_path / "begun").iterdir())) == 2
+        run(folders, tmp_path / str(seed), cache, seed=seed, epochs=1, hops=1)
+    assert len(list((tmp_path / "cache").iterdir())) == 2

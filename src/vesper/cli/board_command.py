@@ -33,7 +33,7 @@ def board(
     read_run_status(run)  # refuses a folder that is not a run
     with (
         until_interrupted(),
-        HttpServer(host, port, Board(run, failed=failed), said=lambda line: None) as server,
+        HttpServer(host, port, Board(run, failed=failed), log=lambda line: None) as server,
     ):
         address = f"[{host}]" if ":" in host else host
         print_line(f"{run}: http://{address}:{server.server_port}/ ; stop with Ctrl-C")

@@ -171,7 +171,7 @@ def _serve_embeddings(settings: "PartyConfig", snapshot: Path | None) -> None:
 
     os.umask(PRIVATE_UMASK)
     with until_interrupted(), progress_display() as progress:
-        serve_embeddings(settings, snapshot=snapshot, progress=progress, said=print_line)
+        serve_embeddings(settings, snapshot=snapshot, progress=progress, log=print_line)
     print_line("stopped")
 
 

@@ -28,7 +28,7 @@ def serve(
 
     table = load_label_settings(config)
 
-    def said(line: str) -> None:
+    def log(line: str) -> None:
         typer.echo(line, err=True)
 
     def failed(error: Exception) -> None:
@@ -37,7 +37,7 @@ def serve(
     with until_interrupted(), open_predictor(table) as predictor:
         peers = " and ".join(pair.party.peer for pair in table.peer_configs)
         service = Service(predictor, peer=peers, failed=failed)
-        with HttpServer(host, port, service, said=said) as server:
+        with HttpServer(host, port, service, log=log) as server:
             address = f"[{host}]" if ":" in host else host
             print_line(f"serving at http://{address}:{server.server_port}/ ; stop with Ctrl-C")
             server.serve_forever()

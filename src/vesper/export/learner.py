@@ -1,12 +1,10 @@
-"""A two-layer network on released rows, trained by one process or by several together.
+"""Training from a released file: a two-layer network, in one process or in several.
 
-scores = W_2 ReLU(W_1 x + b_1) + b_2        x: released features of a node, scaled
+    scores = W_2 ReLU(W_1 x + b_1) + b_2        x: scaled released features of a node
 
-The label party learns from a released file, whose rows need not fit memory.
-
-Everything here is post-processing of the file (claim POST): the statement beside it covers the
-model, its predictions, and every further attempt. One process or several (`ranks`) make the same
-model, up to the order in which floats are added.
+The rows of the file need not fit in memory. Everything here is post-processing of the file (claim
+POST): its statement covers the model, its predictions, and every further training run. One process
+or several (`ranks`) produce the same model, up to the order in which floats are added.
 """
 
 import copy
@@ -41,7 +39,7 @@ from vesper.session.run_spec import refuse_unusable_labels
 
 @dataclass(frozen=True)
 class LearnOutcome:
-    """How good the weights are that validation chose."""
+    """How good the best weights on validation nodes are."""
 
     metric: str
     validation: float
@@ -50,7 +48,7 @@ class LearnOutcome:
 
 
 class ColumnScaling(nn.Module):
-    """Keeps the scale beside the weights."""
+    """Holds the column scale as a module, so that it is saved like weights."""
 
     def __init__(self, scale: ColumnScale) -> None:
         super().__init__()
@@ -69,7 +67,7 @@ class ExportLearner:
         self._split = {split: holdings.rows(split) for split in SPLITS}
         order = np.concatenate([self._split[split] for split in SPLITS])
         self._place = np.empty(len(order), dtype=np.int64)
-        self._place[order] = np.arange(len(order))  # of a label in the objective
+        self._place[order] = np.arange(len(order))  # position of each label in the objective
         self._objective: Objective = make_objective(
             run.task,
             holdings.classes,
@@ -87,14 +85,14 @@ class ExportLearner:
         initialize(self.network, run.seed)
 
     def run(self, progress: Progress) -> LearnOutcome:
-        """Train until validation has not become better for `patience` epochs."""
+        """Train until validation has not improved for `patience` epochs."""
         run, train = self._run, self._split["train"]
         network = self._ranks.data_parallel(self.network)
         optimizer = torch.optim.Adam(
             network.parameters(), lr=run.learning_rate, weight_decay=run.weight_decay
         )
         best, waited, epochs = -np.inf, 0, 0
-        kept = copy.deepcopy(self.network.state_dict())
+        best_weights = copy.deepcopy(self.network.state_dict())
         size = run.batch_size or 1024
         refuse_small_batches(min(size, len(train)), world=self._ranks.world)
         while epochs < run.epochs and waited < run.patience:
@@ -106,11 +104,12 @@ class ExportLearner:
             epochs += 1
             metric = self._metric("val")
             if metric > best:
-                best, waited, kept = metric, 0, copy.deepcopy(self.network.state_dict())
+                best, waited = metric, 0
+                best_weights = copy.deepcopy(self.network.state_dict())
             else:
                 waited += 1
             progress("learning", epochs, run.epochs, f"validation {metric:.2f}")
-        self.network.load_state_dict(kept)
+        self.network.load_state_dict(best_weights)
         progress("learning", run.epochs, run.epochs, f"validation {best:.2f}")
         return LearnOutcome(
             metric=self._objective.metric,
@@ -122,10 +121,10 @@ class ExportLearner:
     def _step(
         self, network: nn.Module, optimizer: torch.optim.Optimizer, batch: NDArray[np.int64]
     ) -> None:
-        """One step on a batch, of which this process has its share.
+        """Take one step on this process's share of a batch.
 
         DistributedDataParallel averages over processes; shares may differ by one row, so each loss
-        counts as its share does.
+        is weighted by its share.
         """
         own = self._ranks.share_of(batch)
         inputs = torch.from_numpy(self._rows.scaled(own, self._scale))  # (own, width)
@@ -145,34 +144,34 @@ class ExportLearner:
             for block in evaluation_blocks(own)
         ]
         outputs = self._objective.outputs
-        mine = np.concatenate(scores) if scores else np.zeros((0, outputs))
-        together = np.empty((len(rows), outputs))
-        for rank, theirs in enumerate(self._ranks.gather(mine)):
-            together[rank :: self._ranks.world] = theirs
-        return self._objective.evaluate(together, self._place[rows])
+        own_scores = np.concatenate(scores) if scores else np.zeros((0, outputs))
+        all_scores = np.empty((len(rows), outputs))
+        for rank, part in enumerate(self._ranks.gather(own_scores)):
+            all_scores[rank :: self._ranks.world] = part
+        return self._objective.evaluate(all_scores, self._place[rows])
 
 
 def _even(size: int, count: int) -> int:
-    """Batches of about this size, the last one not much smaller."""
+    """Reduce a batch size so that the last batch is not much smaller than the others."""
     return -(-count // -(-count // size))
 
 
 def refuse_small_batches(size: int, *, world: int) -> None:
-    """Refuse batches in which a process would have nothing to do.
+    """Refuse batches with fewer than two rows per process.
 
     Raises:
-        InputError: there are more processes than half of a batch.
+        InputError: the batches are too small.
     """
     if size < 2 * world:
         raise InputError(
-            f"batch_size: expected at least {2 * world} rows a batch for {world} processes, got "
+            f"batch_size: expected at least {2 * world} rows per batch for {world} processes, got "
             f"{size}; use fewer processes"
         )
 
 
 @dataclass(frozen=True)
 class LearnResult(StoredResult):
-    """What was reached with a released file, and what that file's statement says."""
+    """Result of training from a released file, with the statement of that file."""
 
     metric: str
     validation: float
@@ -199,17 +198,18 @@ def learn(
     """Train on a released file and write a run folder.
 
     Args:
-        released: as `vesper release` wrote it, its statement beside it.
+        released: file written by `vesper release`, with its statement next to it.
         labels: the label party's folder.
-        config: `run` says how to train: width, epochs, patience, batch_size, learning_rate, seed.
+        config: of `run`, width, epochs, patience, batch_size, learning_rate and seed are used.
         out: a new or empty folder.
         ranks: which of several processes this is.
-        public_key: the data party's, as it was told by another way.
-        progress: is told how far it is.
+        public_key: the data party's, received over another channel.
+        progress: receives progress reports.
 
     Raises:
         InputError: files or settings cannot be used.
-        VesperError: the file is not what its statement speaks of, or training diverged.
+        VesperError: the file does not match its statement, training diverged, or another process
+            failed.
     """
     started = time.perf_counter()
     refuse_used_folder(out)
@@ -221,12 +221,12 @@ def learn(
         store = _store(stack, released, holdings, out, ranks, progress)
         rows = ExportedRows(store, num_rows=len(holdings.ids), width=len(names))
         learner = ExportLearner(config, holdings, rows, ranks)
-        found = learner.run(progress)
+        outcome = learner.run(progress)
         result = LearnResult(
-            metric=found.metric,
-            validation=found.validation,
-            test=found.test,
-            epochs=found.epochs,
+            metric=outcome.metric,
+            validation=outcome.validation,
+            test=outcome.test,
+            epochs=outcome.epochs,
             rows=len(holdings.ids),
             columns=len(names),
             processes=ranks.world,
@@ -249,24 +249,24 @@ def _store(
     ranks: Ranks,
     progress: Progress,
 ) -> Path:
-    """Make the store once a machine; it goes away in the end."""
+    """Write the row store once per machine; it is removed when `stack` closes."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    made: str | None = None
+    path: str | None = None
     error: Exception | None = None
     if ranks.is_first_here:
         try:
             folder = stack.enter_context(partial_folder(out.parent, f".{out.name}.rows-"))
             write_rows(released, holdings, folder / "rows.f32", progress=progress)
-            made = str(folder / "rows.f32")
+            path = str(folder / "rows.f32")
         except (OSError, VesperError) as failure:
             error = failure
-    said = ranks.gather((made, None if error is None else str(error)))
+    outcomes = ranks.gather((path, None if error is None else str(error)))
     if error is not None:
         raise error
-    failures = [why for _, why in said if why is not None]
+    failures = [reason for _, reason in outcomes if reason is not None]
     if failures:
         raise VesperError(f"another process failed: {failures[0]}")
-    here = ranks.rank - ranks.local_rank
-    path = said[here][0]
+    first_here = ranks.rank - ranks.local_rank
+    path = outcomes[first_here][0]
     assert path is not None
     return Path(path)

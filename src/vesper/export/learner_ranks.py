@@ -1,9 +1,9 @@
-"""Processes that train one model together, as `torchrun` starts them; or this one alone.
+"""Processes that train one model together, started by `torchrun`; or a single process.
 
-    torchrun --nproc-per-node 2 -m vesper learn ...      RANK, WORLD_SIZE, LOCAL_RANK are set
+    torchrun --nproc-per-node 2 -m vesper learn ...      sets RANK, WORLD_SIZE, LOCAL_RANK
 
-All see the same batches; each takes its share of every batch. Gradients are averaged by PyTorch's
-DistributedDataParallel over gloo.
+All processes go through the same batches, and each takes its share of every batch. PyTorch's
+DistributedDataParallel averages the gradients over gloo.
 """
 
 import os
@@ -20,7 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 @dataclass(frozen=True)
 class Ranks:
-    """Which of how many processes this is."""
+    """Rank of this process among all, and among those on its machine."""
 
     rank: int = 0
     world: int = 1
@@ -28,24 +28,24 @@ class Ranks:
 
     @property
     def is_first(self) -> bool:
-        """Whether this process speaks for all."""
+        """Whether this process writes the result of all."""
         return self.rank == 0
 
     @property
     def is_first_here(self) -> bool:
-        """Whether this process makes files for all of its machine."""
+        """Whether this process writes files for all processes on its machine."""
         return self.local_rank == 0
 
     def share_of(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Every world-th row, from the rank on."""
+        """Every `world`-th row, starting at this rank."""
         return rows[self.rank :: self.world]
 
     def data_parallel(self, module: nn.Module) -> nn.Module:
-        """The module, with gradients averaged over all."""
+        """Wrap the module so that gradients are averaged over all processes."""
         return module if self.world == 1 else DistributedDataParallel(module)
 
     def broadcast_from_first(self, value: Any) -> Any:
-        """What the first process says, at all."""
+        """Return the value of the first process, in every process."""
         if self.world == 1:
             return value
         box = [value]
@@ -53,7 +53,7 @@ class Ranks:
         return box[0]
 
     def gather(self, value: Any) -> list[Any]:
-        """What all say, at all, by rank."""
+        """Return the values of all processes by rank, in every process."""
         if self.world == 1:
             return [value]
         boxes: list[Any] = [None] * self.world
@@ -61,14 +61,14 @@ class Ranks:
         return boxes
 
     def wait(self) -> None:
-        """Until all are here."""
+        """Wait until all processes get here."""
         if self.world > 1:
             torch.distributed.barrier()
 
 
 @contextmanager
 def ranks() -> Iterator[Ranks]:
-    """Meet the other processes, if this one was started with some."""
+    """Join the other processes, if this one was started with some."""
     world = int(os.environ.get("WORLD_SIZE", "1"))
     if world == 1:
         yield Ranks()

@@ -1,7 +1,7 @@
-"""A released file and its statement on disk: both whole, or not there; nothing is overwritten.
+"""A released file and its statement on disk: both complete or absent; nothing is overwritten.
 
-Written aside, synced, then linked into place, the statement last: a file that has a statement is
-whole. What a killed process leaves is a hidden folder that the next writer removes.
+Both are written to a hidden folder, synced, and linked into place, the statement last: a file with
+a statement is complete. A killed process leaves a hidden folder, which the next writer removes.
 """
 
 import os
@@ -21,10 +21,11 @@ from vesper.privacy.ledger.statement import sha256_of, statement_path
 from vesper.progress import Progress, no_progress
 
 ROWS = 1 << 16
+"""Rows written at a time."""
 
 
 class ExportFile:
-    """A place for one released file; `new_export_file` makes it before anything is charged."""
+    """A path for one released file, checked by `new_export_file` before anything is charged."""
 
     def __init__(self, out: Path, partial: Path) -> None:
         self.out, self.partial = out, partial
@@ -43,10 +44,11 @@ class ExportFile:
             ids: of the rows.
             columns: by name, in the order of the ids.
             statement_for: makes the statement of a file with this SHA-256.
-            progress: is told how far writing is.
+            progress: receives progress reports.
 
         Raises:
-            VesperError: the disk is full, say; neither file is there.
+            VesperError: the files cannot be written, for instance because the disk is full;
+                neither is left behind.
         """
         statement = statement_path(self.out)
         try:
@@ -68,28 +70,32 @@ class ExportFile:
 
 @contextmanager
 def new_export_file(out: Path) -> Iterator[ExportFile]:
-    """Give a place to write to, checked before anything is charged.
+    """Open a path to write to, checked before anything is charged.
 
     Raises:
-        InputError: the file or its statement is there already, or the folder cannot be written.
+        InputError: the file or its statement already exists, or the folder cannot be written.
     """
     if out.suffix != ".parquet":
         raise InputError(f"--out: expected a name that ends in .parquet, got '{out.name}'")
     for path in (out, statement_path(out)):
         if os.path.lexists(path):
-            raise InputError(f"{path}: is there already and is not overwritten; name another")
+            raise InputError(
+                f"{path}: already exists and will not be overwritten; choose another path"
+            )
     with ExitStack() as stack:
         try:
             out.parent.mkdir(parents=True, exist_ok=True)
             folder = stack.enter_context(partial_folder(out.parent, f".{out.stem}.partial-"))
         except OSError as error:
-            raise InputError(f"{out}: cannot be written ({error.strerror}); name another") from None
+            raise InputError(
+                f"{out}: cannot be written ({error.strerror}); choose another path"
+            ) from None
         yield ExportFile(out, folder)
 
 
 def _write_table(path: Path, ids: Ids, columns: ExportColumns, progress: Progress) -> None:
-    """Without compression: the size of the file follows from public sizes alone."""
-    kind = pa.int64() if ids.are_integers else pa.string()  # what other tables join with
+    """Write without compression, so that the size of the file follows from public sizes alone."""
+    kind = pa.int64() if ids.are_integers else pa.string()  # joins with other tables
     fields = [("id", kind), *((name, pa.float32()) for name in columns)]
     schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in fields])
     with pq.ParquetWriter(path, schema, compression="none", use_dictionary=False) as writer:
@@ -102,10 +108,10 @@ def _write_table(path: Path, ids: Ids, columns: ExportColumns, progress: Progres
 
 
 def _put(source: Path, target: Path) -> None:
-    """Bring a file to its place, on disk, without overwriting anything."""
+    """Move a file into place and sync it to disk, without overwriting anything."""
     _sync(source)
     try:
-        os.link(source, target)  # unlike a rename it fails where something is
+        os.link(source, target)  # unlike a rename, fails if the target exists
     except FileExistsError:
         raise
     except OSError:  # a file system without links

@@ -1,8 +1,9 @@
-"""Released features of labelled nodes, memory-mapped: a released file may be larger than memory.
+"""Row store: released features of labelled nodes, memory-mapped.
 
-    row k of the store   features of the node with label k, float32, in the order of the file
+    row k of the store   features of the node with label k, float32, columns as in the file
 
-The file is read once, a batch at a time, and rows of labelled nodes are put where they belong.
+A released file may be larger than memory: it is read once, batch by batch, and the rows of labelled
+nodes are copied to their place in the store.
 """
 
 from dataclasses import dataclass
@@ -24,26 +25,26 @@ BATCH = 1 << 16
 
 @dataclass(frozen=True)
 class ColumnScale:
-    """Of training rows: what a column is shifted and divided by."""
+    """Mean and standard deviation of each column over training rows."""
 
     mean: NDArray[np.float32]
     deviation: NDArray[np.float32]
 
 
 class ExportedRows:
-    """The store, open for reading."""
+    """The row store, open for reading."""
 
     def __init__(self, path: Path, *, num_rows: int, width: int) -> None:
         self._rows = np.memmap(path, dtype=np.float32, mode="r", shape=(num_rows, width))
         self.width = width
 
     def scaled(self, rows: NDArray[np.int64], scale: ColumnScale) -> NDArray[np.float32]:
-        """(rows, width), in memory and scaled."""
-        taken: NDArray[np.float32] = (self._rows[rows] - scale.mean) / scale.deviation
-        return taken
+        """Read these rows into memory, scaled: (rows, width)."""
+        values: NDArray[np.float32] = (self._rows[rows] - scale.mean) / scale.deviation
+        return values
 
     def scale_of(self, rows: NDArray[np.int64]) -> ColumnScale:
-        """Mean and deviation over these rows, a block at a time."""
+        """Compute mean and deviation over these rows, block by block."""
         count, total = len(rows), np.zeros(self.width)
         squares = np.zeros(self.width)
         for start in range(0, count, BATCH):
@@ -52,15 +53,15 @@ class ExportedRows:
             squares += np.square(block).sum(axis=0)
         mean = total / count
         deviation = np.sqrt(np.maximum(squares / count - mean**2, 0.0))
-        deviation[deviation == 0] = 1.0  # a column that says nothing
+        deviation[deviation == 0] = 1.0  # a constant column
         return ColumnScale(mean.astype(np.float32), deviation.astype(np.float32))
 
 
 def feature_names(released: Path) -> list[str]:
-    """Columns to learn from.
+    """Names of the feature columns of a released file.
 
     Raises:
-        InputError: the file is no released table.
+        InputError: the file is not a released table.
     """
     try:
         schema = pq.read_schema(released)
@@ -75,14 +76,14 @@ def feature_names(released: Path) -> list[str]:
 def write_rows(
     released: Path, labels: LabelHoldings, out: Path, *, progress: Progress = no_progress
 ) -> None:
-    """Make the store.
+    """Write the row store.
 
     Raises:
         InputError: a labelled node is not in the file.
     """
     names = feature_names(released)
     store = np.memmap(out, dtype=np.float32, mode="w+", shape=(len(labels.ids), len(names)))
-    found = np.zeros(len(labels.ids), dtype=bool)
+    is_written = np.zeros(len(labels.ids), dtype=bool)
     table = pq.ParquetFile(released, memory_map=True)
     kind = pa.int64() if labels.ids.are_integers else pa.large_string()
     done = 0
@@ -91,15 +92,15 @@ def write_rows(
         known = np.flatnonzero(at >= 0)
         values = np.stack([batch.column(name).to_numpy() for name in names], axis=1)
         store[at[known]] = values[known]
-        found[at[known]] = True
+        is_written[at[known]] = True
         done += batch.num_rows
         progress("reading released features", done, table.metadata.num_rows)
     store.flush()
-    missing = np.flatnonzero(~found)
+    missing = np.flatnonzero(~is_written)
     if len(missing):
         raise InputError(
             f"{labels.path}, column id: {len(missing)} labelled nodes are not in {released} "
-            f"({first_three(labels.ids.take(missing[:3]))}); leave these rows out"
+            f"({first_three(labels.ids.take(missing[:3]))}); remove these rows"
         )
 
 
@@ -108,5 +109,6 @@ def _ids(column: Column, kind: pa.DataType, released: Path) -> Column:
         return column.cast(kind)
     except pa.ArrowInvalid:
         raise InputError(
-            f"{released}, column id: expected {kind}, as the labels have, got {column.type}"
+            f"{released}, column id: expected {kind} as in the labels, got {column.type}; use ids "
+            f"of one type"
         ) from None

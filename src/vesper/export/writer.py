@@ -1,10 +1,10 @@
-"""Hand-off: the data party's released features as a file, so that others can train anything on it.
+"""Writer of an export: the data party's released features as a signed file, for any learner.
 
-    labels lent     train stage by stage, as `simulate` does; stage logits and released sums
-    no labels       released sums of a projection of the features
+    with labels      trains stage by stage, as `simulate` does; stage logits and released sums
+    without labels   released sums of a projection of the features
 
 Everything in the file is released through the door or computed from edge-free data and releases,
-so the statement beside it covers every use of it (claim POST).
+so its statement covers every use of it (claim POST).
 """
 
 import math
@@ -38,18 +38,19 @@ from vesper.simulation.in_process import train
 COLUMN_MEANINGS = {
     "own_*": "principal components of the node's own features; no edge was read",
     "stage0_*": "logits from the node's own features, classes ascending, fitted on the training "
-    "nodes lent; no edge was read",
-    "hop*_degree": "noisy number of neighbours; with aggregator gcn, from hop 2 on, a damped one",
-    "hop*_*": "what neighbours' messages make, with noise: their sum, unless aggregator says else",
+    "nodes whose labels were shared; no edge was read",
+    "hop*_degree": "noisy number of neighbours; with aggregator gcn, scaled down from hop 2 on",
+    "hop*_*": "sum of neighbours' messages with noise, or what another aggregator computes",
     "stage*_*": "logits from features and releases so far, classes ascending, fitted on the "
-    "training nodes lent; before the correction that the label party makes in a run",
+    "training nodes whose labels were shared; before the correction that the label party makes in "
+    "a run",
 }
-"""Of columns; the first pattern that fits a name counts."""
+"""Meaning of columns by pattern; the first pattern that fits a name counts."""
 
 
 @dataclass(frozen=True)
 class Export:
-    """What was written, and what the statement beside it says."""
+    """The files that were written, and the content of the statement."""
 
     file: Path
     statement: Path
@@ -69,13 +70,13 @@ def export_features(
     """Write released features and their statement.
 
     Args:
-        folder: holds `data/`, and `label/` where labels are lent; or is the data party's own.
-        config: checked settings; its epsilon is the budget of the graph, all of it is used.
+        folder: holds `data/`, and `label/` if labels are shared; or is the data party's own.
+        config: checked settings; its epsilon is the budget of the graph, and all of it is used.
         out: a new file, `.parquet`.
-        ledger: the data party's; by default `ledger.sqlite` beside its tables, and for simulated
-            noise a fresh one that is thrown away.
-        simulated: noise from the seed of the config: repeatable, not private, and said so.
-        progress: is told how far it is.
+        ledger: the data party's; by default `ledger.sqlite` next to its tables, and for simulated
+            noise a new one that is thrown away.
+        simulated: draw noise from the seed of the config: repeatable, not private, and stated so.
+        progress: receives progress reports.
 
     Raises:
         InputError: settings, folder or file cannot be used; nothing was charged.
@@ -125,11 +126,11 @@ def _refuse_settings(config: Config) -> None:
             f"method: expected 'certified', whose releases are certified, got '{config.run.method}'"
         )
     if config.privacy.privacy_unit != "edge":
-        raise InputError("privacy_unit: expected 'edge' for a hand-off; `node` is for runs")
+        raise InputError("privacy_unit: expected 'edge' for an export; `node` is for runs")
     if config.privacy.label_epsilon is not None:
         raise InputError(
-            "label_epsilon: expected none for a hand-off, where the data party holds labels that "
-            "were lent to it openly; leave it out"
+            "label_epsilon: expected none for an export, where the data party holds unprotected "
+            "labels; leave it out"
         )
 
 
@@ -163,7 +164,7 @@ def _columns(
     if labels is None:
         if config.privacy.aggregator != "gin":
             raise InputError(
-                f"aggregator: expected 'gin' where no labels are lent, as principal components are "
+                f"aggregator: expected 'gin' without labels, because principal components are "
                 f"summed, got '{config.privacy.aggregator}'; nothing was charged"
             )
         hops = config.privacy.hops or 1
@@ -183,6 +184,6 @@ def _columns(
 
 
 def _column_meanings(columns: ExportColumns) -> dict[str, str]:
-    """What is to be said of the columns that are there."""
-    found = {next(p for p in COLUMN_MEANINGS if fnmatchcase(name, p)) for name in columns}
-    return {pattern: meaning for pattern, meaning in COLUMN_MEANINGS.items() if pattern in found}
+    """The meanings of those columns that exist, by pattern."""
+    used = {next(p for p in COLUMN_MEANINGS if fnmatchcase(name, p)) for name in columns}
+    return {pattern: meaning for pattern, meaning in COLUMN_MEANINGS.items() if pattern in used}

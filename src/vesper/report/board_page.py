@@ -1,4 +1,4 @@
-"""The page of `vesper board`: the report of a run, while it is made and after."""
+"""Page of `vesper board`: the report of a run, live during training and complete afterwards."""
 
 from html import escape
 
@@ -20,7 +20,7 @@ from vesper.report.sections import (
 from vesper.session.journal import JournalSummary
 
 REFRESH_SECONDS = 2
-"""Between two looks."""
+"""Seconds between two refreshes of the page."""
 
 SIDES = {"both": "both parties, simulated", "data": "data party", "label": "label party"}
 
@@ -32,40 +32,42 @@ header + .verdict, .verdict + header {{ margin-top: 14px; }}
 
 SCRIPT = f"""
 const main = document.querySelector("main"), gone = document.getElementById("gone");
-let shown = "";
-async function look() {{
+let current = "";
+async function refresh() {{
   let text = null;
   try {{
-    const answer = await fetch("main", {{ cache: "no-store" }});
-    if (answer.ok) text = await answer.text();
+    const response = await fetch("main", {{ cache: "no-store" }});
+    if (response.ok) text = await response.text();
   }} catch (error) {{ }}
   gone.hidden = text !== null;
-  if (text !== null && text !== shown) {{ main.innerHTML = text; shown = text; }}
-  setTimeout(look, {1000 * REFRESH_SECONDS});
+  if (text !== null && text !== current) {{ main.innerHTML = text; current = text; }}
+  setTimeout(refresh, {1000 * REFRESH_SECONDS});
 }}
-look();
+refresh();
 """
 
 BOARD_GONE = (
-    '<p id="gone" class="verdict warn" role="alert" hidden>vesper board was stopped, or cannot be '
-    "reached: this page is as old as its last answer.</p>"
-    f"<noscript><p>Load the page again to see what is new.</p></noscript><script>{SCRIPT}</script>"
+    '<p id="gone" class="verdict warn" role="alert" hidden>vesper board was stopped or cannot be '
+    "reached. This page shows the last state it received.</p>"
+    f"<noscript><p>Reload the page to update it.</p></noscript><script>{SCRIPT}</script>"
 )
 
 
 def board_page(main: str) -> str:
-    """The whole page around its main part."""
+    """Wrap a main part in the whole page."""
     return document("vesper board", main, style=BOARD_STYLE, script=BOARD_GONE)
 
 
 def board_main(status: RunStatus) -> str:
-    """What the page says of a run at this moment."""
+    """Render the main part of the page from the current state of a run."""
     journal, config = status.journal, status.config
     if status.contents is not None:
         return _status(status) + main_of(status.contents)
     if config is None:
         return f"<header><h1>Run</h1></header>{_status(status)}"
-    side = "" if journal is None else f", {SIDES[journal.side]}; begun {moment(journal.started_at)}"
+    side = (
+        "" if journal is None else f", {SIDES[journal.side]}; started {moment(journal.started_at)}"
+    )
     privacy, run_charges = status.privacy, status.run_charges
     release_heading = "What was released" if status.state == "finished" else "What is released"
     return f"""<header>
@@ -85,35 +87,34 @@ def board_main(status: RunStatus) -> str:
 def _status(status: RunStatus) -> str:
     journal = status.journal
     reason = "" if journal is None else journal.reason
-    last_line_at = (
-        "" if journal is None else f" Its last sign was at {moment(journal.last_line_at)}."
-    )
+    last_update = "" if journal is None else f" Last update: {moment(journal.last_line_at)}."
     resume = ""
     if journal is not None and journal.side != "both":
-        resume = f" Go on with: vesper party {journal.side} --config FILE --resume"
-    words = {
-        "not begun": "Nobody has started this party yet.",
+        resume = f" To resume: vesper party {journal.side} --config FILE --resume"
+    message = {
+        "not started": "This party has not been started yet.",
         "running": "Running.",
         "finished": "Finished." + ("" if journal is None else f" {moment(journal.last_line_at)}."),
         "failed": f"Stopped: {reason}.{resume}",
-        "lost": f"The process is gone: it was killed, or its machine went down.{last_line_at}{resume}",
+        "lost": f"The process is gone: it was killed, or its machine went down."
+        f"{last_update}{resume}",
     }[status.state]
     tone = "good" if status.state in ("running", "finished") else "warn"
-    return f'<p class="verdict {tone}" role="status">{escape(words)}</p>'
+    return f'<p class="verdict {tone}" role="status">{escape(message)}</p>'
 
 
 def _current_task(journal: JournalSummary) -> str:
     task_progress = journal.task_progress
     if task_progress is None:
         return "<p>Reading the tables.</p>"
-    much = f" of {task_progress.total:,}" if task_progress.total else ""
+    total = f" of {task_progress.total:,}" if task_progress.total else ""
     value = (
         f' value="{task_progress.done}" max="{task_progress.total}"' if task_progress.total else ""
     )
     note = f"; {task_progress.note.replace('  ', ', ')}" if task_progress.note else ""
     return (
         f"<section><h2>{escape(task_progress.task.capitalize())}</h2><progress{value}></progress>"
-        f'<p class="note">{task_progress.done:,}{much}{escape(note)}</p></section>'
+        f'<p class="note">{task_progress.done:,}{total}{escape(note)}</p></section>'
     )
 
 

@@ -1,6 +1,4 @@
-"""What a run was charged, read from the ledger that charged it.
-
-What is protected from whom, where there are several data parties: an account each.
+"""Charges of a run, read from its ledger; with several data parties, who is protected from whom.
 
 | account | protected from |
 | --- | --- |
@@ -37,22 +35,22 @@ class Charge:
 
 @dataclass(frozen=True, kw_only=True)
 class RunCharges:
-    """The charges of one run, and how its graph stands with all runs together."""
+    """The charges of one run, and what all runs together have spent on its graph."""
 
     charges: tuple[Charge, ...]
     head: str | None
-    """SEQUENCE:DIGEST of the whole ledger; None for one that was thrown away."""
+    """SEQUENCE:DIGEST of the whole ledger; None for a ledger that was thrown away."""
     spent_epsilon: float
     left_epsilon: float | None
     budget_epsilon: float | None
-    """What may be spent on this graph at most; None without a budget."""
+    """Most that may be spent on this graph; None without a budget."""
     best_guess: float
     """Largest probability with which a guess about one edge, with even odds before, can be right
     after everything this graph was charged for."""
 
 
 def read_run_charges(path: Path, *, run: str) -> RunCharges | None:
-    """Read what a run was charged from a ledger file; None where it holds nothing of this run."""
+    """Read the charges of a run from a ledger file; None if there are none or no such file."""
     if not path.is_file():
         return None
     with closing(open_to_read(path)) as ledger:
@@ -62,12 +60,18 @@ def read_run_charges(path: Path, *, run: str) -> RunCharges | None:
 def run_charges_of(
     ledger: LedgerReader, *, run: str, has_ledger_file: bool = True
 ) -> RunCharges | None:
-    """Find the charges of a run and the account they belong to."""
+    """Find the charges of a run and the account they belong to.
+
+    Args:
+        ledger: to search.
+        run: the name of the run in the ledger.
+        has_ledger_file: whether the ledger remains, so that its head is worth noting.
+    """
     entries = [entry for entry in ledger.entries() if entry.run == run and entry.cost > 0]
     if not entries:
         return None
     balance = next(b for b in accounts(ledger) if b.graph == entries[-1].graph)
-    is_known = balance.unprotected is not None  # edges themselves were sent by another run
+    is_known = balance.unprotected is not None  # another run sent the edges themselves
     mu = mu_for(spent=balance.spent_mu_squared, rows=balance.relation.rows)
     return RunCharges(
         charges=tuple(
@@ -82,7 +86,7 @@ def run_charges_of(
 
 
 def best_guess_gaussian(*, mu: float) -> float:
-    """Phi(mu / 2): the best test of N(0, 1) against N(mu, 1) with even odds is right so often.
+    """Phi(mu / 2): how often the best test of N(0, 1) against N(mu, 1) is right, at even odds.
 
     >>> round(best_guess_gaussian(mu=1.0), 4)
     0.6915
@@ -91,21 +95,24 @@ def best_guess_gaussian(*, mu: float) -> float:
 
 
 def best_guess_with_counts(*, pure: float, mu: float) -> float:
-    """1 - (1 - tanh(pure / 2)) (1 - Phi(mu / 2)): the same after counts of epsilon `pure` in all.
+    """1 - (1 - tanh(pure / 2)) (1 - Phi(mu / 2)): the same, after counts of total epsilon `pure`.
 
-    A guess with even odds is right with probability (1 + t) / 2, t the total variation between
-    both worlds. Counts have t <= tanh(pure / 2), and the releases after them t <= 2 Phi(mu/2) - 1,
-    whatever the counts were. Both together show the same in both worlds with probability at least
-    (1 - t_1) (1 - t_2), as can be seen by coupling first the counts and then the releases.
+    A guess at even odds is right with probability (1 + t) / 2, where t is the total variation
+    between the two worlds. Counts have t <= tanh(pure / 2), and the releases after them have
+    t <= 2 Phi(mu/2) - 1 whatever the counts were. Coupling first the counts and then the releases
+    shows that both together are equal in the two worlds with probability at least
+    (1 - t_1) (1 - t_2).
 
-    >>> round(best_guess_with_counts(pure=0.1, mu=1.0), 4), round(best_guess_with_counts(pure=1.0, mu=0.0), 4)
-    (0.7069, 0.7311)
+    >>> round(best_guess_with_counts(pure=0.1, mu=1.0), 4)
+    0.7069
+    >>> round(best_guess_with_counts(pure=1.0, mu=0.0), 4)
+    0.7311
     """
     return 1 - (1 - math.tanh(pure / 2)) * (1 - best_guess_gaussian(mu=mu))
 
 
 def best_guess(*, epsilon: float, delta: float) -> float:
-    """(e^epsilon + delta) / (e^epsilon + 1): what (epsilon, delta) alone says of the same guess.
+    """(e^epsilon + delta) / (e^epsilon + 1): what (epsilon, delta) alone allows for such a guess.
 
     >>> round(best_guess(epsilon=1.0, delta=0.0), 4)
     0.7311
@@ -128,15 +135,15 @@ def _describe_charge(entry: Entry) -> str:
 
 
 NOTE = (
-    "Each account is of its own: none is spent by another, and each guarantee holds even if all "
-    "other parties put together what they see. An edge that two parties both know of is a record "
-    "of both: what can be learned about it is the sum."
+    "Accounts are separate: spending from one does not affect another, and each guarantee holds "
+    "even if all other parties combine what they see. An edge that two parties both hold is in "
+    "both accounts: what can be learned about it adds up."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class AccountLine:
-    """One account; None is what this side does not know."""
+    """One account; None stands for what this side does not know."""
 
     protected: str
     against: str
@@ -148,12 +155,12 @@ class AccountLine:
 
 
 def account_lines(folder: Path, result: Mapping[str, Any], *, run: str) -> tuple[AccountLine, ...]:
-    """Find the accounts of a run; none where there is one data party.
+    """List the accounts of a run; empty if there is only one data party.
 
     Args:
-        folder: with `result.json`, and with the ledgers where it is a simulation's.
-        result: what `result.json` says.
-        run: what those ledgers call the run.
+        folder: holds `result.json`, and the ledgers in the case of a simulation.
+        result: the content of `result.json`.
+        run: the name of the run in those ledgers.
     """
     parties = result.get("parties") or ()
     lines = [_edges_of(party, folder, run=run) for party in parties]
@@ -171,7 +178,7 @@ def account_lines(folder: Path, result: Mapping[str, Any], *, run: str) -> tuple
 
 
 def accounts_section(lines: tuple[AccountLine, ...]) -> str:
-    """A table with a line an account, as HTML; nothing where there is but one data party."""
+    """Render a table with one line per account, as HTML; empty if there is one data party."""
     if not lines:
         return ""
     columns = {

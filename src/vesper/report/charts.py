@@ -1,7 +1,4 @@
-"""The charts of a page: metric a stage, ROC curve, confusion of classes.
-
-Predicted numbers against true ones, a point a node.
-"""
+"""Charts of a report: metric per stage, ROC curve, confusion matrix, predicted over true values."""
 
 from collections.abc import Mapping, Sequence
 
@@ -23,14 +20,14 @@ from vesper.drawing.svg import (
 from vesper.model.regression import mean_ranks
 
 MOST_CLASSES = 10
-"""Classes in a confusion chart; of more, the most frequent."""
+"""Classes in a confusion matrix; if there are more, the most frequent."""
 
 MOST_POINTS = 400
-"""Points of a ROC curve."""
+"""Most points of a ROC curve."""
 
 
 def stage_chart(stages: Sequence[Mapping[str, float]], *, chosen: int, metric: str) -> str:
-    """Metric a stage; the dashed line is stage 0, which reads no edge."""
+    """Draw the metric of each stage; the dashed line is stage 0, which reads no edge."""
     lines = [name for name in ("validation", "test") if all(name in stage for stage in stages)]
     ticks = round_ticks(
         min(stage[name] for stage in stages for name in lines),
@@ -54,7 +51,7 @@ def stage_chart(stages: Sequence[Mapping[str, float]], *, chosen: int, metric: s
 
 
 def _values(frame: Frame, heights: Sequence[float]) -> list[str]:
-    """Numbers beside points, on the side that the line leaves free."""
+    """Write numbers next to points, on the side that the curve leaves free."""
     shapes = []
     for k, height in enumerate(heights):
         falls = k > 0 and heights[k - 1] > height
@@ -70,7 +67,7 @@ def _values(frame: Frame, heights: Sequence[float]) -> list[str]:
 
 
 def roc_chart(scores: NDArray[np.float64], labels: NDArray[np.int64]) -> str:
-    """True positives against false positives, over all thresholds of score_1 - score_0."""
+    """Draw true against false positives, over all thresholds of score_1 - score_0."""
     false, true = roc_points(scores[:, 1] - scores[:, 0], labels)
     frame = Frame(x_range=(0, 100), y_range=(0, 100), top=28)
     shapes = rows_of(frame, [0, 25, 50, 75, 100], form="g")
@@ -86,14 +83,14 @@ def roc_chart(scores: NDArray[np.float64], labels: NDArray[np.int64]) -> str:
 def roc_points(
     scores: NDArray[np.float64], labels: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """False and true positive rates at falling thresholds, ties together, at most some hundred.
+    """False and true positive rates at falling thresholds, ties together; at most `MOST_POINTS`.
 
     >>> false, true = roc_points(np.array([0.1, 0.4, 0.4, 0.8]), np.array([0, 0, 1, 1]))
     >>> false.tolist(), true.tolist()
     ([0.0, 0.0, 0.5, 1.0], [0.0, 0.5, 1.0, 1.0])
     """
     order = np.argsort(-scores, kind="stable")
-    last = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)  # of each tie
+    last = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)  # last of each tie
     true = np.append(0.0, np.cumsum(labels[order] == 1)[last])
     false = np.append(0.0, np.cumsum(labels[order] != 1)[last])
     thin = np.unique(np.linspace(0, len(true) - 1, min(len(true), MOST_POINTS)).astype(int))
@@ -103,19 +100,19 @@ def roc_points(
 def confusion_chart(
     scores: NDArray[np.float64], labels: NDArray[np.int64], classes: Sequence[str]
 ) -> str:
-    """Share of each true class (row) that is given each class (column), in percent."""
+    """Draw the share of each true class (row) predicted as each class (column), in percent."""
     counts = np.bincount(labels, minlength=len(classes))
-    shown = np.sort(np.argsort(-counts, kind="stable")[:MOST_CLASSES])
-    shown = shown[counts[shown] > 0]
-    given = scores.argmax(axis=1)
+    frequent = np.sort(np.argsort(-counts, kind="stable")[:MOST_CLASSES])
+    frequent = frequent[counts[frequent] > 0]
+    predicted = scores.argmax(axis=1)
     left, top, bottom = 84.0, 8.0, 42.0
-    wide, high = (WIDTH - left - 8) / len(shown), (HEIGHT - top - bottom) / len(shown)
+    wide, high = (WIDTH - left - 8) / len(frequent), (HEIGHT - top - bottom) / len(frequent)
     shapes = []
-    for row, truth in enumerate(shown):
+    for row, truth in enumerate(frequent):
         at = top + row * high
         shapes.append(text(left - 6, at + high / 2 + 4, _short(classes[truth], 12), anchor="end"))
-        for column, guess in enumerate(shown):
-            share = 100 * float((given[labels == truth] == guess).mean())
+        for column, guess in enumerate(frequent):
+            share = 100 * float((predicted[labels == truth] == guess).mean())
             x = left + column * wide
             shapes.append(
                 f'<rect x="{x:.1f}" y="{at:.1f}" width="{wide - 1.5:.1f}" '
@@ -124,11 +121,11 @@ def confusion_chart(
             )
             strong = "tick strong" if share > 50 else "tick"
             shapes.append(text(x + wide / 2 - 1, at + high / 2 + 4, f"{share:.0f}", style=strong))
-    for column, guess in enumerate(shown):
+    for column, guess in enumerate(frequent):
         name = _short(classes[guess], max(2, int(wide / 7)))
         shapes.append(text(left + column * wide + wide / 2, HEIGHT - 26, name))
     shapes.append(text((left + WIDTH - 8) / 2, HEIGHT - 6, "predicted class"))
-    return drawing(shapes, title="Confusion of classes")
+    return drawing(shapes, title="Confusion matrix")
 
 
 def _short(name: str, letters: int) -> str:
@@ -136,25 +133,25 @@ def _short(name: str, letters: int) -> str:
 
 
 MOST_NODES = 600
-"""Points of a chart; of more nodes, so many in equal steps of their labels."""
+"""Most points of a scatter chart; of more nodes, this many at equal steps in label order."""
 SMALLEST_RANGE = 1e-6
-"""Of an axis, of its largest number: what is nearer together is drawn as one."""
+"""Smallest range of an axis, relative to its largest number."""
 Floats = NDArray[np.float64]
 
 
 def numbers_chart(labels: Floats, predicted: Floats) -> str:
-    """Predicted numbers over true ones."""
-    return _scatter_chart(labels, predicted, across="true number", up="predicted")
+    """Draw predicted values over true values."""
+    return _scatter_chart(labels, predicted, across="true value", up="predicted value")
 
 
 def ranks_chart(labels: Floats, predicted: Floats) -> str:
-    """Places in both orders, in percent of all nodes."""
-    places = (100 * mean_ranks(values) / len(values) for values in (labels, predicted))
-    return _scatter_chart(*places, across="true place, %", up="predicted place, %")
+    """Draw predicted ranks over true ranks, in percent of all nodes."""
+    ranks = (100 * mean_ranks(values) / len(values) for values in (labels, predicted))
+    return _scatter_chart(*ranks, across="true rank, %", up="predicted rank, %")
 
 
 def _scatter_chart(labels: Floats, predicted: Floats, *, across: str, up: str) -> str:
-    """Both axes have one scale, so that what is predicted too near to the mean is seen."""
+    """Draw both axes to one scale, so that predictions too close to the mean show."""
     low, high = (float(end([end(labels), end(predicted)])) for end in (np.min, np.max))
     ticks = round_ticks(low, high, least=SMALLEST_RANGE * max(abs(low), abs(high)) or 1.0)
     ends = (ticks[0], ticks[-1])

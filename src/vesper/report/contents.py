@@ -1,8 +1,6 @@
-"""What a page shows, whoever trained: a fitted `Vesper` or a run folder.
+"""Contents of a report, from a fitted `Vesper` or from a run folder.
 
-The command that repeats a simulation: everything that is not as the method has it by itself.
-
-Nodes whose labels are known, and what the model says of them.
+Includes predictions for nodes with known labels, and the command that repeats a simulation.
 """
 
 import json
@@ -30,22 +28,24 @@ from vesper.session.result import simulated_run_name
 
 
 def command_of(config: Config, *, snapshots: Sequence[str] = ()) -> str:
-    """Write the command; folders are the reader's, and so are those of `snapshots`.
+    """Write the command that repeats a run: every setting that is not the method's default.
+
+    The reader fills in the folders, also those behind the names of `snapshots`.
 
     >>> command_of(load_config(None, {"epsilon": 1.0, "epochs": 5}))
     'vesper simulate --data DATA --out OUT --method certified --set epsilon=1.0 --set epochs=5'
     """
-    usual = load_config(None, {"method": config.run.method}).model_dump()
+    defaults = load_config(None, {"method": config.run.method}).model_dump()
     settings = [
         f"{key}={value if isinstance(value, str) else json.dumps(value)}"
         for table, values in config.model_dump().items()
         for key, value in values.items()
-        if value != usual[table][key]
+        if value != defaults[table][key]
     ]
     options = [word for setting in settings for word in ("--set", setting)]
     start = ["vesper", "simulate", "--data", "DATA", "--out", "OUT", "--method", config.run.method]
-    later = [word for name in snapshots for word in ("--snapshot", name)]
-    return shlex.join([*start, *later, *options])
+    snapshot_options = [word for name in snapshots for word in ("--snapshot", name)]
+    return shlex.join([*start, *snapshot_options, *options])
 
 
 MEASURES = {"r2": r2, "spearman": spearman}
@@ -53,7 +53,7 @@ MEASURES = {"r2": r2, "spearman": spearman}
 
 @dataclass(frozen=True, kw_only=True)
 class ClassEvaluation:
-    """Labels are classes."""
+    """Predictions for nodes whose labels are classes."""
 
     split: str
     """`validation` or `test`."""
@@ -63,7 +63,7 @@ class ClassEvaluation:
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """Log probabilities, none below the smallest number: (nodes, classes)."""
+        """Log probabilities, (nodes, classes); zeros count as the smallest positive float."""
         return np.log(np.maximum(self.probabilities, np.finfo(np.float64).tiny))
 
     @property
@@ -74,18 +74,18 @@ class ClassEvaluation:
 
 @dataclass(frozen=True, kw_only=True)
 class NumberEvaluation:
-    """Labels are numbers."""
+    """Predictions for nodes whose labels are numbers."""
 
     split: str
     """`validation` or `test`."""
     labels: NDArray[np.float64]  # (nodes,)
     predicted: NDArray[np.float64]  # (nodes,)
     name: str
-    """Of the metric."""
+    """Name of the metric: `r2` or `spearman`."""
 
     @property
     def metric(self) -> float:
-        """Share of the variance that is explained, or correlation of ranks, in percent."""
+        """Share of explained variance, or rank correlation, in percent."""
         return 100 * MEASURES[self.name](self.predicted, self.labels)
 
 
@@ -101,13 +101,13 @@ METRICS = {
 
 
 def metric_label(metric: str) -> str:
-    """A metric as people call it."""
+    """The name of a metric for people."""
     return METRICS.get(metric, metric.replace("_", " "))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """Everything on the page. Nothing here was computed from edges but through releases."""
+    """Everything that a report shows; whatever depends on edges comes from releases."""
 
     method: str
     metric: str
@@ -115,30 +115,30 @@ class Contents:
     test: float | None
     chosen_stage: int
     stages: tuple[Mapping[str, float], ...]
-    """Validation, and test where known, of each stage; stage 0 of several reads no edge."""
+    """Validation metric of each stage, and test where known; stage 0 of several reads no edge."""
     privacy: Privacy
     config: Config
     sizes: Mapping[str, int]
     seconds: float | None = None
     evaluation: Evaluation | None = None
     epochs: tuple[EpochFacts, ...] = ()
-    """How it was learned, where that was written down."""
+    """The epochs of training, if a journal was written."""
     evidence: tuple[Evidence, ...] = ()
-    """What attacks and audits found."""
+    """Results of attacks and audits."""
     command: str | None = None
-    """That repeats it; None where noise cannot be repeated."""
+    """Command that repeats the run; None where the noise cannot be repeated."""
     accounts: tuple[AccountLine, ...] = ()
-    """What is protected from whom, where there are several data parties."""
+    """What is protected from whom, if there are several data parties."""
     graphs: tuple[GraphLine, ...] = ()
-    """That of training and later ones, where there are any."""
+    """The graph of training and the snapshots; empty without snapshots."""
 
     @property
     def metric_label(self) -> str:
-        """The metric as people call it."""
+        """The name of the metric for people."""
         return metric_label(self.metric)
 
     def with_test(self, evaluation: Evaluation) -> "Contents":
-        """The same page, judged on test nodes."""
+        """The same contents with an evaluation on test nodes."""
         return replace(self, evaluation=evaluation, test=evaluation.metric)
 
 
@@ -149,18 +149,21 @@ def contents_of_run(
 
     Args:
         folder: of the run.
-        ledger: the data party's, where it is at hand; a simulation has its own.
-        evidence: files of what attacks and audits found.
+        ledger: the data party's, if available; a simulation has its own.
+        evidence: files with results of attacks and audits.
+
+    Raises:
+        InputError: the folder holds no finished run with a metric, or a file is no evidence.
     """
     run = read_run(folder, ledger=ledger)
     result, journal = run.result, read_journal(folder)
     if "session" in result and "metric" not in result:
         raise InputError(
-            f"{run.folder}: this is the data party's side of a run, which knows no metric; give "
+            f"{run.folder}: this is the data party's side of a run, which knows no metric; use "
             f"the state folder of the label party"
         )
     try:
-        later = [each["name"] for each in result.get("snapshots", ())]
+        snapshots = [each["name"] for each in result.get("snapshots", ())]
         return Contents(
             method=result["method"],
             metric=result["metric"],
@@ -174,7 +177,7 @@ def contents_of_run(
             seconds=result["seconds"],
             epochs=() if journal is None else journal.epochs,
             evidence=tuple(read_evidence(path, method=result["method"]) for path in evidence),
-            command=None if "session" in result else command_of(run.config, snapshots=later),
+            command=None if "session" in result else command_of(run.config, snapshots=snapshots),
             accounts=account_lines(run.folder, result, run=simulated_run_name(run.config)),
             graphs=graph_lines(folder, result, run_charges=run.privacy.run_charges, ledger=ledger),
         )

@@ -1,6 +1,7 @@
-"""What attacks, audits and a histogram of degrees found, beside the run they are about.
+"""Evidence about a run: results of attacks and audits, and the degree histogram.
 
-Each is a JSON file as `vesper attack`, `vesper audit` and `vesper degrees` print it with `--json`.
+Each comes from a JSON file: the `--json` output of `vesper attack`, `vesper audit` or
+`vesper degrees`.
 """
 
 import json
@@ -14,12 +15,12 @@ from vesper.drawing.svg import HEIGHT, WIDTH, Frame, drawing, round_ticks, rows_
 from vesper.errors import InputError
 
 KINDS = {"attack": "auc", "audit": "epsilon_lower_bound", "degrees": "mean_degree_at_least"}
-"""By a field that only this kind has."""
+"""Kinds of evidence, each with a field that only this kind has."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """One finding."""
+    """One piece of evidence."""
 
     kind: str
     """`attack`, `audit` or `degrees`."""
@@ -27,43 +28,43 @@ class Evidence:
 
 
 def read_evidence(path: Path, *, method: str) -> Evidence:
-    """Read a finding; refuse one about another method than that of the run.
+    """Read one piece of evidence; refuse one about another method than that of the run.
 
     Raises:
-        InputError: it is something else.
+        InputError: the file cannot be read, is no evidence, or is about another method.
     """
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
         kind = next(kind for kind, field in KINDS.items() if field in facts)
-        finding = Evidence(kind, facts)
-        _section(finding)  # nothing that it needs is missing
+        evidence = Evidence(kind, facts)
+        _section(evidence)  # fails if a field is missing
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, TypeError, KeyError, StopIteration):
         raise InputError(
-            f"{path}: expected what `vesper attack`, `vesper audit` or `vesper degrees` print with "
-            f"--json, found something else"
+            f"{path}: expected the --json output of `vesper attack`, `vesper audit` or "
+            f"`vesper degrees`, found something else"
         ) from None
     if kind != "degrees" and facts["method"] != method:
         raise InputError(
-            f"{path}: expected a finding about method '{method}', got one about "
+            f"{path}: expected evidence about method '{method}', got evidence about "
             f"'{facts['method']}'; a report is about one run"
         )
-    return finding
+    return evidence
 
 
-def evidence_sections(finding: Sequence[Evidence]) -> list[str]:
-    """Sections of a page, as HTML."""
-    return [_section(each) for each in finding]
+def evidence_sections(evidence: Sequence[Evidence]) -> list[str]:
+    """Render one section per piece of evidence, as HTML."""
+    return [_section(each) for each in evidence]
 
 
-def _section(finding: Evidence) -> str:
-    facts = finding.facts
-    if finding.kind == "degrees":
-        spent = f"Noisy counts, epsilon {float(facts['spent_epsilon']):g} was charged for them."
+def _section(evidence: Evidence) -> str:
+    facts = evidence.facts
+    if evidence.kind == "degrees":
+        note = f"Noisy counts; epsilon {float(facts['spent_epsilon']):g} was charged for them."
         chart = degree_chart([float(count) for count in facts["counts"]])
-        return f'<section><h2>Degrees</h2>{chart}<p class="note">{spent}</p></section>'
-    title, rows = (_attack if finding.kind == "attack" else _audit)(facts)
+        return f'<section><h2>Degrees</h2>{chart}<p class="note">{note}</p></section>'
+    title, rows = (_attack if evidence.kind == "attack" else _audit)(facts)
     lines = "".join(f"<tr><th>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows)
     return f"<section><h2>{escape(title)}</h2><table>{lines}</table></section>"
 
@@ -74,33 +75,36 @@ Rows = list[tuple[str, str]]
 def _attack(facts: Mapping[str, Any]) -> tuple[str, Rows]:
     interval = f"{facts['ci_low']:.3f} to {facts['ci_high']:.3f}"
     rows = [
-        ("AUC; 0.5 is guessing", f"{facts['auc']:.3f} (95 %: {interval})"),
-        ("True positives at 0.1 % false ones", f"{100 * facts['tpr_at_0.1pct_fpr']:.2f} %"),
-        ("The attacker has", str(facts["knows"])),
+        ("AUC; 0.5 is guessing", f"{facts['auc']:.3f} (95 % confidence: {interval})"),
+        ("True positives at 0.1 % false positives", f"{100 * facts['tpr_at_0.1pct_fpr']:.2f} %"),
+        ("The attacker knows", str(facts["knows"])),
     ]
     return f"Attack: {facts['attack']}", rows
 
 
 def _audit(facts: Mapping[str, Any]) -> tuple[str, Rows]:
-    promised = [
-        (f"Epsilon {kind}", f"{float(facts[f'{kind}_epsilon']):g}")
+    stated = [
+        (f"{kind.capitalize()} epsilon", f"{float(facts[f'{kind}_epsilon']):g}")
         for kind in ("certified", "claimed")
         if facts[f"{kind}_epsilon"] is not None
     ]
-    confidence = f"{100 * facts['confidence']:g} %"
-    unit = str(facts.get("unit", "edge"))  # there was no other before
+    confidence = f"{100 * facts['confidence']:g} % confidence"
+    unit = str(facts.get("unit", "edge"))  # older files know no other unit
     rows = [
-        ("Epsilon, at least", f"{float(facts['epsilon_lower_bound']):.3g} ({confidence})"),
-        *promised,
+        ("Epsilon is at least", f"{float(facts['epsilon_lower_bound']):.3g} ({confidence})"),
+        *stated,
         ("Verdict", str(facts["verdict"])),
-        ("Found, false alarms", f"{facts['detections']}, {facts['false_alarms']}"),
-        (f"Of runs with the {unit}, and as many without", str(facts["observations"])),
+        ("Detections, false alarms", f"{facts['detections']}, {facts['false_alarms']}"),
+        (f"Runs with the {unit}, and as many without", str(facts["observations"])),
     ]
     return "Audit" if unit == "edge" else "Audit with canary nodes", rows
 
 
 def degree_chart(counts: Sequence[float]) -> str:
-    """Bars of how many nodes have each degree; the last is of all above. Noise may be below 0."""
+    """Draw how many nodes have each degree; the last bar counts that degree and all above.
+
+    A count that noise made negative has no bar.
+    """
     ticks = round_ticks(0.0, max(*counts, 1.0))
     frame = Frame(x_range=(-0.5, len(counts) - 0.5), y_range=(ticks[0], ticks[-1]), top=24)
     shapes = rows_of(frame, ticks, form="g")

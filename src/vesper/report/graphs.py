@@ -1,10 +1,10 @@
-"""Every graph that a model was used on, with its own budget: that of training, then snapshots.
+"""Graphs that a model was used on, each with its own budget: that of training, then snapshots.
 
-| whose folder | what it knows of snapshots |
+| folder | what it holds about snapshots |
 | --- | --- |
-| a simulation | `result.json`: metric, budget, spent |
-| the data party's state | `snapshots/`, and its ledger: budget, spent, releases |
-| the label party's state | what the data party told it, and metrics of `vesper predict --measure` |
+| of a simulation | `result.json`: metric, budget, spent epsilon, releases |
+| the data party's state | `snapshots/` and the ledger: budget, spent epsilon, releases |
+| the label party's state | budgets the data party sent; metrics of `vesper predict --measure` |
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,14 +24,14 @@ from vesper.serving.snapshots import known_snapshots
 TRAINING = "training"
 
 NOTE = (
-    "Each graph has a fingerprint and a budget of its own. An edge that is in two of them is a "
-    "record of both: what can be learned about it is the sum."
+    "Each graph has its own fingerprint and its own budget. For an edge that is in two of them, "
+    "what can be learned from each adds up."
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class GraphLine:
-    """One graph; None is what this side does not know."""
+    """One graph; None stands for what this side does not know."""
 
     name: str
     nodes: int | None = None
@@ -45,20 +45,20 @@ class GraphLine:
 def graph_lines(
     run: Path, result: Mapping[str, Any], *, run_charges: RunCharges | None, ledger: Path | None
 ) -> tuple[GraphLine, ...]:
-    """Find the graphs of a run; none where there is no other than that of training.
+    """List the graphs of a run; empty if there is only the graph of training.
 
     Args:
         run: run folder of a simulation, or state folder of a party.
-        result: what `result.json` says.
-        run_charges: what training was charged, where that is known.
-        ledger: the data party's, where it is at hand.
+        result: the content of `result.json`.
+        run_charges: what training was charged, if known.
+        ledger: the data party's, if available.
     """
-    later = (
+    snapshots = (
         _simulated_snapshots(result)
         or _served_snapshots(run, ledger)
         or _queried_graphs(run, str(result.get("session")))
     )
-    if not later:
+    if not snapshots:
         return ()
     facts = result["privacy"]
     first = GraphLine(
@@ -69,11 +69,11 @@ def graph_lines(
         spent_epsilon=None if run_charges is None else run_charges.spent_epsilon,
         releases=facts["releases"] if run_charges is None else len(run_charges.charges),
     )
-    return (first, *later)
+    return (first, *snapshots)
 
 
 def graphs_section(lines: Sequence[GraphLine], *, metric: str) -> str:
-    """A table with a line a graph, as HTML; nothing where there is but one."""
+    """Render a table with one line per graph, as HTML; empty if there is only one."""
     if not lines:
         return ""
     columns: dict[str, list[str]] = {
@@ -92,7 +92,7 @@ def graphs_section(lines: Sequence[GraphLine], *, metric: str) -> str:
 
 
 def _simulated_snapshots(result: Mapping[str, Any]) -> list[GraphLine]:
-    """A line a later graph, or one for that of each data party."""
+    """One line per snapshot, or per snapshot and data party if there are several."""
     return [
         GraphLine(
             name=name,
@@ -116,7 +116,7 @@ def _costs_of(snapshot: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]
 
 
 def _served_snapshots(state: Path, ledger: Path | None) -> list[GraphLine]:
-    """Snapshots that a data party answers about; of those without an account, the name alone."""
+    """Snapshots that a data party serves; only the names of those without an account."""
     known = known_snapshots(state / "snapshots")
     if not known or ledger is None or not ledger.is_file():
         return [GraphLine(name=Path(folder).name) for folder in known.values()]
@@ -142,7 +142,7 @@ def _served_snapshots(state: Path, ledger: Path | None) -> list[GraphLine]:
 
 
 def _queried_graphs(state: Path, session: str) -> list[GraphLine]:
-    """Graphs that a label party was answered about, but for that of training."""
+    """Graphs other than that of training that a label party has queried."""
     return [
         GraphLine(
             name=f"graph {name[:8]}",

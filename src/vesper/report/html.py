@@ -1,6 +1,6 @@
-"""How a page looks: light and dark, on a phone, on paper. Nothing is loaded from anywhere.
+"""Style sheet of the pages, and HTML tables with one line per item.
 
-A table with a line for each of several things, as HTML: words to the left, numbers right.
+Pages follow light and dark mode, fit phones and paper, and load nothing from elsewhere.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,9 @@ UNKNOWN = "-"
 
 
 def lines_table(columns: Mapping[str, Sequence[str]]) -> str:
-    """Columns side by side; one of which nothing is known is left out.
+    """Lay out columns side by side; a column without any known value is left out.
+
+    Words are aligned left, numbers right.
 
     >>> lines_table({"graph": ["a b"], "nodes": ["7"], "spent": ["-"]})
     '<table class="lines"><tr><th class="words">graph</th><th>nodes</th></tr>\
@@ -24,7 +26,7 @@ def lines_table(columns: Mapping[str, Sequence[str]]) -> str:
 
 
 def number(value: float | None, form: str, unit: str = "") -> str:
-    """A number, or that it is not known.
+    """Format a number, or a dash where it is unknown.
 
     >>> number(0.25, ".1f", " %"), number(None, "g")
     ('0.2 %', '-')
@@ -33,10 +35,10 @@ def number(value: float | None, form: str, unit: str = "") -> str:
 
 
 def _row(kind: str, cells: Sequence[str], words: Sequence[str]) -> str:
-    shown = (
+    tags = (
         f"<{kind}{word}>{escape(cell)}</{kind}>" for cell, word in zip(cells, words, strict=True)
     )
-    return f"<tr>{''.join(shown)}</tr>"
+    return f"<tr>{''.join(tags)}</tr>"
 
 
 def _is_known(cell: str) -> bool:

@@ -1,4 +1,4 @@
-"""Learning curves: loss and validation metric, epoch after epoch, a stage after the other."""
+"""Learning curves: loss and validation metric by epoch, one stage after another."""
 
 from collections.abc import Sequence
 
@@ -20,14 +20,14 @@ SMALLEST_LOSS_RANGE = 0.1
 
 
 def validation_chart(epochs: Sequence[EpochFacts], *, metric: str) -> str:
-    """Validation metric of each epoch; points are those that were the best of their stage."""
+    """Draw the validation metric of each epoch; points mark the best of the stage so far."""
     values = [facts.validation or 0.0 for facts in epochs]
     ticks = round_ticks(min(values), max(values))
     return _curve_chart(epochs, values, ticks, has_points=True, title=f"{metric} of each epoch")
 
 
 def loss_chart(epochs: Sequence[EpochFacts]) -> str:
-    """Mean loss of each epoch."""
+    """Draw the mean loss of each epoch."""
     values = [facts.loss or 0.0 for facts in epochs]
     ticks = round_ticks(min(values), max(values), least=SMALLEST_LOSS_RANGE)
     return _curve_chart(epochs, values, ticks, has_points=False, title="Loss of each epoch")

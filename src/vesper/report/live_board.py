@@ -1,9 +1,9 @@
-"""What `vesper board` answers. It reads the run again for each answer, and writes nothing.
+"""HTTP responses of `vesper board`. The run is read anew for each; nothing is written.
 
-| request | answer |
+| request | response |
 | --- | --- |
-| GET / | the page, which asks for its main part again and again |
-| GET /main | the main part of the page, as the run is now |
+| GET / | the page, which keeps fetching its main part |
+| GET /main | the main part of the page, from the current state of the run |
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class Board:
 
     Args:
         run: folder of a simulation, or state folder of a party.
-        failed: is told of a failure of ours, which clients are not.
+        failed: called with an internal error, whose details clients do not see.
     """
 
     def __init__(self, run: Path, *, failed: Callable[[Exception], None]) -> None:
@@ -33,13 +33,13 @@ class Board:
         """Answer one request; never raises."""
         path = path.partition("?")[0]
         if path not in ("/", "/main"):
-            return error_response(404, "no such page", "there is /")
+            return error_response(404, "no such page", "open /")
         if method not in ("GET", "HEAD"):
             response = error_response(405, "expected GET", f"use GET {path}")
             return HttpResponse(405, response.content, headers={"Allow": "GET"})
         try:
             main = self._main()
-        except Exception as error:  # a bug of ours: for our eyes, not for clients
+        except Exception as error:  # a bug: details go to the terminal, not to clients
             self._failed(error)
             return error_response(500, "internal error", "see the terminal of `vesper board`")
         return page_response(board_page(main) if path == "/" else main, policy=POLICY)
@@ -47,6 +47,6 @@ class Board:
     def _main(self) -> str:
         try:
             return board_main(read_run_status(self._run))
-        except VesperError as error:  # the run was there when the board was started
-            words = f"The run cannot be read: it was stopped and removed, or is damaged. {error}"
-            return f'<p class="verdict warn" role="status">{escape(words)}</p>'
+        except VesperError as error:  # the run existed when the board was started
+            message = f"The run cannot be read: it was stopped and removed, or is damaged. {error}"
+            return f'<p class="verdict warn" role="status">{escape(message)}</p>'

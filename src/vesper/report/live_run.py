@@ -1,4 +1,4 @@
-"""A run as it is at this moment: being trained, finished, failed, or left by its process."""
+"""Current status of a run: not started, running, finished, failed, or lost with its process."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,39 +16,39 @@ from vesper.report.run_folder import privacy_from, read_run
 from vesper.session.journal import JOURNAL, JournalSummary, read_journal
 from vesper.session.result import simulated_run_name
 
-RunState = Literal["not begun", "running", "finished", "failed", "lost"]
+RunState = Literal["not started", "running", "finished", "failed", "lost"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunStatus:
-    """What there is to show of a run."""
+    """What can be shown of a run at the moment."""
 
     state: RunState
     journal: JournalSummary | None = None
     config: Config | None = None
     privacy: Privacy | None = None
-    """As soon as both sides have agreed."""
+    """The guarantee, as soon as both sides have agreed on it."""
     run_charges: RunCharges | None = None
     graphs: tuple[GraphLine, ...] = ()
-    """That of training and later ones, where a party has answered about any."""
+    """The graph of training and the snapshots that were served; empty without snapshots."""
     contents: Contents | None = None
-    """Of a run that is finished, where this side knows a metric."""
+    """Contents of the report of a finished run, where this side knows a metric."""
 
 
 def read_run_status(run: Path) -> RunStatus:
-    """Look at a run folder of `vesper simulate`, or at a state folder of a party.
+    """Read the status of a run folder of `vesper simulate`, or of a party's state folder.
 
     Raises:
         InputError: there is no run, or it cannot be read.
     """
     folder = _journal_folder(run)
     if folder is None:
-        return RunStatus(state="not begun")
+        return RunStatus(state="not started")
     journal = read_journal(folder)
     if folder == run and any((run / name).exists() for name in ("result.json", "result")):
         return _finished_status(run, journal)
     if journal is None:
-        return RunStatus(state="not begun")
+        return RunStatus(state="not started")
     state: RunState = "running"
     if journal.outcome == "failed":
         state = "failed"
@@ -68,7 +68,10 @@ def read_run_status(run: Path) -> RunStatus:
 
 
 def _journal_folder(run: Path) -> Path | None:
-    """Where a run is written: a simulation moves into place when it is whole; None: not begun."""
+    """Find the folder that the journal is in; None before the run has started.
+
+    A simulation writes to a partial folder, which is moved into place when it is complete.
+    """
     if any((run / name).exists() for name in (JOURNAL, "result.json", "result")):
         return run
     places = [
@@ -81,13 +84,14 @@ def _journal_folder(run: Path) -> Path | None:
         return None
     found = "found no such folder" if not run.exists() else "found something else"
     raise InputError(
-        f"{run}: expected the --out of a 'vesper simulate' that has begun, or the state folder of "
-        f"a party, {found}"
+        f"{run}: expected the --out of a 'vesper simulate' that has started, or the state folder "
+        f"of a party, {found}"
     )
 
 
 def _finished_status(run: Path, journal: JournalSummary | None) -> RunStatus:
-    ledger = None if journal is None or journal.side == "label" else journal.ledger  # of edges
+    # The label party has a ledger too, but of labels.
+    ledger = None if journal is None or journal.side == "label" else journal.ledger
     done = read_run(run, ledger=ledger)
     contents = contents_of_run(run, ledger=ledger) if "metric" in done.result else None
     return RunStatus(
@@ -102,7 +106,7 @@ def _finished_status(run: Path, journal: JournalSummary | None) -> RunStatus:
 
 
 def _session_of(folder: Path, journal: JournalSummary) -> str | None:
-    """The session of two parties; None for a simulation. Empty before they have met."""
+    """The session of two parties, empty before they have met; None for a simulation."""
     if journal.side == "both":
         return None
     path = folder / "session"
@@ -117,7 +121,7 @@ def _run_charges(folder: Path, journal: JournalSummary, session: str | None) -> 
 
 
 def _planned_privacy(journal: JournalSummary, session: str | None) -> Privacy | None:
-    """What the run promises; counts made before it are part of the budget, so not less."""
+    """The guarantee of the run: at least its epsilon, as earlier counts are part of the budget."""
     if journal.planned is None:
         return None
     facts = dict(journal.planned["privacy"])

@@ -1,4 +1,4 @@
-"""One HTML page about one model, whole in itself: no script, no font, no picture from elsewhere."""
+"""One self-contained HTML page about one model: no script, font or image from elsewhere."""
 
 import contextlib
 import os
@@ -31,18 +31,23 @@ from vesper.report.sections import (
 )
 from vesper.version import VERSION
 
-WHERE = {False: "both numbers are equal", True: "its place in both orders is the same"}
+ON_THE_LINE = {False: "both values are equal", True: "both ranks are equal"}
+"""What the dashed line of a scatter chart means; true where ranks are drawn."""
 
 
 def write_report(contents: Contents, path: Path) -> Path:
-    """Write the page, whole or not at all; an old page at `path` is replaced."""
+    """Write the page atomically; an existing page at `path` is replaced."""
     return write_page(render(contents), path)
 
 
 def write_page(page: str, path: Path) -> Path:
-    """Write a text, whole or not at all; an old file at `path` is replaced."""
+    """Write a text atomically; an existing file at `path` is replaced.
+
+    Raises:
+        InputError: the path is a folder or cannot be written.
+    """
     if path.is_dir():
-        raise InputError(f"{path}: expected a file for the report, got a folder; add a name")
+        raise InputError(f"{path}: expected a file for the report, got a folder; add a file name")
     partial = ""
     try:
         handle, partial = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
@@ -54,18 +59,18 @@ def write_page(page: str, path: Path) -> Path:
         raise InputError(f"{path}: the report cannot be written ({error.strerror})") from None
     finally:
         with contextlib.suppress(OSError):
-            os.unlink(partial)  # gone already when it was moved into place
+            os.unlink(partial)  # already gone if it was moved into place
     return path
 
 
 def render(contents: Contents) -> str:
-    """The page as text."""
+    """Render the whole page."""
     title = f"{contents.method}: {contents.metric_label} {_figures(contents)[0][1]}"
     return document(title, main_of(contents))
 
 
 def document(title: str, main: str, *, style: str = STYLE, script: str = "") -> str:
-    """A whole document around its main part; nothing is loaded from anywhere."""
+    """Wrap a main part in a complete HTML document, which loads nothing from elsewhere."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -85,7 +90,7 @@ def document(title: str, main: str, *, style: str = STYLE, script: str = "") -> 
 
 
 def main_of(contents: Contents) -> str:
-    """What the page says."""
+    """Render the main part of the page."""
     run_charges = contents.privacy.run_charges
     return f"""<header>
 <h1>Model report</h1>
@@ -98,18 +103,18 @@ def main_of(contents: Contents) -> str:
 {graphs_section(contents.graphs, metric=contents.metric_label)}
 {charts(_charts(contents))}
 {settings_section(contents.config, command=contents.command)}
-<footer>Written by vesper {VERSION}. Numbers on this page come from labels and from values that were
-released with the noise stated above; nothing else was computed from edges.</footer>"""
+<footer>Written by vesper {VERSION}. The numbers on this page come from labels and from values that
+were released with the noise stated above; nothing else was computed from edges.</footer>"""
 
 
 def _trained_on(contents: Contents) -> str:
     sizes = ", ".join(f"{count:,} {escape(what)}" for what, count in contents.sizes.items())
-    took = f"; {contents.seconds:.1f} seconds" if contents.seconds is not None else ""
-    return (f", trained on {sizes}" if sizes else "") + took
+    duration = f"; {contents.seconds:.1f} seconds" if contents.seconds is not None else ""
+    return (f", trained on {sizes}" if sizes else "") + duration
 
 
 def _figures(contents: Contents) -> list[tuple[str, str]]:
-    """What stands in large letters."""
+    """Labels and values of the figures in large type."""
     label = contents.metric_label
     labelled_values = [(f"{label}, validation", f"{contents.validation:.1f} %")]
     if contents.test is not None:
@@ -129,8 +134,8 @@ def _charts(contents: Contents) -> list[str]:
         parts.append(
             f"<section><h2>What the graph adds</h2>{chart}"
             f'<p class="note">{keys}<i class="key dashed"></i>without the graph (MLP). '
-            f"{escape(contents.metric_label)} in percent after each stage; the ring is the one "
-            f"that validation chose.</p></section>"
+            f"{escape(contents.metric_label)} in percent after each stage; the ring marks the "
+            f"stage that validation chose.</p></section>"
         )
     if contents.evaluation is not None:
         parts.append(_evaluation_section(contents.evaluation))
@@ -139,23 +144,23 @@ def _charts(contents: Contents) -> list[str]:
 
 
 def _evaluation_section(evaluation: Evaluation) -> str:
-    where = f"On {len(evaluation.labels):,} {evaluation.split} nodes."
+    note = f"On {len(evaluation.labels):,} {evaluation.split} nodes."
     if evaluation.split == "validation":
-        where += " They also chose the model, so expect a little less on new nodes."
+        note += " They also helped to choose the model, so expect a little less on new nodes."
     if isinstance(evaluation, NumberEvaluation):
-        is_order = evaluation.name == "spearman"
-        chart = (ranks_chart if is_order else numbers_chart)(
+        is_ranking = evaluation.name == "spearman"
+        chart = (ranks_chart if is_ranking else numbers_chart)(
             evaluation.labels, evaluation.predicted
         )
-        name = "Predicted order" if is_order else "Predicted numbers"
-        where = f"A point is a node; on the dashed line {WHERE[is_order]}. {where}"
+        name = "Predicted ranks" if is_ranking else "Predicted values"
+        note = f"Each point is a node; on the dashed line {ON_THE_LINE[is_ranking]}. {note}"
     elif len(evaluation.classes) == 2:
         chart, name = roc_chart(evaluation.scores, evaluation.labels), "ROC curve"
-        where = f"Positive is class {evaluation.classes[1]}. {where}"
+        note = f"The positive class is {evaluation.classes[1]}. {note}"
     else:
         chart = confusion_chart(evaluation.scores, evaluation.labels, evaluation.classes)
-        name = "Confusion of classes"
+        name = "Confusion matrix"
         more = len(evaluation.classes) - MOST_CLASSES
-        where = (f"Without {more} rarer classes. " if more > 0 else "") + where
-        where = f"Of each true class (row), percent that are given each class. {where}"
-    return f'<section><h2>{name}</h2>{chart}<p class="note">{escape(where)}</p></section>'
+        note = (f"{more} rarer classes are not shown. " if more > 0 else "") + note
+        note = f"For each true class (row), the percentage predicted as each class. {note}"
+    return f'<section><h2>{name}</h2>{chart}<p class="note">{escape(note)}</p></section>'

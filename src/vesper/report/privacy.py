@@ -1,4 +1,4 @@
-"""What a model promises about edges: numbers for programs, words for a privacy officer."""
+"""The guarantee of a model: numbers for programs, a verdict in words for a privacy officer."""
 
 import math
 from dataclasses import dataclass
@@ -10,44 +10,45 @@ ONLY_THIS_FIT = (
     "this fit alone: no ledger was kept, so other fits on the same graph are not counted"
 )
 NO_EDGE = "this fit alone, which reads no edge"
-NO_GUARANTEE = "nothing: this fit uses edges without a guarantee, and a ledger says so"
+NO_GUARANTEE = "nothing: this fit uses edges without a guarantee, as the ledger records"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Privacy:
-    """What is guaranteed about one edge of the private graph, or about all edges of one node."""
+    """The guarantee for one edge of the private graph, or for all edges of one node."""
 
     epsilon: float
     """Certified for everything the label party ever sees; inf where nothing is certified. With
-    simulated noise, what the same training would be worth with real noise."""
+    simulated noise: what the same training would guarantee with secure noise."""
     delta: float | None
     is_private: bool
-    """Whether the guarantee holds: certified, and noise came from the operating system (or no edge
-    was read at all)."""
+    """Whether the guarantee holds: it is certified and the noise came from the operating system,
+    or no edge was read at all."""
     plan: str
     """`certified`, `paper` (claimed only), `edge-free` (no edge is read) or `none`."""
     claimed_epsilon: float | None
-    """What a plan that is not certified claims for itself."""
+    """What the analysis behind a plan that is not certified claims."""
     noise: str
+    """Where the noise came from, for people."""
     noise_stds: tuple[float, ...]
     covers: str
-    """What the budget counts."""
+    """What the budget covers, for people."""
     unit: str = "edge"
-    """Of what is protected: one `edge`, or all edges of one `node` at once."""
+    """What is protected: one `edge`, or all edges of one `node` together."""
     run_charges: RunCharges | None = None
     planned_releases: int | None = None
-    """As the method said; None for one a noise."""
+    """Number of releases in the noise plan; None: one per entry of `noise_stds`."""
 
     @property
     def releases(self) -> int:
-        """How many times something computed from edges left, or would have."""
+        """Number of releases: those charged or, without a ledger, those planned."""
         if self.run_charges:
             return len(self.run_charges.charges)
         return len(self.noise_stds) if self.planned_releases is None else self.planned_releases
 
     @property
     def best_guess(self) -> float:
-        """How often a guess about one edge, with even odds before, can be right; at most."""
+        """Largest probability that a guess about one edge, at even odds before, is right."""
         if self.plan == "edge-free":
             return 0.5
         if not self.is_private:
@@ -57,22 +58,22 @@ class Privacy:
 
     @property
     def verdict(self) -> str:
-        """One line: what holds."""
+        """What holds, in one line."""
         if self.plan == "edge-free":
-            return "No edge was read: nothing about edges can leak."
-        whom = "every edge" if self.unit == "edge" else "all edges of any node at once"
+            return "No edge was read, so nothing about edges can leak."
+        protected = "every edge" if self.unit == "edge" else "all edges of any one node together"
         if self.is_private:
-            return f"Certified: epsilon {self.epsilon:g}, delta {self.delta:g} for {whom}."
+            return f"Certified: epsilon {self.epsilon:g}, delta {self.delta:g} for {protected}."
         if self.plan == "certified":
             return (
-                "Not private: noise came from a seed that others may know. With noise from the "
-                f"operating system the same training is certified with epsilon {self.epsilon:g}, "
-                f"delta {self.delta:g} for {whom}."
+                "Not private: the noise came from a seed that others may know. With noise from "
+                "the operating system, the same training is certified with epsilon "
+                f"{self.epsilon:g}, delta {self.delta:g} for {protected}."
             )
         if self.claimed_epsilon is not None and math.isfinite(self.claimed_epsilon):
             return (
                 f"Not certified: epsilon {self.claimed_epsilon:g} is claimed by an analysis that "
-                "does not hold against a label party who knows every batch."
+                "does not hold against a label party that knows every batch."
             )
         return "Not private: edges were used without noise."
 
@@ -80,13 +81,13 @@ class Privacy:
 def privacy_of(
     noise_plan: NoisePlan, *, has_secure_noise: bool, covers: str, run_charges: RunCharges | None
 ) -> Privacy:
-    """Say what a promise is worth with this noise.
+    """State what a noise plan guarantees with the noise that was drawn.
 
     Args:
-        noise_plan: what the method said it would do.
+        noise_plan: of the run.
         has_secure_noise: whether noise came from the operating system.
-        covers: what the budget counts.
-        run_charges: what the ledger says.
+        covers: what the budget covers, for people.
+        run_charges: what the run was charged, if there is a ledger.
     """
     certified = noise_plan.plan == "certified"
     epsilon = noise_plan.certified_epsilon
@@ -112,5 +113,5 @@ def _noise(noise_plan: NoisePlan, *, has_secure_noise: bool) -> str:
     if noise_plan.plan == "certified":
         return "simulated from the seed: not private"
     if any(noise_plan.noise_stds):
-        return "as the method's own analysis asks for: not certified"
+        return "as the method's own analysis requires: not certified"
     return "none: not private"

@@ -1,9 +1,9 @@
-"""The privacy facts of a run in the fields of the OpenDP deployments registry.
+"""Privacy facts of a run as a record of the OpenDP deployments registry.
 
 Fields are named as in the records of the registry (its repository `deployments-registry-data`):
 basic, dp_variant, privacy_loss, deployment_model, accounting, implementation, administrative. What
-only people know is taken from them, or null: it must be filled in before a record is handed in.
-Epsilon stands in `privacy_parameters` only where it is guaranteed.
+only people know comes from them or is null, and must be filled in before a record is submitted.
+Epsilon is in `privacy_parameters` only where it is guaranteed.
 """
 
 import math
@@ -21,7 +21,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Publisher:
-    """What only people know; None where nobody has said it."""
+    """What only people know; None where it was not given."""
 
     name: str | None = None
     curator: str | None = None
@@ -31,12 +31,12 @@ class Publisher:
 
 
 def registry_record(privacy: Privacy, config: Config, publisher: Publisher) -> Record:
-    """Write the record of a run.
+    """Make the record of a run.
 
     Args:
-        privacy: what the run promises.
+        privacy: what the run guarantees.
         config: its settings.
-        publisher: what people have said of it.
+        publisher: what people have stated about it.
     """
     curators = publisher.curator and [
         {"data_curator_name": publisher.curator, "data_curator_type": None}
@@ -58,7 +58,7 @@ def registry_record(privacy: Privacy, config: Config, publisher: Publisher) -> R
             },
             "dp_variant": {
                 "variant_name": _variant(privacy),
-                "data_domain": "Undirected graphs on a known set of nodes with known features.",
+                "data_domain": "Undirected graphs over a known set of nodes with known features.",
                 "unprotected_quantities": UNPROTECTED,
             },
             "privacy_loss": _privacy_loss(privacy),
@@ -105,35 +105,37 @@ def _privacy_loss(privacy: Privacy) -> Record:
 def _meaning(privacy: Privacy) -> str:
     if privacy.is_private and privacy.plan == "certified":
         return (
-            f"A guess about it, with even odds before, is right with probability at most "
+            f"A guess about it, at even odds before, is right with probability at most "
             f"{privacy.best_guess:.4f} after everything that was released."
         )
     if privacy.claimed_epsilon is not None and math.isfinite(privacy.claimed_epsilon):
         return "It is a claim, not a guarantee, so no parameters are stated."
-    return "" if privacy.plan == "edge-free" else "Nothing is guaranteed, so none are stated."
+    if privacy.plan == "edge-free":
+        return ""
+    return "Nothing is guaranteed, so no parameters are stated."
 
 
 def _model(privacy: Privacy) -> Record:
     return {
         "model_name": "Central",
-        "model_name_details": "The data party holds the graph; what leaves it leaves with noise.",
+        "model_name_details": "The data party holds the graph and adds noise to what leaves it.",
         "actors": ACTORS,
         "release_type": "Many releases",
         "release_type_details": (
-            f"Releases in training: {privacy.releases}. The budget counts {privacy.covers}; it is "
+            f"Releases in training: {privacy.releases}. The budget covers {privacy.covers}; it is "
             f"never refreshed."
         )
         if _is_planned(privacy)
         else None,
         "data_source_type": "Static",
-        "data_source_type_details": "A later snapshot of the graph is another graph.",
+        "data_source_type_details": "A later snapshot of the graph counts as another graph.",
         "access_type": "Non-interactive",
         "access_type_details": None,
     }
 
 
 def _is_planned(privacy: Privacy) -> bool:
-    """Whether its plan is one that is proved; with noise from a seed it still protects nothing."""
+    """Whether the plan has a proof; with simulated noise it still protects nothing."""
     return privacy.plan in ("certified", "edge-free")
 
 
@@ -149,13 +151,13 @@ def _mechanisms(privacy: Privacy, config: Config) -> str:
     if privacy.plan == "edge-free":
         return f"None: no edge is read. vesper {VERSION}."
     stds = ", ".join(f"{value:.4g}" for value in privacy.noise_stds if value)
-    what = "As the method's authors have it."
+    mechanism = "As published by the method's authors."
     if privacy.plan == "certified":
-        what = "Edges by randomised response or discrete Laplace noise."
+        mechanism = "Edges with randomised response or discrete Laplace noise."
         if stds:
-            what = f"{release_description(config)}, with rounded Gaussian noise."
+            mechanism = f"{release_description(config)}, with rounded Gaussian noise."
     noise = f"Noise: {privacy.noise}" + (f"; standard deviations: {stds}" if stds else "")
-    return f"{what} {noise}. vesper {VERSION}."
+    return f"{mechanism} {noise}. vesper {VERSION}."
 
 
 DESCRIPTION = (
@@ -164,30 +166,29 @@ DESCRIPTION = (
 )
 UNPROTECTED = (
     "Node ids, node features, number of nodes, which nodes are labelled, order of the batches, all "
-    "settings and the noise scale. Features must not be computed from edges."
+    "settings, and the scale of the noise. Features must not be computed from edges."
 )
 UNITS = {
-    "edge": "Two graphs are adjacent when one is the other with one undirected edge added or "
-    "removed.",
-    "node": "Two graphs are adjacent when one is the other with all edges of one node removed; "
-    "both keep to a public largest degree.",
+    "edge": "Two graphs are adjacent if they differ by one undirected edge.",
+    "node": "Two graphs are adjacent if one is the other with all edges of one node removed; "
+    "both respect a public maximum degree.",
 }
-KNOWN = "The receiver may know everything else, the nodes of every batch included."
+KNOWN = "The receiver may know everything else, including the nodes of every batch."
 ACTORS = (
     "The data party holds the graph and is trusted with it. The label party receives the releases "
-    "and is the adversary: it may keep and combine everything. Whoever sees predictions sees "
+    "and is the adversary: it may keep and combine everything. Anyone who sees predictions sees "
     "functions of the releases."
 )
 POST_PROCESSING = (
-    "Encoder, decoder, gradients, early stopping, choice of the stage and predictions are "
-    "functions of the releases and of data without edges."
+    "Encoder, decoder, gradients, early stopping, choice of the stage, and predictions are "
+    "functions of the releases and of edge-free data."
 )
 COMPOSITION = (
-    "Fully adaptive composition of Gaussian mechanisms (Gaussian DP): a ledger adds up for each "
-    "node what its releases cost, is charged before bytes leave, and refuses what exceeds the "
-    "budget. The conversion to epsilon and delta is exact."
+    "Fully adaptive composition of Gaussian mechanisms (Gaussian DP): a ledger sums the cost of "
+    "releases for each node, is charged before bytes leave, and refuses what exceeds the budget. "
+    "The conversion to epsilon and delta is exact."
 )
 TUNING = (
-    "Noise follows from public values. What the label party tunes on releases that it has is "
-    "free; a run that asks for new releases is charged."
+    "Noise follows from public values. Tuning by the label party on releases that it already has "
+    "is free; a run that requests new releases is charged."
 )

@@ -1,4 +1,4 @@
-"""A run that is over, as its folder has it: of a simulation, or of either party."""
+"""Reads a finished run from its folder: that of a simulation, or of either party."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from vesper.session.result import simulated_run_name
 
 @dataclass(frozen=True, kw_only=True)
 class RunFolder:
-    """What every side knows in the end."""
+    """What every side knows of a finished run."""
 
     folder: Path
     config: Config
@@ -30,10 +30,10 @@ def read_run(folder: Path, *, ledger: Path | None = None) -> RunFolder:
 
     Args:
         folder: of the run.
-        ledger: the data party's, where it is at hand; a simulation has its own.
+        ledger: the data party's, if available; a simulation has its own.
 
     Raises:
-        InputError: it is no such folder.
+        InputError: the folder holds no finished run of this version.
     """
     folder = folder / "result" if (folder / "result" / "result.json").exists() else folder
     config_text, result = _text(folder / "config.json"), _json(folder / "result.json")
@@ -57,12 +57,12 @@ def read_run(folder: Path, *, ledger: Path | None = None) -> RunFolder:
 def privacy_from(
     facts: Mapping[str, Any], *, session: str | None, run_charges: RunCharges | None
 ) -> Privacy:
-    """Say what the facts of a run promise.
+    """State what the stored privacy facts of a run guarantee.
 
     Args:
-        facts: as `PrivacyFacts` are written.
+        facts: `PrivacyFacts` as they are written.
         session: of two parties; None for a simulation, whose noise comes from a seed.
-        run_charges: what the ledger says, where it is at hand.
+        run_charges: what the run was charged, if its ledger is available.
     """
     epsilon = facts["certified_epsilon"]
     is_certified = session is not None and facts["plan"] == "certified"
@@ -74,17 +74,17 @@ def privacy_from(
         claimed_epsilon=facts["claimed_epsilon"],
         noise=facts["noise"],
         noise_stds=tuple(facts["noise_stds"]),
-        covers="a simulation: nothing was sent to anybody"
+        covers="a simulation: nothing was sent to anyone"
         if session is None
         else f"everything charged to the ledger of the data party; session {session[:8]}",
-        unit=facts.get("unit", "edge"),  # there was no other before
+        unit=facts.get("unit", "edge"),  # older runs know no other unit
         run_charges=run_charges,
         planned_releases=facts["releases"],
     )
 
 
 def version_error(folder: Path, error: Exception) -> InputError:
-    """Say that a folder is not as this version writes it."""
+    """Make the error for a folder that is not as this version writes it."""
     return InputError(
         f"{folder}: expected a run folder of this version of vesper ({error}); run "
         f"'vesper simulate' again"

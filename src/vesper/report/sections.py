@@ -1,4 +1,4 @@
-"""Parts of a page, as HTML: figures, privacy, budget, learning curves, settings."""
+"""Sections of a page, as HTML: figures, privacy, budget, learning curves, settings."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from vesper.session.observer import EpochFacts
 
 
 def figures(labelled_values: Sequence[tuple[str, str]]) -> str:
-    """What stands in large letters: label and value of each."""
+    """Render figures in large type, from pairs of label and value."""
     cards = (
         f'<div class="figure"><b>{escape(value)}</b><span>{escape(label)}</span></div>'
         for label, value in labelled_values
@@ -24,15 +24,15 @@ def figures(labelled_values: Sequence[tuple[str, str]]) -> str:
 
 
 def privacy_figures(privacy: Privacy, config: Config) -> list[tuple[str, str]]:
-    """The guarantees, in large letters: about the graph, and about labels where they have one."""
+    """Labels and values of the guarantees: for the graph, and for labels if they are protected."""
     epsilon = config.privacy.label_epsilon
-    labels = [] if epsilon is None else [("epsilon of a label", f"{epsilon:g}")]
+    labels = [] if epsilon is None else [("epsilon per label", f"{epsilon:g}")]
     if privacy.plan == "edge-free":
         return [("epsilon: no edge is read", "0"), *labels]
     if privacy.plan != "certified":
         return [("certified epsilon: none", "\u221e"), *labels]
-    whose = "epsilon of a node" if privacy.unit == "node" else "epsilon"
-    kind = f"certified {whose}" if privacy.is_private else f"{whose}, if noise were real"
+    name = "epsilon per node" if privacy.unit == "node" else "epsilon"
+    kind = f"certified {name}" if privacy.is_private else f"{name}, if noise were not simulated"
     delta = "-" if privacy.delta is None else f"{privacy.delta:g}"
     return [(kind, f"{privacy.epsilon:g}"), ("delta", delta), *labels]
 
@@ -40,7 +40,7 @@ def privacy_figures(privacy: Privacy, config: Config) -> list[tuple[str, str]]:
 def privacy_section(
     privacy: Privacy, config: Config, *, release_heading: str = "What was released"
 ) -> str:
-    """What holds, what it means, what it does not cover, what was or will be released."""
+    """Render what holds, what it means, what it does not cover, and what is released."""
     tone = "good" if privacy.is_private else "warn"
     points = not_covered(privacy)
     uncovered = f"<h3>What is not covered</h3>{bullets(points)}" if points else ""
@@ -54,22 +54,22 @@ def privacy_section(
 
 def _release_facts(privacy: Privacy, config: Config) -> dict[str, str]:
     stds = ", ".join(f"{value:.4g}" for value in privacy.noise_stds if value)
-    made = (
-        {"What edges make": release_description(config)}
+    computed = (
+        {"Computed from edges": release_description(config)}
         if privacy.plan == "certified" and stds
         else {}
     )
     return {
-        **made,
+        **computed,
         "Noise": escape(privacy.noise),
-        "Releases": str(privacy.releases),
+        "Number of releases": str(privacy.releases),
         "Standard deviation of the noise": stds or "-",
-        "The budget counts": escape(privacy.covers),
+        "The budget covers": escape(privacy.covers),
     }
 
 
 def budget_section(run_charges: RunCharges) -> str:
-    """What was spent on the graph, and every charge of this run in its order."""
+    """Render what was spent on the graph, and every charge of this run in order."""
     rows = {"Spent on this graph": f"epsilon {run_charges.spent_epsilon:.4g}"}
     if run_charges.left_epsilon is not None:
         rows["Left for one more release"] = f"epsilon {run_charges.left_epsilon:.2g}"
@@ -77,7 +77,7 @@ def budget_section(run_charges: RunCharges) -> str:
         when = "charge" if charge.time is None else moment(charge.time)
         rows[f"{charge.sequence}. {when}"] = escape(charge.what)
     if run_charges.head is not None:
-        rows["Head of the ledger, to note down"] = f"<code>{escape(run_charges.head)}</code>"
+        rows["Head of the ledger; keep a copy"] = f"<code>{escape(run_charges.head)}</code>"
     bar = ""
     if run_charges.budget_epsilon is not None and math.isfinite(run_charges.budget_epsilon):
         bar = gauge(run_charges.spent_epsilon, run_charges.budget_epsilon, name="epsilon")
@@ -85,60 +85,60 @@ def budget_section(run_charges: RunCharges) -> str:
 
 
 def moment(time: float) -> str:
-    """A time for people, the same wherever they are."""
+    """Format a time for people, in UTC so that it reads the same everywhere."""
     return f"{datetime.fromtimestamp(time, tz=UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def curve_sections(epochs: Sequence[EpochFacts], *, metric: str) -> list[str]:
-    """Learning curves, where this side knows them."""
+    """Render learning curves, where this side knows them."""
     if not epochs or any(facts.validation is None for facts in epochs):
         return []
     chart = validation_chart(epochs, metric=metric)
     parts = [
         f"<section><h2>{escape(metric)} on validation nodes</h2>{chart}"
-        f'<p class="note">Percent after each epoch; points are the best of their stage.</p>'
-        f"</section>"
+        f'<p class="note">In percent after each epoch; points mark the best value of the stage so '
+        f"far.</p></section>"
     ]
     if all(facts.loss is not None for facts in epochs):
         parts.append(
             f"<section><h2>Loss</h2>{loss_chart(epochs)}"
-            f'<p class="note">Mean over the batches of each epoch, training nodes.</p></section>'
+            f'<p class="note">Mean over the batches of each epoch, on training nodes.</p></section>'
         )
     return parts
 
 
 def charts(parts: Sequence[str]) -> str:
-    """Sections with charts, side by side where there is room."""
+    """Place sections with charts side by side where there is space."""
     return f'<div class="charts">{"".join(parts)}</div>' if parts else ""
 
 
 def settings_section(config: Config, *, command: str | None = None) -> str:
-    """All settings, those first that change epsilon; and the command that repeats the run."""
+    """Render all settings, those that affect epsilon first, and the command to repeat the run."""
     parts = []
     for name, values in config.model_dump().items():
         cells = {
             key: f"<code>{escape(_format_value(value))}</code>" for key, value in values.items()
         }
-        heading = "Change epsilon" if name == "privacy" else "Cannot change epsilon"
+        heading = "Affect epsilon" if name == "privacy" else "Do not affect epsilon"
         parts.append(f"<div><h3>{heading}</h3>{table(cells)}</div>")
-    again = f"<h3>The same again</h3><p><code>{escape(command)}</code></p>" if command else ""
-    return f'<section><h2>Settings</h2><div class="two">{"".join(parts)}</div>{again}</section>'
+    repeat = f"<h3>Repeat this run</h3><p><code>{escape(command)}</code></p>" if command else ""
+    return f'<section><h2>Settings</h2><div class="two">{"".join(parts)}</div>{repeat}</section>'
 
 
 def _format_value(value: object) -> str:
     if value is None:
-        return "not given"
+        return "not set"
     if isinstance(value, float) and math.isinf(value):
         return "inf"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def table(rows: Mapping[str, str]) -> str:
-    """Rows of a name and HTML."""
+    """Render rows of a name and a value; values are HTML."""
     cells = (f"<tr><th>{escape(name)}</th><td>{value}</td></tr>" for name, value in rows.items())
     return f"<table>{''.join(cells)}</table>"
 
 
 def bullets(points: Sequence[str]) -> str:
-    """Points, each as HTML."""
+    """Render a list of points; points are HTML."""
     return f"<ul>{''.join(f'<li>{point}</li>' for point in points)}</ul>"

@@ -1,10 +1,11 @@
-"""Answers that have come, on disk: asked again they cost and cross nothing.
+"""Received embeddings on disk: a repeated query costs nothing and sends nothing.
 
-    (snapshot, stage, id) -> embedding
-    what -> said                        the last snapshot and budget that were heard of, and
-                                        `graph NAME`: budget of that graph, metric where measured
+    answers   (snapshot, stage, id) -> embedding
+    heard     "snapshot", "budget"  -> note of the last one received
+              "graph NAME"          -> note of the graph's budget, and its metric if measured
 
-A cache: when its file is damaged it is made anew.
+Tables keep the names that they have on disk. A damaged file is replaced by an empty one: it is only
+a cache.
 """
 
 import json
@@ -21,10 +22,10 @@ from numpy.typing import NDArray
 from vesper.errors import VesperError
 
 IDS_PER_STATEMENT = 500
-"""Ids in one statement."""
+"""Most ids in one SQL statement."""
 
 GRAPH_NOTE_PREFIX = "graph "
-"""Before the name of a graph that something was heard about."""
+"""Prefix of notes about a graph; its name follows."""
 
 Embedding = NDArray[np.float32]
 
@@ -38,22 +39,22 @@ _TABLES = (
 
 
 class EmbeddingCache:
-    """Answers of one run, in a folder of the label party; may be used from any thread."""
+    """Embeddings received for one run, in a folder of the label party; safe from any thread."""
 
     def __init__(self, folder: Path) -> None:
         self._path, self._lock = folder / "answers.sqlite", threading.Lock()
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._db = self._opened()
+            self._db = self._open_database()
         except sqlite3.DatabaseError:
             self._path.unlink(missing_ok=True)
             with self._usable():
-                self._db = self._opened()
+                self._db = self._open_database()
         except OSError as error:
             raise VesperError(f"{folder}: cannot be written ({error.strerror})") from None
 
     def find(self, snapshot: str, stage: int, ids: Iterable[str]) -> dict[str, Embedding]:
-        """Give the embeddings, (width, depth), of those ids that are known."""
+        """Return the embeddings, (width, depth), of those ids that are stored."""
         found: dict[str, Embedding] = {}
         wanted = list(dict.fromkeys(ids))
         for start in range(0, len(wanted), IDS_PER_STATEMENT):
@@ -69,7 +70,7 @@ class EmbeddingCache:
         return found
 
     def store(self, snapshot: str, stage: int, ids: Iterable[str], values: Embedding) -> None:
-        """Keep embeddings, (ids, width, depth)."""
+        """Store embeddings, (ids, width, depth)."""
         rows = [
             (snapshot, stage, text, *row.shape, row.astype("<f4").tobytes())
             for text, row in zip(ids, values, strict=True)
@@ -77,27 +78,27 @@ class EmbeddingCache:
         with self._usable(), self._db:
             self._db.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)", rows)
 
-    def read_note(self, what: str) -> str | None:
-        """Give back what was noted last."""
+    def read_note(self, name: str) -> str | None:
+        """Return the note of this name, if there is one."""
         with self._usable():
-            row = self._db.execute("SELECT said FROM heard WHERE what = ?", (what,)).fetchone()
+            row = self._db.execute("SELECT said FROM heard WHERE what = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
-    def write_note(self, what: str, said: str) -> None:
-        """Note something down in place of what was noted before."""
+    def write_note(self, name: str, value: str) -> None:
+        """Write a note in place of the one with the same name."""
         with self._usable(), self._db:
-            self._db.execute("INSERT OR REPLACE INTO heard VALUES (?, ?)", (what, said))
+            self._db.execute("INSERT OR REPLACE INTO heard VALUES (?, ?)", (name, value))
 
     def write_graph_note(self, name: str, **facts: float) -> None:
-        """Note facts about a graph beside those that are known."""
+        """Add facts to the note about a graph."""
         before = json.loads(self.read_note(f"{GRAPH_NOTE_PREFIX}{name}") or "{}")
         self.write_note(f"{GRAPH_NOTE_PREFIX}{name}", json.dumps({**before, **facts}))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._db.close()
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open_database(self) -> sqlite3.Connection:
         database = sqlite3.connect(self._path, check_same_thread=False, timeout=30)
         try:
             database.execute("PRAGMA journal_mode = WAL")
@@ -120,7 +121,7 @@ class EmbeddingCache:
 
 
 def read_graph_notes(folder: Path) -> dict[str, dict[str, Any]]:
-    """Read what was noted of each graph; nothing where there is no cache, or it is damaged."""
+    """Read the notes about each graph; empty if there is no cache, or it is damaged."""
     path = folder / "answers.sqlite"
     if not path.is_file():
         return {}
@@ -128,9 +129,9 @@ def read_graph_notes(folder: Path) -> dict[str, dict[str, Any]]:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
             rows = database.execute("SELECT what, said FROM heard ORDER BY what").fetchall()
         return {
-            what.removeprefix(GRAPH_NOTE_PREFIX): json.loads(said)
-            for what, said in rows
-            if what.startswith(GRAPH_NOTE_PREFIX)
+            name.removeprefix(GRAPH_NOTE_PREFIX): json.loads(value)
+            for name, value in rows
+            if name.startswith(GRAPH_NOTE_PREFIX)
         }
     except (sqlite3.Error, ValueError):
         return {}

@@ -1,7 +1,7 @@
-"""The label party after training: it asks the data party, over one connection after the other.
+"""Client of the label party after training: sends queries to the data party.
 
-Queries can be asked again at no cost, so a connection that was lost is replaced and the query
-repeated once. Whatever comes from the peer is checked before it is used.
+A query can be repeated at no cost, so a lost connection is replaced and the query repeated once.
+Whatever the peer sends is checked before it is used.
 """
 
 import re
@@ -35,16 +35,16 @@ BUSY_TIMEOUT = 2.0
 """Seconds to wait for another thread that is waiting for the peer."""
 
 SnapshotReply = tuple[str, QueryAnswer | QueryRefusal]
-"""Of which snapshot, and what."""
+"""The name of the snapshot, and the reply about it."""
 
 
 class EmbeddingClient:
-    """Asks, from any thread, one query at a time.
+    """Sends queries to one data party, from any thread, one at a time.
 
     Args:
         connect: makes a connection to the data party.
-        run: what this party kept of the run.
-        peer: who the data party is, for messages.
+        run: this party's saved run.
+        peer: name of the data party, for messages.
     """
 
     def __init__(self, connect: Connect, run: SavedLabelRun, *, peer: str) -> None:
@@ -53,34 +53,34 @@ class EmbeddingClient:
         self._open: tuple[Channel, Link, str] | None = None
         self._number = 0
         self.unreachable_since: float | None = None
-        """Since when nobody has answered; None while somebody does."""
+        """Monotonic time since which the peer has not answered; None while it answers."""
 
     def query(self, ids: IdTexts, *, limit: float | None) -> SnapshotReply:
-        """Ask about nodes, or about the budget without ids.
+        """Query the embeddings of nodes or, without ids, the budget.
 
         Args:
             ids: at most as many as one query may have.
-            limit: seconds to wait for a connection; None to wait for ever.
+            limit: seconds to wait for a connection; None to wait forever.
 
         Raises:
-            PeerLostError: the data party is away.
-            PeerError: it is somebody else, or sent something that it may not send.
-            InputError: its settings are others.
+            PeerLostError: the data party cannot be reached.
+            PeerError: the peer is the wrong one, or sent something that it must not send.
+            InputError: the settings of the peer differ.
         """
         with self._exclusive():
             try:
-                told = self._query_once(ids, limit)
+                reply = self._query_once(ids, limit)
             except PeerLostError:
                 self.unreachable_since = self.unreachable_since or monotonic()
                 raise
             self.unreachable_since = None
-            return told
+            return reply
 
     def close(self) -> None:
-        """Say farewell; whoever is still waiting for an answer will not get it."""
+        """Send a farewell and close the connection; a query in progress gets no answer."""
         if self._open is not None:
             channel, link, _ = self._open
-            with suppress(PeerError, LocalProtocolError):  # it has left, or its reply is due
+            with suppress(PeerError, LocalProtocolError):  # the peer left, or a reply is due
                 link.send(Farewell())
             channel.close()
             self._open = None
@@ -128,7 +128,7 @@ class EmbeddingClient:
             hello = link.expect(EmbeddingServerHello)
         except RemoteProtocolError:
             raise PeerError(
-                f"{self._peer} does not answer questions: it is in a training session, or has "
+                f"{self._peer} does not answer queries: it is in a training session, or has "
                 f"another version; it should run `vesper party data --config FILE --answer`"
             ) from None
         link.send(EmbeddingClientHello(PROTOCOL_VERSION, run.contract, run.session, run.stage))
@@ -136,7 +136,7 @@ class EmbeddingClient:
         if hello.session != run.session:
             raise PeerError(f"{self._peer} answers for the model of another run than this one")
         if not _NAME.fullmatch(hello.snapshot):
-            raise RemoteProtocolError(f"{self._peer} sent a name of a snapshot that is none")
+            raise RemoteProtocolError(f"{self._peer} sent an invalid name of a snapshot")
         return hello
 
     def _checked(self, reply: object, ids: IdTexts) -> QueryAnswer | QueryRefusal:
@@ -145,7 +145,7 @@ class EmbeddingClient:
             raise RemoteProtocolError(f"{self._peer} sent a reply to another query")
         if isinstance(reply, QueryRefusal):
             if len(reply.reason) > MAX_REASON_LENGTH or not reply.reason.isprintable():
-                raise RemoteProtocolError(f"{self._peer} sent a refusal that cannot be shown")
+                raise RemoteProtocolError(f"{self._peer} sent a refusal that cannot be displayed")
             return reply
         known = [text for text in ids if text not in set(reply.unknown)]
         if (
@@ -154,10 +154,10 @@ class EmbeddingClient:
             or reply.values.ndim != 3
             or len(reply.values) != len(known)
         ):
-            raise RemoteProtocolError(f"{self._peer} sent embeddings of other ids than asked for")
+            raise RemoteProtocolError(f"{self._peer} sent embeddings of other ids than queried")
         return reply
 
-    def _drop(self, why: CloseReason) -> None:
+    def _drop(self, reason: CloseReason) -> None:
         if self._open is not None:
-            self._open[0].close(why)
+            self._open[0].close(reason)
             self._open = None

@@ -1,9 +1,9 @@
-"""The data party after training: it answers queries, one conversation after the other.
+"""Server of the data party after training: answers the label party until it is stopped.
 
-query -> ids that are no node, and representations of the others
-         or a refusal, with what is left of the budget
+    query -> ids that are no node, and embeddings of the others
+             or a refusal; both with what is left of the budget
 
-The data party answers the label party: one conversation after the other, until it is stopped.
+Connections are served one after another.
 """
 
 from collections.abc import Callable, Iterator
@@ -52,23 +52,23 @@ from vesper.session.peer import PROTOCOL_VERSION, Link, refuse_other_contract
 from vesper.transport.channel import closing_with_reason
 
 MAX_IDS = 8192
-"""In one query."""
+"""Most ids in one query."""
 MAX_ID_LENGTH = 1024
 SERVED_PLANS = ("certified", "edge-free")
 
 
 class EmbeddingServer:
-    """A trained model and the graph it is asked about."""
+    """A trained model and the graph that it serves."""
 
     def __init__(self, run: SavedDataRun, served_graph: ServedGraph) -> None:
         self._run, self.served_graph = run, served_graph
         self._method = find_method(run.config.run.method)
         self.stages = self._method.stages(run.config, run.sizes)
-        self._parties: dict[int, InferenceParty | BudgetError] = {}  # a stage
+        self._parties: dict[int, InferenceParty | BudgetError] = {}  # by stage
 
     @property
     def hello(self) -> EmbeddingServerHello:
-        """The first word of every conversation."""
+        """First message of every connection."""
         return EmbeddingServerHello(
             version=PROTOCOL_VERSION,
             contract=self._run.contract,
@@ -77,14 +77,14 @@ class EmbeddingServer:
         )
 
     def reply(self, query: EmbeddingQuery, *, stage: int) -> QueryAnswer | QueryRefusal:
-        """Answer one query; a query without ids asks about the budget and costs nothing.
+        """Answer one query; a query without ids is about the budget and costs nothing.
 
         Raises:
             RemoteProtocolError: the query is too large.
         """
         if len(query.ids) > MAX_IDS or any(len(text) > MAX_ID_LENGTH for text in query.ids):
             raise RemoteProtocolError(
-                f"the peer asked about {len(query.ids)} ids, the limit is {MAX_IDS} of at most "
+                f"the peer queried {len(query.ids)} ids, the limit is {MAX_IDS} of at most "
                 f"{MAX_ID_LENGTH} characters"
             )
         unknown, values = query.ids, NO_EMBEDDINGS
@@ -103,14 +103,14 @@ class EmbeddingServer:
         )
 
     def _party(self, stage: int) -> InferenceParty | BudgetError:
-        """Go through the stages on this graph: reads its releases, or makes them the first time."""
+        """Run the stages on this graph: reads its releases, or makes them the first time."""
         if stage not in self._parties:
             try:
-                door, agreed = self.served_graph.open_door()
-                representation = agreed.method.make_representation(
-                    agreed.config,
-                    agreed.sizes,
-                    noise_plan=agreed.noise_plan,
+                door, run_spec = self.served_graph.open_door()
+                representation = run_spec.method.make_representation(
+                    run_spec.config,
+                    run_spec.sizes,
+                    noise_plan=run_spec.noise_plan,
                     features=self.served_graph.data.features,
                     door=door,
                 )
@@ -147,7 +147,7 @@ def open_embedding_server(
     noise: NoiseSource | None = None,
     progress: Progress = no_progress,
 ) -> Iterator[EmbeddingServer]:
-    """Open a finished run to answer about the graph of training, or about a snapshot.
+    """Open a finished run to serve the graph of training, or a snapshot.
 
     Raises:
         InputError: the run is not finished, its plan certifies nothing, or the graph does not fit.
@@ -156,9 +156,9 @@ def open_embedding_server(
     assert own.ledger is not None
     if run.plan not in SERVED_PLANS:
         raise InputError(
-            f"{own.state}: expected a run of a certified plan, or of one that reads no edge, to "
-            f"answer for; this one was of plan '{run.plan}', every answer of which would tell more "
-            f"about edges than anybody has counted"
+            f"{own.state}: expected a run whose plan is certified or reads no edge, got plan "
+            f"'{run.plan}'; every answer would reveal more about edges than is accounted for. "
+            f"Train with a certified plan to serve predictions"
         )
     data = open_data(snapshot or own.folder, progress=progress)
     if snapshot is None:
@@ -186,15 +186,15 @@ def open_embedding_server(
             yield EmbeddingServer(run, served_graph)
 
 
-Said = Callable[[str], None]
-"""Is told what happens, line by line."""
+Log = Callable[[str], None]
+"""Receives lines that report what happens."""
 
 
-def serve_peer(server: EmbeddingServer, link: Link, *, said: Said = lambda line: None) -> None:
-    """Answer one peer until it says farewell.
+def serve_peer(server: EmbeddingServer, link: Link, *, log: Log = lambda line: None) -> None:
+    """Answer one peer until it sends a farewell.
 
     Raises:
-        PeerError: the peer is gone, has other settings, or sent something that it may not send.
+        PeerError: the peer is gone, has other settings, or sent something that it must not send.
     """
     link.send(server.hello)
     hello = link.expect(EmbeddingClientHello)
@@ -203,14 +203,14 @@ def serve_peer(server: EmbeddingServer, link: Link, *, said: Said = lambda line:
     except InputError as error:
         raise PeerError(str(error)) from None
     if hello.session != server.hello.session:
-        raise PeerError("the peer asks about the model of another run than this one")
+        raise PeerError("the peer queries the model of another run than this one")
     if not 0 <= hello.stage < server.stages:
-        raise RemoteProtocolError(f"the peer asks for stage {hello.stage} of {server.stages}")
+        raise RemoteProtocolError(f"the peer requests stage {hello.stage} of {server.stages}")
     while isinstance(query := link.receive(), EmbeddingQuery):
         reply = server.reply(query, stage=hello.stage)
         link.send(reply)
         if query.ids:
-            said(_describe_reply(query, reply))
+            log(_describe_reply(query, reply))
 
 
 def serve_embeddings(
@@ -219,37 +219,39 @@ def serve_embeddings(
     snapshot: Path | None = None,
     noise: NoiseSource | None = None,
     progress: Progress = no_progress,
-    said: Said = lambda line: None,
+    log: Log = lambda line: None,
 ) -> None:
     """Answer the label party's queries until the process is stopped.
 
     Args:
         config: the data party's file, of a finished run.
-        snapshot: folder with `nodes` and `edges` that came after training; default: the graph of
-            training.
-        noise: where noise for a snapshot comes from; by default the operating system.
-        progress: is told how far reading the tables is.
-        said: is told who asked and what was answered.
+        snapshot: folder with `nodes` and `edges` of a snapshot; default: the graph of training.
+        noise: source of the noise for a snapshot; by default the operating system.
+        progress: receives progress reports.
+        log: receives lines about who connected and what was answered.
+
+    Raises:
+        InputError: as `open_embedding_server` does.
     """
     peer = config.party.peer
     with (
         state_folder_lock(config.party.state),
-        peer_connector(config) as connect,  # an idle peer is nothing to be told of
+        peer_connector(config) as connect,  # waiting for a peer is not worth a message
         open_embedding_server(config, snapshot=snapshot, noise=noise, progress=progress) as server,
     ):
         for line in server.served_graph.describe():
-            said(line)
-        said(f"answering {peer}; stop with Ctrl-C")
+            log(line)
+        log(f"answering {peer}; stop with Ctrl-C")
         while True:
             try:
                 with closing_with_reason(connect(None)) as channel:
-                    said(f"{peer} is here")
-                    serve_peer(server, Link(Role.DATA, channel, QUERY_TABLE), said=said)
-                    said(f"{peer} has left")
+                    log(f"{peer} has connected")
+                    serve_peer(server, Link(Role.DATA, channel, QUERY_TABLE), log=log)
+                    log(f"{peer} has left")
             except (PeerLostError, PeerStoppedError) as error:
-                said(str(error))
+                log(str(error))
             except PeerError as error:
-                said(f"{peer} was sent away: {error}")
+                log(f"{peer} was disconnected: {error}")
 
 
 def _describe_reply(query: EmbeddingQuery, reply: QueryAnswer | QueryRefusal) -> str:
@@ -257,4 +259,5 @@ def _describe_reply(query: EmbeddingQuery, reply: QueryAnswer | QueryRefusal) ->
     if isinstance(reply, QueryRefusal):
         return f"refused {len(query.ids)} nodes: {reply.reason} ({spent})"
     unknown = f", {len(reply.unknown)} unknown" if reply.unknown else ""
-    return f"answered about {len(query.ids) - len(reply.unknown)} nodes{unknown} ({spent})"
+    num_nodes = len(query.ids) - len(reply.unknown)
+    return f"returned embeddings of {num_nodes} nodes{unknown} ({spent})"

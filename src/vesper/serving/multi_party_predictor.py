@@ -1,13 +1,12 @@
-"""Predictions of a model of several data parties: each is asked, or found in its own cache.
+"""Predictions with several data parties, each queried or read from its own cache.
 
-    scores = sum over parties of their scores      ->  calibrated probabilities, or numbers
+    scores = sum over parties of their scores   ->   calibrated probabilities, or numbers
 
-A node is predicted when all parties have answered about it. What is said of budgets is said of the
-party that has least left.
+A node is predicted when all parties have answered for it. The budget reported is that of the party
+with the least left.
 
-The label party's own graph answers the label party: a thread of the same process.
-
-Answers are made of what was released and charged in training, as those of any other data party.
+The label party's own graph is served by a thread of the same process. Its answers are computed from
+what was released and charged in training, as those of any other data party.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,45 +46,45 @@ from vesper.transport.memory import MemoryRendezvous
 
 @contextmanager
 def serve_own_graph(config: PartyConfig) -> Iterator[InMemoryConnector]:
-    """Answer about the graph of training until the block ends.
+    """Serve the label party's own graph of training until the block ends.
 
     Raises:
         InputError: the run is not finished, or its graph has changed.
     """
-    meeting, ready = MemoryRendezvous(patience=OWN_GRAPH_PATIENCE), Event()
+    rendezvous, ready = MemoryRendezvous(patience=OWN_GRAPH_PATIENCE), Event()
 
-    def answer() -> None:  # all of it in one thread: a ledger belongs to the one that opened it
+    def serve() -> None:  # all in one thread: a ledger belongs to the thread that opened it
         with state_folder_lock(config.party.state), open_embedding_server(config) as server:
             ready.set()
-            while not meeting.is_closed:
+            while not rendezvous.is_closed:
                 with (
                     suppress(PeerLostError),
-                    closing_with_reason(meeting.connect(0, None)) as channel,
+                    closing_with_reason(rendezvous.connect(0, None)) as channel,
                 ):
                     serve_peer(server, Link(Role.DATA, channel, QUERY_TABLE))
 
-    def over(_: object) -> None:
-        meeting.close()
+    def stop(_: object) -> None:
+        rendezvous.close()
         ready.set()
 
     with ThreadPoolExecutor(max_workers=1) as pool:
-        answering = pool.submit(answer)
-        answering.add_done_callback(over)
+        serving = pool.submit(serve)
+        serving.add_done_callback(stop)
         ready.wait()
-        if answering.done():
-            answering.result()
+        if serving.done():
+            serving.result()
         try:
-            yield InMemoryConnector(meeting)
+            yield InMemoryConnector(rendezvous)
         finally:
-            meeting.close()
-        answering.result()
+            rendezvous.close()
+        serving.result()
 
 
 class MultiPartyPredictor:
-    """The label party's side of a finished run with several data parties.
+    """Predicts nodes at the label party, with several data parties.
 
     Args:
-        members: one a data party; they give scores.
+        members: one per data party; their predictions are raw scores.
     """
 
     def __init__(self, members: Sequence[PeerPredictor]) -> None:
@@ -96,52 +95,52 @@ class MultiPartyPredictor:
     def predict(
         self, ids: Sequence[str], *, limit: float | None, progress: Progress = no_progress
     ) -> Predictions:
-        """Predict as many of the ids as all can; arguments and errors as of `PeerPredictor`."""
-        found = [each.predict(ids, limit=limit, progress=progress) for each in self._members]
-        common = [text for text in found[0].values if all(text in each.values for each in found)]
+        """Predict the ids that all members can; arguments and errors as in `PeerPredictor`."""
+        parts = [each.predict(ids, limit=limit, progress=progress) for each in self._members]
+        common = [text for text in parts[0].values if all(text in each.values for each in parts)]
         values = {}
         if common:
-            scores = sum(np.stack([each.values[text] for text in common]) for each in found)
+            scores = sum(np.stack([each.values[text] for text in common]) for each in parts)
             values = dict(
                 zip(common, self.run.calibration.predict(np.asarray(scores)), strict=True)
             )
         return Predictions(
             snapshot=self.snapshot,
             values=values,
-            cached=frozenset.intersection(*(each.cached for each in found)),
-            unknown=frozenset.union(*(each.unknown for each in found)),
+            cached=frozenset.intersection(*(each.cached for each in parts)),
+            unknown=frozenset.union(*(each.unknown for each in parts)),
             budget=self.budget(),
-            refusal=next((each.refusal for each in found if each.refusal is not None), None),
+            refusal=next((each.refusal for each in parts if each.refusal is not None), None),
             unreachable=next(
-                (each.unreachable for each in found if each.unreachable is not None), None
+                (each.unreachable for each in parts if each.unreachable is not None), None
             ),
         )
 
     def refresh_budget(self, *, limit: float | None) -> str | None:
-        """Ask all about their budgets; say why when one is away."""
-        said = [each.refresh_budget(limit=limit) for each in self._members]
-        return next((why for why in said if why is not None), None)
+        """Query all budgets; return why if a data party cannot be reached."""
+        problems = [each.refresh_budget(limit=limit) for each in self._members]
+        return next((problem for problem in problems if problem is not None), None)
 
     def budget(self) -> BudgetFacts | None:
-        """That of the party with least left."""
+        """The budget of the party with the least left."""
         known = [budget for each in self._members if (budget := each.budget()) is not None]
         return min(known, key=lambda budget: budget["left_epsilon"], default=None)
 
     @property
     def snapshot(self) -> str | None:
-        """Which graphs were answered about last; None until all have said."""
+        """Names of the graphs that were last served; None until all have replied once."""
         names = [each.snapshot for each in self._members]
         return None if None in names else "+".join(str(name) for name in names)
 
     def evaluate(
-        self, found: Predictions, truth: Mapping[str, Label], *, path: Path
+        self, predictions: Predictions, truth: Mapping[str, Label], *, path: Path
     ) -> float | None:
-        """Hold predictions against labels; None where some, or all of them, are not predicted."""
-        return evaluate_known(found, truth, self.run, path=path)
+        """Measure predictions against labels; None if some, or all of them, are not predicted."""
+        return evaluate_known(predictions, truth, self.run, path=path)
 
 
 def raw_scores(scores: Scores) -> Scores:
-    """Scores, to be added to those of others."""
+    """Return scores unchanged, to be added to those of other members."""
     return scores
 
 
@@ -171,13 +170,13 @@ def open_predictor(
             stack.enter_context(
                 open_peer_predictor(
                     pair,
-                    kept,
+                    saved,
                     progress=progress,
                     transform=raw_scores,
                     connector=own if _is_own(table, pair.party.peer) else peer_connector,
                 )
             )
-            for pair, kept in pairs
+            for pair, saved in pairs
         ]
         yield MultiPartyPredictor(members)
 

@@ -1,10 +1,10 @@
-"""Ids in, predictions out: the files of `vesper predict`.
+"""Files of `vesper predict`: ids in, predictions out.
 
-in    a table, .parquet or .csv, with a column `id`, and `label` to measure by; any other file:
-      one id a line
-out   id, then a probability a class (`p_CLASS`) or `score`; .parquet or .csv
+    in    a .parquet or .csv table with a column `id`, and `label` to measure against;
+          any other file: one id per line
+    out   .parquet or .csv: id, then one probability per class (`p_CLASS`), or `score`
 
-Ids that are no node have a row without values. Nothing is overwritten.
+Ids that are no node get a row without values. Nothing is overwritten.
 """
 
 import os
@@ -41,13 +41,16 @@ def read_query_ids(path: Path) -> Ids:
 
 
 def read_truth(path: Path) -> dict[str, Label]:
-    """Read labels by id, to judge predictions by; of a table with splits, those of `test`.
+    """Read labels by id to measure predictions against; only split `test` if there are splits.
 
     Raises:
-        InputError: the file is no table with a column `label`, or no row is left to judge by.
+        InputError: the file is no table with a column `label`, or has no row to measure against.
     """
     if path.suffix not in SUFFIXES:
-        raise InputError(f"{path}: expected a table with a column label to measure by, got lines")
+        raise InputError(
+            f"{path}: expected a table with a column label to measure against, got lines of text; "
+            f"use a .parquet or .csv file"
+        )
     source = open_table(path)
     source.require("id", "label")
     has_splits = "split" in source.columns
@@ -59,33 +62,33 @@ def read_truth(path: Path) -> dict[str, Label]:
                 truth[str(text)] = label
     if not truth:
         where = "split 'test'" if has_splits else "a label"
-        raise InputError(f"{path}: expected some rows with {where} to measure by, found none")
+        raise InputError(f"{path}: expected some rows with {where} to measure against, found none")
     return truth
 
 
 def refuse_output(out: Path) -> None:
-    """Refuse a file that is there already, or whose kind is not known.
+    """Refuse an output file that already exists, has an unknown suffix, or has no folder.
 
     Raises:
-        InputError: it is.
+        InputError: the file cannot be used.
     """
     if out.suffix not in SUFFIXES:
         raise InputError(f"--out: expected a name that ends in .parquet or .csv, got '{out.name}'")
     if os.path.lexists(out):
-        raise InputError(f"{out}: is there already and is not overwritten; name another")
+        raise InputError(f"{out}: already exists and will not be overwritten; choose another path")
     if not out.parent.is_dir():
         raise InputError(f"{out.parent}: expected a folder to write into, found none")
 
 
-def write_predictions(out: Path, ids: Ids, columns: list[str], found: Predictions) -> None:
-    """Write one row an id, in the order of `ids`; whole or not at all.
+def write_predictions(out: Path, ids: Ids, columns: list[str], predictions: Predictions) -> None:
+    """Write one row per id, in the order of `ids`, atomically.
 
     Raises:
-        VesperError: it cannot be written.
+        VesperError: the file cannot be written.
     """
     texts = [str(value) for value in ids.values.to_pylist()]
-    nothing = np.full(len(columns), np.nan)
-    rows = np.stack([found.values.get(text, nothing) for text in texts])  # (ids, columns)
+    missing = np.full(len(columns), np.nan)
+    rows = np.stack([predictions.values.get(text, missing) for text in texts])  # (ids, columns)
     arrays: list[Column] = [ids.values.cast(pa.int64() if ids.are_integers else pa.string())]
     arrays += [pa.array(rows[:, k], from_pandas=True) for k in range(len(columns))]  # NaN: null
     table = pa.Table.from_arrays(arrays, names=["id", *columns])
@@ -105,11 +108,12 @@ def _lines(path: Path) -> Ids:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as text, one id a line ({error})") from None
+        raise InputError(f"{path}: cannot be read as text, one id per line ({error})") from None
     texts = [line.strip() for line in lines if line.strip()]
     repeated = [text for text, count in Counter(texts).items() if count > 1]
     if repeated:
         raise InputError(
-            f"{path}: {len(repeated)} ids stand on more than one line ({first_three(repeated)})"
+            f"{path}: {len(repeated)} ids are on more than one line ({first_three(repeated)}); "
+            f"expected each id once"
         )
     return Ids(pa.array(texts, type=pa.large_string()))

@@ -1,8 +1,6 @@
-"""Predictions of nodes: from the cache where they are known, from the data party where not.
+"""Predictions for nodes, from cached embeddings or from those that the data party sends.
 
-ids -> embeddings -> the decoder that validation chose -> calibrated probabilities, or numbers
-
-What is said about nodes that were asked for, by whoever predicts them.
+ids -> embeddings -> decoder at the best stage -> calibrated probabilities, or numbers
 """
 
 import json
@@ -37,24 +35,25 @@ BudgetFacts = dict[str, float]
 
 @dataclass(frozen=True)
 class Predictions:
-    """What could be said about the ids that were asked for."""
+    """Predictions for as many of the requested ids as possible."""
 
     snapshot: str | None
+    """Name of the graph that they are about."""
     values: dict[str, NDArray[np.float64]]
-    """(columns,) by id."""
+    """Predictions by id, (columns,) each."""
     cached: frozenset[str]
-    """Ids that nothing has crossed for."""
+    """Ids that were answered from the cache."""
     unknown: frozenset[str]
     """Ids that are no node."""
     budget: BudgetFacts | None
     refusal: str | None
-    """Why the others were refused."""
+    """Why the remaining ids were refused."""
     unreachable: str | None
-    """Who did not answer about the others."""
+    """Who did not answer for the remaining ids, and since when."""
 
 
 class NodePredictor(Protocol):
-    """Predicts nodes, of one data party or of several."""
+    """Predicts nodes with one data party or several."""
 
     run: SavedLabelRun
     columns: list[str]
@@ -63,42 +62,42 @@ class NodePredictor(Protocol):
     def predict(
         self, ids: Sequence[str], *, limit: float | None, progress: Progress = no_progress
     ) -> Predictions:
-        """Predict as many of the ids as can be."""
+        """Predict as many of the ids as possible."""
 
     def refresh_budget(self, *, limit: float | None) -> str | None:
-        """Ask about budgets; say why when somebody is away."""
+        """Query the budgets; return why if a data party cannot be reached."""
 
     def budget(self) -> BudgetFacts | None:
-        """What was heard last."""
+        """The budget as last received."""
 
     def evaluate(
-        self, found: Predictions, truth: Mapping[str, Label], *, path: Path
+        self, predictions: Predictions, truth: Mapping[str, Label], *, path: Path
     ) -> float | None:
-        """Hold predictions against labels; None where some are not predicted yet."""
+        """Measure predictions against labels; None if some nodes are not predicted yet."""
 
     @property
     def snapshot(self) -> str | None:
-        """Which graph was answered about last."""
+        """Name of the graph that was last served."""
 
 
 def evaluate_known(
-    found: Predictions, truth: Mapping[str, Label], run: SavedLabelRun, *, path: Path
+    predictions: Predictions, truth: Mapping[str, Label], run: SavedLabelRun, *, path: Path
 ) -> float | None:
-    """Hold predictions against labels; None where some are not predicted, or none is a node.
+    """Measure predictions against labels; None if some are not predicted, or none is a node.
 
     Args:
-        found: what was predicted.
+        predictions: to measure.
         truth: labels by id, from the table at `path`.
         run: knows the classes and the metric.
         path: for messages.
 
     Raises:
-        InputError: labels are none of training, or no metric can be computed on them.
+        InputError: labels do not occur in training, or allow no metric.
     """
-    known = [text for text in truth if text in found.values]
-    if not known or len(known) < len(truth.keys() - found.unknown):
+    known = [text for text in truth if text in predictions.values]
+    if not known or len(known) < len(truth.keys() - predictions.unknown):
         return None
-    predicted = np.stack([found.values[text] for text in known])  # (known, columns)
+    predicted = np.stack([predictions.values[text] for text in known])  # (known, columns)
     labels = [truth[text] for text in known]
     return evaluate_predictions(
         predicted, labels, run.calibration, task=run.config.run.task, path=path
@@ -106,24 +105,24 @@ def evaluate_known(
 
 
 IDS_PER_QUERY = 4096
-"""Ids in one query."""
+"""Most ids in one query."""
 FRESH_SECONDS = 10.0
-"""Seconds for which the peer need not be asked again whether it still answers about the same."""
+"""Seconds after a reply during which the peer is taken to serve the same graph."""
 QUICK_TIMEOUT = 1.0
-"""Seconds to look for the data party when the cache would do without."""
+"""Seconds to wait for the data party where the cache may do without it."""
 
 ScoreTransform = Callable[[Scores], Scores]
 
 
 class PeerPredictor:
-    """The label party's side of a finished run.
+    """Predicts nodes at the label party, with one data party.
 
     Args:
-        run: what the label party has kept of it.
-        client: asks the data party.
-        cache: of its answers.
-        peer: who the data party is, for messages.
-        transform: what scores of nodes say; by default what the run was calibrated for.
+        run: the label party's saved run.
+        client: sends queries to the data party.
+        cache: of received embeddings.
+        peer: name and address of the data party, for messages.
+        transform: turns scores into predictions; by default the calibration of the run.
     """
 
     def __init__(
@@ -147,36 +146,36 @@ class PeerPredictor:
     def predict(
         self, ids: Sequence[str], *, limit: float | None, progress: Progress = no_progress
     ) -> Predictions:
-        """Predict as many of the ids as can be.
+        """Predict as many of the ids as possible.
 
         Args:
             ids: of nodes, in any order.
-            limit: seconds to wait for the data party; None to wait for ever.
-            progress: is told how many are done.
+            limit: seconds to wait for the data party; None to wait forever.
+            progress: receives progress reports.
 
         Raises:
-            PeerError: the data party sent something that it may not send.
-            InputError: its settings are others.
+            PeerError: the data party sent something that it must not send.
+            InputError: its settings differ.
         """
         wanted = tuple(dict.fromkeys(ids))
-        away = self._refresh_snapshot(wanted, limit)
+        unreachable = self._refresh_snapshot(wanted, limit)
         for _ in range(2):
-            found = self._predict_on_one_graph(wanted, away, limit, progress)
-            if found is not None:
-                return found
-        raise PeerError(f"{self._peer} answers about one graph now and about another then")
+            predictions = self._predict_on_one_graph(wanted, unreachable, limit, progress)
+            if predictions is not None:
+                return predictions
+        raise PeerError(f"{self._peer} keeps switching between graphs while it answers")
 
     def _predict_on_one_graph(
         self, ids: tuple[str, ...], unreachable: str | None, limit: float | None, progress: Progress
     ) -> Predictions | None:
-        """Predict about one graph; None when another is answered about meanwhile."""
+        """Predict on one graph; None if the data party switches to another meanwhile."""
         snapshot, cached = self._known(ids)
         values, unknown, refusal = self._decode(cached), set[str](), None
         missing = [text for text in ids if text not in cached]
         for start in range(0, 0 if unreachable else len(missing), IDS_PER_QUERY):
-            asked = tuple(missing[start : start + IDS_PER_QUERY])
+            queried = tuple(missing[start : start + IDS_PER_QUERY])
             try:
-                name, reply = self._client.query(asked, limit=limit)
+                name, reply = self._client.query(queried, limit=limit)
             except PeerLostError as error:
                 unreachable = str(error)
                 break
@@ -186,9 +185,9 @@ class PeerPredictor:
             if isinstance(reply, QueryRefusal):
                 refusal = reply.reason
                 break
-            known = [text for text in asked if text not in set(reply.unknown)]
+            known = [text for text in queried if text not in set(reply.unknown)]
             values |= self._decode(dict(zip(known, reply.values, strict=True)))
-            self._cache.store(name, self.run.stage, known, reply.values)  # it made sense
+            self._cache.store(name, self.run.stage, known, reply.values)  # they fit the decoder
             unknown |= set(reply.unknown)
             progress("predicting", len(values) + len(unknown), len(ids))
         return Predictions(
@@ -202,7 +201,7 @@ class PeerPredictor:
         )
 
     def refresh_budget(self, *, limit: float | None) -> str | None:
-        """Ask the data party about its budget; say why when it is away."""
+        """Query the budget; return why if the data party cannot be reached."""
         try:
             self._note(*self._client.query((), limit=limit))
         except PeerLostError as error:
@@ -210,33 +209,34 @@ class PeerPredictor:
         return None
 
     def budget(self) -> BudgetFacts | None:
-        """What was heard last: epsilon, delta, spent_epsilon, left_epsilon."""
-        said = self._cache.read_note("budget")
-        return None if said is None else dict(json.loads(said))
+        """The budget as last received: epsilon, delta, spent_epsilon, left_epsilon."""
+        note = self._cache.read_note("budget")
+        return None if note is None else dict(json.loads(note))
 
     def evaluate(
-        self, found: Predictions, truth: Mapping[str, Label], *, path: Path
+        self, predictions: Predictions, truth: Mapping[str, Label], *, path: Path
     ) -> float | None:
-        """Hold predictions against labels, and note the metric down beside the graph's budget."""
-        test = evaluate_known(found, truth, self.run, path=path)
-        if found.snapshot is None or test is None:
+        """Measure predictions against labels, and note the metric next to the graph's budget."""
+        test = evaluate_known(predictions, truth, self.run, path=path)
+        if predictions.snapshot is None or test is None:
             return None
-        self._cache.write_graph_note(found.snapshot, test=test)
+        self._cache.write_graph_note(predictions.snapshot, test=test)
         return test
 
     @property
     def snapshot(self) -> str | None:
-        """Which graph was answered about last."""
+        """Name of the graph that was last served."""
         return self._cache.read_note("snapshot")
 
     def _refresh_snapshot(self, ids: Sequence[str], limit: float | None) -> str | None:
-        """Find out which graph is answered about, unless that was said a moment ago."""
+        """Find out which graph is served, unless a reply said so a moment ago.
+
+        Returns why, if the data party cannot be reached.
+        """
         if monotonic() - self._last_reply_at < FRESH_SECONDS:
             return None
-        if len(self._known(ids)[1]) == len(ids):
-            limit = (
-                QUICK_TIMEOUT if limit is None else min(limit, QUICK_TIMEOUT)
-            )  # the cache would do, too
+        if len(self._known(ids)[1]) == len(ids):  # the cache has all of them
+            limit = QUICK_TIMEOUT if limit is None else min(limit, QUICK_TIMEOUT)
         try:
             self._note(*self._client.query((), limit=limit))
         except PeerLostError as error:
@@ -264,7 +264,7 @@ class PeerPredictor:
 
     @torch.no_grad()
     def _decode(self, rows: dict[str, Embedding]) -> dict[str, NDArray[np.float64]]:
-        """Decode and calibrate; whatever does not fit the decoder is the peer's fault."""
+        """Decode and calibrate; embeddings that do not fit the decoder are the peer's fault."""
         if not rows:
             return {}
         try:
@@ -275,7 +275,9 @@ class PeerPredictor:
                 f"{self._peer} sent embeddings that do not fit the decoder ({error})"
             ) from None
         if scores.shape != (len(rows), self.run.sizes.num_classes) or not np.isfinite(scores).all():
-            raise RemoteProtocolError(f"{self._peer} sent embeddings that mean nothing")
+            raise RemoteProtocolError(
+                f"{self._peer} sent embeddings that do not decode to finite scores"
+            )
         return dict(zip(rows, self._transform(scores), strict=True))
 
 
@@ -288,14 +290,14 @@ def open_peer_predictor(
     transform: ScoreTransform | None = None,
     connector: PeerConnector = peer_connector,
 ) -> Iterator[PeerPredictor]:
-    """Open a finished run to ask one data party.
+    """Open a finished run to predict with one data party.
 
     Args:
-        config: to meet it by; its state has the cache.
-        saved: whose state has what is left of the run.
-        progress: is told for whom this side waits.
-        transform: what scores of nodes say; by default what the run was calibrated for.
-        connector: where the two meet.
+        config: how to connect; its state folder has the cache.
+        saved: settings whose state folder has the saved run.
+        progress: receives progress reports.
+        transform: turns scores into predictions; by default the calibration of the run.
+        connector: opens connections to the data party.
     """
     run, own = read_saved_label_run(saved), config.party
     with connector(config, waiting=show_waiting(config, ProgressObserver(progress))) as connect:

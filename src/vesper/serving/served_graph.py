@@ -1,10 +1,10 @@
-"""The graph that a data party answers about: its holdings, its door, its budget.
+"""The graph that a data party serves: its holdings, its door, its budget.
 
 | graph | door | cost |
 | --- | --- | --- |
-| that of training | `ReplayDoor`: reads what was released | none |
-| a snapshot that came later | charged, with a vault of its own | once, when first asked |
-| any, of a method that reads no edge | closed | none |
+| the graph of training | replay door | none |
+| a snapshot | charged door with its own release store | once, when first queried |
+| any graph, for a method that reads no edge | closed door | none |
 """
 
 from collections.abc import Callable
@@ -36,15 +36,17 @@ from vesper.session.run_spec import RunSpec, make_run_spec
 
 @dataclass(frozen=True, kw_only=True)
 class ServedGraph:
-    """What is answered about.
+    """The graph that is served, with its door and budget.
 
     Args:
-        name: crosses to the label party; random, or the name of the session.
-        is_new: it is not the graph of training.
-        open_door: gives a door with releases in order, and the agreement with noise that fits
-            behind it; raises BudgetError when they do not fit the budget.
+        name: sent to the label party; random, or the name of the session.
+        is_new: whether it is a snapshot, not the graph of training.
+        data: its nodes, features and edges.
+        sizes: its public sizes.
+        open_door: gives a door, and the run spec with noise that fits behind it; raises
+            BudgetError if the releases do not fit the budget.
         balance: what is spent and left; None where no edge is read.
-        budget: the one agreed on; None where no edge is read.
+        budget: as agreed in the contract; None where no edge is read.
     """
 
     name: str
@@ -56,29 +58,29 @@ class ServedGraph:
     budget: Budget | None
 
     def describe(self) -> list[str]:
-        """Say what is answered about, for the data party's eyes."""
+        """Describe the graph and its budget in lines for the data party."""
         name = f"graph {self.name[:8]}, {self.sizes.num_nodes} nodes"
         if self.budget is None:
-            return [f"{name}: no edge is read, answers cost nothing"]
+            return [f"{name}: no edge is read, so answers are free"]
         balance = self.balance()
         spent = 0.0 if balance is None else balance.spent_epsilon(self.budget.delta)
         if not self.is_new:
-            return [f"{name}: epsilon {spent:.3g} was spent in training, answers are free"]
+            return [f"{name}: epsilon {spent:.3g} was spent in training, so answers are free"]
         return [
-            f"{name}: a snapshot with a budget of its own, epsilon {self.budget.epsilon:g} at "
-            f"delta {self.budget.delta:g}; {spent:.3g} is spent, its releases are charged once, "
-            f"when they are first asked for",
-            "an edge that is in the graph of training as well is a record of both",
+            f"{name}: a snapshot with its own budget, epsilon {self.budget.epsilon:g} at delta "
+            f"{self.budget.delta:g}; {spent:.3g} is spent; releases are charged once, when they "
+            f"are first needed",
+            "for an edge that is also in the graph of training, what can be learned adds up",
         ]
 
 
 def served_training_graph(
     run: SavedDataRun, data: DataHoldings, *, state: Path, ledger: LedgerReader
 ) -> ServedGraph:
-    """The graph of training; nothing is charged, the ledger is only read.
+    """Serve the graph of training; nothing is charged, and the ledger is only read.
 
     Raises:
-        InputError: nodes, features or edges are not those of training.
+        InputError: the edges are not those of training.
     """
 
     def replay_door() -> ReplayDoor:
@@ -89,8 +91,8 @@ def served_training_graph(
             release_store=ReleaseStore(state / "releases"),
         )
 
-    first = replay_door()  # refuses another graph before anybody is answered
-    # Noise, and what was asked with it, were planned for what counts had left of epsilon.
+    first = replay_door()  # refuses another graph before any query is answered
+    # The noise plan of training was made for the epsilon that earlier counts had left.
     planned = with_remaining_epsilon(
         run.config, first.balance(), ledger, run=f"session {run.session}"
     )
@@ -115,15 +117,16 @@ def served_snapshot(
     ledger: Ledger,
     noise: NoiseSource,
 ) -> ServedGraph:
-    """A graph that came after training, with a budget of its own; charged when first asked.
+    """Serve a snapshot, with its own budget; it is charged when first queried.
 
     Raises:
-        InputError: it is the graph of training, or one answered about under another name.
+        InputError: it is the graph of training, was served from another folder or with other
+            nodes, or another run was charged for its edges.
     """
     graph = fingerprint(data.graph, key=key_of(ledger))
     if any(e.graph == graph and e.run == f"session {run.session}" for e in ledger.entries()):
         raise InputError(
-            f"{folder}: this is the graph of training, its releases are there; answer without "
+            f"{folder}: this is the graph of training, whose releases exist already; run without "
             f"--snapshot"
         )
     sizes = replace(run.sizes, num_nodes=data.graph.num_nodes)
@@ -142,7 +145,7 @@ def served_snapshot(
             release_store=ReleaseStore(snapshot.folder / "releases"),
         )
 
-    with suppress(BudgetError):  # is told to whoever asks; all else is for this party to set right
+    with suppress(BudgetError):  # the peer receives this refusal; other errors are raised here
         charged_door()
     return ServedGraph(
         name=snapshot.name,
@@ -156,13 +159,13 @@ def served_snapshot(
 
 
 def refuse_charged_elsewhere(ledger: Ledger, graph: str, *, own: str, folder: Path) -> None:
-    """Refuse, before anybody is met, edges that other runs have used up budget of.
+    """Refuse, before any peer connects, edges that other runs were charged for.
 
     Counts do not matter: they cost every graph the same (`privacy.ledger.run_balance`).
 
     Raises:
-        InputError: there is such a run. What it has left would decide on answers, and that is to
-            tell that no edge has changed since.
+        InputError: there is such a run. What it has left would decide on answers, which would
+            reveal that no edge has changed since.
     """
     others = {
         entry.run
@@ -175,15 +178,16 @@ def refuse_charged_elsewhere(ledger: Ledger, graph: str, *, own: str, folder: Pa
     if others:
         raise InputError(
             f"{folder}: its edges are exactly those that this ledger was charged for in "
-            f"{min(others)}; answers, or their refusal, would tell the peer that none has changed. "
-            f"Answer about a snapshot of another day"
+            f"{min(others)}; answers, or a refusal, would reveal to the peer that none has "
+            f"changed. Serve a snapshot of another day"
         )
 
 
 def without_probe(config: Config) -> Config:
-    """Training has found out whether labels are worth saying; no budget is set aside to ask again.
+    """Switch off label messages, so that no budget is reserved for a probe.
 
-    Voices of training nodes that are still there are heard all the same.
+    Training has decided what messages contain. Label posteriors of training nodes that are still in
+    the graph are used all the same.
     """
     return config.model_copy(
         update={"run": config.run.model_copy(update={"label_messages": False})}
@@ -193,7 +197,7 @@ def without_probe(config: Config) -> Config:
 def served_edge_free_graph(
     run: SavedDataRun, data: DataHoldings, *, folder: Path | None, state: Path
 ) -> ServedGraph:
-    """The graph of training, or a snapshot in `folder`, for a method that reads no edge."""
+    """Serve the graph of training, or a snapshot in `folder`, for a method that reads no edge."""
     nodes, snapshots = digest_of_nodes(data), SnapshotStore(state / "snapshots")
     sizes = replace(run.sizes, num_nodes=data.graph.num_nodes)
     run_spec = make_run_spec(run.config, sizes, num_val=0, num_test=0)
@@ -209,23 +213,23 @@ def served_edge_free_graph(
 
 
 def refuse_other_nodes(run: SavedDataRun, data: DataHoldings) -> None:
-    """Refuse nodes or features that are not those of training.
+    """Refuse nodes or features that differ from those of training.
 
     Raises:
-        InputError: they are not.
+        InputError: they differ.
     """
     if digest_of_nodes(data) != run.nodes:
         raise InputError(
-            "party.folder: the nodes or features are not those that the run was trained on; put "
-            "them back, or answer about them with --snapshot FOLDER"
+            "party.folder: the nodes or features are not those that the run was trained on; "
+            "restore them, or serve these with --snapshot FOLDER"
         )
 
 
 def refuse_other_columns(expected: list[list[Any]], folder: Path) -> None:
-    """Refuse a snapshot whose features are others than those of training, or in another order.
+    """Refuse a snapshot whose feature columns differ from those of training, or their order.
 
     Raises:
-        InputError: they are.
+        InputError: they differ.
     """
     columns = feature_columns(folder)
     if columns != expected:

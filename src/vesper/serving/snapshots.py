@@ -1,11 +1,12 @@
-"""Snapshots that a data party has answered about: each has a name, a folder, its releases.
+"""Snapshots that a data party has served, each with a name, a folder and its releases.
 
     state/snapshots/NAME/snapshot.json   which graph, from which folder
-    state/snapshots/NAME/releases/       drawn once
+    state/snapshots/NAME/releases/       its release store
 
-A name is random, for it crosses: one made of the edges would tell the label party something. For
-the same reason a graph has one name for good: to answer about equal edges under two would need its
-budget twice, and to give both one name would tell that no edge has changed.
+A name is random because it is sent to the label party: a name derived from edges would reveal
+something about them. For the same reason a graph has one name forever: serving equal edges under
+two names would need their budget twice, and serving them under one name would reveal that no edge
+has changed.
 """
 
 import json
@@ -21,29 +22,29 @@ from vesper.files import replace_file
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One graph that is, or was, answered about."""
+    """One snapshot that is, or was, served."""
 
     name: str
     folder: Path
-    """Where its releases are kept."""
+    """Folder of its release store."""
 
 
 class SnapshotStore:
-    """All of one run, in a folder of the data party."""
+    """All snapshots of one run, in a folder of the data party."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def of(self, graph: str, nodes: str, *, folder: Path) -> Snapshot:
-        """Find a snapshot by its graph, or write a new one down.
+        """Find a snapshot by its graph, or record a new one.
 
         Args:
-            graph: fingerprint of the edges, or of the nodes where no edge is read.
+            graph: fingerprint of the edges, or digest of the nodes where no edge is read.
             nodes: digest of ids and features.
             folder: where its tables are.
 
         Raises:
-            InputError: the graph was answered about from another folder, or with other nodes.
+            InputError: the graph was served from another folder, or with other nodes.
         """
         for path in sorted(self._folder.glob("*/snapshot.json")):
             known = _read(path)
@@ -57,22 +58,23 @@ class SnapshotStore:
 
 
 def known_snapshots(folder: Path) -> dict[str, str]:
-    """Give the folder of each snapshot by its fingerprint, in the order of their folders."""
-    found = [_read(path) for path in folder.glob("*/snapshot.json")]
-    return {facts["graph"]: facts["folder"] for facts in sorted(found, key=lambda f: f["folder"])}
+    """Return the folder of each snapshot by fingerprint, sorted by folder."""
+    snapshots = [_read(path) for path in folder.glob("*/snapshot.json")]
+    snapshots.sort(key=lambda facts: facts["folder"])
+    return {facts["graph"]: facts["folder"] for facts in snapshots}
 
 
 def _refuse_other(known: dict[str, Any], nodes: str, folder: Path, path: Path) -> None:
     if known["folder"] != str(folder):
         raise InputError(
-            f"{folder}: its edges are exactly those of {known['folder']}, which was answered about "
-            f"before; a second snapshot of the same edges would tell the peer that none has "
-            f"changed. Name that folder; if it was only moved, correct 'folder' in {path}"
+            f"{folder}: its edges are exactly those of {known['folder']}, which was served before; "
+            f"a second snapshot of the same edges would reveal to the peer that none has changed. "
+            f"Use that folder; if it was only moved, correct 'folder' in {path}"
         )
     if known["nodes"] != nodes:
         raise InputError(
-            f"{folder}: its edges were answered about before with other ids or features, and are "
-            f"not released twice; put these back"
+            f"{folder}: its edges were served before with other ids or features, and are not "
+            f"released twice; restore those ids and features"
         )
 
 
@@ -87,7 +89,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _write(path: Path, facts: dict[str, str]) -> None:
-    """Whole and on disk before anything is charged under the name."""
+    """Write atomically, and to disk before anything is charged under the name."""
     try:
         path.parent.mkdir(parents=True, mode=0o700)
         replace_file(path, json.dumps(facts, indent=2).encode())
@@ -96,4 +98,4 @@ def _write(path: Path, facts: dict[str, str]) -> None:
             os.fsync(handle)
             os.close(handle)
     except OSError as error:
-        raise VesperError(f"{path}: cannot be written ({error.strerror}); make room") from None
+        raise VesperError(f"{path}: cannot be written ({error.strerror}); free space") from None

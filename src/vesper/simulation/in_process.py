@@ -1,7 +1,7 @@
 """All parties in one process, trained through session, protocol and memory channels.
 
-What two parties know before anything is sent is their `RunSpec`; what comes out is `TrainedSession`: all
-sides with the weights that validation chose, and how good each stage was.
+Each data party starts from its `RunSpec`. The result is a `TrainedSession`: all sides with the
+weights that validation chose, and the metric of each stage.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,22 +41,22 @@ class InProcessDataParty:
 
 @dataclass(frozen=True)
 class TrainedSession:
-    """All sides after training, and what was measured on the way."""
+    """All sides after training, and the metrics of all stages."""
 
     data_sides: tuple[Representation, ...]
     label_side: Decoder
     """With the weights of the best stage."""
     metric: str
     stages: list[dict[str, float]]
-    """Validation and test metric a stage."""
+    """Validation and test metric of each stage."""
     best_stage: int
-    """The stage that validation has chosen."""
+    """The stage that validation chose."""
     bytes_to_label_party: int
     bytes_to_data_party: int
 
     @property
     def data_side(self) -> Representation:
-        """Of the first data party."""
+        """The representation of the first data party."""
         return self.data_sides[0]
 
 
@@ -82,16 +82,21 @@ def train_all_parties(
     responses: LabelResponses | None = None,
     stage0_entry: Stage0Entry | None = None,
 ) -> TrainedSession:
-    """Let all ends meet, each in a thread; the first data party's is this one.
+    """Train all parties, each in its own thread; the first data party uses the calling thread.
 
-    A beginning is for one data party.
+    Args:
+        data_parties: with their open doors.
+        labels: of the label party.
+        observer: observes the label party.
+        responses: to the labels, if they are protected.
+        stage0_entry: where to resume from stage 0, for a single data party.
     """
     pairs = [memory_pair() for _ in data_parties]
     data_links = [Link(Role.DATA, data_channel) for data_channel, _ in pairs]
     label_links = [Link(Role.LABEL, label_channel) for _, label_channel in pairs]
 
     def label_thread() -> LabelOutcome:
-        # Both sides approved the same settings; noise may be planned for less than their epsilon.
+        # Both sides approved the same settings; noise may be planned for less than that epsilon.
         data_peers = [
             DataPeer(data_party.run_spec.config, link, data_party.name, data_party.run_spec.method)
             for data_party, link in zip(data_parties, label_links, strict=True)
@@ -112,20 +117,22 @@ def train_all_parties(
         return _run_data_thread(data_parties[k], data_links[k], pairs[k][0], checkpoints)
 
     with ThreadPoolExecutor(max_workers=len(data_parties)) as pool:
-        answering = pool.submit(label_thread)
+        label_future = pool.submit(label_thread)
         others = [pool.submit(data_thread, k) for k in range(1, len(data_parties))]
         start = stage0_entry.data_checkpoints if stage0_entry else NO_CHECKPOINTS
         first = _future_of(lambda: data_thread(0, start))
-    ours = [each.result() for each in _raise_root_cause([first, *others], answering)]
-    theirs = answering.result()
-    for outcome in ours:
-        outcome.data_side.select_stage(theirs.best_stage)
+    data_futures = [first, *others]
+    _raise_root_cause(data_futures, label_future)
+    data_outcomes = [future.result() for future in data_futures]
+    label_outcome = label_future.result()
+    for outcome in data_outcomes:
+        outcome.data_side.select_stage(label_outcome.best_stage)
     return TrainedSession(
-        data_sides=tuple(outcome.data_side for outcome in ours),
-        label_side=theirs.label_side,
-        metric=theirs.metric,
-        stages=theirs.stages,
-        best_stage=theirs.best_stage,
+        data_sides=tuple(outcome.data_side for outcome in data_outcomes),
+        label_side=label_outcome.label_side,
+        metric=label_outcome.metric,
+        stages=label_outcome.stages,
+        best_stage=label_outcome.best_stage,
         bytes_to_label_party=sum(link.bytes_sent for link in data_links),
         bytes_to_data_party=sum(link.bytes_sent for link in label_links),
     )
@@ -140,7 +147,7 @@ def _run_data_thread(
             run_spec.config,
             data_party.data,
             link,
-            door_opener=lambda agreed: (data_party.door, run_spec),
+            door_opener=lambda _: (data_party.door, run_spec),
             checkpoints=checkpoints,
         )
         link.expect(Farewell)
@@ -148,7 +155,7 @@ def _run_data_thread(
 
 
 def _future_of(act: Callable[[], DataOutcome]) -> "Future[DataOutcome]":
-    """Act here and now; keep what came of it."""
+    """Run `act` in this thread; its result or exception is in the future."""
     future: Future[DataOutcome] = Future()
     try:
         future.set_result(act())
@@ -158,11 +165,10 @@ def _future_of(act: Callable[[], DataOutcome]) -> "Future[DataOutcome]":
 
 
 def _raise_root_cause(
-    ours: list["Future[DataOutcome]"], answering: "Future[LabelOutcome]"
-) -> list["Future[DataOutcome]"]:
-    """Raise what went wrong, not what it did to the others: they say that a peer is gone."""
-    found = [each.exception() for each in ours] + [answering.exception()]
-    errors = [error for error in found if error is not None]
+    data_futures: list["Future[DataOutcome]"], label_future: "Future[LabelOutcome]"
+) -> None:
+    """Raise the error that started it, not the lost peers that the other parties report."""
+    raised = [future.exception() for future in data_futures] + [label_future.exception()]
+    errors = [error for error in raised if error is not None]
     if errors:
         raise min(errors, key=lambda error: isinstance(error, PeerError))
-    return ours

@@ -1,18 +1,15 @@
-"""What was shown of each node, added up over a run.
+"""Recording methods: wrap a method to record what each party receives about a node.
 
-    sums[node] = sum of its rows, over all the times it was a root
+    at the label party
+    sums[node]        sum of the node's noisy rows, over all times that it was a root
 
-Rows are those to which noise was added, one layer after the other, as the paper's Theorem 1 counts
-them; where a method adds none, the embeddings that were sent.
+    at the data party
+    label_posteriors  as the label party shares them, one row per labelled node
+    gradients[node]   sum over all training steps of the gradient of the loss with respect to the
+                      node's embedding
 
-A representation in front of another one: hands everything on.
-
-A method whose data side is watched: everything else is as the method has it.
-
-What came back to the data party about each node's label, added up over a run.
-
-voices[node]     what the node said of itself, where labels are lent
-gradients[node]  sum over all training steps of the loss's gradient by the node's embedding
+Noisy rows are those to which noise was added, layer by layer, as the paper's Theorem 1 counts them;
+where a method adds no noise to rows, they are the embeddings that were sent.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,62 +30,62 @@ from vesper.party.representation import NO_NODES, Nodes, Representation
 
 
 class RepresentationWrapper:
-    """Does nothing of its own; subclasses look at what passes."""
+    """A representation that delegates to another; subclasses record what passes through."""
 
     def __init__(self, inner: Representation) -> None:
         self.inner = inner
 
     @property
     def module(self) -> nn.Module:
-        """All weights."""
+        """All weights of the inner representation."""
         return self.inner.module
 
     @property
     def is_random(self) -> bool:
-        """Hand on."""
+        """Delegate."""
         return self.inner.is_random
 
     def set_labels(
         self, nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes = NO_NODES
     ) -> None:
-        """Hand on."""
+        """Delegate."""
         self.inner.set_labels(nodes, label_posteriors, query_nodes)
 
     def begin_stage(self, stage: int) -> None:
-        """Hand on."""
+        """Delegate."""
         self.inner.begin_stage(stage)
 
     def select_stage(self, stage: int) -> None:
-        """Hand on."""
+        """Delegate."""
         self.inner.select_stage(stage)
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
-        """Hand on."""
+        """Delegate."""
         return self.inner.state_arrays()
 
     def load_state_arrays(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Hand on."""
+        """Delegate."""
         self.inner.load_state_arrays(arrays)
 
     def fitted_arrays(self) -> dict[str, NDArray[Any]]:
-        """Hand on."""
+        """Delegate."""
         return self.inner.fitted_arrays()
 
     def load_fitted(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Hand on."""
+        """Delegate."""
         self.inner.load_fitted(arrays)
 
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
-        """Hand on."""
+        """Delegate."""
         return self.inner.embed(nodes, training=training)
 
 
 class RecordingMethod:
-    """Hands everything on; subclasses watch the data side they make.
+    """A method that delegates to another; subclasses wrap the representation it makes.
 
     Args:
-        method: the method itself.
-        noise_seed: of the noise of this run, where the method adds noise to rows; None leaves it.
+        method: the method to record.
+        noise_seed: seed of the noise that the method adds to rows, if it does; None: the method's.
     """
 
     name: str
@@ -99,15 +96,15 @@ class RecordingMethod:
         self._method, self._noise_seed = method, noise_seed
 
     def noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
-        """What the method promises."""
+        """Delegate."""
         return self._method.noise_plan(config, sizes)
 
     def stages(self, config: Config, sizes: PublicSizes) -> int:
-        """As the method has it."""
+        """Delegate."""
         return self._method.stages(config, sizes)
 
     def make_decoder(self, config: Config, sizes: PublicSizes) -> Decoder:
-        """As the method has it."""
+        """Delegate."""
         return self._method.make_decoder(config, sizes)
 
     def make_representation(
@@ -119,47 +116,47 @@ class RecordingMethod:
         features: Features,
         door: Door,
     ) -> Representation:
-        """As the method has it."""
+        """Delegate."""
         return self._method.make_representation(
             config, sizes, noise_plan=noise_plan, features=features, door=door
         )
 
 
 def row_noise_of(representation: Representation) -> LayerNoise | None:
-    """The noise that it adds to the rows of its layers, as the paper's plan does."""
+    """The noise that a representation adds to the rows of its layers, as the paper's plan does."""
     module = representation.module
     return module.noise if isinstance(module, PerturbedMessagePassing | VfgnnExtractor) else None
 
 
 def set_row_noise(representation: Representation, noise: LayerNoise) -> None:
-    """Let it add this noise instead of its own."""
+    """Replace the noise that a representation adds to the rows of its layers."""
     module = representation.module
     assert isinstance(module, PerturbedMessagePassing | VfgnnExtractor)
     module.noise = noise
 
 
 class FeedbackRecordingRepresentation(RepresentationWrapper):
-    """Notes what the label party sends."""
+    """Records what the label party sends: label posteriors and gradients."""
 
     def __init__(self, inner: Representation, *, num_nodes: int) -> None:
         super().__init__(inner)
         self._num_nodes = num_nodes
         self.labelled_nodes: Nodes = NO_NODES
         self.label_posteriors: NDArray[np.float32] | None = None
-        """(speakers, outputs)"""
+        """(labelled nodes, outputs)"""
         self._gradients: NDArray[np.float64] | None = None
         self._newest: tuple[Nodes, Tensor] | None = None
 
     def set_labels(
         self, nodes: Nodes, label_posteriors: NDArray[np.float32], query_nodes: Nodes = NO_NODES
     ) -> None:
-        """Hand on, and note."""
+        """Record, and delegate."""
         self.labelled_nodes, self.label_posteriors = nodes.copy(), label_posteriors.copy()
         super().set_labels(nodes, label_posteriors, query_nodes)
 
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
-        """Hand on; the gradient will have come before the next time."""
-        self._note()
+        """Delegate; the gradient of this batch is recorded at the next call."""
+        self._record()
         embeddings = super().embed(nodes, training=training)  # (B, width, depth)
         if embeddings.requires_grad:
             embeddings.retain_grad()
@@ -167,11 +164,11 @@ class FeedbackRecordingRepresentation(RepresentationWrapper):
         return embeddings
 
     def gradients(self) -> NDArray[np.float64] | None:
-        """Sums of gradients, (num_nodes, width), over the depth of embeddings too."""
-        self._note()
+        """Sums of gradients, also over the depth of embeddings: (num_nodes, width)."""
+        self._record()
         return self._gradients
 
-    def _note(self) -> None:
+    def _record(self) -> None:
         if self._newest is None:
             return
         nodes, embeddings = self._newest
@@ -185,10 +182,10 @@ class FeedbackRecordingRepresentation(RepresentationWrapper):
 
 
 class FeedbackRecordingMethod(RecordingMethod):
-    """A method whose data side notes what comes back."""
+    """A method whose representation records what the label party sends."""
 
     recording: FeedbackRecordingRepresentation
-    """Made when the run begins."""
+    """Created at the start of the run."""
 
     def make_representation(
         self,
@@ -199,7 +196,7 @@ class FeedbackRecordingMethod(RecordingMethod):
         features: Features,
         door: Door,
     ) -> Representation:
-        """The data side, watched."""
+        """Make the representation, wrapped to record."""
         inner = super().make_representation(
             config, sizes, noise_plan=noise_plan, features=features, door=door
         )
@@ -211,18 +208,18 @@ RowSums = NDArray[np.float64]
 
 
 RowObserver = Callable[[Representation, Nodes, list["LayerRows"]], None]
-"""Is told, after each embedding, of whom it was, and what every layer gave."""
+"""Called after each embedding with the representation, its roots and the rows of every layer."""
 
 
 class LayerRows(NamedTuple):
-    """Rows of one layer before the noise and after, those of roots first."""
+    """Rows of one layer before and after noise; those of roots come first."""
 
     means: Tensor
     perturbed: Tensor
 
 
 class RecordingNoise(LayerNoise):
-    """Noise of another, with what every layer gave kept until it is taken."""
+    """Draws from another layer noise, and stores the rows of every layer until they are taken."""
 
     def __init__(self, own: LayerNoise) -> None:
         super().__init__(noise_std=own.noise_std, seed=0)
@@ -237,17 +234,17 @@ class RecordingNoise(LayerNoise):
 
     @property
     def newest(self) -> LayerRows:
-        """What the last layer gave."""
+        """Rows of the last layer."""
         return self._layers[-1]
 
     def take(self) -> list[LayerRows]:
-        """Give all layers since the last time, and forget them."""
+        """Return the rows of all layers since the last call, and drop them."""
         layers, self._layers = self._layers, []
         return layers
 
 
 class RowRecordingRepresentation(RepresentationWrapper):
-    """Adds up what is shown of each node."""
+    """Sums the noisy rows of each node."""
 
     def __init__(
         self,
@@ -260,19 +257,19 @@ class RowRecordingRepresentation(RepresentationWrapper):
         super().__init__(inner)
         self._row_observer, self._noise, self._num_nodes = row_observer, noise, num_nodes
         self.sums: RowSums | None = None
-        """(num_nodes, layers x width) of everything shown so far."""
+        """Sums of all rows so far, (num_nodes, layers x width)."""
         self.num_times = np.zeros(num_nodes, dtype=np.int64)
-        """How often each node was shown."""
+        """How often each node was a root."""
 
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
-        """Hand on, and note."""
+        """Delegate, and record."""
         embeddings = super().embed(nodes, training=training)
         if self._noise is None:
             rows = embeddings.detach().double().flatten(start_dim=1).numpy()
         else:
             layers = self._noise.take()
-            recording = [layer.perturbed[: len(nodes)].double().numpy() for layer in layers]
-            rows = np.concatenate(recording, axis=1)  # (B, layers x width)
+            parts = [layer.perturbed[: len(nodes)].double().numpy() for layer in layers]
+            rows = np.concatenate(parts, axis=1)  # (B, layers x width)
             if self._row_observer is not None:
                 self._row_observer(self.inner, nodes, layers)
         if self.sums is None:
@@ -283,12 +280,12 @@ class RowRecordingRepresentation(RepresentationWrapper):
 
 
 class RowRecordingMethod(RecordingMethod):
-    """A method of which everything shown of nodes is added up.
+    """A method whose representation sums the noisy rows of each node.
 
     Args:
-        method: the method itself.
+        method: the method to record.
         noise_seed: as in `RecordingMethod`.
-        row_observer: is told of every embedding whose rows were perturbed.
+        row_observer: called after every embedding whose rows were perturbed.
     """
 
     def __init__(
@@ -302,7 +299,7 @@ class RowRecordingMethod(RecordingMethod):
         self._row_observer = row_observer
 
     recorder: RowRecordingRepresentation
-    """Made when the run begins."""
+    """Created at the start of the run."""
 
     def make_representation(
         self,
@@ -313,14 +310,14 @@ class RowRecordingMethod(RecordingMethod):
         features: Features,
         door: Door,
     ) -> Representation:
-        """The data side, watched."""
+        """Make the representation, wrapped to record."""
         inner = super().make_representation(
             config, sizes, noise_plan=noise_plan, features=features, door=door
         )
         own = row_noise_of(inner)
         if own is not None and self._noise_seed is not None:
             own = LayerNoise(noise_std=own.noise_std, seed=self._noise_seed)
-            # Which neighbours are sampled is secret: each run draws others.
+            # Which neighbours are sampled is secret, so each run samples others.
             inner.load_state_arrays({"step": np.array(self._noise_seed << 20)})
         noise = None if own is None else RecordingNoise(own)
         if noise is not None:

@@ -1,9 +1,7 @@
-"""Party folders in, a run folder out, all parties in this process.
+"""Simulation of a run: party folders in, a run folder out, all parties in this process.
 
-Noise comes from the seed, so that a run can be repeated bit for bit; hence what it releases is not
-private, and the result says so.
-
-The data parties of a simulation: each with its folder, ledger, noise and door.
+Noise comes from the seed, so that a run can be repeated bit for bit. What it releases is therefore
+not private, and the result states this. Each data party has its own folder, ledger, noise and door.
 """
 
 import time
@@ -60,12 +58,12 @@ class PreparedParty:
     data: DataHoldings
     run_spec: RunSpec
     folder: Path
-    """Of the simulation; with a folder of this party in it."""
+    """Folder of the simulation, which holds the folder of this party."""
     seed: int
-    """Of its noise; no two parties have the same."""
+    """Seed of its noise; no two parties share one."""
 
     def facts(self, data_party: InProcessDataParty) -> PartyFacts:
-        """What it was promised, with the noise that was drawn, and what it has spent."""
+        """State its guarantee with the noise that was drawn, and what it has spent."""
         door = data_party.door
         privacy = privacy_facts_of(
             data_party.run_spec.noise_plan, label_epsilon=self.config.privacy.label_epsilon
@@ -86,7 +84,7 @@ def prepare_parties(
     *,
     progress: Progress = no_progress,
 ) -> list[PreparedParty]:
-    """Open all folders and agree with each, before a file is made.
+    """Open all folders and make the run spec of each party, before any file is written.
 
     Raises:
         InputError: a folder cannot be used, or the parties do not fit together.
@@ -104,8 +102,8 @@ def prepare_parties(
     refuse_other_stages([party.name for party in parties], schedules)
     if schedules[0].num_test == 0:
         raise InputError(
-            f"{labels.path}, column split: expected some rows with 'test', found none; a run says "
-            f"how good it is on nodes that it was not chosen by"
+            f"{labels.path}, column split: expected some rows with 'test', found none; a model is "
+            f"measured on nodes that did not help to choose it"
         )
     return opened
 
@@ -114,13 +112,14 @@ def prepare_parties(
 def open_doors(
     opened: Sequence[PreparedParty], out: Path, *, run: str, ledger: Path | None
 ) -> Iterator[tuple[list[InProcessDataParty], list[SnapshotOpener]]]:
-    """Open a ledger and a door for each, and for graphs that come later behind the same ledger.
+    """Open a ledger and a door for each party, and an opener for snapshots on the same ledger.
 
     Args:
         opened: the data parties.
-        out: folder of the run; ledgers are made there.
-        run: what ledgers call the run.
-        ledger: the only party's, elsewhere; of several, each may name one in its settings.
+        out: folder of the run; new ledgers are created there.
+        run: the name of the run in ledgers.
+        ledger: path of the only party's ledger, if it is not in the run folder; several parties
+            name theirs in their settings.
 
     Raises:
         BudgetError: what a party will release costs more than is left of its budget.
@@ -144,7 +143,7 @@ def open_doors(
 
 
 def ledger_file_name(party: SimulatedParty) -> str:
-    """File of a party's ledger in a run folder."""
+    """Name of the file of a party's ledger in a run folder."""
     return "ledger.sqlite" if party is ONLY_DATA_PARTY else f"ledger-{party.name}.sqlite"
 
 
@@ -152,8 +151,8 @@ def _refuse_shared_ledgers(parties: Sequence[SimulatedParty]) -> None:
     ledgers = [party.ledger.resolve() for party in parties if party.ledger is not None]
     if len(set(ledgers)) < len(ledgers):
         raise InputError(
-            "[[data_party]], ledger: expected each party with a ledger of its own, got one for two "
-            "of them"
+            "[[data_party]], ledger: expected a separate ledger for each party, got one ledger for "
+            "two of them"
         )
 
 
@@ -174,26 +173,30 @@ def simulate(
         folder: holds `data/` and `label/`.
         config: checked settings.
         out: a new or empty folder.
-        ledger: the only data party's ledger; by default a fresh one in the run folder, for
+        ledger: the only data party's ledger; by default a new one in the run folder, because
             simulated noise spends nothing.
-        snapshots: folders like `folder` with graphs that came later; the trained model predicts
-            their test nodes, each graph with a budget of its own.
-        parties: the data parties, where there are several; `folder` holds a folder of each.
-        stage0_cache: stage 0 of earlier runs with the same beginning; for one data party.
-        progress: learns how far the run is.
+        snapshots: folders like `folder` with later graphs; the trained model predicts their test
+            nodes, each graph with its own budget.
+        parties: the data parties, if there are several; `folder` holds a folder of each.
+        stage0_cache: stage 0 of earlier runs that share it; for one data party.
+        progress: receives progress reports.
+
+    Raises:
+        InputError: settings or folders cannot be used.
+        BudgetError: the releases of a data party do not fit its budget.
     """
     started = time.perf_counter()
     folder, out = Path(folder), Path(out)
     refuse_used_folder(out)
     if ledger is not None and (len(parties) > 1 or parties[0].ledger is not None):
         raise InputError(
-            "--ledger: expected one data party without a ledger of its own; name it in the table "
-            "of each [[data_party]] instead"
+            "--ledger: expected one data party without its own ledger; name the ledger in the "
+            "table of each [[data_party]] instead"
         )
     labels = open_labels(folder / "label", decimals=config.run.task != "classification")
     opened = prepare_parties(parties, folder, config, labels, progress=progress)
     refuse_equal_labels(config, labels, "test")
-    with new_folder(out) as new:  # whole in the end, or not there
+    with new_folder(out) as new:  # complete, or removed
         with (
             open_journal(
                 new,
@@ -207,7 +210,7 @@ def simulate(
                 snapshot_openers,
             ),
         ):
-            later = open_snapshots(
+            opened_snapshots = open_snapshots(
                 snapshots,
                 snapshot_openers,
                 config,
@@ -228,7 +231,9 @@ def simulate(
                 each.facts(data_party)
                 for each, data_party in zip(opened, data_parties, strict=True)
             ]
-            judged = evaluate_snapshots(later, trained, config, labels, responses)
+            snapshot_results = evaluate_snapshots(
+                opened_snapshots, trained, config, labels, responses
+            )
         best = trained.best_stage
         weakest = least_private([each.run_spec.noise_plan for each in opened])
         result = Result(
@@ -243,7 +248,7 @@ def simulate(
             bytes_to_label_party=trained.bytes_to_label_party,
             bytes_to_data_party=trained.bytes_to_data_party,
             privacy=facts[[each.run_spec.noise_plan for each in opened].index(weakest)].privacy,
-            snapshots=judged,
+            snapshots=snapshot_results,
             parties=tuple(facts) if parties != (ONLY_DATA_PARTY,) else (),
         )
         modules = {
@@ -255,5 +260,5 @@ def simulate(
 
 
 def data_model_name(party: SimulatedParty) -> str:
-    """File of a party's model in a run folder, without its ending."""
+    """Name of the file of a party's model in a run folder, without its suffix."""
     return "data_party" if party is ONLY_DATA_PARTY else f"data_party-{party.name}"

@@ -1,14 +1,12 @@
-"""The model of a simulation on graphs that came after training, each with a budget of its own.
+"""Snapshots in a simulation: the trained model on later graphs, each with its own budget.
 
     train on window 1   ->   test nodes of window 2, of window 3, ...   with the same model
 
-A later window is a folder like that of training: a folder a data party, and `label/`. Between
-parties on a network `run.serving` does the same with `--answer --snapshot`.
+A later window is a folder like that of training: one folder per data party, and `label/`. Between
+parties on a network, `serving` does the same with `--answer --snapshot`.
 
-One data party's graph that came after training: behind a door, with a budget of its own.
-
-Nothing is fitted on it: weights, scales and centres are those of training. What it releases is
-charged to an account of its own, under its own fingerprint.
+Nothing is fitted on a snapshot: weights, scales and centres are those of training. What it releases
+is charged to its own account, under its own fingerprint.
 """
 
 from collections.abc import Sequence
@@ -49,31 +47,31 @@ from vesper.simulation.in_process import InProcessDataParty, TrainedSession
 
 @dataclass(frozen=True, eq=False)
 class SnapshotParty:
-    """A data party's graph that came later."""
+    """One data party with its graph of a later window."""
 
     name: str
     run: str
-    """What the ledger calls its charges."""
+    """Name of its charges in the ledger."""
     data: DataHoldings
     door: Door
     run_spec: RunSpec
-    """With noise that fits behind the door."""
+    """Run spec with noise that fits behind the door."""
 
     def make_answering_party(
         self, trained: Representation, roster: Roster, *, stage: int
     ) -> InferenceParty:
-        """Take over what was trained; makes the releases that the stage needs.
+        """Load what was trained, and make the releases that the stage needs.
 
         Args:
             trained: the data party's side after training.
-            roster: of training; training nodes that are still there keep their voices.
-            stage: which validation chose.
+            roster: of training; label posteriors of nodes that still exist stay in use.
+            stage: the stage that validation chose.
         """
-        agreed = self.run_spec
-        side = agreed.method.make_representation(
-            agreed.config,
-            agreed.sizes,
-            noise_plan=agreed.noise_plan,
+        run_spec = self.run_spec
+        side = run_spec.method.make_representation(
+            run_spec.config,
+            run_spec.sizes,
+            noise_plan=run_spec.noise_plan,
             features=self.data.features,
             door=self.door,
         )
@@ -87,9 +85,8 @@ class SnapshotParty:
         )
 
     def cost(self) -> SnapshotCost:
-        """What this graph was promised and has spent so far."""
-        agreed = self.run_spec
-        noise_plan = agreed.noise_plan
+        """State the guarantee for this graph, and what it has spent so far."""
+        noise_plan = self.run_spec.noise_plan
         epsilon = spent = noise_plan.certified_epsilon
         releases = 0
         if isinstance(self.door, ChargedDoor):
@@ -100,7 +97,7 @@ class SnapshotParty:
         return SnapshotCost(
             name=self.name,
             run=self.run,
-            num_nodes=agreed.sizes.num_nodes,
+            num_nodes=self.run_spec.sizes.num_nodes,
             plan=noise_plan.plan,
             epsilon=epsilon,
             delta=noise_plan.delta,
@@ -111,14 +108,14 @@ class SnapshotParty:
 
 @dataclass(frozen=True, eq=False)
 class SnapshotOpener:
-    """Opens later graphs of one data party; none that is released may be that of another window.
+    """Opens later graphs of one data party; graphs that are released must all be different.
 
     Args:
         data_party: the party in training, with the hops that are released.
-        config: its settings; each graph has the whole of their epsilon.
-        ledger: is charged.
+        config: its settings; each graph has all of their epsilon.
+        ledger: to charge.
         folder: of the graph of training.
-        subfolder: of a party's folder in the folder of a window.
+        subfolder: path of the party's folder within the folder of a window.
         seed: of the noise of training.
     """
 
@@ -129,7 +126,7 @@ class SnapshotOpener:
     subfolder: Path
     seed: int
     _known: dict[str, Path] = field(default_factory=dict, init=False)
-    """Fingerprints met so far, and whose they are."""
+    """Folders by the fingerprints of their graphs, as far as opened."""
 
     def open(
         self,
@@ -140,32 +137,32 @@ class SnapshotOpener:
         stream: int,
         progress: Progress = no_progress,
     ) -> SnapshotParty:
-        """Open a folder before training, so that what cannot be used is refused before.
+        """Open a folder before training, so that an unusable one is refused early.
 
         Args:
             folder: holds nodes and edges.
-            labels: by which predictions will be judged.
-            run: what the ledger calls its charges.
+            labels: to measure predictions against.
+            run: the name of its charges in the ledger.
             stream: added to the seed for its noise.
-            progress: is told how far it is.
+            progress: receives progress reports.
 
         Raises:
-            InputError: it cannot be used, or its edges are those of another one.
+            InputError: the folder cannot be used, or its edges are those of another one.
             BudgetError: its releases do not fit what is left of its budget.
         """
         refuse_other_columns(feature_columns(self.folder), folder)
-        later = open_data(folder, progress=progress)
-        refuse_unknown_labels(later.ids, labels)
-        agreed = self.data_party.run_spec
-        noise_plan = agreed.noise_plan
+        data = open_data(folder, progress=progress)
+        refuse_unknown_labels(data.ids, labels)
+        trained = self.data_party.run_spec
+        noise_plan = trained.noise_plan
         settings = without_probe(with_hops(self.config, hops=noise_plan.hops))
-        sizes = replace(agreed.sizes, num_nodes=later.graph.num_nodes)
+        sizes = replace(trained.sizes, num_nodes=data.graph.num_nodes)
         if noise_plan.plan == "certified":
-            self._refuse_known(folder, later.graph)
+            self._refuse_known(folder, data.graph)
         planned = make_run_spec(settings, sizes, num_val=0, num_test=0)
         noise = NoiseSource.for_simulation(self.seed + stream)
-        door, fitting = open_door(planned, later.graph, self.ledger, noise, run=run)
-        return SnapshotParty(self.data_party.name, run, later, door, fitting)
+        door, fitting = open_door(planned, data.graph, self.ledger, noise, run=run)
+        return SnapshotParty(self.data_party.name, run, data, door, fitting)
 
     def _refuse_known(self, folder: Path, graph: Graph) -> None:
         key = key_of(self.ledger)
@@ -174,18 +171,18 @@ class SnapshotOpener:
         if name in self._known:
             raise InputError(
                 f"{folder}: its edges are exactly those of {self._known[name]}, and a graph is not "
-                f"released twice; take a window in which the graph of every data party is new"
+                f"released twice; use a window in which the graph of every data party is new"
             )
         self._known[name] = folder
 
 
 SNAPSHOT_SEED_OFFSET = 1 << 64
-"""Added to the seed for each later graph: no two graphs share the bits of their noise."""
+"""Added to the seed for each snapshot, so that no two graphs share the bits of their noise."""
 
 
 @dataclass(frozen=True, eq=False)
 class SimulatedSnapshot:
-    """A window that came later: a graph a data party, and labels to judge by."""
+    """A later window: one graph per data party, and labels to measure against."""
 
     name: str
     labels: LabelHoldings
@@ -196,24 +193,24 @@ class SimulatedSnapshot:
     def evaluate(
         self, trained: TrainedSession, roster: Roster, calibration: Calibration
     ) -> SnapshotResult:
-        """Predict the test nodes; makes the releases that the chosen stage needs.
+        """Predict the test nodes, and make the releases that the chosen stage needs.
 
         Args:
             trained: all sides after training.
-            roster: of training; training nodes that are still there keep their voices.
+            roster: of training; label posteriors of nodes that still exist stay in use.
             calibration: of training.
         """
         stage, rows = trained.best_stage, self.labels.rows("test")
-        answering = [
+        inference_parties = [
             party.make_answering_party(side, roster, stage=stage)
             for party, side in zip(self.parties, trained.data_sides, strict=True)
         ]
         trained.label_side.module.eval()
         predicted = []
-        for some in evaluation_blocks(rows):
-            values = _side_by_side(answering, tuple(map(str, self.labels.ids.take(some))))
+        for block in evaluation_blocks(rows):
+            values = _side_by_side(inference_parties, tuple(map(str, self.labels.ids.take(block))))
             scores = trained.label_side.decode(torch.from_numpy(values), stage)
-            predicted.append(calibration.predict(scores.double().numpy()))  # (some, columns)
+            predicted.append(calibration.predict(scores.double().numpy()))  # (block, columns)
         test = evaluate_predictions(
             np.concatenate(predicted),
             _truth(self.labels),
@@ -222,9 +219,9 @@ class SimulatedSnapshot:
             path=self.labels.path,
         )
         costs = [party.cost() for party in self.parties]
-        said = replace(max(costs, key=_exposure), name=self.name)
+        cost = replace(max(costs, key=_exposure), name=self.name)
         several = tuple(costs) if len(costs) > 1 else ()
-        return SnapshotResult(**asdict(said), num_test=len(rows), test=test, parties=several)
+        return SnapshotResult(**asdict(cost), num_test=len(rows), test=test, parties=several)
 
 
 def open_snapshots(
@@ -235,14 +232,14 @@ def open_snapshots(
     classes: Sequence[Label],
     progress: Progress = no_progress,
 ) -> list[SimulatedSnapshot]:
-    """Open later graphs before training, so that what cannot be used is refused before.
+    """Open later graphs before training, so that unusable ones are refused early.
 
     Args:
         folders: each like that of training; nodes with split `test` are predicted.
-        snapshot_openers: of each data party.
+        snapshot_openers: one per data party.
         config: settings of the run.
         classes: of training.
-        progress: is told how far it is.
+        progress: receives progress reports.
 
     Raises:
         InputError: a folder cannot be used, or its edges are those of another one.
@@ -273,14 +270,14 @@ def evaluate_snapshots(
     labels: LabelHoldings,
     responses: LabelResponses | None,
 ) -> tuple[SnapshotResult, ...]:
-    """Predict test nodes of each graph with the trained model, in their order.
+    """Predict the test nodes of each graph with the trained model, in the order of the graphs.
 
     Args:
-        graphs: as they were opened before training.
-        trained: all sides after it.
+        graphs: as opened before training.
+        trained: all sides after training.
         config: settings of the run.
         labels: of training.
-        responses: to them, where they are protected.
+        responses: to these labels, if they are protected.
     """
     objective = label_objective(config, labels, responses)
     roster = make_roster(labels, objective, config)
@@ -289,7 +286,10 @@ def evaluate_snapshots(
 
 
 def _side_by_side(parties: Sequence[InferenceParty], ids: IdTexts) -> NDArray[np.float32]:
-    """Embeddings as they are decoded: (ids, width, depth) of one party, or those of all, flat."""
+    """Embeddings as the decoder takes them: (ids, width, depth) of one party.
+
+    Those of several parties are flattened and joined: (ids, sum of width x depth, 1).
+    """
     parts = [party.embed(ids)[1] for party in parties]
     if len(parts) == 1:
         return parts[0]
@@ -297,7 +297,7 @@ def _side_by_side(parties: Sequence[InferenceParty], ids: IdTexts) -> NDArray[np
 
 
 def _exposure(cost: SnapshotCost) -> float:
-    """Largest for whom nothing is certified."""
+    """Epsilon of a party; infinite where nothing is certified."""
     return float("inf") if cost.epsilon is None else cost.epsilon
 
 
@@ -306,8 +306,8 @@ def _refuse_unusable_test_labels(
 ) -> None:
     if not len(labels.rows("test")):
         raise InputError(
-            f"{labels.path}, column split: expected some rows with 'test', found none; they are "
-            f"the nodes that are predicted"
+            f"{labels.path}, column split: expected some rows with 'test', found none; a snapshot "
+            f"is measured on these nodes"
         )
     are_classes = task_of(config.run.task, classes) == "classification"
     metric_targets(_truth(labels), classes if are_classes else (), path=labels.path)

@@ -1,11 +1,13 @@
-"""Runs that differ in nothing but what edges are asked begin alike: later ones begin there.
+"""Stage-0 cache: runs that differ only in how edges are released share their stage 0.
 
-    kept = checkpoints of both ends before the last epoch of stage 0
-    name = digest of what stage 0 follows from: folder, sizes, releases, settings but `LATER_STAGE_SETTINGS`
+    entry = checkpoints of both ends before the last epoch of stage 0
+    name  = digest of everything that stage 0 depends on: folder, sizes, number of releases,
+            schedule, and all settings except `LATER_STAGE_SETTINGS`
 
-Where a method has several stages the first reads no edge, so its weights are the same whatever
-noise comes later. A run that goes on from what is kept ends as it would have; only its journal and
-its bytes lack the epochs that it did not repeat. For studies, which try many an epsilon.
+In a method with several stages, the first reads no edge, so its weights do not depend on the noise
+that comes later. A run that resumes from an entry ends exactly as it would have without it; only
+its journal and byte counts lack the epochs that were skipped. Meant for studies, which try many
+values of epsilon.
 """
 
 import hashlib
@@ -23,30 +25,30 @@ from vesper.session.checkpoint import Position
 from vesper.session.run_spec import RunSpec
 
 LATER_STAGE_SETTINGS = ("epsilon", "delta", "first_share", "accounting", "aggregator", "min_degree")
-"""Settings of [privacy] that tell how edges are asked, or how that is counted."""
+"""Settings of [privacy] that decide how edges are released, or how that is accounted for."""
 CACHE_VERSION = 7
-"""Counts up when the same settings and seed train other weights: what was begun before is left."""
+"""Incremented when the same settings and seed train other weights; older entries are ignored."""
 MAX_STORED_ENTRIES = 16
-"""Beginnings that are kept in a folder, the newest."""
+"""Most entries in a folder; the newest stay."""
 
 
 class Stage0Cache:
-    """A folder of beginnings, shared by processes.
+    """A folder of stage-0 entries, shared by processes.
 
     Args:
-        folder: is made when there is something to keep.
+        folder: created when the first entry is stored.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def entry_for(self, folder: Path, run_spec: RunSpec) -> "Stage0Entry":
-        """Find where a run of these party folders may begin, and keep it if it is new."""
+        """Return the entry for a run on these party folders; it may not be stored yet."""
         return Stage0Entry(self._folder / f"{_name(folder, run_spec)}.npz")
 
 
 class Stage0Entry:
-    """Of one run: `data_checkpoints` and `label_checkpoints` are the checkpoints of its ends."""
+    """The entry of one run: `data_checkpoints` and `label_checkpoints` are those of its ends."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, Lock()
@@ -59,14 +61,14 @@ class Stage0Entry:
         )
 
     def load(self, end: str) -> tuple[Position, Arrays] | None:
-        """Where an end may begin."""
+        """Return where an end may resume, if the entry is stored."""
         if self._stored is None:
             return None
         position, arrays = self._stored
         return position, without_prefix(end, arrays)
 
     def save(self, end: str, position: Position, arrays: Arrays) -> None:
-        """Remember the newest of stage 0; keep it when both ends are beyond that stage."""
+        """Note the newest checkpoint of stage 0; store it once both ends are past that stage."""
         if self._stored is not None:
             return
         with self._lock:
@@ -77,7 +79,7 @@ class Stage0Entry:
                 return
             self._ends_past_stage0.add(end)
             if len(self._ends_past_stage0) == 2:
-                with suppress(OSError):  # of a full disk, say: others then begin for themselves
+                with suppress(OSError):  # such as a full disk: other runs then train stage 0 again
                     self._store()
 
     def _store(self) -> None:
@@ -134,7 +136,7 @@ def _read(path: Path) -> tuple[Position, Arrays] | None:
 
 
 def _written(path: Path) -> float:
-    """When; a file that another process has just deleted is oldest."""
+    """Time of the last change; a file that another process has just deleted counts as oldest."""
     try:
         return path.stat().st_mtime
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Real sockets on loopback: limits, keep-alive, hosts, and clients that do not speak HTTP."""
+"""Real sockets on loopback: limits, keep-alive, hosts, and clients that do not use HTTP."""
 
 import json
 import socket
@@ -16,20 +16,20 @@ JSON = {"Content-Type": "application/json"}
 
 
 class Echo:
-    """A service that says what it was asked."""
+    """A service that returns the request."""
 
     def respond(self, method: str, path: str, kind: str, body: bytes) -> HttpResponse:
-        return json_response(200, {"asked": [method, path, kind, body.decode()]})
+        return json_response(200, {"request": [method, path, kind, body.decode()]})
 
 
 @contextmanager
 def serving() -> Iterator[tuple[int, list[str]]]:
-    said: list[str] = []
-    with HttpServer("127.0.0.1", 0, Echo(), said=said.append) as server:
+    lines: list[str] = []
+    with HttpServer("127.0.0.1", 0, Echo(), log=lines.append) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
-            yield server.server_port, said
+            yield server.server_port, lines
         finally:
             server.shutdown()
             thread.join()
@@ -46,16 +46,16 @@ def raw(port: int, sent: bytes) -> bytes:
 
 
 def test_requests_on_one_connection() -> None:
-    with serving() as (port, said), closing(HTTPConnection("127.0.0.1", port)) as client:
+    with serving() as (port, lines), closing(HTTPConnection("127.0.0.1", port)) as client:
         for k in range(3):
             client.request("POST", f"/{k}", b'{"ids": [1]}', JSON)
-            answer = client.getresponse()
-            content = json.loads(answer.read())
-            assert content["asked"] == ["POST", f"/{k}", "application/json", '{"ids": [1]}']
-            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+            response = client.getresponse()
+            content = json.loads(response.read())
+            assert content["request"] == ["POST", f"/{k}", "application/json", '{"ids": [1]}']
+            assert response.headers["X-Content-Type-Options"] == "nosniff"
         client.request("HEAD", "/")
         assert client.getresponse().read() == b""
-    assert any("POST /1" in line for line in said)
+    assert any("POST /1" in line for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -68,11 +68,11 @@ def test_requests_on_one_connection() -> None:
         (b"Transfer-Encoding: chunked\r\n", 411),
     ],
 )
-def test_bodies_that_may_not_be_read(head: bytes, status: int) -> None:
+def test_bodies_that_must_not_be_read(head: bytes, status: int) -> None:
     with serving() as (port, _):
-        answer = raw(port, b"POST /predict HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n")
-    assert answer.startswith(b"HTTP/1.1 %d " % status)
-    assert set(json.loads(answer.partition(b"\r\n\r\n")[2])) == {"error", "what_to_do"}
+        response = raw(port, b"POST /predict HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n")
+    assert response.startswith(b"HTTP/1.1 %d " % status)
+    assert set(json.loads(response.partition(b"\r\n\r\n")[2])) == {"error", "what_to_do"}
 
 
 @pytest.mark.parametrize(
@@ -87,16 +87,16 @@ def test_bodies_that_may_not_be_read(head: bytes, status: int) -> None:
     ],
     ids=lambda sent: repr(sent[:12]),
 )
-def test_what_is_no_request_is_refused_in_json_and_the_server_goes_on(sent: bytes) -> None:
-    with serving() as (port, said):
-        answer = raw(port, sent)
-        assert b"Traceback" not in answer
-        content = json.loads(answer.partition(b"\r\n\r\n")[2])
+def test_invalid_requests_are_refused_in_json_and_the_server_continues(sent: bytes) -> None:
+    with serving() as (port, lines):
+        response = raw(port, sent)
+        assert b"Traceback" not in response
+        content = json.loads(response.partition(b"\r\n\r\n")[2])
         assert set(content) == {"error", "what_to_do"}
         with closing(HTTPConnection("127.0.0.1", port)) as client:
             client.request("GET", "/")
             assert client.getresponse().status == 200
-    assert all(line.isprintable() for line in said)
+    assert all(line.isprintable() for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -112,21 +112,21 @@ def test_what_is_no_request_is_refused_in_json_and_the_server_goes_on(sent: byte
 )
 def test_only_names_of_this_machine_lead_to_a_loopback_server(host: str, status: int) -> None:
     with serving() as (port, _):
-        answer = raw(port, f"GET / HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-    assert answer.startswith(b"HTTP/1.1 %d " % status)
+        response = raw(port, f"GET / HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+    assert response.startswith(b"HTTP/1.1 %d " % status)
 
 
-def test_a_body_of_the_largest_size_is_read_and_a_client_that_leaves_is_forgotten() -> None:
-    with serving() as (port, said):
+def test_the_largest_body_is_read_and_a_client_may_leave() -> None:
+    with serving() as (port, lines):
         with closing(HTTPConnection("127.0.0.1", port)) as client:
             client.request("POST", "/predict", b"x" * MAX_BODY_BYTES, JSON)
             assert client.getresponse().status == 200
         raw(port, b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nabc")
-    assert not any("Traceback" in line for line in said)
+    assert not any("Traceback" in line for line in lines)
 
 
 def test_a_taken_port_is_named() -> None:
     with serving() as (port, _), pytest.raises(InputError, match="taken"):
-        HttpServer("127.0.0.1", port, Echo(), said=lambda line: None)
+        HttpServer("127.0.0.1", port, Echo(), log=lambda line: None)
     with pytest.raises(InputError, match="cannot listen"):
-        HttpServer("no.such.host.invalid", 0, Echo(), said=lambda line: None)
+        HttpServer("no.such.host.invalid", 0, Echo(), log=lambda line: None)

@@ -1,4 +1,4 @@
-"""Whatever a client sends is a list of ids, or a mistake with a status; never a crash."""
+"""Whatever a client sends is parsed as a list of ids or refused with a status; never a crash."""
 
 import json
 from typing import Any
@@ -24,7 +24,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-def checked(body: bytes) -> None:
+def check(body: bytes) -> None:
     problem = None
     try:
         ids = parse_ids(body)
@@ -43,21 +43,21 @@ def checked(body: bytes) -> None:
 
 @given(st.binary(max_size=60))
 def test_bytes(body: bytes) -> None:
-    checked(body)
+    check(body)
 
 
 @given(JSON)
 def test_any_json(value: Any) -> None:
-    checked(json.dumps(value).encode())
+    check(json.dumps(value).encode())
 
 
 @given(st.lists(JSON, max_size=3))
 def test_any_ids(values: list[Any]) -> None:
-    checked(json.dumps({"ids": values}).encode())
+    check(json.dumps({"ids": values}).encode())
 
 
 @given(st.lists(st.text(min_size=1, max_size=9) | st.integers(-(2**63), 2**63 - 1), min_size=1))
-def test_ids_come_as_they_were_given(ids: list[str | int]) -> None:
+def test_ids_keep_their_types(ids: list[str | int]) -> None:
     assert parse_ids(json.dumps({"ids": ids}).encode()) == ids
 
 

@@ -1,4 +1,4 @@
-"""Answers before they are bytes: JSON without strange numbers, pages that may run one script."""
+"""Responses before they are bytes: JSON with finite numbers, pages that may run one script."""
 
 import base64
 import hashlib
@@ -9,7 +9,7 @@ import pytest
 from vesper.serving.http.server import error_response, json_response, page_response, policy_of
 
 
-def test_json_has_no_strange_numbers() -> None:
+def test_json_has_only_finite_numbers() -> None:
     assert json.loads(json_response(200, {"a": 1.5}).content) == {"a": 1.5}
     with pytest.raises(ValueError, match="not JSON compliant"):
         json_response(200, {"a": float("nan")})

@@ -1,4 +1,4 @@
-"""Requests and responses, without sockets: statuses, partial answers, errors without traces."""
+"""Requests and responses, without sockets: statuses, partial answers, errors without details."""
 
 import json
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def service_of(predictor: PeerPredictor, failures: list[Exception] | None = None
     return Service(predictor, peer="platform", failed=(failures or []).append)
 
 
-def predicted(service: Service, *ids: object) -> tuple[int, dict[str, Any]]:
+def predict(service: Service, *ids: object) -> tuple[int, dict[str, Any]]:
     body = json.dumps({"ids": ids}).encode()
     return read(service.respond("POST", "/predict", KIND, body))
 
@@ -36,108 +36,110 @@ def read(response: HttpResponse) -> tuple[int, dict[str, Any]]:
     return response.status, json.loads(response.content)
 
 
-class Scripted(EmbeddingClient):
-    """Says what it is told to say."""
+class ScriptedClient(EmbeddingClient):
+    """A client with prescribed replies."""
 
     def __init__(self, run: SavedLabelRun, script: Callable[..., Any]) -> None:
         super().__init__(lambda limit: pytest.fail("nobody connects"), run, peer="platform")
         self._script = script
 
     def query(self, ids: tuple[str, ...], *, limit: float | None) -> SnapshotReply:
-        told: SnapshotReply = self._script(ids, limit)
-        return told
+        reply: SnapshotReply = self._script(ids, limit)
+        return reply
 
 
 def with_client(finished: "FinishedRun", script: Callable[..., Any]) -> PeerPredictor:
     run = read_saved_label_run(finished.label)
-    client = Scripted(run, script)
+    client = ScriptedClient(run, script)
     return PeerPredictor(
         run, client, EmbeddingCache(finished.label.party.state / "cache"), peer="platform"
     )
 
 
-def nobody(*_: Any, **__: Any) -> Any:
+def unreachable(*_: Any, **__: Any) -> Any:
     raise PeerLostError("platform is not there")
 
 
 def test_predictions_by_id_with_the_budget(finished: "FinishedRun") -> None:
     with finished.open_predictor() as predictor:
         service = service_of(predictor)
-        status, said = predicted(service, "u05", "nobody", "u05")
+        status, content = predict(service, "u05", "nobody", "u05")
         assert status == 200
-        first, unknown, again = said["predictions"]
+        first, unknown, again = content["predictions"]
         assert first == again
         assert sum(first["probabilities"].values()) == pytest.approx(1.0)
         assert set(first["probabilities"]) == {"0", "1"}
         assert first["cached"] is False
         assert first["snapshot"] == predictor.snapshot
         assert unknown["error"] == "no node of this graph"
-        assert said["budget"]["epsilon"] == 8.0
-        assert predicted(service, "u05")[1]["predictions"][0]["cached"] is True
-        assert read(service.respond("GET", "/budget", "", b""))[1]["budget"] == said["budget"]
+        assert content["budget"]["epsilon"] == 8.0
+        assert predict(service, "u05")[1]["predictions"][0]["cached"] is True
+        assert read(service.respond("GET", "/budget", "", b""))[1]["budget"] == content["budget"]
         assert read(service.respond("GET", "/health?now", "", b""))[1]["status"] == "ok"
 
 
 def test_numbers_have_a_score(train: "Train") -> None:
     with train("numbers").open_predictor() as predictor:
-        prediction = predicted(service_of(predictor), "u05")[1]["predictions"][0]
+        prediction = predict(service_of(predictor), "u05")[1]["predictions"][0]
     assert isinstance(prediction["score"], float)
     assert "probabilities" not in prediction
 
 
-def test_a_new_snapshot_is_paid_once_by_whoever_asks_first(finished: "FinishedRun") -> None:
+def test_a_new_snapshot_is_charged_once_at_the_first_query(finished: "FinishedRun") -> None:
     with finished.open_predictor(snapshot=finished.snapshot(), stage=1) as predictor:
         service = service_of(predictor)
         before = read(service.respond("GET", "/budget", "", b""))[1]["budget"]
         assert before["spent_epsilon"] == 0.0
-        spent = [predicted(service, text)[1]["budget"]["spent_epsilon"] for text in ("v1", "v2")]
+        spent = [predict(service, text)[1]["budget"]["spent_epsilon"] for text in ("v1", "v2")]
     assert spent[0] == spent[1] > 0
 
 
-def test_while_the_data_party_is_away_the_cache_answers(finished: "FinishedRun") -> None:
+def test_while_the_data_party_is_unreachable_the_cache_is_used(finished: "FinishedRun") -> None:
     with finished.open_predictor() as predictor:
-        predicted(service_of(predictor), "u05")
-    service = service_of(with_client(finished, nobody))
-    status, said = predicted(service, "u05")
-    assert (status, said["predictions"][0]["cached"]) == (200, True)
+        predict(service_of(predictor), "u05")
+    service = service_of(with_client(finished, unreachable))
+    status, content = predict(service, "u05")
+    assert (status, content["predictions"][0]["cached"]) == (200, True)
     response = service.respond("POST", "/predict", KIND, b'{"ids": ["u05", "u06"]}')
-    status, said = read(response)
+    status, content = read(response)
     assert status == 503
-    assert "waiting for platform" in said["error"]
-    assert "--answer" in said["what_to_do"]
-    assert said["waiting_for"] == "platform"
-    assert "probabilities" in said["predictions"][0]
-    assert said["predictions"][1] == {"id": "u06", "error": "not answered"}
+    assert "waiting for platform" in content["error"]
+    assert "--answer" in content["what_to_do"]
+    assert content["waiting_for"] == "platform"
+    assert "probabilities" in content["predictions"][0]
+    assert content["predictions"][1] == {"id": "u06", "error": "not answered"}
     assert response.headers["Retry-After"]
     assert service.respond("GET", "/budget", "", b"").status == 503
-    status, said = read(service.respond("GET", "/health", "", b""))
-    assert (status, said["status"]) == (200, "waiting")
+    status, content = read(service.respond("GET", "/health", "", b""))
+    assert (status, content["status"]) == (200, "waiting")
 
 
-def test_a_refusal_carries_what_is_left(finished: "FinishedRun") -> None:
+def test_a_refusal_states_what_is_left(finished: "FinishedRun") -> None:
     refusal = QueryRefusal(1, 8.0, 1e-5, 7.5, 0.5, "no more of it")
     service = service_of(with_client(finished, lambda ids, limit: ("0" * 32, refusal)))
-    status, said = predicted(service, "u05")
+    status, content = predict(service, "u05")
     assert status == 403
-    assert said["error"] == "no more of it"
-    assert said["budget"]["left_epsilon"] == 0.5
-    assert said["what_to_do"]
+    assert content["error"] == "no more of it"
+    assert content["budget"]["left_epsilon"] == 0.5
+    assert content["what_to_do"]
 
 
-def test_what_the_peer_does_wrong_is_told_and_our_bugs_are_not(finished: "FinishedRun") -> None:
+def test_mistakes_of_the_peer_are_shown_and_internal_errors_are_not(
+    finished: "FinishedRun",
+) -> None:
     def wrong(*_: Any, **__: Any) -> Any:
         raise RemoteProtocolError("platform sent nonsense")
 
-    assert predicted(service_of(with_client(finished, wrong)), "u05")[0] == 502
+    assert predict(service_of(with_client(finished, wrong)), "u05")[0] == 502
 
     def bug(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError("secret detail")
 
     failures: list[Exception] = []
     service = Service(with_client(finished, bug), peer="platform", failed=failures.append)
-    status, said = predicted(service, "u05")
+    status, content = predict(service, "u05")
     assert status == 500
-    assert "secret" not in json.dumps(said)
+    assert "secret" not in json.dumps(content)
     assert isinstance(failures[0], ZeroDivisionError)
 
 
@@ -158,7 +160,7 @@ def test_what_the_peer_does_wrong_is_told_and_our_bugs_are_not(finished: "Finish
 def test_wrong_requests(
     finished: "FinishedRun", method: str, path: str, kind: str, body: bytes, status: int
 ) -> None:
-    service = service_of(with_client(finished, nobody))
+    service = service_of(with_client(finished, unreachable))
     response = service.respond(method, path, kind, body)
     assert response.status == status
     if status != 200:
@@ -176,8 +178,8 @@ def test_any_request_gets_a_response(
     finished: "FinishedRun", method: str, path: str, kind: str, body: bytes
 ) -> None:
     failures: list[Exception] = []
-    with_nobody = with_client(finished, nobody)
-    response = Service(with_nobody, peer="platform", failed=failures.append).respond(
+    predictor = with_client(finished, unreachable)
+    response = Service(predictor, peer="platform", failed=failures.append).respond(
         method, path, kind, body
     )
     assert 200 <= response.status < 504
@@ -187,12 +189,12 @@ def test_any_request_gets_a_response(
 
 
 def test_the_interface_is_described_and_the_page_loads_nothing(finished: "FinishedRun") -> None:
-    service = service_of(with_client(finished, nobody))
+    service = service_of(with_client(finished, unreachable))
     described = read(service.respond("GET", "/openapi.json", "", b""))[1]
     assert described["openapi"].startswith("3.1")
     assert set(described["paths"]) == {"/predict", "/budget", "/health"}
-    answers = described["components"]["schemas"]["Predictions"]["properties"]["predictions"]
-    probabilities = answers["items"]["properties"]["probabilities"]
+    predictions = described["components"]["schemas"]["Predictions"]["properties"]["predictions"]
+    probabilities = predictions["items"]["properties"]["probabilities"]
     assert set(probabilities["properties"]) == {"0", "1"}
     response = service.respond("GET", "/", "", b"")
     page = response.content.decode()
@@ -208,7 +210,7 @@ def test_the_interface_is_described_and_the_page_loads_nothing(finished: "Finish
 def test_names_of_classes_cannot_break_the_page(finished: "FinishedRun") -> None:
     from dataclasses import replace
 
-    predictor = with_client(finished, nobody)
+    predictor = with_client(finished, unreachable)
     calibration = replace(predictor.run.calibration, classes=("<script>", "b"))
     predictor.run = replace(predictor.run, calibration=calibration)
     page = Service(predictor, peer="<b>", failed=print).respond("GET", "/", "", b"").content

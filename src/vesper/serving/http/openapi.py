@@ -1,6 +1,6 @@
-"""The interface of `vesper serve` as OpenAPI 3.1.
+"""Interface of `vesper serve` as OpenAPI 3.1, and its page at `/` with a form to try it.
 
-The page at `/` of `vesper serve`: what it does, and a form to try it. Nothing is loaded.
+The page loads nothing from elsewhere.
 """
 
 from html import escape
@@ -15,7 +15,7 @@ _ID = {
 }
 _BUDGET = {
     "type": ["object", "null"],
-    "description": "Of the graph that is answered about; null before it was first heard of.",
+    "description": "Budget of the graph that is served; null until it was first received.",
     "properties": {
         name: {"type": "number"} for name in ("epsilon", "delta", "spent_epsilon", "left_epsilon")
     },
@@ -30,15 +30,15 @@ _ERROR = {
 def openapi_of(predictor: NodePredictor) -> dict[str, Any]:
     """Describe the interface, with the classes of this model."""
     problem = {"$ref": "#/components/schemas/Error"}
-    partly = {"allOf": [problem, {"$ref": "#/components/schemas/Predictions"}]}
+    partial = {"allOf": [problem, {"$ref": "#/components/schemas/Predictions"}]}
     predict = {
         "summary": "Predict nodes",
         "requestBody": {"required": True, "content": _json(_request_schema())},
         "responses": {
-            "200": _response("Every id is answered, or no node.", _ref("Predictions")),
-            "400": _response("The request is not understood.", problem),
-            "403": _response("The budget does not allow it; what is cached is there.", partly),
-            "503": _response("The data party is away; what is cached is there.", partly),
+            "200": _response("Every id is predicted, or is no node.", _ref("Predictions")),
+            "400": _response("The request is not valid.", problem),
+            "403": _response("The budget does not allow it; cached predictions follow.", partial),
+            "503": _response("The data party is unreachable; cached predictions follow.", partial),
         },
     }
     return {
@@ -47,7 +47,7 @@ def openapi_of(predictor: NodePredictor) -> dict[str, Any]:
         "paths": {
             "/predict": {"post": predict},
             "/budget": {"get": _get("What is spent and left", {"budget": _BUDGET})},
-            "/health": {"get": _get("Whether the data party is there", {"status": _text()})},
+            "/health": {"get": _get("Whether the data party is reachable", {"status": _text()})},
         },
         "components": {"schemas": {"Error": _ERROR, "Predictions": _predictions(predictor)}},
     }
@@ -89,7 +89,7 @@ def _predictions(predictor: NodePredictor) -> dict[str, Any]:
 
 
 def _description() -> str:
-    return "Predictions from released values; nothing that is answered twice is paid twice."
+    return "Predictions from released values; nothing is charged twice."
 
 
 def _text() -> dict[str, Any]:
@@ -126,20 +126,20 @@ button { font: inherit; padding: .3rem 1rem; }
 """
 
 _SCRIPT = """
-const said = document.getElementById("said");
+const output = document.getElementById("output");
 document.getElementById("form").addEventListener("submit", async (event) => {
   event.preventDefault();
   const ids = document.getElementById("ids").value.split("\\n").map((id) => id.trim());
-  said.textContent = "asking ..";
+  output.textContent = "waiting for predictions ..";
   try {
-    const answer = await fetch("predict", {
+    const response = await fetch("predict", {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ ids: ids.filter((id) => id) }),
     });
-    said.textContent = answer.status + "\\n" + JSON.stringify(await answer.json(), null, 2);
+    output.textContent = response.status + "\\n" + JSON.stringify(await response.json(), null, 2);
   } catch (error) {
-    said.textContent = "vesper serve cannot be reached";
+    output.textContent = "vesper serve cannot be reached";
   }
 });
 """
@@ -149,10 +149,10 @@ POLICY = policy_of(script=_SCRIPT, style=_STYLE)
 
 
 def page_of(predictor: NodePredictor, *, peer: str) -> str:
-    """Write the page."""
+    """Render the page."""
     run = predictor.run
     classes = ", ".join(escape(str(name)) for name in run.calibration.classes[:20])
-    gives = f"probabilities of {len(run.calibration.classes)} classes ({classes})"
+    probabilities = f"probabilities of {len(run.calibration.classes)} classes ({classes})"
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><title>vesper serve</title>
@@ -160,21 +160,21 @@ def page_of(predictor: NodePredictor, *, peer: str) -> str:
 <body>
 <h1>vesper serve</h1>
 <p>Predictions of a model that was trained with <b>{escape(peer)}</b>: method
-<code>{escape(run.config.run.method)}</code>, plan {escape(run.plan)}. Gives
-{gives if classes else "a score"}.</p>
-<form id="form"><p><label for="ids">Ids, one a line</label>
+<code>{escape(run.config.run.method)}</code>, plan {escape(run.plan)}. Each prediction is
+{probabilities if classes else "a score"}.</p>
+<form id="form"><p><label for="ids">Ids, one per line</label>
 <textarea id="ids" rows="4" autofocus></textarea></p><p><button>Predict</button></p></form>
-<pre id="said" role="status" aria-live="polite"></pre>
+<pre id="output" role="status" aria-live="polite"></pre>
 <h2>For programs</h2>
 <table>
 <tr><td><code>POST /predict</code></td><td><code>{{"ids": ["u1", "u2"]}}</code></td></tr>
 <tr><td><code>GET /budget</code></td><td>what is spent and left of the graph's budget</td></tr>
-<tr><td><code>GET /health</code></td><td>whether {escape(peer)} is there</td></tr>
+<tr><td><code>GET /health</code></td><td>whether {escape(peer)} is reachable</td></tr>
 <tr><td><a href="openapi.json"><code>GET /openapi.json</code></a></td><td>OpenAPI</td></tr>
 </table>
-<p>What was answered once is kept here: asked again it costs and crosses nothing. A graph that came
-after training is charged to its own budget when it is first asked about; a refusal (403) carries
-what is left. While {escape(peer)} is away (503), what is kept is still answered.</p>
+<p>Answers are stored here: a repeated request costs nothing and sends nothing to {escape(peer)}.
+A snapshot is charged to its own budget when it is first queried; a refusal (403) states what is
+left. While {escape(peer)} is unreachable (503), stored answers are still available.</p>
 <script>{_SCRIPT}</script>
 </body>
 </html>

@@ -1,13 +1,10 @@
-"""HTTP for a `Responder`, by the standard library: sizes, times and threads are limited.
+"""HTTP server with limits on sizes, times and threads; parser of requests; responses.
 
-Meant for programs of one institution: it listens on loopback unless told otherwise, and knows
-nothing of users or passwords. Put a proxy in front of it where that is not enough.
+Built on the standard library, for programs within one institution: it listens on loopback by
+default, and knows no users or passwords. Put a proxy in front of it where that is not enough.
 
-What a client of `vesper serve` may send, read with suspicion: {"ids": ["u1", 7]}.
-
-Ids are whole numbers or text; both are known by their text, so 7 and "7" are one node.
-
-What is answered over HTTP, before it becomes bytes on a socket.
+Clients of `vesper serve` send {"ids": ["u1", 7]}, which is not trusted. Ids are integers or text
+and are compared as text, so 7 and "7" are one node.
 """
 
 import base64
@@ -24,9 +21,9 @@ from typing import Any, NoReturn, Protocol
 from vesper.errors import InputError, first_three
 
 MAX_BODY_BYTES = 1 << 20
-"""Of a request."""
+"""Most bytes in the body of a request."""
 MAX_IDS = 10_000
-"""In a request."""
+"""Most ids in a request."""
 MAX_ID_LENGTH = 256
 
 Id = str | int
@@ -34,7 +31,7 @@ Id = str | int
 
 @dataclass
 class BadRequest(Exception):
-    """The client's mistake: status, what is wrong, what to do."""
+    """A mistake of the client: status, what is wrong, what to do."""
 
     status: int
     error: str
@@ -42,20 +39,24 @@ class BadRequest(Exception):
 
 
 def parse_ids(body: bytes) -> list[Id]:
-    """Read the ids of a request, as they were given.
+    """Parse the ids of a request; they keep their types.
 
     Raises:
-        BadRequest: it is something else.
+        BadRequest: the body is anything but an object with a list of ids.
     """
     try:
-        asked = json.loads(body, parse_constant=_refuse_constant)
+        request = json.loads(body, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise BadRequest(
             400, f"expected JSON, got something else ({_short(error)})", EXAMPLE
         ) from None
-    if not isinstance(asked, dict) or set(asked) != {"ids"} or not isinstance(asked["ids"], list):
+    if (
+        not isinstance(request, dict)
+        or set(request) != {"ids"}
+        or not isinstance(request["ids"], list)
+    ):
         raise BadRequest(400, 'expected an object with "ids", a list, and nothing else', EXAMPLE)
-    ids = asked["ids"]
+    ids = request["ids"]
     if not 1 <= len(ids) <= MAX_IDS:
         raise BadRequest(
             400,
@@ -66,8 +67,8 @@ def parse_ids(body: bytes) -> list[Id]:
     if wrong:
         raise BadRequest(
             400,
-            f"expected ids that are text of 1 to {MAX_ID_LENGTH} characters, or whole numbers of 64 "
-            f"bits; {len(wrong)} are not ({first_three(json.dumps(each)[:40] for each in wrong)})",
+            f"expected ids that are text of 1 to {MAX_ID_LENGTH} characters or 64-bit integers; "
+            f"{len(wrong)} are not ({first_three(json.dumps(each)[:40] for each in wrong)})",
             EXAMPLE,
         )
     return ids
@@ -85,7 +86,7 @@ def _is_id(value: Any) -> bool:
 
 
 def _is_utf8(text: str) -> bool:
-    """JSON can write half of a character, which no text has."""
+    """Whether text can be encoded: JSON can hold half of a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -94,7 +95,7 @@ def _is_utf8(text: str) -> bool:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _short(error: Exception) -> str:
@@ -106,7 +107,7 @@ JSON = "application/json"
 
 @dataclass(frozen=True)
 class HttpResponse:
-    """Status and content."""
+    """Status, content and headers of a response, before it becomes bytes on a socket."""
 
     status: int
     content: bytes
@@ -115,30 +116,30 @@ class HttpResponse:
 
 
 class Responder(Protocol):
-    """Answers requests from any thread."""
+    """Responds to requests, from any thread."""
 
     def respond(self, method: str, path: str, kind: str, body: bytes) -> HttpResponse:
-        """Answer one request; never raises."""
+        """Respond to one request; never raises."""
 
 
 def json_response(status: int, facts: Mapping[str, Any]) -> HttpResponse:
-    """Write JSON; predictions are finite, so no number is without a way to write it."""
+    """Make a JSON response; all numbers must be finite."""
     return HttpResponse(status, json.dumps(facts, allow_nan=False).encode())
 
 
 def error_response(status: int, error: str, what_to_do: str) -> HttpResponse:
-    """Say what is wrong and what to do, and nothing else."""
+    """Make a response that states what is wrong and what to do, and nothing else."""
     return json_response(status, {"error": error, "what_to_do": what_to_do})
 
 
 def page_response(page: str, *, policy: str) -> HttpResponse:
-    """A page for people, and what the browser may do with it."""
+    """Make a response with a page for people and its content security policy."""
     headers = {"Content-Security-Policy": policy}
     return HttpResponse(200, page.encode(), kind="text/html; charset=utf-8", headers=headers)
 
 
 def policy_of(*, script: str, style: str) -> str:
-    """Let the browser run this script and this style, ask this server, and load nothing else."""
+    """Allow the browser this script, this style, requests to this server, and nothing else."""
     return (
         f"default-src 'none'; connect-src 'self'; script-src {_hash_of(script)}; "
         f"style-src {_hash_of(style)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -151,22 +152,28 @@ def _hash_of(text: str) -> str:
 
 MAX_THREADS = 64
 CLIENT_TIMEOUT = 30.0
-"""Seconds after which a client that says nothing is sent away."""
+"""Seconds after which a silent client is disconnected."""
 
 
 class HttpServer(ThreadingHTTPServer):
-    """Listens until `shutdown`; `port` 0 takes a free one.
+    """Listens until `shutdown`.
+
+    Args:
+        host: address to listen on.
+        port: to listen on; 0 picks a free one.
+        service: responds to the requests.
+        log: receives one line per request.
 
     Raises:
-        InputError: the address cannot be listened at.
+        InputError: the server cannot listen on this address.
     """
 
     daemon_threads = True
 
     def __init__(
-        self, host: str, port: int, service: Responder, *, said: Callable[[str], None]
+        self, host: str, port: int, service: Responder, *, log: Callable[[str], None]
     ) -> None:
-        self.service, self.said = service, said
+        self.service, self.log = service, log
         self.address_family = AF_INET6 if ":" in host else AF_INET
         self.hosts = _loopback_names(host)
         self._free = BoundedSemaphore(MAX_THREADS)
@@ -174,24 +181,24 @@ class HttpServer(ThreadingHTTPServer):
             super().__init__((host, port), _Handler)
         except (OSError, OverflowError) as error:
             raise InputError(
-                f"--host, --port: cannot listen at {host}:{port} ({error}); is the port taken?"
+                f"--host, --port: cannot listen on {host}:{port} ({error}); is the port taken?"
             ) from None
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Take a thread; wait for one when all are busy."""
+        """Start a thread for the request; wait for a free one if all are busy."""
         self._free.acquire()
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Give the thread back in the end."""
+        """Handle the request and free its thread."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say that a client has left in the middle; it is not worth a traceback."""
-        self.said("a client has left before it was answered")
+        """Log that a client left in the middle; it is not worth a traceback."""
+        self.log("a client left before it received a response")
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -200,25 +207,27 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "vesper", ""
     timeout = CLIENT_TIMEOUT
-    wbufsize = -1  # head and body leave together: apart, the second waits 40 ms for an answer
+    wbufsize = -1  # head and body go out together: separately, the body would wait 40 ms
     disable_nagle_algorithm = True
 
-    def _answer(self) -> None:
+    def _respond(self) -> None:
         problem = self._problem()
         if problem is not None:
-            self.close_connection = True  # what was sent is not read
+            self.close_connection = True  # the body is not read
             self._write(problem)
             return
         body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
         kind = self.headers.get("Content-Type", "")
         self._write(self.server.service.respond(self.command, self.path, kind, body))
 
-    do_GET = do_POST = do_HEAD = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = _answer
+    do_GET = do_POST = do_HEAD = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = _respond
 
     def _problem(self) -> HttpResponse | None:
-        """Find out from the headers what may not be read."""
+        """Refuse from the headers what must not be read."""
         if self.server.hosts and _host_in(self.headers.get("Host", "")) not in self.server.hosts:
-            return error_response(403, "this server is for this machine", "use localhost as host")
+            return error_response(
+                403, "this server is only for this machine", "use localhost as host"
+            )
         length = self.headers.get("Content-Length", "0")
         if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
             return error_response(411, "expected Content-Length", "send the length of the body")
@@ -241,20 +250,20 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(response.content)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What the library refuses by itself is refused in the same words as everything else."""
+        """Send what the library refuses in the same form as every other error."""
         self.command = getattr(self, "command", None) or "GET"
         self.request_version = "HTTP/1.1"
         self.close_connection = True
         self._write(error_response(int(code), message or "refused", "send an HTTP/1.1 request"))
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say who asked for what, in one line of what can be printed."""
+        """Log the client and its request in one printable line."""
         line = "".join(c if c.isprintable() else "?" for c in format % args)
-        self.server.said(f"{self.client_address[0]} {line[:200]}")
+        self.server.log(f"{self.client_address[0]} {line[:200]}")
 
 
 def _host_in(header: str) -> str:
-    """The host of a Host header, without its port.
+    """The host in a Host header, without the port.
 
     >>> _host_in("LOCALHOST:8080"), _host_in("[::1]:8080"), _host_in("")
     ('localhost', '::1', '')
@@ -265,9 +274,9 @@ def _host_in(header: str) -> str:
 
 
 def _loopback_names(host: str) -> frozenset[str]:
-    """Names by which a loopback address may be called; none where every name is right.
+    """Names under which a loopback address may be requested; empty if every name is allowed.
 
-    A page of another site could otherwise have its own name lead here, and read answers.
+    Otherwise a page of another site could point its own name here and read the responses.
     """
     try:
         is_loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback

@@ -1,13 +1,13 @@
-"""What `vesper serve` answers, request by request. No sockets in here.
+"""HTTP responses of `vesper serve`, by request. No sockets in here.
 
-| request | answer |
+| request | response |
 | --- | --- |
-| POST /predict | predictions by id, the budget; 403 refused, 503 the data party is away |
+| POST /predict | predictions by id, the budget; 403 refused, 503 the data party is unreachable |
 | GET /budget | what is spent and left of the graph's budget |
-| GET /health | whether the data party is there |
+| GET /health | whether the data party is reachable |
 | GET /openapi.json, GET / | the interface, for programs and for people |
 
-With 403 and 503 come those predictions that the cache has. Errors are {"error", "what_to_do"}.
+403 and 503 come with the predictions that the cache has. Errors are {"error", "what_to_do"}.
 """
 
 import re
@@ -27,18 +27,18 @@ from vesper.serving.http.server import (
 )
 from vesper.serving.predictor import QUICK_TIMEOUT, NodePredictor, Predictions
 
-UNREACHABLE_ADVICE = "start `vesper party data --config FILE --answer` there, then ask again"
-REFUSED_ADVICE = "nothing more can be released of this graph; ask about a new snapshot"
+UNREACHABLE_ADVICE = "start `vesper party data --config FILE --answer` there, then try again"
+REFUSED_ADVICE = "nothing more can be released from this graph; use a new snapshot"
 _JSON_TYPE = re.compile(r"application/json\s*(;.*)?", re.IGNORECASE)
 
 
 class Service:
-    """Answers requests from any thread.
+    """Responds to requests, from any thread.
 
     Args:
         predictor: of the label party.
-        peer: the data party, for people.
-        failed: is told of a failure of ours, which clients are not.
+        peer: name of the data party, for people.
+        failed: called with an internal error, whose details clients do not see.
     """
 
     def __init__(
@@ -54,58 +54,60 @@ class Service:
         }
 
     def respond(self, method: str, path: str, kind: str, body: bytes) -> HttpResponse:
-        """Answer one request; never raises.
+        """Respond to one request; never raises.
 
         Args:
             method: GET, POST, ..
-            path: without the host; what comes after `?` is not looked at.
+            path: without the host; the part after `?` is ignored.
             kind: the content type.
-            body: what was sent.
+            body: of the request.
         """
         try:
-            return self._routed(method, path.partition("?")[0], kind, body)
+            return self._route(method, path.partition("?")[0], kind, body)
         except BadRequest as error:
             return error_response(error.status, error.error, error.what_to_do)
         except (PeerError, InputError) as error:
-            return error_response(502, str(error), f"see what `{self._peer}` says")
+            return error_response(502, str(error), f"check the terminal of `{self._peer}`")
         except VesperError as error:
             return error_response(500, str(error), "see the terminal of `vesper serve`")
-        except Exception as error:  # a bug of ours: for our eyes, not for clients
+        except Exception as error:  # a bug: details go to the terminal, not to clients
             self._failed(error)
             return error_response(500, "internal error", "see the terminal of `vesper serve`")
 
-    def _routed(self, method: str, path: str, kind: str, body: bytes) -> HttpResponse:
+    def _route(self, method: str, path: str, kind: str, body: bytes) -> HttpResponse:
         if path not in self._routes:
-            raise BadRequest(404, "no such page", f"there is {', '.join(self._routes)}")
-        allowed, answer = self._routes[path]
+            raise BadRequest(404, "no such page", f"use one of {', '.join(self._routes)}")
+        allowed, respond = self._routes[path]
         if method != allowed and not (method == "HEAD" and allowed == "GET"):
             response = error_response(405, f"expected {allowed}", f"use {allowed} {path}")
             return HttpResponse(405, response.content, headers={"Allow": allowed})
         if allowed == "POST" and not _JSON_TYPE.fullmatch(kind):
             raise BadRequest(415, "expected JSON", "send Content-Type: application/json")
-        return answer(body)
+        return respond(body)
 
     def _predict(self, body: bytes) -> HttpResponse:
         ids = parse_ids(body)
-        found = self._predictor.predict([str(each) for each in ids], limit=QUICK_TIMEOUT)
+        predictions = self._predictor.predict([str(each) for each in ids], limit=QUICK_TIMEOUT)
         facts: dict[str, Any] = {
-            "predictions": [self._prediction(each, found) for each in ids],
-            "budget": found.budget,
+            "predictions": [self._prediction(each, predictions) for each in ids],
+            "budget": predictions.budget,
         }
-        if found.refusal is not None:
-            facts |= {"error": found.refusal, "what_to_do": REFUSED_ADVICE}
+        if predictions.refusal is not None:
+            facts |= {"error": predictions.refusal, "what_to_do": REFUSED_ADVICE}
             return json_response(403, facts)
-        if found.unreachable is not None and any(_is_unanswered(str(each), found) for each in ids):
-            return self._away(found.unreachable, facts)
+        if predictions.unreachable is not None and any(
+            _is_unanswered(str(each), predictions) for each in ids
+        ):
+            return self._unreachable(predictions.unreachable, facts)
         return json_response(200, facts)
 
-    def _prediction(self, given: Id, found: Predictions) -> dict[str, Any]:
+    def _prediction(self, given: Id, predictions: Predictions) -> dict[str, Any]:
         text = str(given)
-        if text in found.unknown:
-            return {"id": given, "error": "no node of this graph", "snapshot": found.snapshot}
-        if text not in found.values:
+        if text in predictions.unknown:
+            return {"id": given, "error": "no node of this graph", "snapshot": predictions.snapshot}
+        if text not in predictions.values:
             return {"id": given, "error": "not answered"}
-        values = found.values[text].tolist()
+        values = predictions.values[text].tolist()
         classes = self._predictor.run.calibration.classes
         values_by_name: dict[str, Any] = (
             {"probabilities": dict(zip(map(str, classes), values, strict=True))}
@@ -115,27 +117,27 @@ class Service:
         return {
             "id": given,
             **values_by_name,
-            "snapshot": found.snapshot,
-            "cached": text in found.cached,
+            "snapshot": predictions.snapshot,
+            "cached": text in predictions.cached,
         }
 
     def _budget(self) -> HttpResponse:
-        away = self._predictor.refresh_budget(limit=QUICK_TIMEOUT)
+        problem = self._predictor.refresh_budget(limit=QUICK_TIMEOUT)
         facts = {"snapshot": self._predictor.snapshot, "budget": self._predictor.budget()}
-        return json_response(200, facts) if away is None else self._away(away, facts)
+        return json_response(200, facts) if problem is None else self._unreachable(problem, facts)
 
     def _health(self) -> HttpResponse:
-        away = self._predictor.refresh_budget(limit=0.0)
+        problem = self._predictor.refresh_budget(limit=0.0)
         facts = {
-            "status": "ok" if away is None else "waiting",
+            "status": "ok" if problem is None else "waiting",
             "data_party": self._peer,
             "snapshot": self._predictor.snapshot,
         }
-        return json_response(200, facts if away is None else facts | {"waiting": away})
+        return json_response(200, facts if problem is None else facts | {"waiting": problem})
 
-    def _away(self, away: str, facts: dict[str, Any]) -> HttpResponse:
+    def _unreachable(self, problem: str, facts: dict[str, Any]) -> HttpResponse:
         facts = {
-            "error": away,
+            "error": problem,
             "what_to_do": UNREACHABLE_ADVICE,
             "waiting_for": self._peer,
             **facts,
@@ -144,8 +146,8 @@ class Service:
         return HttpResponse(503, response.content, headers={"Retry-After": "5"})
 
 
-def _is_unanswered(text: str, found: Predictions) -> bool:
-    return text not in found.values and text not in found.unknown
+def _is_unanswered(text: str, predictions: Predictions) -> bool:
+    return text not in predictions.values and text not in predictions.unknown
 
 
 def _page(predictor: NodePredictor, peer: str) -> HttpResponse:
