@@ -1,4 +1,4 @@
-"""Hand-off: the label party trains boosted trees on released features, without and with the graph.
+"""Export: the label party trains boosted trees on released features, without and with the graph.
 
 python examples/boosted_trees.py [FOLDER]        needs scikit-learn: pip install 'vesper[examples]'
 """
