@@ -150,7 +150,7 @@ def _open_door(config: Config, data: DataHoldings, book: Ledger, simulated: bool
         ledger=book,
         budget=budget_of(config.privacy, _sizes(data)),
         noise=seeded(config.run.seed) if simulated else NoiseSource.from_os(),
-        run=f"hand-off {config.contract[:12]}",
+        run=f"export {config.contract[:12]}",
     )
 
 

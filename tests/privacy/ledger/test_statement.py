@@ -55,7 +55,7 @@ def file(tmp_path: Path, ledger: Ledger, account: Account) -> Path:
     first = ledger.head()[0]
     for _ in range(2):
         event = GaussianRelease(noise_std=account.noise_std_for(releases=5))
-        account.charge(event, None, run="hand-off")
+        account.charge(event, None, run="export")
     text = statement_of(ledger, account, path, list(ledger.entries(after=first)))
     statement_path(path).write_text(text)
     return path
