@@ -127,7 +127,7 @@ def test_two_tables_at_once_get_one_answer(open_door: Open, tmp_path: Path) -> N
 
 def test_another_number_of_classes_has_no_budget(open_door: Open, ledger: Ledger) -> None:
     open_door().responses()
-    with pytest.raises(BudgetError, match="need a ledger of their own"):
+    with pytest.raises(BudgetError, match="needs a ledger of its own"):
         open_door(["new"], [0], classes=(*CLASSES, "more")).responses()
     assert charges(ledger) == 1
     told: list[int] = []
@@ -144,7 +144,7 @@ def test_classes_are_known_by_their_names(open_door: Open) -> None:
     kept = first == LABELS
     assert np.array_equal(again == labels, kept)
     assert told == []
-    with pytest.raises(InputError, match="call classes as they were called"):
+    with pytest.raises(InputError, match="restore the old class names"):
         open_door(classes=("high", "weak", "none")).responses()
 
 

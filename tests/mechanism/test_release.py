@@ -146,7 +146,7 @@ def test_an_aggregation_is_released_under_its_own_name_and_to_everyone(account: 
         tried(GaussianRelease(noise_std=8.0), GridMax())
     with pytest.raises(BudgetError, match="smaller shift"):
         tried(GaussianRelease(noise_std=8.0, endpoint_shift=0.5, aggregation="maximum"), GridMax())
-    with pytest.raises(BudgetError, match="No claim says"):
+    with pytest.raises(BudgetError, match="No claim bounds"):
         tried(GaussianRelease(noise_std=8.0), Unproved())
 
 

@@ -56,7 +56,7 @@ def test_a_lost_or_changed_file_is_never_drawn_anew(tmp_path: Path, damage: str)
         half = len(content) // 2
         flipped = content[:150] + bytes([content[150] ^ 1]) + content[151:]
         path.write_bytes({"empty": b"", "cut": content[:half], "changed": flipped}[damage])
-    with pytest.raises(VesperError, match="lost or changed; noise is never drawn twice"):
+    with pytest.raises(VesperError, match="missing or changed; noise is never drawn twice"):
         door(tmp_path).release(MESSAGES, noise_std=8.0)
 
 
@@ -115,7 +115,7 @@ def test_room_for_noisy_edges_is_taken_before_they_are_charged(
 
     opened = door(tmp_path, epsilon=50.0)
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(VesperError, match=r"expected room for .* bytes .* it was not drawn"):
+    with pytest.raises(VesperError, match=r"expected space for .* bytes .* it was not drawn"):
         opened.perturb(EdgeRand(epsilon=1.0))
     assert opened.account.releases == 0
     assert list((tmp_path / "session").iterdir()) == []
@@ -171,7 +171,7 @@ def test_a_full_disk_is_said_before_anything_leaves(
 
     opened = door(tmp_path)
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(VesperError, match=r"cannot be kept \(No space left on device\)"):
+    with pytest.raises(VesperError, match=r"cannot be stored \(No space left on device\)"):
         ReleaseStore(tmp_path / "v").put(0, ARRAYS)
     assert list((tmp_path / "v").iterdir()) == []
     monkeypatch.undo()

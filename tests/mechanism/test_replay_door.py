@@ -66,7 +66,7 @@ def test_another_graph_run_or_shape_is_refused(tmp_path: Path) -> None:
     release_store = ReleaseStore(tmp_path / "vault")
     with closing(open_to_read(tmp_path / "ledger.sqlite")) as ledger:
         for graph, run in ((Graph.from_edges(3, [(0, 1)]), "test"), (PATH, "other")):
-            with pytest.raises(InputError, match="knows no release"):
+            with pytest.raises(InputError, match="found no release"):
                 ReplayDoor(graph, ledger=ledger, run=run, release_store=release_store)
         kept = ReplayDoor(PATH, ledger=ledger, run="test", release_store=release_store)
         with pytest.raises(VesperError, match="shape"):

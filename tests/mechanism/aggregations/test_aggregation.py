@@ -138,5 +138,5 @@ def test_long_or_missing_messages_are_refused(name: str) -> None:
     graph, aggregation = Graph.from_edges(2, [(0, 1)]), MAKES[name](2)
     with pytest.raises(InputError, match="sum of squares"):
         aggregation.aggregate(graph, np.full((2, 2), STEPS, dtype=np.int8), None)
-    with pytest.raises(InputError, match=r"one message for each|one a node"):
+    with pytest.raises(InputError, match=r"one message for each|one per node"):
         aggregation.aggregate(graph, np.zeros((3, 2), dtype=np.int8), None)

@@ -35,10 +35,10 @@ def test_keys_are_checked_and_kept_as_they_were() -> None:
     for wrong in ({"keys": 1.1 * keys}, {"queries": 1.1 * queries}):
         with pytest.raises(InputError, match="norm at most 1"):
             GridAttention(**{"keys": keys, "queries": queries, **wrong})
-    with pytest.raises(InputError, match="alike"):
+    with pytest.raises(InputError, match="keys and queries of one shape"):
         GridAttention(keys=keys, queries=queries[:4])
     attention = GridAttention(keys=keys, queries=queries)
     keys[:] = queries[:] = 0
     assert attention.aggregate(GRAPH, np.full((5, 1), 64, dtype=np.int8), None).any()
-    with pytest.raises(InputError, match="Expected 4 keys, one a node, got 5"):
+    with pytest.raises(InputError, match="Expected 4 keys, one per node, got 5"):
         attention.refuse(np.zeros((4, 1), dtype=np.int8))

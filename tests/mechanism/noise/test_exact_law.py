@@ -110,7 +110,7 @@ def test_a_threshold_on_the_edge_of_a_word_is_refused() -> None:
         def probabilities(self, bits: int) -> list[int]:
             return [2, 1]  # P(K <= -1) = 1/4: all later bits are zero
 
-    with pytest.raises(VesperError, match="edge of a word"):
+    with pytest.raises(VesperError, match="on a word boundary"):
         threshold_table(OnTheEdge())
 
 
@@ -120,7 +120,7 @@ def test_the_first_and_the_last_word_have_an_edge_too(tail: int) -> None:
         def probabilities(self, bits: int) -> list[int]:
             return [2**128 - 2 * tail, tail]  # P(K <= -1) = tail / 2^128, P(K <= 0) = 1 - that
 
-    with pytest.raises(VesperError, match="edge of a word"):
+    with pytest.raises(VesperError, match="on a word boundary"):
         threshold_table(NearTheFirstEdge())
 
 

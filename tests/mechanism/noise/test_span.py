@@ -71,7 +71,7 @@ def test_a_source_gives_each_span_bits_of_its_own() -> None:
 def test_entries_outside_of_the_span_are_refused() -> None:
     span = NoiseSpan(KEY, start=0, count=4)
     for first, size in ((0, 5), (4, 1), (-1, 2)):
-        with pytest.raises(InputError, match="Expected entries of a release with 4"):
+        with pytest.raises(InputError, match="Expected entries within a release of 4"):
             span.add_gaussian_to(np.zeros(size, dtype=np.int32), scale=5.0, first=first)
 
 

@@ -56,5 +56,5 @@ def test_refuses_what_is_no_release() -> None:
     for degrees in (np.array([1.0, np.nan]), np.array([1.0, np.inf]), np.ones((2, 1))):
         with pytest.raises(InputError, match="released_degrees"):
             ReleasedGcn(degrees)
-    with pytest.raises(InputError, match="expected 2, one a node, got 3"):
+    with pytest.raises(InputError, match="expected 2, one per node, got 3"):
         ReleasedGcn(np.ones(3)).operator(PAIR)

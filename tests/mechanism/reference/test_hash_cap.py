@@ -91,7 +91,7 @@ def test_refuses_thresholds_and_salts_out_of_range() -> None:
     for thresholds in (np.array([0.5, 1.5]), np.array([-0.1]), np.array([np.nan])):
         with pytest.raises(InputError, match="thresholds"):
             HashCap(thresholds, salt=0)
-    with pytest.raises(InputError, match="expected 4, one a node, got 2"):
+    with pytest.raises(InputError, match="expected 4, one per node, got 2"):
         HashCap(np.ones(2), salt=0).operator(PATH)
     for salt in (-1, 1 << 63):
         with pytest.raises(InputError, match="salt"):

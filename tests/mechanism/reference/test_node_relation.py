@@ -145,7 +145,7 @@ def test_clipping_brings_no_two_rows_further_apart(seed: int, norm: float) -> No
 
 
 def test_refuses_a_graph_that_breaks_the_promise() -> None:
-    with pytest.raises(InputError, match=r"more at 1 nodes .first 1: 0.; promise a larger"):
+    with pytest.raises(InputError, match=r"more at 1 nodes .first 1: 0.; set a larger"):
         ClippedNeighborSum(max_degree=3, row_norm=1.0).aggregate(star(4), np.ones((5, 1)))
 
 
