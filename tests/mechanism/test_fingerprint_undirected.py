@@ -12,7 +12,7 @@ def graph(indptr: list[int], neighbors: list[int]) -> Graph:
     return Graph(indptr=np.array(indptr), neighbors=np.array(neighbors, dtype=np.int32))
 
 
-def test_what_the_builders_make_is_accepted() -> None:
+def test_graphs_from_the_builders_are_accepted() -> None:
     refuse_directed(GOOD)
     refuse_directed(Graph.from_edges(3, []))
     wide = GOOD.neighbors.astype(np.int64)
