@@ -100,7 +100,7 @@ def test_a_run_that_protects_nodes_can_be_attacked(folders: Path) -> None:
     config = load_config(None, {**SMALL, "privacy_unit": "node", "max_degree": 40})
     result = attack_settings(config, folders, seed=0)
     assert (result.plan, result.roc.positives) == ("certified", 96)
-    with pytest.raises(InputError, match="expected at most 2 neighbours everywhere"):
+    with pytest.raises(InputError, match="expected at most 2 neighbours per node"):
         attack_settings(
             load_config(None, {**SMALL, "privacy_unit": "node", "max_degree": 2}), folders, seed=0
         )

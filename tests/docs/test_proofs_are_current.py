@@ -76,11 +76,11 @@ def used_with(name: str, known: dict[str, ast.stmt]) -> Iterator[ast.stmt]:
 class _WithoutText(ast.NodeTransformer):
     """Removes docstrings, those of attributes too, and what errors say."""
 
-    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:  # noqa: N802
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
         is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         return None if is_text else node
 
-    def visit_Raise(self, node: ast.Raise) -> ast.Raise:  # noqa: N802
+    def visit_Raise(self, node: ast.Raise) -> ast.Raise:
         if isinstance(node.exc, ast.Call):
             node.exc = node.exc.func
         return node
@@ -98,7 +98,8 @@ def digest_of(claim: str) -> str:
     for dotted in code_names()[claim]:
         module, _, name = dotted.rpartition(".")
         spec = importlib.util.find_spec(module)
-        assert spec is not None and spec.origin is not None, dotted  # noqa: PT018
+        assert spec is not None
+        assert spec.origin is not None, dotted
         parts.append(dotted + digest(Path(spec.origin).read_text(), name))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 

@@ -1,15 +1,15 @@
-"""Erratum 4, second part: later releases of roots that are no endpoint carry the edge too.
+"""Erratum 4, second part: later releases of roots other than the endpoints reveal the edge too.
 
-One layer of GIN trained as Algorithm 3 says, with the paper's optimiser (Adam, 0.001), projected to
-operator norm 1. Nodes of one kind, and only they, have a last coordinate; u is one of them. Root v
+One layer of GIN trained by Algorithm 3, with the paper's optimiser (Adam, 0.001), projected to
+operator norm 1. Nodes of one kind, and only these, have a last coordinate; u is one of them. Root v
 of the first batch has the edge {u, v} or not; no other root of that batch has a neighbour of this
-kind, and every later root has D of them. Party A's first step moves the last column of W if and
-only if the edge is there, and every later release shows that column.
+kind, and every later root has `marked` of them. Party A's first step moves the last column of W if
+and only if the edge exists, and every later release shows that column.
 
 Given what the label party has seen, the weights of *both* worlds can be computed: party A's
 gradient is a function of the perturbed rows (as Theorem 1 accounts for them: after the noise,
 before activation), of the labels and of aggregates. So each step is a Gaussian mechanism with
-known means, and the exact likelihood ratio of a transcript is at hand. The rows of v itself are
+known means, and the exact likelihood ratio of a transcript is available. The rows of v itself are
 left out.
 """
 
@@ -34,13 +34,13 @@ PRODUCTS = PAPER_DATASETS[0]
 
 
 class Adam:
-    """The optimiser, for an array of weights."""
+    """Adam for an array of weights."""
 
     def __init__(self, like: Floats) -> None:
         self._first, self._second, self._steps = np.zeros_like(like), np.zeros_like(like), 0
 
     def step(self, gradient: Floats) -> Floats:
-        """Give what is to be subtracted."""
+        """Return the step to subtract."""
         self._steps += 1
         self._first = 0.9 * self._first + 0.1 * gradient
         self._second = 0.999 * self._second + 0.001 * gradient**2
@@ -50,10 +50,10 @@ class Adam:
 
 @dataclass(frozen=True)
 class Transcripts:
-    """Of several runs: distance of the two worlds in noise units, and log likelihood ratio."""
+    """Distance of the two worlds in noise units and log likelihood ratio, for several runs."""
 
     mu: Floats  # (runs,)
-    log_ratio: Floats  # (runs,) of the world with the edge to the one without
+    log_ratio: Floats  # (runs,) world with the edge to the one without
 
 
 def train(
@@ -97,7 +97,7 @@ def train(
 def neighborhoods(
     rng: np.random.Generator, runs: int, batch_size: int, marked: int, max_degree: int
 ) -> Floats:
-    """Sums of unit messages, equal in both worlds: `marked` neighbours have the last coordinate."""
+    """Sums of unit messages, equal in both worlds; `marked` of them have the last coordinate."""
     others = np.abs(rng.standard_normal((runs, batch_size, WIDTH - 1)))
     others *= (1 + max_degree - marked) / np.linalg.norm(others, axis=2, keepdims=True)
     last = np.full((runs, batch_size, 1), float(marked))
@@ -105,7 +105,7 @@ def neighborhoods(
 
 
 def gradients(seen: Floats, decoder: Floats, labels: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Of the mean cross-entropy by the perturbed rows and by the decoder."""
+    """Gradients of the mean cross-entropy by the perturbed rows and by the decoder."""
     active = np.maximum(seen, 0)
     length = np.linalg.norm(active, axis=2, keepdims=True)
     embeddings = np.divide(active, length, out=np.zeros_like(active), where=length > 0)
@@ -121,14 +121,14 @@ def gradients(seen: Floats, decoder: Floats, labels: NDArray[np.int64]) -> tuple
 
 
 def project(weights: Floats) -> Floats:
-    """Back to operator norm at most 1."""
+    """Project to operator norm at most 1."""
     norms = np.linalg.norm(weights, ord=2, axis=(-2, -1), keepdims=True)
     projected: Floats = weights / np.maximum(norms, 1.0)
     return projected
 
 
 def claimed_one(training: theorem_1.PaperTraining, delta: float) -> float:
-    """The noise for which the paper claims epsilon 1."""
+    """Noise for which the paper claims epsilon 1."""
     return theorem_1.noise_std_for(training=training, budget=Budget(epsilon=1.0, delta=delta))
 
 
@@ -136,7 +136,7 @@ def claimed_one(training: theorem_1.PaperTraining, delta: float) -> float:
 def test_4_one_epoch_of_later_releases_at_claimed_one(
     marked: int, lowest: float, highest: float
 ) -> None:
-    """Products, noise for five epochs, one epoch run: epsilon of what later roots show."""
+    """Products, noise for five epochs, one epoch run: epsilon of the later roots' releases."""
     noise_std = claimed_one(PRODUCTS.training(num_layers=1), PRODUCTS.delta)
     transcripts = train(
         np.array([True, False]),
@@ -148,7 +148,7 @@ def test_4_one_epoch_of_later_releases_at_claimed_one(
     )
     for mu in transcripts.mu.tolist():
         assert lowest < epsilon_of(mu=mu, delta=PRODUCTS.delta) < highest
-    # The likelihood ratio is what the distance promises: mu^2 / 2 up or down, give or take mu.
+    # The log likelihood ratio is normal with mean +- mu^2 / 2 and standard deviation mu.
     centre = np.array([1, -1]) * transcripts.mu**2 / 2
     assert (np.abs(transcripts.log_ratio - centre) < 4 * transcripts.mu).all()
 
@@ -184,8 +184,8 @@ def test_4_an_audit_of_a_thousand_runs() -> None:
         seed=2,
     )
     guessed = transcripts.log_ratio > threshold
-    found, false = int(guessed[has_edge].sum()), int(guessed[~has_edge].sum())
-    at_least = stats.beta.ppf(0.025, found, 500 - found + 1)  # Clopper and Pearson, 95 % together
-    at_most = stats.beta.ppf(0.975, false + 1, 500 - false)
+    hits, false_alarms = int(guessed[has_edge].sum()), int(guessed[~has_edge].sum())
+    at_least = stats.beta.ppf(0.025, hits, 500 - hits + 1)  # Clopper-Pearson, 95 % together
+    at_most = stats.beta.ppf(0.975, false_alarms + 1, 500 - false_alarms)
     epsilon = math.log((at_least - delta) / at_most)
-    assert 2.2 < epsilon < 3.0  # 254 found, 9 false alarms, 2.6
+    assert 2.2 < epsilon < 3.0  # 254 hits, 9 false alarms: 2.6

@@ -1,7 +1,7 @@
 """Errata 5, 6, 12: GCN in sampled subgraphs, what truncation really guarantees, 0 / 0.
 
-The counterexamples to the sensitivities themselves are in tests/mechanism: test_gcn (5),
-test_gcn_truncated (6), test_vfgnn (13), test_node_relation (14).
+The counterexamples to the sensitivities themselves are in tests/mechanism/reference: test_gcn (5),
+test_gcn_truncated (6), test_vfgnn_bound (13), test_node_relation (14).
 """
 
 import dataclasses
@@ -46,7 +46,7 @@ def test_5_theorem_1_counts_two_roots_where_gcn_touches_forty() -> None:
 
 @pytest.mark.parametrize(("claimed", "expected"), [(1.0, 9.5), (4.0, 42.4), (8.0, 92.0)])
 def test_6_what_truncation_guarantees_on_finance(claimed: float, expected: float) -> None:
-    """Two layers, m = 5: the layer-1 rows of two endpoints that cross, once an epoch each."""
+    """Two layers, m = 5: layer-1 rows of two endpoints that fall below m, once per epoch each."""
     training = dataclasses.replace(FINANCE.training(num_layers=2), edge_sensitivity=eta(5))
     budget = Budget(epsilon=claimed, delta=FINANCE.delta)
     noise_std = theorem_1.noise_std_for(training=training, budget=budget)

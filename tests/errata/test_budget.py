@@ -1,4 +1,4 @@
-"""Errata 9, 11 and 15: the histogram, the runs that nobody charged, and GAP."""
+"""Errata 9, 11 and 15: the degree histogram, runs that were not charged, and GAP."""
 
 import math
 
@@ -23,7 +23,7 @@ every_dataset = pytest.mark.parametrize("dataset", PAPER_DATASETS, ids=lambda d:
 
 
 def histogram(graph: Graph, *, last: int) -> NDArray[np.int64]:
-    """Nodes of degree 0, .., last - 1, and of degree `last` or more."""
+    """Number of nodes of degree 0, .., last - 1, and of degree `last` or more."""
     return np.bincount(np.minimum(degrees_of(graph), last), minlength=last + 1)
 
 

@@ -1,4 +1,4 @@
-"""Errata 1, 2, 3 and 10: what sampling roots and neighbours does and does not hide."""
+"""Errata 1, 2, 3 and 10: what sampling of roots and neighbours does and does not hide."""
 
 import importlib
 import math
@@ -31,17 +31,17 @@ DATASETS = {dataset.name: dataset for dataset in PAPER_DATASETS}
 def two_layers_at_most(dataset: PaperDataset, *, noise_std: float, common: int) -> float:
     """Upper bound on epsilon of the forward pass, degrees at most D, `common` shared neighbours.
 
-    Once an epoch, an endpoint shows two rows, each moved by at most one message: four units of
-    1 / noise_std^2 for both. A neighbour w of an endpoint shows one layer-2 row, made of the
-    endpoint's perturbed layer-1 row (one unit, or two if it is a neighbour of both) after
-    normalisation, and then perturbed again. The last noise hides a point of the unit ball up to a
-    total variation of `reach`, and E_gamma shrinks by that factor at least (Balle, Barthe,
-    Gaboardi and Geumlek 2019). That is what a party sees who is shown the units with that chance
-    and nothing otherwise, so the number of units shown is a sum of coins.
+    Once per epoch, an endpoint reveals two rows, each moved by at most one message: four units of
+    1 / noise_std^2 for both endpoints. A neighbour w of an endpoint reveals one layer-2 row,
+    computed from the endpoint's perturbed layer-1 row (one unit, or two if w is a neighbour of
+    both) after normalisation, and then perturbed again. The last noise hides a point of the unit
+    ball up to a total variation of `reach`, and E_gamma shrinks by at least that factor (Balle,
+    Barthe, Gaboardi and Geumlek 2019). This is equivalent to a party that sees the units with that
+    chance and nothing otherwise, so the number of units seen is a sum of independent coins.
 
-    Roots that share a batch share the perturbed row: m rows have a reach of
+    Roots in the same batch share the perturbed row: m rows have a reach of
     2 Phi(sqrt(m) x) - 1 <= 1 - (1 - (2 Phi(x) - 1))^m, as squares of normals have a falling
-    hazard rate, so counting them apart is an upper bound.
+    hazard rate, so counting them separately is an upper bound.
     """
     epochs, others = dataset.num_epochs, dataset.max_degree - 1
 
@@ -50,7 +50,7 @@ def two_layers_at_most(dataset: PaperDataset, *, noise_std: float, common: int) 
 
     single = stats.binom(2 * (others - common) * epochs, reach(2.0)).pmf
     double = stats.binom(common * epochs, reach(4.0)).pmf
-    chances: dict[int, float] = {}  # of each number of units shown
+    chances: dict[int, float] = {}  # number of units seen -> its probability
     for i in range(2 * (others - common) * epochs + 1):
         for j in range(common * epochs + 1):
             chance = float(single(i)) * float(double(j))
@@ -59,11 +59,11 @@ def two_layers_at_most(dataset: PaperDataset, *, noise_std: float, common: int) 
     missing = 1e-18 * (2 * others * epochs + 1) ** 2
 
     def holds(epsilon: float) -> bool:
-        shown = (
+        deltas = (
             chance * delta_of(mu=math.sqrt(4 * epochs + units) / noise_std, epsilon=epsilon)
             for units, chance in chances.items()
         )
-        return missing + sum(shown) <= dataset.delta
+        return missing + sum(deltas) <= dataset.delta
 
     return safe_side(holds, safe=8.0, unsafe=0.0, relative_gap=1e-4)
 
@@ -79,7 +79,7 @@ def test_1_two_layers_lie_between(name: str, lowest: float, highest: float) -> N
         two_layers_at_most(dataset, noise_std=row.paper_noise_std, common=common)
         for common in (0, dataset.max_degree // 2, dataset.max_degree - 1)
     ]
-    assert bounds == sorted(bounds)  # the worst is to share all neighbours
+    assert bounds == sorted(bounds)  # sharing all neighbours is the worst case
     assert bounds[-1] == pytest.approx(highest, abs=0.002)
     assert row.true_epsilon_lower_bound == pytest.approx(lowest, abs=0.01)
     # Without the second noise each of the N_e roots would count in full.
@@ -108,16 +108,16 @@ def test_1_at_claimed_32(name: str, expected: float) -> None:
 
 
 def test_2_a_lower_inclusion_probability_can_be_less_private() -> None:
-    """One unit message, noise 1. Known coin, 1/2: half the delta. Secret coin, 3/5: a quarter."""
+    """One unit message, noise 1: a known coin of 1/2 gives 4 times the delta of a secret 3/5."""
     epsilon, known_rate, secret_rate = 3.0, 0.5, 0.6
-    seen = known_rate * delta_of(mu=1.0, epsilon=epsilon)
-    # secret: (1 - q) N(0, 1) + q N(1, 1) against N(0, 1); the ratio passes e^epsilon at `at`
+    known = known_rate * delta_of(mu=1.0, epsilon=epsilon)
+    # secret: (1 - q) N(0, 1) + q N(1, 1) against N(0, 1); the ratio exceeds e^epsilon beyond `at`
     at = math.log((math.exp(epsilon) - (1 - secret_rate)) / secret_rate) + 0.5
-    found = secret_rate * ndtr(1 - at) + (1 - secret_rate) * ndtr(-at)
-    hidden = float(found - math.exp(epsilon) * ndtr(-at))
-    assert (seen, hidden) == pytest.approx((7.7e-4, 1.9e-4), rel=0.03)
+    tail = secret_rate * ndtr(1 - at) + (1 - secret_rate) * ndtr(-at)
+    secret = float(tail - math.exp(epsilon) * ndtr(-at))
+    assert (known, secret) == pytest.approx((7.7e-4, 1.9e-4), rel=0.03)
     assert known_rate < secret_rate
-    assert seen > 4 * hidden
+    assert known > 4 * secret
 
 
 def test_2_a_replaced_edge_costs_root_six() -> None:
@@ -125,9 +125,9 @@ def test_2_a_replaced_edge_costs_root_six() -> None:
     most = 0.0
     for graph in all_graphs(4):
         edges = set(edges_of(graph))
-        for gone in edges:
+        for removed in edges:
             for new in set(combinations(range(4), 2)) - edges:
-                replaced = toggle_edge(toggle_edge(graph, gone), new)
+                replaced = toggle_edge(toggle_edge(graph, removed), new)
                 most = max(most, float(certified_move(operator(graph) - operator(replaced))))
     assert most == pytest.approx(math.sqrt(6))
 
@@ -136,10 +136,10 @@ def test_2_a_replaced_edge_costs_root_six() -> None:
 
 
 def swapped(name: str, *, degree_over_max: float) -> float:
-    """True epsilon at claimed 1, one layer, when both endpoints have so many times D neighbours.
+    """True epsilon at claimed 1, one layer, for endpoints of degree `degree_over_max` times D.
 
-    The sampled set holds the other endpoint with probability D / degree, and then lacks one of
-    the others; with messages opposite to that of the endpoint the row moves by 2.
+    The sampled set contains the other endpoint with probability D / degree, and then lacks one of
+    the other neighbours; if their messages are opposite to the endpoint's, the row moves by 2.
     """
     dataset: PaperDataset = DATASETS[name]
     noise_std = compare(dataset=dataset, layers=1, epsilon=1.0).paper_noise_std
@@ -150,7 +150,7 @@ def swapped(name: str, *, degree_over_max: float) -> float:
         sampling_probs=[1 - rate, rate],
         value_discretization_interval=0.02,
     )
-    total = loss.self_compose(2 * dataset.num_epochs)  # each endpoint is a root once an epoch
+    total = loss.self_compose(2 * dataset.num_epochs)  # each endpoint is a root once per epoch
     return float(total.get_epsilon_for_delta(dataset.delta))
 
 
@@ -170,22 +170,22 @@ def test_3_secret_sampling_helps_hubs(name: str, expected: float) -> None:
 
 
 def test_3_the_sampler_swaps_a_neighbour_in() -> None:
-    # Node 0 has D + 1 = 4 neighbours; 1 is the one whose edge goes, with the opposite message.
+    # Node 0 has D + 1 = 4 neighbours; the edge to 1, which has the opposite message, is removed.
     graph = Graph.from_edges(5, [(0, k) for k in range(1, 5)])
     messages = np.array([0.0, 1.0, -1.0, -1.0, -1.0])
 
     def sums(each: Graph) -> list[float]:
         sampler = Sampler(each, num_layers=1, max_degree=3, seed=5)
-        found = []
+        rows = []
         for step in range(400):
             batch = sampler.sample(np.array([0]), step=step)
-            found.append(float(messages[batch.nodes[batch.layers[0].indices]].sum()))
-        return found
+            rows.append(float(messages[batch.nodes[batch.layers[0].indices]].sum()))
+        return rows
 
     assert set(sums(toggle_edge(graph, (0, 1)))) == {-3.0}
     with_edge = sums(graph)
     assert set(with_edge) == {-3.0, -1.0}  # a shift of 2, not of 1
-    # 3 times in 4; five standard deviations of 400 draws
+    # probability 3/4; tolerance of five standard deviations of 400 draws
     assert with_edge.count(-1.0) / 400 == pytest.approx(0.75, abs=5 * math.sqrt(0.75 * 0.25 / 400))
 
 
@@ -196,12 +196,12 @@ def test_10_the_index_set_of_the_subgraph_names_the_neighbours() -> None:
     graph = Graph.from_edges(6, [(0, 1), (1, 2), (3, 4)])
     other = toggle_edge(graph, (0, 5))
     assert not has_edge(graph, (0, 5))
-    named = []
+    node_sets = []
     for each in (graph, other):
         batch = Sampler(each, num_layers=1, max_degree=3, seed=1).sample(np.array([0, 3]), step=0)
-        named.append(set(batch.nodes.tolist()))
-        assert batch.roots.tolist() == [0, 3]  # what Algorithm 3 sends says nothing
-    assert named == [
+        node_sets.append(set(batch.nodes.tolist()))
+        assert batch.roots.tolist() == [0, 3]  # what Algorithm 3 sends reveals nothing
+    assert node_sets == [
         {0, 1, 3, 4},
         {0, 1, 3, 4, 5},
-    ]  # what Theorem 1 releases says all, without noise
+    ]  # what Theorem 1 releases reveals the edge, without noise

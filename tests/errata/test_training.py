@@ -1,4 +1,4 @@
-"""Errata 4 and 8: what party A's update reveals, and what one power iteration bounds."""
+"""Errata 4 and 8: what party A's update reveals, and what one power iteration does not bound."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ GRAPH = Graph.from_edges(6, [(0, 2), (1, 3), (0, 5), (3, 4)])
 
 
 def encodings() -> torch.Tensor:
-    """Unit rows; the last coordinate belongs to node 5 alone."""
+    """Unit rows; only node 5 has the last coordinate."""
     rows = torch.rand((6, WIDTH), generator=torch.Generator().manual_seed(0)) + 0.1
     rows[:, -1] = 0.0
     rows[5] = F.one_hot(torch.tensor(WIDTH - 1), WIDTH)
@@ -31,13 +31,13 @@ def one_step(graph: Graph, *, noise_std: float, seed: int) -> torch.Tensor:
     aggregated = torch.from_numpy(GinAggregation().operator(graph)) @ encodings() @ weight.T
     noise = torch.randn(aggregated.shape, generator=generator, dtype=torch.float64)
     embeddings = F.normalize(torch.relu(aggregated + noise_std * noise), dim=1)[ROOTS]
-    sent = embeddings.detach().requires_grad_()  # to party B
+    received = embeddings.detach().requires_grad_()  # at party B
     decoder = torch.randn((WIDTH, 2), generator=generator, dtype=torch.float64)
-    loss = F.cross_entropy(sent @ decoder, torch.tensor([0, 1]))
+    loss = F.cross_entropy(received @ decoder, torch.tensor([0, 1]))
     torch.autograd.backward([loss])
     optimizer = torch.optim.Adam([weight], lr=LEARNING_RATE)
-    assert sent.grad is not None  # back to party A, where it meets un-noised aggregates
-    torch.autograd.backward([embeddings], [sent.grad])
+    assert received.grad is not None  # to party A, which multiplies it with un-noised aggregates
+    torch.autograd.backward([embeddings], [received.grad])
     optimizer.step()
     return weight.detach() - start
 
@@ -61,7 +61,7 @@ def test_4_the_first_step_of_adam_is_the_sign_of_the_gradient() -> None:
 
 def ratios(*, width: int, steps: int) -> list[float]:
     """True operator norm over the estimate by power iteration, for 20 Gaussian matrices."""
-    found = []
+    result = []
     for seed in range(20):
         rng = np.random.default_rng(seed)
         weight = rng.standard_normal((width, width))
@@ -72,8 +72,8 @@ def ratios(*, width: int, steps: int) -> list[float]:
             left = weight @ right
             estimate = float(np.linalg.norm(left))
             left /= estimate
-        found.append(float(np.linalg.norm(weight, 2)) / estimate)
-    return found
+        result.append(float(np.linalg.norm(weight, 2)) / estimate)
+    return result
 
 
 def test_8_power_iteration_estimates_from_below() -> None:

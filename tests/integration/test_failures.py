@@ -67,7 +67,7 @@ def test_a_full_disk_stops_a_side_before_it_sends(
     assert parties.wait("data") == 1
     log = parties.log("data")
     assert "Traceback" not in log
-    assert "cannot be written" in log or "cannot be kept" in log
+    assert "cannot be written" in log or "cannot be stored" in log
     parties.start("data")
     assert (parties.wait("data"), parties.wait("label")) == (0, 0)
     parties.check(releases=3)

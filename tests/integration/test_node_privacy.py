@@ -59,7 +59,7 @@ def test_charged_for_nodes(folder: Path, tmp_path: Path, method: str) -> None:
 
 
 def test_a_graph_with_larger_degrees_is_refused(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="at most 7 neighbours everywhere"):
+    with pytest.raises(InputError, match="at most 7 neighbours per node"):
         simulate(folder, settings(max_degree=7), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

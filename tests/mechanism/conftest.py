@@ -1,4 +1,4 @@
-"""Graphs on which an edge does the most, shared by the tests of the claims."""
+"""Graphs on which one edge moves the most, shared by the tests of the claims."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from vesper.graph.graph import Graph
 
 @pytest.fixture
 def double_star() -> Callable[[int], Graph]:
-    """Centres 0 and 1, joined, each with so many leaves of its own: 2 .. k + 1, then the rest."""
+    """Joined centres 0 and 1 with k leaves each: 2 .. k + 1 at centre 0, the rest at centre 1."""
 
     def build(leaves: int) -> Graph:
         first = [(0, 2 + k) for k in range(leaves)]

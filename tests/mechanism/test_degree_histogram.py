@@ -70,7 +70,7 @@ def test_with_little_noise_it_is_the_histogram(tmp_path: Path) -> None:
     assert released.isolated_share == 1 / 101
 
 
-def test_whatever_the_noise_it_stays_a_histogram(tmp_path: Path) -> None:
+def test_with_much_noise_it_is_still_a_histogram(tmp_path: Path) -> None:
     for seed in range(20):
         counts = histogram(tmp_path, STAR, 0.05, seed=seed).counts
         assert min(counts) >= 0
@@ -86,7 +86,7 @@ def test_it_is_charged_and_the_papers_scale_costs_twice(tmp_path: Path) -> None:
     assert entries[-1].cost == cost_of(0.2).cost
 
 
-def test_no_receipt_no_histogram(tmp_path: Path) -> None:
+def test_a_receipt_of_another_event_is_refused(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0)
     account = open_account(ledger, "g", num_nodes=STAR.num_nodes)
     receipt = account.charge(cost_of(0.1), None, run="degrees")
@@ -101,7 +101,7 @@ def test_no_receipt_no_histogram(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=12))
-def test_fit_falls_keeps_the_mean_and_is_nearest(values: list[float]) -> None:
+def test_the_fit_is_non_increasing_keeps_the_mean_and_is_nearest(values: list[float]) -> None:
     given_values = np.array(values)
     fitted = fit_non_increasing(given_values)
     assert (np.diff(fitted) <= 1e-9).all()

@@ -46,7 +46,7 @@ def test_an_open_door_sums_exactly_and_never_pretends_to_add_noise() -> None:
         OpenDoor(PATH).release(MESSAGES, noise_std=1.0)
 
 
-def test_a_charged_door_pays_before_it_opens(tmp_path: Path) -> None:
+def test_a_charged_door_charges_every_release(tmp_path: Path) -> None:
     door = charged(tmp_path)
     released = door.release(MESSAGES, noise_std=8.0)
     assert released.shape == (3, 2)
@@ -74,7 +74,7 @@ def test_two_graphs_in_one_ledger_have_two_accounts(tmp_path: Path) -> None:
     assert again.account.spent.min() > 0
 
 
-def test_a_charged_door_says_what_is_spent_and_never_gives_the_graph(tmp_path: Path) -> None:
+def test_a_charged_door_reports_spending_and_never_returns_the_graph(tmp_path: Path) -> None:
     door = charged(tmp_path)
     assert door.spending_summary() == "epsilon 0 of 1"
     door.release(MESSAGES, noise_std=8.0)
@@ -84,9 +84,9 @@ def test_a_charged_door_says_what_is_spent_and_never_gives_the_graph(tmp_path: P
     assert OpenDoor(PATH).spending_summary() == ""
 
 
-def test_noisy_edges_are_charged_once_and_never_given_without_noise(tmp_path: Path) -> None:
+def test_noisy_edges_are_charged_once_and_never_returned_without_noise(tmp_path: Path) -> None:
     door = charged(tmp_path)
-    with pytest.raises(ValueError, match="no graph without noise"):
+    with pytest.raises(ValueError, match="never returns a graph without noise"):
         door.perturb(None)
     assert door.spending_summary() == "epsilon 0 of 1"
     noisy = door.perturb(EdgeRand(epsilon=1.0))
@@ -97,7 +97,7 @@ def test_noisy_edges_are_charged_once_and_never_given_without_noise(tmp_path: Pa
         door.perturb(EdgeRand(epsilon=0.5))
 
 
-def test_too_many_noisy_edges_are_refused_before_they_are_paid_for(
+def test_too_many_noisy_edges_are_refused_before_they_are_charged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     door = charged(tmp_path)
@@ -107,24 +107,24 @@ def test_too_many_noisy_edges_are_refused_before_they_are_paid_for(
     assert door.account.spent_epsilon() == 0
 
 
-def test_an_open_door_gives_the_graph_as_it_is_or_not_at_all() -> None:
+def test_an_open_door_returns_the_graph_without_noise_only() -> None:
     assert OpenDoor(PATH).perturb(None) is PATH
     with pytest.raises(ValueError, match="adds no noise to edges"):
         OpenDoor(PATH).perturb(EdgeRand(epsilon=1.0))
 
 
-def test_a_claimed_door_adds_what_is_asked_for_and_charges_nothing(tmp_path: Path) -> None:
+def test_a_claimed_door_adds_the_given_noise_and_charges_nothing(tmp_path: Path) -> None:
     many = np.tile(MESSAGES, (1, 500))
     many /= np.linalg.norm(many, axis=1, keepdims=True)
     door = ClaimedDoor(PATH, noise=NoiseSource.for_simulation(0))
     noise = door.release(many, noise_std=2.0) - OpenDoor(PATH).release(many, noise_std=0.0)
     assert noise.std() == pytest.approx(2.0, rel=0.1)
-    with pytest.raises(ValueError, match="expected a charged one"):
+    with pytest.raises(ValueError, match="use a charged door"):
         door.perturb(EdgeRand(epsilon=1.0))
     assert door.uncertified_graph() is PATH
 
 
-def test_a_closed_door_gives_nothing() -> None:
+def test_a_closed_door_gives_out_nothing() -> None:
     door = ClosedDoor()
     assert door.spending_summary() == ""
     with pytest.raises(ValueError, match="promised to read no edge"):
@@ -135,7 +135,7 @@ def test_a_closed_door_gives_nothing() -> None:
         door.uncertified_graph()
 
 
-def test_a_door_is_not_made_for_one_way_edges(tmp_path: Path) -> None:
+def test_a_charged_door_refuses_one_way_edges(tmp_path: Path) -> None:
     one_way = Graph(np.array([0, 1, 1, 1]), np.array([1], dtype=np.int32))
     with pytest.raises(InputError, match="one-way edges"):
         charged(tmp_path, one_way)
@@ -145,11 +145,11 @@ def test_a_door_is_not_made_for_one_way_edges(tmp_path: Path) -> None:
 def test_every_aggregation_is_charged_as_a_sum_and_named_in_the_ledger(
     tmp_path: Path, aggregation: Aggregation
 ) -> None:
-    door, usual = charged(tmp_path / "a"), charged(tmp_path / "b")
+    door, sum_door = charged(tmp_path / "a"), charged(tmp_path / "b")
     released = door.release(MESSAGES, noise_std=8.0, aggregation=aggregation)
-    usual.release(MESSAGES, noise_std=8.0)
+    sum_door.release(MESSAGES, noise_std=8.0)
     assert released.shape == MESSAGES.shape
-    assert door.account.spent.tolist() == usual.account.spent.tolist()
+    assert door.account.spent.tolist() == sum_door.account.spent.tolist()
     with closing(open_to_read(tmp_path / "a" / "ledger.sqlite")) as ledger:
         assert list(ledger.entries())[-1].facts["aggregation"] == aggregation.name
     with closing(open_to_read(tmp_path / "b" / "ledger.sqlite")) as ledger:
@@ -157,10 +157,10 @@ def test_every_aggregation_is_charged_as_a_sum_and_named_in_the_ledger(
 
 
 @pytest.mark.parametrize("aggregation", OTHERS)
-def test_without_noise_a_door_gives_what_the_aggregation_says(aggregation: Aggregation) -> None:
-    given = OpenDoor(PATH).release(MESSAGES, noise_std=0.0, aggregation=aggregation)
-    made = aggregation.aggregate(PATH, to_grid(MESSAGES), None) / aggregation.steps
-    assert np.array_equal(given, made)
+def test_an_open_door_returns_the_aggregation_without_noise(aggregation: Aggregation) -> None:
+    released = OpenDoor(PATH).release(MESSAGES, noise_std=0.0, aggregation=aggregation)
+    expected = aggregation.aggregate(PATH, to_grid(MESSAGES), None) / aggregation.steps
+    assert np.array_equal(released, expected)
 
 
 def test_what_cannot_be_aggregated_costs_nothing(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_what_cannot_be_aggregated_costs_nothing(tmp_path: Path) -> None:
     assert door.account.spent.max() == 0
 
 
-def test_nodes_are_protected_by_sums_alone(tmp_path: Path) -> None:
+def test_the_node_relation_allows_sums_only(tmp_path: Path) -> None:
     door = ChargedDoor(
         PATH,
         ledger=Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0),

@@ -15,7 +15,7 @@ KEY = b"k" * 32
 GRAPH = Graph.from_edges(5, [(0, 1), (1, 2), (3, 4)])
 
 
-def test_the_name_does_not_depend_on_how_edges_are_held() -> None:
+def test_it_does_not_depend_on_how_edges_are_stored() -> None:
     assert GRAPH.neighbors.dtype == np.int32
     names = {
         fingerprint(Graph(GRAPH.indptr.astype(rows), GRAPH.neighbors.astype(ends)), key=KEY)
@@ -27,14 +27,14 @@ def test_the_name_does_not_depend_on_how_edges_are_held() -> None:
     assert fingerprint(strided, key=KEY) == fingerprint(GRAPH, key=KEY)
 
 
-def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_does_not_depend_on_the_chunk_size(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = fingerprint(GRAPH, key=KEY)
     monkeypatch.setattr(module, "CHUNK", 1)
     assert fingerprint(replace(GRAPH), key=KEY) == whole
 
 
 def test_it_is_the_keyed_digest_of_count_rows_and_ends() -> None:
-    # Written out, so that names in old ledgers stay good.
+    # Written out, so that names in old ledgers stay valid.
     digest = hashlib.blake2b(key=KEY, digest_size=16)
     digest.update((5).to_bytes(8, "little"))
     digest.update(np.array([0, 1, 3, 4, 5, 6], dtype="<i8").tobytes())
@@ -43,8 +43,8 @@ def test_it_is_the_keyed_digest_of_count_rows_and_ends() -> None:
 
 
 @pytest.mark.parametrize("chunk", [1, 5, 1 << 22])
-def test_whole_numbers_count_as_text(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numbers, and the same written as text: other node numbers, the same graph and name."""
+def test_integer_ids_count_as_text(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids as integers and as text: node numbers differ, graph and name are the same."""
     monkeypatch.setattr(module, "CHUNK", chunk)
     rng = np.random.default_rng(0)
     numbers = np.unique(rng.integers(-1500, 1500, 200))
@@ -61,7 +61,7 @@ def test_whole_numbers_count_as_text(chunk: int, monkeypatch: pytest.MonkeyPatch
     assert fingerprint(named, key=KEY) != fingerprint(by_number, key=KEY)
 
 
-def test_nodes_without_ids_are_called_by_their_numbers() -> None:
+def test_nodes_without_ids_are_identified_by_their_numbers() -> None:
     graph = Graph.from_edges(30, [(0, 10), (9, 29), (2, 3)])
     named = replace(graph, ids=Ids(pa.array(np.arange(30))))
     assert fingerprint(graph, key=KEY) == fingerprint(named, key=KEY)
@@ -77,24 +77,24 @@ def test_edges_nodes_and_key_change_it() -> None:
     assert len(names) == 4
 
 
-def test_a_graph_is_digested_once_a_key_and_forgotten_with_the_graph(
+def test_a_graph_is_digested_once_per_key_while_it_is_in_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made: list[bytes] = []
+    digested_keys: list[bytes] = []
     digest = module._digest
 
-    def noted(graph: Graph, key: bytes) -> str:
-        made.append(key)
+    def recorded_digest(graph: Graph, key: bytes) -> str:
+        digested_keys.append(key)
         return digest(graph, key)
 
-    monkeypatch.setattr(module, "_digest", noted)
+    monkeypatch.setattr(module, "_digest", recorded_digest)
     graph, other = replace(GRAPH), b"o" * 32
     names = [fingerprint(graph, key=key) for key in (KEY, other, KEY, other)]
     assert names[:2] == names[2:]
     assert names[0] != names[1]
-    assert made == [KEY, other]
+    assert digested_keys == [KEY, other]
     assert fingerprint(replace(graph), key=KEY) == names[0]
-    assert made == [KEY, other, KEY]
+    assert digested_keys == [KEY, other, KEY]
     known = len(module._known)
     del graph
     assert len(module._known) == known - 1

@@ -12,7 +12,7 @@ def graph(indptr: list[int], neighbors: list[int]) -> Graph:
     return Graph(indptr=np.array(indptr), neighbors=np.array(neighbors, dtype=np.int32))
 
 
-def test_what_the_builders_make_is_accepted() -> None:
+def test_graphs_from_the_builders_are_accepted() -> None:
     refuse_directed(GOOD)
     refuse_directed(Graph.from_edges(3, []))
     wide = GOOD.neighbors.astype(np.int64)
@@ -24,8 +24,8 @@ def test_what_the_builders_make_is_accepted() -> None:
     [
         ([0, 1, 1], [1], "one-way edges"),
         ([0, 1, 2, 3], [1, 2, 0], "one-way edges"),
-        ([0, 2, 4], [1, 1, 0, 0], "row 0 repeats"),
-        ([0, 2, 3, 4], [2, 1, 0, 0], "row 0 repeats a neighbour or is not ascending"),
+        ([0, 2, 4], [1, 1, 0, 0], "row 0 with a self-loop, a repeated"),
+        ([0, 2, 3, 4], [2, 1, 0, 0], "row 0 with a self-loop, a repeated"),
         ([0, 1], [0], "row 0"),
         ([0, 1, 2], [1, 2], "out of range"),
         ([0, 1, 2], [1, -1], "out of range"),

@@ -1,4 +1,4 @@
-"""Labels behind their door: a label of an id has one response for good, and is charged first."""
+"""The label of an id has one response forever, and is charged first."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -57,24 +57,24 @@ def charges(ledger: Ledger) -> int:
     return sum(entry.cost > 0 for entry in ledger.entries())
 
 
-def test_the_same_whatever_the_order_and_however_often(open_door: Open, ledger: Ledger) -> None:
+def test_responses_do_not_depend_on_order_or_repetition(open_door: Open, ledger: Ledger) -> None:
     first = open_door().responses()
     assert charges(ledger) == 1
     keep = np.e / (np.e + 2)
     assert abs((first == LABELS).mean() - keep) < 0.15  # six standard deviations
     assert np.array_equal(open_door().responses(), first)
-    turned = open_door(IDS[::-1], LABELS[::-1]).responses()
-    assert np.array_equal(turned[::-1], first)
+    reversed_responses = open_door(IDS[::-1], LABELS[::-1]).responses()
+    assert np.array_equal(reversed_responses[::-1], first)
     assert charges(ledger) == 1
     (balance,) = accounts(ledger)
     assert balance.spent_epsilon() == 1.0
     assert balance.relation == LabelRelation()
 
 
-def test_tables_that_lack_an_id_tell_nothing_more(open_door: Open, ledger: Ledger) -> None:
+def test_tables_that_lack_an_id_reveal_nothing_more(open_door: Open, ledger: Ledger) -> None:
     first = open_door().responses()
-    for gone in range(0, 400, 20):  # an alignment that loses a node each time
-        rows = np.delete(np.arange(400), gone)
+    for missing in range(0, 400, 20):  # an alignment that loses a node each time
+        rows = np.delete(np.arange(400), missing)
         again = open_door([IDS[row] for row in rows], LABELS[rows]).responses()
         assert np.array_equal(again, first[rows])
     more = open_door([*IDS, "new"], [*LABELS, 2]).responses()
@@ -82,37 +82,35 @@ def test_tables_that_lack_an_id_tell_nothing_more(open_door: Open, ledger: Ledge
     assert charges(ledger) == len(accounts(ledger)) == 1
 
 
-def test_the_first_answer_stands_whatever_becomes_of_the_label(
-    open_door: Open, ledger: Ledger
-) -> None:
-    """Nothing that crosses tells that a label has changed; that party itself is told."""
+def test_the_first_response_stays_when_a_label_changes(open_door: Open, ledger: Ledger) -> None:
+    """The data party cannot learn that a label has changed; the label party can."""
     first = open_door().responses()
     changed = LABELS.copy()
-    told: list[int] = []
+    stale_counts: list[int] = []
     changed[[7, 9]] = [2, 1]
     assert (changed != LABELS).sum() == 2
-    again = open_door(labels=changed, check_stale=told.append).responses()
+    again = open_door(labels=changed, check_stale=stale_counts.append).responses()
     assert np.array_equal(again, first)
-    assert told == [2]
+    assert stale_counts == [2]
     rows = np.arange(5, 30)
     part = open_door([IDS[row] for row in rows], changed[rows]).responses()
     assert np.array_equal(part, first[rows])
     assert charges(ledger) == 1
 
 
-def test_what_is_told_of_changes_may_refuse(open_door: Open, ledger: Ledger) -> None:
+def test_check_stale_may_refuse(open_door: Open, ledger: Ledger) -> None:
     def refuse(count: int) -> None:
         raise InputError(f"{count} have changed")
 
     open_door(IDS[:9], LABELS[:9]).responses()
     with pytest.raises(InputError, match="1 have changed"):
         open_door(IDS[8:12], [1, 0, 0, 0], check_stale=refuse).responses()
-    told: list[int] = []  # and nothing of that table was written down
-    open_door(IDS[9:12], LABELS[9:12], check_stale=told.append).responses()
-    assert told == []
+    stale_counts: list[int] = []  # the refused table was not recorded
+    open_door(IDS[9:12], LABELS[9:12], check_stale=stale_counts.append).responses()
+    assert stale_counts == []
 
 
-def test_two_tables_at_once_get_one_answer(open_door: Open, tmp_path: Path) -> None:
+def test_two_tables_at_once_get_the_same_responses(open_door: Open, tmp_path: Path) -> None:
     open_door([], []).responses()
     other = np.roll(LABELS, 1)
 
@@ -127,24 +125,25 @@ def test_two_tables_at_once_get_one_answer(open_door: Open, tmp_path: Path) -> N
 
 def test_another_number_of_classes_has_no_budget(open_door: Open, ledger: Ledger) -> None:
     open_door().responses()
-    with pytest.raises(BudgetError, match="need a ledger of their own"):
+    with pytest.raises(BudgetError, match="needs a ledger of its own"):
         open_door(["new"], [0], classes=(*CLASSES, "more")).responses()
     assert charges(ledger) == 1
-    told: list[int] = []
-    open_door(["new"], [2], check_stale=told.append).responses()  # what was refused left no trace
-    assert told == []
+    stale_counts: list[int] = []
+    # The refused label was not recorded.
+    open_door(["new"], [2], check_stale=stale_counts.append).responses()
+    assert stale_counts == []
 
 
-def test_classes_are_known_by_their_names(open_door: Open) -> None:
+def test_classes_are_identified_by_their_names(open_door: Open) -> None:
     first = open_door().responses()
     names = ("low", "high", "none")  # the same, in another order
     labels = np.array([names.index(CLASSES[label]) for label in LABELS])
-    told: list[int] = []
-    again = open_door(labels=labels, classes=names, check_stale=told.append).responses()
-    kept = first == LABELS
-    assert np.array_equal(again == labels, kept)
-    assert told == []
-    with pytest.raises(InputError, match="call classes as they were called"):
+    stale_counts: list[int] = []
+    again = open_door(labels=labels, classes=names, check_stale=stale_counts.append).responses()
+    is_true = first == LABELS
+    assert np.array_equal(again == labels, is_true)
+    assert stale_counts == []
+    with pytest.raises(InputError, match="restore the old class names"):
         open_door(classes=("high", "weak", "none")).responses()
 
 
@@ -155,7 +154,7 @@ def test_labels_have_one_budget(open_door: Open, ledger: Ledger) -> None:
     assert charges(ledger) == 1
 
 
-def test_an_older_copy_of_the_ledger_draws_nothing_anew(
+def test_an_older_copy_of_the_ledger_gives_the_same_responses(
     open_door: Open, ledger: Ledger, tmp_path: Path
 ) -> None:
     older = {path: path.read_bytes() for path in tmp_path.glob("ledger.sqlite*")}
@@ -169,9 +168,9 @@ def test_an_older_copy_of_the_ledger_draws_nothing_anew(
 
 
 def test_words_follow_the_claimed_channel_over_keys_and_over_ids() -> None:
-    """Whose randomness is the key, or the id: the law of the response is that of LABEL-RR."""
+    """Responses follow the law of LABEL-RR over random keys, and over ids under one key."""
     chances = transition(epsilon=1.0, num_classes=3)[1]
-    drawn = 30_000
+    num_draws = 30_000
     one = np.ones(1, dtype=np.int64)
     by_key = [
         respond(
@@ -180,18 +179,18 @@ def test_words_follow_the_claimed_channel_over_keys_and_over_ids() -> None:
             num_classes=3,
             words=KeyedWords(k.to_bytes(32, "little"), ["n"], ["low"], "3"),
         )[0]
-        for k in range(drawn)
+        for k in range(num_draws)
     ]
-    ids, ones = [f"n{k}" for k in range(drawn)], np.ones(drawn, dtype=np.int64)
+    ids, ones = [f"n{k}" for k in range(num_draws)], np.ones(num_draws, dtype=np.int64)
     by_id = respond(
-        ones, epsilon=1.0, num_classes=3, words=KeyedWords(b"k" * 32, ids, ["low"] * drawn, "3")
+        ones, epsilon=1.0, num_classes=3, words=KeyedWords(b"k" * 32, ids, ["low"] * num_draws, "3")
     ).tolist()
     for seen in (by_key, by_id):
         counts = np.bincount(seen, minlength=3)
-        assert stats.chisquare(counts, chances / chances.sum() * drawn).pvalue > 1e-3
+        assert stats.chisquare(counts, chances / chances.sum() * num_draws).pvalue > 1e-3
 
 
-def test_words_belong_to_key_question_id_label_and_turn() -> None:
+def test_words_depend_on_key_question_id_label_and_turn() -> None:
     ids, labels, rows = ["a", "b"], ["x", "y"], np.array([0, 1])
     words = KeyedWords(b"k" * 32, ids, labels, "3 1.0")
     first, second = words(rows), words(rows)
@@ -207,7 +206,7 @@ def test_words_belong_to_key_question_id_label_and_turn() -> None:
     assert again(np.array([1, 0])).tolist() == first.tolist()
 
 
-def test_the_name_needs_the_key_and_not_the_order() -> None:
+def test_the_table_fingerprint_depends_on_the_key_but_not_on_the_order() -> None:
     ids, labels, classes = ["a", "b"], np.array([0, 1]), ("x", "y")
     name = label_table_fingerprint(ids, labels, classes, key=b"k" * 32)
     assert name == label_table_fingerprint(["b", "a"], labels[::-1], classes, key=b"k" * 32)

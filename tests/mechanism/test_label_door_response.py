@@ -19,7 +19,7 @@ def words_of(seed: int) -> Words:
 
 
 def p_value(counts: NDArray[np.int64], label: int, epsilon: float) -> float:
-    """Chi-square of what was seen of one label against the claimed channel."""
+    """Chi-square test of the responses to one label against the claimed channel."""
     chances = transition(epsilon=epsilon, num_classes=len(counts))[label]
     return float(stats.chisquare(counts, chances / chances.sum() * DRAWS).pvalue)
 
@@ -42,7 +42,7 @@ def test_the_channel_is_accepted_and_another_epsilon_is_rejected(
         assert p_value(counts, label, 1.05 * epsilon) < 1e-6
 
 
-def test_labels_are_drawn_apart_and_not_changed() -> None:
+def test_responses_are_independent_and_labels_unchanged() -> None:
     labels = np.arange(3 * DRAWS_PER_BLOCK) % 3
     before = labels.copy()
     words = words_of(0)
@@ -51,23 +51,23 @@ def test_labels_are_drawn_apart_and_not_changed() -> None:
     assert (labels == before).all()
     assert 0.3 < (first == second).mean() < 0.6  # 0.42 for independent draws
     assert set(first.tolist()) == {0, 1, 2}
-    nobody = respond(labels[:0], epsilon=1.0, num_classes=3, words=words)
-    assert nobody.shape == (0,)
+    empty = respond(labels[:0], epsilon=1.0, num_classes=3, words=words)
+    assert empty.shape == (0,)
 
 
-def test_words_beyond_the_last_multiple_are_thrown_away() -> None:
-    left = [[2**64 - 1, 7], [9]]  # 2^64 - 1 is a multiple of 3, so the word is beyond
-    asked = []
+def test_words_beyond_the_last_multiple_are_rejected() -> None:
+    scripted_words = [[2**64 - 1, 7], [9]]  # 2^64 - 1 is a multiple of 3, so the word is beyond
+    requests = []
 
     def script(rows: NDArray[np.int64]) -> NDArray[np.uint64]:
-        asked.append(rows.tolist())
-        return np.array(left.pop(0), dtype=np.uint64)
+        requests.append(rows.tolist())
+        return np.array(scripted_words.pop(0), dtype=np.uint64)
 
     assert label_door._uniform_below(3, np.array([4, 6]), script).tolist() == [0, 1]
-    assert (left, asked) == ([], [[4, 6], [4]])
+    assert (scripted_words, requests) == ([], [[4, 6], [4]])
 
 
-def test_what_is_no_label_is_refused() -> None:
+def test_labels_that_are_not_classes_are_refused() -> None:
     for labels in ([0, 3], [-1, 0]):
         with pytest.raises(InputError, match="classes from 0 to 2"):
             respond(np.array(labels), epsilon=1.0, num_classes=3, words=words_of(0))

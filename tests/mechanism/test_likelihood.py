@@ -1,4 +1,4 @@
-"""The likelihood ratio of an edge against the densities of both worlds, written out."""
+"""The likelihood ratio of an edge equals the ratio of the densities of both worlds."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def messages() -> NDArray[np.float32]:
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
 
-def seen(graph: Graph, seed: int = 0, aggregation: Aggregation = NEIGHBOR_SUM) -> RecordedRelease:
+def record(graph: Graph, seed: int = 0, aggregation: Aggregation = NEIGHBOR_SUM) -> RecordedRelease:
     door = RecordingDoor(ClaimedDoor(graph, noise=NoiseSource.for_simulation(seed)))
     door.release(messages(), noise_std=NOISE, aggregation=aggregation)
     return door.releases[0]
@@ -50,7 +50,7 @@ def log_density(release: RecordedRelease, graph: Graph) -> float:
 
 @every
 def test_it_is_the_ratio_of_the_two_densities(aggregation: Aggregation) -> None:
-    release = seen(GRAPH, aggregation=aggregation)
+    release = record(GRAPH, aggregation=aggregation)
     for pair, ratio in zip(PAIRS, log_ratios(release, GRAPH, PAIRS), strict=True):
         edge = (int(pair[0]), int(pair[1]))
         present = edge in [(0, 1), (2, 3)]
@@ -61,8 +61,8 @@ def test_it_is_the_ratio_of_the_two_densities(aggregation: Aggregation) -> None:
 
 
 @every
-def test_whether_the_edge_itself_is_given_makes_no_difference(aggregation: Aggregation) -> None:
-    release = seen(GRAPH, aggregation=aggregation)
+def test_it_does_not_depend_on_whether_the_graph_has_the_edge(aggregation: Aggregation) -> None:
+    release = record(GRAPH, aggregation=aggregation)
     pair = PAIRS[:1]
     other = toggle_edge(GRAPH, (0, 1))
     assert log_ratios(release, GRAPH, pair) == pytest.approx(log_ratios(release, other, pair))
@@ -72,30 +72,32 @@ def test_whether_the_edge_itself_is_given_makes_no_difference(aggregation: Aggre
 
 
 @every
-def test_the_distance_is_never_more_than_was_charged_for(aggregation: Aggregation) -> None:
-    apart = squared_distances(seen(GRAPH, aggregation=aggregation), GRAPH, PAIRS)
-    assert (apart <= 2 / NOISE**2).all()
-    assert apart.max() > 0.2 / NOISE**2
+def test_the_distance_is_never_more_than_what_is_charged(aggregation: Aggregation) -> None:
+    distances = squared_distances(record(GRAPH, aggregation=aggregation), GRAPH, PAIRS)
+    assert (distances <= 2 / NOISE**2).all()
+    assert distances.max() > 0.2 / NOISE**2
 
 
 def test_its_mean_is_half_of_the_squared_distance_in_either_direction() -> None:
     other = toggle_edge(GRAPH, (0, 1))
-    apart = float(squared_distances(seen(GRAPH), GRAPH, PAIRS)[0])
+    distances = float(squared_distances(record(GRAPH), GRAPH, PAIRS)[0])
     for graph, sign in ((GRAPH, 1), (other, -1)):
-        ratios = [float(log_ratios(seen(graph, seed), graph, PAIRS[:1])[0]) for seed in range(400)]
-        error = 5 * np.sqrt(apart / 400)
-        assert np.mean(ratios) == pytest.approx(sign * apart / 2, abs=error)
-        assert np.std(ratios) == pytest.approx(np.sqrt(apart), rel=0.2)
+        ratios = [
+            float(log_ratios(record(graph, seed), graph, PAIRS[:1])[0]) for seed in range(400)
+        ]
+        error = 5 * np.sqrt(distances / 400)
+        assert np.mean(ratios) == pytest.approx(sign * distances / 2, abs=error)
+        assert np.std(ratios) == pytest.approx(np.sqrt(distances), rel=0.2)
 
 
-def test_without_noise_the_sign_tells_all() -> None:
+def test_without_noise_the_sign_identifies_the_edges() -> None:
     door = RecordingDoor(OpenDoor(GRAPH))
     door.release(messages(), noise_std=0.0)
     assert (log_ratios(door.releases[0], GRAPH, PAIRS) > 0).tolist() == [True, True, False, False]
     assert np.isinf(squared_distances(door.releases[0], GRAPH, PAIRS)).all()
 
 
-def test_a_node_that_says_nothing_cannot_be_told() -> None:
+def test_edges_of_zero_messages_cannot_be_detected() -> None:
     door = RecordingDoor(OpenDoor(GRAPH))
     door.release(np.zeros((6, 3), dtype=np.float32), noise_std=0.0)
     assert squared_distances(door.releases[0], GRAPH, PAIRS).tolist() == [0.0] * 4

@@ -1,4 +1,4 @@
-"""The ratio of two worlds against both densities, written out; clipped sums included."""
+"""The ratio of two worlds equals the ratio of both densities, for clipped sums too."""
 
 import math
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from vesper.privacy.relation import EdgeRelation, GraphRelation, NodeRelation
 
 D = 4
 STAR = Graph.from_edges(8, [(0, 1), (0, 2), (0, 3), (0, 4), (4, 5), (5, 6), (4, 6)])
-GONE = isolate(STAR, 0)
+ISOLATED = isolate(STAR, 0)
 RELATIONS = {
     "edge": EdgeRelation(),
     "node": NodeRelation(max_degree=D, row_norm=math.sqrt(D)),
@@ -34,17 +34,17 @@ RELATIONS = {
 
 
 def messages() -> NDArray[np.float32]:
-    rows = np.random.default_rng(0).normal(size=(8, 3)) + 4.0  # much the same: sums get long
+    rows = np.random.default_rng(0).normal(size=(8, 3)) + 4.0  # similar rows, so that sums are long
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(unit, dtype=np.float32)
 
 
-Seen = Callable[..., RecordedRelease]
+Record = Callable[..., RecordedRelease]
 
 
 @pytest.fixture
-def seen(tmp_path: Path) -> Seen:
-    """Releases through a charged door, so that rows are clipped as a run's are."""
+def record(tmp_path: Path) -> Record:
+    """Record a release of a charged door, so that rows are clipped as in a run."""
 
     def release(graph: Graph, relation: GraphRelation, *, seed: int = 0) -> RecordedRelease:
         ledger = Ledger(tmp_path / f"{relation}-{seed}.sqlite", clock=lambda: 0.0)
@@ -56,10 +56,10 @@ def seen(tmp_path: Path) -> Seen:
             run="test",
             relation=relation,
         )
-        watched = RecordingDoor(door)
-        watched.release(messages(), noise_std=1.5)
+        recording = RecordingDoor(door)
+        recording.release(messages(), noise_std=1.5)
         ledger.close()
-        return watched.releases[0]
+        return recording.releases[0]
 
     return release
 
@@ -72,40 +72,40 @@ def log_density(release: RecordedRelease, graph: Graph) -> float:
 
 
 @pytest.mark.parametrize("name", RELATIONS)
-def test_it_is_the_ratio_of_the_two_densities(seen: Seen, name: str) -> None:
-    release = seen(STAR, RELATIONS[name])
+def test_it_is_the_ratio_of_the_two_densities(record: Record, name: str) -> None:
+    release = record(STAR, RELATIONS[name])
     assert (release.row_norm is None) == (name == "edge")
-    ratios = world_ratios(release, STAR, GONE)
-    expected = log_density(release, STAR) - log_density(release, GONE)
+    ratios = world_ratios(release, STAR, ISOLATED)
+    expected = log_density(release, STAR) - log_density(release, ISOLATED)
     assert ratios.log_ratios.sum() == pytest.approx(expected, abs=1e-5)
     moved = np.flatnonzero(ratios.mu_squared)
     assert set(moved.tolist()) <= {0, 1, 2, 3, 4}, "only rows of the node and its neighbours"
 
 
-def test_clipping_is_seen(seen: Seen) -> None:
+def test_clipping_limits_the_distance(record: Record) -> None:
     """A star's centre moves by its degree without clipping, by row_norm with it."""
-    apart = {
-        name: float(world_ratios(seen(STAR, each), STAR, GONE).mu_squared[0]) * 1.5**2
+    squared_moves = {
+        name: float(world_ratios(record(STAR, each), STAR, ISOLATED).mu_squared[0]) * 1.5**2
         for name, each in RELATIONS.items()
     }
-    assert apart["edge"] > 12  # nearly 4^2
-    assert apart["node"] == pytest.approx(D, rel=0.05)
-    assert apart["node, short rows"] == pytest.approx(1.0, rel=0.05)
+    assert squared_moves["edge"] > 12  # nearly 4^2
+    assert squared_moves["node"] == pytest.approx(D, rel=0.05)
+    assert squared_moves["node, short rows"] == pytest.approx(1.0, rel=0.05)
 
 
 @pytest.mark.parametrize("name", RELATIONS)
-def test_of_one_edge_it_is_what_pairs_are_scored_by(seen: Seen, name: str) -> None:
-    release, pair = seen(STAR, RELATIONS[name]), np.array([[0, 4]])
+def test_for_one_edge_it_equals_the_ratio_of_the_pair(record: Record, name: str) -> None:
+    release, pair = record(STAR, RELATIONS[name]), np.array([[0, 4]])
     ratios = world_ratios(release, STAR, toggle_edge(STAR, (0, 4)))
     assert log_ratios(release, STAR, pair)[0] == pytest.approx(ratios.log_ratios.sum())
     assert squared_distances(release, STAR, pair)[0] == pytest.approx(ratios.mu_squared.sum())
 
 
-def test_without_noise_the_sign_tells_all() -> None:
-    for graph, sign in ((STAR, 1.0), (GONE, -1.0)):
+def test_without_noise_the_sign_identifies_the_world() -> None:
+    for graph, sign in ((STAR, 1.0), (ISOLATED, -1.0)):
         door = RecordingDoor(OpenDoor(graph))
         door.release(messages(), noise_std=0.0)
-        ratios = world_ratios(door.releases[0], STAR, GONE)
+        ratios = world_ratios(door.releases[0], STAR, ISOLATED)
         assert np.sign(ratios.log_ratios.sum()) == sign
         assert np.isinf(ratios.mu_squared[:5]).all()
         assert ratios.mu_squared[5:].tolist() == [0.0] * 3

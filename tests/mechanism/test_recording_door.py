@@ -1,4 +1,4 @@
-"""A watched door gives what its door gives, and notes it."""
+"""A recording door returns what its door returns, and records it."""
 
 import numpy as np
 import pytest
@@ -13,20 +13,20 @@ GRAPH = Graph.from_edges(4, [(0, 1), (1, 2)])
 MESSAGES = np.eye(4, dtype=np.float32)
 
 
-def test_what_comes_out_is_noted_and_unchanged() -> None:
+def test_releases_are_recorded_and_unchanged() -> None:
     plain = ClaimedDoor(GRAPH, noise=NoiseSource.for_simulation(3))
     door = RecordingDoor(ClaimedDoor(GRAPH, noise=NoiseSource.for_simulation(3)))
     released = door.release(MESSAGES, noise_std=1.5)
     assert np.array_equal(released, plain.release(MESSAGES, noise_std=1.5))
-    (note,) = door.releases
-    assert np.array_equal(note.released, released)
-    assert note.noise_std == 1.5
-    assert np.array_equal(from_grid(note.messages.astype(np.int32)), MESSAGES)
-    released[:] = 0  # whoever got it may change it
-    assert note.released.any()
+    (record,) = door.releases
+    assert np.array_equal(record.released, released)
+    assert record.noise_std == 1.5
+    assert np.array_equal(from_grid(record.messages.astype(np.int32)), MESSAGES)
+    released[:] = 0  # callers may change what they get
+    assert record.released.any()
 
 
-def test_graphs_are_noted_and_everything_else_is_handed_on() -> None:
+def test_graphs_are_recorded_and_other_calls_forwarded() -> None:
     door = RecordingDoor(OpenDoor(GRAPH))
     assert door.perturb(None) is GRAPH
     assert door.noisy_graphs == [GRAPH]

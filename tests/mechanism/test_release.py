@@ -55,7 +55,7 @@ def test_two_graphs_one_edge_apart_differ_in_the_endpoints_only(account: Account
     assert difference == pytest.approx([1, 0, 1, 0])
 
 
-def test_a_receipt_is_good_once_and_for_its_own_release_only(account: Account) -> None:
+def test_a_receipt_is_valid_once_and_for_its_own_release_only(account: Account) -> None:
     receipt = account.charge(EVENT, None, run="test")
     noise = NoiseSource.for_simulation(0)
     weaker = GaussianRelease(noise_std=1.0)
@@ -94,14 +94,14 @@ def test_long_messages_are_refused_before_an_edge_is_read(account: Account) -> N
         )
 
 
-def test_the_fingerprint_is_keyed_and_sees_every_edge() -> None:
+def test_the_fingerprint_is_keyed_and_covers_every_edge() -> None:
     names = {fingerprint(STAR, key=b"a" * 32), fingerprint(STAR, key=b"b" * 32)}
     names |= {fingerprint(toggle_edge(STAR, edge), key=b"a" * 32) for edge in [(0, 1), (1, 2)]}
     assert len(names) == 4
     assert fingerprint(STAR, key=b"a" * 32) == fingerprint(STAR, key=b"a" * 32)
 
 
-def test_there_is_one_message_a_node(account: Account) -> None:
+def test_there_is_one_message_per_node(account: Account) -> None:
     receipt = account.charge(EVENT, None, run="test")
     with pytest.raises(InputError, match="Expected 4 messages, got 2"):
         release(
@@ -116,15 +116,15 @@ def test_there_is_one_message_a_node(account: Account) -> None:
 
 
 class Unproved(NeighborSum):
-    """Somebody's own."""
+    """An aggregation without a claim."""
 
 
-def test_an_aggregation_is_released_under_its_own_name_and_to_everyone(account: Account) -> None:
+def test_an_aggregation_is_released_under_its_own_name_and_to_all_nodes(account: Account) -> None:
     noise = NoiseSource.for_simulation(0)
     named = GaussianRelease(noise_std=8.0, aggregation="clamped gcn")
     some = np.array([0, 1])
 
-    def tried(
+    def attempt(
         event: GaussianRelease, aggregation: Aggregation, receivers: Receivers = None
     ) -> None:
         release(
@@ -138,16 +138,18 @@ def test_an_aggregation_is_released_under_its_own_name_and_to_everyone(account: 
             aggregation=aggregation,
         )
 
-    tried(named, GridGcn(min_degree=1))
+    attempt(named, GridGcn(min_degree=1))
     with pytest.raises(BudgetError, match="charge it to every node"):
-        tried(named, GridGcn(min_degree=1), some)
-    tried(GaussianRelease(noise_std=8.0, aggregation="maximum"), GridMax(), some)
+        attempt(named, GridGcn(min_degree=1), some)
+    attempt(GaussianRelease(noise_std=8.0, aggregation="maximum"), GridMax(), some)
     with pytest.raises(BudgetError, match="another aggregation"):
-        tried(GaussianRelease(noise_std=8.0), GridMax())
+        attempt(GaussianRelease(noise_std=8.0), GridMax())
     with pytest.raises(BudgetError, match="smaller shift"):
-        tried(GaussianRelease(noise_std=8.0, endpoint_shift=0.5, aggregation="maximum"), GridMax())
-    with pytest.raises(BudgetError, match="No claim says"):
-        tried(GaussianRelease(noise_std=8.0), Unproved())
+        attempt(
+            GaussianRelease(noise_std=8.0, endpoint_shift=0.5, aggregation="maximum"), GridMax()
+        )
+    with pytest.raises(BudgetError, match="No claim bounds"):
+        attempt(GaussianRelease(noise_std=8.0), Unproved())
 
 
 def test_every_aggregation_has_its_claim_in_statements_and_its_proof() -> None:
@@ -160,7 +162,7 @@ def test_every_aggregation_has_its_claim_in_statements_and_its_proof() -> None:
         )
 
 
-def test_clipped_rows_are_those_of_sums(account: Account) -> None:
+def test_only_sums_can_be_clipped(account: Account) -> None:
     event = ClippedRelease(noise_std=8.0, row_norm=2.0, rounding=0.1)
     with pytest.raises(BudgetError, match="another aggregation"):
         release(

@@ -22,7 +22,7 @@ ARRAYS = {"sums": np.arange(6, dtype=np.float32).reshape(3, 2)}
 
 
 def door(path: Path, *, run: str = "session", epsilon: float = 1.0) -> ChargedDoor:
-    """As after a start of the process: noise from the operating system, everything else on disk."""
+    """A door as after a restart: noise from the operating system, everything else from disk."""
     return ChargedDoor(
         GRAPH,
         ledger=Ledger(path / "ledger.sqlite", clock=lambda: 0.0),
@@ -33,17 +33,17 @@ def door(path: Path, *, run: str = "session", epsilon: float = 1.0) -> ChargedDo
     )
 
 
-def test_what_is_put_comes_back(tmp_path: Path) -> None:
+def test_stored_arrays_are_read_back(tmp_path: Path) -> None:
     digest = ReleaseStore(tmp_path).put(7, ARRAYS)
     assert np.array_equal(ReleaseStore(tmp_path).get(7, digest)["sums"], ARRAYS["sums"])
-    found = ReleaseStore(tmp_path).find(7)
-    assert found is not None
-    assert np.array_equal(found["sums"], ARRAYS["sums"])
+    arrays = ReleaseStore(tmp_path).find(7)
+    assert arrays is not None
+    assert np.array_equal(arrays["sums"], ARRAYS["sums"])
     assert ReleaseStore(tmp_path).find(8) is None
 
 
 @pytest.mark.parametrize("damage", ["gone", "empty", "cut", "changed", "other"])
-def test_a_lost_or_changed_file_is_never_drawn_anew(tmp_path: Path, damage: str) -> None:
+def test_a_lost_or_changed_file_is_never_redrawn(tmp_path: Path, damage: str) -> None:
     first = door(tmp_path)
     first.release(MESSAGES, noise_std=8.0)
     (path,) = (tmp_path / "session").glob("*.npz")
@@ -56,22 +56,22 @@ def test_a_lost_or_changed_file_is_never_drawn_anew(tmp_path: Path, damage: str)
         half = len(content) // 2
         flipped = content[:150] + bytes([content[150] ^ 1]) + content[151:]
         path.write_bytes({"empty": b"", "cut": content[:half], "changed": flipped}[damage])
-    with pytest.raises(VesperError, match="lost or changed; noise is never drawn twice"):
+    with pytest.raises(VesperError, match="missing or changed; noise is never drawn twice"):
         door(tmp_path).release(MESSAGES, noise_std=8.0)
 
 
-def test_a_restarted_door_gives_the_same_values_for_nothing(tmp_path: Path) -> None:
+def test_a_restarted_door_gives_the_same_values_at_no_cost(tmp_path: Path) -> None:
     first = door(tmp_path)
-    drawn = [first.release(MESSAGES, noise_std=12.0) for _ in range(2)]
+    releases = [first.release(MESSAGES, noise_std=12.0) for _ in range(2)]
     spent = first.account.spent.copy()
-    assert not np.array_equal(drawn[0], drawn[1])
+    assert not np.array_equal(releases[0], releases[1])
     second = door(tmp_path)
     again = [second.release(np.zeros_like(MESSAGES), noise_std=12.0) for _ in range(2)]
-    assert all(np.array_equal(one, other) for one, other in zip(drawn, again, strict=True))
+    assert all(np.array_equal(one, other) for one, other in zip(releases, again, strict=True))
     assert np.array_equal(second.account.spent, spent)
 
 
-def test_a_door_that_died_between_paying_and_keeping_draws_under_the_same_charge(
+def test_a_door_that_died_between_charging_and_storing_draws_under_the_same_charge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = door(tmp_path)
@@ -89,48 +89,48 @@ def test_a_door_that_died_between_paying_and_keeping_draws_under_the_same_charge
     assert np.array_equal(second.account.spent, spent)
 
 
-def test_another_run_pays_for_itself(tmp_path: Path) -> None:
+def test_another_run_is_charged_separately(tmp_path: Path) -> None:
     door(tmp_path, run="one").release(MESSAGES, noise_std=12.0)
     other = door(tmp_path, run="two")
     other.release(MESSAGES, noise_std=12.0)
     assert other.account.releases == 2
 
 
-def test_noisy_edges_are_kept_too(tmp_path: Path) -> None:
+def test_noisy_edges_are_stored_too(tmp_path: Path) -> None:
     first = door(tmp_path, epsilon=2.0).perturb(EdgeRand(epsilon=1.0))
     again = door(tmp_path, epsilon=2.0).perturb(EdgeRand(epsilon=1.0))
     assert np.array_equal(first.indptr, again.indptr)
     assert np.array_equal(first.neighbors, again.neighbors)
 
 
-def test_room_for_noisy_edges_is_taken_before_they_are_charged(
+def test_space_for_noisy_edges_is_reserved_before_they_are_charged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether a graph can be kept would tell its size: who may draw until it fits has chosen it."""
-    asked = []
+    """Drawing again until a graph fits on disk would select for small graphs."""
+    requested = []
 
     def full(handle: int, start: int, size: int) -> None:
-        asked.append(size)
+        requested.append(size)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     opened = door(tmp_path, epsilon=50.0)
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(VesperError, match=r"expected room for .* bytes .* it was not drawn"):
+    with pytest.raises(VesperError, match=r"expected space for .* bytes .* it was not drawn"):
         opened.perturb(EdgeRand(epsilon=1.0))
     assert opened.account.releases == 0
     assert list((tmp_path / "session").iterdir()) == []
     door(tmp_path, run="sums", epsilon=50.0).release(MESSAGES, noise_std=10.0)
-    assert len(asked) == 1  # the size of sums is known beforehand
+    assert len(requested) == 1  # the size of sums is known beforehand
     monkeypatch.undo()
     noisy = door(tmp_path, epsilon=50.0).perturb(EdgeRand(epsilon=1.0))
     files = list((tmp_path / "session").iterdir())
     assert [path.suffix for path in files] == [".npz"]
-    assert files[0].stat().st_size < asked[0]
+    assert files[0].stat().st_size < requested[0]
     again = door(tmp_path, epsilon=50.0).perturb(EdgeRand(epsilon=1.0))
     assert np.array_equal(again.neighbors, noisy.neighbors)
 
 
-def test_room_can_be_taken_without_a_call_for_it(
+def test_space_can_be_reserved_without_posix_fallocate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(os, "posix_fallocate")
@@ -143,14 +143,16 @@ def test_room_can_be_taken_without_a_call_for_it(
 
 @pytest.mark.parametrize("epsilon", [0.3, 3.0, 20.0])
 @pytest.mark.parametrize("mechanism", [EdgeRand, LapGraph])
-def test_the_room_is_enough(mechanism: type[EdgeRand] | type[LapGraph], epsilon: float) -> None:
+def test_the_reserved_space_is_enough(
+    mechanism: type[EdgeRand] | type[LapGraph], epsilon: float
+) -> None:
     ring = Graph.from_edges(300, [(k, (k + 1) % 300) for k in range(300)])
     perturbation = mechanism(epsilon=epsilon)
     for seed in range(20):
         noisy = perturbation.perturb(ring, NoiseSource.for_simulation(seed))
         assert noisy.num_edges <= perturbation.max_edges(ring)
-        taken = noisy.indptr.nbytes + noisy.neighbors.nbytes
-        assert taken <= graph_bytes(perturbation.max_edges(ring), ring)
+        num_bytes = noisy.indptr.nbytes + noisy.neighbors.nbytes
+        assert num_bytes <= graph_bytes(perturbation.max_edges(ring), ring)
 
 
 def test_a_claimed_door_draws_once_too(tmp_path: Path) -> None:
@@ -163,7 +165,7 @@ def test_a_claimed_door_draws_once_too(tmp_path: Path) -> None:
     assert not np.array_equal(doors[1].release(MESSAGES, noise_std=1.0), first)
 
 
-def test_a_full_disk_is_said_before_anything_leaves(
+def test_a_full_disk_is_reported_before_anything_is_sent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(handle: int) -> None:
@@ -171,7 +173,7 @@ def test_a_full_disk_is_said_before_anything_leaves(
 
     opened = door(tmp_path)
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(VesperError, match=r"cannot be kept \(No space left on device\)"):
+    with pytest.raises(VesperError, match=r"cannot be stored \(No space left on device\)"):
         ReleaseStore(tmp_path / "v").put(0, ARRAYS)
     assert list((tmp_path / "v").iterdir()) == []
     monkeypatch.undo()

@@ -1,4 +1,4 @@
-"""A door to kept releases reads them in order and can neither charge nor draw."""
+"""A replay door reads stored releases in order and can neither charge nor draw."""
 
 from contextlib import closing
 from pathlib import Path
@@ -28,46 +28,46 @@ def charged(path: Path, run: str = "test") -> ChargedDoor:
         budget=Budget(epsilon=4.0, delta=1e-6),
         noise=NoiseSource.for_simulation(0),
         run=run,
-        release_store=ReleaseStore(path / "vault"),
+        release_store=ReleaseStore(path / "releases"),
     )
 
 
-def test_releases_come_back_in_order_and_the_ledger_stays(tmp_path: Path) -> None:
+def test_releases_are_replayed_in_order_and_the_ledger_is_unchanged(tmp_path: Path) -> None:
     door = charged(tmp_path)
-    made = [door.release(MESSAGES, noise_std=8.0) for _ in range(2)]
+    releases = [door.release(MESSAGES, noise_std=8.0) for _ in range(2)]
     before = (tmp_path / "ledger.sqlite").read_bytes()
     with closing(open_to_read(tmp_path / "ledger.sqlite")) as ledger:
-        kept = ReplayDoor(
-            PATH, ledger=ledger, run="test", release_store=ReleaseStore(tmp_path / "vault")
+        replay = ReplayDoor(
+            PATH, ledger=ledger, run="test", release_store=ReleaseStore(tmp_path / "releases")
         )
-        for sums in made:
-            assert np.array_equal(kept.release(MESSAGES, noise_std=1.0), sums)
+        for sums in releases:
+            assert np.array_equal(replay.release(MESSAGES, noise_std=1.0), sums)
         with pytest.raises(VesperError, match="never made"):
-            kept.release(MESSAGES, noise_std=8.0)
-        assert kept.balance().spent_epsilon() == door.account.spent_epsilon()
-        assert kept.spending_summary() == ""
+            replay.release(MESSAGES, noise_std=8.0)
+        assert replay.balance().spent_epsilon() == door.account.spent_epsilon()
+        assert replay.spending_summary() == ""
         with pytest.raises(ValueError, match="not the graph"):
-            kept.uncertified_graph()
+            replay.uncertified_graph()
     assert (tmp_path / "ledger.sqlite").read_bytes() == before
 
 
-def test_noisy_edges_come_back(tmp_path: Path) -> None:
+def test_noisy_edges_are_replayed(tmp_path: Path) -> None:
     noisy = charged(tmp_path).perturb(EdgeRand(epsilon=1.0))
     with closing(open_to_read(tmp_path / "ledger.sqlite")) as ledger:
-        kept = ReplayDoor(
-            PATH, ledger=ledger, run="test", release_store=ReleaseStore(tmp_path / "vault")
+        replay = ReplayDoor(
+            PATH, ledger=ledger, run="test", release_store=ReleaseStore(tmp_path / "releases")
         )
-        again = kept.perturb(EdgeRand(epsilon=1.0))
+        again = replay.perturb(EdgeRand(epsilon=1.0))
     assert np.array_equal(again.neighbors, noisy.neighbors)
 
 
 def test_another_graph_run_or_shape_is_refused(tmp_path: Path) -> None:
     charged(tmp_path).release(MESSAGES, noise_std=8.0)
-    release_store = ReleaseStore(tmp_path / "vault")
+    release_store = ReleaseStore(tmp_path / "releases")
     with closing(open_to_read(tmp_path / "ledger.sqlite")) as ledger:
         for graph, run in ((Graph.from_edges(3, [(0, 1)]), "test"), (PATH, "other")):
-            with pytest.raises(InputError, match="knows no release"):
+            with pytest.raises(InputError, match="found no release"):
                 ReplayDoor(graph, ledger=ledger, run=run, release_store=release_store)
-        kept = ReplayDoor(PATH, ledger=ledger, run="test", release_store=release_store)
+        replay = ReplayDoor(PATH, ledger=ledger, run="test", release_store=release_store)
         with pytest.raises(VesperError, match="shape"):
-            kept.release(MESSAGES[:, :1], noise_std=8.0)
+            replay.release(MESSAGES[:, :1], noise_std=8.0)

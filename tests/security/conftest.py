@@ -1,4 +1,4 @@
-"""An honest conversation, recorded once, to be played again with something wrong in it."""
+"""An honest session, recorded once, to be replayed with errors in it."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -44,26 +44,26 @@ NUMBERS = count()
 
 
 class Script:
-    """A peer that sends these frames, one each time it is waited for, and leaves with a word."""
+    """A peer that sends these frames, one per `receive`, and then closes with a reason."""
 
     def __init__(
         self,
         frames: Sequence[bytes],
-        waited: Callable[[int], object] = int,
+        on_receive: Callable[[int], object] = int,
         *,
-        parting: CloseReason = CloseReason.FAULT,
+        close_reason: CloseReason = CloseReason.FAULT,
     ) -> None:
-        self._frames, self._waited, self.taken = frames, waited, 0
-        self._parting = parting
+        self._frames, self._on_receive, self.taken = frames, on_receive, 0
+        self._close_reason = close_reason
         self.sent: list[bytes] = []
 
     def send(self, frame: bytes) -> None:
         self.sent.append(frame)
 
     def receive(self) -> bytes:
-        self._waited(self.taken)
+        self._on_receive(self.taken)
         if self.taken == len(self._frames):
-            raise error_for_close_reason(self._parting, "the peer")
+            raise error_for_close_reason(self._close_reason, "the peer")
         self.taken += 1
         return self._frames[self.taken - 1]
 
@@ -72,20 +72,20 @@ class Script:
 
 
 @dataclass(frozen=True)
-class Ended:
-    """How one end came out of it."""
+class Outcome:
+    """How the session ended for one party."""
 
     error: VesperError | None
     frames: list[bytes]
-    """That it sent."""
+    """Frames that it sent."""
     taken: int
-    """Frames that it took from the peer."""
+    """Number of frames that it received from the peer."""
     charges: int = 0
 
 
 @dataclass(frozen=True)
 class Parties:
-    """What both hold."""
+    """The inputs of both parties."""
 
     folder: Path
     config: Config
@@ -93,26 +93,26 @@ class Parties:
     labels: LabelHoldings
 
     def other(self, **run: object) -> Config:
-        """The same settings but for some of [run]."""
+        """The same settings except for some of [run]."""
         changed = self.config.run.model_copy(update=run)
         return self.config.model_copy(update={"run": changed})
 
     def data_party(
-        self, frames: Sequence[bytes], *, parting: CloseReason = CloseReason.FAULT
-    ) -> Ended:
-        """Be the data party, with a charged door; any error but ours is a bug and goes through."""
-        script, error = Script(frames, parting=parting), None
+        self, frames: Sequence[bytes], *, close_reason: CloseReason = CloseReason.FAULT
+    ) -> Outcome:
+        """Run the data party with a charged door; errors other than VesperError are bugs."""
+        script, error = Script(frames, close_reason=close_reason), None
         path = self.folder / f"{next(NUMBERS)}.sqlite"
         with closing(Ledger(path, clock=lambda: 0.0)) as ledger:
             try:
-                self.talk_as_data(script, ledger)
+                self.run_as_data_party(script, ledger)
             except VesperError as caught:
                 error = caught
             charges = charges_in(ledger)
         path.unlink()
-        return Ended(error, script.sent, script.taken, charges)
+        return Outcome(error, script.sent, script.taken, charges)
 
-    def talk_as_data(self, channel: Channel, ledger: Ledger) -> None:
+    def run_as_data_party(self, channel: Channel, ledger: Ledger) -> None:
         noise = NoiseSource.for_simulation(1)
         door_opener = partial(open_door, graph=self.data.graph, ledger=ledger, noise=noise, run="r")
         link = Link(Role.DATA, channel)
@@ -120,38 +120,38 @@ class Parties:
         link.expect(Farewell)
 
     def label_party(
-        self, frames: Sequence[bytes], *, parting: CloseReason = CloseReason.FAULT
-    ) -> Ended:
-        """Be the label party."""
-        script, error = Script(frames, parting=parting), None
+        self, frames: Sequence[bytes], *, close_reason: CloseReason = CloseReason.FAULT
+    ) -> Outcome:
+        """Run the label party."""
+        script, error = Script(frames, close_reason=close_reason), None
         try:
             run_label_session([DataPeer(self.config, Link(Role.LABEL, script))], self.labels)
         except VesperError as caught:
             error = caught
-        return Ended(error, script.sent, script.taken)
+        return Outcome(error, script.sent, script.taken)
 
 
 @dataclass(frozen=True)
 class Recorded(Parties):
-    """And what they said when both were honest."""
+    """The inputs of both parties, and the frames of their honest session."""
 
     of_data: tuple[bytes, ...]
     of_label: tuple[bytes, ...]
     charges: dict[int, int]
-    """Of the data party, by how many stages it has begun."""
+    """Charges of the data party, by the number of stages it has started."""
 
     def checked(
-        self, frames: Sequence[bytes], *, parting: CloseReason = CloseReason.FAULT
-    ) -> Ended:
-        """Let the data party meet frames; the ledger may have what the accepted ones warrant."""
-        ended = self.data_party(frames, parting=parting)
-        accepted = frames[: ended.taken - isinstance(ended.error, RemoteProtocolError)]
-        assert ended.charges <= self.charges[min(stages_started(accepted), max(self.charges))]
-        return ended
+        self, frames: Sequence[bytes], *, close_reason: CloseReason = CloseReason.FAULT
+    ) -> Outcome:
+        """Run the data party; check that it charges no more than accepted frames warrant."""
+        outcome = self.data_party(frames, close_reason=close_reason)
+        accepted = frames[: outcome.taken - isinstance(outcome.error, RemoteProtocolError)]
+        assert outcome.charges <= self.charges[min(stages_started(accepted), max(self.charges))]
+        return outcome
 
 
 class Tapped:
-    """A channel that notes what is sent."""
+    """A channel that records what is sent."""
 
     def __init__(self, inner: Channel) -> None:
         self._inner, self.sent = inner, list[bytes]()
@@ -179,13 +179,13 @@ def rounded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
 
 @pytest.fixture(params=["honest", "rounded"])
 def either(request: pytest.FixtureRequest) -> Recorded:
-    found = request.getfixturevalue(request.param)
-    assert isinstance(found, Recorded)
-    return found
+    fixture = request.getfixturevalue(request.param)
+    assert isinstance(fixture, Recorded)
+    return fixture
 
 
 def recorded(folder: Path, *, wire: str) -> Recorded:
-    """Let two honest parties meet."""
+    """Record the session of two honest parties."""
     chance = np.random.default_rng(0)
     classes = np.arange(NODES) // 3 % 3
     (folder / "data").mkdir()
@@ -207,17 +207,17 @@ def recorded(folder: Path, *, wire: str) -> Recorded:
         ThreadPoolExecutor(1) as pool,
     ):
         data_peers = [DataPeer(config, Link(Role.LABEL, label_channel))]
-        answering = pool.submit(run_label_session, data_peers, labels)
-        parties.talk_as_data(data_channel, ledger)
-        answering.result()
+        label_session = pool.submit(run_label_session, data_peers, labels)
+        parties.run_as_data_party(data_channel, ledger)
+        label_session.result()
         sent, received = tuple(data_channel.sent), tuple(label_channel.sent)
     with closing(Ledger(folder / "again.sqlite", clock=lambda: 0.0)) as ledger:
 
-        def note(taken: int) -> None:
+        def record_charges(taken: int) -> None:
             stage = stages_started(received[:taken])
             charges[stage] = max(charges.get(stage, 0), charges_in(ledger))
 
-        parties.talk_as_data(Script(received, note), ledger)
+        parties.run_as_data_party(Script(received, record_charges), ledger)
     return Recorded(folder, config, data, labels, sent, received, charges)
 
 
@@ -226,7 +226,7 @@ def charges_in(ledger: Ledger) -> int:
 
 
 def stages_started(frames: Sequence[bytes]) -> int:
-    """How many stages an honest data party has begun after these frames of its peer."""
+    """How many stages an honest data party has started after these frames of its peer."""
     messages = [decode(frame) for frame in frames[2:]]  # hello and roster
     stage, epoch, steps, is_measuring = 0, 0, 0, False
     for message in messages:

@@ -1,4 +1,4 @@
-"""Traps that others fell into, one test each, named for where it happened."""
+"""Accounting errors of other libraries, one test each, named after the library."""
 
 import math
 import shutil
@@ -38,7 +38,7 @@ def opened(folder: Path) -> Account:
     return open_account(ledger, "g", num_nodes=5, budget=BUDGET)
 
 
-# Opacus keeps the accountant inside the checkpoint: a roll-back refunds what the peer has seen.
+# Opacus stores the accountant in the checkpoint: a roll-back refunds what the peer has seen.
 
 
 def test_opacus_a_restored_checkpoint_does_not_refund(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_opacus_an_older_copy_of_the_ledger_does_not_refund(tmp_path: Path) -> N
         opened(tmp_path)
 
 
-def test_opacus_an_older_copy_of_ledger_and_note_is_known_by_a_noted_head(tmp_path: Path) -> None:
+def test_opacus_an_older_copy_of_the_folder_does_not_contain_a_noted_head(tmp_path: Path) -> None:
     (tmp_path / "now").mkdir()
     account = opened(tmp_path / "now")
     account._ledger.close()
@@ -78,10 +78,10 @@ def test_opacus_an_older_copy_of_ledger_and_note_is_known_by_a_noted_head(tmp_pa
     assert not open_to_read(tmp_path / "copy" / "ledger.sqlite").contains(int(sequence), digest)
 
 
-# NVFlare resets its ledger at each start.
+# NVFlare resets its ledger at every start.
 
 
-def test_nvflare_a_new_start_goes_on_from_what_is_spent(tmp_path: Path) -> None:
+def test_nvflare_a_new_start_continues_from_what_is_spent(tmp_path: Path) -> None:
     for start in range(2):
         account = opened(tmp_path)
         assert account.releases == start
@@ -91,21 +91,19 @@ def test_nvflare_a_new_start_goes_on_from_what_is_spent(tmp_path: Path) -> None:
         opened(tmp_path).charge(TWO_FIT, None, run="run 2")
 
 
-def test_nvflare_a_lost_ledger_is_not_started_anew(tmp_path: Path) -> None:
+def test_nvflare_a_lost_ledger_is_not_recreated(tmp_path: Path) -> None:
     opened(tmp_path)._ledger.close()
     (tmp_path / "ledger.sqlite").unlink()
     with pytest.raises(VesperError, match="older than what was charged"):
         opened(tmp_path)
 
 
-# SecretFlow computes an epsilon and throws it away. (That `vesper budget show` prints every charge
-# is tested in tests/cli/test_budget_command.py.)
+# SecretFlow computes an epsilon and discards it. (tests/cli/test_budget_command.py tests that
+# `vesper budget show` prints every charge.)
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: str(event.facts["kind"]))
-def test_secretflow_every_receipt_stands_for_an_entry_that_counts(
-    tmp_path: Path, event: Event
-) -> None:
+def test_secretflow_every_receipt_has_an_entry_that_counts(tmp_path: Path, event: Event) -> None:
     account = opened(tmp_path)
     before = account.spent_epsilon()
     receipt = account.charge(event, None, run="r")
@@ -113,11 +111,11 @@ def test_secretflow_every_receipt_stands_for_an_entry_that_counts(
     assert (last.sequence, last.facts) == (receipt.sequence, event.facts)
     assert last.cost > 0
     assert account.spent_epsilon() > before
-    shown = accounts(open_to_read(tmp_path / "ledger.sqlite"))[0]
-    assert (shown.releases, shown.spent_epsilon()) == (1, account.spent_epsilon())
+    stored = accounts(open_to_read(tmp_path / "ledger.sqlite"))[0]
+    assert (stored.releases, stored.spent_epsilon()) == (1, account.spent_epsilon())
 
 
-# dp-accounting forgets the count for one class of events: composing 1000 costs as much as one.
+# dp-accounting ignores the count for one class of events: composing 1000 costs as much as one.
 
 
 def composed(
@@ -142,7 +140,7 @@ def test_dp_accounting_n_events_cost_n_times_one_for_every_class(
     assert one.pure > 0 or one.spent.min() > 0
     if budget is not None:
         assert composed(event, 0, budget).fits(event) == times + many.fits(event)
-    # and after a release, where counts are charged otherwise
+    # and after a release, where counts are charged differently
     first = GaussianRelease(noise_std=900.0)
     base = composed(first, 1, budget).spent
     one, many = composed(event, 1, budget, after=first), composed(event, times, budget, after=first)
@@ -162,8 +160,8 @@ def test_dp_accounting_every_class_of_events_is_in_the_law_above() -> None:
     assert classes == {type(event) for event in EVENTS}
 
 
-# GAP takes 1 for the sensitivity of an undirected edge, calibrates to either side of the budget,
-# and once ran without noise.
+# GAP takes 1 as the sensitivity of an undirected edge, may calibrate to above the budget, and once
+# ran without noise.
 
 
 def test_gap_an_edge_has_two_ends() -> None:

@@ -1,4 +1,4 @@
-"""Wrong bytes, wrong turns, silence: one clear error, no hang, and the ledger does not move."""
+"""Wrong bytes, wrong turns, silence: one clear error, no hang, and an unchanged ledger."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -20,29 +20,29 @@ from vesper.transport.close_reason import CloseReason, error_for_close_reason
 from vesper.transport.memory import memory_pair
 
 if TYPE_CHECKING:
-    from tests.security.conftest import Ended, Recorded
+    from tests.security.conftest import Outcome, Recorded
 
 
 LARGE = 1_000_000
 
 
-# The record itself.
+# The recording itself.
 
 
-def test_the_record_can_be_played_again(either: "Recorded") -> None:
+def test_the_recording_can_be_replayed(either: "Recorded") -> None:
     honest = either
-    ended = honest.checked(honest.of_label)
-    assert ended.error is None
-    assert ended.charges == max(honest.charges.values()) > honest.charges[0] == 0
-    assert tuple(ended.frames) == honest.of_data
-    answered = honest.label_party(honest.of_data)
-    assert answered.error is None
-    assert tuple(answered.frames) == honest.of_label
+    data_outcome = honest.checked(honest.of_label)
+    assert data_outcome.error is None
+    assert data_outcome.charges == max(honest.charges.values()) > honest.charges[0] == 0
+    assert tuple(data_outcome.frames) == honest.of_data
+    label_outcome = honest.label_party(honest.of_data)
+    assert label_outcome.error is None
+    assert tuple(label_outcome.frames) == honest.of_label
     verdicts = [m.verdict for m in map(decode, honest.of_label) if isinstance(m, EvaluationReply)]
-    assert Verdict.STOP in verdicts  # else nothing below tells when stopping is allowed
+    assert Verdict.STOP in verdicts  # otherwise early stopping would not be tested below
 
 
-# Any frame, anything wrong with its bytes or its turn.
+# Any frame with wrong bytes or out of turn.
 
 
 def wrong_bytes(frame: bytes, chance: random.Random) -> list[bytes]:
@@ -74,12 +74,13 @@ def test_wrong_bytes_and_wrong_turns_at_the_data_party(honest: "Recorded", few: 
     chance, frames = random.Random(1), honest.of_label
     for at in range(len(frames)):
         bad = wrong_bytes(frames[at], chance) + wrong_turn(frames, at, chance)
-        bad += [honest.of_data[0], honest.of_data[-1], honest.of_data[2]]  # what only we may say
+        # Messages that only the data party may send.
+        bad += [honest.of_data[0], honest.of_data[-1], honest.of_data[2]]
         for frame in chance.sample(bad, 2) if few and at > 1 else bad:
-            ended = honest.checked([*frames[:at], frame, *frames[at + 1 :]])
-            assert isinstance(ended.error, RemoteProtocolError), (at, frame[:80])
-            assert ended.taken == at + 1
-            assert "\n" not in str(ended.error)
+            outcome = honest.checked([*frames[:at], frame, *frames[at + 1 :]])
+            assert isinstance(outcome.error, RemoteProtocolError), (at, frame[:80])
+            assert outcome.taken == at + 1
+            assert "\n" not in str(outcome.error)
 
 
 @FEW
@@ -89,15 +90,15 @@ def test_wrong_bytes_and_wrong_turns_at_the_label_party(honest: "Recorded", few:
         bad = wrong_bytes(frames[at], chance) + wrong_turn(frames, at, chance)
         bad += [honest.of_label[0], honest.of_label[1], honest.of_label[-1]]
         for frame in chance.sample(bad, 2) if few and at > 1 else bad:
-            ended = honest.label_party([*frames[:at], frame, *frames[at + 1 :]])
-            assert isinstance(ended.error, RemoteProtocolError), (at, frame[:80])
-            assert ended.taken == at + 1
-            assert "\n" not in str(ended.error)
+            outcome = honest.label_party([*frames[:at], frame, *frames[at + 1 :]])
+            assert isinstance(outcome.error, RemoteProtocolError), (at, frame[:80])
+            assert outcome.taken == at + 1
+            assert "\n" not in str(outcome.error)
 
 
 @given(st.integers(0, 10**9))
 def test_seeded_mutations(rounded: "Recorded", seed: int) -> None:
-    """Flip, drop, repeat, swap: an error of ours, or a message that might as well be honest."""
+    """Flip, drop, repeat or swap: a VesperError, or a message that could be honest."""
     chance, honest = random.Random(seed), rounded
     for original, check in (
         (honest.of_label, honest.checked),
@@ -118,29 +119,29 @@ def test_seeded_mutations(rounded: "Recorded", seed: int) -> None:
         else:
             other = chance.randrange(len(frames))
             frames[at], frames[other] = frames[other], frames[at]
-        ended = check(frames)
+        outcome = check(frames)
         if way != "flip" and frames != list(original) and len(frames) >= len(original):
-            assert ended.error is not None or ended.taken < len(frames)
+            assert outcome.error is not None or outcome.taken < len(frames)
 
 
-def test_a_peer_may_leave_with_any_word_at_any_moment(honest: "Recorded") -> None:
+def test_a_peer_may_close_with_any_reason_at_any_moment(honest: "Recorded") -> None:
     chance = random.Random(3)
-    ends: list[tuple[tuple[bytes, ...], Callable[..., Ended]]] = [
+    ends: list[tuple[tuple[bytes, ...], Callable[..., Outcome]]] = [
         (honest.of_label, honest.checked),
         (honest.of_data, honest.label_party),
     ]
     for frames, check in ends:
         for at in range(0, len(frames), 3):
-            parting = chance.choice(list(CloseReason))
-            ended = check(frames[:at], parting=parting)
-            assert str(ended.error) == str(error_for_close_reason(parting, "the peer"))
+            close_reason = chance.choice(list(CloseReason))
+            outcome = check(frames[:at], close_reason=close_reason)
+            assert str(outcome.error) == str(error_for_close_reason(close_reason, "the peer"))
 
 
-def test_a_silent_peer_is_given_up(honest: "Recorded") -> None:
+def test_a_silent_peer_times_out(honest: "Recorded") -> None:
     channel, _ = memory_pair(patience=0.05)
     with closing(Ledger(honest.folder / "silent.sqlite", clock=lambda: 0.0)) as ledger:
         with pytest.raises(PeerLostError, match="silent for"):
-            honest.talk_as_data(channel, ledger)
+            honest.run_as_data_party(channel, ledger)
         assert not any(entry.cost > 0 for entry in ledger.entries())
     with pytest.raises(PeerLostError, match="silent for"):
         run_label_session([DataPeer(honest.config, Link(Role.LABEL, channel))], honest.labels)

@@ -1,4 +1,4 @@
-"""Messages that are well-formed and wrong: refused by name, whatever is wrong with them."""
+"""Well-formed messages with wrong contents: each is refused with a specific error."""
 
 import struct
 import tracemalloc
@@ -27,29 +27,29 @@ from vesper.session.contract import contract_text
 from vesper.session.peer import PROTOCOL_VERSION
 
 if TYPE_CHECKING:
-    from tests.security.conftest import Ended, Recorded
+    from tests.security.conftest import Outcome, Recorded
 
 
 NODES, STEPS = 60, 2
 LARGE = 1_000_000
 BOUND = 20_000_000
-"""Bytes that a frame of a few megabytes may make an end take."""
+"""Most bytes that a party may allocate for a frame of a few megabytes."""
 
 
-# Messages that are well written and wrong.
+# Well-formed messages with wrong contents.
 
 Wrong = Callable[[Any], Any]
 
 
 def but(**fields: Any) -> Wrong:
-    """The same message with other fields."""
+    """The same message with some fields replaced."""
     return lambda message: type(message)(**{**vars(message), **fields})
 
 
 def scripted(
     honest: "Recorded", frames: Sequence[bytes], kind: type[Message], wrong: Wrong, number: int = 0
 ) -> tuple[list[bytes], int]:
-    """The record with one message of a kind changed, and its position."""
+    """The recording with one message of a kind changed, and its position."""
     at = [k for k, frame in enumerate(frames) if isinstance(decode(frame), kind)][number]
     rounding = Rounding(WireFormat[honest.config.run.wire.upper()])
     return [*frames[:at], encode(wrong(decode(frames[at])), rounding), *frames[at + 1 :]], at
@@ -104,7 +104,7 @@ def first_row(value: float) -> Callable[[Any], Any]:
         (Gradients, shaped(10, 3, 3), 1),
         *((EvaluationReply, but(step=step), 0) for step in (0, 2, 1 << 62)),
         (EvaluationReply, but(verdict=Verdict.CONTINUE), 0),  # the patience is one epoch
-        (EvaluationReply, but(verdict=Verdict.BEST), -1),  # nothing is judged any more
+        (EvaluationReply, but(verdict=Verdict.BEST), -1),  # too late for a verdict
         (EvaluationReply, but(verdict=Verdict.STOP), -1),
     ],
 )
@@ -112,10 +112,10 @@ def test_the_data_party_refuses(
     honest: "Recorded", kind: type[Message], wrong: Wrong, number: int
 ) -> None:
     frames, at = scripted(honest, honest.of_label, kind, wrong, number)
-    ended = honest.checked(frames)
-    assert isinstance(ended.error, PeerError)
-    assert isinstance(ended.error, RemoteProtocolError) or "version" in str(ended.error)
-    assert ended.taken == at + 1
+    outcome = honest.checked(frames)
+    assert isinstance(outcome.error, PeerError)
+    assert isinstance(outcome.error, RemoteProtocolError) or "version" in str(outcome.error)
+    assert outcome.taken == at + 1
 
 
 @pytest.mark.parametrize(
@@ -137,29 +137,29 @@ def test_the_label_party_refuses(
     honest: "Recorded", kind: type[Message], wrong: Wrong, number: int
 ) -> None:
     frames, at = scripted(honest, honest.of_data, kind, wrong, number)
-    ended = honest.label_party(frames)
-    assert isinstance(ended.error, RemoteProtocolError)
-    assert ended.taken == at + 1
+    outcome = honest.label_party(frames)
+    assert isinstance(outcome.error, RemoteProtocolError)
+    assert outcome.taken == at + 1
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_values_that_are_none(either: "Recorded", bad: float) -> None:
+def test_values_that_are_not_finite_are_refused(either: "Recorded", bad: float) -> None:
     honest = either
-    ends: list[tuple[tuple[bytes, ...], type[Message], Callable[[list[bytes]], Ended]]] = [
+    ends: list[tuple[tuple[bytes, ...], type[Message], Callable[[list[bytes]], Outcome]]] = [
         (honest.of_data, Embeddings, honest.label_party),
         (honest.of_label, Gradients, honest.checked),
     ]
     for frames, kind, play in ends:
         at = [k for k, frame in enumerate(frames) if isinstance(decode(frame), kind)][1]
-        frame = encode(filled(bad)(decode(frames[at])))  # float32, whatever was agreed
-        ended = play([*frames[:at], frame, *frames[at + 1 :]])
-        assert isinstance(ended.error, RemoteProtocolError)
-        assert ended.taken == at + 1
+        frame = encode(filled(bad)(decode(frames[at])))  # float32, whatever the wire format
+        outcome = play([*frames[:at], frame, *frames[at + 1 :]])
+        assert isinstance(outcome.error, RemoteProtocolError)
+        assert outcome.taken == at + 1
 
 
 @pytest.mark.parametrize("size", [3e37])
-def test_huge_values_are_learnt_from_or_end_the_run(honest: "Recorded", size: float) -> None:
-    """They are finite, so nobody can tell that they are wrong; nothing but our errors follows."""
+def test_huge_finite_values_do_no_more_than_end_the_run(honest: "Recorded", size: float) -> None:
+    """Finite values cannot be recognised as wrong; at most a VesperError may follow."""
     for number in (0, STEPS):
         wrong = filled(size)
         honest.checked(scripted(honest, honest.of_label, Gradients, wrong, number)[0])
@@ -169,16 +169,16 @@ def test_huge_values_are_learnt_from_or_end_the_run(honest: "Recorded", size: fl
 def test_other_settings_are_named(honest: "Recorded") -> None:
     other = contract_text(honest.other(width=5))
     frames, _ = scripted(honest, honest.of_label, LabelHello, but(contract=other))
-    ended = honest.checked(frames)
-    assert isinstance(ended.error, InputError)
-    assert "run.width: 4 here, 5 there" in str(ended.error)
+    outcome = honest.checked(frames)
+    assert isinstance(outcome.error, InputError)
+    assert "run.width: 4 here, 5 there" in str(outcome.error)
 
 
-# Frames that would take much memory.
+# Frames that could make the receiver allocate much memory.
 
 
-def roster_of_nothing(ids: int) -> bytes:
-    """A roster of so many empty ids."""
+def roster_of_empty_ids(ids: int) -> bytes:
+    """A roster of this many empty ids."""
     kind = bytes([KINDS.index(Roster)])
     return MAGIC + kind + struct.pack("<I", ids) + bytes(4 * ids + 8) + b"\0\2" + bytes(8)
 
@@ -187,7 +187,7 @@ def roster_of_nothing(ids: int) -> bytes:
     ("at", "frame"),
     [
         (0, encode(LabelHello(version=3, contract="x" * 4 * LARGE, num_outputs=3))),
-        (1, roster_of_nothing(LARGE)),
+        (1, roster_of_empty_ids(LARGE)),
         (1, encode(Roster(("x" * 4 * LARGE,), (), (), np.zeros((0, 3), dtype=np.float32)))),
         (1, encode(Roster(("0",), ("1",), (), np.zeros((LARGE, 3), dtype=np.float32)))),
         (2, MAGIC + b"\4" + struct.pack("<qBB3I", 1, 0, 3, 1 << 27, 1, 1)),
@@ -196,21 +196,21 @@ def roster_of_nothing(ids: int) -> bytes:
     ],
     ids=["contract", "ids", "id", "label_posteriors", "gradients", "scales", "no rows"],
 )
-def test_memory(honest: "Recorded", at: int, frame: bytes) -> None:
+def test_memory_is_bounded(honest: "Recorded", at: int, frame: bytes) -> None:
     frames = [*honest.of_label[:at], frame]
-    honest.data_party(frames)  # whatever is made once is there
+    honest.data_party(frames)  # so that one-time allocations are not measured
     tracemalloc.start()
     try:
-        ended = honest.checked(frames)
+        outcome = honest.checked(frames)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert isinstance(ended.error, RemoteProtocolError)
-    assert ended.taken == at + 1
+    assert isinstance(outcome.error, RemoteProtocolError)
+    assert outcome.taken == at + 1
     assert peak < BOUND
 
 
-# A method that pays before its first batch.
+# A method that charges before its first batch.
 
 
 def test_nothing_is_charged_before_the_roster_is_accepted(honest: "Recorded") -> None:
@@ -219,9 +219,9 @@ def test_nothing_is_charged_before_the_roster_is_accepted(honest: "Recorded") ->
     hello = encode(LabelHello(PROTOCOL_VERSION, contract_text(config), num_outputs=3))
     roster = decode(honest.of_label[1])
     for wrong in (but(train=()), but(test=("nobody",)), with_label_posteriors(first_row(9.0))):
-        ended = parties.data_party([hello, encode(wrong(roster))])
-        assert isinstance(ended.error, RemoteProtocolError)
-        assert ended.charges == 0
-    ended = parties.data_party([hello, honest.of_label[1]])
-    assert isinstance(ended.error, PeerLostError)
-    assert ended.charges == 1
+        outcome = parties.data_party([hello, encode(wrong(roster))])
+        assert isinstance(outcome.error, RemoteProtocolError)
+        assert outcome.charges == 0
+    outcome = parties.data_party([hello, honest.of_label[1]])
+    assert isinstance(outcome.error, PeerLostError)
+    assert outcome.charges == 1

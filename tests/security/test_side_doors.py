@@ -1,4 +1,4 @@
-"""Ways past the guarantee that are not a release: each must be shut."""
+"""Ways around the guarantee other than a release: each must be closed."""
 
 import copy
 import pickle
@@ -25,7 +25,7 @@ PAIRS = [(k, (k + step) % 60) for k in range(60) for step in (1, 2, 3)]
 
 
 def write(folder: Path, pairs: list[tuple[int, int]]) -> Path:
-    """Sixty nodes on a ring; the edges are all that differs between two folders."""
+    """Write sixty nodes with these edges; folders differ in their edges only."""
     rng = np.random.default_rng(0)
     (folder / "data").mkdir(parents=True)
     (folder / "label").mkdir()
@@ -40,7 +40,7 @@ def write(folder: Path, pairs: list[tuple[int, int]]) -> Path:
 
 
 class Tap:
-    """Notes each frame and sends it on."""
+    """Records each frame and forwards it."""
 
     def __init__(self, send: Callable[[bytes], None], frames: list[bytes]) -> None:
         self._send, self._frames = send, frames
@@ -53,7 +53,7 @@ class Tap:
 def crossed(
     folder: Path, monkeypatch: pytest.MonkeyPatch, **settings: object
 ) -> tuple[list[bytes], list[bytes], Path]:
-    """Run; give every frame the data party sent, every frame it got, and the run folder."""
+    """Run; return the frames to the label party, those to the data party, and the run folder."""
     to_label: list[bytes] = []
     to_data: list[bytes] = []
 
@@ -70,7 +70,7 @@ def crossed(
 
 
 def without_values(message: Message) -> dict[str, object]:
-    """All of a message but the released tensor."""
+    """All of a message except the released tensor."""
     facts = {"type": type(message).__name__, **vars(message)}
     if isinstance(message, Embeddings):
         facts["values"] = message.values.shape
@@ -89,7 +89,7 @@ def test_two_graphs_one_edge_apart_differ_in_released_values_only(
     assert any(not np.array_equal(a.values, b.values) for a, b in tensors)
 
 
-def test_before_the_first_release_nothing_differs_at_all(
+def test_without_a_release_nothing_differs_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, _, _ = crossed(write(tmp_path / "a", PAIRS), monkeypatch, method="mlp")
@@ -113,12 +113,12 @@ def test_only_messages_of_the_protocol_cross_and_the_fingerprint_does_not(
         assert bytes.fromhex(name) not in frame
 
 
-def test_releases_in_the_ledger_are_what_the_plan_said(
+def test_the_ledger_has_the_planned_releases(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, _, out = crossed(write(tmp_path / "a", PAIRS), monkeypatch, hops=3)
     entries = list(Ledger(out / "ledger.sqlite", clock=lambda: 0.0).entries())
-    assert sum(entry.cost > 0 for entry in entries) == 4  # the poll, and three hops
+    assert sum(entry.cost > 0 for entry in entries) == 4  # the probe, and three hops
 
 
 def test_delta_does_not_depend_on_edges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ from vesper.errors import InputError, RemoteProtocolError
 from vesper.graph.labels import open_labels
 from vesper.model.evaluation import evaluate
 from vesper.protocol.codec import encode
-from vesper.protocol.messages import EmbeddingQuery, QueryAnswer
 from vesper.protocol.fields import digest_of_ids
+from vesper.protocol.messages import EmbeddingQuery, QueryAnswer
 from vesper.serving.embedding_server import MAX_ID_LENGTH, MAX_IDS, open_embedding_server
 
 if TYPE_CHECKING:

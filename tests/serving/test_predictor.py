@@ -10,6 +10,7 @@ import torch
 from vesper.deployment.saved_run import SavedLabelRun, read_saved_label_run
 from vesper.errors import InputError, LocalProtocolError, PeerError, PeerLostError
 from vesper.protocol.codec import encode
+from vesper.protocol.fields import digest_of_ids
 from vesper.protocol.inference_turns import QUERY_TABLE
 from vesper.protocol.messages import (
     DataHello,
@@ -20,7 +21,6 @@ from vesper.protocol.messages import (
     QueryAnswer,
     QueryRefusal,
 )
-from vesper.protocol.fields import digest_of_ids
 from vesper.protocol.turns import Role
 from vesper.serving.embedding_cache import EmbeddingCache
 from vesper.serving.embedding_client import EmbeddingClient

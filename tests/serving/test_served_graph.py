@@ -38,7 +38,7 @@ def test_the_graph_of_training_has_the_name_of_the_session(finished: "FinishedRu
 def test_another_edge_is_not_the_graph_of_training(finished: "FinishedRun") -> None:
     remove_last_edge(finished.data.party.folder)
     before = finished.ledger.read_bytes()
-    with pytest.raises(InputError, match="knows no release of this graph"):
+    with pytest.raises(InputError, match="found no release of this graph"):
         name_of(finished)
     assert finished.ledger.read_bytes() == before
 
@@ -55,7 +55,7 @@ def test_a_lost_release_is_not_drawn_again(finished: "FinishedRun") -> None:
     with open_embedding_server(finished.data) as server:
         from vesper.protocol.messages import EmbeddingQuery
 
-        with pytest.raises(VesperError, match="lost or changed"):
+        with pytest.raises(VesperError, match="missing or changed"):
             server.reply(EmbeddingQuery(number=1, ids=("u01",)), stage=1)
 
 

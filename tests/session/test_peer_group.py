@@ -10,8 +10,8 @@ from tests.fixtures.observers import CallingObserver
 
 from vesper.errors import InputError, PeerLostError, PeerStoppedError, RemoteProtocolError
 from vesper.party.state import Arrays
-from vesper.protocol.messages import Embeddings, Gradients, Purpose, Verdict
 from vesper.protocol.fields import digest_of_roots
+from vesper.protocol.messages import Embeddings, Gradients, Purpose, Verdict
 from vesper.session.peer_group import Absence, DataPeerGroup, GroupMember
 
 ROOTS = np.array([4, 1])

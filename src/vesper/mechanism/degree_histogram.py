@@ -1,11 +1,12 @@
-"""How many nodes have which degree, privately.
+"""Private degree histogram.
 
     counts[k] = #{v : degree(v) >= k} + K_k,   k = 1 .. LAST      K_k discrete Laplace, epsilon / 2
-    isotonic regression makes them fall, differences make a histogram of bins 0 .. LAST - 1, >= LAST
+    isotonic regression makes the counts non-increasing; their differences are the histogram,
+    with bins 0 .. LAST - 1 and >= LAST
 
 One edge {a, b} takes degree(a) past one threshold and degree(b) past one: L1 sensitivity 2. The
-plain histogram has 4, for each endpoint leaves one bin and enters the next; the paper prints 2 for
-it, so what it calls epsilon costs twice that (`as_paper`).
+plain histogram has sensitivity 4, because each endpoint leaves one bin and enters the next. The
+paper prints 2 for it, so a nominal epsilon costs twice that (`as_paper`).
 """
 
 from dataclasses import dataclass
@@ -21,26 +22,26 @@ from vesper.privacy.ledger.receipt import Receipt, encode
 from vesper.privacy.ledger.run_balance import DEGREES
 
 LAST_BIN = 50
-"""Degrees from here on share the last bin."""
+"""Degrees of at least this value share the last bin."""
 
 CUMULATIVE_SENSITIVITY = 2
 PLAIN_SENSITIVITY = 4
 PAPER_SENSITIVITY = 2
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 100.0
-"""Outside, noise cannot be drawn or is none; refused before anything is charged."""
+"""Beyond these, noise cannot be drawn or vanishes; refused before anything is charged."""
 
 
 @dataclass(frozen=True)
 class DegreeHistogram:
-    """A released histogram: `counts[k]` nodes of degree k, the last bin holds all above."""
+    """Released histogram: `counts[k]` nodes of degree k; the last bin also holds all above."""
 
     counts: tuple[float, ...]
     epsilon: float
 
     @property
     def mean_degree_at_least(self) -> float:
-        """Mean degree if nobody had more than LAST neighbours: a lower bound but for noise."""
+        """Mean degree with degrees cut off at LAST: a lower bound, up to noise."""
         total = max(sum(self.counts), 1.0)
         return sum(k * count for k, count in enumerate(self.counts)) / total
 
@@ -51,7 +52,7 @@ class DegreeHistogram:
 
 
 def cost_of(epsilon: float, *, as_paper: bool = False) -> PureRelease:
-    """Give the event to charge: what is really spent."""
+    """Return the event to charge: what is really spent."""
     if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
         raise InputError(
             f"Expected an epsilon between {SMALLEST_EPSILON:g} and {LARGEST_EPSILON:g}, "
@@ -72,7 +73,7 @@ def release_histogram(
     noise: NoiseSource,
     as_paper: bool = False,
 ) -> DegreeHistogram:
-    """Release the histogram for the epsilon of `event`."""
+    """Release the histogram at the epsilon of `event`."""
     receipt.spend(event=event, receivers=encode(None, graph.num_nodes), graph=fingerprint)
     degrees = np.minimum(np.diff(graph.indptr), LAST_BIN)  # (num_nodes,)
     plain = np.bincount(degrees, minlength=LAST_BIN + 1).astype(np.int32)  # (LAST + 1,)
@@ -89,7 +90,7 @@ def release_histogram(
 
 
 def fit_non_increasing(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the non-increasing sequence nearest in least squares: pool adjacent violators.
+    """Return the least-squares non-increasing fit, by pooling adjacent violators.
 
     >>> fit_non_increasing(np.array([5.0, 1.0, 3.0, 0.0])).tolist()
     [5.0, 2.0, 2.0, 0.0]

@@ -1,12 +1,12 @@
-"""The graph behind its door: what a method may ask of edges, and nothing else.
+"""Doors: the only access of a method to the edges of a graph.
 
-    ChargedDoor   charge the ledger, then release: certified
-    ClaimedDoor   noise as somebody else counts it, no ledger: never shown as certified
+    ChargedDoor   charges the ledger, then releases: certified
+    ClaimedDoor   noise as a published analysis counts it, no ledger: never reported as certified
     OpenDoor      sums without noise, for epsilon = inf: no privacy
     ClosedDoor    nothing at all, for methods that read no edge
 
-A door knows its graph, the fingerprint made of that very graph, and the account of that
-fingerprint; they cannot be mixed up.
+A charged door holds the graph, computes the fingerprint of that graph itself and opens the account
+of that fingerprint, so the three cannot be mixed up.
 """
 
 from collections.abc import Callable
@@ -43,34 +43,36 @@ class Door(Protocol):
     def release(
         self, messages: FloatRows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
     ) -> FloatRows:
-        """Sum `messages` (num_nodes, width), rows of norm at most 1, over neighbours, for all.
+        """Sum `messages` over the neighbours of every node; (num_nodes, width) to the same.
 
-        Another `aggregation` than the sum is scaled to cost the same.
+        Rows of `messages` have norm at most 1. Aggregations other than the sum are scaled to cost
+        the same.
         """
 
     def perturb(self, perturbation: Perturbation | None) -> Graph:
-        """Give a graph of noisy edges; anything may be done with it. None: without noise."""
+        """Return a graph of noisy edges, free to use for anything. None: no noise."""
 
     def spending_summary(self) -> str:
-        """Say what was spent of the budget, for people to see."""
+        """Describe what was spent of the budget, for display."""
 
     def uncertified_graph(self) -> Graph:
-        """Give the graph itself, to methods that certify nothing."""
+        """Return the graph itself, for methods that certify nothing."""
 
 
 class ChargedDoor:
-    """Every release is charged first.
+    """Door that charges the ledger before every release.
 
     Args:
         graph: the private graph.
         ledger: the data party's ledger; the account of the graph is opened in it.
         budget: the budget of the graph.
         noise: where noise comes from.
-        run: what the ledger writes beside the charges.
+        run: name of the run, recorded in the ledger with each charge.
         relation: what two graphs differ by: one edge, or all edges of one node.
-        release_store: where releases are kept, so that a run can go on after a crash; its `run` must be
-            the name of that run alone. Without one, a release lives as long as the process.
-        before_drawing: refuses, by raising, what must have been drawn before.
+        release_store: where releases are stored, so that a run can resume after a crash; `run` must
+            then name this run only. Without a store, releases are lost with the process.
+        before_drawing: called before new noise is drawn; raises to refuse, when this release must
+            have been drawn before.
     """
 
     def __init__(
@@ -101,7 +103,7 @@ class ChargedDoor:
         self, messages: FloatRows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
     ) -> FloatRows:
         """Charge for a Gaussian release to all nodes, then make it."""
-        grid = to_grid(messages)  # whatever is wrong with messages is found before paying
+        grid = to_grid(messages)  # bad messages are refused before anything is charged
         aggregation.refuse(grid)
         event = self._relation.sums(
             noise_std=noise_std, rounding=rounding_of(grid.shape[1]), aggregation=aggregation.name
@@ -123,9 +125,9 @@ class ChargedDoor:
         return self._release_once(event, draw)["sums"]
 
     def spending_summary(self) -> str:
-        """Say what was spent of the budget."""
+        """Describe what was spent of the budget."""
         releases = self.account.releases
-        if releases != self._summary[0]:  # the conversion takes milliseconds, steps do too
+        if releases != self._summary[0]:  # converting takes milliseconds, as long as a step
             budget = self.account.budget
             limit = "" if budget is None else f" of {budget.epsilon:g}"
             self._summary = releases, f"epsilon {self.account.spent_epsilon():.3g}{limit}"
@@ -134,8 +136,8 @@ class ChargedDoor:
     def perturb(self, perturbation: Perturbation | None) -> Graph:
         """Charge for a graph of noisy edges, then make it."""
         if perturbation is None:
-            raise ValueError("a charged door gives no graph without noise")
-        perturbation.refuse_many(self._graph.num_nodes)  # before paying
+            raise ValueError("a charged door never returns a graph without noise")
+        perturbation.refuse_many(self._graph.num_nodes)  # before anything is charged
 
         def draw(receipt: Receipt) -> Arrays:
             noisy = release_graph(
@@ -154,7 +156,7 @@ class ChargedDoor:
     def _release_once(
         self, event: Event, draw: Callable[[Receipt], Arrays], *, reserved_bytes: int = 0
     ) -> Arrays:
-        """Draw for each event once; with a vault, once however often the process dies."""
+        """Draw once per event; with a release store, once even if the process dies in between."""
         if self._release_store is None:
             return draw(self.account.charge(event, None, run=self._run))
         number, self._number = self._number, self._number + 1
@@ -171,11 +173,11 @@ class ChargedDoor:
 
     def uncertified_graph(self) -> Graph:
         """Refuse: what is computed from the graph itself is not covered by the account."""
-        raise ValueError("a charged door gives releases only, not the graph")
+        raise ValueError("a charged door gives out releases only, not the graph")
 
 
 class ClaimedDoor:
-    """Noisy sums that no account knows of: for baselines that count in another way."""
+    """Door that adds noise without a ledger, for baselines with their own privacy analysis."""
 
     def __init__(
         self, graph: Graph, *, noise: NoiseSource, release_store: ReleaseStore | None = None
@@ -186,7 +188,7 @@ class ClaimedDoor:
     def release(
         self, messages: FloatRows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
     ) -> FloatRows:
-        """Sum and add the noise asked for."""
+        """Sum and add noise of the given size."""
         number, self._number = self._number, self._number + 1
         stored = self._release_store.find(number) if self._release_store else None
         if stored is not None:
@@ -200,20 +202,20 @@ class ClaimedDoor:
         return sums
 
     def spending_summary(self) -> str:
-        """Nothing that an account knows of."""
+        """Return an empty text: there is no account."""
         return ""
 
     def perturb(self, perturbation: Perturbation | None) -> Graph:
         """Refuse: noisy edges are always certified."""
-        raise ValueError("a claimed door makes no graph of noisy edges, expected a charged one")
+        raise ValueError("a claimed door releases no noisy graph; use a charged door")
 
     def uncertified_graph(self) -> Graph:
-        """Give the graph itself."""
+        """Return the graph itself."""
         return self._graph
 
 
 class OpenDoor:
-    """No noise, no ledger, no privacy: epsilon = inf."""
+    """Door without noise, ledger or privacy: epsilon = inf."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -228,37 +230,37 @@ class OpenDoor:
         return from_grid(values, steps=aggregation.steps)  # (num_nodes, width)
 
     def spending_summary(self) -> str:
-        """Nothing that an account knows of."""
+        """Return an empty text: there is no account."""
         return ""
 
     def perturb(self, perturbation: Perturbation | None) -> Graph:
-        """Give the graph as it is."""
+        """Return the graph as it is."""
         if perturbation is not None:
-            raise ValueError("an open door adds no noise to edges, expected none to be asked for")
+            raise ValueError("an open door adds no noise to edges, expected perturbation=None")
         return self._graph
 
     def uncertified_graph(self) -> Graph:
-        """Give the graph itself."""
+        """Return the graph itself."""
         return self._graph
 
 
 class ClosedDoor:
-    """For methods that promise to read no edge: they could not."""
+    """Door that gives out nothing, for methods that promise to read no edge."""
 
     def release(
         self, messages: FloatRows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
     ) -> FloatRows:
         """Refuse."""
-        raise ValueError("a closed door gives nothing: the method promised to read no edge")
+        raise ValueError("a closed door gives out nothing: the method promised to read no edge")
 
     def spending_summary(self) -> str:
-        """Nothing."""
+        """Return an empty text: nothing is spent."""
         return ""
 
     def perturb(self, perturbation: Perturbation | None) -> Graph:
         """Refuse."""
-        raise ValueError("a closed door gives nothing: the method promised to read no edge")
+        raise ValueError("a closed door gives out nothing: the method promised to read no edge")
 
     def uncertified_graph(self) -> Graph:
         """Refuse."""
-        raise ValueError("a closed door gives nothing: the method promised to read no edge")
+        raise ValueError("a closed door gives out nothing: the method promised to read no edge")

@@ -1,20 +1,20 @@
-"""The name of a graph in the ledger: a keyed digest of its edges that never leaves.
+"""The name of a graph in its owner's ledger: a keyed digest of its edges that is never sent.
 
-    digest of  num_nodes,  row starts,  neighbours        nodes numbered by their ids as text
+    digest of  num_nodes,  row starts,  neighbours        nodes in the order of their ids as text
 
 Without the key, the label party cannot check a guess of the graph against it. The name depends on
-ids and edges alone, not on how they are held: whole numbers count as the text that a program would
-write for them, numbers are hashed little-endian, row starts in eight bytes and neighbours in as
-many as the node count asks for. Nodes without ids are called by their numbers.
+ids and edges alone, not on how they are stored: integer ids count as their decimal text, numbers
+are hashed little-endian, row starts in eight bytes and neighbours in as many bytes as the node
+count requires. Nodes without ids are identified by their numbers.
 
-Is it the kind of graph that R-SUM speaks of? Looked at before a charged door opens.
+This module also checks, before a charged door opens, that a graph is one that R-SUM covers:
 
     every row strictly ascending, in range, without its own node
     sum over u < v in row u of mix(u, v)  =  sum over u > v in row u of mix(v, u)   (mod 2^64)
 
-`mix` is keyed with fresh random bits, so arrays that are not symmetric pass with probability about
-2^-64. A repeated or one-way neighbour would move a row by more, or another row, than the claim
-says. One pass over the neighbours.
+`mix` is keyed with fresh random bits, so asymmetric arrays pass with probability about 2^-64. A
+repeated or one-way neighbour would move a row by more than the claim states, or move another row.
+The check is one pass over the neighbours.
 """
 
 import hashlib
@@ -32,14 +32,14 @@ from vesper.graph.ids import Ids
 from vesper.parallel.compile_cache import cached_njit
 
 CHUNK = 1 << 22
-"""Neighbours converted at a time, where they must be."""
+"""Neighbours hashed at a time."""
 
 
 _known: WeakKeyDictionary[Graph, dict[bytes, str]] = WeakKeyDictionary()
 
 
 def fingerprint(graph: Graph, *, key: bytes) -> str:
-    """Digest node count and edges under the ledger's key; once, as long as the graph is held."""
+    """Digest node count and edges under the ledger's key; cached while the graph is in memory."""
     names = _known.setdefault(graph, {})
     if key not in names:
         names[key] = _digest(graph, key)
@@ -66,14 +66,14 @@ def _chunks(numbers: NDArray[np.int64] | Neighbors) -> Iterator[NDArray[np.int64
 
 
 def _starts(graph: Graph, order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Row starts of the graph with its nodes in this order."""
+    """Return the row starts of the graph with its nodes in this order."""
     starts = np.zeros(graph.num_nodes + 1, dtype=np.int64)
     np.cumsum(np.diff(graph.indptr)[order], out=starts[1:])
     return starts
 
 
 def _reordered(graph: Graph, order: NDArray[np.int64]) -> Iterator[Neighbors]:
-    """Neighbours of the graph with its nodes in this order, some rows at a time."""
+    """Yield the neighbours of the graph with its nodes in this order, some rows at a time."""
     places = np.empty(graph.num_nodes, dtype=graph.neighbors.dtype)
     places[order] = np.arange(graph.num_nodes)
     starts, first = _starts(graph, order), 0
@@ -95,7 +95,7 @@ def _renumber(
     rows: NDArray[np.int64],
     block: Neighbors,
 ) -> None:
-    """Write the places of the neighbours of these rows, row after row, ascending within each."""
+    """Write the new positions of these rows' neighbours, ascending within each row."""
     at = 0
     for row in rows:
         begin = at
@@ -106,7 +106,7 @@ def _renumber(
 
 
 def refuse_directed(graph: Graph) -> None:
-    """Refuse arrays that are no undirected graph without repeats and self-loops."""
+    """Refuse arrays that are not an undirected graph without repeated edges and self-loops."""
     indptr, neighbors = graph.indptr, graph.neighbors
     if (
         indptr[0] != 0
@@ -121,13 +121,19 @@ def refuse_directed(graph: Graph) -> None:
         np.uint64(secrets.randbits(64)),
     )
     if bad >= 0 or balance != 0:
-        found = "one-way edges" if bad < 0 else f"row {bad} repeats a neighbour or is not ascending"
-        raise InputError(f"Expected an undirected graph without repeats or loops, got {found}.")
+        problem = (
+            "one-way edges"
+            if bad < 0
+            else f"row {bad} with a self-loop, a repeated neighbour or unsorted neighbours"
+        )
+        raise InputError(
+            f"Expected an undirected graph without repeated edges or self-loops, got {problem}."
+        )
 
 
 @cached_njit
 def _scan(indptr: NDArray[np.int64], neighbors: Neighbors, key: np.uint64) -> tuple[int, np.uint64]:
-    """Give the first bad row, or -1, and the balance of both directions."""
+    """Return the first bad row, or -1, and the balance of both directions: 0 if symmetric."""
     balance = np.uint64(0)
     for u in range(len(indptr) - 1):
         before = -1

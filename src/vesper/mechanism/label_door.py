@@ -1,20 +1,18 @@
-"""Labels behind their door: what the data party may ever see of them (claim LABEL-RR).
+"""Door for labels: randomised response is all that data parties ever see (claim LABEL-RR).
 
     response(id) = randomised response with the bits of BLAKE2b(key, k, epsilon, id, label)
-    label        = the one that the id had when it was first answered about
+    label        = the label that the id had when it was first answered
 
-The key is made from the ledger's secret, so an id has one response for good, in whatever table it
-stands, with or without other ids, and whoever asks: a second run, a second data party, an alignment
-that lost a node, a label that has changed since. It is charged once. Another number of classes is
-another question, for which the ledger has no budget.
+The key is derived from the ledger's secret, so an id has one response forever: in whatever table it
+appears, with or without other ids, in a second run, for a second data party, after an alignment
+that lost a node, after its label has changed. It is charged once. Another number of classes would
+be a second release, for which the ledger has no budget.
 
-Labels as they may be shown: randomised response (claim LABEL-RR).
+    response = label       where U < keep,   U a uniform 64-bit word, keep rounded down to 2^-64
+             = one of the k - 1 other classes, uniformly, elsewhere
 
-    seen = true        where U < keep,   U a uniform word of 64 bits, keep rounded down to 2^-64
-         = one of the k - 1 others, each with the same chance, elsewhere
-
-The others are drawn by throwing away words beyond the last multiple of k - 1: the same chance for
-each, exactly.
+Other classes are drawn by rejecting words beyond the last multiple of k - 1, so that all have
+exactly the same chance.
 """
 
 import hashlib
@@ -39,14 +37,14 @@ Labels = NDArray[np.int64]
 RowIndices = NDArray[np.int64]
 
 Words = Callable[[RowIndices], NDArray[np.uint64]]
-"""Rows -> a uniform word of 64 bits for each, independent of all that were given before."""
+"""Row indices -> a uniform 64-bit word for each, independent of all words returned before."""
 
 
 def respond(labels: Labels, *, epsilon: float, num_classes: int, words: Words) -> Labels:
-    """Draw what is shown of each label; (num_labels,).
+    """Draw the randomised response of each label; (num_labels,).
 
     Raises:
-        InputError: a label that is no class.
+        InputError: a label is not a class.
     """
     if labels.size and not 0 <= labels.min() <= labels.max() < num_classes:
         raise InputError(
@@ -54,8 +52,8 @@ def respond(labels: Labels, *, epsilon: float, num_classes: int, words: Words) -
             f"{labels.max()}; leave out nodes without a label"
         )
     keep = Fraction(keep_probability(epsilon=epsilon, num_classes=num_classes))
-    everyone = np.arange(len(labels))
-    flipped = np.flatnonzero(words(everyone) >= np.uint64(math.floor(keep * 2**64)))
+    rows = np.arange(len(labels))
+    flipped = np.flatnonzero(words(rows) >= np.uint64(math.floor(keep * 2**64)))
     others = _uniform_below(num_classes - 1, flipped, words)  # (num_flipped,)
     responses = labels.copy()
     responses[flipped] = others + (others >= labels[flipped])
@@ -63,7 +61,7 @@ def respond(labels: Labels, *, epsilon: float, num_classes: int, words: Words) -
 
 
 def _uniform_below(bound: int, rows: RowIndices, words: Words) -> Labels:
-    """Draw a whole number from 0 to bound - 1 for each row, each with the same chance."""
+    """Draw an integer from 0 to bound - 1 for each row, uniformly."""
     last = np.uint64(2**64 - 1 - 2**64 % bound)
     values = words(rows)
     while (beyond := values > last).any():
@@ -72,35 +70,36 @@ def _uniform_below(bound: int, rows: RowIndices, words: Words) -> Labels:
 
 
 LABELS_RUN = "labels"
-"""Name of the charge in the ledger: it belongs to labels, not to runs."""
+"""Run name of the charge in the ledger: it belongs to labels, not to any run."""
 
 NameCheck = Callable[[str], None]
 StaleCheck = Callable[[int], None]
 
 UNUSED_DELTA = 1e-9
-"""A budget has a delta; randomised response needs none of it."""
+"""Delta of the label budget; a budget needs one, randomised response spends none of it."""
 
 NUM_LABEL_NODES = 1
-"""Labels in the account: what holds for one holds for each."""
+"""Nodes in the label account: every label is charged alike, so one entry covers all."""
 
 
 def ignore_stale(count: int) -> None:
-    """Say nothing of labels that have changed."""
+    """Ignore labels that have changed."""
 
 
 class LabelDoor:
     """A table of labels, and the account of all labels in a ledger.
 
     Args:
-        ids: of the labelled nodes, as text, each once.
-        labels: class of each, a position in `classes`.
-        classes: their names; how many there are is public.
+        ids: ids of the labelled nodes, as text, each once.
+        labels: class of each id, as a position in `classes`.
+        classes: class names; their number is public.
         epsilon: the budget of each label.
         ledger: the label party's ledger.
-        noise: whether responses are secret, or those of a simulation.
-        check_name: is told the name of the table before anything is charged; it may refuse.
-        check_stale: is told, where there are some, how many labels were others when they were first
-            answered about; for this party's eyes. It may refuse.
+        noise: whether responses are secret or those of a simulation.
+        check_name: called with the fingerprint of the table before anything is charged; may raise
+            to refuse.
+        check_stale: called with the number of labels that have changed since they were first
+            answered, if there are any; for this party only. May raise to refuse.
 
     Raises:
         InputError: labels have another budget in this ledger.
@@ -132,11 +131,11 @@ class LabelDoor:
         )
 
     def responses(self) -> Labels:
-        """Give what may be shown of each label, in the order of `ids`; (num_labels,).
+        """Return the randomised response of each label, in the order of `ids`; (num_labels,).
 
         Raises:
-            BudgetError: labels of this ledger have been shown with another number of classes.
-            InputError: classes were called otherwise.
+            BudgetError: labels of this ledger were released with another number of classes.
+            InputError: a class was renamed since a label of it was first answered.
         """
         epsilon, num_classes = self._event.epsilon, len(self._classes)
         try:
@@ -145,11 +144,11 @@ class LabelDoor:
             )
         except BudgetError as refusal:
             raise BudgetError(
-                f"{refusal} Labels were shown with another number of classes than the "
-                f"{num_classes} of today; other labels need a ledger of their own."
+                f"{refusal} Labels of this ledger were released with a number of classes other "
+                f"than {num_classes}; a different labelling needs a ledger of its own."
             ) from None
         assert not isinstance(receipt, StoredRelease), (
-            "nothing is kept: it can always be drawn again"
+            "responses are never stored: they can always be computed again"
         )
         everyone = encode(None, NUM_LABEL_NODES)
         receipt.spend(event=self._event, receivers=everyone, graph=self.account.graph)
@@ -163,7 +162,10 @@ class LabelDoor:
         return respond(labels, epsilon=epsilon, num_classes=num_classes, words=words)
 
     def _labels_at_first_answer(self) -> Labels:
-        """The labels when they were first answered about; those of today are, from now on."""
+        """Labels as they were when first answered; new ids are recorded with their current label.
+
+        The ledger stores digests only.
+        """
         base = hashlib.blake2b(key=key_of(self._ledger), digest_size=16, person=b"label shown")
         names = [_digest(base, each) for each in self._ids]
         labels = self._labels.copy()
@@ -171,10 +173,10 @@ class LabelDoor:
             known = self._ledger.answered_labels(names)
             new = []
             for row, (each, name) in enumerate(zip(self._ids, names, strict=True)):
-                today = _digest(base, each, self._classes[labels[row]])
+                current = _digest(base, each, self._classes[labels[row]])
                 if name not in known:
-                    new.append((name, today))
-                elif known[name] != today:
+                    new.append((name, current))
+                elif known[name] != current:
                     labels[row] = self._class_of(known[name], base, each)
             changed = int((labels != self._labels).sum())
             if changed:
@@ -187,19 +189,19 @@ class LabelDoor:
             if _digest(base, each, name) == record:
                 return position
         raise InputError(
-            f"labels: id {each} was answered about when its class had a name that is none of "
-            f"{first_three(self._classes)}; call classes as they were called, or set party.ledger "
-            f"to a ledger of their own, and count both epsilons for who is in both"
+            f"labels: id {each} was first answered under a class name that is not among "
+            f"{first_three(self._classes)}; restore the old class names, or set party.ledger to a "
+            f"separate ledger and add both epsilons for ids that are in both"
         )
 
 
 class KeyedWords:
-    """Words that belong to an id and its label: the same whenever they are asked for again.
+    """Uniform words derived from an id and its label: the same sequence every time.
 
     Args:
-        key: without it words are uniform and independent, as far as anybody can tell.
-        ids: as text, each once.
-        labels: the name of the class of each.
+        key: secret; without it words cannot be told from uniform, independent ones.
+        ids: ids as text, each once.
+        labels: class name of each id.
         question: what the words are for.
     """
 
@@ -212,7 +214,7 @@ class KeyedWords:
         self._words_given = np.zeros(len(ids), dtype=np.int64)
 
     def __call__(self, rows: RowIndices) -> NDArray[np.uint64]:
-        """Give the next word of each row."""
+        """Return the next word of each row."""
         words = b"".join(self._word(row) for row in rows.tolist())
         self._words_given[rows] += 1
         return np.frombuffer(words, dtype="<u8").astype(np.uint64)
@@ -225,7 +227,10 @@ class KeyedWords:
 def label_table_fingerprint(
     ids: Sequence[str], labels: Labels, classes: Sequence[str], *, key: bytes
 ) -> str:
-    """Digest a table under the ledger's key, whatever its order; nobody can check a guess."""
+    """Digest a table under the ledger's key, independent of its order.
+
+    Without the key, nobody can check a guess of the table against it.
+    """
     digest = hashlib.blake2b(key=key, digest_size=16, person=b"labels")
     digest.update(len(ids).to_bytes(8, "little"))
     for row in sorted(range(len(ids)), key=lambda row: ids[row]):
@@ -241,6 +246,6 @@ def _digest(base: "hashlib.blake2b", *texts: str) -> bytes:
 
 
 def _counted(text: str) -> bytes:
-    """Text after its length: no two sequences of texts are written alike."""
+    """Prefix text with its length, so that no two sequences of texts encode alike."""
     written = text.encode()
     return len(written).to_bytes(8, "little") + written

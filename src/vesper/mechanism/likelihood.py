@@ -1,28 +1,22 @@
-"""How likely an edge is after a release, for somebody who knows all other edges.
-
-    released[v] = s_v + noise,     s_v = sum over u in N(v) of m_u, clipped if nodes are protected
-
-With and without the edge {a, b} the means differ in two rows, s_a and s_b. For Gaussian noise
-
-    log ratio = sum over both rows of <r - (s + s') / 2, s - s'> / noise_std^2
-
-is the exact log likelihood ratio of "there" (s) to "not there" (s'). Messages depend on edges
-through earlier releases only, so the ratios of several releases of a run add up. No attack is
-better than a threshold on this sum (Neyman and Pearson).
-
-Sums are taken of many pairs at once. For other aggregations, which may move other rows too, the two
-graphs are held against each other pair by pair (`world_ratios`).
-
-Two worlds that a release may have come from: a graph with some edges, and the same without.
+"""Exact log likelihood ratios of edges given a release, for an attacker who knows the other edges.
 
     released[v] = mean_v(G) + noise,     mean(G) the aggregated, perhaps clipped, rows of graph G
 
-    log ratio of v = (|released[v] - mean_v(gone)|^2 - |released[v] - mean_v(there)|^2)
+    log ratio of v = (|released[v] - mean_v(without)|^2 - |released[v] - mean_v(with)|^2)
                      / (2 noise_std^2)
 
-Rows have noise of their own, so the exact log likelihood ratio of the two worlds is the sum over
-all rows, whichever edges make the difference: one, or all of a node. Messages depend on edges
-through earlier releases only, so the ratios of several releases of a run add up.
+compares two worlds: a graph with some edges, and the same graph without them (`world_ratios`).
+Noise is independent between rows, so the exact log likelihood ratio of the two worlds is the sum
+over all rows, whether the worlds differ by one edge or by all edges of a node. Messages depend on
+edges through earlier releases only, so the ratios of several releases of a run add up. No attack
+is better than a threshold on this sum (Neyman and Pearson).
+
+For neighbour sums, one edge {a, b} changes the means of two rows only, from s' to s, and
+
+    log ratio = sum over both rows of <released - (s + s') / 2, s - s'> / noise_std^2
+
+is computed for many pairs at once (`log_ratios`). Other aggregations, which may move more rows,
+compare the two graphs pair by pair.
 """
 
 from dataclasses import dataclass
@@ -44,21 +38,21 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class WorldRatios:
-    """What one release tells."""
+    """Evidence of one release for one world against another, row by row."""
 
     log_ratios: Numbers
-    """(num_nodes,) of "there" to "gone", by the row of each node; without noise it is counted as 1,
-    which keeps the sign."""
+    """(num_nodes,) log ratio of "with the edges" to "without"; a noise_std of 0 counts as 1, which
+    keeps the sign."""
     mu_squared: Numbers
-    """(num_nodes,) distance of the two worlds by the row of each node; infinite without noise."""
+    """(num_nodes,) squared distance of the two worlds, in noise_std; infinite without noise."""
 
 
 def world_ratios(release: RecordedRelease, with_edges: Graph, without_edges: Graph) -> WorldRatios:
-    """Hold what was seen against both graphs.
+    """Compare a release with what both graphs would give.
 
     Args:
-        release: what was seen.
-        with_edges: the graph with the edges that are asked for.
+        release: the recorded release.
+        with_edges: the graph with the edges in question.
         without_edges: the graph without them.
     """
     means = [
@@ -89,11 +83,11 @@ def log_ratios(release: RecordedRelease, graph: Graph, pairs: Pairs) -> Numbers:
     """Exact log likelihood ratio of each pair being an edge, all others known; (num_pairs,).
 
     Args:
-        release: what was seen.
+        release: the recorded release.
         graph: all edges; whether the pair itself is among them makes no difference.
-        pairs: whose edges are asked for.
+        pairs: (num_pairs, 2) pairs of nodes in question.
 
-    Without noise the ratio is infinite; then the noise is counted as 1, which keeps its sign.
+    Without noise the ratio would be infinite; a noise_std of 0 counts as 1, which keeps the sign.
     """
     if release.aggregation.name != SUM:
         return np.array([_of_pair(release, graph, pair).log_ratios.sum() for pair in pairs])
@@ -106,7 +100,7 @@ def log_ratios(release: RecordedRelease, graph: Graph, pairs: Pairs) -> Numbers:
 
 
 def squared_distances(release: RecordedRelease, graph: Graph, pairs: Pairs) -> Numbers:
-    """mu^2 between the two worlds of each pair: (num_pairs,); infinite without noise."""
+    """Return mu^2 between the two worlds of each pair: (num_pairs,); infinite without noise."""
     if release.aggregation.name != SUM:
         return np.array([_of_pair(release, graph, pair).mu_squared.sum() for pair in pairs])
     with_edges, without_edges = _endpoint_means(release, graph, pairs)
@@ -119,7 +113,7 @@ def squared_distances(release: RecordedRelease, graph: Graph, pairs: Pairs) -> N
 def _endpoint_means(
     release: RecordedRelease, graph: Graph, pairs: Pairs
 ) -> tuple[Numbers, Numbers]:
-    """Means of both ends' rows, with the edge and without: (num_pairs, 2, width) each."""
+    """Means of both endpoints' rows, with the edge and without: (num_pairs, 2, width) each."""
     other_messages = release.messages[pairs[:, ::-1]].astype(np.int32)  # (num_pairs, 2, width)
     nodes, places = np.unique(pairs, return_inverse=True)
     sums = NeighborSum().aggregate(graph, release.messages, nodes)  # (nodes, width)

@@ -1,7 +1,7 @@
-"""A door that notes what it gives out: everything that the guarantee speaks about.
+"""A door that records what it gives out: everything that the guarantee covers.
 
-Whatever else the label party sees is computed from it and from edge-free data, and says no more.
-For audits and attacks, which hold both the graph and what was seen of it.
+All else that the label party sees is computed from these releases and from edge-free data, and
+reveals no more. For audits and attacks, which have both the graph and its releases.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from vesper.privacy.relation import NodeRelation
 
 @dataclass(frozen=True, eq=False)
 class RecordedRelease:
-    """One release: what nodes said, with how much noise it was summed, and what came out."""
+    """One release: the messages, the noise and the result."""
 
     messages: Messages
     """(num_nodes, width), on the grid as they were summed."""
@@ -27,23 +27,23 @@ class RecordedRelease:
     """(num_nodes, width)."""
     aggregation: Aggregation = NEIGHBOR_SUM
     row_norm: float | None = None
-    """Norm that rows were clipped to before the noise; None: they were not."""
+    """Norm that rows were clipped to before the noise; None: no clipping."""
 
 
 class RecordingDoor:
-    """Passes everything on to a door, and notes what came back."""
+    """Forwards every call to a door and records what it returns."""
 
     def __init__(self, door: Door) -> None:
         self._door = door
         self.releases: list[RecordedRelease] = []
         self.noisy_graphs: list[Graph] = []
         self.flips_edges_independently = False
-        """Whether each pair of nodes was made noisy by itself, as randomised response does."""
+        """Whether noise was independent for each pair of nodes, as in randomised response."""
 
     def release(
         self, messages: FloatRows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
     ) -> FloatRows:
-        """Release, and note it."""
+        """Release and record."""
         released = self._door.release(messages, noise_std=noise_std, aggregation=aggregation)
         record = RecordedRelease(
             to_grid(messages), noise_std, released.copy(), aggregation, _row_norm_of(self._door)
@@ -52,22 +52,22 @@ class RecordingDoor:
         return released
 
     def perturb(self, perturbation: Perturbation | None) -> Graph:
-        """Give a graph of noisy edges, and note it."""
+        """Return a graph of noisy edges and record it."""
         noisy = self._door.perturb(perturbation)
         self.noisy_graphs.append(noisy)
         self.flips_edges_independently = isinstance(perturbation, EdgeRand)
         return noisy
 
     def spending_summary(self) -> str:
-        """What the door says."""
+        """Describe what the wrapped door has spent."""
         return self._door.spending_summary()
 
     def uncertified_graph(self) -> Graph:
-        """What the door gives."""
+        """Return the graph, if the wrapped door gives it out."""
         return self._door.uncertified_graph()
 
 
 def _row_norm_of(door: Door) -> float | None:
-    """What an account for nodes makes its door clip rows to."""
+    """Norm that a door charged under the node relation clips rows to; None for other doors."""
     relation = door.account.relation if isinstance(door, ChargedDoor) else None
     return relation.row_norm if isinstance(relation, NodeRelation) else None

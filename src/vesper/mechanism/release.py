@@ -1,11 +1,12 @@
-"""The one door: neighbour sums plus noise, for those who hold a receipt.
+"""Noisy neighbour sums in exchange for a receipt: the one function through which edges leave.
 
     released[v] = (sum over u in N(v) of grid[u] + K_v) / STEPS
     K_v         = round(STEPS * noise_std * N(0, I))
 
-This equals a Gaussian release of unit messages, rounded to the grid: rounding is post-processing,
-so the cost is exactly that of R-SUM (claim R-GRID). Other aggregations have their own whole numbers
-and steps (`aggregation`). For the node relation sums are clipped before the noise (claim N-NODE).
+This equals a Gaussian release of messages of norm at most 1, rounded to the grid: rounding is
+post-processing, so the cost is exactly that of R-SUM (claim R-GRID). Other aggregations have their
+own integers and steps (`aggregations`). For the node relation, sums are clipped before the noise
+(claim N-NODE).
 """
 
 import numpy as np
@@ -27,7 +28,7 @@ from vesper.privacy.ledger.receipt import Receipt, Receivers, encode, is_everyon
 
 NEIGHBOR_SUM = NeighborSum()
 PROVED_AGGREGATIONS = (NeighborSum, GridAttention, GridMax, GridGcn)
-"""Whose move has a claim; nothing else may read edges for a receipt."""
+"""Aggregations whose shift is bounded by a claim; no others may read edges for a receipt."""
 
 
 def release(
@@ -43,14 +44,14 @@ def release(
 ) -> NDArray[np.float32]:
     """Release the noisy neighbour sum of `messages` for `receivers`; (num_receivers, width).
 
-    Everything that can be checked is checked, and the receipt used up, before an edge is read.
+    Everything that can be checked is checked, and the receipt is used up, before an edge is read.
 
     Raises:
         BudgetError: the receipt is for another graph, event or receiver set, or was used before;
-            or the event was charged for less than the aggregation moves, or to too few nodes.
+            or the event was charged for less than one edge can move, or to too few nodes.
         InputError: messages longer than 1.
     """
-    messages = align_rows(messages)  # a copy: what is checked is summed, whatever other threads do
+    messages = align_rows(messages)  # a copy, so that other threads cannot change what was checked
     _refuse_smaller_shift(event, aggregation, width=messages.shape[1])
     receivers = None if receivers is None else np.array(receivers)
     if len(messages) != graph.num_nodes:
@@ -59,7 +60,9 @@ def release(
     aggregation.refuse(messages)
     encoded_receivers = encode(receivers, graph.num_nodes)
     if aggregation.moves_others and not is_everyone(encoded_receivers):
-        raise BudgetError("An edge moves other rows of this release: charge it to every node.")
+        raise BudgetError(
+            "One edge also moves rows of other nodes in this release: charge it to every node."
+        )
     receipt.spend(event=event, receivers=encoded_receivers, graph=fingerprint)
     return noisy_rows(
         aggregation,
@@ -77,7 +80,7 @@ def _refuse_smaller_shift(
 ) -> None:
     """Refuse an event that was charged for less than one edge moves, or for something else."""
     if type(aggregation) not in PROVED_AGGREGATIONS:
-        raise BudgetError("No claim says how far one edge moves this aggregation.")
+        raise BudgetError("No claim bounds how far one edge moves this aggregation.")
     if isinstance(event, ClippedRelease):
         is_named = aggregation.name == SUM
         is_enough = event.rounding >= rounding_of(width)
@@ -85,6 +88,6 @@ def _refuse_smaller_shift(
         is_named = aggregation.name == event.aggregation
         is_enough = event.endpoint_shift >= aggregation.endpoint_shift
     if not is_named:
-        raise BudgetError("The receipt was charged for another aggregation than this release has.")
+        raise BudgetError("The receipt was charged for another aggregation than this one.")
     if not is_enough:
         raise BudgetError("The receipt was charged for a smaller shift than this release has.")

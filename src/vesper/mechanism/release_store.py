@@ -1,18 +1,17 @@
-"""Released arrays on disk: drawn once, read ever after.
+"""Releases on disk: drawn once, read ever after.
 
-    file = number of the release, digest of what is in it
+    file name = number of the release, digest of its arrays
 
-A file is whole and on disk before `put` returns. What the ledger says was kept is what counts;
-other files are leftovers of a process that died before it could say so. Room for what has no size
-that is known beforehand is taken before it is drawn, so that no draw is too large to be kept.
+    ledger:  charged --> (noise is drawn) --> stored, with the digest of the file
 
-Charge, draw, keep, and only then hand on: what was kept before is read instead of drawn.
+A release is charged, drawn and stored, and only then sent; one that was stored before is read
+instead of drawn. A file is complete and on disk before `put` returns. Only files whose digest the
+ledger records count; others are left over from a process that died before it could record them.
+Such a process has sent nothing, so it draws again under the same charge (claim L-FILTER, drawn
+again).
 
-    ledger:  charged --> (noise is drawn) --> kept, with the digest of the file in the vault
-
-A process that dies in between has handed nothing on; it draws again under the same charge (claim
-L-FILTER, drawn again). Where the size of what is drawn tells something of it, whether it could be
-kept would too: room for it is taken before it is charged.
+The size of some releases depends on what is drawn. A failure to store one would reveal its size,
+so disk space for the largest possible one is reserved before it is charged.
 """
 
 import os
@@ -35,7 +34,7 @@ Arrays = dict[str, NDArray[Any]]
 
 BYTES_PER_WRITE = 1 << 20
 HEADER_BYTES = 1 << 16
-"""Bytes of a file beside its arrays, and more."""
+"""Upper bound on the bytes of a file in addition to its arrays."""
 
 
 class ReleaseStore:
@@ -46,13 +45,13 @@ class ReleaseStore:
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
-            raise VesperError(f"{folder}: cannot be made ({error.strerror})") from None
+            raise VesperError(f"{folder}: cannot be created ({error.strerror})") from None
 
     def reserve(self, number: int, num_bytes: int) -> None:
-        """Take room for a release that is not drawn yet.
+        """Reserve disk space for a release that is not drawn yet.
 
         Raises:
-            VesperError: there is not so much.
+            VesperError: there is not enough space.
         """
         reserved_path = self._reserved_path(number)
         try:
@@ -61,15 +60,16 @@ class ReleaseStore:
         except OSError as error:
             reserved_path.unlink(missing_ok=True)
             raise VesperError(
-                f"{self._folder}: expected room for {num_bytes + HEADER_BYTES:,} bytes of a release "
-                f"({error.strerror}); it was not drawn. Make room, then go on with --resume"
+                f"{self._folder}: expected space for a release of {num_bytes + HEADER_BYTES:,} "
+                f"bytes ({error.strerror}); it was not drawn. Free some space, then continue with "
+                f"--resume"
             ) from None
 
     def put(self, number: int, arrays: Arrays) -> str:
-        """Keep a release; give its digest.
+        """Store a release and return its digest.
 
         Raises:
-            VesperError: it cannot be written; nothing may leave.
+            VesperError: it cannot be written; then it must not be sent.
         """
         digest = _digest_of(arrays)
         path = self._path(number, digest)
@@ -88,16 +88,16 @@ class ReleaseStore:
         except OSError as error:
             partial.unlink(missing_ok=True)
             raise VesperError(
-                f"{self._folder}: a release cannot be kept ({error.strerror}); nothing has left. "
-                f"Make room, then go on with --resume: it costs nothing again"
+                f"{self._folder}: a release cannot be stored ({error.strerror}); it was not sent. "
+                f"Free some space, then continue with --resume, at no further cost"
             ) from None
         return digest
 
     def get(self, number: int, digest: str) -> Arrays:
-        """Read what was kept.
+        """Read a stored release.
 
         Raises:
-            VesperError: it is lost or was changed.
+            VesperError: its file is missing or was changed.
         """
         path = self._path(number, digest)
         try:
@@ -106,17 +106,18 @@ class ReleaseStore:
             arrays = {}
         if _digest_of(arrays) != digest:
             raise VesperError(
-                f"{path}: release {number} was charged and kept, but its file is lost or changed; "
-                f"noise is never drawn twice for one charge. Restore the file, or begin a new run"
+                f"{path}: release {number} was charged and stored, but its file is missing or "
+                f"changed; noise is never drawn twice for one charge. Restore the file, or start "
+                f"a new run"
             )
         return arrays
 
     def holds(self, number: int) -> bool:
-        """Whether something was ever drawn for a release."""
+        """Whether anything was ever stored for a release."""
         return any(self._folder.glob(f"{number:04d}-*.npz"))
 
     def find(self, number: int) -> Arrays | None:
-        """Read the file of a release, for plans that have no ledger to say which one counts."""
+        """Read the file of a release, for plans without a ledger to say which file counts."""
         for path in sorted(self._folder.glob(f"{number:04d}-*.npz")):
             return self.get(number, path.stem.partition("-")[2])
         return None
@@ -137,7 +138,7 @@ def _digest_of(arrays: Arrays) -> str:
 
 
 def _allocate(file: IO[bytes], num_bytes: int) -> None:
-    """Take so many bytes of the disk; where the system has no call for it, by writing them."""
+    """Allocate disk space; where the system has no call for it, by writing zeros."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file.fileno(), 0, num_bytes)
         return
@@ -168,22 +169,24 @@ def release_once(
     before_drawing: Callable[[], None] = no_check,
     reserved_bytes: int = 0,
 ) -> Arrays:
-    """Give release `number` of a run, drawn now or kept before.
+    """Return release `number` of a run, drawn now or stored before.
 
     Args:
-        account: is charged, once.
-        release_store: keeps what is drawn.
-        event: what is charged.
-        draw: draws, for a receipt.
-        run: its name in the ledger; one vault holds releases of one run.
-        number: of the release in its run.
-        before_drawing: refuses, by raising, what must have been drawn before.
-        reserved_bytes: bytes to take before drawing, where the size of what is drawn depends on the draw.
+        account: the account to charge, once.
+        release_store: where the release is stored; one store holds the releases of one run.
+        event: what to charge.
+        draw: draws the release for a receipt.
+        run: name of the run in the ledger.
+        number: number of the release in its run.
+        before_drawing: called before new noise is drawn; raises to refuse, when this release must
+            have been drawn before.
+        reserved_bytes: bytes to reserve before charging, where the size of the release depends on
+            the draw.
 
     Raises:
-        BudgetError: it does not fit, or was charged as something else.
-        VesperError: it was drawn before under another ledger, or its file is lost, or there is no
-            room for it.
+        BudgetError: the release does not fit the budget, or was charged as something else.
+        VesperError: it was drawn before under another ledger, its file is missing or changed, or
+            there is no space for it.
     """
     if not account.is_stored(run=run, number=number):
         before_drawing()
@@ -191,7 +194,7 @@ def release_once(
             raise VesperError(
                 f"release {number} of this run was drawn before, but this ledger was not "
                 f"charged for it: it is another ledger, or an older copy. Noise is never drawn "
-                f"twice; use the ledger that the run began with, or begin a new run"
+                f"twice; use the ledger that the run started with, or start a new run"
             )
         if reserved_bytes:
             release_store.reserve(number, reserved_bytes)

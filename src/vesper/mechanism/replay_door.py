@@ -1,7 +1,7 @@
-"""The door of a graph whose releases were all made before: they are read, nothing is ever charged.
+"""A door that replays the releases of an earlier run: nothing is drawn, nothing is charged.
 
-The ledger says which files of the vault count; it is only read. A graph that the run was not
-charged for has no such door.
+The ledger, which is only read, says which files of the release store count. A graph that the run
+was not charged for is refused.
 """
 
 from vesper.errors import InputError, VesperError
@@ -19,17 +19,17 @@ from vesper.privacy.ledger.run_balance import balance_of_run
 
 
 class ReplayDoor:
-    """What a run released of a graph, in the same order.
+    """Gives out what a run released of a graph, in the same order.
 
     Args:
-        graph: must be the one that was charged.
-        ledger: says what was charged and kept.
+        graph: the graph; must be the one that was charged.
+        ledger: records what was charged and stored.
         run: the name of the run in the ledger.
-        release_store: where its releases are.
+        release_store: where the releases of the run are stored.
 
     Raises:
-        InputError: the ledger knows no release of this graph by this run.
-        VesperError: the ledger was changed.
+        InputError: the ledger records no release of this graph by this run.
+        VesperError: the ledger was tampered with.
     """
 
     def __init__(
@@ -43,23 +43,23 @@ class ReplayDoor:
         self._digests = self._stored_digests(run)
         if not self._digests:
             raise InputError(
-                f"{ledger.path}: knows no release of this graph by {run}; the edges, or the "
-                f"ledger, are not those of the run"
+                f"{ledger.path}: found no release of this graph by {run}; use the edges and the "
+                f"ledger of that run"
             )
 
     def balance(self) -> Balance:
-        """What the run has spent of the graph's budget."""
+        """Return what the run has spent of the graph's budget."""
         return balance_of_run(self._ledger, self._name, self._run)
 
     def release(
         self, messages: FloatRows, *, noise_std: float, aggregation: Aggregation = NEIGHBOR_SUM
     ) -> FloatRows:
-        """Read the next release; messages and noise are those of its time."""
+        """Read the next release; only the shape of `messages` is used, to check the release."""
         sums: FloatRows = self._next()["sums"]
         if sums.shape != messages.shape:
             raise VesperError(
-                f"a release of shape {sums.shape} was kept, expected {messages.shape}: the model "
-                f"is not the one that was trained"
+                f"stored release: expected shape {messages.shape}, got {sums.shape}; use the model "
+                f"that was trained"
             )
         return sums
 
@@ -69,22 +69,24 @@ class ReplayDoor:
         return Graph(arrays["indptr"], arrays["neighbors"])
 
     def spending_summary(self) -> str:
-        """Nothing is spent here."""
+        """Return an empty text: a replay spends nothing."""
         return ""
 
     def uncertified_graph(self) -> Graph:
         """Refuse, as a charged door does."""
-        raise ValueError("a door to kept releases gives these only, not the graph")
+        raise ValueError("a replay door gives out stored releases only, not the graph")
 
     def _next(self) -> Arrays:
         number, self._number = self._number, self._number + 1
         if number not in self._digests:
-            raise VesperError(f"release {number} was never made; nothing is released anew here")
+            raise VesperError(
+                f"release {number} was never made; a replay door makes no new releases"
+            )
         return self._release_store.get(number, self._digests[number])
 
     def _stored_digests(self, run: str) -> dict[int, str]:
-        """Digests of the releases of a run, by number."""
-        numbers: dict[int, int] = {}  # of the entry that charged
+        """Map the number of each stored release of a run to its digest."""
+        numbers: dict[int, int] = {}  # sequence number of the charging entry -> release number
         digests: dict[int, str] = {}
         for entry in self._ledger.entries():
             if entry.graph != self._name:

@@ -1,4 +1,4 @@
-"""Clipping on the grid: whole numbers, never longer than promised, never much further apart."""
+"""Clipping on the grid: integers, never longer than row_norm, never much further apart."""
 
 import math
 from itertools import product
@@ -29,19 +29,21 @@ def clipped(values: list[int], row_norm: float) -> np.ndarray:
 
 
 @given(values=rows, row_norm=st.floats(1, 30))
-def test_no_row_is_longer_and_short_ones_stay(values: list[int], row_norm: float) -> None:
-    found, length = clipped(values, row_norm), math.hypot(*values)
-    assert math.hypot(*found.tolist()) <= row_norm * STEPS
+def test_long_rows_are_shortened_and_short_ones_unchanged(
+    values: list[int], row_norm: float
+) -> None:
+    result, length = clipped(values, row_norm), math.hypot(*values)
+    assert math.hypot(*result.tolist()) <= row_norm * STEPS
     if length <= row_norm * STEPS * (1 - 1e-9):
-        assert found.tolist() == values
-    else:  # towards zero, by less than a step a coordinate
-        wanted = np.array(values) * (row_norm * STEPS / length)
-        assert (np.abs(wanted - found) < 1.001).all()
-        assert (np.abs(found) <= np.abs(wanted) + 1e-6).all()
+        assert result.tolist() == values
+    else:  # rounded towards zero, by less than a step per coordinate
+        exact = np.array(values) * (row_norm * STEPS / length)
+        assert (np.abs(exact - result) < 1.001).all()
+        assert (np.abs(result) <= np.abs(exact) + 1e-6).all()
 
 
 @given(values=rows, move=st.lists(st.integers(-37, 36), min_size=3, max_size=3))
-def test_two_rows_come_apart_by_rounding_at_most(values: list[int], move: list[int]) -> None:
+def test_two_rows_move_apart_by_at_most_the_rounding(values: list[int], move: list[int]) -> None:
     other = [a + b for a, b in zip(values, move, strict=True)]  # at most 1 unit away
     for row_norm in (1.0, 2.5, 20.0):
         apart = np.linalg.norm(clipped(values, row_norm) - clipped(other, row_norm)) / STEPS
@@ -50,7 +52,7 @@ def test_two_rows_come_apart_by_rounding_at_most(values: list[int], move: list[i
 
 @pytest.mark.parametrize(("max_degree", "row_norm"), [(2, 1.0), (3, math.sqrt(3))])
 def test_node_sensitivity_on_all_graphs_of_four_nodes(max_degree: int, row_norm: float) -> None:
-    """N-NODE, on the grid: what the ledger charges for covers every move."""
+    """Claim N-NODE on the grid: the ledger charges for at least the largest move."""
     directions = [(STEPS, 0), (-STEPS, 0), (38, -51), (45, 45)]
     worst = 0.0
     for choice in product(range(4), repeat=4):
@@ -65,13 +67,13 @@ def test_node_sensitivity_on_all_graphs_of_four_nodes(max_degree: int, row_norm:
             worst = max(worst, float(np.linalg.norm(before - after)) / STEPS)
     bound = math.sqrt(node_rows(max_degree=max_degree, row_norm=row_norm))
     assert worst <= bound * (1 + rounding_of(2))
-    assert worst >= 0.9 * bound  # and not much more than it needs
+    assert worst >= 0.9 * bound  # and not for much more
 
 
-def test_a_broken_promise_is_refused() -> None:
+def test_a_graph_above_max_degree_is_refused() -> None:
     star = Graph.from_edges(4, [(0, 1), (0, 2), (0, 3)])
     refuse_high_degrees(star, max_degree=3)
-    with pytest.raises(InputError, match="at most 2 neighbours everywhere, got more at 1 nodes"):
+    with pytest.raises(InputError, match="at most 2 neighbours per node, got more at 1 nodes"):
         refuse_high_degrees(star, max_degree=2)
     with pytest.raises(InputError, match="max_degree"):
         refuse_high_degrees(star, max_degree=1 << 30)

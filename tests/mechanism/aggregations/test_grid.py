@@ -17,7 +17,7 @@ from vesper.mechanism.aggregations.grid import (
 
 
 @given(st.integers(1, 60), st.integers(0, 2**32 - 1))
-def test_unit_rows_stay_inside_and_near(width: int, seed: int) -> None:
+def test_unit_rows_stay_within_the_bound_and_close(width: int, seed: int) -> None:
     rows = np.random.default_rng(seed).normal(size=(50, width))
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     grid = to_grid(rows)
@@ -39,7 +39,7 @@ def test_long_and_broken_rows_are_refused(row: list[float]) -> None:
         to_grid(np.array([row], dtype=np.float32))
 
 
-def test_a_grid_that_was_not_made_here_is_checked_too() -> None:
+def test_a_grid_from_elsewhere_is_checked_too() -> None:
     refuse_long(np.array([[STEPS, 0]], dtype=np.int8))
     with pytest.raises(InputError, match="sum of squares"):
         refuse_long(np.array([[STEPS, 1]], dtype=np.int8))
@@ -48,7 +48,7 @@ def test_a_grid_that_was_not_made_here_is_checked_too() -> None:
         refuse_long(wide)
 
 
-def test_blocks_of_rows_make_no_difference() -> None:
+def test_the_result_does_not_depend_on_blocks() -> None:
     rows = np.random.default_rng(0).normal(size=(2 * ROWS_PER_BLOCK + 3, 2))
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
     whole = np.concatenate([to_grid(rows[k : k + 1000]) for k in range(0, len(rows), 1000)])

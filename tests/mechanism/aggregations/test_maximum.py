@@ -7,10 +7,10 @@ from vesper.mechanism.reference.coordinate_max import CoordinateMax
 
 
 def test_it_is_the_maximum_of_claim_s_max_with_floor_0() -> None:
-    graph = Graph.from_edges(6, [(0, 1), (0, 2), (1, 2), (3, 0)])  # nodes 4 and 5 hear nobody
+    graph = Graph.from_edges(6, [(0, 1), (0, 2), (1, 2), (3, 0)])  # nodes 4 and 5 are isolated
     rows = np.random.default_rng(4).standard_normal((6, 3))
     grid = to_grid((rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32))
     expected = CoordinateMax().aggregate(graph, grid / STEPS) * STEPS
-    found = GridMax().aggregate(graph, grid, None)
-    assert found.tolist() == expected.tolist()
-    assert found.min() == 0
+    aggregated = GridMax().aggregate(graph, grid, None)
+    assert aggregated.tolist() == expected.tolist()
+    assert aggregated.min() == 0

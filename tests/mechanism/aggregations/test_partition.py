@@ -30,7 +30,7 @@ NUM_NODES, WIDTH = 203, 5
 
 
 def some_graph(seed: int = 0) -> Graph:
-    """A hub, isolated nodes at both ends, and chance."""
+    """A random graph with a hub, and isolated nodes at both ends."""
     rng = np.random.default_rng(seed)
     pairs = rng.integers(3, NUM_NODES - 3, (700, 2)).tolist()
     return Graph.from_edges(NUM_NODES, [*pairs, *((10, other) for other in range(20, 150))])
@@ -43,7 +43,7 @@ def some_messages() -> NDArray[np.float32]:
 
 
 def mapped(graph: Graph, folder: Path) -> Graph:
-    """The same graph, as an opened folder has it."""
+    """The same graph, mapped from files as for an opened folder."""
     np.save(folder / "indptr.npy", graph.indptr)
     np.save(folder / "neighbors.npy", graph.neighbors)
     return Graph(
@@ -63,33 +63,33 @@ def charged(tmp_path: Path, name: str, graph: Graph, relation: Any) -> ChargedDo
 
 def three_releases(door: Door) -> NDArray[np.float32]:
     messages = some_messages()
-    widths = (WIDTH, 1, 3)  # an odd number of entries moves the next release by half a count
+    widths = (WIDTH, 1, 3)  # after an odd number of entries, a release starts at half a count
     return np.concatenate(
         [door.release(messages[:, :width], noise_std=30.0) for width in widths], axis=1
     )
 
 
 @pytest.mark.parametrize("num_workers", [1, 3, 4, 400])
-@pytest.mark.parametrize("rows_a_block", [1, 16, 1000])
+@pytest.mark.parametrize("rows_per_block", [1, 16, 1000])
 @pytest.mark.parametrize("local", [False, True])
 @pytest.mark.parametrize(
     "relation", [EdgeRelation(), NodeRelation(max_degree=150, row_norm=9.0)], ids=["edge", "node"]
 )
 def test_releases_are_those_of_one_process_bit_for_bit(
     num_workers: int,
-    rows_a_block: int,
+    rows_per_block: int,
     local: bool,
     relation: Any,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(partition, "ENTRIES_PER_BLOCK", rows_a_block * WIDTH)
+    monkeypatch.setattr(partition, "ENTRIES_PER_BLOCK", rows_per_block * WIDTH)
     graph, engine = some_graph(), InProcessEngine(num_workers, local=local)
     door, other = (charged(tmp_path, name, graph, relation) for name in ("one", "many"))
     expected = three_releases(door)
     with using(engine):
-        shared_out = three_releases(other)
-    assert np.array_equal(shared_out, expected)
+        partitioned = three_releases(other)
+    assert np.array_equal(partitioned, expected)
     assert all(call.worker < num_workers for call in engine.calls_made)
     assert len(engine.calls_made) >= 3 * min(num_workers, NUM_NODES // 2)
     assert other.account.releases == door.account.releases == 3
@@ -108,7 +108,7 @@ def every_aggregation() -> dict[str, Aggregation]:
 
 @pytest.mark.parametrize("name", every_aggregation())
 @pytest.mark.parametrize("num_workers", [1, 3])
-def test_so_are_those_of_every_aggregation(
+def test_every_aggregation_is_the_same_as_in_one_process(
     name: str, num_workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(partition, "ENTRIES_PER_BLOCK", 16 * WIDTH)
@@ -118,18 +118,18 @@ def test_so_are_those_of_every_aggregation(
     )
     expected = here.release(some_messages(), noise_std=30.0, aggregation=aggregation)
     with using(engine):
-        got = there.release(some_messages(), noise_std=30.0, aggregation=aggregation)
-    assert np.array_equal(got, expected)
+        partitioned = there.release(some_messages(), noise_std=30.0, aggregation=aggregation)
+    assert np.array_equal(partitioned, expected)
     assert sum(len(call.arguments[4]) for call in engine.calls_made) == NUM_NODES
     values = aggregation.aggregate(some_graph(), to_grid(some_messages()), None)
-    assert len(np.unique(values)) > 3  # rows that differ: a wrong receiver would show
+    assert len(np.unique(values)) > 3  # rows differ, so a wrong receiver would be detected
 
 
-def test_proved_aggregations_are_all_shared_out() -> None:
+def test_all_proved_aggregations_are_covered() -> None:
     assert {type(each) for each in every_aggregation().values()} == set(PROVED_AGGREGATIONS)
 
 
-def test_near_workers_read_the_files_and_far_ones_get_their_rows(tmp_path: Path) -> None:
+def test_local_workers_read_the_files_and_remote_ones_receive_their_rows(tmp_path: Path) -> None:
     graph = mapped(some_graph(), tmp_path)
     expected = three_releases(ClaimedDoor(graph, noise=NoiseSource.for_simulation(0)))
     for local in (True, False):
@@ -137,11 +137,11 @@ def test_near_workers_read_the_files_and_far_ones_get_their_rows(tmp_path: Path)
         with using(engine):
             door = ClaimedDoor(graph, noise=NoiseSource.for_simulation(0))
             assert np.array_equal(three_releases(door), expected)
-        sent = [call.arguments[1] for call in engine.calls_made]
-        assert all(isinstance(each, MappedRows) == local for each in sent)
+        shard_neighbors = [call.arguments[1] for call in engine.calls_made]
+        assert all(isinstance(each, MappedRows) == local for each in shard_neighbors)
 
 
-def test_far_workers_get_no_rows_but_their_own() -> None:
+def test_remote_workers_receive_only_their_own_rows() -> None:
     graph, engine = some_graph(), InProcessEngine(4)
     with using(engine):
         ClaimedDoor(graph, noise=NoiseSource.for_simulation(0)).release(
@@ -152,14 +152,14 @@ def test_far_workers_get_no_rows_but_their_own() -> None:
     assert max(sizes.values()) <= len(graph.neighbors) / 4 + 150
 
 
-def test_each_row_is_drawn_with_bits_of_its_own_and_no_source_is_sent() -> None:
+def test_each_row_has_its_own_bits_and_no_source_is_sent() -> None:
     graph, engine = some_graph(), InProcessEngine(4)
     noise = NoiseSource.from_os()
     with using(engine):
         for _ in range(2):
             ClaimedDoor(graph, noise=noise).release(some_messages(), noise_std=5.0)
     spans = [call.arguments[3].bits for call in engine.calls_made]
-    assert len({span.key for span in spans}) == 2  # one a release
+    assert len({span.key for span in spans}) == 2  # one per release
     assert {(span.start, span.count) for span in spans} == {(0, NUM_NODES * WIDTH)}
     rows = [
         row
@@ -169,19 +169,19 @@ def test_each_row_is_drawn_with_bits_of_its_own_and_no_source_is_sent() -> None:
     assert sorted(rows) == list(range(NUM_NODES))
 
 
-def test_near_workers_send_nothing_back_and_write_only_what_is_finished(
+def test_local_workers_return_nothing_and_write_finished_rows_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What must hold: rows are noisy whenever anybody but their worker can see them."""
-    seen: list[NDArray[np.float32]] = []
+    """Rows must be noisy before anyone except their worker can see them."""
+    outputs: list[NDArray[np.float32]] = []
 
     class Watched(SharedOutput):
-        def slice_for(self, *asked: Any) -> OutputSlice | None:
-            seen.append(self.rows)
-            return super().slice_for(*asked)
+        def slice_for(self, *arguments: Any) -> OutputSlice | None:
+            outputs.append(self.rows)
+            return super().slice_for(*arguments)
 
     def finish(self: RowNoise, values: NDArray[np.int32], *, first_row: int) -> Any:
-        assert not seen[0][first_row : first_row + len(values)].any()
+        assert not outputs[0][first_row : first_row + len(values)].any()
         return np.full(values.shape, 7.0, dtype=np.float32)
 
     monkeypatch.setattr(partition, "SharedOutput", Watched)
@@ -195,7 +195,7 @@ def test_near_workers_send_nothing_back_and_write_only_what_is_finished(
     assert all(call.arguments[5] is not None for call in engine.calls_made)
 
 
-def test_an_engine_sums_nothing_that_was_not_paid_for(tmp_path: Path) -> None:
+def test_an_engine_sums_nothing_that_was_not_charged(tmp_path: Path) -> None:
     engine = InProcessEngine(2)
     ledger = Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0)
     door = ChargedDoor(
@@ -213,7 +213,7 @@ def test_an_engine_sums_nothing_that_was_not_paid_for(tmp_path: Path) -> None:
     assert engine.calls_made == []
 
 
-def test_a_block_made_again_is_the_same_block() -> None:
+def test_a_repeated_call_returns_the_same_block() -> None:
     engine = InProcessEngine(3)
     with using(engine):
         ClaimedDoor(some_graph(), noise=NoiseSource.from_os()).release(
@@ -225,7 +225,7 @@ def test_a_block_made_again_is_the_same_block() -> None:
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7, 500])
-def test_cuts_share_the_work_out(parts: int) -> None:
+def test_cuts_balance_the_work(parts: int) -> None:
     graph = some_graph()
     cuts = np.array(cuts_of(graph, parts))
     assert cuts[0] == 0
@@ -237,7 +237,7 @@ def test_cuts_share_the_work_out(parts: int) -> None:
     assert work.max() <= work.sum() / parts + largest_row
 
 
-def test_messages_without_entries_are_shared_out_too() -> None:
+def test_messages_of_width_0_are_partitioned_too() -> None:
     messages = np.empty((NUM_NODES, 0), dtype=np.int8)
     row_noise = RowNoise(bits=NoiseSource.for_simulation(0).span(0), scale=64.0, steps=64)
     rows = partitioned_rows(InProcessEngine(2), NeighborSum(), some_graph(), messages, row_noise)

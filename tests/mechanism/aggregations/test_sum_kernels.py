@@ -1,4 +1,4 @@
-"""The kernel against a matrix product, for every way that columns are cut into lanes."""
+"""The kernel against a matrix product, for every way of splitting columns into lanes."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ WIDTHS = [
 
 @pytest.fixture(scope="module")
 def graph() -> Graph:
-    """2,100 nodes, more than two pieces of rows; one of them a hub that fills lanes four times."""
+    """2,100 nodes, more than two pieces of rows; one is a hub that fills lanes four times."""
     rng = np.random.default_rng(0)
     spokes = [(0, k) for k in range(1, 4 * CAPACITY + 8)]
     return Graph.from_edges(2_100, [*spokes, *rng.integers(0, 2_100, (6_000, 2)).tolist()])
@@ -55,7 +55,7 @@ def test_lanes_are_emptied_before_they_overflow(graph: Graph, width: int, size: 
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_node_numbers_of_either_size(graph: Graph, dtype: Any) -> None:
+def test_node_numbers_of_either_dtype(graph: Graph, dtype: Any) -> None:
     messages = np.ones((graph.num_nodes, 20), dtype=np.int8)
     neighbors: NDArray[Any] = np.asarray(graph.neighbors).astype(dtype)
     sums = sums_of_rows(graph.indptr[:-1], graph.indptr[1:], neighbors, 20, messages)
@@ -74,22 +74,22 @@ def test_threads_change_nothing(
     assert (alone == sums_of_rows(*arrays, 47, messages)).all()
 
 
-def test_messages_without_entries_have_sums_without_entries(graph: Graph) -> None:
+def test_messages_of_width_0_have_sums_of_width_0(graph: Graph) -> None:
     nothing = np.empty((graph.num_nodes, 0), dtype=np.int8)
     arrays = graph.indptr[:5], graph.indptr[1:6], np.asarray(graph.neighbors)
     assert sums_of_rows(*arrays, 0, nothing).shape == (5, 0)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux to forbid a page of memory")
+@pytest.mark.skipif(sys.platform != "linux", reason="protects a page of memory with mprotect")
 def test_reads_no_byte_outside_the_messages() -> None:
-    """Messages end where a forbidden page starts; one byte more and the process dies."""
+    """Messages end where a protected page starts; reading one more byte kills the process."""
     script = """
         import ctypes, mmap
         import numpy as np
         from vesper.mechanism.aggregations.sum_kernels import sums_of_rows
 
-        room = mmap.mmap(-1, 2 * mmap.PAGESIZE)
-        whole = np.frombuffer(room, dtype=np.int8)
+        pages = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+        whole = np.frombuffer(pages, dtype=np.int8)
         last = ctypes.c_void_p(whole.ctypes.data + mmap.PAGESIZE)
         assert ctypes.CDLL(None).mprotect(last, mmap.PAGESIZE, 0) == 0
         indptr, neighbors = np.array([0, 1, 2]), np.array([1, 0], dtype=np.int32)

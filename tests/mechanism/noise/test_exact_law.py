@@ -1,4 +1,4 @@
-"""Tables against 400-bit arithmetic, and draws that the table leaves open."""
+"""Tables against arithmetic of 700 bits, and draws that the table cannot decide."""
 
 from fractions import Fraction
 from functools import partial
@@ -33,26 +33,26 @@ LAWS: list[Law] = [
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
-def test_thresholds_are_the_law_to_the_last_bit_but_one(law: Law) -> None:
+def test_thresholds_are_exact_up_to_the_last_bit(law: Law) -> None:
     table = threshold_table(law)
     with mpmath.workprec(PRECISE):
         for at in range(0, len(table.high), max(1, len(table.high) // 60)):
-            held = (int(table.high[at]) << 64) + int(table.low[at])
+            threshold = (int(table.high[at]) << 64) + int(table.low[at])
             exact = exact_cdf(law, at - table.offset) * 2**128
-            assert held - 1 < exact < held + 2
+            assert threshold - 1 < exact < threshold + 2
 
 
-def test_the_largest_noise_that_is_drawn() -> None:
+def test_thresholds_of_large_noise() -> None:
     law = RoundedGaussian(65_536.0)
     table = threshold_table(law)
     with mpmath.workprec(PRECISE):
         for at in range(table.offset % 13, len(table.high), 60_007):
-            held = (int(table.high[at]) << 64) + int(table.low[at])
-            assert held - 1 < exact_cdf(law, at - table.offset) * 2**128 < held + 2
+            threshold = (int(table.high[at]) << 64) + int(table.low[at])
+            assert threshold - 1 < exact_cdf(law, at - table.offset) * 2**128 < threshold + 2
 
 
 @pytest.mark.parametrize(("scale", "bits"), [(1300.0, 128), (2600.5, 192)])
-def test_blocks_continue_the_series_far_below_the_last_bit(
+def test_blocks_extend_the_series_without_visible_error(
     scale: float, bits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     law = RoundedGaussian(scale)
@@ -65,18 +65,18 @@ def test_blocks_continue_the_series_far_below_the_last_bit(
     monkeypatch.setattr(rounded_gaussian, "MAX_POLYNOMIAL_DEGREE", 0)  # no blocks
     cells = law.probabilities(bits)
 
-    def apart(pmf: list[int]) -> Fraction:
+    def largest_error(pmf: list[int]) -> Fraction:
         """Largest error in units of 2^-(bits + 32) of the largest cell."""
         pairs = zip(pmf, cells, strict=True)
         largest = max(abs(Fraction(a, pmf[0]) - Fraction(b, cells[0])) for a, b in pairs)
         return largest * (1 << bits + 32)
 
-    assert apart(good) < 1.1
-    assert apart(poor) > 1.1
+    assert largest_error(good) < 1.1
+    assert largest_error(poor) > 1.1
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
-def test_more_bits_are_right_too(law: Law) -> None:
+def test_thresholds_of_more_bits_are_exact_too(law: Law) -> None:
     bits = 256
     pmf = law.probabilities(bits)
     thresholds = law_module._cumulative(pmf, bits)
@@ -87,7 +87,7 @@ def test_more_bits_are_right_too(law: Law) -> None:
 
 
 @pytest.mark.parametrize("law", [RoundedGaussian(5.0), DiscreteLaplace(0.5)], ids=str)
-def test_what_64_and_128_bits_leave_open_is_decided(law: Law) -> None:
+def test_ties_after_64_and_128_bits_are_decided(law: Law) -> None:
     with mpmath.workprec(PRECISE):
         for k in (-3, 0, 2):
             threshold = int(mpmath.floor(exact_cdf(law, k) * mpmath.mpf(2) ** 256))
@@ -98,34 +98,34 @@ def test_what_64_and_128_bits_leave_open_is_decided(law: Law) -> None:
                 assert stream == [], "fewer bits than needed were drawn"
 
 
-def test_draws_beyond_the_table_exist() -> None:
+def test_draws_beyond_the_table_are_possible() -> None:
     law = DiscreteLaplace(3.0)
     offset = threshold_table(law).offset
     stream = [2**64 - 1, 2**64 - 1, 2**64 - 1, 0]
     assert decide(law, 2**64 - 1, lambda: stream.pop(0)) > offset
 
 
-def test_a_threshold_on_the_edge_of_a_word_is_refused() -> None:
-    class OnTheEdge:
+def test_a_threshold_on_a_word_boundary_is_refused() -> None:
+    class OnTheBoundary:
         def probabilities(self, bits: int) -> list[int]:
             return [2, 1]  # P(K <= -1) = 1/4: all later bits are zero
 
-    with pytest.raises(VesperError, match="edge of a word"):
-        threshold_table(OnTheEdge())
+    with pytest.raises(VesperError, match="on a word boundary"):
+        threshold_table(OnTheBoundary())
 
 
 @pytest.mark.parametrize("tail", [2**64 - 1, 2**64 - 2, 2**64, 2**64 + 1])
-def test_the_first_and_the_last_word_have_an_edge_too(tail: int) -> None:
-    class NearTheFirstEdge:
+def test_the_first_and_the_last_word_have_one_boundary(tail: int) -> None:
+    class NearTheFirstBoundary:
         def probabilities(self, bits: int) -> list[int]:
             return [2**128 - 2 * tail, tail]  # P(K <= -1) = tail / 2^128, P(K <= 0) = 1 - that
 
-    with pytest.raises(VesperError, match="edge of a word"):
-        threshold_table(NearTheFirstEdge())
+    with pytest.raises(VesperError, match="on a word boundary"):
+        threshold_table(NearTheFirstBoundary())
 
 
 @pytest.mark.parametrize("tail", [0, 1, 2**64 - 5, 2**64 + 5])
-def test_the_ends_of_the_scale_are_no_edges(tail: int) -> None:
+def test_the_ends_of_the_scale_are_not_boundaries(tail: int) -> None:
     class Inside:
         def probabilities(self, bits: int) -> list[int]:
             return [2**128 - 2 * tail, tail]

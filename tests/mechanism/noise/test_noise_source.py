@@ -23,7 +23,7 @@ def draws(scale: float, count: int, *, seed: int = 0) -> NDArray[np.int32]:
 
 
 def p_value(values: NDArray[np.int32], scale: float) -> float:
-    """Chi-square of the draws against the exact law of round(scale * N(0, 1))."""
+    """Chi-square test of the draws against the exact law of round(scale * N(0, 1))."""
     edges = np.arange(-int(3 * scale), int(3 * scale) + 1, max(1, int(scale / 4))) + 0.5
     probabilities = np.diff(stats.norm.cdf(np.concatenate([[-np.inf], edges, [np.inf]]) / scale))
     observed = np.histogram(values, bins=np.concatenate([[-np.inf], edges, [np.inf]]))[0]
@@ -31,7 +31,7 @@ def p_value(values: NDArray[np.int32], scale: float) -> float:
 
 
 @pytest.mark.parametrize("scale", [1.0, 17.3, 640.0])
-def test_the_law_is_accepted_and_three_percent_off_is_rejected(scale: float) -> None:
+def test_draws_fit_the_law_and_not_one_three_percent_off(scale: float) -> None:
     values = draws(scale, 1_000_000)
     assert p_value(values, scale) > 0.001
     assert p_value(values, 0.97 * scale) < 1e-6
@@ -65,7 +65,7 @@ def test_the_kernel_equals_a_count_of_thresholds_and_reports_ties(scale: float) 
 def with_words(
     monkeypatch: pytest.MonkeyPatch, words: NDArray[np.uint64], further: dict[int, list[int]]
 ) -> NoiseSpan:
-    """A span with these words, and these for ties, by entry."""
+    """A span with these words, and with `further` words for ties, by entry."""
 
     def words_from(span: NoiseSpan, first: int, count: int) -> Callable[[int], NDArray[np.uint64]]:
         blocks = iter(
@@ -111,14 +111,14 @@ def test_ties_of_later_blocks_and_stretches_are_decided_too(
 
 def test_the_number_of_threads_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = [1, 2, 3, 100]
-    given = iter(counts)
-    monkeypatch.setattr(threads_module, "threads_allowed", lambda: next(given))
-    drawn = [draws(10.0, 3 * DRAWS_PER_BLOCK + 5) for _ in counts]
-    assert next(given, None) is None  # each draw has asked once
-    assert all(np.array_equal(each, drawn[0]) for each in drawn)
+    remaining = iter(counts)
+    monkeypatch.setattr(threads_module, "threads_allowed", lambda: next(remaining))
+    results = [draws(10.0, 3 * DRAWS_PER_BLOCK + 5) for _ in counts]
+    assert next(remaining, None) is None  # each draw has called it once
+    assert all(np.array_equal(each, results[0]) for each in results)
 
 
-def test_what_goes_wrong_in_a_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_in_a_thread_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(span: NoiseSpan, entry: int) -> Callable[[], int]:
         raise RuntimeError("no bits left")
 
@@ -147,7 +147,7 @@ def test_sources() -> None:
     assert once.tolist() != again.tolist()
 
 
-def test_no_noise_cannot_be_asked_for() -> None:
+def test_zero_noise_is_refused() -> None:
     with pytest.raises(InputError):
         draws(0.0, 3)
     with pytest.raises(InputError, match="contiguous"):
@@ -155,7 +155,7 @@ def test_no_noise_cannot_be_asked_for() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 3.0])
-def test_discrete_laplace_is_accepted_and_three_percent_off_is_rejected(epsilon: float) -> None:
+def test_laplace_draws_fit_the_law_and_not_one_three_percent_off(epsilon: float) -> None:
     values = np.zeros(1_000_000, dtype=np.int32)
     NoiseSource.for_simulation(0).add_laplace_to(values, epsilon=epsilon)
     cells = np.arange(-int(3 / epsilon) - 1, int(3 / epsilon) + 2)
@@ -193,5 +193,5 @@ def test_threads_never_share_bits() -> None:
         return values.tobytes()
 
     with ThreadPoolExecutor(3) as pool:
-        drawn = list(pool.map(draw, range(20_000)))
-    assert len(set(drawn)) == len(drawn)
+        results = list(pool.map(draw, range(20_000)))
+    assert len(set(results)) == len(results)

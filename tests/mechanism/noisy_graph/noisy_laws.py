@@ -1,4 +1,4 @@
-"""Laws of noisy graphs on three nodes, whose cells are 0, 1, 2, and what follows them."""
+"""Laws of noisy graphs on three nodes, with cells 0, 1 and 2, and a test of fit."""
 
 import mpmath
 import numpy as np
@@ -15,13 +15,13 @@ Law = NDArray[np.float64]
 
 
 def exact_chance(chance: float) -> mpmath.mpf:
-    """The chance with which a cell is really chosen, from the rates that are really drawn."""
+    """Exact chance that a cell is chosen, from the rates that are actually drawn."""
     skip, keep = sampling_rates(chance)
     chosen = -mpmath.expm1(-mpmath.mpf(skip))
     return chosen if keep is None else chosen / (1 + mpmath.exp(mpmath.mpf(keep)))
 
 
-def drawn_of(mechanism: Perturbation, graph: Graph, times: int) -> Law:
+def observed_counts(mechanism: Perturbation, graph: Graph, times: int) -> Law:
     noise = NoiseSource.for_simulation(5)
     counts = np.zeros(8)
     for _ in range(times):
@@ -30,6 +30,6 @@ def drawn_of(mechanism: Perturbation, graph: Graph, times: int) -> Law:
 
 
 def assert_follows(counts: Law, law: Law) -> None:
-    """Pearson's statistic below the 99.99 % point of seven degrees of freedom."""
+    """Check Pearson's statistic against the 99.99 % point of seven degrees of freedom."""
     expected = counts.sum() * law
     assert float((np.square(counts - expected) / expected).sum()) < 29.9

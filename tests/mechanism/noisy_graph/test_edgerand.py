@@ -3,7 +3,12 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from tests.mechanism.noisy_graph.noisy_laws import EPSILONS, assert_follows, drawn_of, exact_chance
+from tests.mechanism.noisy_graph.noisy_laws import (
+    EPSILONS,
+    assert_follows,
+    exact_chance,
+    observed_counts,
+)
 
 from vesper.errors import InputError
 from vesper.graph.graph import Graph
@@ -13,7 +18,7 @@ from vesper.mechanism.noisy_graph.rare_pairs import biased_coins, refuse_many
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_the_chance_of_a_flip_is_rounded_to_the_safe_side(epsilon: float) -> None:
+def test_the_flip_chance_is_rounded_up(epsilon: float) -> None:
     with mpmath.workdps(60):
         chance = exact_chance(EdgeRand(epsilon=epsilon).chance)
         needed = 1 / (1 + mpmath.exp(mpmath.mpf(epsilon)))
@@ -37,37 +42,37 @@ def test_edgerand_keeps_its_epsilon_on_all_small_graphs(num_nodes: int, epsilon:
         assert worst > mpmath.exp(0.999 * mpmath.mpf(epsilon))  # the check can fail
 
 
-def test_what_edgerand_draws_has_the_law() -> None:
+def test_edgerand_draws_follow_the_law() -> None:
     graph = Graph.from_edges(3, [(0, 1), (1, 2)])  # cells 0 and 2
     p = 1 / (1 + math.exp(1.0))
     expected = np.array(
         [p**k * (1 - p) ** (3 - k) for k in ((0b101 ^ h).bit_count() for h in range(8))]
     )
-    assert_follows(drawn_of(EdgeRand(epsilon=1.0), graph, 3000), expected)
+    assert_follows(observed_counts(EdgeRand(epsilon=1.0), graph, 3000), expected)
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0, 4.0, 8.0])
 @pytest.mark.parametrize("num_nodes", [100_000, 600_000, 1_000_000])
 def test_a_cell_of_a_thinned_graph_keeps_its_epsilon(epsilon: float, num_nodes: int) -> None:
     mechanism, num_cells = EdgeRand(epsilon=epsilon), num_nodes * (num_nodes - 1) // 2
-    subsampling_rate, asked = (
+    subsampling_rate, non_edge_chance = (
         mechanism.subsampling_rate(num_cells),
         mechanism.non_edge_chance(num_cells),
     )
     if subsampling_rate is None:
-        assert num_cells * asked < 60_000_000
+        assert num_cells * non_edge_chance < 60_000_000
         return
-    assert num_cells * asked == pytest.approx(30_000_000)
+    assert num_cells * non_edge_chance == pytest.approx(30_000_000)
     mechanism.refuse_many(num_nodes)
     with mpmath.workdps(60):
         p, q = (1 / (1 + mpmath.exp(mpmath.mpf(rate))) for rate in (epsilon, subsampling_rate))
-        of_edge, of_other = q * (1 - p), exact_chance(asked)
+        of_edge, of_other = q * (1 - p), exact_chance(non_edge_chance)
         ratios = of_edge / of_other, (1 - of_other) / (1 - of_edge)
         assert max(*ratios, 1 / ratios[0], 1 / ratios[1]) <= mpmath.exp(mpmath.mpf(epsilon))
-        assert ratios[0] > mpmath.exp(0.999 * mpmath.mpf(epsilon))  # no looser than it must be
+        assert ratios[0] > mpmath.exp(0.999 * mpmath.mpf(epsilon))  # tight
 
 
-def test_what_edgerand_draws_when_it_thins_has_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_thinned_edgerand_draws_follow_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(EdgeRand, "subsampling_rate", lambda *_: 0.7)
     graph = Graph.from_edges(3, [(0, 1), (1, 2)])  # cells 0 and 2
     p, q = 1 / (1 + math.exp(1.0)), 1 / (1 + math.exp(0.7))
@@ -75,16 +80,16 @@ def test_what_edgerand_draws_when_it_thins_has_the_law(monkeypatch: pytest.Monke
     law = np.array(
         [math.prod(c if h >> k & 1 else 1 - c for k, c in enumerate(of_cell)) for h in range(8)]
     )
-    counts = drawn_of(EdgeRand(epsilon=1.0), graph, 3000)
+    counts = observed_counts(EdgeRand(epsilon=1.0), graph, 3000)
     assert_follows(counts, law)
-    with pytest.raises(AssertionError):  # nothing left out
+    with pytest.raises(AssertionError):  # the law without thinning
         assert_follows(
             counts, np.array([p**k * (1 - p) ** (3 - k) for k in (2, 1, 3, 2, 1, 0, 2, 1)])
         )
 
 
 @pytest.mark.parametrize(("epsilon", "num_nodes"), [(1.0, 21_124), (4.0, 81_682), (8.0, 598_200)])
-def test_just_above_the_limit_draws_can_still_be_made(epsilon: float, num_nodes: int) -> None:
+def test_draws_are_possible_just_above_the_limit(epsilon: float, num_nodes: int) -> None:
     mechanism, num_cells = EdgeRand(epsilon=epsilon), num_nodes * (num_nodes - 1) // 2
     assert 60_000_000 < num_cells * mechanism.chance < 60_003_000
     subsampling_rate = mechanism.subsampling_rate(num_cells)
@@ -93,7 +98,7 @@ def test_just_above_the_limit_draws_can_still_be_made(epsilon: float, num_nodes:
 
 
 def test_too_many_draws_are_refused_before_anything_is_drawn() -> None:
-    EdgeRand(epsilon=1.0).refuse_many(1_000_000)  # many are left out
+    EdgeRand(epsilon=1.0).refuse_many(1_000_000)  # many are dropped
     EdgeRand(epsilon=20.0).refuse_many(1_000_000)  # few of very many are flipped
     with pytest.raises(
         InputError, match=r"at most 2,000,000,000 draws, got 49,999,995,000,000 pai"

@@ -8,8 +8,8 @@ from tests.mechanism.noisy_graph.noisy_laws import (
     EPSILONS,
     Law,
     assert_follows,
-    drawn_of,
     exact_chance,
+    observed_counts,
 )
 
 from vesper.graph.graph import Graph
@@ -37,11 +37,14 @@ def test_a_noisy_cell_of_lapgraph_keeps_its_epsilon(
         subsampling_chance = (
             1 if subsampling_rate is None else 1 / (1 + mpmath.exp(mpmath.mpf(subsampling_rate)))
         )
-        asked = LapGraph(epsilon=epsilon).non_edge_chance(floor, subsampling_rate)
-        if asked == 0:
+        non_edge_chance = LapGraph(epsilon=epsilon).non_edge_chance(floor, subsampling_rate)
+        if non_edge_chance == 0:
             return  # beyond the range of floats; the floor of so large an epsilon is 1
         share = ratio + subsampling_chance * (1 - ratio)
-        of_edge, of_other = ratio ** (floor - 1) / (1 + ratio) * share, exact_chance(asked)
+        of_edge, of_other = (
+            ratio ** (floor - 1) / (1 + ratio) * share,
+            exact_chance(non_edge_chance),
+        )
         worst = max(of_edge / of_other, (1 - of_other) / (1 - of_edge), of_other / of_edge)
         assert worst <= mpmath.exp(rate)
         assert of_other <= ratio * of_edge * (1 + mpmath.mpf(2) ** -37)
@@ -55,15 +58,15 @@ def law_of_lapgraph(
     subsampling_chance: float = 1.0,
     floor: int = 1,
 ) -> Law:
-    """P(output) over all graphs on three nodes, whose cells are 0, 1, 2; ties fall by `order`."""
+    """P(output) over all graphs on three nodes, with cells 0, 1, 2; ties are broken by `order`."""
     mechanism = LapGraph(epsilon=epsilon)
     ratio, levels = math.exp(-mechanism.cell_epsilon), math.ceil(36 / mechanism.cell_epsilon)
     law = np.zeros(8)
     counts = np.arange(-4000, 4000)
-    of_count = np.exp(-epsilon * COUNT_SHARE * np.abs(counts - sum(graph)))
-    of_count /= of_count.sum()
-    of_kept = np.bincount(counts.clip(0, 3), weights=of_count, minlength=4)
-    # value 0 stands for all below the floor and the unlucky at it; then levels from the floor on
+    count_law = np.exp(-epsilon * COUNT_SHARE * np.abs(counts - sum(graph)))
+    count_law /= count_law.sum()
+    num_kept_law = np.bincount(counts.clip(0, 3), weights=count_law, minlength=4)
+    # Value 0 means below the floor or dropped at it; the others are levels from the floor on.
     tail = (1 - ratio) * ratio ** np.arange(levels)
     tail[0] *= subsampling_chance
     cell_laws = []
@@ -75,13 +78,13 @@ def law_of_lapgraph(
         ranked = sorted(
             (c for c in range(3) if values[c] >= 1), key=lambda c: (-values[c], order[c])
         )
-        for kept in range(4):
-            law[sum(1 << cell for cell in ranked[:kept])] += chance * of_kept[kept]
+        for num_kept in range(4):
+            law[sum(1 << cell for cell in ranked[:num_kept])] += chance * num_kept_law[num_kept]
     return law
 
 
 def public_order() -> list[int]:
-    """How ties between the cells of three nodes fall."""
+    """Rank of the three cells when their values are tied."""
     order = descending_order(np.arange(3), np.zeros(3, dtype=np.int64))
     return [int(place) for place in np.argsort(order)]
 
@@ -105,86 +108,86 @@ def test_lapgraph_keeps_its_epsilon_on_all_graphs_of_three_nodes(subsampling_cha
     assert worst > math.exp((0.999 if subsampling_chance == 1 else 0.98) * epsilon)
 
 
-def test_what_lapgraph_draws_has_the_law() -> None:
+def test_lapgraph_draws_follow_the_law() -> None:
     graph = Graph.from_edges(3, [(0, 1)])  # cell 0
     expected = law_of_lapgraph((1, 0, 0), epsilon=3.0, order=public_order())
-    counts = drawn_of(LapGraph(epsilon=3.0), graph, 3000)
+    counts = observed_counts(LapGraph(epsilon=3.0), graph, 3000)
     assert_follows(counts, expected)
     with pytest.raises(AssertionError):
         assert_follows(counts, law_of_lapgraph((1, 0, 0), epsilon=3.6, order=public_order()))
 
 
 @pytest.mark.parametrize("subsampling_rate", [0.5, 3.0])
-def test_what_lapgraph_draws_with_luck_has_the_law(
+def test_subsampled_lapgraph_draws_follow_the_law(
     subsampling_rate: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LapGraph, "subsampling_rate", lambda *_: subsampling_rate)
     graph = Graph.from_edges(3, [(0, 1), (0, 2)])  # cells 0 and 1
-    counts = drawn_of(LapGraph(epsilon=3.0), graph, 3000)
+    counts = observed_counts(LapGraph(epsilon=3.0), graph, 3000)
     subsampling_chance, order = 1 / (1 + math.exp(subsampling_rate)), public_order()
     assert_follows(
         counts,
         law_of_lapgraph((1, 1, 0), epsilon=3.0, order=order, subsampling_chance=subsampling_chance),
     )
-    with pytest.raises(AssertionError):  # everybody lucky
+    with pytest.raises(AssertionError):  # the law without subsampling
         assert_follows(counts, law_of_lapgraph((1, 1, 0), epsilon=3.0, order=order))
 
 
 @pytest.mark.parametrize(("floor", "subsampling_rate"), [(2, None), (3, 0.5)])
-def test_what_lapgraph_draws_above_a_floor_has_the_law(
+def test_lapgraph_draws_above_a_floor_follow_the_law(
     floor: int, subsampling_rate: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LapGraph, "floor", lambda *_: floor)
     monkeypatch.setattr(LapGraph, "subsampling_rate", lambda *_: subsampling_rate)
     graph, order = Graph.from_edges(3, [(0, 1), (0, 2)]), public_order()  # cells 0 and 1
-    counts = drawn_of(LapGraph(epsilon=1.0), graph, 4000)
+    counts = observed_counts(LapGraph(epsilon=1.0), graph, 4000)
     share = 1.0 if subsampling_rate is None else 1 / (1 + math.exp(subsampling_rate))
     law = law_of_lapgraph(
         (1, 1, 0), epsilon=1.0, order=order, subsampling_chance=share, floor=floor
     )
     assert_follows(counts, law)
     lower = law_of_lapgraph((1, 1, 0), epsilon=1.0, order=order, subsampling_chance=share, floor=1)
-    with pytest.raises(AssertionError):  # the floor forgotten
+    with pytest.raises(AssertionError):  # the law without the floor
         assert_follows(counts, lower)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_floor_and_luck_and_size_know_the_noisy_count_alone(
+def test_floor_rate_and_size_depend_on_the_noisy_count_only(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ring = Graph.from_edges(900, [(k, (k + 1) % 900) for k in range(900)])
     mechanism, num_cells = LapGraph(epsilon=0.5), 900 * 899 // 2
     count = np.array([900], dtype=np.int32)
     NoiseSource.for_simulation(seed).add_laplace_to(count, epsilon=0.5 * COUNT_SHARE)
-    kept = max(int(count[0]), 0)
-    assert kept != 900
-    asked: list[tuple[int, ...]] = []
+    num_kept = max(int(count[0]), 0)
+    assert num_kept != 900
+    calls: list[tuple[int, ...]] = []
     floor, subsampling_rate = LapGraph.floor, LapGraph.subsampling_rate
 
-    def spied_floor(self: LapGraph, *given: int) -> int:
-        asked.append(given)
-        return floor(self, *given)
+    def recorded_floor(self: LapGraph, *arguments: int) -> int:
+        calls.append(arguments)
+        return floor(self, *arguments)
 
-    def spied_luck(self: LapGraph, *given: int) -> float | None:
-        asked.append(given)
-        return subsampling_rate(self, *given)
+    def recorded_rate(self: LapGraph, *arguments: int) -> float | None:
+        calls.append(arguments)
+        return subsampling_rate(self, *arguments)
 
-    monkeypatch.setattr(LapGraph, "floor", spied_floor)
-    monkeypatch.setattr(LapGraph, "subsampling_rate", spied_luck)
+    monkeypatch.setattr(LapGraph, "floor", recorded_floor)
+    monkeypatch.setattr(LapGraph, "subsampling_rate", recorded_rate)
     noisy = mechanism.perturb(ring, NoiseSource.for_simulation(seed))
-    assert asked == [(kept, num_cells), (kept, num_cells, floor(mechanism, kept, num_cells))]
-    assert noisy.num_edges == kept
+    expected_floor = floor(mechanism, num_kept, num_cells)
+    assert calls == [(num_kept, num_cells), (num_kept, num_cells, expected_floor)]
+    assert noisy.num_edges == num_kept
 
 
-def test_however_large_the_count_what_is_listed_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listed_cells_fit_however_large_the_count(monkeypatch: pytest.MonkeyPatch) -> None:
     for epsilon in (0.05, 0.7, 3.0, 4.0, 8.0, 30.0):
         for num_nodes in (20_000, 600_000, 2_000_000):
             mechanism, num_cells = LapGraph(epsilon=epsilon), num_nodes * (num_nodes - 1) // 2
             floor = mechanism.floor(MAX_KEPT_EDGES, num_cells)
             subsampling_rate = mechanism.subsampling_rate(MAX_KEPT_EDGES, num_cells, floor)
-            refuse_many(
-                num_cells, chance=mechanism.non_edge_chance(floor, subsampling_rate)
-            )  # never
+            # Never refuses.
+            refuse_many(num_cells, chance=mechanism.non_edge_chance(floor, subsampling_rate))
     monkeypatch.setattr(lapgraph, "MAX_KEPT_EDGES", 300)
     ring = Graph.from_edges(900, [(k, (k + 1) % 900) for k in range(900)])
     assert LapGraph(epsilon=9.0).perturb(ring, NoiseSource.for_simulation(1)).num_edges == 300
@@ -192,32 +195,34 @@ def test_however_large_the_count_what_is_listed_fits(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("epsilon", [0.25, 1.0, 4.0, 8.0, 16.0])
 def test_lapgraph_lists_no_more_cells_than_it_needs(epsilon: float) -> None:
-    """As many as are kept, with some to spare, and not all that are alike."""
-    kept, num_cells = 1_000_000, 170_000_000_000
+    """About `num_candidates` cells are listed, not all that are at the floor."""
+    num_kept, num_cells = 1_000_000, 170_000_000_000
     mechanism = LapGraph(epsilon=epsilon)
-    floor = mechanism.floor(kept, num_cells)
-    subsampling_rate = mechanism.subsampling_rate(kept, num_cells, floor)
+    floor = mechanism.floor(num_kept, num_cells)
+    subsampling_rate = mechanism.subsampling_rate(num_kept, num_cells, floor)
     listed = num_cells * mechanism.non_edge_chance(floor, subsampling_rate)
-    assert listed < 2.6 * num_candidates(kept)
-    assert listed > 0.99 * num_candidates(kept) or floor == 1
+    assert listed < 2.6 * num_candidates(num_kept)
+    assert listed > 0.99 * num_candidates(num_kept) or floor == 1
     if epsilon == 8:
         assert subsampling_rate is not None
         assert num_cells * mechanism.non_edge_chance(floor, None) > 60_000_000
 
 
-def test_a_graph_with_luck_is_as_large_as_one_without(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_subsampling_does_not_change_the_number_of_true_edges(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rng = np.random.default_rng(0)
     pairs = np.unique(np.sort(rng.integers(0, 3000, (2000, 2)), axis=1), axis=0)
     graph = Graph.from_edges(3000, [(int(u), int(v)) for u, v in pairs if u != v])
-    mechanism, kept = LapGraph(epsilon=4.0), []
+    mechanism, num_kept = LapGraph(epsilon=4.0), []
     for seed in range(4):
         noisy = mechanism.perturb(graph, NoiseSource.for_simulation(seed))
         assert abs(noisy.num_edges - graph.num_edges) < 300
-        kept.append(len(np.intersect1d(cells_of(graph), cells_of(noisy))))
+        num_kept.append(len(np.intersect1d(cells_of(graph), cells_of(noisy))))
     assert mechanism.subsampling_rate(graph.num_edges, 3000 * 2999 // 2, 1) is not None
     monkeypatch.setattr(LapGraph, "subsampling_rate", lambda *_: None)
     for seed in range(4):
         noisy = mechanism.perturb(graph, NoiseSource.for_simulation(seed))
-        kept.append(len(np.intersect1d(cells_of(graph), cells_of(noisy))))
-    deviation = np.sqrt(np.mean(kept))
-    assert abs(np.mean(kept[:4]) - np.mean(kept[4:])) < 4 * deviation
+        num_kept.append(len(np.intersect1d(cells_of(graph), cells_of(noisy))))
+    deviation = np.sqrt(np.mean(num_kept))
+    assert abs(np.mean(num_kept[:4]) - np.mean(num_kept[4:])) < 4 * deviation

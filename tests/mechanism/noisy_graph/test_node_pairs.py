@@ -15,14 +15,14 @@ from vesper.mechanism.noisy_graph.node_pairs import (
 @given(
     st.integers(2, 3_000_000_000).flatmap(lambda v: st.tuples(st.integers(0, v - 1), st.just(v)))
 )
-def test_a_cell_is_its_pair(pair: tuple[int, int]) -> None:
+def test_pairs_of_a_cell(pair: tuple[int, int]) -> None:
     u, v = pair
     smaller, larger = pairs_of(np.array([v * (v - 1) // 2 + u]))
     assert (int(smaller[0]), int(larger[0])) == (u, v)
 
 
 @given(st.integers(1, 12), st.integers(0, 1000))
-def test_cells_make_the_same_graph_again(num_nodes: int, seed: int) -> None:
+def test_cells_and_graphs_are_inverse(num_nodes: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     cells = np.flatnonzero(rng.random(num_cells_of(num_nodes)) < 0.4)
     graph = graph_of(cells, num_nodes=num_nodes)

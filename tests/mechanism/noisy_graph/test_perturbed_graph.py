@@ -20,8 +20,8 @@ from vesper.privacy.ledger.store import Ledger
 def test_most_edges_stay_when_epsilon_is_large(mechanism: EdgeRand | LapGraph) -> None:
     ring = Graph.from_edges(400, [(k, (k + 1) % 400) for k in range(400)])
     noisy = mechanism.perturb(ring, NoiseSource.for_simulation(1))
-    kept = len(np.intersect1d(cells_of(ring), cells_of(noisy)))
-    assert kept > 370
+    num_true = len(np.intersect1d(cells_of(ring), cells_of(noisy)))
+    assert num_true > 370
     assert abs(noisy.num_edges - 400) < 60
     again = mechanism.perturb(ring, NoiseSource.for_simulation(1))
     assert np.array_equal(again.neighbors, noisy.neighbors)
@@ -44,7 +44,7 @@ def test_an_epsilon_out_of_range_is_refused(
         mechanism(epsilon=epsilon)
 
 
-def test_a_receipt_of_another_event_buys_nothing(tmp_path: Path) -> None:
+def test_a_receipt_of_another_event_is_refused(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.sqlite", clock=lambda: 0.0)
     graph = Graph.from_edges(4, [(0, 1)])
     account = open_account(ledger, "g", num_nodes=4, budget=Budget(epsilon=4.0, delta=1e-6))

@@ -1,4 +1,4 @@
-"""Claim S-ATT: bounded scores cost what the sum costs, normalising costs up to twice that."""
+"""Claim S-ATT: bounded scores cost as much as the sum, normalisation up to twice that."""
 
 import math
 from itertools import product
@@ -20,11 +20,11 @@ PAIR = Graph.from_edges(2, [(0, 1)])
 
 
 def looked_up(table: Floats) -> Score:
-    """The score of (sender, receiver) from a table."""
+    """A score function that looks up (sender, receiver) in a table."""
 
     def score(senders: Ids, receivers: Ids) -> Floats:
-        found: Floats = table[senders, receivers]
-        return found
+        scores: Floats = table[senders, receivers]
+        return scores
 
     return score
 
@@ -61,7 +61,7 @@ def test_softmax_is_tight(logit_bound: float) -> None:
     assert move(aggregation, messages) > 0.99 * aggregation.edge_sensitivity()
 
 
-def test_softmax_is_never_better_than_the_sum() -> None:
+def test_softmax_is_never_below_the_sum() -> None:
     zero = looked_up(np.zeros((2, 2)))
     at_one = SoftmaxAttention(zero, logit_bound=1.0)
     assert at_one.endpoint_shift() == pytest.approx(1.76, abs=2e-3)

@@ -1,4 +1,4 @@
-"""The brute force itself: it looks at the right pairs, bounds all messages, and can fail."""
+"""The brute-force search checks the right pairs, bounds all messages, and can fail."""
 
 import math
 
@@ -28,22 +28,26 @@ Floats = NDArray[np.float64]
 @pytest.mark.parametrize(
     ("num_nodes", "pairs"), [(1, 0), (2, 1), (3, 12), (4, 6 * 32), (5, 10 * 512)]
 )
-def test_looks_at_every_pair_that_differs_by_one_edge(num_nodes: int, pairs: int) -> None:
+def test_checks_every_pair_that_differs_by_one_edge(num_nodes: int, pairs: int) -> None:
     assert certify(GinAggregation().operator, num_nodes=num_nodes).pairs == pairs
 
 
-def test_finds_what_the_plain_loop_over_the_relation_finds() -> None:
+def test_equals_a_plain_loop_over_all_pairs() -> None:
     operator = ClampedGcn(min_degree=1).operator
     moves, rows = [], []
     for first, second, _ in all_pairs(4):
         difference = operator(first) - operator(second)
         moves.append(float(certified_move(difference)))
         rows.append(int(moved_rows(difference).sum()))
-    found = certify(operator, num_nodes=4)
-    assert (found.move, found.rows, found.pairs) == (max(moves), max(rows), len(moves))
+    certificate = certify(operator, num_nodes=4)
+    assert (certificate.move, certificate.rows, certificate.pairs) == (
+        max(moves),
+        max(rows),
+        len(moves),
+    )
 
 
-def test_support_lists_every_pair_with_the_rows_that_move() -> None:
+def test_moved_rows_by_edge_lists_every_pair() -> None:
     operator = ClampedGcn(min_degree=1).operator
     listed = {
         (tuple(edges_of(graph)), edge): moved
@@ -58,14 +62,14 @@ def test_support_lists_every_pair_with_the_rows_that_move() -> None:
     assert listed == expected
 
 
-def test_names_the_pair_of_the_largest_move() -> None:
+def test_returns_the_pair_of_the_largest_move() -> None:
     operator = ClampedGcn(min_degree=1).operator
-    found = certify(operator, num_nodes=4)
-    assert found.worst is not None
-    graph, edge = found.worst
+    certificate = certify(operator, num_nodes=4)
+    assert certificate.worst is not None
+    graph, edge = certificate.worst
     other = toggle_edge(graph, edge)
     assert differing_edge(graph, other) == edge
-    assert float(certified_move(operator(graph) - operator(other))) == found.move
+    assert float(certified_move(operator(graph) - operator(other))) == certificate.move
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 7))
@@ -95,38 +99,38 @@ def test_an_aggregation_that_reads_the_number_of_edges_moves_every_row() -> None
     assert certify(GinAggregation().operator, num_nodes=4).rows == 2
 
 
-def test_a_promise_leaves_out_graphs_and_their_operator_is_never_asked_for() -> None:
+def test_graphs_that_are_not_admitted_are_skipped() -> None:
     def operator(graph: Graph) -> Floats:
         assert degrees_of(graph).min() >= 2
         return GinAggregation().operator(graph)
 
-    found = certify(operator, num_nodes=4, admits=lambda graph: degrees_of(graph).min() >= 2)
-    # the three cycles with one of two diagonals missing, and the complete graph without one edge
-    assert found.pairs == 3 * 2 + 6
-    assert found.move == pytest.approx(math.sqrt(2))
+    certificate = certify(operator, num_nodes=4, admits=lambda graph: degrees_of(graph).min() >= 2)
+    # Pairs: the three 4-cycles with one of two diagonals, and the complete graph minus one edge.
+    assert certificate.pairs == 3 * 2 + 6
+    assert certificate.move == pytest.approx(math.sqrt(2))
     none = certify(operator, num_nodes=3, admits=lambda graph: degrees_of(graph).min() >= 2)
     assert (none.move, none.pairs, none.worst) == (0.0, 0, None)
 
 
-def test_exhaust_measures_what_is_not_linear() -> None:
+def test_exhaustive_move_of_a_nonlinear_function() -> None:
     # The number of edges, squared, at node 0: the last edge of four nodes moves it by 36 - 25.
     def squared(graph: Graph) -> Floats:
-        out = np.zeros((2, 4, 1))  # two choices, the second does nothing
+        out = np.zeros((2, 4, 1))  # two choices of messages, the second all zero
         out[0, 0, 0] = graph.num_edges**2
         return out
 
-    found = exhaustive_move(squared, num_nodes=4)
-    assert (found.move, found.rows, found.pairs) == (11.0, 1, 192)
+    certificate = exhaustive_move(squared, num_nodes=4)
+    assert (certificate.move, certificate.rows, certificate.pairs) == (11.0, 1, 192)
 
 
-def test_reports_how_far_it_is() -> None:
-    seen: list[tuple[str, int, int]] = []
+def test_reports_progress() -> None:
+    reports: list[tuple[str, int, int]] = []
 
     def progress(task: str, done: int, total: int, note: str = "") -> None:
-        seen.append((task, done, total))
+        reports.append((task, done, total))
 
     certify(GinAggregation().operator, num_nodes=3, progress=progress)
-    assert seen == [("graphs", k, 8) for k in range(1, 9)]
+    assert reports == [("graphs", k, 8) for k in range(1, 9)]
 
 
 @pytest.mark.parametrize("num_nodes", [0, 7])

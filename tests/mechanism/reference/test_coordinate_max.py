@@ -1,4 +1,4 @@
-"""Claim S-MAX: what a maximum costs depends on what a node starts from."""
+"""Claim S-MAX: the cost of a maximum depends on its floor."""
 
 import math
 from collections.abc import Callable
@@ -40,37 +40,37 @@ PLANE: list[tuple[float, ...]] = [
 def test_holds_for_all_signs_up_to_five_nodes(floor: Floor) -> None:
     aggregation = CoordinateMax(floor)
     for n in range(2, 6):
-        found = exhaustive_move(on_all(aggregation, choices(n, SIGNS)), num_nodes=n)
-        assert found.move <= aggregation.edge_sensitivity()
-        assert found.rows <= 2
+        certificate = exhaustive_move(on_all(aggregation, choices(n, SIGNS)), num_nodes=n)
+        assert certificate.move <= aggregation.edge_sensitivity()
+        assert certificate.rows <= 2
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("floor", [Floor.ZERO, Floor.OWN_MESSAGE])
 def test_holds_for_both_signs_on_all_graphs_with_six_nodes(floor: Floor) -> None:
     aggregation = CoordinateMax(floor)
-    found = exhaustive_move(on_all(aggregation, choices(6, [(-1.0,), (1.0,)])), num_nodes=6)
-    assert found.move <= aggregation.edge_sensitivity()
-    assert found.rows <= 2
+    certificate = exhaustive_move(on_all(aggregation, choices(6, [(-1.0,), (1.0,)])), num_nodes=6)
+    assert certificate.move <= aggregation.edge_sensitivity()
+    assert certificate.rows <= 2
 
 
 @pytest.mark.parametrize("floor", [Floor.ZERO, Floor.OWN_MESSAGE])
 def test_holds_for_eight_directions_in_the_plane_up_to_four_nodes(floor: Floor) -> None:
     aggregation = CoordinateMax(floor)
     for n in range(2, 5):
-        found = exhaustive_move(on_all(aggregation, choices(n, PLANE)), num_nodes=n)
-        assert found.move <= aggregation.edge_sensitivity() + 1e-12
-        assert found.move > 0.99 * aggregation.edge_sensitivity()
+        certificate = exhaustive_move(on_all(aggregation, choices(n, PLANE)), num_nodes=n)
+        assert certificate.move <= aggregation.edge_sensitivity() + 1e-12
+        assert certificate.move > 0.99 * aggregation.edge_sensitivity()
 
 
 def test_holds_with_own_rows_on_three_nodes() -> None:
     aggregation = CoordinateMax(Floor.OWN_ROW)
     rows = choices(6, SIGNS)  # messages of three nodes, then their own rows
-    found = exhaustive_move(
+    certificate = exhaustive_move(
         lambda g: aggregation.aggregate(g, rows[:, :3], rows[:, 3:]), num_nodes=3
     )
-    assert found.move <= aggregation.edge_sensitivity()
-    assert found.move > 0.99 * aggregation.edge_sensitivity()
+    assert certificate.move <= aggregation.edge_sensitivity()
+    assert certificate.move > 0.99 * aggregation.edge_sensitivity()
 
 
 def move(aggregation: CoordinateMax, messages: Floats, own: Floats | None = None) -> float:
@@ -106,7 +106,7 @@ def test_holds_on_random_graphs_and_moves_endpoints_only(floor: Floor, seed: int
     assert set(np.flatnonzero(np.abs(moved).sum(axis=1)).tolist()) <= set(edge)
 
 
-def test_equals_the_obvious_loop() -> None:
+def test_equals_a_plain_loop() -> None:
     graph = Graph.from_edges(5, [(0, 1), (0, 2), (1, 2), (3, 0)])
     messages = np.random.default_rng(1).uniform(-0.5, 0.5, size=(5, 2))
     out = CoordinateMax(Floor.OWN_MESSAGE).aggregate(graph, messages)
@@ -115,13 +115,13 @@ def test_equals_the_obvious_loop() -> None:
         assert out[v].tolist() == messages[near].max(axis=0).tolist()
 
 
-def test_refuses_long_rows_and_own_rows_in_the_wrong_place() -> None:
+def test_refuses_long_rows_and_misplaced_own_rows() -> None:
     ones = np.ones((2, 1))
     with pytest.raises(InputError, match="norm at most 1"):
         CoordinateMax().aggregate(PAIR, 2 * ones)
     with pytest.raises(InputError, match="norm at most 1"):
         CoordinateMax(Floor.OWN_ROW).aggregate(PAIR, ones, 2 * ones)
-    with pytest.raises(InputError, match="OWN_ROW alone"):
+    with pytest.raises(InputError, match="if and only if the floor is OWN_ROW"):
         CoordinateMax().aggregate(PAIR, ones, ones)
-    with pytest.raises(InputError, match="OWN_ROW alone"):
+    with pytest.raises(InputError, match="if and only if the floor is OWN_ROW"):
         CoordinateMax(Floor.OWN_ROW).aggregate(PAIR, ones)

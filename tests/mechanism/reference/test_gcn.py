@@ -1,4 +1,4 @@
-"""Claim S-GCN: the paper's eta(m) is a bound, its proof is wrong, and the truth is smaller."""
+"""Claim S-GCN: the paper's eta(m) is a bound, its proof is wrong, the exact value is smaller."""
 
 from collections.abc import Callable
 
@@ -28,7 +28,7 @@ def neighbors(graph: Graph, node: int) -> set[int]:
 def worst_graph(min_degree: int) -> tuple[Graph, Edge]:
     """Both endpoints of degree m + 1, each of their m other neighbours of degree exactly m.
 
-    Such a neighbour hangs on m - 1 nodes of a clique of its own.
+    Each of these neighbours is joined to m - 1 nodes of its own clique.
     """
     edges: list[Edge] = [(0, 1)]
     size = 2
@@ -87,7 +87,7 @@ def test_moves_the_endpoints_and_all_their_neighbours() -> None:
 
 
 def test_refuted_only_two_embeddings_change(double_star: Callable[[int], Graph]) -> None:
-    # The proof of Proposition 2 says so. With degrees up to D = 20, forty rows move.
+    # The proof of Proposition 2 claims this. With degrees up to D = 20, forty rows move.
     graph = double_star(19)
     operator = GcnAggregation(min_degree=0).operator
     difference = operator(graph) - operator(toggle_edge(graph, (0, 1)))
@@ -97,15 +97,15 @@ def test_refuted_only_two_embeddings_change(double_star: Callable[[int], Graph])
 @pytest.mark.nightly
 def test_two_triangles_attain_the_bound_on_six_nodes() -> None:
     aggregation = GcnAggregation(min_degree=2)
-    found = certify(
+    certificate = certify(
         aggregation.operator, num_nodes=6, admits=lambda graph: bool(degrees_of(graph).min() >= 2)
     )
-    assert (found.pairs, found.rows) == (70_170, 6)
-    assert found.move == pytest.approx(aggregation.edge_sensitivity(), rel=1e-9)
+    assert (certificate.pairs, certificate.rows) == (70_170, 6)
+    assert certificate.move == pytest.approx(aggregation.edge_sensitivity(), rel=1e-9)
 
 
 @pytest.mark.parametrize("min_degree", [0, 1, 2, 3, 4, 7])
-def test_no_degrees_beyond_those_looked_at_do_more(min_degree: int) -> None:
+def test_larger_degrees_than_those_checked_move_no_more(min_degree: int) -> None:
     wide = largest_joint_move(
         counted=lambda degree: degree,
         neighbor_degree=max(min_degree, 1),
@@ -115,8 +115,8 @@ def test_no_degrees_beyond_those_looked_at_do_more(min_degree: int) -> None:
 
 
 def test_without_a_promise_it_is_no_better_than_the_sum() -> None:
-    found = certify(GcnAggregation(min_degree=0).operator, num_nodes=2)
-    assert found.move == pytest.approx(2**0.5)
+    certificate = certify(GcnAggregation(min_degree=0).operator, num_nodes=2)
+    assert certificate.move == pytest.approx(2**0.5)
 
 
 def test_refuses_a_graph_that_breaks_the_promise() -> None:
@@ -126,7 +126,7 @@ def test_refuses_a_graph_that_breaks_the_promise() -> None:
     GcnAggregation(min_degree=1).operator(path)
 
 
-def test_refuses_what_is_no_minimum_degree() -> None:
+def test_refuses_invalid_minimum_degrees() -> None:
     with pytest.raises(InputError, match="min_degree"):
         GcnAggregation(min_degree=-1)
     for min_degree in (0, 1):

@@ -1,4 +1,4 @@
-"""Claim S-GCN-CLAMP: exact on every graph, attained, and the neighbours that move are known."""
+"""Claim S-GCN-CLAMP: the bound is exact, and the rows that move are those of the claim."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ from vesper.mechanism.reference.linear import degrees_of
 def test_values(min_degree: int, expected: float) -> None:
     value = ClampedGcn(min_degree=min_degree).edge_sensitivity()
     assert value == pytest.approx(expected, rel=1.5e-3)
-    # No promise, and yet no more than GCN has with the promise.
+    # Without a promise, and still no more than GCN with the promise.
     assert value == GcnAggregation(min_degree=min_degree).edge_sensitivity()
 
 
@@ -46,10 +46,10 @@ def test_a_smaller_bound_is_caught(min_degree: int, double_star: Callable[[int],
 
 
 def test_the_path_on_four_nodes_attains_it_for_one() -> None:
-    found = certify(ClampedGcn(min_degree=1).operator, num_nodes=4)
-    assert found.move == pytest.approx(ClampedGcn(min_degree=1).edge_sensitivity(), rel=1e-9)
-    assert found.worst is not None
-    assert sorted(degrees_of(found.worst[0]).tolist()) == [1, 1, 2, 2]
+    certificate = certify(ClampedGcn(min_degree=1).operator, num_nodes=4)
+    assert certificate.move == pytest.approx(ClampedGcn(min_degree=1).edge_sensitivity(), rel=1e-9)
+    assert certificate.worst is not None
+    assert sorted(degrees_of(certificate.worst[0]).tolist()) == [1, 1, 2, 2]
 
 
 @pytest.mark.parametrize("min_degree", [1, 2, 3])
@@ -66,7 +66,7 @@ def test_moves_endpoints_and_neighbours_of_those_above_the_clamp(min_degree: int
 
 
 @pytest.mark.parametrize("min_degree", [1, 2, 3, 4, 7])
-def test_no_degrees_beyond_those_looked_at_do_more(min_degree: int) -> None:
+def test_larger_degrees_than_those_checked_move_no_more(min_degree: int) -> None:
     wide = largest_joint_move(
         counted=lambda degree: max(degree, min_degree),
         neighbor_degree=min_degree,

@@ -1,4 +1,4 @@
-"""Claim S-GCN-RELEASED: released degrees weigh as in GCN and cost what the sum costs."""
+"""Claim S-GCN-RELEASED: GCN weights from released degrees cost as much as the sum."""
 
 import math
 
@@ -46,15 +46,15 @@ def test_is_gcn_where_the_released_degrees_are_the_true_ones() -> None:
 
 
 def test_reads_no_true_degree() -> None:
-    # Two graphs with other degrees everywhere weigh a common neighbour the same.
+    # A common neighbour has the same weight in two graphs whose degrees differ everywhere.
     aggregation = ReleasedGcn(np.array([3.0, 1.0, 1.0, 1.0]))
     star = Graph.from_edges(4, [(0, 1), (0, 2), (0, 3)])
     assert aggregation.operator(star)[1, 0] == aggregation.operator(toggle_edge(star, (0, 2)))[1, 0]
 
 
-def test_refuses_what_is_no_release() -> None:
+def test_refuses_invalid_released_degrees() -> None:
     for degrees in (np.array([1.0, np.nan]), np.array([1.0, np.inf]), np.ones((2, 1))):
         with pytest.raises(InputError, match="released_degrees"):
             ReleasedGcn(degrees)
-    with pytest.raises(InputError, match="expected 2, one a node, got 3"):
+    with pytest.raises(InputError, match="expected 2, one per node, got 3"):
         ReleasedGcn(np.ones(3)).operator(PAIR)

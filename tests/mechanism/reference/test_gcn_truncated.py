@@ -52,27 +52,28 @@ def test_refuted_by_the_path_on_four_nodes_even_if_the_branch_is_the_identity() 
     claimed = aggregation.claimed_edge_sensitivity()
     assert claimed == pytest.approx(0.8839, abs=1e-4)
     assert move_with(aggregation, path, branch_sign=-1.0) == pytest.approx(2.934, abs=1e-3)
-    # W_tr = W = 1: the own message -2/3, the two others against it
+    # W_tr = W = 1: the own message contributes -2/3, the two others have the opposite sign
     messages = np.array([[1.0], [-1.0], [-1.0], [1.0]])
     rows = [
         aggregation.aggregate_with(each, messages, messages)
         for each in (path, toggle_edge(path, (0, 1)))
     ]
     assert np.linalg.norm(rows[0] - rows[1]) == pytest.approx(1.9916, abs=1e-4)
-    found = certify(aggregation.operator, num_nodes=4)
-    assert found.worst is not None
-    assert sorted(degrees_of(found.worst[0]).tolist()) == [1, 1, 2, 2]
+    certificate = certify(aggregation.operator, num_nodes=4)
+    assert certificate.worst is not None
+    assert sorted(degrees_of(certificate.worst[0]).tolist()) == [1, 1, 2, 2]
 
 
 @pytest.mark.parametrize(("min_degree", "exceeds"), [(2, False), (3, False), (5, True), (10, True)])
 def test_senders_of_low_degree_alone_exceed_the_claim_from_five_on(
     min_degree: int, exceeds: bool
 ) -> None:
-    # Nobody crosses: the centre goes from m + 1 leaves to m, and leaves are on the branch anyway.
+    # No node crosses min_degree: the centre goes from m + 1 leaves to m, and leaves always use
+    # the branch.
     leaves = min_degree + 1
     star = Graph.from_edges(leaves + 1, [(0, 1 + k) for k in range(leaves)])
     messages = np.ones((leaves + 1, 1))
-    messages[1] = -1.0  # the leaf that goes, against the centre and the others
+    messages[1] = -1.0  # the leaf that is removed, opposite to the centre and the others
     aggregation = TruncatedGcn(min_degree=min_degree)
     rows = [
         aggregation.aggregate_with(each, messages, messages)
@@ -117,7 +118,7 @@ def test_moves_aggregated_endpoints_and_aggregated_neighbours(min_degree: int) -
         assert moved == {node for node in near if degrees[node] >= min_degree}
 
 
-def test_refuses_what_has_no_bound() -> None:
+def test_refuses_parameters_and_rows_without_a_bound() -> None:
     with pytest.raises(InputError, match="min_degree"):
         TruncatedGcn(min_degree=0)
     for branch_norm in (0.5, math.inf, math.nan):

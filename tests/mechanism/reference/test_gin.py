@@ -1,4 +1,4 @@
-"""Claim S-GIN: the paper's Proposition 1 is right, tight, and moves two rows."""
+"""Claim S-GIN: the paper's Proposition 1 is correct and tight, and two rows move."""
 
 import math
 
@@ -11,7 +11,7 @@ from vesper.mechanism.reference.certify import certify, moved_rows_by_edge
 from vesper.mechanism.reference.gin import GinAggregation
 
 
-def test_the_paper_claims_what_is_true() -> None:
+def test_the_claim_of_the_paper_is_correct() -> None:
     assert GinAggregation().edge_sensitivity() == math.sqrt(2)
     assert GinAggregation().claimed_edge_sensitivity() == math.sqrt(2)
 
@@ -32,12 +32,12 @@ def test_tight() -> None:
 
 
 def test_a_smaller_bound_is_caught() -> None:
-    found = certify(GinAggregation().operator, num_nodes=3).move
-    assert found <= GinAggregation().edge_sensitivity()
-    assert found > 0.99 * GinAggregation().edge_sensitivity()
+    move = certify(GinAggregation().operator, num_nodes=3).move
+    assert move <= GinAggregation().edge_sensitivity()
+    assert move > 0.99 * GinAggregation().edge_sensitivity()
 
 
-def test_the_own_message_meets_no_edge() -> None:
+def test_the_own_message_does_not_depend_on_edges() -> None:
     graph = Graph.from_edges(3, [(0, 1)])
     operator = GinAggregation(own_scale=7.0).operator
     assert operator(graph).tolist() == [[7, 1, 0], [1, 7, 0], [0, 0, 7]]

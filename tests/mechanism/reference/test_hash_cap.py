@@ -1,4 +1,4 @@
-"""Claim S-HASH-CAP: a threshold costs what the sum costs; a fixed number swaps and costs twice."""
+"""Claim S-HASH-CAP: a threshold costs as much as the sum; a fixed number costs twice that."""
 
 import math
 
@@ -28,19 +28,19 @@ def test_threshold_is_tight_when_everything_is_kept() -> None:
     assert move(aggregation, PATH, np.ones((4, 1))) > 0.99 * aggregation.edge_sensitivity()
 
 
-def test_threshold_moves_endpoints_that_keep_each_other_and_swaps_nothing() -> None:
+def test_threshold_moves_only_endpoints_that_keep_each_other() -> None:
     aggregation = HashCap(np.full(5, 0.5), salt=3)
     nodes = np.arange(5)
-    kept = pair_hash(nodes[None, :].repeat(5, 0), nodes[:, None].repeat(5, 1), salt=3) < 0.5
-    seen = set()
+    is_kept = pair_hash(nodes[None, :].repeat(5, 0), nodes[:, None].repeat(5, 1), salt=3) < 0.5
+    numbers_moved = set()
     for _, (a, b), moved in moved_rows_by_edge(aggregation.operator, num_nodes=5):
-        assert moved == {v for v, u in ((a, b), (b, a)) if kept[v, u]}
-        seen.add(len(moved))
-    assert seen == {0, 1, 2}
+        assert moved == {v for v, u in ((a, b), (b, a)) if is_kept[v, u]}
+        numbers_moved.add(len(moved))
+    assert numbers_moved == {0, 1, 2}
 
 
 def swapping_salt() -> int:
-    """The first salt for which both inner nodes of the path prefer each other to their leaf."""
+    """First salt for which both inner nodes of the path prefer each other to their leaf."""
     for salt in range(100):
         across = pair_hash(np.array([1, 0]), np.array([0, 1]), salt=salt)
         leaves = pair_hash(np.array([2, 3]), np.array([0, 1]), salt=salt)
@@ -49,7 +49,7 @@ def swapping_salt() -> int:
     raise AssertionError("no salt below 100 prefers both")
 
 
-def test_the_smallest_swap_and_cost_twice() -> None:
+def test_a_fixed_number_swaps_neighbours_and_costs_twice() -> None:
     aggregation = SmallestHashes(max_degree=1, salt=swapping_salt())
     messages = np.array([[1.0], [1.0], [-1.0], [-1.0]])
     assert move(aggregation, PATH, messages) == pytest.approx(2 * math.sqrt(2))
@@ -57,10 +57,10 @@ def test_the_smallest_swap_and_cost_twice() -> None:
 
 
 @pytest.mark.parametrize("max_degree", [1, 2, 3])
-def test_the_smallest_are_kept_and_two_rows_move_at_most(max_degree: int) -> None:
+def test_the_smallest_hashes_are_kept_and_at_most_two_rows_move(max_degree: int) -> None:
     aggregation = SmallestHashes(max_degree=max_degree, salt=7)
-    found = certify(aggregation.operator, num_nodes=5)
-    assert found.rows == 2
+    certificate = certify(aggregation.operator, num_nodes=5)
+    assert certificate.rows == 2
     clique = Graph.from_edges(6, [(a, b) for a in range(6) for b in range(a)])
     rows = aggregation.operator(clique)
     assert rows.sum(axis=1).tolist() == [max_degree] * 6
@@ -76,7 +76,7 @@ def test_few_neighbours_are_all_kept() -> None:
     assert aggregation.operator(PATH).sum(axis=1).tolist() == degrees_of(PATH).tolist()
 
 
-def test_hashes_look_uniform_and_depend_on_all_three() -> None:
+def test_hashes_are_uniform_and_depend_on_sender_receiver_and_salt() -> None:
     senders, receivers = np.divmod(np.arange(40_000), 200)
     hashes = pair_hash(senders, receivers, salt=11)
     counts = np.histogram(hashes, bins=20, range=(0, 1))[0]
@@ -91,7 +91,7 @@ def test_refuses_thresholds_and_salts_out_of_range() -> None:
     for thresholds in (np.array([0.5, 1.5]), np.array([-0.1]), np.array([np.nan])):
         with pytest.raises(InputError, match="thresholds"):
             HashCap(thresholds, salt=0)
-    with pytest.raises(InputError, match="expected 4, one a node, got 2"):
+    with pytest.raises(InputError, match="expected 4, one per node, got 2"):
         HashCap(np.ones(2), salt=0).operator(PATH)
     for salt in (-1, 1 << 63):
         with pytest.raises(InputError, match="salt"):

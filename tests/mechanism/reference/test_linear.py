@@ -1,4 +1,4 @@
-"""The contract of every linear aggregation: its bound holds, and its two products agree."""
+"""What holds for every linear aggregation: its bound, and that its two products agree."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Case:
-    """One aggregation, made for a number of nodes, and the minimum degree that it is promised."""
+    """An aggregation as a function of the number of nodes, and its promised minimum degree."""
 
     name: str
     make: Callable[[int], LinearAggregation]
@@ -56,7 +56,7 @@ def logit(senders: Ids, receivers: Ids) -> Floats:
 
 
 def always(aggregation: LinearAggregation) -> Callable[[int], LinearAggregation]:
-    """The same for every number of nodes."""
+    """The same aggregation for every number of nodes."""
     return lambda num_nodes: aggregation
 
 
@@ -94,12 +94,12 @@ def test_holds_on_all_graphs_with_six_nodes(case: Case) -> None:
 
 
 def circulant(num_nodes: int, reach: int) -> list[Edge]:
-    """Every node joined to the next `reach` ones: all degrees 2 reach or n - 1."""
+    """Every node joined to the next `reach` nodes: all degrees are 2 reach or n - 1."""
     return [(v, (v + k) % num_nodes) for v in range(num_nodes) for k in range(1, reach + 1)]
 
 
 def families(promise: int) -> list[tuple[str, Graph, Edge]]:
-    """Graphs and edges on which something special happens, made to keep the promise."""
+    """Graphs with a special edge, extended to keep the promise."""
     found: list[tuple[str, int, list[Edge], Edge]] = []
     for k in (1, 2, 3, 4, 5, 6, 12, 30):
         leaves = [(0, 2 + i) for i in range(k)]

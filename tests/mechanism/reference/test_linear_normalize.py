@@ -1,4 +1,4 @@
-"""Rows of one length, and the rows that have none."""
+"""Normalised rows, including zero, tiny and non-finite ones."""
 
 import numpy as np
 import pytest
@@ -25,8 +25,8 @@ def test_zero_stays_zero_and_the_shortest_row_is_not_lost() -> None:
     assert normalize_rows(np.zeros((0, 3))).shape == (0, 3)
 
 
-def test_refuses_rows_that_are_not_finite_and_lengths_that_are_none() -> None:
-    with pytest.raises(InputError, match="2 rows without .first 2: 0, 2."):
+def test_refuses_rows_that_are_not_finite_and_invalid_norms() -> None:
+    with pytest.raises(InputError, match="2 rows that are not finite .first 2: 0, 2."):
         normalize_rows(np.array([[np.nan, 0.0], [1.0, 1.0], [np.inf, 0.0]]))
     with pytest.raises(InputError, match="norm"):
         normalize_rows(np.ones((1, 1)), norm=0.0)

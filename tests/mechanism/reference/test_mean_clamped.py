@@ -29,8 +29,8 @@ def test_tight(min_degree: int, double_star: Callable[[int], Graph]) -> None:
 def test_a_smaller_bound_is_caught(min_degree: int) -> None:
     # Two nodes with m common neighbours are enough.
     aggregation = ClampedMean(min_degree=min_degree)
-    found = certify(aggregation.operator, num_nodes=min_degree + 2).move
-    assert 0.99 * aggregation.edge_sensitivity() < found <= aggregation.edge_sensitivity()
+    move = certify(aggregation.operator, num_nodes=min_degree + 2).move
+    assert 0.99 * aggregation.edge_sensitivity() < move <= aggregation.edge_sensitivity()
 
 
 @pytest.mark.parametrize("min_degree", [1, 2, 3])
@@ -41,7 +41,7 @@ def test_moves_the_two_endpoints_and_no_other_row(min_degree: int) -> None:
         assert moved == set(edge)
 
 
-def test_is_the_mean_from_the_clamp_on_and_shrinks_below() -> None:
+def test_is_the_mean_above_the_clamp_and_shrinks_below() -> None:
     star = Graph.from_edges(4, [(0, 1), (0, 2), (0, 3)])
     ones = np.ones((4, 1))
     assert ClampedMean(min_degree=3).aggregate(star, ones)[:, 0].tolist() == pytest.approx(

@@ -34,7 +34,7 @@ def sums(graph: Graph, messages: Floats) -> Floats:
 
 
 def largest_move(aggregation: ClippedNeighborSum, num_nodes: int) -> tuple[float, int]:
-    """Over all graphs that keep the promise, all nodes, all signs: the move, and rows moved."""
+    """Largest move, and most rows moved, over all admitted graphs, all nodes and all signs."""
     signs = product([[-1.0], [1.0]], repeat=num_nodes - 1)
     messages = [np.array([[1.0], *each]) for each in signs]
     outputs = {
@@ -45,11 +45,11 @@ def largest_move(aggregation: ClippedNeighborSum, num_nodes: int) -> tuple[float
     largest, most_rows = 0.0, 0
     for edges, before in outputs.items():
         for node in range(num_nodes):
-            left = frozenset(edge for edge in edges if node not in edge)
-            difference = before - outputs[left]
+            remaining = frozenset(edge for edge in edges if node not in edge)
+            difference = before - outputs[remaining]
             largest = max(largest, float(np.linalg.norm(difference, axis=(1, 2)).max()))
             rows = int(moved_rows(difference).sum(axis=1).max())
-            assert rows <= len(edges) - len(left) + 1
+            assert rows <= len(edges) - len(remaining) + 1
             most_rows = max(most_rows, rows)
     return largest, most_rows
 
@@ -68,7 +68,7 @@ def test_holds_for_all_signs_on_all_graphs_up_to_five_nodes(
 
 @pytest.mark.nightly
 def test_holds_for_all_signs_on_all_graphs_with_six_nodes() -> None:
-    aggregation = ClippedNeighborSum(max_degree=5, row_norm=2.5)  # five: no graph is left out
+    aggregation = ClippedNeighborSum(max_degree=5, row_norm=2.5)  # 5 admits every graph
     largest, most_rows = largest_move(aggregation, 6)
     assert 0.99 * aggregation.node_sensitivity() < largest <= aggregation.node_sensitivity()
     assert most_rows == 6
@@ -119,16 +119,16 @@ def test_the_paper_is_refuted_from_degree_three_on(max_degree: int, refuted: boo
 
 
 def test_deleting_edges_to_keep_the_promise_is_not_stable() -> None:
-    # Keep an edge while both its ends have room for one. Without the edges of node 0 the choice
-    # changes all the way down the path, far from any neighbour of node 0.
+    # Keep an edge if both endpoints have capacity left. Without the edges of node 0, the choice
+    # changes along the whole path, far from any neighbour of node 0.
     def capped(graph: Graph) -> set[tuple[int, int]]:
-        room = [1] * graph.num_nodes
-        kept = set()
+        capacity = [1] * graph.num_nodes
+        kept_edges = set()
         for a, b in edges_of(graph):
-            if room[a] and room[b]:
-                room[a], room[b] = room[a] - 1, room[b] - 1
-                kept.add((a, b))
-        return kept
+            if capacity[a] and capacity[b]:
+                capacity[a], capacity[b] = capacity[a] - 1, capacity[b] - 1
+                kept_edges.add((a, b))
+        return kept_edges
 
     path = Graph.from_edges(8, [(v, v + 1) for v in range(7)])
     before, after = capped(path), capped(isolate(path, 0))
@@ -137,19 +137,19 @@ def test_deleting_edges_to_keep_the_promise_is_not_stable() -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.1, 3.0))
-def test_clipping_brings_no_two_rows_further_apart(seed: int, norm: float) -> None:
+def test_clipping_never_moves_two_rows_further_apart(seed: int, norm: float) -> None:
     first, second = np.random.default_rng(seed).standard_normal((2, 30, 3))
-    apart = np.linalg.norm(clip_rows(first, norm=norm) - clip_rows(second, norm=norm), axis=1)
-    assert (apart <= np.linalg.norm(first - second, axis=1) + 1e-12).all()
+    distances = np.linalg.norm(clip_rows(first, norm=norm) - clip_rows(second, norm=norm), axis=1)
+    assert (distances <= np.linalg.norm(first - second, axis=1) + 1e-12).all()
     assert (np.linalg.norm(clip_rows(first, norm=norm), axis=1) <= norm * (1 + 1e-12)).all()
 
 
 def test_refuses_a_graph_that_breaks_the_promise() -> None:
-    with pytest.raises(InputError, match=r"more at 1 nodes .first 1: 0.; promise a larger"):
+    with pytest.raises(InputError, match=r"more at 1 nodes .first 1: 0.; set a larger"):
         ClippedNeighborSum(max_degree=3, row_norm=1.0).aggregate(star(4), np.ones((5, 1)))
 
 
-def test_refuses_what_is_no_promise() -> None:
+def test_refuses_invalid_parameters() -> None:
     with pytest.raises(InputError, match="max_degree"):
         ClippedNeighborSum(max_degree=0, row_norm=1.0)
     for row_norm in (0.5, 4.1, math.nan):

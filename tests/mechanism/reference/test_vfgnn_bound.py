@@ -1,4 +1,4 @@
-"""Claim S-VFGNN: the paper's bound is right for GIN and violated by GCN."""
+"""Claim S-VFGNN: the paper's bound is correct for GIN and violated by GCN."""
 
 import math
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def test_gin_attains_the_claimed_bound_for_one_layer(
     double_star: Callable[[int], Graph],
 ) -> None:
     output = VfgnnOutput(GIN, max_degree=2, num_layers=1, norm=3.0)
-    # Each leaf brings its centre to half of what the edge takes away: both centres turn round.
+    # The edge adds 2 to each centre, which has 1 with it and -1 without: both change sign.
     squared = squared_move(output, double_star(1), [2.0, 2.0, -3.0, -3.0])
     assert squared == pytest.approx(8 * 3.0**2)
     assert output.claimed_edge_sensitivity() ** 2 == pytest.approx(squared)
@@ -48,7 +48,7 @@ def at_most(degree: int) -> Callable[[Graph], bool]:
 
 
 def turning_leaf(degree: int) -> float:
-    """Feature of a leaf whose row changes sign when its centre of feature 1 loses a neighbour.
+    """Feature of a leaf whose row changes sign when its centre, of feature 1, loses a neighbour.
 
     leaf / 2 + 1 / sqrt(2 (d + 1)) is below 0 and leaf / 2 + 1 / sqrt(2 d) above.
     """
@@ -73,14 +73,16 @@ def test_refuted_for_gcn_by_two_joined_stars(double_star: Callable[[int], Graph]
 
 @pytest.mark.parametrize("aggregation", [GIN, GCN, ClampedGcn(min_degree=2)], ids=lambda a: "")
 @pytest.mark.parametrize("num_layers", [1, 2, 3])
-def test_no_more_rows_move_and_no_further_on_all_graphs_of_five_nodes(
+def test_the_bound_and_the_row_count_hold_on_all_graphs_of_five_nodes(
     aggregation: DegreeWeights, num_layers: int
 ) -> None:
     features = np.random.default_rng(7).uniform(-1.0, 1.0, size=(5, 3))
     for degree in (2, 4):
         output = VfgnnOutput(aggregation, max_degree=degree, num_layers=num_layers, norm=1.0)
-        found = exhaustive_move(embedded(output, features), num_nodes=5, admits=at_most(degree))
-        assert found.move <= output.edge_sensitivity()
+        certificate = exhaustive_move(
+            embedded(output, features), num_nodes=5, admits=at_most(degree)
+        )
+        assert certificate.move <= output.edge_sensitivity()
     for graph, _, moved in moved_rows_by_edge(
         lambda graph: output.embed(graph, features), num_nodes=5
     ):
@@ -95,12 +97,14 @@ def test_no_more_rows_move_and_no_further_on_all_graphs_of_five_nodes(
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("aggregation", [GIN, GCN], ids=["gin", "gcn"])
-def test_no_further_on_all_graphs_with_six_nodes(aggregation: DegreeWeights) -> None:
+def test_the_bound_holds_on_all_graphs_with_six_nodes(aggregation: DegreeWeights) -> None:
     features = np.random.default_rng(8).uniform(-1.0, 1.0, size=(6, 3))
     for degree in (3, 5):
         output = VfgnnOutput(aggregation, max_degree=degree, num_layers=2, norm=1.0)
-        found = exhaustive_move(embedded(output, features), num_nodes=6, admits=at_most(degree))
-        assert 0 < found.move <= output.edge_sensitivity()
+        certificate = exhaustive_move(
+            embedded(output, features), num_nodes=6, admits=at_most(degree)
+        )
+        assert 0 < certificate.move <= output.edge_sensitivity()
 
 
 @pytest.mark.parametrize(("aggregation", "num_layers"), [(GIN, 2), (GCN, 1)], ids=["gin", "gcn"])
@@ -121,7 +125,7 @@ def test_the_claim_is_a_bound_for_gin_at_every_size(max_degree: int, num_layers:
     assert output.edge_sensitivity() <= output.claimed_edge_sensitivity() * (1 + 1e-12)
 
 
-def test_refuses_what_is_no_network() -> None:
+def test_refuses_invalid_parameters() -> None:
     with pytest.raises(InputError, match="max_degree"):
         VfgnnOutput(GIN, max_degree=0, num_layers=1, norm=1.0)
     with pytest.raises(InputError, match="num_layers"):

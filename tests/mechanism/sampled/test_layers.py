@@ -54,7 +54,7 @@ def test_with_all_neighbours_it_is_the_dense_matrix(aggregator: Aggregator, mask
 
 
 @given(mask=st.integers(0, 2 ** (NODES * (NODES - 1) // 2) - 1))
-def test_blocked_are_the_receivers_of_low_degree(mask: int) -> None:
+def test_branch_receivers_are_those_of_low_degree(mask: int) -> None:
     graph = graph_of(mask)
     layer = sampled(graph, "truncated-gcn").sample(np.arange(NODES), step=0).layers[0]
     assert layer.branch_receivers is not None
@@ -63,7 +63,7 @@ def test_blocked_are_the_receivers_of_low_degree(mask: int) -> None:
 
 
 def test_degrees_are_those_of_the_sample() -> None:
-    """A centre of six with two neighbours sampled counts as a node of degree two."""
+    """A centre of degree six with two sampled neighbours counts as a node of degree two."""
     star = Graph.from_edges(NODES, [(0, leaf) for leaf in range(1, NODES)])
     batch = sampled(star, "gcn", max_degree=2).sample(np.array([0]), step=0)
     gathered = batch.layers[0].gather(torch.ones(len(batch.nodes), 1))
@@ -71,7 +71,7 @@ def test_degrees_are_those_of_the_sample() -> None:
     assert gathered.item() == pytest.approx(1 / 3 + 2 / np.sqrt(3 * 2), rel=1e-6)
 
 
-def test_another_step_draws_afresh_and_a_seed_repeats() -> None:
+def test_steps_differ_and_a_seed_repeats() -> None:
     star = Graph.from_edges(101, [(0, leaf) for leaf in range(1, 101)])
     first, second = sampled(star, "gin", max_degree=5), sampled(star, "gin", max_degree=5)
     root = np.array([0])
@@ -79,7 +79,7 @@ def test_another_step_draws_afresh_and_a_seed_repeats() -> None:
     assert first.sample(root, step=1).nodes.tolist() != second.sample(root, step=2).nodes.tolist()
 
 
-def test_layers_narrow_down_to_the_roots() -> None:
+def test_layers_narrow_to_the_roots() -> None:
     path = Graph.from_edges(NODES, [(k, k + 1) for k in range(NODES - 1)])
     batch = sampled(path, "gin", num_layers=2).sample(np.array([0]), step=0)
     rows = torch.eye(NODES)[torch.from_numpy(batch.nodes)]
@@ -90,7 +90,7 @@ def test_layers_narrow_down_to_the_roots() -> None:
     assert rows[0].tolist() == [2.0, 2.0, 1.0, 0.0, 0.0, 0.0, 0.0]  # row 0 of (A + I)^2
 
 
-def test_names_stand_for_the_claims() -> None:
+def test_aggregator_names() -> None:
     assert isinstance(degree_weights_of("gin", min_degree=2), GinAggregation)
     assert isinstance(degree_weights_of("gcn", min_degree=2), GcnAggregation)
     truncated = degree_weights_of("truncated-gcn", min_degree=4)
@@ -99,8 +99,8 @@ def test_names_stand_for_the_claims() -> None:
 
 
 @pytest.mark.parametrize("aggregator", ["gcn", "truncated-gcn"])
-def test_weights_are_those_of_the_degrees_of_both_ends(aggregator: Aggregator) -> None:
-    """Looked up by pairs of degrees, they are what the aggregation says, to the bit."""
+def test_weights_are_those_of_both_degrees(aggregator: Aggregator) -> None:
+    """Weights looked up by pairs of degrees equal those of the aggregation bit for bit."""
     graph = Graph.from_edges(NODES, [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (5, 6)])
     aggregation = degree_weights_of(aggregator, min_degree=2)
     layer = sampled(graph, aggregator).sample(np.arange(NODES), step=0).layers[0]

@@ -1,4 +1,4 @@
-"""What the paper's plan is calibrated with: the numbers that the claims call *claimed*."""
+"""The sensitivities that the paper's plan is calibrated with, which are only *claimed*."""
 
 import math
 

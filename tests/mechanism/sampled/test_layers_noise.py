@@ -1,4 +1,4 @@
-"""Noise of the paper's plan: there, of the size it says, and from its seed."""
+"""Noise of the paper's plan has the given size and comes from its seed."""
 
 import pytest
 import torch
@@ -9,19 +9,19 @@ from vesper.mechanism.sampled.layers import LayerNoise
 
 
 @pytest.mark.parametrize("noise_std", [0.0, -1.0, float("inf"), float("nan")])
-def test_no_noise_is_no_noise_object(noise_std: float) -> None:
+def test_refuses_zero_noise(noise_std: float) -> None:
     with pytest.raises(InputError, match="noise_std"):
         LayerNoise(noise_std=noise_std, seed=0)
 
 
-def test_has_the_size_it_says() -> None:
+def test_has_the_given_size() -> None:
     added = LayerNoise(noise_std=2.5, seed=0).perturb(torch.zeros(200, 100)).flatten().numpy()
     assert stats.kstest(added, "norm", args=(0, 2.5)).pvalue > 1e-3
-    for wrong in (0.9, 1.1):  # the test can tell
+    for wrong in (0.9, 1.1):  # the test can fail
         assert stats.kstest(added, "norm", args=(0, 2.5 * wrong)).pvalue < 1e-6
 
 
-def test_comes_from_its_seed_and_never_twice() -> None:
+def test_depends_on_the_seed_and_never_repeats() -> None:
     rows = torch.ones(3, 2)
     one, same, other = (LayerNoise(noise_std=1.0, seed=seed) for seed in (1, 1, 2))
     first = one.perturb(rows)

@@ -40,7 +40,7 @@ def test_is_a_matrix_product(seed: int, receivers: int, senders: int, weighted: 
 def test_gradient_is_that_of_finite_differences(weighted: bool) -> None:
     links = random_links(1, receivers=4, senders=6, weighted=weighted)
     rows = torch.from_numpy(np.random.default_rng(2).normal(size=(6, 3))).requires_grad_()
-    assert torch.autograd.gradcheck(lambda given: weighted_sum(given, links), (rows,))
+    assert torch.autograd.gradcheck(lambda values: weighted_sum(values, links), (rows,))
 
 
 def test_gradient_repeats_bit_for_bit() -> None:
@@ -55,7 +55,7 @@ def test_gradient_repeats_bit_for_bit() -> None:
     assert torch.equal(gradients[0], gradients[1])
 
 
-def test_more_links_than_can_be_counted_are_refused() -> None:
+def test_too_many_links_are_refused() -> None:
     with pytest.raises(InputError, match=r"fewer than 2\^31 links, got 2,147,483,657"):
         offsets_of(np.array([2**31 - 1, 10]))
 

@@ -35,7 +35,7 @@ def test_samples_are_those_of_one_process(num_workers: int, max_degree: int) -> 
     assert len({call.worker for call in engine.calls_made}) > min(num_workers, 3) - 1
 
 
-def test_nobody_is_asked_for_no_roots() -> None:
+def test_no_roots_make_no_calls() -> None:
     engine = InProcessEngine(2)
     with using(engine):
         draw = draw_for(some_graph(), max_degree=3)
@@ -44,7 +44,7 @@ def test_nobody_is_asked_for_no_roots() -> None:
     assert engine.calls_made == []
 
 
-def test_layers_sample_on_the_engine_in_use() -> None:
+def test_layers_sample_on_the_current_engine() -> None:
     graph, engine = some_graph(), InProcessEngine(2)
     with using(engine):
         batches = SampledGraph(
@@ -57,7 +57,7 @@ def test_layers_sample_on_the_engine_in_use() -> None:
     assert np.array_equal(nodes, alone.sample(roots, step=0).nodes)
 
 
-def test_without_workers_elsewhere_rows_are_drawn_here() -> None:
+def test_without_remote_workers_rows_are_drawn_locally() -> None:
     assert draw_for(some_graph(), max_degree=3) is None
     with using(InProcessEngine(2, local=True)):
         assert draw_for(some_graph(), max_degree=3) is None

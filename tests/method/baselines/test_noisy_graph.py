@@ -43,5 +43,5 @@ def test_an_epsilon_that_cannot_be_drawn_is_refused(method: Method) -> None:
 @both
 def test_a_large_graph_is_refused_before_anything_is_charged(method: Method) -> None:
     large = PublicSizes(num_nodes=10**7, num_train=300, num_features=8, num_classes=3)
-    with pytest.raises(InputError, match="nodes whose pairs take at most 2,000,000,000 draws"):
+    with pytest.raises(InputError, match="pairs of nodes that take at most 2,000,000,000 draws"):
         method.noise_plan(Config(privacy=PrivacySettings(epsilon=20.0)), large)

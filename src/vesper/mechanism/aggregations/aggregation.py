@@ -1,4 +1,4 @@
-"""What a door can make of neighbours' messages: whole numbers that one edge moves little.
+"""Interface of aggregations: integer functions of neighbours' messages that one edge moves little.
 
     || aggregate(G) - aggregate(G') ||  <=  sqrt 2 endpoint_shift steps
                                             G, G' differ by one edge; l2, over all rows together
@@ -10,19 +10,15 @@
 | `GridMax` | S-MAX, on the grid | the endpoints |
 | `GridGcn` | S-GCN-CLAMP, on the grid | the endpoints and their neighbours |
 
-All have `endpoint_shift` 1: one that would move by less, or more, is scaled until it does. So every
-release costs each node the same, and noise is planned alike for all of them.
+All have `endpoint_shift` 1: one that would move by more or less is scaled. So every release costs
+each node the same, and noise is planned alike for all aggregations.
 
-Aggregations row by row, so that rows may be made anywhere, by who has them.
+Aggregations are computed row by row, so that any thread or worker can compute any row:
 
-    row v  =  function(neighbours of v, messages, tables of all nodes, what is v's own)
+    row v  =  function(neighbours of v, messages, tables of all nodes, entries for v)
 
-What a table says of a node may come from edges (the degrees of `GridGcn` do); it is the same for
-all rows, and in both of two graphs only as far as the claim of the aggregation says.
-
-Rows shared out over the threads of this process.
-
-A row is written by one thread from a row of the graph, messages and tables alone.
+The tables may depend on edges (the degrees of `GridGcn` do). They are the same for all rows, and
+how far they differ between neighbouring graphs is covered by the claim of the aggregation.
 """
 
 from abc import ABC, abstractmethod
@@ -40,24 +36,25 @@ from vesper.parallel import pool
 from vesper.parallel.pool import threads_allowed
 
 LARGEST_DEGREE = 1 << 24
-"""So many messages of size 64 may still be added in 32 bits, noise included."""
+"""Degrees stay below this, so that a sum of entries up to 64, plus noise, fits 32 bits."""
 
 LARGEST_GRAPH = LARGEST_DEGREE
-"""Up to here no degree can be too large, and none is looked at."""
+"""Number of nodes up to which no degree can be too large, so that none is checked."""
 
 Nodes = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class RowKernel:
-    """How rows are made by who has only these rows of a graph.
+    """How to compute rows of the output from some rows of a graph.
 
     Args:
-        function: at the top level of its module; takes where rows start and stop, neighbors, the
-            width, messages by `padded_rows`, and then the following.
-        sender_tables: of all nodes, for what a row reads of its senders.
-        own: of all nodes, for what a row reads of its receiver.
-        scalars: the same for all.
+        function: takes the starts and stops of rows, neighbors, the width, messages as
+            `padded_rows` returns them, and then the following arguments; defined at the top level
+            of its module.
+        sender_tables: arrays with one row per node, which a row reads at its senders.
+        own: arrays with one row per node, which a row reads at its receiver.
+        scalars: numbers, the same for all rows.
     """
 
     function: Callable[..., NDArray[np.int32]]
@@ -67,16 +64,16 @@ class RowKernel:
 
 
 class RowAggregation(ABC):
-    """Aggregations whose rows are made one by one: all that there are."""
+    """Base class of all aggregations: rows are computed one by one."""
 
     @abstractmethod
     def row_kernel(self, graph: Graph, messages: Messages) -> RowKernel:
-        """Say how rows of its output are made from rows of the graph."""
+        """Return how rows of the output are computed from rows of the graph."""
 
     def aggregate(
         self, graph: Graph, messages: Messages, receivers: Nodes | None
     ) -> NDArray[np.int32]:
-        """Make all rows asked for, here."""
+        """Compute the rows of `receivers` in this process; None: all nodes."""
         refuse_inexact(graph, messages)
         kernel, indptr = self.row_kernel(graph, messages), np.asarray(graph.indptr)
         starts, stops, own = indptr[:-1], indptr[1:], kernel.own
@@ -99,7 +96,7 @@ def refuse_inexact(graph: Graph, messages: Messages) -> None:
     """Refuse what cannot be summed exactly.
 
     Raises:
-        InputError: not one message a node, rows longer than 1, or a degree of 2^24 or more.
+        InputError: not one message per node, rows longer than 1, or a degree of 2^24 or more.
     """
     if graph.num_nodes > LARGEST_GRAPH and int(np.diff(graph.indptr).max()) >= LARGEST_DEGREE:
         raise InputError(f"Expected degrees below {LARGEST_DEGREE}: sums must fit 32 bits.")
@@ -107,42 +104,42 @@ def refuse_inexact(graph: Graph, messages: Messages) -> None:
         raise InputError(
             f"Expected one message for each of {graph.num_nodes} nodes, got {messages.shape}."
         )
-    refuse_long(messages)  # what the kernels can hold rests on it too
+    refuse_long(messages)  # the kernels rely on it against overflow, too
 
 
 class Aggregation(Protocol):
-    """From messages on the grid to whole numbers, `steps` a unit."""
+    """Function of messages on the grid to integers, with `steps` per unit."""
 
     @property
     def name(self) -> str:
-        """What the ledger calls it."""
+        """Name of the aggregation in the ledger."""
 
     @property
     def steps(self) -> int:
-        """Whole numbers in a unit of what it gives."""
+        """Integer steps in one unit of the output."""
 
     @property
     def endpoint_shift(self) -> float:
-        """What is charged to each node: the l2 move of all rows together, over sqrt 2."""
+        """What each node is charged for: the l2 move of all rows together, over sqrt 2."""
 
     @property
     def moves_others(self) -> bool:
-        """Whether rows of other nodes than the endpoints move: then every node must be charged."""
+        """Whether rows of nodes other than the endpoints move: then every node must be charged."""
 
     def refuse(self, messages: Messages) -> None:
-        """Raise if messages cannot be aggregated; asked before anything is paid."""
+        """Raise if messages cannot be aggregated; called before anything is charged."""
 
     def row_kernel(self, graph: Graph, messages: Messages) -> RowKernel:
-        """Say how rows of its output are made from rows of the graph."""
+        """Return how rows of the output are computed from rows of the graph."""
 
     def aggregate(
         self, graph: Graph, messages: Messages, receivers: Nodes | None
     ) -> NDArray[np.int32]:
-        """(num_nodes, width) messages to (num_receivers, width); None: all nodes."""
+        """Aggregate (num_nodes, width) messages to (num_receivers, width); None: all nodes."""
 
 
 ROWS_PER_PIECE = 1024
-"""Receivers a piece: large enough to be worth taking, small enough to share evenly."""
+"""Receivers per piece: large enough to be worth taking, small enough to share evenly."""
 
 Ints = NDArray[np.int64]
 
@@ -153,17 +150,18 @@ def run_rows(
     stops: Ints,
     neighbors: Neighbors,
     width: int,
-    *read: Any,
+    *inputs: Any,
 ) -> NDArray[np.int32]:
-    """Have a kernel write one row a receiver: (num_receivers, width).
+    """Run a kernel that writes one row per receiver; (num_receivers, width).
 
     Args:
-        kernel: gets the work, its seat, the following three, the rows to write, and `read`.
-        starts: (num_receivers,) where each one's neighbours start.
-        stops: (num_receivers,) and where they stop.
-        neighbors: of these receivers, and maybe of others.
-        width: entries of a message.
-        read: messages, (num_nodes, width or more), and what else the kernel reads.
+        kernel: called with the work, its thread number, `starts`, `stops`, `neighbors`, the rows
+            to write, and `inputs`. One thread writes a row, from these alone.
+        starts: (num_receivers,) position in `neighbors` where each receiver's neighbours start.
+        stops: (num_receivers,) position where they stop.
+        neighbors: neighbours of these receivers, and possibly of others.
+        width: entries per message.
+        inputs: messages, (num_nodes, width or more), and whatever else the kernel reads.
     """
     out = np.zeros((len(starts), width), dtype=np.int32)
     pool.run(
@@ -172,17 +170,17 @@ def run_rows(
         stops,
         neighbors,
         out,
-        *(_read_only(each) for each in read),
+        *(_read_only(each) for each in inputs),
         num_pieces=-(-len(starts) // ROWS_PER_PIECE) if width else 0,
         num_threads=threads_allowed(),
     )
     return out
 
 
-def _read_only(given: Any) -> Any:
-    """A view that cannot be written, as workers of an engine get it: compiled once for both."""
-    if not isinstance(given, np.ndarray):
-        return given
-    view = given.view()
+def _read_only(value: Any) -> Any:
+    """Read-only view of an array: workers of an engine get those, so kernels compile only once."""
+    if not isinstance(value, np.ndarray):
+        return value
+    view = value.view()
     view.setflags(write=False)
     return view

@@ -1,13 +1,13 @@
-"""GCN with clamped degrees in whole numbers (claim S-GCN-CLAMP, on the grid).
+"""GCN with clamped degrees in exact integers (claim S-GCN-CLAMP, on the grid).
 
-    weight(d)     = floor(2^15 sqrt((m + 1) / (c(d) + 1))),    c(d) = d within m and M
+    weight(d)     = floor(2^15 sqrt((m + 1) / (c(d) + 1))),    c(d) = d clamped to m .. M
     exact[v]      = weight(d_v) sum over u in N(v) of weight(d_u) message[u]
-    aggregated[v] = round(exact[v] / divisor)                  FINE_STEPS a unit
+    aggregated[v] = round(exact[v] / divisor)                  FINE_STEPS per unit
 
-The own message is left out: it is edge-free and handed on without noise. One edge moves rows of
-others too, and each of them may be rounded the other way, so that a neighbourhood of any size could
-move by whole steps: that is why degrees above M count as M, and why `divisor`, which is public,
-is chosen such that everything together, rounding included, moves by at most sqrt 2 units.
+The own message is left out: it is edge-free and passed on without noise. One edge also moves rows
+of other nodes, and each of them may round the other way, so a neighbourhood of any size could move
+by whole steps. That is why degrees above M count as M, and why the public `divisor` is chosen such
+that all rows together, rounding included, move by at most sqrt 2 units.
 """
 
 import math
@@ -29,14 +29,14 @@ WHOLE = 1 << 15
 
 MAX_DEGREE = 1024
 ROWS_BY_WIDTH = 1 << 14
-"""Most rows times width that may be rounded around one endpoint: an eighth of what is allowed."""
+"""Most entries (rows times width) to round around one endpoint: an eighth of 2 FINE_STEPS^2."""
 
 ROUND_DOWN, ROUND_UP = 1 - 2.0**-30, 1 + 2.0**-40
-"""A formula of twenty operations errs by less than either."""
+"""Factors that exceed the rounding error of a formula of twenty operations."""
 
 
 class GridGcn(RowAggregation):
-    """GCN in which a degree counts as at least `min_degree` and at most `max_counted`.
+    """GCN in which degrees count as at least `min_degree` and at most `max_counted`.
 
     Claim: S-GCN-CLAMP (on the grid). One edge moves all rows together by at most
         sqrt 2 FINE_STEPS.
@@ -45,7 +45,7 @@ class GridGcn(RowAggregation):
         every node is charged for the release.
     Moves: the endpoints, and all other neighbours of an endpoint with more than `min_degree` and
         at most `max_counted` neighbours.
-    Tight: 0.93 and more of it is attained, by two joined stars with `min_degree` leaves each.
+    Tight: at least 0.93 of it is attained, by two joined stars with `min_degree` leaves each.
     Proof: docs/claims/S-GCN-CLAMP.md.
 
     Args:
@@ -64,7 +64,7 @@ class GridGcn(RowAggregation):
             name="min_degree",
             wanted=f"1 <= min_degree < {MAX_DEGREE // 2}",
             got=min_degree,
-            remedy="give about the number of neighbours that is usual",
+            remedy="choose roughly the typical number of neighbours",
         )
         self.min_degree = min_degree
 
@@ -73,11 +73,11 @@ class GridGcn(RowAggregation):
         self.refuse_width(messages.shape[1])
 
     def refuse_width(self, width: int) -> None:
-        """The same, before there are messages."""
+        """Refuse a width at which rounding alone would move too much."""
         divisor_for(min_degree=self.min_degree, width=width)
 
     def row_kernel(self, graph: Graph, messages: Messages) -> RowKernel:
-        """Weigh and sum exactly, in 64 bits; round once."""
+        """Return the kernel that weights and sums exactly, in 64 bits, and rounds once."""
         from vesper.mechanism.aggregations.weighted_kernels import weighed_rows
 
         width = messages.shape[1]
@@ -88,7 +88,7 @@ class GridGcn(RowAggregation):
 
 
 def max_counted(width: int) -> int:
-    """M: from here on degrees count alike.
+    """Return M, the largest degree that counts; larger ones count as M.
 
     >>> max_counted(7), max_counted(48)
     (1024, 341)
@@ -98,7 +98,7 @@ def max_counted(width: int) -> int:
 
 @lru_cache(maxsize=64)
 def weights_up_to(degree: int, *, min_degree: int) -> NDArray[np.int64]:
-    """Weight of each degree from 0 to `degree`: falling, and `WHOLE` up to `min_degree`.
+    """Weight of each degree from 0 to `degree`: `WHOLE` up to `min_degree`, then falling.
 
     >>> weights_up_to(4, min_degree=2).tolist()
     [32768, 32768, 32768, 28377, 25381]
@@ -112,30 +112,32 @@ def weights_up_to(degree: int, *, min_degree: int) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=64)
 def divisor_for(*, min_degree: int, width: int) -> int:
-    """The smallest divisor, but for rounding, with which an edge moves at most sqrt 2 units.
+    """Smallest divisor, up to rounding, with which an edge moves all rows by at most sqrt 2 units.
 
     Raises:
-        InputError: no divisor is large enough: the messages are too wide.
+        InputError: no divisor is large enough, because the messages are too wide.
     """
     whole = STEPS * WHOLE**2  # what a message of norm 1 adds between two nodes of low degree
     first, second, third = _quadratic(min_degree=min_degree, width=width)
-    room = 2 * FINE_STEPS**2 - third  # (degrees, degrees)
+    slack = 2 * FINE_STEPS**2 - third  # (degrees, degrees)
     expect(
-        max_counted(width) > min_degree and bool((room > 0).all()),
+        max_counted(width) > min_degree and bool((slack > 0).all()),
         name="width",
         wanted=f"messages that aggregator 'gcn-clamped' can round at min_degree={min_degree}",
         got=width,
         remedy="use fewer classes, a smaller min_degree, or another aggregator",
     )
-    scale = float(((np.sqrt(second**2 + first * room) - second) / first).min()) * ROUND_DOWN
+    scale = float(((np.sqrt(second**2 + first * slack) - second) / first).min()) * ROUND_DOWN
     divisor = math.ceil(whole / scale)
     if move_squared(divisor, min_degree=min_degree, width=width) > 2 * FINE_STEPS**2:
-        raise InputError(f"min_degree={min_degree}, width={width}: no divisor was found.")
+        raise InputError(
+            f"min_degree={min_degree}, width={width}: no divisor found; use another aggregator."
+        )
     return divisor
 
 
 def move_squared(divisor: int, *, min_degree: int, width: int) -> float:
-    """Bound on the squared move of all rows together, in steps, rounded up."""
+    """Upper bound on the squared move of all rows together, in fine steps squared, rounded up."""
     scale = STEPS * WHOLE**2 / divisor
     first, second, third = _quadratic(min_degree=min_degree, width=width)
     return float((first * scale**2 + 2 * second * scale + third).max()) * ROUND_UP
@@ -147,7 +149,7 @@ def _quadratic(*, min_degree: int, width: int) -> tuple[Floats, Floats, Floats]:
         (scale (w_p w_q + (p - 1) drop_p) + r)^2 + 2 (p - 1) (scale drop_p + r)^2 [drop_p > 0]
         and the same with p and q exchanged;     r = sqrt(width),  drop_p = w_(p - 1) - w_p
 
-    Degrees from `min_degree`, which stands for all below, to M + 1, for all above.
+    Degrees run from `min_degree`, which covers all below, to M + 1, which covers all above.
     """
     degrees = np.arange(min_degree, max_counted(width) + 2)
     table = weights_up_to(max_counted(width), min_degree=min_degree) / WHOLE  # exact: 15 bits

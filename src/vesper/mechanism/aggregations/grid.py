@@ -1,17 +1,18 @@
-"""Messages on a public grid (claim R-GRID): what is summed is whole numbers, so sums are exact.
+"""Messages rounded to a public integer grid, so that their sums are exact (claim R-GRID).
 
-    grid[u] = towards zero(STEPS * m_u)  in int8,   sum of squares <= STEPS^2  for every row
+    grid[u] = truncate(STEPS * m_u)  in int8,   sum of squares <= STEPS^2  for every row
 
-Rounding towards zero never makes a row longer, so a row of norm at most 1 stays inside; the check
-is made in whole numbers, where nothing is rounded.
+Truncation never makes a row longer, so a row of norm at most 1 stays within the bound; the check
+itself uses integers, where nothing is rounded.
 
-Messages laid out so that reading one touches as few cache lines as it can.
+Rows are laid out so that reading one touches as few cache lines as possible:
 
-    width         1 .. 16     17 .. 32     33 .. 64     more
-    bytes a row   width       32           64           whole lines, where that saves reads
+    width           1 .. 16     17 .. 32     33 .. 64     more
+    bytes per row   width       32           64           whole lines, where that saves reads
 
-A sum over neighbours waits for memory, line by line. A row of 47 bytes anywhere lies on 1.7 lines,
-one of 64 that starts with a line on a single one (docs/decisions/0015).
+Summing over neighbours is bound by memory access, line by line. A row of 47 bytes at an arbitrary
+address spans 1.7 lines on average; one padded to 64 bytes and aligned spans exactly one
+(docs/decisions/0015).
 """
 
 import numpy as np
@@ -23,7 +24,7 @@ STEPS = 64
 """Grid steps in one unit."""
 
 ROWS_PER_BLOCK = 1 << 14
-"""Rows worked on at a time: what is made on the way is small, however large the graph."""
+"""Rows processed at a time, so that temporary arrays stay small, however large the graph."""
 
 Messages = NDArray[np.int8]
 
@@ -49,7 +50,7 @@ def to_grid(messages: NDArray[np.float32]) -> Messages:
 
 
 def from_grid(values: NDArray[np.int32], *, steps: int = STEPS) -> NDArray[np.float32]:
-    """Give values / steps *in the same memory*: the whole numbers are gone afterwards.
+    """Return values / steps *in the same memory*: the integers are overwritten.
 
     >>> from_grid(np.array([[32, -160]], dtype=np.int32)).tolist()
     [[0.5, -2.5]]
@@ -63,7 +64,7 @@ def from_grid(values: NDArray[np.int32], *, steps: int = STEPS) -> NDArray[np.fl
 
 def _rounded(messages: NDArray[np.float32]) -> Messages:
     if not np.isfinite(messages).all():
-        raise InputError("Expected finite messages; the model that makes them has diverged.")
+        raise InputError("Expected finite messages; the model that produces them has diverged.")
     norms = np.sqrt(np.square(messages, dtype=np.float64).sum(axis=1))  # (rows,)
     if norms.max() > 1 + 1e-5:
         raise InputError(f"Expected messages of norm at most 1, got {norms.max():.6g}.")
@@ -88,7 +89,7 @@ def refuse_long(grid: Messages) -> None:
 
 
 def refuse_other_types(grid: Messages) -> None:
-    """Refuse what is not int8."""
+    """Refuse messages that are not int8."""
     if grid.dtype != np.int8:
         raise InputError(f"Expected int8 messages on the grid, got {grid.dtype}.")
 
@@ -97,7 +98,7 @@ LINE = 64
 """Bytes of a cache line."""
 
 MIN_LINES_SAVED = 0.25
-"""Lines a message, saved on average, from which on rows are filled up."""
+"""Cache lines saved per message, on average, from which on rows are padded."""
 
 
 def stride_of(width: int) -> int:
@@ -107,17 +108,17 @@ def stride_of(width: int) -> int:
     [3, 16, 32, 64, 64, 65, 128]
     """
     lines = max(1, -(-width // LINE))
-    anywhere = 1 + (width - 1) / LINE  # lines that a row touches on average
-    if anywhere - lines < MIN_LINES_SAVED:
+    unaligned = 1 + (width - 1) / LINE  # lines that an unaligned row touches on average
+    if unaligned - lines < MIN_LINES_SAVED:
         return width
     return LINE // 2 if width <= LINE // 2 else LINE * lines
 
 
 def align_rows(messages: Messages) -> Messages:
-    """Copy messages to where rows start as they should; what fills rows up is 0.
+    """Copy messages to an aligned buffer; padding is 0.
 
     Raises:
-        InputError: they are not int8, and a copy would change them.
+        InputError: messages are not int8, so that a copy would change them.
     """
     refuse_other_types(messages)
     num_nodes, width = messages.shape
@@ -130,7 +131,7 @@ def align_rows(messages: Messages) -> Messages:
 
 
 def padded_rows(messages: Messages) -> NDArray[np.int8]:
-    """Give messages with what fills rows up: (num_nodes, stride); lined up first, if need be."""
+    """Return messages with their padding: (num_nodes, stride); aligned first if necessary."""
     if not _is_aligned(messages):
         messages = align_rows(messages)
     num_nodes, stride = len(messages), stride_of(messages.shape[1])
@@ -141,7 +142,7 @@ def padded_rows(messages: Messages) -> NDArray[np.int8]:
 
 
 def _is_aligned(messages: Messages) -> bool:
-    """Whether `align_rows` made them: then what fills rows up is theirs too."""
+    """Whether `align_rows` made the messages, so that the padding belongs to their buffer."""
     num_nodes, width = messages.shape
     stride, buffer = stride_of(width), messages.base
     if not isinstance(buffer, np.ndarray) or buffer.ndim != 1 or buffer.dtype != np.int8:

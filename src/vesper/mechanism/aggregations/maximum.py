@@ -1,4 +1,4 @@
-"""The coordinate-wise maximum in whole numbers (claim S-MAX, on the grid).
+"""Coordinate-wise maximum in exact integers (claim S-MAX, on the grid).
 
 aggregated[v]_i = max(0, max over u in N(v) of message[u]_i)
 """
@@ -9,13 +9,13 @@ from vesper.mechanism.aggregations.grid import STEPS, Messages
 
 
 class GridMax(RowAggregation):
-    """The largest of each coordinate among neighbours, 0 where none is above it.
+    """Largest value of each coordinate among neighbours, and at least 0.
 
     Claim: S-MAX (floor 0, on the grid). One edge moves each endpoint's row by at most STEPS.
     Relation: differ by one edge; any graphs.
     Assumes (caller verifies): messages are functions of edge-free data and of earlier releases.
     Moves: at most two rows, those of the endpoints.
-    Tight: yes, two nodes, messages that are not negative and of norm 1.
+    Tight: yes, two nodes, non-negative messages of norm 1.
     Proof: docs/claims/S-MAX.md.
     """
 
@@ -23,10 +23,10 @@ class GridMax(RowAggregation):
     endpoint_shift = 1.0
 
     def refuse(self, messages: Messages) -> None:
-        """Messages on the grid can all be compared."""
+        """Refuse nothing: any messages on the grid can be compared."""
 
     def row_kernel(self, graph: Graph, messages: Messages) -> RowKernel:
-        """Compare whole numbers."""
+        """Return the kernel that compares integers."""
         from vesper.mechanism.aggregations.weighted_kernels import largest_of_rows
 
         return RowKernel(largest_of_rows)

@@ -1,4 +1,4 @@
-"""The sum over neighbours and its bound (claim R-SUM).
+"""Sum over neighbours, and its bound (claim R-SUM).
 
 aggregated[v] = sum over u in N(v) of message[u]        for v in receivers
 """
@@ -12,13 +12,13 @@ from vesper.privacy.events import SUM
 
 
 class NeighborSum(RowAggregation):
-    """Sum of the neighbours' messages; the own message is not in it.
+    """Sum of the neighbours' messages, without the own message.
 
     Claim: R-SUM.
     Relation: differ by one edge.
     Assumes (caller verifies): messages and receivers do not depend on edges; rows of norm <= 1.
     Moves: two rows, those of the two endpoints, where they are receivers.
-    Tight: yes, two nodes, unit messages.
+    Tight: yes, two nodes, messages of norm 1.
     Proof: docs/claims/R-SUM.md.
     """
 
@@ -27,14 +27,14 @@ class NeighborSum(RowAggregation):
     """l2 move of one endpoint's row."""
 
     def edge_sensitivity(self) -> float:
-        """l2 move of the whole output when one edge changes: sqrt 2."""
+        """Return the l2 move of the whole output when one edge changes: sqrt 2."""
         return math.sqrt(2) * self.endpoint_shift
 
     def refuse(self, messages: Messages) -> None:
-        """Messages on the grid can all be summed."""
+        """Refuse nothing: any messages on the grid can be summed."""
 
     def row_kernel(self, graph: Graph, messages: Messages) -> RowKernel:
-        """Sum int8 messages exactly, in int32."""
+        """Return the kernel that sums int8 messages exactly, in int32."""
         from vesper.mechanism.aggregations.sum_kernels import sums_of_rows
 
         return RowKernel(sums_of_rows)

@@ -1,11 +1,11 @@
-"""Noisy rows of a whole graph, shared out by receiver over the workers of an engine.
+"""Noisy rows of a whole graph, computed by the workers of an engine, each for some receivers.
 
     worker w:   rows cuts[w] .. cuts[w + 1] - 1 of the graph, and messages and tables of all nodes
-    a call:     a block of these rows, made exactly and finished with the noise of these very rows
+    a call:     a block of these rows, computed exactly and finished with the noise of these rows
 
-Rows are whole numbers and noise is a function of the release and the row (`RowNoise`), so the result
-is the same bit for bit whoever makes which block. A call that is repeated, because its worker died,
-has the same messages and the same bits, and gives the same rows: nothing is drawn twice.
+Rows are integers and noise is a function of the release and the row (`RowNoise`), so the result is
+the same bit for bit whichever worker computes a block. A call that is repeated because its worker
+died has the same messages and the same bits, and returns the same rows: nothing is drawn twice.
 """
 
 from bisect import bisect_left
@@ -28,20 +28,20 @@ from vesper.mechanism.aggregations.row_noise import RowNoise
 from vesper.mechanism.noise.noise_source import NoiseSource
 
 ENTRIES_PER_BLOCK = 1 << 22
-"""16 MiB of results: few calls, and little that waits to be fetched."""
+"""16 MiB of results: few calls, and few results that wait to be fetched."""
 
 ROW_COST = 8
-"""A row costs as much as so many edges: its noise, and its way back."""
+"""Cost of a row in edges: its noise, and its transfer back."""
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Rows of the graph for one worker; two handles to send.
+    """Rows of the graph for one worker, as handles to send.
 
     Args:
-        rows: which ones.
+        rows: which rows of the graph.
         indptr: (rows + 1,) where each row starts, the first at 0.
-        neighbors: of these rows.
+        neighbors: the neighbours in these rows.
     """
 
     rows: range
@@ -59,9 +59,10 @@ def noisy_rows(
     noise_std: float,
     row_norm: float | None = None,
 ) -> NDArray[np.float32]:
-    """Aggregate and finish: (num_receivers, width).
+    """Aggregate and finish rows: (num_receivers, width).
 
-    Rows of all nodes are made by the engine in use, if there is one; those of some nodes here.
+    Releases to all nodes are computed by the current engine, if there is one; releases to some
+    nodes in this process.
     """
     num_receivers = graph.num_nodes if receivers is None else len(receivers)
     row_noise = RowNoise(
@@ -84,26 +85,26 @@ def partitioned_rows(
     kernel, width = aggregation.row_kernel(graph, messages), messages.shape[1]
     tables = [engine.share(each) for each in (padded_rows(messages), *kernel.sender_tables)]
     blocks, calls = [], []
-    with SharedOutput((graph.num_nodes, width), np.float32) as landing:
+    with SharedOutput((graph.num_nodes, width), np.float32) as output:
         for worker, shard in enumerate(shards_of(engine, graph)):
             for rows in _blocks(shard.rows, ENTRIES_PER_BLOCK // max(1, width)):
                 local_rows = range(rows.start - shard.rows.start, rows.stop - shard.rows.start)
-                held = shard.indptr, shard.neighbors, local_rows
-                slice_for = landing.slice_for(engine, worker, rows.start)
+                shard_rows = shard.indptr, shard.neighbors, local_rows
+                place = output.slice_for(engine, worker, rows.start)
                 own = (each[rows.start : rows.stop] for each in kernel.own)
-                read = (width, *tables, *own, *kernel.scalars)
+                inputs = (width, *tables, *own, *kernel.scalars)
                 blocks.append(rows)
                 calls.append(
                     Call(
                         worker,
                         noisy_block,
-                        (*held, row_noise, rows, slice_for, kernel.function, *read),
+                        (*shard_rows, row_noise, rows, place, kernel.function, *inputs),
                     )
                 )
-        for number, sent in engine.results(calls):
-            if sent is not None:
-                landing.rows[blocks[number].start : blocks[number].stop] = sent
-    released: NDArray[np.float32] = landing.rows
+        for number, block in engine.results(calls):
+            if block is not None:
+                output.rows[blocks[number].start : blocks[number].stop] = block
+    released: NDArray[np.float32] = output.rows
     return released
 
 
@@ -114,30 +115,30 @@ def noisy_block(
     row_noise: RowNoise,
     rows: range,
     place: OutputSlice | None,
-    make: Callable[..., NDArray[np.int32]],
-    *read: Any,
+    function: Callable[..., NDArray[np.int32]],
+    *inputs: Any,
 ) -> NDArray[np.float32] | None:
-    """Make and finish a block of rows, at the worker; None: they have landed.
+    """Compute and finish a block of rows, at the worker; None: they were written to `place`.
 
     Args:
-        indptr: of the worker's shard.
-        neighbors: of the worker's shard, to be opened.
+        indptr: row starts of the worker's shard.
+        neighbors: neighbours of the worker's shard, to be opened with `as_array`.
         local_rows: the block, counted from the shard's first row.
-        row_noise: of the release.
+        row_noise: noise of the release.
         rows: the block, as rows of the release.
-        place: where to put them.
-        make: how rows are made.
-        read: width, messages of all nodes, and what else `make` reads.
+        place: where to write the rows; None: return them.
+        function: computes the rows, as in `RowKernel`.
+        inputs: width, messages of all nodes, and whatever else `function` reads.
     """
-    held: Neighbors = as_array(neighbors)
+    shard_neighbors: Neighbors = as_array(neighbors)
     bounds = np.asarray(indptr)[local_rows.start : local_rows.stop + 1]
-    values = make(bounds[:-1], bounds[1:], held, *read)
+    values = function(bounds[:-1], bounds[1:], shard_neighbors, *inputs)
     finished = row_noise.finish_rows(values, first_row=rows.start)
     return None if write_output(finished, place) else finished
 
 
 def cuts_of(graph: Graph, parts: int) -> list[int]:
-    """Where to cut the rows so that all parts are about the same work; first 0, last num_nodes."""
+    """Row numbers that cut the graph into parts of about equal work, from 0 to num_nodes."""
     nodes = range(graph.num_nodes + 1)
 
     def work_before(row: int) -> int:
@@ -152,7 +153,7 @@ _shards: WeakKeyDictionary[Engine, WeakKeyDictionary[Graph, list[Shard]]] = Weak
 
 
 def shards_of(engine: Engine, graph: Graph) -> list[Shard]:
-    """Rows of the graph at the workers: sent once, for all releases."""
+    """Shards of the graph, one per worker; shared with the workers once, for all releases."""
     graphs = _shards.setdefault(engine, WeakKeyDictionary())
     if graph not in graphs:
         cuts = cuts_of(graph, engine.num_workers)

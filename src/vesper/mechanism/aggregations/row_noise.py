@@ -1,9 +1,9 @@
-"""What happens to aggregated rows before they may leave: clip where asked for, noise, units.
+"""The last step before aggregated rows may leave: clipping if required, noise, units.
 
     released[k] = (clip(values[k]) + K_k) / steps,      K_k = round(scale N(0, I))
 
-The noise of a row depends on the bits of the release and on its place alone, so that rows may be
-finished in any parts, anywhere, in any order.
+The noise of a row depends only on the bits of the release and on the position of the row, so rows
+may be finished in any parts, anywhere, in any order.
 """
 
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from vesper.mechanism.noise.span import NoiseSpan
 
 @dataclass(frozen=True, kw_only=True)
 class RowNoise:
-    """For the rows of one release.
+    """Noise and clipping of the rows of one release.
 
     Args:
-        bits: fresh, for all entries of the release.
+        bits: fresh bits for all entries of the release.
         scale: standard deviation of the noise, in grid steps.
-        steps: grid steps of a unit.
-        row_norm: norm, in units, that rows are clipped to; None: they are not.
+        steps: grid steps per unit.
+        row_norm: norm, in units, that rows are clipped to; None: no clipping.
     """
 
     bits: NoiseSpan

@@ -1,4 +1,4 @@
-"""The loop behind `neighbor_sum.py`: sixteen message entries an addition.
+"""The loop behind `neighbor_sum.py`: sixteen message entries per addition.
 
     lanes  += messages[u, first : first + LANES]        (16 bits each, signed)
     out     = sum of lanes                              (32 bits each)
@@ -6,13 +6,13 @@
     width       1      2, 3      4 .. 7      8 .. 15      16 and more
     lanes       1      2         4           8            16, at most four parts at a time
 
-An entry is at most 64 in size, so a lane takes 511 of them before it could overflow; after 508 it
-is emptied into 32 bits. Whole numbers all the way: the result is exact, whatever the order. The
-last part of a row ends where the row ends, over columns that another part has summed too: no byte
-outside a message is ever read.
+Entries are at most 64 in size, so a lane can take 511 of them before it could overflow; after 508
+it is added to a 32-bit total. All arithmetic is on integers, so the result is exact, whatever the
+order. The last part of a row ends where the row ends and may overlap the part before it, so that no
+byte outside a message is ever read.
 
-The innermost loop is written for the machine, not for Numba, whose compiler may not keep lanes in
-registers (docs/decisions/0015).
+The innermost loop is written in LLVM instructions rather than in Numba, whose compiler may not keep
+lanes in registers (docs/decisions/0015).
 """
 
 from collections.abc import Callable
@@ -35,10 +35,10 @@ COLUMNS_AT_ONCE = 64
 """Columns summed at a time: four parts of sixteen lanes."""
 
 CAPACITY = 508
-"""Messages that lanes take before they are emptied: 508 * 64 < 2^15."""
+"""Messages added to the 16-bit lanes before they are emptied: 508 * 64 < 2^15."""
 
 PREFETCH_DISTANCE = 16
-"""Messages are asked for so many neighbours before they are read."""
+"""Number of neighbours by which messages are prefetched ahead of being read."""
 
 cgutils = import_module("numba.core.cgutils")  # parts of it have no type hints
 
@@ -131,9 +131,9 @@ def _add_messages(
 add_messages: Callable[..., None] = cast(Any, intrinsic(prefer_literal=True)(_add_messages))
 """Write the sum of messages[neighbors[k]] for start <= k < stop into out[at:].
 
-Arguments: neighbors, start, stop; messages, flat, and how many entries a node has; the first column
-of the first part and of the last; out, flat, and where its row starts; entries a part, and parts:
-two numbers that must stand in the code.
+Arguments: neighbors, start, stop; messages, flat, and entries per node; the first column of the
+first part and of the last; out, flat, and where its row starts; entries per part, and the number of
+parts: both must be literals.
 """
 
 

@@ -1,4 +1,4 @@
-"""The loops behind `grid_attention.py`, `grid_max.py` and `grid_gcn.py`: whole numbers throughout.
+"""The loops behind `attention.py`, `maximum.py` and `clamped_gcn.py`: integers throughout.
 
 Compiled by Numba on first use.
 """
@@ -12,10 +12,10 @@ from vesper.parallel.compile_cache import cached_njit
 from vesper.parallel.pool import Work, finish, take
 
 SCORE_BITS = 12
-"""Scores are whole numbers of 2^-12: key and query of 64 steps agree by 64^2 at most."""
+"""Scores are integer multiples of 2^-12: key times query, 64 steps each, is at most 64^2."""
 
 LARGEST = 1 << 30
-"""Beyond this a weighed sum is cut off, so that noise on top fits 32 bits."""
+"""Weighted sums are cut off here, so that the sum plus noise fits 32 bits."""
 
 GridRows = NDArray[np.int8]
 
@@ -29,14 +29,14 @@ def attention_of_rows(
     keys: GridRows,
     queries: GridRows,
 ) -> NDArray[np.int32]:
-    """Sum messages as keys agree with the queries, one a receiver."""
+    """Sum messages, weighted by how well their keys match the query of each receiver."""
     return run_rows(_attend, starts, stops, neighbors, width, messages, keys, queries)
 
 
 def largest_of_rows(
     starts: Ints, stops: Ints, neighbors: Neighbors, width: int, messages: GridRows
 ) -> NDArray[np.int32]:
-    """Find the largest of each coordinate, and of 0."""
+    """Find the largest value of each coordinate, at least 0."""
     return run_rows(_find_largest, starts, stops, neighbors, width, messages)
 
 
@@ -50,7 +50,7 @@ def weighed_rows(
     own_weights: Ints,
     divisor: int,
 ) -> NDArray[np.int32]:
-    """Sum messages by weights, those of the receivers included."""
+    """Sum messages, weighted by sender and by receiver."""
     return run_rows(
         _weigh, starts, stops, neighbors, width, messages, weights, own_weights, divisor
     )
@@ -68,7 +68,7 @@ def _attend(
     keys: GridRows,
     queries: GridRows,
 ) -> None:
-    """Add each message, shortened as key and query agree; each entry rounded towards zero."""
+    """Add each message times the match of key and query; every entry rounded towards zero."""
     piece = take(work)
     while piece >= 0:
         for k in range(piece * ROWS_PER_PIECE, min((piece + 1) * ROWS_PER_PIECE, len(starts))):
@@ -96,7 +96,7 @@ def _find_largest(
     out: NDArray[np.int32],
     messages: GridRows,
 ) -> None:
-    """Write the largest of each coordinate; `out` starts from 0."""
+    """Write the largest value of each coordinate; `out` starts at 0."""
     piece = take(work)
     while piece >= 0:
         for k in range(piece * ROWS_PER_PIECE, min((piece + 1) * ROWS_PER_PIECE, len(starts))):

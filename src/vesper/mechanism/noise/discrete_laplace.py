@@ -1,9 +1,9 @@
 """The law of noisy counts: a two-sided geometric distribution.
 
-    P(K = k) = tanh(epsilon / 2) exp(-epsilon |k|),   k whole
+    P(K = k) = tanh(epsilon / 2) exp(-epsilon |k|),   k an integer
 
-Adding it to whole counts of L1 sensitivity 1 is (epsilon, 0); for sensitivity s use epsilon / s.
-Whole numbers in, whole numbers out: there is no floating-point side channel.
+Adding it to integer counts of L1 sensitivity 1 is (epsilon, 0); for sensitivity s use epsilon / s.
+Integers in, integers out: there is no floating-point side channel.
 """
 
 import math
@@ -25,11 +25,11 @@ class DiscreteLaplace:
     def __post_init__(self) -> None:
         if not 1e-4 <= self.epsilon <= 100:
             raise InputError(
-                f"Expected an epsilon a count between 0.0001 and 100, got {self.epsilon:g}."
+                f"Expected an epsilon per count between 0.0001 and 100, got {self.epsilon:g}."
             )
 
     def probabilities(self, bits: int) -> list[int]:
-        """Numbers proportional to exp(-epsilon k), until the tail is below 2^-(bits + 32)."""
+        """Integers proportional to exp(-epsilon k), until the tail is below 2^-(bits + 32)."""
         precision = bits + GUARD_BITS
         ratio = exp_minus(to_fixed_point(Fraction(self.epsilon), precision), precision)
         pmf = [1 << precision]

@@ -1,4 +1,4 @@
-"""The loop behind `noise.py`, compiled by Numba on first use and cached on disk."""
+"""The loop behind `span.py`, compiled by Numba on first use and cached on disk."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ def add_draws(
 ) -> int:
     """Add one draw to each entry: walk from the guide to the first threshold above the bits.
 
-    Where the 64 bits equal those of a threshold they do not decide: the place is written to `ties`
-    and nothing is added. Returns the number of ties, about one in 2^50 draws.
+    64 bits that equal those of a threshold are undecided: the position is written to `ties` and
+    nothing is added. Returns the number of ties, about one in 2^50 draws.
     """
     num_ties = 0
     last = len(high) - 1

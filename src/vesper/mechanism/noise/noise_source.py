@@ -1,10 +1,10 @@
 """The only source of noise: AES-256-CTR bits turned into draws from an exact law.
 
-    bits of a release = AES-CTR(key),   key from the operating system, a new one each time
+    bits of a release = AES-CTR(key),   key from the operating system, a new one for each release
 
-A source made by `from_os` is private. One made by `for_simulation` cuts all its bits from the
-stream of one key, made from a seed: everyone can repeat it, so nothing that used it is private, and
-results say so. There is no way to save or restore a source.
+A source made by `from_os` is private. One made by `for_simulation` takes all its bits from the
+stream of one key, derived from a seed: everyone can repeat it, so nothing that used it is private,
+and results are marked as simulated. A source cannot be saved or restored.
 """
 
 import hashlib
@@ -23,14 +23,14 @@ KEY_BYTES = 32
 
 
 class NoiseSource:
-    """Gives bits to releases, never the same twice; use `from_os` or `for_simulation`."""
+    """Source of fresh bits for releases; use `from_os` or `for_simulation`."""
 
     def __init__(self, public_key: bytes | None) -> None:
         self._public_key, self._words_given = public_key, 0
         self._process, self._lock = os.getpid(), Lock()
 
     def __reduce__(self) -> str:
-        raise TypeError("a noise source is never saved or copied: its noise would come twice")
+        raise TypeError("a noise source is never saved or copied: its noise would be used twice")
 
     @classmethod
     def from_os(cls) -> "NoiseSource":
@@ -44,22 +44,24 @@ class NoiseSource:
 
     @property
     def is_private(self) -> bool:
-        """Whether nobody can repeat it."""
+        """Whether nobody can repeat the noise."""
         return self._public_key is None
 
     def key_for(self, purpose: str) -> bytes | None:
-        """Give a key that everyone can repeat, for a simulation; None: take a secret one."""
+        """Derive a repeatable key for a simulation; None: the caller must use a secret key."""
         if self._public_key is None:
             return None
         return hashlib.sha256(self._public_key + purpose.encode()).digest()
 
     def span(self, count: int) -> NoiseSpan:
-        """Give fresh bits for `count` draws of one release."""
+        """Return fresh bits for `count` draws of one release."""
         if os.getpid() != self._process:
-            raise InputError("A noise source is used in a fork: its noise would come twice.")
+            raise InputError(
+                "A noise source was used in a forked process: its noise would be used twice."
+            )
         if self._public_key is None:
             return NoiseSpan(secrets.token_bytes(KEY_BYTES), start=0, count=count)
-        with self._lock:  # two threads must never see the same bits
+        with self._lock:  # two threads must never get the same bits
             start, self._words_given = self._words_given, self._words_given + count
         return NoiseSpan(self._public_key, start=start, count=count)
 
@@ -72,5 +74,5 @@ class NoiseSource:
         self.span(values.size).add(values, DiscreteLaplace(epsilon))
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """Give `count` fresh uniform words of 64 bits."""
+        """Return `count` fresh uniform 64-bit words."""
         return self.span(count).words()

@@ -1,11 +1,11 @@
-"""The bits of one release: whoever draws entry k, and however often, draws the same.
+"""The bits of one release: entry k gets the same noise, whoever draws it and however often.
 
-    entry k:   word start + k of AES-CTR(key);   64 bits decide but for one draw in about 2^50
-    a tie:     further words from a place of the key's stream that is the entry's own
+    entry k:   word start + k of AES-CTR(key);   64 bits decide all but about one draw in 2^50
+    a tie:     further words from a part of the key's stream reserved for the entry
 
-So the noise of a row does not depend on who adds it: rows may be shared out over threads, or over
-workers of an engine, and a worker that died may be asked again. A span is good for one release:
-added to two different sums, it would show their difference.
+So the noise of a row does not depend on who adds it: rows may be split between threads, or between
+workers of an engine, and the work of a worker that died may be repeated. A span is for one release
+only: added to two different sums, it would reveal their difference.
 """
 
 from collections.abc import Callable
@@ -23,15 +23,15 @@ from vesper.mechanism.noise.exact_law import Law, decide, threshold_table
 from vesper.mechanism.noise.rounded_gaussian import RoundedGaussian
 
 DRAWS_PER_BLOCK = 1 << 16
-"""Draws made at a time: half a MiB of bits, which stay in the cache."""
+"""Draws at a time: half a MiB of bits, which stay in the cache."""
 
 WORD, WORDS_PER_COUNT = 8, 2
-"""Bytes of a word; words that one count of the cipher gives."""
+"""Bytes per word; words per counter value of the cipher."""
 
 ZEROS = bytes(WORD * DRAWS_PER_BLOCK)
 
 TIE_STREAM_START = 1 << 127
-"""Where words for ties begin: no entry is counted so far."""
+"""Counter value where words for ties start: no entry reaches it."""
 
 COUNTS_PER_TIE = 1 << 32
 
@@ -41,9 +41,9 @@ class NoiseSpan:
     """Words of one stream for one release.
 
     Args:
-        key: of the cipher; who knows it can take the noise off.
-        start: words of the stream before the first.
-        count: how many entries there are.
+        key: key of the cipher; whoever knows it can subtract the noise.
+        start: position in the stream of the first word.
+        count: number of entries.
     """
 
     key: bytes = field(repr=False)
@@ -62,7 +62,7 @@ class NoiseSpan:
             raise InputError("Expected a contiguous array to add noise to.")
         flat = values.reshape(-1)
         self._refuse_beyond(first, len(flat))
-        threshold_table(law)  # made once, before several threads ask for it
+        threshold_table(law)  # computed once, before several threads need it
         stretch = DRAWS_PER_BLOCK * -(-len(flat) // (DRAWS_PER_BLOCK * threads_allowed()))
         starts = range(0, len(flat), max(stretch, DRAWS_PER_BLOCK))
 
@@ -76,7 +76,7 @@ class NoiseSpan:
             list(threads.map(add_stretch, starts))
 
     def _add_sequentially(self, flat: NDArray[np.int32], law: Law, *, first: int) -> None:
-        """Add to one entry after the other; bits and loops leave Python to other threads."""
+        """Add to one entry after the other; most of it runs without the interpreter lock."""
         from vesper.mechanism.noise.noise_kernels import add_draws
 
         table, next_words = threshold_table(law), self._words(first, len(flat))
@@ -92,21 +92,24 @@ class NoiseSpan:
                 block[k] += decide(law, int(bits[k]), further)
 
     def words(self) -> NDArray[np.uint64]:
-        """All words of the span, as they are: uniform."""
-        drawn = np.empty(self.count, dtype=np.uint64)
+        """Return all words of the span, uniform and unprocessed."""
+        words = np.empty(self.count, dtype=np.uint64)
         next_words = self._words(0, self.count)
         for start in range(0, self.count, DRAWS_PER_BLOCK):
-            block = drawn[start : start + DRAWS_PER_BLOCK]
+            block = words[start : start + DRAWS_PER_BLOCK]
             block[:] = next_words(len(block))
-        return drawn
+        return words
 
     def _words(self, first: int, count: int) -> Callable[[int], NDArray[np.uint64]]:
-        """Give entries first .. first + count - 1, so many at a call; good until the next call."""
+        """Return a reader of words first .. first + count - 1.
+
+        Each call returns the next so many words, valid until the next call.
+        """
         self._refuse_beyond(first, count)
         counts, odd = divmod(self.start + first, WORDS_PER_COUNT)
         stream = self._stream(counts)
         stream.update(ZEROS[: WORD * odd])
-        # The cipher asks for a block of room behind.
+        # The cipher requires space for one more block.
         buffer = bytearray(WORD * min(count, DRAWS_PER_BLOCK) + 15)
 
         def next_words(count: int) -> NDArray[np.uint64]:
@@ -118,11 +121,12 @@ class NoiseSpan:
     def _refuse_beyond(self, first: int, count: int) -> None:
         if not 0 <= first <= first + count <= self.count:
             raise InputError(
-                f"Expected entries of a release with {self.count}, got {first} to {first + count}."
+                f"Expected entries within a release of {self.count}, got {first} to "
+                f"{first + count}."
             )
 
     def _further_words(self, entry: int) -> Callable[[], int]:
-        """Give 64 further bits of an entry at a call."""
+        """Return a function that returns 64 further bits of an entry per call."""
         stream = self._stream(TIE_STREAM_START + COUNTS_PER_TIE * (self.start + entry))
         return lambda: int.from_bytes(stream.update(bytes(WORD)), "little")
 

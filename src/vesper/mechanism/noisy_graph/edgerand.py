@@ -1,6 +1,6 @@
 """EdgeRand (Wu et al. 2022): randomised response on every pair of nodes.
 
-flip every cell with chance 1 / (1 + e^epsilon);   of very many edges leave some out
+flip every cell with chance 1 / (1 + e^epsilon);   thin the result where it has too many edges
 """
 
 import math
@@ -22,25 +22,25 @@ from vesper.mechanism.noisy_graph.rare_pairs import (
 from vesper.privacy.events import PureRelease
 
 MAX_NOISY_EDGES = 30_000_000
-"""To which a graph is thinned that would have more than `MAX_CELLS` noisy edges."""
+"""Expected edges after thinning, of a graph that would have more than `MAX_CELLS` noisy edges."""
 
 MIN_SUBSAMPLING_RATE = 1e-3
-"""Draws of smaller rates need long tables."""
+"""Smallest rate of draws; smaller rates need long tables."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EdgeRand:
     """Randomised response on every cell.
 
-    Where more than `MAX_CELLS` noisy edges would come out each is left out by chance, so that
-    about `MAX_NOISY_EDGES` are left: who samples a few neighbours of a node finds as many true ones
-    among them as before.
+    If more than `MAX_CELLS` noisy edges are expected, each is dropped at random, so that about
+    `MAX_NOISY_EDGES` are left. The share of true edges stays the same, so sampling a few neighbours
+    of a node finds as many true ones as before.
 
     Claim: R-EDGERAND. The noisy graph is (epsilon, 0).
     Relation: differ by one edge.
-    Assumes (caller verifies): nothing; neither flips nor what is left out depend on the graph.
+    Assumes (caller verifies): nothing; neither flips nor dropped edges depend on the graph.
     Moves: one cell.
-    Tight: yes, a graph of two nodes, but for rounding of the chance by less than 2^-38.
+    Tight: yes, a graph of two nodes, up to rounding of the chance by less than 2^-38.
     Proof: docs/claims/R-EDGERAND.md.
     """
 
@@ -51,32 +51,32 @@ class EdgeRand:
 
     @property
     def event(self) -> PureRelease:
-        """All of epsilon."""
+        """Charge for all of epsilon."""
         return PureRelease(epsilon=self.epsilon, what="randomised edges")
 
     @property
     def chance(self) -> float:
-        """Chance of a cell to be flipped."""
+        """Chance that a cell is flipped."""
         return 1 / (1 + math.exp(self.epsilon))
 
     def subsampling_rate(self, num_cells: int) -> float | None:
-        """Rate of the draws that a noisy edge must win to stay; None: all of them stay."""
+        """Rate of the draw that a noisy edge must pass to be kept; None: all are kept."""
         expected = num_cells * self.chance
         if expected <= MAX_CELLS:
             return None
         return max(math.log(expected / MAX_NOISY_EDGES - 1), MIN_SUBSAMPLING_RATE)
 
     def non_edge_chance(self, num_cells: int) -> float:
-        """Chance of a non-edge to be an edge in the end."""
+        """Chance that a non-edge becomes an edge of the noisy graph."""
         return subsampling_chance(self.subsampling_rate(num_cells)) * self.chance
 
     def refuse_many(self, num_nodes: int) -> None:
-        """Refuse, before anything is charged, what would take too long."""
+        """Refuse, before anything is charged, graphs that would take too long."""
         num_cells = num_cells_of(num_nodes)
         refuse_many(num_cells, chance=self.non_edge_chance(num_cells))
 
     def max_edges(self, graph: Graph) -> int:
-        """True ones, and 16 deviations more of false ones than expected: above with 2^-100."""
+        """All true edges, and expected false ones plus 16 deviations: exceeded below 2^-100."""
         num_cells = num_cells_of(graph.num_nodes)
         expected = num_cells * self.non_edge_chance(num_cells)
         return min(
@@ -84,7 +84,7 @@ class EdgeRand:
         )
 
     def perturb(self, graph: Graph, noise: NoiseSource) -> Graph:
-        """Flip cells; leave some out."""
+        """Flip cells; thin the result if it would have too many edges."""
         num_cells, edges = num_cells_of(graph.num_nodes), cells_of(graph)
         subsampling_rate, chance = self.subsampling_rate(num_cells), self.non_edge_chance(num_cells)
         flipped = sample_cells(num_cells, chance=chance, noise=noise)

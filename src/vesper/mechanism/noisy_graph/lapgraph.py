@@ -1,4 +1,4 @@
-"""LapGraph (Wu et al. 2022): as many of the largest noisy cells as there are edges.
+"""LapGraph (Wu et al. 2022): the largest noisy cells, about as many as there are edges.
 
 T = noisy number of edges;   add noise to every cell, keep the T largest
 """
@@ -28,26 +28,26 @@ from vesper.mechanism.noisy_graph.rare_pairs import (
 from vesper.privacy.events import PureRelease
 
 COUNT_SHARE = 0.01
-"""Share of epsilon for the number of edges, as published."""
+"""Share of epsilon spent on the number of edges, as published."""
 
 MAX_KEPT_EDGES = 15_000_000
-"""Edges of the noisy graph: what is listed for so many fits into memory, whatever is drawn."""
+"""Most edges of the noisy graph: candidates for this many fit into memory, whatever is drawn."""
 
 MAX_SUBSAMPLING_CHANCE = 0.4
-"""Chances above it are not worth drawing: twice as many cells are no burden."""
+"""Subsampling with a larger chance is not worth it: twice as many cells are no burden."""
 
 SMALLEST_RATE = 1e-3
-"""Of draws that settle nothing about privacy."""
+"""Smallest rate of draws on which privacy does not depend."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LapGraph:
-    """The largest of all noisy cells; as many as there are edges, give or take noise.
+    """The largest of all noisy cells, as many as there are edges up to noise.
 
-    Noise is two-sided geometric. Cells of a noisy value below `floor` >= 1 are never kept, even
-    when fewer than T are left then: they would be nearly all non-edges, and there are very many.
-    Where the cells at the floor itself are far more than are needed each is left out by chance,
-    unless it has `subsampling_rate`; those that are kept would be picked from them blindly anyway.
+    Noise is two-sided geometric. Cells whose noisy value is below `floor` >= 1 are never kept, even
+    when fewer than T are left then: nearly all of them are non-edges, and there are very many.
+    Where far more cells are at the floor itself than are needed, each is listed only if it passes a
+    random draw of rate `subsampling_rate`: which of them are kept would be arbitrary anyway.
 
     Claim: R-LAPGRAPH. The noisy graph is (epsilon, 0).
     Relation: differ by one edge.
@@ -64,24 +64,24 @@ class LapGraph:
 
     @property
     def event(self) -> PureRelease:
-        """All of epsilon."""
+        """Charge for all of epsilon."""
         return PureRelease(epsilon=self.epsilon, what="largest noisy cells")
 
     @property
     def cell_epsilon(self) -> float:
-        """What is left for the cells, rounded down."""
+        """Epsilon that is left for the cells, rounded down."""
         return self.epsilon * (1 - COUNT_SHARE) * (1 - 2.0**-50)
 
     def refuse_many(self, num_nodes: int) -> None:
-        """Refuse what takes too many draws however few cells the noisy count asks for."""
+        """Refuse graphs that take too many draws, even if the noisy count is small."""
         refuse_many(num_cells_of(num_nodes), chance=0.0)
 
     def max_edges(self, graph: Graph) -> int:
-        """As many as are ever kept."""
+        """Most edges that are ever kept."""
         return min(num_cells_of(graph.num_nodes), MAX_KEPT_EDGES)
 
     def perturb(self, graph: Graph, noise: NoiseSource) -> Graph:
-        """Count, then pick."""
+        """Draw the number of edges, then pick the cells."""
         num_cells, edges = num_cells_of(graph.num_nodes), cells_of(graph)
         count = np.array([min(len(edges), 2 * MAX_KEPT_EDGES)], dtype=np.int32)
         noise.add_laplace_to(count, epsilon=self.epsilon * COUNT_SHARE)
@@ -104,19 +104,19 @@ class LapGraph:
         cells = np.concatenate([edges[listed], others])
         noisy = levels_above_floor(
             len(cells), rate=rate, subsampling_rate=subsampling_rate, noise=noise
-        )  # alike for both kinds
+        )  # the same law for edges and non-edges
         best = descending_order(cells, noisy)[:num_kept]
         return graph_of(np.sort(cells[best]), num_nodes=graph.num_nodes)
 
     def floor(self, num_kept: int, num_cells: int) -> int:
-        """Largest value that about half as many non-edges again as are kept exceed; at least 1."""
-        room = max(num_cells, 1) / ((1 + math.exp(-self.cell_epsilon)) * num_candidates(num_kept))
-        return max(1, math.floor(math.log(room) / self.cell_epsilon))
+        """Largest value that about `num_candidates` non-edges reach; at least 1."""
+        ratio = max(num_cells, 1) / ((1 + math.exp(-self.cell_epsilon)) * num_candidates(num_kept))
+        return max(1, math.floor(math.log(ratio) / self.cell_epsilon))
 
     def subsampling_rate(self, num_kept: int, num_cells: int, floor: int) -> float | None:
-        """Rate of the draws that cells at the floor must win; None: all of them stay.
+        """Rate of the draw that cells at the floor must pass to be listed; None: all are listed.
 
-        Then about as many non-edges are listed as are wanted.
+        It is chosen such that about `num_candidates` non-edges are listed.
         """
         rate = self.cell_epsilon
         at_floor = num_cells * math.exp(-rate * floor) * math.tanh(rate / 2)
@@ -128,23 +128,24 @@ class LapGraph:
         )
 
     def non_edge_chance(self, floor: int, subsampling_rate: float | None) -> float:
-        """Chance of a non-edge to be listed."""
+        """Chance that a non-edge is listed."""
         ratio = math.exp(-self.cell_epsilon)
         at_or_above = math.exp(-self.cell_epsilon * floor) / (1 + ratio)
         return at_or_above * (ratio + subsampling_chance(subsampling_rate) * (1 - ratio))
 
 
 def num_candidates(num_kept: int) -> float:
-    """How many non-edges to list where `num_kept` cells are kept: some to spare."""
+    """How many non-edges to list when `num_kept` cells are kept: some to spare."""
     return 1.5 * num_kept + 100
 
 
 def levels_above_floor(
     count: int, *, rate: float, subsampling_rate: float | None, noise: NoiseSource
 ) -> NDArray[np.int64]:
-    """By how much listed cells exceed the floor: geometric, given that 0 is lucky.
+    """By how much listed cells exceed the floor: geometric, with cells at the floor subsampled.
 
-    The odds of 0 are rounded; they are the same for edges and others, so privacy does not ask.
+    The odds of 0 are rounded, but are the same for edges and non-edges, so the rounding does not
+    affect privacy.
     """
     levels = draw_geometric(count, rate=rate, noise=noise)
     if subsampling_rate is None:
@@ -152,7 +153,7 @@ def levels_above_floor(
     levels += 1
     odds = math.log(
         subsampling_chance(subsampling_rate) * math.expm1(rate)
-    )  # of 0 against more: lucky (1 - r) : r
+    )  # odds of 0 against more: chance (1 - r) : r, where r = exp(-rate)
     rare = biased_coins(
         count, rate=min(max(abs(odds), SMALLEST_RATE), LARGEST_EPSILON), noise=noise
     )

@@ -1,4 +1,4 @@
-"""Pairs of nodes as numbers, and back.
+"""Numbering of pairs of nodes.
 
 cell of {u, v}, u < v   =   v (v - 1) / 2 + u            from 0 to n (n - 1) / 2 - 1
 """
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from vesper.graph.graph import Graph, Neighbors, neighbor_dtype
 
 Cells = NDArray[np.int64]
-"""Numbers of cells, each at most once."""
+"""Cell numbers, each at most once."""
 
 
 def num_cells_of(num_nodes: int) -> int:
@@ -18,7 +18,7 @@ def num_cells_of(num_nodes: int) -> int:
 
 
 def cells_of(graph: Graph) -> Cells:
-    """The cells of all edges, ascending."""
+    """Return the cells of all edges, ascending."""
     larger = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr))  # (2 * num_edges,)
     smaller = np.asarray(graph.neighbors, dtype=np.int64)
     once = smaller < larger
@@ -28,7 +28,7 @@ def cells_of(graph: Graph) -> Cells:
 
 
 def pairs_of(cells: Cells) -> tuple[Cells, Cells]:
-    """(smaller, larger) node of each cell.
+    """Return the (smaller, larger) node of each cell.
 
     >>> [pair.tolist() for pair in pairs_of(np.arange(4))]
     [[0, 0, 1, 0], [1, 2, 2, 3]]
@@ -40,7 +40,7 @@ def pairs_of(cells: Cells) -> tuple[Cells, Cells]:
 
 
 def graph_of(cells: Cells, *, num_nodes: int) -> Graph:
-    """The graph whose edges are these cells."""
+    """Build the graph whose edges are these cells."""
     from vesper.graph import csr_kernels as kernels
     from vesper.parallel import pool
     from vesper.parallel.pool import threads_allowed

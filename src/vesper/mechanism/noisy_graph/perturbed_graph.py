@@ -1,10 +1,10 @@
-"""Graphs of noisy edges (LinkTeller, Wu et al. 2022): pure epsilon, and then public.
+"""Release of graphs of noisy edges (LinkTeller, Wu et al. 2022): pure epsilon, then public.
 
     a cell is a pair of nodes u < v; its value is 1 for an edge and 0 otherwise
 
-One undirected edge is one cell. What comes out may be used for anything, gradients too. Cells are
-never listed one by one: the noise that matters is rare and drawn as such (`rare_cells`). How cells
-are made noisy: `edgerand`, `lapgraph`.
+One undirected edge is one cell. The noisy graph may be used for anything, including gradients.
+Cells are never enumerated: only few of them change, and those are sampled directly (`rare_pairs`).
+`edgerand` and `lapgraph` are two ways to perturb cells.
 """
 
 from typing import Protocol
@@ -16,7 +16,7 @@ from vesper.privacy.events import PureRelease
 from vesper.privacy.ledger.receipt import Receipt, encode
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.05, 100.0
-"""Outside, noise cannot be drawn or is none."""
+"""Beyond these, noise cannot be drawn or vanishes."""
 
 
 class Perturbation(Protocol):
@@ -24,16 +24,16 @@ class Perturbation(Protocol):
 
     @property
     def event(self) -> PureRelease:
-        """What to charge."""
+        """Event to charge."""
 
     def refuse_many(self, num_nodes: int) -> None:
-        """Refuse sizes that are known to be too large."""
+        """Refuse graphs that are known to be too large."""
 
     def max_edges(self, graph: Graph) -> int:
-        """How many edges the noisy graph has at most, but for a chance below 2^-100."""
+        """Most edges of the noisy graph, exceeded with probability below 2^-100."""
 
     def perturb(self, graph: Graph, noise: NoiseSource) -> Graph:
-        """Make the noisy graph."""
+        """Draw the noisy graph."""
 
 
 def release_graph(
@@ -51,12 +51,12 @@ def release_graph(
 
 
 def graph_bytes(num_edges: int, graph: Graph) -> int:
-    """Bytes of a graph with the nodes of this one and so many edges."""
+    """Bytes of a graph with the nodes of `graph` and `num_edges` edges."""
     return int(graph.indptr.nbytes + 2 * num_edges * graph.neighbors.dtype.itemsize)
 
 
 def expect_epsilon(epsilon: float) -> None:
-    """Refuse an epsilon for which noise cannot be drawn, or is none; nothing was charged yet."""
+    """Refuse an epsilon at which noise cannot be drawn or vanishes, before anything is charged."""
     if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
         raise InputError(
             f"epsilon of noisy edges: expected between {SMALLEST_EPSILON:g} and "

@@ -1,12 +1,12 @@
-"""Choose each of very many cells with the same small chance, at a cost that follows the chosen.
+"""Independent sampling of very many cells with one small chance, at a cost in the chosen cells.
 
     gap between two chosen cells = k   with probability   chance (1 - chance)^k
 
 Discrete Laplace noise K with P(K = k) ~ exp(-rate |k|), given K >= 0, has exactly that law with
-1 - chance = exp(-rate). Below `SMALLEST_SKIP` its table would be long: then cells are chosen with a
-larger chance, and each is kept when another draw is at least 1, which happens with probability
-1 / (1 + exp(rate)). Both are drawn exactly, so the chance of a cell is a known number. Only what is
-kept takes memory.
+1 - chance = exp(-rate). For chances below `SMALLEST_SKIP` its table would be long: then cells are
+chosen with a larger chance, and each is kept if another draw is at least 1, which happens with
+probability 1 / (1 + exp(rate)). Both are drawn exactly, so the chance of a cell is a known number.
+Only cells that are kept take memory.
 """
 
 import math
@@ -19,24 +19,24 @@ from vesper.errors import InputError
 from vesper.mechanism.noise.noise_source import NoiseSource
 
 Cells = NDArray[np.int64]
-"""Numbers of cells, ascending, each at most once."""
+"""Cell numbers, ascending, each at most once."""
 
 SMALLEST_SKIP = 2.0**-12
 FIRST_RATE = 2.0**-10
 FIRST_CHANCE = -math.expm1(-FIRST_RATE)
 ROUND_UP = 1 + 2.0**-40
-"""More than all rounding in here; chances are rounded up by this much."""
+"""Factor by which chances are rounded up: more than all rounding errors in this module."""
 
 MAX_CELLS = 60_000_000
-"""That are kept: for memory."""
+"""Most cells to keep, limited by memory."""
 MAX_DRAWS = 2_000_000_000
-"""For time: some minutes of one core."""
+"""Most draws, limited by time: a few minutes on one core."""
 DRAWS = 1 << 20
-"""Draws at a time."""
+"""Most draws at a time."""
 
 
 def sample_cells(num_cells: int, *, chance: float, noise: NoiseSource) -> Cells:
-    """Choose each of `num_cells` cells independently, with one and the same chance.
+    """Choose each of `num_cells` cells independently with the same chance.
 
     The chance is at least `chance` and at most (1 + 2^-38) `chance`.
 
@@ -56,9 +56,9 @@ def sample_cells(num_cells: int, *, chance: float, noise: NoiseSource) -> Cells:
 
 
 def sampling_rates(chance: float) -> tuple[float, float | None]:
-    """The two rates; a cell is then chosen with (1 - exp(-first)) / (1 + exp(second)) exactly.
+    """Return two rates that choose a cell with (1 - exp(-first)) / (1 + exp(second)) exactly.
 
-    Without a second rate the divisor is 1.
+    If the second rate is None, the divisor is 1.
     """
     if chance >= SMALLEST_SKIP:
         return -math.log1p(-chance) * ROUND_UP, None
@@ -66,7 +66,7 @@ def sampling_rates(chance: float) -> tuple[float, float | None]:
 
 
 def refuse_many(num_cells: int, *, chance: float) -> None:
-    """Refuse what would take too much memory or time, in expectation.
+    """Refuse sizes that would take too much memory or time, in expectation.
 
     Raises:
         InputError: more than `MAX_CELLS` cells would be chosen, or more than `MAX_DRAWS` drawn.
@@ -74,20 +74,20 @@ def refuse_many(num_cells: int, *, chance: float) -> None:
     if num_cells * chance > MAX_CELLS:
         raise InputError(
             f"a graph of noisy edges: expected at most {MAX_CELLS:,} noisy cells, got about "
-            f"{num_cells * chance:,.0f} of {num_cells:,} pairs of nodes; use a larger epsilon, or "
+            f"{num_cells * chance:,.0f} of {num_cells:,} pairs of nodes; use a larger epsilon or "
             f"a method that does not perturb every pair of nodes"
         )
     draws = num_cells * max(chance, FIRST_CHANCE)
     if chance < SMALLEST_SKIP and draws > MAX_DRAWS:
         raise InputError(
-            f"a graph of noisy edges: expected nodes whose pairs take at most {MAX_DRAWS:,} "
+            f"a graph of noisy edges: expected pairs of nodes that take at most {MAX_DRAWS:,} "
             f"draws, got {num_cells:,} pairs, which take about {draws:,.0f}; use a method that "
             f"does not perturb every pair of nodes"
         )
 
 
 def draw_geometric(count: int, *, rate: float, noise: NoiseSource) -> NDArray[np.int64]:
-    """Draw whole numbers from 0 on with P(k) = (1 - exp(-rate)) exp(-rate k), exactly."""
+    """Draw integers k >= 0 with P(k) = (1 - exp(-rate)) exp(-rate k), exactly."""
     accepted: list[NDArray[np.int64]] = []
     missing = count
     while missing > 0:
@@ -99,19 +99,19 @@ def draw_geometric(count: int, *, rate: float, noise: NoiseSource) -> NDArray[np
 
 
 def biased_coins(count: int, *, rate: float, noise: NoiseSource) -> NDArray[np.bool_]:
-    """Say yes `count` times with chance 1 / (1 + exp(rate)), exactly."""
+    """Draw `count` booleans that are True with chance 1 / (1 + exp(rate)), exactly."""
     draws = np.zeros(count, dtype=np.int32)
     noise.add_laplace_to(draws, epsilon=rate)
     return draws >= 1
 
 
 def subsampling_chance(subsampling_rate: float | None) -> float:
-    """Chance of `biased_coins` with this rate; 1 where nothing is drawn."""
+    """Chance that `biased_coins` gives True at this rate; 1 if nothing is drawn."""
     return 1.0 if subsampling_rate is None else 1 / (1 + math.exp(subsampling_rate))
 
 
 def _skip(num_cells: int, *, rate: float, noise: NoiseSource) -> Iterator[Cells]:
-    """Walk through the cells in jumps; each is hit with chance 1 - exp(-rate)."""
+    """Walk through the cells in random jumps; each is hit with chance 1 - exp(-rate)."""
     last = -1
     while last < num_cells:
         ahead = min(int((num_cells - last) * rate) + 8, DRAWS)

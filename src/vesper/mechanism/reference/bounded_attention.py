@@ -4,8 +4,8 @@
     softmax:  aggregated[v] = sum over u in N(v) + {v} of e^logit(u, v) message[u] / Z_v,
               Z_v           = sum over u in N(v) + {v} of e^logit(u, v),  |logit| <= logit_bound
 
-Normalising costs: when an edge goes, all other weights of the row grow. The bounded sum has the
-sensitivity of the plain sum, the softmax up to twice that.
+Normalisation has a cost: when an edge is removed, all other weights of the row grow. The bounded
+sum has the sensitivity of the plain sum, the softmax up to twice that.
 """
 
 import math
@@ -20,7 +20,7 @@ from vesper.mechanism.reference.linear import Floats, LinearAggregation, receive
 from vesper.privacy.accounting.checks import expect
 
 Score = Callable[[NDArray[np.int64], NDArray[np.int64]], Floats]
-"""Scores of (senders, receivers), elementwise; made from edge-free encodings and parameters."""
+"""Scores of (senders, receivers), elementwise, from edge-free encodings and parameters."""
 
 
 class BoundedAttention(LinearAggregation):
@@ -42,13 +42,13 @@ class BoundedAttention(LinearAggregation):
         self.score = score
 
     def weigh(self, graph: Graph) -> tuple[Floats, Floats]:
-        """Self weight 0, edge weight the score."""
+        """Self weights of 0; edge weights are the scores."""
         scores = self.score(graph.neighbors.astype(np.int64), receivers_of(graph))
         _refuse_outside("score", scores, lowest=0.0, highest=1.0)
         return np.zeros(graph.num_nodes), scores
 
     def edge_sensitivity(self) -> float:
-        """The square root of 2."""
+        """Return sqrt 2."""
         return math.sqrt(2)
 
 
@@ -90,11 +90,11 @@ class SoftmaxAttention(LinearAggregation):
         return own / total, others / total[receivers]
 
     def endpoint_shift(self) -> float:
-        """2 e^{2k} / (e^{2k} + 1)."""
+        """Return 2 e^{2k} / (e^{2k} + 1)."""
         return rounded_up(2 / (1 + math.exp(-2 * self.logit_bound)))
 
     def edge_sensitivity(self) -> float:
-        """The shift of one endpoint, times sqrt 2."""
+        """Return the shift of one endpoint, times sqrt 2."""
         return rounded_up(math.sqrt(2) * self.endpoint_shift())
 
 

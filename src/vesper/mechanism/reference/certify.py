@@ -1,18 +1,18 @@
-"""The sensitivity of an aggregation by brute force: all small graphs, all one-edge changes.
+"""Sensitivity of an aggregation by brute force: all small graphs, all one-edge changes.
 
     D       = operator(G) - operator(G'),  G and G' differ by one edge
     move^2  = sum_v ||sum_u D_vu m_u||^2 = sum_uw (D^T D)_uw <m_u, m_w>
            <= sum_uw |(D^T D)_uw|                          for all messages with ||m_u|| <= 1
 
 So a bound that is at least the certified move of every pair is *proved* for graphs of that size,
-whatever the messages. It is no proof for larger graphs; a bound that fails here is refuted for
-good. Bring your own aggregation: any function from a graph to its matrix.
+whatever the messages. This proves nothing for larger graphs, but a bound that fails here is
+refuted. Any aggregation can be checked: pass a function from a graph to its matrix.
 
 | nodes | graphs | pairs | time |
 | --- | --- | --- | --- |
 | 4 | 64 | 192 | |
 | 5 | 1 024 | 5 120 | a fifth of a second |
-| 6 | 32 768 | 245 760 | some ten seconds |
+| 6 | 32 768 | 245 760 | about ten seconds |
 """
 
 from collections.abc import Callable, Iterator
@@ -30,16 +30,16 @@ from vesper.progress import Progress, no_progress
 
 MAX_NODES = 6
 MOVED = 1e-12
-"""An entry of the output that differs by less has only been rounded differently."""
+"""Smaller differences between outputs are attributed to rounding."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Certificate:
-    """What was found over all pairs of graphs of one size.
+    """Result of a search over all pairs of graphs of one size.
 
     Args:
-        move: the largest l2 move, 0 when there was no pair.
-        pairs: how many pairs were looked at.
+        move: the largest l2 move, 0 if there was no pair.
+        pairs: number of pairs checked.
         rows: the most rows that one edge moved.
         worst: the graph and the edge of the largest move.
     """
@@ -60,10 +60,10 @@ def certify(
     """Bound a linear aggregation over all graphs on `num_nodes` nodes and all messages.
 
     Args:
-        operator: graph to matrix, one row a node, any number of columns.
+        operator: graph to matrix, one row per node, any number of columns.
         num_nodes: from 1 to 6.
-        admits: whether a graph keeps a promise; pairs count when both graphs do.
-        progress: told about every graph.
+        admits: whether a graph keeps a promise; pairs count if both graphs do.
+        progress: receives progress reports.
 
     >>> from vesper.mechanism.reference.gin import GinAggregation
     >>> found = certify(GinAggregation().operator, num_nodes=4)
@@ -85,8 +85,8 @@ def exhaustive_move(
     Args:
         aggregate: graph to outputs (choices, num_nodes, width), one for each choice of messages.
         num_nodes: from 1 to 6.
-        admits: whether a graph keeps a promise; pairs count when both graphs do.
-        progress: told about every graph.
+        admits: whether a graph keeps a promise; pairs count if both graphs do.
+        progress: receives progress reports.
     """
     return _search(aggregate, _largest_choice, num_nodes, admits, progress)
 
@@ -94,7 +94,7 @@ def exhaustive_move(
 def moved_rows_by_edge(
     operator: Callable[[Graph], Floats], *, num_nodes: int
 ) -> Iterator[tuple[Graph, Edge, set[int]]]:
-    """List every graph, each of its edges, and the rows that move when that edge goes."""
+    """Yield every graph, each of its edges, and the rows that move when that edge is removed."""
     for edge, graphs, difference in _differences(
         operator, num_nodes, lambda graph: True, no_progress
     ):
@@ -103,7 +103,7 @@ def moved_rows_by_edge(
 
 
 def certified_move(difference: Floats) -> Floats:
-    """sqrt(sum |D^T D|), over the last two dimensions."""
+    """Return sqrt(sum |D^T D|), over the last two dimensions."""
     gram = np.swapaxes(difference, -1, -2) @ difference  # (.., columns, columns)
     bound: Floats = np.sqrt(np.abs(gram).sum(axis=(-1, -2)))
     return bound
@@ -144,17 +144,17 @@ def _differences(
     admits: Callable[[Graph], bool],
     progress: Progress,
 ) -> Iterator[tuple[Edge, list[Graph], Floats]]:
-    """For each edge: the graphs that have it, and what it adds to their outputs, stacked."""
+    """Yield for each edge the graphs that have it, and what it adds to their outputs, stacked."""
     expect(
         1 <= num_nodes <= MAX_NODES,
         name="num_nodes",
         wanted=f"1 <= num_nodes <= {MAX_NODES}",
         got=num_nodes,
-        remedy="larger sizes have too many graphs",
+        remedy="use a smaller size: larger ones have too many graphs",
     )
     graphs = _graphs(num_nodes)
     admitted = np.array([admits(graph) for graph in graphs])  # (graphs,)
-    place = np.cumsum(admitted) - 1  # of an admitted graph's output
+    place = np.cumsum(admitted) - 1  # position of each admitted graph's output
     outputs: list[Floats] = []
     for at, graph in enumerate(graphs):
         if admitted[at]:
@@ -176,7 +176,7 @@ def _graphs(num_nodes: int) -> tuple[Graph, ...]:
 
 @cache
 def _pairs(num_nodes: int) -> dict[Edge, tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """For each edge: places of the graphs that have it, and of those that differ in it alone."""
+    """Map each edge to positions of graphs that have it, and of the same graphs without it."""
     edges = [frozenset(edges_of(graph)) for graph in _graphs(num_nodes)]
     place = {each: at for at, each in enumerate(edges)}
     pairs: dict[Edge, list[tuple[int, int]]] = {}

@@ -14,18 +14,18 @@ from vesper.mechanism.reference.linear import Floats, degrees_of, refuse_long_ro
 
 
 class Floor(Enum):
-    """What a node starts from, before it looks at neighbours."""
+    """Row that a node starts from before taking the maximum over neighbours."""
 
     ZERO = "zero"
     """0 in every coordinate."""
     OWN_MESSAGE = "own message"
     """The message that the node sends to others."""
     OWN_ROW = "own row"
-    """Another edge-free row of norm at most 1, such as W_1 h_v beside messages W_2 h_v."""
+    """Another edge-free row of norm at most 1, such as W_1 h_v when messages are W_2 h_v."""
 
 
 class CoordinateMax:
-    """The maximum of each coordinate, with a floor.
+    """Maximum of each coordinate over neighbours, with a floor.
 
     Claim: S-MAX. One edge moves the output by at most sqrt 2 with floor ZERO, 2 with OWN_MESSAGE,
         2 sqrt 2 with OWN_ROW.
@@ -36,31 +36,33 @@ class CoordinateMax:
     Proof: docs/claims/S-MAX.md.
 
     Raises:
-        InputError: rows longer than 1, or own rows given without OWN_ROW, or not given with it.
+        InputError: rows longer than 1, own rows given without OWN_ROW, or missing with it.
     """
 
     def __init__(self, floor: Floor = Floor.ZERO) -> None:
         self.floor = floor
 
     def aggregate(self, graph: Graph, messages: Floats, own: Floats | None = None) -> Floats:
-        """(.., num_nodes, width) to the same; dimensions before the last two are batches."""
+        """Aggregate (.., num_nodes, width) to the same; leading dimensions are batches."""
         refuse_long_rows(messages, num_nodes=graph.num_nodes)
         out = self._start(graph, messages, own)
-        busy = np.flatnonzero(degrees_of(graph))  # reduceat cannot take an empty row
-        if len(busy):
-            sent = messages[..., graph.neighbors, :]  # (.., 2 * num_edges, width)
-            largest = np.maximum.reduceat(sent, graph.indptr[busy], axis=-2)
-            out[..., busy, :] = np.maximum(out[..., busy, :], largest)
+        connected = np.flatnonzero(degrees_of(graph))  # reduceat cannot take an empty row
+        if len(connected):
+            received = messages[..., graph.neighbors, :]  # (.., 2 * num_edges, width)
+            largest = np.maximum.reduceat(received, graph.indptr[connected], axis=-2)
+            out[..., connected, :] = np.maximum(out[..., connected, :], largest)
         return out
 
     def edge_sensitivity(self) -> float:
-        """By floor: sqrt 2, 2 or 2 sqrt 2."""
+        """Return sqrt 2, 2 or 2 sqrt 2, by floor."""
         bounds = {Floor.ZERO: math.sqrt(2), Floor.OWN_MESSAGE: 2.0, Floor.OWN_ROW: math.sqrt(8)}
         return bounds[self.floor]
 
     def _start(self, graph: Graph, messages: Floats, own: Floats | None) -> Floats:
         if (own is not None) != (self.floor is Floor.OWN_ROW):
-            raise InputError(f"own: expected own rows for OWN_ROW alone, the floor is {self.floor}")
+            raise InputError(
+                f"own: expected rows if and only if the floor is OWN_ROW, got floor {self.floor}"
+            )
         if own is not None:
             refuse_long_rows(own, num_nodes=graph.num_nodes)
             return own.copy()

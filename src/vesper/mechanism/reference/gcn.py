@@ -3,7 +3,7 @@
     aggregated[v] = message[v] / (d_v + 1) + sum over u in N(v) of message[u] s(d_u) s(d_v)
     s(d)          = 1 / sqrt(d + 1)
 
-Removing the edge {p, q} lowers both degrees, so *every* neighbour of p sees another s(d_p):
+Removing the edge {p, q} lowers both degrees, so s(d_p) changes for *every* neighbour of p:
 
     row p of the difference    own    s(d_p - 1)^2 - s(d_p)^2                  for message[p]
                                edge   s(d_p) s(d_q)                            for message[q]
@@ -22,11 +22,11 @@ from vesper.mechanism.reference.linear import Degrees, DegreeWeights, Floats, de
 from vesper.privacy.accounting.checks import expect, expect_count
 
 TURNING_DEGREE = 4
-"""From here on every term falls when a degree grows (proof: S-GCN-CLAMP, step 3)."""
+"""Degree from which on every term falls as degrees grow (proof: S-GCN-CLAMP, step 3)."""
 
 
 class GcnAggregation(DegreeWeights):
-    """GCN on graphs all of whose degrees are at least `min_degree`.
+    """GCN on graphs with all degrees at least `min_degree`.
 
     Claim: S-GCN. One edge moves the output by at most the largest joint move of two endpoints
         of degree m + 1 or more among neighbours of degree max(m, 1), m = `min_degree`: sqrt 2 at
@@ -34,9 +34,10 @@ class GcnAggregation(DegreeWeights):
         larger, hence a bound; its proof that two rows move is wrong.
     Relation: differ by one edge, and *both* graphs keep the promise.
     Assumes (caller verifies): rows of norm at most 1, edge-free; the promise holds for the other
-        graph too; whether it holds is public (a refusal tells). It is false in sampled subgraphs.
+        graph too; whether it holds is public (a refusal reveals it). It is false in sampled
+        subgraphs.
     Moves: both endpoints and all their neighbours, up to d_p + d_q rows.
-    Tight: yes, p and q of degree m + 1, all other neighbours theirs alone and of degree m.
+    Tight: yes, p and q of degree m + 1, with disjoint sets of other neighbours, all of degree m.
     Proof: docs/claims/S-GCN-CLAMP.md.
 
     Raises:
@@ -50,29 +51,29 @@ class GcnAggregation(DegreeWeights):
         self.min_degree = min_degree
 
     def self_weight(self, degrees: Degrees) -> Floats:
-        """1 / (d + 1)."""
+        """Return 1 / (d + 1)."""
         return 1 / (np.asarray(degrees) + 1.0)
 
     def edge_weight(self, sender_degrees: Degrees, receiver_degrees: Degrees) -> Floats:
-        """1 / sqrt((d_u + 1) (d_v + 1))."""
+        """Return 1 / sqrt((d_u + 1) (d_v + 1))."""
         weights: Floats = 1 / np.sqrt(
             (np.asarray(sender_degrees) + 1.0) * (np.asarray(receiver_degrees) + 1.0)
         )
         return weights
 
     def weigh(self, graph: Graph) -> tuple[Floats, Floats]:
-        """Weigh a graph that keeps the promise."""
+        """Weight a graph that keeps the promise."""
         low = np.flatnonzero(degrees_of(graph) < self.min_degree)
         if len(low):
             raise InputError(
-                f"min_degree: expected {self.min_degree} neighbours or more everywhere, got fewer "
-                f"at {len(low)} nodes ({first_three(low)}); use ClampedGcn, which needs no promise"
+                f"min_degree: expected at least {self.min_degree} neighbours per node, got fewer "
+                f"at {len(low)} nodes ({first_three(low)}); use ClampedGcn, which has no such limit"
             )
         return super().weigh(graph)
 
     def edge_sensitivity(self) -> float:
-        """The exact maximum over all pairs of graphs that keep the promise."""
-        lowest = self.min_degree + 1  # before the edge goes
+        """Return the exact maximum over all pairs of graphs that keep the promise."""
+        lowest = self.min_degree + 1  # before the edge is removed
         return largest_joint_move(
             counted=lambda degree: degree,
             neighbor_degree=max(self.min_degree, 1),
@@ -80,22 +81,22 @@ class GcnAggregation(DegreeWeights):
         )
 
     def claimed_edge_sensitivity(self) -> float:
-        """The paper's eta(m): a bound, 1.03 to 1.46 times the truth for m from 2 to 40.
+        """Return the paper's eta(m): a bound, 1.03 to 1.46 times the truth for m from 2 to 40.
 
         Raises:
-            InputError: the paper asks for a minimum degree above 1.
+            InputError: `min_degree` is at most 1, which the paper excludes.
         """
         return eta(self.min_degree)
 
 
 def eta(min_degree: int) -> float:
-    """As printed, operator norm 1: sqrt 2 ((1 - 1/m) / (2 m) + 1 / (m (m + 1)) + 1 / (m + 1))."""
+    """Paper's sqrt 2 ((1 - 1/m) / (2 m) + 1 / (m (m + 1)) + 1 / (m + 1)), operator norm 1."""
     expect(
         min_degree > 1,
         name="min_degree",
         wanted="min_degree > 1, as in Proposition 2",
         got=min_degree,
-        remedy="give 2 or more",
+        remedy="use 2 or more",
     )
     m = float(min_degree)
     return math.sqrt(2) * ((1 - 1 / m) / (2 * m) + 1 / (m * (m + 1)) + 1 / (m + 1))
@@ -109,7 +110,7 @@ def largest_joint_move(
     Args:
         counted: the degree that enters the weights, as a function of the degree.
         neighbor_degree: the smallest counted degree of any other neighbour.
-        degrees: degrees before the edge goes that have to be looked at.
+        degrees: degrees to consider, before the edge is removed.
     """
 
     def scale(degree: int) -> float:
@@ -118,7 +119,7 @@ def largest_joint_move(
     neighbor_scale = 1 / math.sqrt(neighbor_degree + 1)
 
     def square(degree: int, other: int) -> float:
-        """What one endpoint's row and those of its own neighbours move, squared and summed."""
+        """Squared move of one endpoint's row and of its other neighbours' rows together."""
         before, after = counted(degree) + 1, counted(degree - 1) + 1
         own = (before - after) / (before * after)  # s(d - 1)^2 - s(d)^2 without cancellation
         drop = neighbor_scale * own / (scale(degree - 1) + scale(degree))

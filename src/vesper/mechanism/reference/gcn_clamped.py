@@ -3,8 +3,8 @@
     c(d)          = max(d, min_degree) + 1
     aggregated[v] = message[v] / c(d_v) + sum over u in N(v) of message[u] / sqrt(c(d_u) c(d_v))
 
-The sound replacement of the paper's truncated GCN: no row is ever swapped, and a node of low degree
-sends and receives with the weights of one that has `min_degree` neighbours.
+The sound replacement for the paper's truncated GCN: no row is ever replaced, and a node of low
+degree sends and receives with the weights of a node that has `min_degree` neighbours.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from vesper.privacy.accounting.checks import expect_count
 
 
 class ClampedGcn(DegreeWeights):
-    """GCN in which a degree counts as at least `min_degree`.
+    """GCN in which degrees count as at least `min_degree`.
 
     Claim: S-GCN-CLAMP. One edge moves the output by at most
         max over d_p, d_q of sqrt(square(d_p, d_q) + square(d_q, d_p)), with
@@ -39,19 +39,19 @@ class ClampedGcn(DegreeWeights):
         self.min_degree = min_degree
 
     def self_weight(self, degrees: Degrees) -> Floats:
-        """1 / c(d)."""
+        """Return 1 / c(d)."""
         return 1 / (np.maximum(degrees, self.min_degree) + 1.0)
 
     def edge_weight(self, sender_degrees: Degrees, receiver_degrees: Degrees) -> Floats:
-        """1 / sqrt(c(d_u) c(d_v))."""
+        """Return 1 / sqrt(c(d_u) c(d_v))."""
         senders = np.maximum(sender_degrees, self.min_degree) + 1.0
         receivers = np.maximum(receiver_degrees, self.min_degree) + 1.0
         weights: Floats = 1 / np.sqrt(senders * receivers)
         return weights
 
     def edge_sensitivity(self) -> float:
-        """The exact maximum over all pairs of graphs."""
-        lowest = self.min_degree  # stands for all degrees up to it: they count the same
+        """Return the exact maximum over all pairs of graphs."""
+        lowest = self.min_degree  # covers all smaller degrees too: they count the same
         return largest_joint_move(
             counted=lambda degree: max(degree, self.min_degree),
             neighbor_degree=self.min_degree,

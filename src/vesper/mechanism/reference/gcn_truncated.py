@@ -1,13 +1,13 @@
-"""Truncated GCN, the paper's Algorithm 2: its claim is refuted, and this is what is true.
+"""Truncated GCN, the paper's Algorithm 2: its claim is refuted, the true bound is proved here.
 
     aggregated[v] = message[v] / (d_v + 1) + sum over u in N(v) of message[u] s(d_u) s(d_v)
                                                                            if d_v >= min_degree
                     branch[v]                                              else
     s(d)          = 1 / sqrt(d + 1),    branch[v] = W_tr h_v + b_tr, edge-free
 
-Removing one edge can carry both endpoints below `min_degree`, and then their whole rows are swapped
-for the branch. Senders of low degree are still admitted, with weights up to s(1) s(min_degree).
-Use `ClampedGcn` instead.
+Removing one edge can take both endpoints below `min_degree`, and then their whole rows are replaced
+by the branch. Senders of low degree still count, with weights up to s(1) s(min_degree). Use
+`ClampedGcn` instead.
 """
 
 import math
@@ -23,7 +23,7 @@ from vesper.privacy.accounting.checks import expect, expect_count
 
 
 class TruncatedGcn(DegreeWeights):
-    """GCN rows from `min_degree` neighbours on, edge-free rows below.
+    """GCN rows for nodes with at least `min_degree` neighbours, edge-free rows for all others.
 
     Claim: S-GCN-TRUNC. One edge moves the output by at most
         S = sqrt 2 (branch_norm + 2 / (m + 1) + (m - 1) / sqrt(2 (m + 1))), m = `min_degree`:
@@ -55,25 +55,25 @@ class TruncatedGcn(DegreeWeights):
         self.min_degree, self.branch_norm = min_degree, branch_norm
 
     def self_weight(self, degrees: Degrees) -> Floats:
-        """1 / (d + 1), or 0 below `min_degree`."""
+        """Return 1 / (d + 1), or 0 below `min_degree`."""
         return np.where(self._is_aggregated(degrees), 1 / (np.asarray(degrees) + 1.0), 0.0)
 
     def edge_weight(self, sender_degrees: Degrees, receiver_degrees: Degrees) -> Floats:
-        """1 / sqrt((d_u + 1) (d_v + 1)), or 0 where the receiver is below `min_degree`."""
+        """Return 1 / sqrt((d_u + 1) (d_v + 1)), or 0 if the receiver is below `min_degree`."""
         product = (np.asarray(sender_degrees) + 1.0) * (np.asarray(receiver_degrees) + 1.0)
         return np.where(self._is_aggregated(receiver_degrees), 1 / np.sqrt(product), 0.0)
 
     def branch_weight(self, degrees: Degrees) -> Floats:
-        """Weight of the edge-free branch: 1 below `min_degree`, else 0."""
+        """Return the weight of the edge-free branch: 1 below `min_degree`, else 0."""
         return np.where(self._is_aggregated(degrees), 0.0, 1.0)
 
     def operator(self, graph: Graph) -> Floats:
-        """The matrix for messages stacked on unit branch rows, (num_nodes, 2 * num_nodes)."""
+        """Return the matrix for messages above unit branch rows, (num_nodes, 2 * num_nodes)."""
         branch = self.branch_norm * np.diag(self.branch_weight(degrees_of(graph)))
         return np.hstack([super().operator(graph), branch])
 
     def aggregate_with(self, graph: Graph, messages: Floats, branch: Floats) -> Floats:
-        """Aggregate, with `branch` (num_nodes, width) where the degree is too low.
+        """Aggregate; rows of too low a degree come from `branch`, (num_nodes, width).
 
         Raises:
             InputError: messages longer than 1, or branch rows longer than `branch_norm`.
@@ -84,17 +84,17 @@ class TruncatedGcn(DegreeWeights):
                 f"branch: expected {messages.shape} rows of norm at most {self.branch_norm:g}, "
                 f"got {branch.shape} of norm up to {longest:g}; bound W_tr and b_tr"
             )
-        chosen = self.branch_weight(degrees_of(graph))[:, None] * branch  # (num_nodes, width)
-        return self.aggregate(graph, messages) + chosen
+        substitutes = self.branch_weight(degrees_of(graph))[:, None] * branch  # (num_nodes, width)
+        return self.aggregate(graph, messages) + substitutes
 
     def edge_sensitivity(self) -> float:
-        """S, the exact maximum over all pairs of graphs and all branches of that norm."""
+        """Return S, the exact maximum over all pairs of graphs and all branches of that norm."""
         m = float(self.min_degree)
         crossing = self.branch_norm + 2 / (m + 1) + (m - 1) / math.sqrt(2 * (m + 1))
         return rounded_up(math.sqrt(2) * crossing)
 
     def claimed_edge_sensitivity(self) -> float:
-        """The paper's eta(m) "on any graph": refuted."""
+        """Return the paper's eta(m), claimed "on any graph": refuted."""
         return eta(self.min_degree)
 
     def _is_aggregated(self, degrees: Degrees) -> NDArray[np.bool_]:

@@ -1,11 +1,12 @@
-"""Fewer messages a node by a public hash (claim S-HASH-CAP), and why not the D smallest.
+"""Fewer messages per node by a public hash (claim S-HASH-CAP), and why not the D smallest.
 
     HashCap:         aggregated[v] = sum of message[u] over u in N(v) with H(u, v) < threshold[v]
     SmallestHashes:  aggregated[v] = sum of message[u] over the max_degree neighbours u of v with
                                      the smallest H(u, v)
 
-Under a threshold each neighbour is kept or not by itself. Under a fixed number, a neighbour that
-goes makes room for another, and the row moves by both. The certified plan needs neither.
+Under a threshold, each neighbour is kept or dropped independently of the others. Under a fixed
+number, a neighbour that is removed makes way for another, and the row moves by both. The certified
+plan needs neither.
 """
 
 import math
@@ -20,7 +21,7 @@ from vesper.privacy.accounting.checks import expect, expect_count
 
 
 class HashCap(LinearAggregation):
-    """Keep a neighbour when its hash is below the receiver's threshold.
+    """Sum over neighbours whose hash is below the receiver's threshold.
 
     Claim: S-HASH-CAP. One edge moves the output by at most sqrt 2.
     Relation: differ by one edge; any graphs.
@@ -35,31 +36,31 @@ class HashCap(LinearAggregation):
         salt: public, from 0 to 2^63 - 1.
 
     Raises:
-        InputError: a threshold outside [0, 1], not one a node, or a salt outside its range.
+        InputError: a threshold outside [0, 1], not one per node, or a salt outside its range.
     """
 
     def __init__(self, thresholds: Floats, *, salt: int) -> None:
         if thresholds.ndim != 1 or not ((thresholds >= 0) & (thresholds <= 1)).all():
-            raise InputError("thresholds: expected one number from 0 to 1 a node")
+            raise InputError("thresholds: expected one number from 0 to 1 per node")
         self.thresholds, self.salt = thresholds, _checked(salt)
 
     def weigh(self, graph: Graph) -> tuple[Floats, Floats]:
-        """Self weight 0; edge weight 1 where kept, else 0."""
+        """Self weights of 0; edge weights of 1 for kept neighbours, else 0."""
         if len(self.thresholds) != graph.num_nodes:
             raise InputError(
-                f"thresholds: expected {graph.num_nodes}, one a node, got {len(self.thresholds)}"
+                f"thresholds: expected {graph.num_nodes}, one per node, got {len(self.thresholds)}"
             )
         receivers = receivers_of(graph)
         hashes = pair_hash(graph.neighbors.astype(np.int64), receivers, salt=self.salt)
         return np.zeros(graph.num_nodes), (hashes < self.thresholds[receivers]).astype(np.float64)
 
     def edge_sensitivity(self) -> float:
-        """The square root of 2."""
+        """Return sqrt 2."""
         return math.sqrt(2)
 
 
 class SmallestHashes(LinearAggregation):
-    """Keep the `max_degree` neighbours with the smallest hashes.
+    """Sum over the `max_degree` neighbours with the smallest hashes.
 
     Claim: S-HASH-CAP (counted). One edge moves the output by at most 2 sqrt 2.
     Relation: differ by one edge; any graphs.
@@ -77,16 +78,16 @@ class SmallestHashes(LinearAggregation):
         self.max_degree, self.salt = max_degree, _checked(salt)
 
     def weigh(self, graph: Graph) -> tuple[Floats, Floats]:
-        """Self weight 0; edge weight 1 where kept, else 0."""
+        """Self weights of 0; edge weights of 1 for kept neighbours, else 0."""
         receivers = receivers_of(graph)
         hashes = pair_hash(graph.neighbors.astype(np.int64), receivers, salt=self.salt)
-        order = np.lexsort((hashes, receivers))  # rows stay together, ascending hash in each
+        order = np.lexsort((hashes, receivers))  # by row, then by hash
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order)) - graph.indptr[receivers]
         return np.zeros(graph.num_nodes), (rank < self.max_degree).astype(np.float64)
 
     def edge_sensitivity(self) -> float:
-        """2 sqrt 2."""
+        """Return 2 sqrt 2."""
         return math.sqrt(8)
 
 
@@ -109,13 +110,13 @@ def _checked(salt: int) -> int:
         name="salt",
         wanted="0 <= salt < 2^63",
         got=salt,
-        remedy="give a public whole number",
+        remedy="use a public integer",
     )
     return salt
 
 
 def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of splitmix64, a permutation of the 64-bit words."""
+    """Finalise as splitmix64 does: a permutation of 64-bit words."""
     words = words + np.uint64(0x9E3779B97F4A7C15)
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

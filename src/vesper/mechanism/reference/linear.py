@@ -1,15 +1,15 @@
-"""Linear aggregations: what a node takes from itself and from each neighbour.
+"""Linear aggregations: weighted sums over a node and its neighbours.
 
     aggregated[v] = self_weight[v] message[v] + sum over u in N(v) of edge_weight[u, v] message[u]
 
-An aggregation says how it weighs a graph (`weigh`) and how far one edge can move its output
-(`edge_sensitivity`); the matrix and the product follow from the weights. Where the weights are
-functions of degrees alone, `self_weight` and `edge_weight` are vectorised functions that a layer on
-a sampled subgraph uses as well.
+An aggregation defines the weights of a graph (`weigh`) and how far one edge can move its output
+(`edge_sensitivity`); the matrix and the product follow from the weights. If the weights are
+functions of degrees only, `self_weight` and `edge_weight` are vectorised functions that layers on
+sampled subgraphs use as well.
 
-Rows of one length: the fourth verb of a message-passing layer.
+Row normalisation is here too:
 
-normalized[v] = norm row[v] / ||row[v]||_2,    and 0 for a zero row
+    normalized[v] = norm row[v] / ||row[v]||_2,    and 0 for a zero row
 """
 
 from abc import ABC, abstractmethod
@@ -25,22 +25,22 @@ Floats = NDArray[np.float64]
 Degrees = NDArray[np.int64]
 
 NORM_SLACK = 1e-5
-"""Rows may be longer than 1 by the rounding of float32, as in `grid`."""
+"""How much longer than 1 rows may be, because of float32 rounding, as in `grid`."""
 
 
 class LinearAggregation(ABC):
-    """A matrix made from the graph, applied to the messages."""
+    """A matrix computed from the graph, applied to the messages."""
 
     @abstractmethod
     def weigh(self, graph: Graph) -> tuple[Floats, Floats]:
-        """Self weights (num_nodes,), and edge weights in the order of `graph.neighbors`."""
+        """Return self weights (num_nodes,) and edge weights in the order of `graph.neighbors`."""
 
     @abstractmethod
     def edge_sensitivity(self) -> float:
-        """l2 move of the whole output when one edge changes, for messages of norm at most 1."""
+        """Bound the l2 move of the whole output when one edge changes, for messages of norm 1."""
 
     def operator(self, graph: Graph) -> Floats:
-        """The dense matrix, (num_nodes, num_nodes); for small graphs."""
+        """Return the dense matrix, (num_nodes, num_nodes); for small graphs."""
         self_weights, edge_weights = self.weigh(graph)
         matrix = np.diag(self_weights)
         matrix[receivers_of(graph), graph.neighbors] = edge_weights
@@ -56,9 +56,9 @@ class LinearAggregation(ABC):
         self_weights, edge_weights = self.weigh(graph)
         receivers = receivers_of(graph)  # (2 * num_edges,)
         out: Floats = self_weights[:, None] * messages  # (num_nodes, width)
-        for column in range(messages.shape[1]):  # one column at a time: 8 bytes an edge, not 8 w
-            sent = edge_weights * messages[graph.neighbors, column]  # (2 * num_edges,)
-            out[:, column] += np.bincount(receivers, weights=sent, minlength=graph.num_nodes)
+        for column in range(messages.shape[1]):  # one column at a time, to save memory
+            weighted = edge_weights * messages[graph.neighbors, column]  # (2 * num_edges,)
+            out[:, column] += np.bincount(receivers, weights=weighted, minlength=graph.num_nodes)
         return out
 
 
@@ -70,37 +70,37 @@ class DegreeWeights(LinearAggregation):
 
     @abstractmethod
     def self_weight(self, degrees: Degrees) -> Floats:
-        """Weight of the own message, elementwise."""
+        """Return the weight of the own message, elementwise."""
 
     @abstractmethod
     def edge_weight(self, sender_degrees: Degrees, receiver_degrees: Degrees) -> Floats:
-        """Weight of a neighbour's message, elementwise."""
+        """Return the weight of a neighbour's message, elementwise."""
 
     def weigh(self, graph: Graph) -> tuple[Floats, Floats]:
-        """Look the degrees up and apply the two functions."""
+        """Look up the degrees and apply the two functions."""
         degrees = degrees_of(graph)  # (num_nodes,)
         senders, receivers = degrees[graph.neighbors], degrees[receivers_of(graph)]
         return self.self_weight(degrees), self.edge_weight(senders, receivers)
 
 
 def degrees_of(graph: Graph) -> Degrees:
-    """(num_nodes,) degrees."""
+    """Degrees of all nodes, (num_nodes,)."""
     return np.diff(graph.indptr)
 
 
 def receivers_of(graph: Graph) -> NDArray[np.int64]:
-    """(2 * num_edges,) the node whose row each entry of `graph.neighbors` lies in."""
+    """Node whose row each entry of `graph.neighbors` is in, (2 * num_edges,)."""
     return np.repeat(np.arange(graph.num_nodes), degrees_of(graph))
 
 
 def refuse_long_rows(messages: Floats, *, num_nodes: int) -> None:
-    """Refuse messages that no bound here covers; dimensions before the last two are batches."""
+    """Refuse messages that the bounds do not cover; dimensions before the last two are batches."""
     if messages.ndim < 2 or messages.shape[-2] != num_nodes:
         raise InputError(
             f"messages: expected one row for each of {num_nodes} nodes, got {messages.shape}"
         )
     norms = np.sqrt(np.square(messages, dtype=np.float64).sum(axis=-1))  # (.., num_nodes)
-    long = np.argwhere(~(norms <= 1 + NORM_SLACK))[:, -1]  # not-a-number is long too
+    long = np.argwhere(~(norms <= 1 + NORM_SLACK))[:, -1]  # NaN counts as long
     if len(long):
         raise InputError(
             f"messages: expected rows of norm at most 1, got {len(long)} longer or not finite "
@@ -109,7 +109,7 @@ def refuse_long_rows(messages: Floats, *, num_nodes: int) -> None:
 
 
 def rounded_up(value: float) -> float:
-    """A little more: covers the roundings of a formula of up to thirty operations."""
+    """Round up slightly, to cover the rounding errors of up to thirty operations."""
     return value * (1 + 2.0**-48)
 
 
@@ -118,7 +118,7 @@ def normalize_rows(rows: Floats, *, norm: float = 1.0) -> Floats:
 
     | row | result |
     | --- | --- |
-    | zero, as ReLU makes it | zero; the paper divides by 0 |
+    | zero, as ReLU may produce | zero; the paper divides by 0 |
     | so short that its square underflows | length `norm` |
     | NaN or infinite | InputError |
 
@@ -129,8 +129,8 @@ def normalize_rows(rows: Floats, *, norm: float = 1.0) -> Floats:
     broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if len(broken):
         raise InputError(
-            f"rows: expected finite numbers, got {len(broken)} rows without "
-            f"({first_three(broken)}); the model that makes them has diverged"
+            f"rows: expected finite numbers, got {len(broken)} rows that are not finite "
+            f"({first_three(broken)}); the model that produces them has diverged"
         )
     largest = np.abs(rows).max(axis=1, initial=0.0)[:, None]  # (num_nodes, 1)
     safe = rows / np.where(largest > 0, largest, 1.0)  # entries in [-1, 1]: no square underflows

@@ -12,7 +12,7 @@ from vesper.privacy.accounting.checks import expect_count
 
 
 class ClampedMean(DegreeWeights):
-    """The mean of at least `min_degree` terms, missing ones counted as 0; no own message.
+    """Mean of at least `min_degree` terms, missing ones counted as 0; no own message.
 
     Claim: S-MEAN-CLAMP. One edge moves the output by at most 2 sqrt 2 / (min_degree + 1).
     Relation: differ by one edge; any graphs.
@@ -32,15 +32,15 @@ class ClampedMean(DegreeWeights):
         self.min_degree = min_degree
 
     def self_weight(self, degrees: Degrees) -> Floats:
-        """0: the own row is edge-free and is handed on without noise."""
+        """Return 0: the own row is edge-free and is passed on without noise."""
         return np.zeros(np.shape(degrees))
 
     def edge_weight(self, sender_degrees: Degrees, receiver_degrees: Degrees) -> Floats:
-        """1 / max(d_v, min_degree), whatever the sender's degree."""
+        """Return 1 / max(d_v, min_degree), whatever the sender's degree."""
         divisors = np.maximum(receiver_degrees, self.min_degree)
         weights: Floats = np.ones(np.shape(sender_degrees)) / divisors
         return weights
 
     def edge_sensitivity(self) -> float:
-        """2 sqrt 2 / (min_degree + 1)."""
+        """Return 2 sqrt 2 / (min_degree + 1)."""
         return rounded_up(2 * math.sqrt(2) / (self.min_degree + 1))

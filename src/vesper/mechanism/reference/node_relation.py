@@ -1,11 +1,11 @@
 """The node relation (claim N-NODE): all edges of one node at once.
 
-    G ~ G'   iff   G' is G with all edges of one node removed, or the other way round
+    G ~ G'   iff   G' is G with all edges of one node removed, or vice versa
     aggregated[v] = clip(sum over u in N(v) of message[u], row_norm)
     clip(x, c)    = x min(1, c / ||x||)
 
-The node itself stays: both parties know the nodes. Its own row moves too, by up to max_degree, and
-that is what the paper forgets; clipping brings it down to `row_norm`.
+The node itself stays: both parties know the nodes. Its own row moves too, by up to max_degree,
+which the paper overlooks; clipping limits that to `row_norm`.
 """
 
 import math
@@ -22,7 +22,7 @@ from vesper.privacy.accounting.participation import node_rows
 
 
 class ClippedNeighborSum:
-    """Neighbour sums, each clipped to `row_norm`; the own message is not in it.
+    """Neighbour sums without the own message, each clipped to `row_norm`.
 
     Claim: N-NODE. One node moves the output by at most sqrt(max_degree + row_norm^2);
         row_norm = sqrt(max_degree) gives sqrt(2 max_degree). The paper claims
@@ -31,11 +31,11 @@ class ClippedNeighborSum:
     Relation: one graph is the other with all edges of one node removed, both with degrees at most
         `max_degree`.
     Assumes (caller verifies): rows of norm at most 1, edge-free; the degree bound is a public
-        promise about both graphs. Keeping it by deleting edges is *not* stable under this
-        relation (one node less brings deleted edges back elsewhere), so a graph that breaks it
+        promise about both graphs. Meeting it by deleting edges is *not* stable under this
+        relation (without one node, edges deleted elsewhere come back), so a graph that breaks it
         is refused.
     Moves: the rows of the node and of its neighbours, at most max_degree + 1.
-    Tight: yes, a star with `max_degree` leaves, equal unit messages.
+    Tight: yes, a star with `max_degree` leaves and equal messages of norm 1.
     Proof: docs/claims/N-NODE.md.
 
     Raises:
@@ -59,33 +59,33 @@ class ClippedNeighborSum:
         high = np.flatnonzero(degrees_of(graph) > self.max_degree)
         if len(high):
             raise InputError(
-                f"max_degree: expected at most {self.max_degree} neighbours everywhere, got more "
-                f"at {len(high)} nodes ({first_three(high)}); promise a larger max_degree: "
-                "deleting edges to keep it would break the guarantee"
+                f"max_degree: expected at most {self.max_degree} neighbours per node, got more "
+                f"at {len(high)} nodes ({first_three(high)}); set a larger max_degree: "
+                "deleting edges to meet it would break the guarantee"
             )
         sums = GinAggregation(own_scale=0.0).aggregate(graph, messages)  # (num_nodes, width)
         return clip_rows(sums, norm=self.row_norm)
 
     def node_sensitivity(self) -> float:
-        """sqrt(max_degree + row_norm^2)."""
+        """Return sqrt(max_degree + row_norm^2)."""
         return rounded_up(math.sqrt(node_rows(max_degree=self.max_degree, row_norm=self.row_norm)))
 
 
 def claimed_node_sensitivity(*, max_degree: int, edge_sensitivity: float) -> float:
-    """The paper's 1 + sqrt(D) S for unclipped sums: refuted from D = 3 on."""
+    """Return the paper's 1 + sqrt(D) S for unclipped sums: refuted from D = 3 on."""
     expect_count("max_degree", max_degree, at_least=1)
     return 1 + math.sqrt(max_degree) * edge_sensitivity
 
 
 def clip_rows(rows: Floats, *, norm: float) -> Floats:
-    """Shorten rows that are longer than `norm`; no two rows come further apart."""
+    """Shorten rows longer than `norm`; no two rows move further apart."""
     lengths = np.sqrt(np.square(rows).sum(axis=1))[:, None]  # (num_nodes, 1)
     clipped: Floats = rows * (norm / np.maximum(lengths, norm))
     return clipped
 
 
 def isolate(graph: Graph, node: int) -> Graph:
-    """Give the graph without the edges of `node`.
+    """Return the graph without the edges of `node`.
 
     >>> list(edges_of(isolate(Graph.from_edges(3, [(0, 1), (1, 2), (0, 2)]), 1)))
     [(0, 2)]

@@ -1,10 +1,10 @@
-"""VFGNN: noise on the normalised output of L layers (the paper's analysis of this baseline).
+"""VFGNN: noise on the normalised output of L layers, as the paper analyses this baseline.
 
     h^(0) = features;    h^(l) = ReLU(aggregate(h^(l-1))),  l < L
     output[v] = norm h_v / ||h_v||,    h = aggregate(h^(L-1))
 
-A row that moves at all can move by 2 norm, however little its input moved. So the sensitivity is a
-count of rows, and the count depends on whether the weights look at degrees.
+A row that moves at all can move by 2 norm, however little its input moved. So the sensitivity
+depends on a count of rows, and the count on whether the weights depend on degrees.
 """
 
 import math
@@ -17,7 +17,7 @@ from vesper.privacy.accounting.checks import expect_count, expect_positive
 
 
 class VfgnnOutput:
-    """The normalised output of `num_layers` layers.
+    """Normalised output of `num_layers` layers.
 
     Claim: S-VFGNN. One edge moves the output by at most 2 norm sqrt(rows),
         rows = 2 (1 + (D - 1) + ... + (D - 1)^reach), D = `max_degree`, where reach = L - 1 for
@@ -44,7 +44,7 @@ class VfgnnOutput:
         self.max_degree, self.num_layers, self.norm = max_degree, num_layers, norm
 
     def embed(self, graph: Graph, features: Floats) -> Floats:
-        """The output before the noise, (num_nodes, width); features may have any length."""
+        """Compute the output before the noise, (num_nodes, width); features may have any length."""
         operator = self.aggregation.operator(graph)
         rows = features
         for _ in range(self.num_layers - 1):
@@ -52,15 +52,15 @@ class VfgnnOutput:
         return normalize_rows(operator @ rows, norm=self.norm)
 
     def max_rows_moved(self) -> int:
-        """Nodes within `reach` of an endpoint, at most."""
+        """Return the most nodes within `reach` of an endpoint."""
         reach = self.num_layers if self.aggregation.moves_neighbors else self.num_layers - 1
         return int(2 * sum((self.max_degree - 1) ** hop for hop in range(reach + 1)))
 
     def edge_sensitivity(self) -> float:
-        """2 norm sqrt(rows)."""
+        """Return 2 norm sqrt(rows)."""
         return rounded_up(2 * self.norm * math.sqrt(self.max_rows_moved()))
 
     def claimed_edge_sensitivity(self) -> float:
-        """The paper's bound: right for GIN, violated by GCN."""
+        """Return the paper's bound: correct for GIN, violated by GCN."""
         rows = 2 * sum(self.max_degree**hop for hop in range(self.num_layers))
         return 2 * self.norm * math.sqrt(rows)

@@ -1,4 +1,11 @@
-"""Layers of the paper's plan: sampled, with gradients through edges; nothing is certified."""
+"""Layers of the paper's plan: sampled, with gradients through edges; nothing is certified.
+
+In reading order:
+
+    layers        sampled message passing, its claimed sensitivities and its noise
+    link_sums     a sparse matrix times rows, with the gradient
+    shared_draw   sampling by the workers of an engine
+"""
 
 from vesper.mechanism.sampled.layers import (
     Aggregator,

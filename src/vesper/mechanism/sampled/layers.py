@@ -2,21 +2,21 @@
 
     gathered[v] = self_weight(d_v) row[v] + sum over u in N(v) of edge_weight(d_u, d_v) row[u]
 
-N(v) is the sampled neighbourhood and d_v = min(degree in the graph, max_degree) its size, as the
-paper has it ("overload the notation N(v)"). Rows and gradients go in and out; links stay in here.
+N(v) is the sampled neighbourhood and d_v = min(degree in the graph, max_degree) its size, as in the
+paper ("overload the notation N(v)"). Rows and gradients go in and out; links never leave.
 
-The numbers that the paper's plans are calibrated with: *claimed* unless said otherwise.
+The sensitivities that the paper's plans are calibrated with, *claimed* unless stated otherwise:
 
 | number | what it is |
 | --- | --- |
 | `layer_sensitivity` | the paper's bound of one layer, operator norm 1: sqrt 2, or eta(D_min) |
-| `vfgnn_sensitivity` | of L layers with noise on the output alone, proved or as the paper has it |
+| `vfgnn_sensitivity` | of L layers with noise on the output only, proved or as published |
 
-Noise of plans that certify nothing: float Gaussians from a seed, for simulation.
+Noise of these plans is a floating-point Gaussian from a seed, for simulation:
 
     perturbed = rows + N(0, noise_std^2 I)
 
-What a certified plan releases is noised elsewhere, exactly (`mechanism.noise.noise_source`).
+Certified plans use exact noise instead (`mechanism.noise.noise_source`).
 """
 
 from typing import Literal
@@ -45,7 +45,7 @@ Aggregator = Literal["gin", "gcn", "truncated-gcn"]
 
 
 def degree_weights_of(aggregator: Aggregator, *, min_degree: int) -> DegreeWeights:
-    """Give the weights of an aggregator; only the truncated one looks at `min_degree`."""
+    """Return the weights of an aggregator; only `truncated-gcn` uses `min_degree`."""
     if aggregator == "gin":
         return GinAggregation()
     if aggregator == "gcn":
@@ -54,19 +54,19 @@ def degree_weights_of(aggregator: Aggregator, *, min_degree: int) -> DegreeWeigh
 
 
 class SampledLayer:
-    """One layer of one batch: senders to receivers, which are the first of the senders."""
+    """One layer of one batch: rows of senders to rows of receivers, which are the first senders."""
 
     def __init__(self, block: Block, degrees: Degrees, aggregation: DegreeWeights) -> None:
         self._links = _links(block, degrees, aggregation)
         self.num_receivers = block.num_receivers
         self.branch_receivers: Tensor | None = None
-        """Receivers of too low a degree to hear their neighbours; None where all may."""
+        """Receivers whose degree is too low to aggregate; None: every receiver aggregates."""
         if isinstance(aggregation, TruncatedGcn):
             low = aggregation.branch_weight(degrees[: block.num_receivers]) > 0
             self.branch_receivers = torch.from_numpy(np.flatnonzero(low))  # (num_blocked,)
 
     def gather(self, rows: Tensor) -> Tensor:
-        """Weigh and sum: (num_senders, width) to (num_receivers, width)."""
+        """Weight and sum: (num_senders, width) to (num_receivers, width)."""
         return weighted_sum(rows, self._links)
 
 
@@ -75,20 +75,20 @@ class SampledBatch:
 
     def __init__(self, nodes: Nodes, layers: tuple[SampledLayer, ...], num_roots: int) -> None:
         self.nodes = nodes
-        """(num_nodes,) whose rows the first layer reads, roots first; they tell edges."""
+        """(num_nodes,) nodes whose rows the first layer reads, roots first; they reveal edges."""
         self.layers, self.num_roots = layers, num_roots
 
 
 class SampledGraph:
-    """A graph that hands out batches.
+    """A graph that samples batches.
 
     Args:
         graph: the private graph.
-        aggregator: how neighbours are weighed.
+        aggregator: how neighbours are weighted.
         num_layers: L.
-        max_degree: D, neighbours of a node a layer.
+        max_degree: D, most neighbours per node and layer.
         min_degree: D_min, for `truncated-gcn`.
-        seed: of the sampling.
+        seed: seed of the sampling.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class SampledGraph:
         )
 
     def sample(self, roots: Nodes, *, step: int) -> SampledBatch:
-        """Sample the batch of one step; another step draws afresh."""
+        """Sample the batch of one step; other steps draw other neighbours."""
         subgraph = self._sampler.sample(roots, step=step)
         degrees = np.minimum(graph_degrees(self._graph, subgraph.nodes), self._max_degree)
         layers = (SampledLayer(block, degrees, self._aggregation) for block in subgraph.layers)
@@ -120,7 +120,7 @@ class SampledGraph:
 
 
 def _links(block: Block, degrees: Degrees, aggregation: DegreeWeights) -> Links:
-    """Links of a layer with weights, each receiver's own row among them."""
+    """Links of a layer with weights, including a link from each receiver to itself."""
     indptr = np.add(block.indptr, np.arange(len(block.indptr)), dtype=np.int32)
     indices = np.empty(indptr[-1], dtype=np.int32)
     _with_own(block.indptr, block.indices, indices)
@@ -131,9 +131,9 @@ def _links(block: Block, degrees: Degrees, aggregation: DegreeWeights) -> Links:
     occurs = np.bincount(degrees) > 0
     distinct = np.flatnonzero(occurs)
     ranks = (np.cumsum(occurs, dtype=np.int32) - 1)[degrees]  # (num_nodes,), into `distinct`
-    of_pairs = aggregation.edge_weight(distinct, distinct[:, None]).astype(np.float32)
+    pair_weights = aggregation.edge_weight(distinct, distinct[:, None]).astype(np.float32)
     weights = np.empty(len(indices), dtype=np.float32)
-    _weigh(indptr, indices, own, ranks, of_pairs, weights)
+    _weigh(indptr, indices, own, ranks, pair_weights, weights)
     return Links(indptr, indices, weights, block.num_senders)
 
 
@@ -141,7 +141,7 @@ def _links(block: Block, degrees: Degrees, aggregation: DegreeWeights) -> Links:
 def _with_own(
     indptr: NDArray[np.int32], neighbors: NDArray[np.int32], indices: NDArray[np.int32]
 ) -> None:
-    """Copy rows, the receiver itself in front of each."""
+    """Copy rows with the receiver itself at the front of each."""
     at = 0
     for receiver in range(len(indptr) - 1):
         indices[at] = receiver
@@ -157,32 +157,32 @@ def _weigh(
     indices: NDArray[np.int32],
     own: NDArray[np.float32],
     ranks: NDArray[np.int32],
-    of_pairs: NDArray[np.float32],
+    pair_weights: NDArray[np.float32],
     weights: NDArray[np.float32],
 ) -> None:
-    """Look the weight of each link up: its own for the first of a row, by degrees for the others.
+    """Look up the weight of each link: `own` for the first of a row, by degrees for the others.
 
     Args:
         indptr: (num_receivers + 1,) rows of the links.
         indices: (num_links,) senders, each receiver first in its row.
         own: (num_receivers,) weight of the own row.
-        ranks: (num_nodes,) of degrees, among those that occur.
-        of_pairs: (degrees of receivers, degrees of senders).
-        weights: (num_links,) to be filled.
+        ranks: (num_nodes,) rank of each node's degree among those that occur.
+        pair_weights: weights by ranks, (degrees of receivers, degrees of senders).
+        weights: (num_links,) output.
     """
     for receiver in range(len(indptr) - 1):
         first = indptr[receiver]
-        by_sender = of_pairs[ranks[receiver]]
+        by_sender = pair_weights[ranks[receiver]]
         for link in range(first, indptr[receiver + 1]):
             weights[link] = by_sender[ranks[indices[link]]]
         weights[first] = own[receiver]
 
 
 def layer_sensitivity(aggregator: Aggregator, *, min_degree: int, max_degree: int) -> float:
-    """How far the paper says that one edge moves one layer.
+    """How far one edge moves one layer according to the paper.
 
     Raises:
-        InputError: the aggregator has no finite claim, or no node could ever be heard.
+        InputError: the paper has no bound for the aggregator, or no node could ever aggregate.
     """
     if aggregator == "gin":
         return GinAggregation().claimed_edge_sensitivity()
@@ -191,7 +191,7 @@ def layer_sensitivity(aggregator: Aggregator, *, min_degree: int, max_degree: in
     if min_degree > max_degree:
         raise InputError(
             f"min_degree: expected at most max_degree={max_degree}, got {min_degree}; "
-            "all nodes would be too low in degree to hear a neighbour"
+            "otherwise no node has enough neighbours to aggregate them"
         )
     return TruncatedGcn(min_degree=min_degree).claimed_edge_sensitivity()
 
@@ -199,7 +199,7 @@ def layer_sensitivity(aggregator: Aggregator, *, min_degree: int, max_degree: in
 def vfgnn_sensitivity(
     aggregator: Aggregator, *, max_degree: int, num_layers: int, norm: float, as_published: bool
 ) -> float:
-    """How far one edge moves the output: claim S-VFGNN, or as the paper has it."""
+    """How far one edge moves the output: claim S-VFGNN, or as published."""
     output = VfgnnOutput(
         degree_weights_of(aggregator, min_degree=1),
         max_degree=max_degree,
@@ -210,11 +210,11 @@ def vfgnn_sensitivity(
 
 
 class LayerNoise:
-    """Gaussian noise; there is none of size 0, whoever wants no noise has no `LayerNoise`.
+    """Gaussian noise of positive size; callers without noise use None in its place.
 
     Args:
-        noise_std: above 0 and finite.
-        seed: of the noise.
+        noise_std: standard deviation, above 0 and finite.
+        seed: seed of the noise.
     """
 
     def __init__(self, *, noise_std: float, seed: int) -> None:

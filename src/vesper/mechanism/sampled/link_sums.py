@@ -1,9 +1,9 @@
-"""A sparse matrix times rows, with the gradient by the rows.
+"""A sparse matrix times rows, with the gradient with respect to the rows.
 
     sums  = A rows,    A[v, u] = weight of the link u -> v
     d rows = A^T d sums
 
-The gradient is a sum of the same kind over the transposed links. PyTorch's own gradient of
+The gradient is the same kind of sum over the transposed links. PyTorch's own gradient of
 `embedding_bag` sorts the indices and adds row by row; transposing first is several times faster and
 adds in a fixed order, so that a run repeats bit for bit.
 """
@@ -26,13 +26,13 @@ LinkWeights = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """Links into each receiver, in rows.
+    """Weighted links into each receiver, as the rows of a sparse matrix.
 
     Args:
-        indptr: (num_receivers + 1,) int32.
+        indptr: (num_receivers + 1,) int32, where each row starts.
         indices: (num_links,) int32, the sender of each link.
-        weights: (num_links,) float32, or None where all weights are 1.
-        num_senders: how many senders there are.
+        weights: (num_links,) float32, or None if all weights are 1.
+        num_senders: number of senders.
     """
 
     indptr: Ints
@@ -42,20 +42,20 @@ class Links:
 
     @property
     def num_receivers(self) -> int:
-        """How many receivers there are."""
+        """Number of receivers."""
         return len(self.indptr) - 1
 
     def for_receivers(self, receivers: NDArray[np.int64]) -> "Links":
-        """Only the links into these receivers, in their order."""
+        """Return only the links into these receivers, in their order."""
         lengths = np.diff(self.indptr)[receivers]
         indptr = offsets_of(lengths)
-        moved = np.repeat(self.indptr[receivers] - indptr[:-1], lengths)
-        at = np.arange(indptr[-1]) + moved  # (num_links,)
+        shifts = np.repeat(self.indptr[receivers] - indptr[:-1], lengths)
+        at = np.arange(indptr[-1]) + shifts  # (num_links,)
         weights = None if self.weights is None else self.weights[at]
         return Links(indptr, self.indices[at], weights, self.num_senders)
 
     def apply(self, rows: Tensor) -> Tensor:
-        """A rows, without a gradient: (num_senders, width) to (num_receivers, width)."""
+        """Compute A rows without a gradient: (num_senders, width) to (num_receivers, width)."""
         weights = None if self.weights is None else torch.from_numpy(self.weights).to(rows.dtype)
         sums: Tensor = torch.embedding_bag(
             rows,
@@ -65,17 +65,17 @@ class Links:
             0,  # mode: sum
             False,
             weights,
-            True,  # indptr has its end
+            True,  # indptr includes the end of the last row
         )[0]
         return sums
 
     def transposed(self) -> "Links":
-        """The same links seen from their senders."""
+        """Return the same links with senders and receivers exchanged."""
         indptr = np.zeros(self.num_senders + 1, dtype=np.int32)
         indices = np.empty_like(self.indices)
-        given = np.empty(0, dtype=np.float32) if self.weights is None else self.weights
-        weights = np.empty_like(given)
-        _transpose(self.indptr, self.indices, given, indptr, indices, weights)
+        old_weights = np.empty(0, dtype=np.float32) if self.weights is None else self.weights
+        weights = np.empty_like(old_weights)
+        _transpose(self.indptr, self.indices, old_weights, indptr, indices, weights)
         return Links(
             indptr=indptr,
             indices=indices,
@@ -85,7 +85,7 @@ class Links:
 
 
 def offsets_of(lengths: NDArray[np.int64]) -> Ints:
-    """Where rows of these lengths begin and end.
+    """Return where rows of these lengths start and end.
 
     Raises:
         InputError: there are more links than 32 bits can count.
@@ -97,7 +97,7 @@ def offsets_of(lengths: NDArray[np.int64]) -> Ints:
 
 
 def links_of(blocks: Iterable[NDArray[np.float32]], num_senders: int) -> Links:
-    """Links as the entries of a matrix that are not 0, given in blocks of its rows."""
+    """Build links from the non-zero entries of a matrix, given in blocks of rows."""
     lengths, columns, values = [], [], []
     for block in blocks:  # (rows, num_senders)
         row, column = np.nonzero(block)
@@ -120,7 +120,7 @@ class _WeightedSum(torch.autograd.Function):
 
 
 weighted_sum: Callable[[Tensor, Links], Tensor] = _WeightedSum.apply
-"""A rows, with its gradient: (num_senders, width) to (num_receivers, width)."""
+"""Compute A rows with a gradient: (num_senders, width) to (num_receivers, width)."""
 
 
 @cached_njit
@@ -128,20 +128,20 @@ def _transpose(
     indptr: Ints,
     indices: Ints,
     weights: LinkWeights,
-    into: Ints,
-    receivers: Ints,
-    moved: LinkWeights,
+    out_indptr: Ints,
+    out_indices: Ints,
+    out_weights: LinkWeights,
 ) -> None:
-    """Count, cumulate, scatter; links of one sender keep the order of their receivers."""
+    """Count, accumulate, scatter; links of one sender stay in the order of their receivers."""
     for sender in indices:
-        into[sender + 1] += 1
-    for sender in range(len(into) - 1):
-        into[sender + 1] += into[sender]
-    at = into[:-1].copy()
+        out_indptr[sender + 1] += 1
+    for sender in range(len(out_indptr) - 1):
+        out_indptr[sender + 1] += out_indptr[sender]
+    at = out_indptr[:-1].copy()
     for receiver in range(len(indptr) - 1):
         for link in range(indptr[receiver], indptr[receiver + 1]):
             sender = indices[link]
-            receivers[at[sender]] = receiver
+            out_indices[at[sender]] = receiver
             if len(weights):
-                moved[at[sender]] = weights[link]
+                out_weights[at[sender]] = weights[link]
             at[sender] += 1
