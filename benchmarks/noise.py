@@ -23,9 +23,8 @@ from cryptography.hazmat.primitives.ciphers.modes import CTR
 
 from vesper.mechanism.aggregations.grid import STEPS
 from vesper.mechanism.noise.exact_law import threshold_table
-from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.mechanism.noise.noise_source import DRAWS_PER_BLOCK, NoiseSource
 from vesper.mechanism.noise.rounded_gaussian import RoundedGaussian
-from vesper.mechanism.noise.span import DRAWS_PER_BLOCK
 
 SCALES = (16.0, 64.0, 160.0, 640.0)
 """Standard deviations in grid steps: noise_std 0.25, 1, 2.5, 10."""

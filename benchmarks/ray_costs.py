@@ -16,7 +16,7 @@ import torch
 from benchmarks.page import log
 
 from vesper.mechanism.aggregations.grid import padded_rows
-from vesper.mechanism.aggregations.sum_kernels import sums_of_rows
+from vesper.mechanism.aggregations.neighbor_sum import sums_of_rows
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.model.edge_free_inference import edge_free_logits_of_rows
 from vesper.model.encoders import EncoderShape, make_encoder

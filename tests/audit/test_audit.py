@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from vesper.audit.audit import AuditResult, verdict_of
 from vesper.audit.command import run_audit
 from vesper.errors import InputError
-from vesper.mechanism.noise.span import NoiseSpan
+from vesper.mechanism.noise.noise_source import NoiseSpan
 
 PAPER = "paper-gin"
 

@@ -6,8 +6,7 @@ from scipy import stats
 from vesper.errors import InputError
 from vesper.mechanism import label_door
 from vesper.mechanism.label_door import Words, respond
-from vesper.mechanism.noise.noise_source import NoiseSource
-from vesper.mechanism.noise.span import DRAWS_PER_BLOCK
+from vesper.mechanism.noise.noise_source import DRAWS_PER_BLOCK, NoiseSource
 from vesper.privacy.accounting.randomized_response import transition
 
 DRAWS = 200_000

@@ -11,9 +11,9 @@ from scipy import stats
 
 from vesper.graph.edges.edge_relation import toggle_edge
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregations.clipped_sum import clip_on_grid
 from vesper.mechanism.aggregations.grid import STEPS
 from vesper.mechanism.aggregations.neighbor_sum import NeighborSum
+from vesper.mechanism.aggregations.row_noise import clip_on_grid
 from vesper.mechanism.door import ChargedDoor, OpenDoor
 from vesper.mechanism.likelihood import log_ratios, squared_distances, world_ratios
 from vesper.mechanism.noise.noise_source import NoiseSource

@@ -10,7 +10,7 @@ from vesper.model.encoders import (
     initialize,
     make_encoder,
 )
-from vesper.model.layers import SeededDropout
+from vesper.model.network_layers import SeededDropout
 
 
 def made(*, dropout: float = 0.2) -> NormalizedEncoder:

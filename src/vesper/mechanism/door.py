@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from vesper.graph.graph import Graph
 from vesper.mechanism.aggregations.aggregation import Aggregation
-from vesper.mechanism.aggregations.clipped_sum import refuse_high_degrees, rounding_of
 from vesper.mechanism.aggregations.grid import from_grid, to_grid
 from vesper.mechanism.aggregations.partition import noisy_rows
+from vesper.mechanism.aggregations.row_noise import refuse_high_degrees, rounding_of
 from vesper.mechanism.fingerprint import fingerprint, refuse_directed
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.mechanism.noisy_graph.perturbed_graph import Perturbation, graph_bytes, release_graph

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from vesper.graph.edges.edge_relation import has_edge, toggle_edge
 from vesper.graph.edges.pairs import Pairs, are_edges
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregations.clipped_sum import clip_on_grid
 from vesper.mechanism.aggregations.grid import STEPS
 from vesper.mechanism.aggregations.neighbor_sum import NeighborSum
+from vesper.mechanism.aggregations.row_noise import clip_on_grid
 from vesper.mechanism.recording_door import RecordedRelease
 from vesper.privacy.events import SUM
 

@@ -17,11 +17,11 @@ from vesper.graph.graph import Graph
 from vesper.mechanism.aggregations.aggregation import Aggregation
 from vesper.mechanism.aggregations.attention import GridAttention
 from vesper.mechanism.aggregations.clamped_gcn import GridGcn
-from vesper.mechanism.aggregations.clipped_sum import rounding_of
 from vesper.mechanism.aggregations.grid import Messages, align_rows, refuse_long
 from vesper.mechanism.aggregations.maximum import GridMax
 from vesper.mechanism.aggregations.neighbor_sum import NeighborSum
 from vesper.mechanism.aggregations.partition import noisy_rows
+from vesper.mechanism.aggregations.row_noise import rounding_of
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.privacy.events import SUM, ClippedRelease, GaussianRelease
 from vesper.privacy.ledger.receipt import Receipt, Receivers, encode, is_everyone

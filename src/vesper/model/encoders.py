@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from vesper.errors import InputError
 from vesper.model.custom_encoder import CustomEncoder
-from vesper.model.layers import RowNorm, SeededDropout
+from vesper.model.network_layers import RowNorm, SeededDropout
 from vesper.model.sequence_encoders import GruEncoder, TransformerEncoder
 from vesper.model.sparse_inputs import InputRows, SparseRows
 

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from vesper.model.encoders import initialize
-from vesper.model.layers import BatchNorm, SeededDropout
+from vesper.model.network_layers import BatchNorm, SeededDropout
 
 
 class SeluPerceptron(nn.Module):

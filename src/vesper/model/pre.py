@@ -19,8 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from vesper.model.encoders import initialize
-from vesper.model.layers import SeededDropout
 from vesper.model.message_rows import sum_features
+from vesper.model.network_layers import SeededDropout
 
 LOWEST_LOG = -8.0
 HEAD_WIDTH = 64

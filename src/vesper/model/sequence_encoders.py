@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from vesper.model.layers import RowNorm, SeededDropout
+from vesper.model.network_layers import RowNorm, SeededDropout
 
 
 class GruEncoder(nn.Module):

@@ -9,10 +9,8 @@ from scipy import stats
 
 from vesper.errors import InputError
 from vesper.mechanism.noise.exact_law import threshold_table
-from vesper.mechanism.noise.noise_kernels import add_draws
-from vesper.mechanism.noise.noise_source import NoiseSource
+from vesper.mechanism.noise.noise_source import DRAWS_PER_BLOCK, NoiseSource, NoiseSpan, add_draws
 from vesper.mechanism.noise.rounded_gaussian import RoundedGaussian
-from vesper.mechanism.noise.span import DRAWS_PER_BLOCK, NoiseSpan
 from vesper.parallel import pool as threads_module
 
 

@@ -7,7 +7,6 @@ In reading order:
     neighbor_sum, sum_kernels      the sum, which the certified plan uses, and its compiled loop
     attention, maximum,            the alternatives, and their compiled loops
     clamped_gcn, weighted_kernels
-    clipped_sum                    clipping of sums, for the node relation
     row_noise                      clipping, noise and units: the last step before a row may leave
     partition                      the rows of a release shared out over the workers of an engine
 """
@@ -15,9 +14,9 @@ In reading order:
 from vesper.mechanism.aggregations.aggregation import Aggregation
 from vesper.mechanism.aggregations.attention import GridAttention
 from vesper.mechanism.aggregations.clamped_gcn import GridGcn
-from vesper.mechanism.aggregations.clipped_sum import rounding_of
 from vesper.mechanism.aggregations.grid import STEPS
 from vesper.mechanism.aggregations.maximum import GridMax
+from vesper.mechanism.aggregations.row_noise import rounding_of
 
 __all__ = [
     "Aggregation",

@@ -1,17 +1,14 @@
-"""The loop behind `neighbor_sum.py`: sixteen message entries per addition.
+"""The innermost loop of `neighbor_sum.py`: sixteen message entries per addition.
 
     lanes  += messages[u, first : first + LANES]        (16 bits each, signed)
     out     = sum of lanes                              (32 bits each)
-
-    width       1      2, 3      4 .. 7      8 .. 15      16 and more
-    lanes       1      2         4           8            16, at most four parts at a time
 
 Entries are at most 64 in size, so a lane can take 511 of them before it could overflow; after 508
 it is added to a 32-bit total. All arithmetic is on integers, so the result is exact, whatever the
 order. The last part of a row ends where the row ends and may overlap the part before it, so that no
 byte outside a message is ever read.
 
-The innermost loop is written in LLVM instructions rather than in Numba, whose compiler may not keep
+It is written in LLVM instructions rather than in Numba, whose compiler may not keep
 lanes in registers (docs/decisions/0015).
 """
 
@@ -19,20 +16,10 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, cast
 
-import numpy as np
 from numba import types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
-from vesper.graph.graph import Neighbors
-from vesper.mechanism.aggregations.aggregation import ROWS_PER_PIECE, Ints, run_rows
-from vesper.mechanism.aggregations.grid import Messages
-from vesper.parallel.compile_cache import cached_njit
 from vesper.parallel.intrinsics import Typed, emit_prefetch, ir
-from vesper.parallel.pool import Work, finish, take
-
-COLUMNS_AT_ONCE = 64
-"""Columns summed at a time: four parts of sixteen lanes."""
 
 CAPACITY = 508
 """Messages added to the 16-bit lanes before they are emptied: 508 * 64 < 2^15."""
@@ -43,13 +30,6 @@ PREFETCH_DISTANCE = 16
 cgutils = import_module("numba.core.cgutils")  # parts of it have no type hints
 
 BYTE, HALF, WORD, LONG = (ir.IntType(bits) for bits in (8, 16, 32, 64))
-
-
-def sums_of_rows(
-    starts: Ints, stops: Ints, neighbors: Neighbors, width: int, messages: Messages
-) -> NDArray[np.int32]:
-    """Sum messages over the neighbours of each receiver."""
-    return run_rows(_sum_rows, starts, stops, neighbors, width, messages)
 
 
 def _add_messages(
@@ -135,74 +115,3 @@ Arguments: neighbors, start, stop; messages, flat, and entries per node; the fir
 first part and of the last; out, flat, and where its row starts; entries per part, and the number of
 parts: both must be literals.
 """
-
-
-@cached_njit
-def _sum_rows(
-    work: Work,
-    thread: int,
-    starts: NDArray[np.int64],
-    stops: NDArray[np.int64],
-    neighbors: Neighbors,
-    out: NDArray[np.int32],
-    messages: Messages,
-) -> None:
-    """Write the sum of message[u] over u in neighbors[starts[k] : stops[k]] into row k of out."""
-    width, stride = out.shape[1], messages.shape[1]
-    flat, sums = messages.reshape(-1), out.reshape(-1)
-    piece = take(work)
-    while piece >= 0:
-        for k in range(piece * ROWS_PER_PIECE, min((piece + 1) * ROWS_PER_PIECE, len(starts))):
-            if width < 16:
-                _sum_few(neighbors, starts[k], stops[k], flat, stride, width, sums, k * width)
-            else:
-                _sum_many(neighbors, starts[k], stops[k], flat, stride, width, sums, k * width)
-        finish(work)
-        piece = take(work)
-
-
-@cached_njit
-def _sum_few(
-    neighbors: Neighbors,
-    start: int,
-    stop: int,
-    flat: NDArray[np.int8],
-    stride: int,
-    width: int,
-    out: NDArray[np.int32],
-    at: int,
-) -> None:
-    """Sum a row of fewer than 16 columns."""
-    if width >= 8:
-        add_messages(neighbors, start, stop, flat, stride, 0, width - 8, out, at, 8, 2)
-    elif width >= 4:
-        add_messages(neighbors, start, stop, flat, stride, 0, width - 4, out, at, 4, 2)
-    elif width >= 2:
-        add_messages(neighbors, start, stop, flat, stride, 0, width - 2, out, at, 2, 2)
-    else:
-        add_messages(neighbors, start, stop, flat, stride, 0, 0, out, at, 1, 1)
-
-
-@cached_njit
-def _sum_many(
-    neighbors: Neighbors,
-    start: int,
-    stop: int,
-    flat: NDArray[np.int8],
-    stride: int,
-    width: int,
-    out: NDArray[np.int32],
-    at: int,
-) -> None:
-    """Sum a row of 16 columns or more, up to `COLUMNS_AT_ONCE` of them at a time."""
-    for column in range(0, width, COLUMNS_AT_ONCE):
-        first = min(column, width - 16)
-        last = min(column + COLUMNS_AT_ONCE, width) - 16
-        if last - first > 32:
-            add_messages(neighbors, start, stop, flat, stride, first, last, out, at, 16, 4)
-        elif last - first > 16:
-            add_messages(neighbors, start, stop, flat, stride, first, last, out, at, 16, 3)
-        elif last > first:
-            add_messages(neighbors, start, stop, flat, stride, first, last, out, at, 16, 2)
-        else:
-            add_messages(neighbors, start, stop, flat, stride, first, last, out, at, 16, 1)

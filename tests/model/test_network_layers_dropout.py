@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from vesper.model.layers import ENTRIES_PER_PIECE, LEVELS, SeededDropout
+from vesper.model.network_layers import ENTRIES_PER_PIECE, LEVELS, SeededDropout
 
 
 def test_preserves_the_mean_repeats_and_does_nothing_in_evaluation() -> None:

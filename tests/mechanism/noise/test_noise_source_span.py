@@ -7,8 +7,13 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import ECB
 
 from vesper.errors import InputError
-from vesper.mechanism.noise.noise_source import NoiseSource
-from vesper.mechanism.noise.span import COUNTS_PER_TIE, DRAWS_PER_BLOCK, TIE_STREAM_START, NoiseSpan
+from vesper.mechanism.noise.noise_source import (
+    COUNTS_PER_TIE,
+    DRAWS_PER_BLOCK,
+    TIE_STREAM_START,
+    NoiseSource,
+    NoiseSpan,
+)
 
 KEY = bytes(range(32))
 COUNT = 2 * DRAWS_PER_BLOCK + 5

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from vesper.errors import InputError
 from vesper.graph.edges.edge_relation import all_graphs, edges_of
 from vesper.graph.graph import Graph
-from vesper.mechanism.aggregations.clipped_sum import clip_on_grid, refuse_high_degrees, rounding_of
 from vesper.mechanism.aggregations.grid import STEPS
 from vesper.mechanism.aggregations.neighbor_sum import NeighborSum
+from vesper.mechanism.aggregations.row_noise import clip_on_grid, refuse_high_degrees, rounding_of
 from vesper.mechanism.reference.linear import degrees_of
 from vesper.mechanism.reference.node_relation import isolate
 from vesper.privacy.accounting.participation import node_rows

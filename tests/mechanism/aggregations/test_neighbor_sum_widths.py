@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from vesper.graph.graph import Graph
 from vesper.mechanism.aggregations import aggregation
 from vesper.mechanism.aggregations.grid import padded_rows
-from vesper.mechanism.aggregations.sum_kernels import CAPACITY, COLUMNS_AT_ONCE, sums_of_rows
+from vesper.mechanism.aggregations.neighbor_sum import COLUMNS_AT_ONCE, sums_of_rows
+from vesper.mechanism.aggregations.sum_kernels import CAPACITY
 
 WIDTHS = [
     *range(1, COLUMNS_AT_ONCE + 20),
@@ -86,7 +87,7 @@ def test_reads_no_byte_outside_the_messages() -> None:
     script = """
         import ctypes, mmap
         import numpy as np
-        from vesper.mechanism.aggregations.sum_kernels import sums_of_rows
+        from vesper.mechanism.aggregations.neighbor_sum import sums_of_rows
 
         pages = mmap.mmap(-1, 2 * mmap.PAGESIZE)
         whole = np.frombuffer(pages, dtype=np.int8)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from vesper.model.layers import RowNorm
+from vesper.model.network_layers import RowNorm
 
 
 def made() -> RowNorm:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from vesper.model.layers import BatchNorm
+from vesper.model.network_layers import BatchNorm
 
 
 def test_several_rows_are_normalised_as_in_pytorch() -> None:
