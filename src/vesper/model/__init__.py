@@ -12,6 +12,6 @@ In reading order:
 - `decoders`, `standardize`: from embeddings to scores, at the label party.
 - `objective`, `regression`, `noisy_labels`, `objective_factory`, `evaluation`: losses, metrics and
   predictions by task.
-- `network_layers`, `unit_rows`: layers that repeat bit for bit on any number of threads, with compiled
-  loops in `unit_rows_kernel` and `ranking_kernel`.
+- `network_layers`, `unit_rows`: layers that repeat bit for bit on any number of threads.
+- `unit_rows_kernel`, `ranking_kernel`: compiled loops.
 """

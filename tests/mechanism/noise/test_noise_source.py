@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from vesper.errors import InputError
+from vesper.mechanism.noise import noise_source as threads_module
 from vesper.mechanism.noise.exact_law import threshold_table
 from vesper.mechanism.noise.noise_source import DRAWS_PER_BLOCK, NoiseSource, NoiseSpan, add_draws
 from vesper.mechanism.noise.rounded_gaussian import RoundedGaussian
-from vesper.parallel import pool as threads_module
 
 
 def draws(scale: float, count: int, *, seed: int = 0) -> NDArray[np.int32]:
