@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from vesper.deployment.identity.credentials import read_certificate
+from vesper.deployment.identity.credentials import read_certificate, read_key
 from vesper.deployment.identity.request import (
     CertificateRequest,
     PrivateKey,
@@ -24,7 +24,6 @@ from vesper.deployment.identity.request import (
     alternative_names,
     common_name,
     make_key,
-    read_key,
     write_new_file,
 )
 from vesper.errors import InputError

@@ -5,18 +5,23 @@
     signed       by the authority, whose certificate allows it to sign
     name         the certificate is for this party's name
 
-Mistakes that would otherwise show as an unexplained failed handshake are reported here.
+Mistakes that would otherwise show as an unexplained failed handshake are reported here. A key that
+others can read proves nothing any more, so it is refused when it is read.
 """
 
+import os
+import stat
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import NameOID
 
-from vesper.deployment.identity.request import MAX_FILE_BYTES, read_key, read_key_bytes
+from vesper.deployment.identity.request import MAX_FILE_BYTES, PrivateKey
 from vesper.errors import InputError
 from vesper.transport.grpc_channel import Identity
 
@@ -138,3 +143,48 @@ def _content(path: Path) -> bytes:
             return file.read(MAX_FILE_BYTES)
     except OSError as error:
         raise InputError(f"{path}: the certificate cannot be read ({error.strerror})") from None
+
+
+def read_key_bytes(path: Path) -> bytes:
+    """Read the file of a key, in the form that TLS needs.
+
+    Raises:
+        InputError: it cannot be read, or others than its owner can read it.
+    """
+    try:
+        with path.open("rb") as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            content = file.read(MAX_FILE_BYTES)
+    except OSError as error:
+        raise InputError(
+            f"{path}: the private key cannot be read ({error.strerror}); `vesper cert request` "
+            f"makes one"
+        ) from None
+    if mode & 0o077:
+        raise InputError(
+            f"{path}: a private key that others can read (mode {mode:04o}) proves nothing; if "
+            f"nobody has read it, `chmod 600` it, otherwise make a new one with `vesper cert "
+            f"request`"
+        )
+    return content
+
+
+def read_key(path: Path) -> PrivateKey:
+    """Read a key.
+
+    Raises:
+        InputError: as for `read_key_bytes`, or the key is not of the kind we make.
+    """
+    content = read_key_bytes(path)
+    try:
+        key = load_pem_private_key(content, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise InputError(
+            f"{path}: expected a private key (PEM, without a password), found something else"
+        ) from None
+    if not (isinstance(key, PrivateKey) and isinstance(key.curve, ec.SECP256R1)):
+        raise InputError(
+            f"{path}: expected an ECDSA key on P-256, found another kind; `vesper cert request` "
+            f"makes one"
+        )
+    return key

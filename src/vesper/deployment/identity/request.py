@@ -4,13 +4,11 @@ A request has the party's name, its hosts and its public key. The file may trave
 signs it compares the fingerprint, which the commands on both sides print, over another channel.
 
 The private key stays on its machine: ECDSA on P-256, readable by this user only, never overwritten.
-A key that others can read proves nothing any more, so it is refused when it is read.
 """
 
 import hashlib
 import ipaddress
 import os
-import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +22,6 @@ from cryptography.hazmat.primitives.serialization import (
     NoEncryption,
     PrivateFormat,
     PublicFormat,
-    load_pem_private_key,
 )
 from cryptography.x509.oid import NameOID
 
@@ -46,51 +43,6 @@ def make_key(path: Path) -> PrivateKey:
     key = ec.generate_private_key(ec.SECP256R1())
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     write_new_file(path, pem, mode=0o600)
-    return key
-
-
-def read_key_bytes(path: Path) -> bytes:
-    """Read the file of a key, in the form that TLS needs.
-
-    Raises:
-        InputError: it cannot be read, or others than its owner can read it.
-    """
-    try:
-        with path.open("rb") as file:
-            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            content = file.read(MAX_FILE_BYTES)
-    except OSError as error:
-        raise InputError(
-            f"{path}: the private key cannot be read ({error.strerror}); `vesper cert request` "
-            f"makes one"
-        ) from None
-    if mode & 0o077:
-        raise InputError(
-            f"{path}: a private key that others can read (mode {mode:04o}) proves nothing; if "
-            f"nobody has read it, `chmod 600` it, otherwise make a new one with `vesper cert "
-            f"request`"
-        )
-    return content
-
-
-def read_key(path: Path) -> PrivateKey:
-    """Read a key.
-
-    Raises:
-        InputError: as for `read_key_bytes`, or the key is not of the kind we make.
-    """
-    content = read_key_bytes(path)
-    try:
-        key = load_pem_private_key(content, password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise InputError(
-            f"{path}: expected a private key (PEM, without a password), found something else"
-        ) from None
-    if not (isinstance(key, PrivateKey) and isinstance(key.curve, ec.SECP256R1)):
-        raise InputError(
-            f"{path}: expected an ECDSA key on P-256, found another kind; `vesper cert request` "
-            f"makes one"
-        )
     return key
 
 

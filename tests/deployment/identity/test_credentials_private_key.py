@@ -12,7 +12,8 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from vesper.deployment.identity.request import make_key, read_key, write_new_file
+from vesper.deployment.identity.credentials import read_key
+from vesper.deployment.identity.request import make_key, write_new_file
 from vesper.errors import InputError
 
 
