@@ -183,7 +183,7 @@ def test_a_fit_restores_the_state_of_torch(communities: "Communities") -> None:
     [
         ({"epsilon": -1.0}, r"setting 'privacy.epsilon': .* got -1"),
         ({"epsilon": None}, "expected a number, or math.inf for no privacy, got None"),
-        ({"aggregator": "gcn", "method": "gap"}, "aggregator: .* no choice, for method 'gap'"),
+        ({"aggregator": "gcn", "method": "gap"}, "aggregator: expected .* for method 'gap'"),
         ({"aggregator": "sage"}, r"setting 'privacy.aggregator': .* got 'sage'"),
         ({"settings": {"task": "regression"}}, "expected task 'classification'"),
         ({"method": "vespre"}, "expected one of certified"),
