@@ -17,7 +17,12 @@ settings.load_profile(os.environ.get("VESPER_HYPOTHESIS", "fast"))
 LONGEST = ("test_documents.py", "test_examples.py", "test_audit.py", "test_ray_engine.py")
 """Files with few but slow tests: started last, they would keep a single worker busy."""
 
-pytest_plugins = ["tests.fixtures.processes", "tests.fixtures.finished_run"]
+pytest_plugins = [
+    "tests.fixtures.both_parties",
+    "tests.fixtures.finished_run",
+    "tests.fixtures.processes",
+    "tests.fixtures.walks",
+]
 
 PUBLIC_GRAPHS = Path(__file__).parents[1].parent / "shared" / "data"
 

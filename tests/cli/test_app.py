@@ -100,7 +100,10 @@ def test_simulate_writes_a_run_and_prints_json(terminal: "Terminal", folders: Pa
         (("--set", "epochs=1", "--set", "run.epochs=2"), "epochs=1 and --set run.epochs=2; remove"),
         (("--set", "weight_decay=Infinity"), "setting 'run.weight_decay'"),
         (("--set", "accounting=theorem-1"), "accounting: expected 'exact', got 'theorem-1', which"),
-        (("--method", "gcn", "--set", "aggregator=gcn"), "expected only the built-in one for method 'gcn', got 'gcn'"),
+        (
+            ("--method", "gcn", "--set", "aggregator=gcn"),
+            "expected only the built-in one for method 'gcn', got 'gcn'",
+        ),
         (("--method", "magic"), "method: expected one of"),
     ],
 )

@@ -21,7 +21,7 @@ from vesper.transport.close_reason import CloseReason
 from vesper.transport.reconnect import Connect
 
 if TYPE_CHECKING:
-    from tests.deployment.conftest import Both
+    from tests.fixtures.both_parties import Both
 
 
 class Corrupting:

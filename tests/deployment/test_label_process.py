@@ -27,7 +27,7 @@ from vesper.session.label_responses import RESPONSE_SEED_OFFSET
 from vesper.simulation.simulate import simulate
 
 if TYPE_CHECKING:
-    from tests.deployment.conftest import Both
+    from tests.fixtures.both_parties import Both
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from vesper.errors import InputError, VesperError
 from vesper.privacy.ledger.store import Ledger
 
 if TYPE_CHECKING:
-    from tests.deployment.conftest import Both
+    from tests.fixtures.both_parties import Both
 
 
 def test_a_guarded_value_must_stay_the_same(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from tests.fixtures.observers import CallingObserver
 from vesper.errors import PeerError
 
 if TYPE_CHECKING:
-    from tests.deployment.conftest import Both
+    from tests.fixtures.both_parties import Both
 
 
 def test_only_this_user_can_read_state_and_ledger(both: "Both") -> None:

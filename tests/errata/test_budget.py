@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from vesper.graph.edges.edge_relation import all_pairs
 from vesper.graph.graph import Graph
 from vesper.mechanism.reference.linear import degrees_of
-from vesper.privacy.accounting.bisection import bracket, safe_side
 from vesper.privacy.accounting.gaussian import epsilon_of, mu_of
 from vesper.privacy.accounting.pure import (
     CUMULATIVE_DEGREES_L1,
@@ -17,6 +16,7 @@ from vesper.privacy.accounting.pure import (
     laplace_epsilon_for,
 )
 from vesper.privacy.accounting.renyi import epsilon_of_rdp, gaussian_rdp, order_grid
+from vesper.privacy.accounting.safe_numbers import bracket, safe_side
 from vesper.privacy.planning.paper_plan import PAPER_DATASETS, PaperDataset, compare
 
 every_dataset = pytest.mark.parametrize("dataset", PAPER_DATASETS, ids=lambda d: str(d.name))

@@ -15,8 +15,8 @@ from vesper.graph.graph import Graph
 from vesper.graph.sampling.sampler import Sampler
 from vesper.mechanism.reference.certify import certified_move
 from vesper.mechanism.reference.gin import GinAggregation
-from vesper.privacy.accounting.bisection import safe_side
 from vesper.privacy.accounting.gaussian import delta_of, epsilon_of
+from vesper.privacy.accounting.safe_numbers import safe_side
 from vesper.privacy.accounting.theorem_1 import max_roots_touched
 from vesper.privacy.planning.paper_plan import PAPER_DATASETS, PaperDataset, compare
 

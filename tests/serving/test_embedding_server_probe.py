@@ -14,7 +14,7 @@ from vesper.mechanism.fingerprint import fingerprint
 from vesper.method.certified.probe import Probe
 from vesper.privacy.events import PureRelease
 from vesper.privacy.ledger.account import open_account
-from vesper.privacy.ledger.run_balance import DEGREES
+from vesper.privacy.ledger.reader import DEGREES
 from vesper.privacy.ledger.store import Ledger, key_of
 from vesper.protocol.messages import QueryAnswer
 

@@ -15,7 +15,7 @@ from vesper.mechanism.fingerprint import fingerprint
 from vesper.method.certified.staged_representation import StagedRepresentation
 from vesper.privacy.events import PureRelease
 from vesper.privacy.ledger.account import accounts, open_account
-from vesper.privacy.ledger.run_balance import DEGREES
+from vesper.privacy.ledger.reader import DEGREES
 from vesper.privacy.ledger.store import Ledger, key_of
 from vesper.protocol.messages import QueryAnswer
 from vesper.session.config import load_config

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from vesper.errors import InputError
-from vesper.model.evaluation import Calibration
-from vesper.session.metrics import evaluate_predictions, metric_name_of
+from vesper.model.evaluation import Calibration, metric_name_of
+from vesper.session.metrics import evaluate_predictions
 
 TWO = Calibration(classes=(0, 1), constants=(0.0, 0.0))
 THREE = Calibration(classes=("a", "b", "c"), constants=(0.0,) * 3)

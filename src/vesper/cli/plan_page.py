@@ -101,8 +101,8 @@ def _show_phases(plan: Plan) -> None:
 
 def _extra_noise_of_probe() -> float:
     """Return the relative increase of the hops' noise with the largest possible probe."""
-    from vesper.method.certified.label_reach import LABEL_REACH_SHARE
     from vesper.method.certified.probe_size import MAX_CONTENT_SHARE
+    from vesper.method.certified.query_nodes import LABEL_REACH_SHARE
 
     return math.sqrt((1 - LABEL_REACH_SHARE) / (1 - LABEL_REACH_SHARE - MAX_CONTENT_SHARE)) - 1
 

@@ -28,7 +28,7 @@ from vesper.deployment.connect import (
     show_waiting,
 )
 from vesper.deployment.preflight import check_budget_for_run
-from vesper.deployment.saved_run import feature_columns, save_data_run
+from vesper.deployment.saved_run import save_data_run
 from vesper.deployment.state_folder import (
     guard_ledger,
     hold_state_folder,
@@ -39,6 +39,7 @@ from vesper.deployment.state_folder import (
 from vesper.engine.choice import use_engine
 from vesper.errors import PeerError
 from vesper.files import replace_file
+from vesper.graph.features import feature_columns
 from vesper.graph.holdings import open_data
 from vesper.mechanism.door import Door
 from vesper.mechanism.noise import NoiseSource

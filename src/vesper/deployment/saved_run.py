@@ -19,9 +19,7 @@ import pyarrow as pa
 from vesper.deployment.config.party_config import PartyConfig
 from vesper.errors import InputError
 from vesper.files import read_arrays
-from vesper.graph.features import feature_width
 from vesper.graph.holdings import DataHoldings
-from vesper.graph.table_source import open_source
 from vesper.method.base import PublicSizes
 from vesper.method.settings import Config
 from vesper.model.evaluation import Calibration
@@ -141,12 +139,6 @@ def read_saved_label_run(config: PartyConfig) -> SavedLabelRun:
             calibration=Calibration(**calibration),
             weights=weights,
         )
-
-
-def feature_columns(folder: Path) -> list[list[Any]]:
-    """List name and width of each feature column of a data party's folder."""
-    source = open_source(folder, "nodes")
-    return [[name, feature_width(source, name)] for name in source.columns if name != "id"]
 
 
 def digest_of_nodes(data: DataHoldings) -> str:

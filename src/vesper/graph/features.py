@@ -8,6 +8,7 @@ float32.
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from vesper.errors import InputError, first_three
 from vesper.files import map_array
 from vesper.graph.ids import Ids
-from vesper.graph.table_source import Column, Source
+from vesper.graph.table_source import Column, Source, open_source
 from vesper.progress import Progress, no_progress
 
 Features = NDArray[np.float32] | NDArray[np.uint8]
@@ -167,3 +168,9 @@ def _offence(
         f"{source.path}, column {column}: {len(rows)} values {what} ({named}); "
         f"correct these values or fill them in"
     )
+
+
+def feature_columns(folder: Path) -> list[list[Any]]:
+    """List name and width of each feature column of a data party's folder."""
+    source = open_source(folder, "nodes")
+    return [[name, feature_width(source, name)] for name in source.columns if name != "id"]

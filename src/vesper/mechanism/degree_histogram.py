@@ -18,8 +18,8 @@ from vesper.errors import InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.privacy.events import PureRelease
+from vesper.privacy.ledger.reader import DEGREES
 from vesper.privacy.ledger.receipt import Receipt, encode
-from vesper.privacy.ledger.run_balance import DEGREES
 
 LAST_BIN = 50
 """Degrees of at least this value share the last bin."""

@@ -13,5 +13,5 @@ In reading order:
 - `objective`, `regression`, `noisy_labels`, `objective_factory`, `evaluation`: losses, metrics and
   predictions by task.
 - `network_layers`, `unit_rows`: layers that repeat bit for bit on any number of threads.
-- `unit_rows_kernel`, `ranking_kernel`: compiled loops.
+- `unit_rows_kernel`: a compiled loop.
 """

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 Scores = NDArray[np.float64]
 
+NUMBER_METRICS = {"regression": "r2", "ranking": "spearman"}
+"""Metric by task, where labels are numbers."""
+
 
 def probabilities_of(scores: Scores, log_weights: NDArray[np.float64]) -> Scores:
     """(B, num_classes) scores -> probabilities."""
@@ -65,6 +68,13 @@ def calibration_of_classes(
 def calibration_of_numbers(centres: NDArray[np.float64]) -> Calibration:
     """Return the calibration of a regression or a ranking."""
     return Calibration((), tuple(map(float, centres)))
+
+
+def metric_name_of(calibration: Calibration, *, task: str) -> str:
+    """Return the name of the metric of a run."""
+    if calibration.classes:
+        return metric_name(len(calibration.classes))
+    return NUMBER_METRICS["ranking" if task == "ranking" else "regression"]
 
 
 def metric_name(num_classes: int) -> str:

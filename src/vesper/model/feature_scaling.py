@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vesper.graph.features import Features
+from vesper.parallel import pool
+from vesper.parallel.compile_cache import cached_njit
+from vesper.parallel.pool import Work, finish, take
 
 LIMIT = 4.0
 KNOTS = 256
@@ -28,6 +31,10 @@ ROWS_PER_BLOCK = 1 << 14
 MAX_BYTES = 1 << 31
 MIN_BIN_WIDTH = 1e-30
 """Width that an empty bin is given, to avoid division by 0."""
+ROWS_PER_PIECE = 1 << 10
+"""Rows that a thread takes at a time."""
+
+Floats = NDArray[np.float32]
 
 
 class FeatureScaling(nn.Module):
@@ -72,8 +79,6 @@ class FeatureScaling(nn.Module):
         return scaled
 
     def _ranked(self, features: Tensor) -> Tensor:
-        from vesper.model.ranking_kernel import look_up_ranks  # deferred: Numba is slow to load
-
         shares = torch.arange(2 * KNOTS + 1).float() / (2 * KNOTS)  # indexed by twice the rank
         probits: Tensor = torch.special.ndtri(shares.clamp(1e-3, 1 - 1e-3))
         ranked = torch.empty(features.shape)
@@ -163,3 +168,60 @@ class Inputs:
     def _scaled(self, features: Features) -> Tensor:
         scaled: Tensor = self.scaling(torch.from_numpy(features.astype(np.float32)))
         return scaled
+
+
+def look_up_ranks(
+    x: Floats, knots: Floats, table: Floats, *, out: Floats, num_threads: int
+) -> None:
+    """Write the table entry of each value.
+
+    Args:
+        x: (rows, width), finite.
+        knots: (width, number of knots), ascending in each row.
+        table: (2 x number of knots + 1,), indexed by twice the rank; ties count half.
+        out: (rows, width).
+        num_threads: most threads to use.
+    """
+    lowest = (knots == knots[:, :1]).sum(axis=1)  # (width,) knots equal to the smallest
+    num_pieces = -(-len(x) // ROWS_PER_PIECE)
+    pool.run(_look_up, x, knots, lowest, table, out, num_pieces=num_pieces, num_threads=num_threads)
+
+
+@cached_njit
+def _look_up(
+    work: Work,
+    thread: int,
+    x: Floats,
+    knots: Floats,
+    lowest: NDArray[np.int64],
+    table: Floats,
+    out: Floats,
+) -> None:
+    piece = take(work)
+    while piece >= 0:
+        for row in range(piece * ROWS_PER_PIECE, min((piece + 1) * ROWS_PER_PIECE, len(x))):
+            for k in range(x.shape[1]):
+                value = x[row, k]
+                if value <= knots[k, 0]:  # most values of most words: no search needed
+                    rank = lowest[k] if value == knots[k, 0] else 0
+                else:
+                    below = _count(knots[k], value, up_to=False)
+                    rank = 2 * below
+                    if below < knots.shape[1] and knots[k, below] == value:
+                        rank = below + _count(knots[k], value, up_to=True)
+                out[row, k] = table[rank]
+        finish(work)
+        piece = take(work)
+
+
+@cached_njit
+def _count(knots: Floats, value: np.float32, up_to: bool) -> int:
+    """Count the knots below a value, or up to it."""
+    low, high = 0, len(knots)
+    while low < high:
+        middle = (low + high) // 2
+        if knots[middle] < value or (up_to and knots[middle] == value):
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -23,7 +23,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from vesper.model.evaluation import Calibration, calibration_of_numbers, expected_number_of
+from vesper.model.evaluation import (
+    NUMBER_METRICS,
+    Calibration,
+    calibration_of_numbers,
+    expected_number_of,
+)
 from vesper.model.objective import Label, RowIndices, Scores
 
 BINS = 8
@@ -40,7 +45,7 @@ class Regression:
     """
 
     outputs = BINS
-    metric = "r2"
+    metric = NUMBER_METRICS["regression"]
 
     def __init__(self, numbers: Numbers, *, num_train: int) -> None:
         mean, deviation = mean_and_deviation(numbers[:num_train])
@@ -117,7 +122,7 @@ class Regression:
 class Ranking(Regression):
     """Prediction of the order of the numbers."""
 
-    metric = "spearman"
+    metric = NUMBER_METRICS["ranking"]
 
     def evaluate(self, scores: Scores, rows: RowIndices) -> float:
         """Rank correlation, in percent."""

@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import Protocol
 
 from vesper.errors import InputError
-from vesper.privacy.accounting.checks import float_up
 from vesper.privacy.accounting.pure import charge_of_pure
+from vesper.privacy.accounting.safe_numbers import float_up
 
 GAUSSIAN_KIND, CLIPPED_KIND, PURE_KIND = "gaussian release", "clipped release", "pure release"
 

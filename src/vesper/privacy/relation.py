@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from vesper.errors import InputError
-from vesper.privacy.accounting.checks import expect, expect_count
 from vesper.privacy.accounting.participation import EDGE_ROWS, node_rows
+from vesper.privacy.accounting.safe_numbers import expect, expect_count
 from vesper.privacy.events import CLIPPED_KIND, PURE_KIND, SUM, ClippedRelease, GaussianRelease
 
 

@@ -15,8 +15,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from vesper.privacy.accounting.checks import float_up
 from vesper.privacy.accounting.participation import mu_for
+from vesper.privacy.accounting.safe_numbers import float_up
 from vesper.privacy.ledger.account import accounts
 from vesper.privacy.ledger.ledger_file import open_to_read
 from vesper.privacy.ledger.reader import Entry, LedgerReader, format_head

@@ -24,7 +24,7 @@ from vesper.deployment.label_process import saved_peer_runs
 from vesper.deployment.own_graph import OWN_GRAPH_PATIENCE, InMemoryConnector
 from vesper.deployment.state_folder import state_folder_lock
 from vesper.errors import InputError, PeerLostError
-from vesper.model.evaluation import Scores
+from vesper.model.evaluation import Scores, metric_name_of
 from vesper.model.objective import Label
 from vesper.progress import Progress, no_progress
 from vesper.protocol.inference_turns import QUERY_TABLE
@@ -38,7 +38,6 @@ from vesper.serving.predictor import (
     evaluate_known,
     open_peer_predictor,
 )
-from vesper.session.metrics import metric_name_of
 from vesper.session.peer import Link
 from vesper.transport.channel import closing_with_reason
 from vesper.transport.memory import MemoryRendezvous

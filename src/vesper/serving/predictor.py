@@ -20,14 +20,14 @@ from vesper.deployment.connect import PeerConnector, peer_connector, show_waitin
 from vesper.deployment.saved_run import SavedLabelRun, read_saved_label_run
 from vesper.errors import PeerError, PeerLostError, RemoteProtocolError
 from vesper.method.registry import find_method
-from vesper.model.evaluation import Scores
+from vesper.model.evaluation import Scores, metric_name_of
 from vesper.model.objective import Label
 from vesper.party.state import load_weights, weights_of
 from vesper.progress import Progress, no_progress
 from vesper.protocol.messages import QueryRefusal, QueryReply
 from vesper.serving.embedding_cache import Embedding, EmbeddingCache
 from vesper.serving.embedding_client import EmbeddingClient
-from vesper.session.metrics import evaluate_predictions, metric_name_of
+from vesper.session.metrics import evaluate_predictions
 from vesper.session.observer import ProgressObserver
 
 BudgetFacts = dict[str, float]

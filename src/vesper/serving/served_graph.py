@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from vesper.deployment.saved_run import SavedDataRun, digest_of_nodes, feature_columns
+from vesper.deployment.saved_run import SavedDataRun, digest_of_nodes
 from vesper.errors import BudgetError, InputError, first_three
+from vesper.graph.features import feature_columns
 from vesper.graph.holdings import DataHoldings
 from vesper.mechanism.door import ClosedDoor, Door
 from vesper.mechanism.fingerprint import fingerprint
@@ -26,8 +27,8 @@ from vesper.method.noise_plan import budget_of
 from vesper.method.settings import Config
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.ledger.balance import Balance
-from vesper.privacy.ledger.reader import LedgerReader
-from vesper.privacy.ledger.run_balance import DEGREES, balance_of_run
+from vesper.privacy.ledger.reader import DEGREES, LedgerReader
+from vesper.privacy.ledger.run_balance import balance_of_run
 from vesper.privacy.ledger.store import Ledger, key_of
 from vesper.serving.snapshots import SnapshotStore
 from vesper.session.doors import open_door, with_remaining_epsilon

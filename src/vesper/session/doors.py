@@ -26,13 +26,12 @@ from vesper.mechanism.release_store import ReleaseStore, no_check
 from vesper.method.base import NoisePlan
 from vesper.method.noise_plan import budget_of, relation_for
 from vesper.method.settings import Config
-from vesper.privacy.accounting.checks import float_down
+from vesper.privacy.accounting.safe_numbers import float_down
 from vesper.privacy.events import Event, PureRelease
 from vesper.privacy.ledger.account import Account, open_account
 from vesper.privacy.ledger.balance import Balance
-from vesper.privacy.ledger.reader import LedgerReader
+from vesper.privacy.ledger.reader import LedgerReader, epsilon_of_counts
 from vesper.privacy.ledger.receipt import encode
-from vesper.privacy.ledger.run_balance import epsilon_of_counts
 from vesper.privacy.ledger.store import Ledger, key_of
 from vesper.privacy.relation import LabelRelation
 from vesper.session.run_spec import RunSpec

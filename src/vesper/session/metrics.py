@@ -14,18 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vesper.errors import InputError, first_three
-from vesper.model.evaluation import Calibration, evaluate, metric_name
+from vesper.model.evaluation import Calibration, evaluate
 from vesper.model.objective import Label
-from vesper.model.regression import Ranking, Regression, r2, spearman
+from vesper.model.regression import r2, spearman
 
 SMALLEST = np.finfo(np.float64).tiny
-
-
-def metric_name_of(calibration: Calibration, *, task: str) -> str:
-    """Return the name of the run's metric."""
-    if calibration.classes:
-        return metric_name(len(calibration.classes))
-    return (Ranking if task == "ranking" else Regression).metric
 
 
 def evaluate_predictions(

@@ -17,8 +17,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vesper.deployment.saved_run import feature_columns, with_hops
+from vesper.deployment.saved_run import with_hops
 from vesper.errors import InputError
+from vesper.graph.features import feature_columns
 from vesper.graph.graph import Graph
 from vesper.graph.holdings import DataHoldings, open_data
 from vesper.graph.labels import LabelHoldings, open_labels

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from vesper.graph.graph import Graph
 from vesper.mechanism.door import OpenDoor
 from vesper.method.certified import probe_decision
-from vesper.method.certified.label_reach import LabelReach
 from vesper.method.certified.probe import (
     NodeRoles,
     ProbeRelease,
@@ -27,6 +26,7 @@ from vesper.method.certified.probe_decision import (
     decide_content,
 )
 from vesper.method.certified.probe_size import PartLengths
+from vesper.method.certified.query_nodes import LabelReach
 from vesper.model.principal_components import ComponentProjection
 from vesper.party.representation import NO_NODES, Nodes
 

@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from vesper.method.certified.label_reach import LABEL_REACH_SHARE
 from vesper.method.certified.probe_size import (
     MAX_CONTENT_SHARE,
     PartLengths,
@@ -12,6 +11,7 @@ from vesper.method.certified.probe_size import (
     feature_evidence,
     probe_share,
 )
+from vesper.method.certified.query_nodes import LABEL_REACH_SHARE
 
 
 @pytest.mark.parametrize("share", [0.0, 1e-4, 0.014, 0.1])

@@ -5,7 +5,8 @@ from pathlib import Path
 from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.events import GaussianRelease, PureRelease
 from vesper.privacy.ledger.account import accounts, open_account
-from vesper.privacy.ledger.run_balance import DEGREES, balance_of_run
+from vesper.privacy.ledger.reader import DEGREES
+from vesper.privacy.ledger.run_balance import balance_of_run
 from vesper.privacy.ledger.store import Ledger
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from vesper.privacy.events import GaussianRelease, PureRelease
 from vesper.privacy.ledger.account import open_account
-from vesper.privacy.ledger.run_balance import DEGREES, epsilon_of_counts
+from vesper.privacy.ledger.reader import DEGREES, epsilon_of_counts
 from vesper.privacy.ledger.store import Ledger
 
 

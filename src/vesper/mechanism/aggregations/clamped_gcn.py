@@ -21,7 +21,7 @@ from vesper.graph.graph import Graph
 from vesper.mechanism.aggregations.aggregation import RowAggregation, RowKernel
 from vesper.mechanism.aggregations.grid import STEPS, Messages
 from vesper.mechanism.reference.linear import Floats, degrees_of
-from vesper.privacy.accounting.checks import expect
+from vesper.privacy.accounting.safe_numbers import expect
 
 FINE_STEPS = 256
 WHOLE = 1 << 15

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from vesper.errors import InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism.reference.linear import Floats, LinearAggregation, receivers_of, rounded_up
-from vesper.privacy.accounting.checks import expect
+from vesper.privacy.accounting.safe_numbers import expect
 
 Score = Callable[[NDArray[np.int64], NDArray[np.int64]], Floats]
 """Scores of (senders, receivers), elementwise, from edge-free encodings and parameters."""

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from vesper.graph.edges.edge_relation import Edge, all_graphs, edges_of
 from vesper.graph.graph import Graph
 from vesper.mechanism.reference.linear import Floats
-from vesper.privacy.accounting.checks import expect
+from vesper.privacy.accounting.safe_numbers import expect
 from vesper.progress import Progress, no_progress
 
 MAX_NODES = 6

@@ -19,7 +19,7 @@ import numpy as np
 from vesper.errors import InputError, first_three
 from vesper.graph.graph import Graph
 from vesper.mechanism.reference.linear import Degrees, DegreeWeights, Floats, degrees_of, rounded_up
-from vesper.privacy.accounting.checks import expect, expect_count
+from vesper.privacy.accounting.safe_numbers import expect, expect_count
 
 TURNING_DEGREE = 4
 """Degree from which on every term falls as degrees grow (proof: S-GCN-CLAMP, step 3)."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from vesper.mechanism.reference.gcn import TURNING_DEGREE, largest_joint_move
 from vesper.mechanism.reference.linear import Degrees, DegreeWeights, Floats
-from vesper.privacy.accounting.checks import expect_count
+from vesper.privacy.accounting.safe_numbers import expect_count
 
 
 class ClampedGcn(DegreeWeights):

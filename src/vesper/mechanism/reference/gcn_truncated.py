@@ -19,7 +19,7 @@ from vesper.errors import InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism.reference.gcn import eta
 from vesper.mechanism.reference.linear import Degrees, DegreeWeights, Floats, degrees_of, rounded_up
-from vesper.privacy.accounting.checks import expect, expect_count
+from vesper.privacy.accounting.safe_numbers import expect, expect_count
 
 
 class TruncatedGcn(DegreeWeights):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from vesper.errors import InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism.reference.linear import Floats, LinearAggregation, receivers_of
-from vesper.privacy.accounting.checks import expect, expect_count
+from vesper.privacy.accounting.safe_numbers import expect, expect_count
 
 
 class HashCap(LinearAggregation):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from vesper.errors import InputError, first_three
 from vesper.graph.graph import Graph
-from vesper.privacy.accounting.checks import expect_positive
+from vesper.privacy.accounting.safe_numbers import expect_positive
 
 Floats = NDArray[np.float64]
 Degrees = NDArray[np.int64]

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from vesper.mechanism.reference.linear import Degrees, DegreeWeights, Floats, rounded_up
-from vesper.privacy.accounting.checks import expect_count
+from vesper.privacy.accounting.safe_numbers import expect_count
 
 
 class ClampedMean(DegreeWeights):

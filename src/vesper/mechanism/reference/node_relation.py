@@ -17,8 +17,8 @@ from vesper.graph.edges.edge_relation import edges_of
 from vesper.graph.graph import Graph
 from vesper.mechanism.reference.gin import GinAggregation
 from vesper.mechanism.reference.linear import Floats, degrees_of, rounded_up
-from vesper.privacy.accounting.checks import expect, expect_count
 from vesper.privacy.accounting.participation import node_rows
+from vesper.privacy.accounting.safe_numbers import expect, expect_count
 
 
 class ClippedNeighborSum:

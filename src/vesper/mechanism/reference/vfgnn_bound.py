@@ -13,7 +13,7 @@ import numpy as np
 
 from vesper.graph.graph import Graph
 from vesper.mechanism.reference.linear import DegreeWeights, Floats, normalize_rows, rounded_up
-from vesper.privacy.accounting.checks import expect_count, expect_positive
+from vesper.privacy.accounting.safe_numbers import expect_count, expect_positive
 
 
 class VfgnnOutput:

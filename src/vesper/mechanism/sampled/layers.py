@@ -38,7 +38,7 @@ from vesper.mechanism.reference.vfgnn_bound import VfgnnOutput
 from vesper.mechanism.sampled.link_sums import Links, weighted_sum
 from vesper.mechanism.sampled.shared_draw import draw_for
 from vesper.parallel.compile_cache import cached_njit
-from vesper.privacy.accounting.checks import expect_positive
+from vesper.privacy.accounting.safe_numbers import expect_positive
 
 Nodes = NDArray[np.int64]
 Aggregator = Literal["gin", "gcn", "truncated-gcn"]

@@ -22,9 +22,9 @@ from vesper.graph.features import Features
 from vesper.mechanism.aggregations import GridGcn
 from vesper.mechanism.door import Door
 from vesper.method.base import NoisePlan, PublicSizes
-from vesper.method.certified.label_reach import LABEL_REACH_SHARE
 from vesper.method.certified.probe import ProbeSettings
 from vesper.method.certified.probe_size import probe_share
+from vesper.method.certified.query_nodes import LABEL_REACH_SHARE
 from vesper.method.certified.staged_representation import StagedRepresentation
 from vesper.method.noise_plan import certified_plan
 from vesper.method.options import (

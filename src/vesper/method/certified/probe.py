@@ -20,8 +20,8 @@ from torch import Tensor
 from vesper.errors import VesperError
 from vesper.mechanism.door import Door
 from vesper.method.certified.fitted_constants import FittedConstants
-from vesper.method.certified.label_reach import label_reach_messages
 from vesper.method.certified.probe_size import NODES_PER_COLUMN, PartLengths, feature_evidence
+from vesper.method.certified.query_nodes import label_reach_messages
 from vesper.model.feature_scaling import Inputs
 from vesper.model.message_rows import class_rows
 from vesper.model.principal_components import ComponentProjection, components_of

@@ -18,7 +18,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vesper.method.certified.degree_matching import degree_ratio
 from vesper.method.certified.evidence import (
     Doubles,
     ExplainedShare,
@@ -26,9 +25,14 @@ from vesper.method.certified.evidence import (
     residual_labels,
     select_columns,
 )
-from vesper.method.certified.label_reach import LabelReach, label_reach, label_reach_by_degree
 from vesper.method.certified.probe import ProbeRelease, ProbeSettings
 from vesper.method.certified.probe_size import PartLengths
+from vesper.method.certified.query_nodes import (
+    LabelReach,
+    degree_ratio,
+    label_reach,
+    label_reach_by_degree,
+)
 from vesper.method.certified.relay import are_separated, should_relay
 
 DOUBT_DEVIATIONS = 2.0

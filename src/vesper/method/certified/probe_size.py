@@ -10,7 +10,7 @@ All of it follows from epsilon, delta and public sizes.
 import math
 from dataclasses import dataclass
 
-from vesper.method.certified.label_reach import LABEL_REACH_SHARE
+from vesper.method.certified.query_nodes import LABEL_REACH_SHARE
 from vesper.model.principal_components import COMPONENTS
 
 MAX_CONTENT_SHARE = 0.1

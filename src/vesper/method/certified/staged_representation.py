@@ -20,12 +20,12 @@ from torch import Tensor, nn
 from vesper.engine.engine import current_engine
 from vesper.graph.features import Features
 from vesper.mechanism.door import Door
-from vesper.method.certified.degree_matching import DegreeMatching, degree_ratio
 from vesper.method.certified.fitted_constants import FittedConstants
 from vesper.method.certified.message_builder import MessageBuilder
 from vesper.method.certified.probe import Probe, ProbeSettings
 from vesper.method.certified.probe_decision import decide
 from vesper.method.certified.probe_sums import received_in_probe
+from vesper.method.certified.query_nodes import DegreeMatching, degree_ratio
 from vesper.method.certified.relay import split_noise
 from vesper.method.export_columns import ExportColumns, columns_of, columns_of_sums
 from vesper.method.options import READS_DEGREES, choose_aggregation

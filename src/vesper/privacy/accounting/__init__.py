@@ -9,7 +9,7 @@ In reading order:
 - `randomized_response.py`: randomised response for labels (claim LABEL-RR).
 - `renyi.py` and `theorem_1.py`: the paper's accountant; its results are claimed, not certified.
 - `published_noise.py`: the accountant of GAP and ProGAP, whose results are claimed as well.
-- `bisection.py` and `checks.py`: a search that ends on the safe side; validation of parameters.
+- `safe_numbers.py`: parameters checked, numbers rounded and searched on the safe side.
 
 Nothing in here opens a file or knows of a graph.
 """

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from numbers import Real
 
-from vesper.privacy.accounting.checks import expect, expect_delta
+from vesper.privacy.accounting.safe_numbers import expect, expect_delta
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,8 +30,13 @@ fewer than two digits.
 
 import math
 
-from vesper.privacy.accounting.bisection import bracket, safe_side
-from vesper.privacy.accounting.checks import expect, expect_delta, expect_not_negative
+from vesper.privacy.accounting.safe_numbers import (
+    bracket,
+    expect,
+    expect_delta,
+    expect_not_negative,
+    safe_side,
+)
 
 SWITCH = 1.5
 LOG_SQRT_TWO_PI = 0.5 * math.log(2 * math.pi)

@@ -18,13 +18,13 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from vesper.privacy.accounting.budget import Budget, NonPrivate, require_finite
-from vesper.privacy.accounting.checks import (
+from vesper.privacy.accounting.gaussian import epsilon_of, mu_of
+from vesper.privacy.accounting.safe_numbers import (
     expect,
     expect_count,
     expect_not_negative,
     expect_positive,
 )
-from vesper.privacy.accounting.gaussian import epsilon_of, mu_of
 
 EDGE_ROWS = 2.0
 

@@ -10,11 +10,10 @@ epsilon 4 is really 5.5 to 5.9 (`true_epsilon_of`).
 import math
 from collections.abc import Sequence
 
-from vesper.privacy.accounting.bisection import bracket, safe_side
 from vesper.privacy.accounting.budget import Budget, require_finite
-from vesper.privacy.accounting.checks import expect_count
 from vesper.privacy.accounting.participation import charge_of, spent_epsilon
 from vesper.privacy.accounting.renyi import epsilon_of_rdp, gaussian_rdp, order_grid
+from vesper.privacy.accounting.safe_numbers import bracket, expect_count, safe_side
 
 PUBLISHED_SENSITIVITY = 1.0
 

@@ -16,10 +16,14 @@ one bin and enters the next.
 
 import math
 
-from vesper.privacy.accounting.bisection import bracket, safe_side
-from vesper.privacy.accounting.checks import expect_not_negative, expect_positive
 from vesper.privacy.accounting.gaussian import log_tail
 from vesper.privacy.accounting.participation import EDGE_ROWS, ROUND_UP
+from vesper.privacy.accounting.safe_numbers import (
+    bracket,
+    expect_not_negative,
+    expect_positive,
+    safe_side,
+)
 
 CUMULATIVE_DEGREES_L1 = 2.0
 DEGREE_HISTOGRAM_L1 = 4.0

@@ -17,7 +17,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.privacy.accounting.checks import expect, expect_count
+from vesper.privacy.accounting.safe_numbers import expect, expect_count
 
 ROUND_DOWN = 1 - 2.0**-50
 SMALLEST_EPSILON = 1e-9  # far above the rounding of a probability

@@ -34,7 +34,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.privacy.accounting.checks import expect, expect_delta, expect_not_negative
+from vesper.privacy.accounting.safe_numbers import expect, expect_delta, expect_not_negative
 
 Orders = NDArray[np.float64]
 """Renyi orders, each above 1."""

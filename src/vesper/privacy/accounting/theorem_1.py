@@ -17,15 +17,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vesper.privacy.accounting.bisection import bracket, safe_side
 from vesper.privacy.accounting.budget import Budget, NonPrivate, require_finite
-from vesper.privacy.accounting.checks import (
+from vesper.privacy.accounting.renyi import cgf_bound, epsilon_of_rdp, order_grid
+from vesper.privacy.accounting.safe_numbers import (
+    bracket,
     expect_count,
     expect_delta,
     expect_not_negative,
     expect_positive,
+    safe_side,
 )
-from vesper.privacy.accounting.renyi import cgf_bound, epsilon_of_rdp, order_grid
 
 FIRST_MAX_ORDER, LAST_MAX_ORDER = 64, 1024
 EDGE_OF_ORDERS = 0.9  # a best order above this share of the largest may not be a true minimum

@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 
 from vesper.errors import BudgetError, InputError, VesperError
 from vesper.privacy.accounting.budget import Budget
-from vesper.privacy.accounting.checks import float_down, float_up
 from vesper.privacy.accounting.gaussian import epsilon_of
 from vesper.privacy.accounting.participation import cap_for, mu_for, noise_std_within
+from vesper.privacy.accounting.safe_numbers import float_down, float_up
 from vesper.privacy.events import PURE_KIND, UNPROTECTED_KIND, Event
 from vesper.privacy.ledger.reader import Entry, LedgerReader
 from vesper.privacy.ledger.receipt import add_cost, is_everyone, largest

@@ -11,14 +11,20 @@ import hashlib
 import hmac
 import json
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from vesper.errors import InputError
+from vesper.privacy.events import PURE_KIND
 from vesper.privacy.ledger.keys import Keys, key_path, read_keys
+
+DEGREES = "degree histogram"
+"""What events of degree histograms are called."""
 
 COLUMNS = "sequence, time, graph, run, facts, cost, receivers"
 
@@ -190,3 +196,15 @@ def parse_head(text: str) -> tuple[int, str]:
             f"{FEWEST_HEAD_DIGITS} hexadecimal digits, got {text!r}"
         )
     return int(sequence), digest
+
+
+def epsilon_of_counts(ledger: LedgerReader, *, before_run: str | None = None) -> Fraction:
+    """Return `counted`, for all counts or only those before the first charge of a run."""
+    sums: dict[str, Fraction] = defaultdict(Fraction)
+    for entry in ledger.entries():
+        if before_run is not None and entry.run == before_run and entry.cost > 0:
+            break
+        facts = entry.facts
+        if facts["kind"] == PURE_KIND and str(facts["what"]).startswith(DEGREES):
+            sums[entry.graph] += Fraction(facts["epsilon"])
+    return max(sums.values(), default=Fraction(0))

@@ -8,29 +8,12 @@ snapshot has the same edges would reveal to the label party that no edge has cha
 L-FILTER).
 """
 
-from collections import defaultdict
-from fractions import Fraction
-
-from vesper.privacy.events import PURE_KIND, PureRelease
+from vesper.privacy.events import PureRelease
 from vesper.privacy.ledger.account import balance_from
 from vesper.privacy.ledger.balance import Balance, terms_of
-from vesper.privacy.ledger.reader import Entry, LedgerReader
+from vesper.privacy.ledger.reader import DEGREES, Entry, LedgerReader, epsilon_of_counts
 from vesper.privacy.ledger.receipt import encode
 from vesper.privacy.relation import NodeRelation
-
-DEGREES = "degree histogram"
-
-
-def epsilon_of_counts(ledger: LedgerReader, *, before_run: str | None = None) -> Fraction:
-    """Return `counted`, for all counts or only those before the first charge of a run."""
-    sums: dict[str, Fraction] = defaultdict(Fraction)
-    for entry in ledger.entries():
-        if before_run is not None and entry.run == before_run and entry.cost > 0:
-            break
-        facts = entry.facts
-        if facts["kind"] == PURE_KIND and str(facts["what"]).startswith(DEGREES):
-            sums[entry.graph] += Fraction(facts["epsilon"])
-    return max(sums.values(), default=Fraction(0))
 
 
 def balance_of_run(ledger: LedgerReader, graph: str, run: str) -> Balance:

@@ -15,12 +15,11 @@ entry 14).
 import math
 from dataclasses import dataclass
 
-from vesper.privacy.accounting.bisection import bracket, safe_side
 from vesper.privacy.accounting.budget import Budget, require_finite
-from vesper.privacy.accounting.checks import expect_count
 from vesper.privacy.accounting.gaussian import epsilon_of
 from vesper.privacy.accounting.participation import ROUND_UP, node_rows, noise_std_for
 from vesper.privacy.accounting.renyi import epsilon_of_rdp, gaussian_rdp, order_grid
+from vesper.privacy.accounting.safe_numbers import bracket, expect_count, safe_side
 
 NOISE_GAP = 1e-9
 

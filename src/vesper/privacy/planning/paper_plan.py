@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 from vesper.privacy.accounting import participation, theorem_1
 from vesper.privacy.accounting.budget import Budget
-from vesper.privacy.accounting.checks import expect_count, expect_delta, expect_not_negative
 from vesper.privacy.accounting.gaussian import epsilon_of
+from vesper.privacy.accounting.safe_numbers import expect_count, expect_delta, expect_not_negative
 from vesper.progress import Progress, no_progress
 
 PAPER_EPSILONS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)

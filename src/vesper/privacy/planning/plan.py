@@ -18,9 +18,9 @@ from statistics import NormalDist
 
 from vesper.errors import InputError
 from vesper.privacy.accounting.budget import Budget, require_finite
-from vesper.privacy.accounting.checks import float_down, float_up
 from vesper.privacy.accounting.participation import charge_of, mu_for, noise_std_for, spent_epsilon
 from vesper.privacy.accounting.pure import charge_of_pure
+from vesper.privacy.accounting.safe_numbers import float_down, float_up
 from vesper.privacy.events import LARGEST_NOISE, SMALLEST_NOISE
 from vesper.privacy.planning.paper_plan import PaperClaim, PaperSizes, paper_claim_for
 from vesper.privacy.planning.probe_share import (

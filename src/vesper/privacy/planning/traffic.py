@@ -11,7 +11,7 @@ the traffic. Sizes depend on configuration only, never on an edge.
 
 from dataclasses import dataclass
 
-from vesper.privacy.accounting.checks import expect
+from vesper.privacy.accounting.safe_numbers import expect
 
 FLOAT_BYTES, COUNT_BYTES, DEGREE_BINS = 4, 8, 51
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from vesper import Vesper
-from vesper.method.certified.degree_matching import DegreeMatching, degree_ratio
+from vesper.method.certified.query_nodes import DegreeMatching, degree_ratio
 
 NODES, SPEAKERS, ASKED = 6000, np.arange(2000), np.arange(3000, 6000)
 

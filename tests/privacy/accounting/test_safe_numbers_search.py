@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vesper.privacy.accounting.bisection import bracket, safe_side
+from vesper.privacy.accounting.safe_numbers import bracket, safe_side
 
 
 @given(root=st.floats(1e-6, 1e6))

@@ -4,7 +4,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vesper.privacy.accounting.checks import float_down, float_up
+from vesper.privacy.accounting.safe_numbers import float_down, float_up
 
 
 @given(st.fractions())

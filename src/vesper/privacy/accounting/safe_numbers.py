@@ -1,12 +1,20 @@
-"""Checks of privacy parameters with uniform messages, and fractions rounded up or down to floats.
+"""Numbers on the safe side: checked on entry, and rounded or searched against ourselves.
 
-A message says what was expected, what was found and what to do.
+    expect_*       refuse a parameter, saying what was expected, what was found and what to do
+    float_up/down  round a fraction to a float that is at least, or at most, as large
+    safe_side      bisect to a point at which a condition is known to hold
+
+The result of a bisection is always a point at which `holds` was called and returned true. An
+interpolated point, or one that is merely within a tolerance of the root, is never returned.
 """
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 from vesper.errors import InputError
+
+FULL_PRECISION = 2.0**-51
 
 
 def expect(holds: bool, *, name: str, wanted: str, got: object, remedy: str) -> None:
@@ -87,3 +95,53 @@ def float_down(value: Fraction) -> float:
     True
     """
     return -float_up(-value)
+
+
+def safe_side(
+    holds: Callable[[float], bool],
+    *,
+    safe: float,
+    unsafe: float,
+    relative_gap: float = FULL_PRECISION,
+) -> float:
+    """Move `safe` towards `unsafe` as far as `holds` allows.
+
+    Args:
+        holds: true at `safe`, false at `unsafe`, with one change in between.
+        safe: a point at which `holds` is known to be true.
+        unsafe: a point at which `holds` is known to be false.
+        relative_gap: stop when the two points are this close, relative to the larger one.
+
+    >>> safe_side(lambda x: x * x <= 2, safe=0.0, unsafe=2.0) ** 2 <= 2
+    True
+    """
+    while abs(unsafe - safe) > relative_gap * max(abs(safe), abs(unsafe)):
+        middle = safe + (unsafe - safe) / 2
+        if middle in (safe, unsafe):
+            break
+        if holds(middle):
+            safe = middle
+        else:
+            unsafe = middle
+    return safe
+
+
+def bracket(holds: Callable[[float], bool], *, start: float, factor: float) -> tuple[float, float]:
+    """Find (safe, unsafe) around the one point where `holds` changes.
+
+    With `factor` > 1 large points are safe (more noise, larger epsilon); with `factor` < 1 small
+    points are (smaller mu).
+
+    >>> bracket(lambda x: x >= 5, start=1.0, factor=2.0)
+    (8.0, 4.0)
+    >>> bracket(lambda x: x <= 5, start=1.0, factor=0.5)
+    (4.0, 8.0)
+    """
+    point = start
+    if holds(point):
+        while holds(point / factor):
+            point /= factor
+        return point, point / factor
+    while not holds(point * factor):
+        point *= factor
+    return point * factor, point

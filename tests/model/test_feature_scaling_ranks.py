@@ -5,7 +5,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from vesper.model.ranking_kernel import ROWS_PER_PIECE, look_up_ranks
+from vesper.model.feature_scaling import ROWS_PER_PIECE, look_up_ranks
 
 KNOTS = 16
 Floats = NDArray[np.float32]

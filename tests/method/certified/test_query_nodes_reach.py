@@ -10,7 +10,7 @@ from vesper.graph.holdings import open_data
 from vesper.mechanism.door import ChargedDoor
 from vesper.mechanism.noise.noise_source import NoiseSource
 from vesper.method.base import PublicSizes
-from vesper.method.certified.label_reach import (
+from vesper.method.certified.query_nodes import (
     label_reach,
     label_reach_by_degree,
     label_reach_messages,
