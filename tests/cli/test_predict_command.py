@@ -129,7 +129,7 @@ def test_a_snapshot_is_predicted_served_and_survives_a_kill(
     assert spent > paid
     assert platform.stop(signal.SIGKILL) == -signal.SIGKILL
 
-    (load_party_config(label).party.state / "cache" / "answers.sqlite").unlink()
+    (load_party_config(label).party.state / "cache" / "embeddings.sqlite").unlink()
     platform = start(*answering)
     platform.wait_for("answering bank")
     assert terminal.run(*predict, tmp_path / "second.csv") == 0

@@ -25,7 +25,7 @@ def test_embeddings_are_found_by_snapshot_stage_and_id(tmp_path: Path) -> None:
 def test_many_ids_and_strange_ones(tmp_path: Path) -> None:
     cache = EmbeddingCache(tmp_path)
     ids = [f"id{k}" for k in range(3 * IDS_PER_STATEMENT)] + [
-        "'; DROP TABLE answers;--",
+        "'; DROP TABLE embeddings;--",
         "\0",
         "ü",
         "",
@@ -45,7 +45,7 @@ def test_notes_are_replaced(tmp_path: Path) -> None:
 
 
 def test_a_damaged_cache_is_replaced_and_an_unusable_one_is_named(tmp_path: Path) -> None:
-    (tmp_path / "answers.sqlite").write_bytes(b"this is no database, and it is long enough" * 9)
+    (tmp_path / "embeddings.sqlite").write_bytes(b"this is no database, and it is long enough" * 9)
     cache = EmbeddingCache(tmp_path)
     assert cache.find("s", 0, ["a"]) == {}
     cache.close()

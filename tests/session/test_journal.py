@@ -93,12 +93,12 @@ def test_a_task_is_written_once_a_second_and_at_its_end(tmp_path: Path) -> None:
 
 
 def test_an_unfinished_line_does_not_spoil_the_next(tmp_path: Path) -> None:
-    (tmp_path / JOURNAL).write_text('{"event": "begun"}\n{"event": "ep')
+    (tmp_path / JOURNAL).write_text('{"event": "started"}\n{"event": "ep')
     with open_journal(tmp_path, side="data", config=CONFIG, resumed=True):
         pass
     texts = (tmp_path / JOURNAL).read_text().splitlines()
     assert texts[1] == '{"event": "ep'
-    assert [json.loads(text)["event"] for text in texts[2:]] == ["begun", "ended"]
+    assert [json.loads(text)["event"] for text in texts[2:]] == ["started", "ended"]
 
 
 def test_a_reader_sees_whether_it_is_being_written(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_a_new_run_replaces_the_one_before(tmp_path: Path) -> None:
 
 
 def test_a_journal_of_another_version_is_refused(tmp_path: Path) -> None:
-    line = {"at": 1.0, "event": "begun", "side": "data", "config": {"run": {"warp": 9}}}
+    line = {"at": 1.0, "event": "started", "side": "data", "config": {"run": {"warp": 9}}}
     (tmp_path / JOURNAL).write_text(json.dumps(line | {"ledger": None}) + "\n")
     with pytest.raises(InputError, match=r"progress.jsonl: expected a journal of this version"):
         read_journal(tmp_path)

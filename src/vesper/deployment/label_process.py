@@ -3,7 +3,7 @@
 Its state folder is like that of the data party (`data_process`). With several data parties, what
 belongs to one pair is in `state/with/<name>`, and the result has a saved run for each pair:
 
-    result/with/<name>/  contract.json   result/ config, result, label_party.npz, asking.json
+    result/with/<name>/  contract.json   result/ config, result, label_party.npz, label_run.json
 
 The joined decoder is a sum over parties, so the part of one party is a decoder of its own. A party
 that has left cannot be queried, and has no saved run.

@@ -1,7 +1,7 @@
 """Saved run: what a finished run leaves at each party so that it can predict.
 
-result/answering.npz   data party: weights, fitted constants, roster, digest of ids and features
-result/asking.json     label party: public sizes and calibration (weights are in label_party.npz)
+result/data_run.npz    data party: weights, fitted constants, roster, digest of ids and features
+result/label_run.json  label party: public sizes and calibration (weights are in label_party.npz)
 """
 
 import json
@@ -29,7 +29,7 @@ from vesper.protocol.messages import Roster
 from vesper.session.contract import contract_text, refuse_unapproved
 from vesper.session.data_side import DataOutcome
 
-DATA_RUN_FILE, LABEL_RUN_FILE = "answering.npz", "asking.json"
+DATA_RUN_FILE, LABEL_RUN_FILE = "data_run.npz", "label_run.json"
 ROWS = 1 << 16
 
 

@@ -89,7 +89,7 @@ class DataParty:
         """Return what `load_state_arrays` needs between two steps, except released values."""
         return {
             **state.state_arrays(self._representation.module, self._optimizer),
-            **state.with_prefix("kept", state.arrays_of(self._best_weights)),
+            **state.with_prefix("best", state.arrays_of(self._best_weights)),
             **state.with_prefix("representation", self._representation.state_arrays()),
             **state.with_prefix("fitted", self._representation.fitted_arrays()),
             "step": np.array(self._step),
@@ -111,7 +111,7 @@ class DataParty:
             self.begin_stage(each)
         state.load_state_arrays(module, self._optimizer, arrays)
         self._representation.load_state_arrays(state.without_prefix("representation", arrays))
-        self._best_weights = state.weights_of(state.without_prefix("kept", arrays))
+        self._best_weights = state.weights_of(state.without_prefix("best", arrays))
         self._step = int(arrays["step"])
 
     def save_best(self) -> None:

@@ -80,7 +80,7 @@ class LabelParty:
         """Return everything that `load_state_arrays` needs between two steps."""
         arrays = {
             **state.state_arrays(self._decoder.module, self._optimizer),
-            **state.with_prefix("kept", state.arrays_of(self._best_weights)),
+            **state.with_prefix("best", state.arrays_of(self._best_weights)),
             "best_scores": self._best_scores,
             "validation_rows": self._validation_rows,
             "best_metric": np.array(self.best_metric),
@@ -96,7 +96,7 @@ class LabelParty:
         """Continue as if nothing had happened since `state_arrays` in this stage."""
         self.begin_stage(stage)
         state.load_state_arrays(self._decoder.module, self._optimizer, arrays)
-        self._best_weights = state.weights_of(state.without_prefix("kept", arrays))
+        self._best_weights = state.weights_of(state.without_prefix("best", arrays))
         self._best_scores, self._validation_rows = arrays["best_scores"], arrays["validation_rows"]
         self.best_metric, self._epochs_without_gain = (
             float(arrays["best_metric"]),

@@ -1,6 +1,6 @@
 """State of a party in a checkpoint, as plain arrays: weights, Adam, generators.
 
-weights/NAME   kept/NAME   adam/I/NAME   draws/I          float32 and bytes, no pickle
+weights/NAME   best/NAME   adam/I/NAME   draws/I          float32 and bytes, no pickle
 """
 
 from collections.abc import Iterator, Mapping

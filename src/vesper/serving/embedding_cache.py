@@ -1,10 +1,10 @@
 """Received embeddings on disk: a repeated query costs nothing and sends nothing.
 
-    answers   (snapshot, stage, id) -> embedding
-    heard     "snapshot", "budget"  -> note of the last one received
-              "graph NAME"          -> note of the graph's budget, and its metric if measured
+    embeddings  (snapshot, stage, id) -> embedding
+    notes       "snapshot", "budget"  -> note of the last one received
+                "graph NAME"          -> note of the graph's budget, and its metric if measured
 
-Tables keep the names that they have on disk. A damaged file is replaced by an empty one: it is only
+A damaged file is replaced by an empty one: it is only
 a cache.
 """
 
@@ -30,11 +30,11 @@ GRAPH_NOTE_PREFIX = "graph "
 Embedding = NDArray[np.float32]
 
 _TABLES = (
-    """CREATE TABLE IF NOT EXISTS answers (
+    """CREATE TABLE IF NOT EXISTS embeddings (
         snapshot TEXT, stage INTEGER, id TEXT, width INTEGER, depth INTEGER, content BLOB,
         PRIMARY KEY (snapshot, stage, id)
     ) WITHOUT ROWID""",
-    "CREATE TABLE IF NOT EXISTS heard (what TEXT PRIMARY KEY, said TEXT)",
+    "CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT)",
 )
 
 
@@ -42,7 +42,7 @@ class EmbeddingCache:
     """Embeddings received for one run, in a folder of the label party; safe from any thread."""
 
     def __init__(self, folder: Path) -> None:
-        self._path, self._lock = folder / "answers.sqlite", threading.Lock()
+        self._path, self._lock = folder / "embeddings.sqlite", threading.Lock()
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._db = self._open_database()
@@ -60,7 +60,7 @@ class EmbeddingCache:
         for start in range(0, len(wanted), IDS_PER_STATEMENT):
             some = wanted[start : start + IDS_PER_STATEMENT]
             query = (
-                f"SELECT id, width, depth, content FROM answers WHERE snapshot = ? AND stage = ? "
+                f"SELECT id, width, depth, content FROM embeddings WHERE snapshot = ? AND stage = ? "
                 f"AND id IN ({','.join('?' * len(some))})"
             )
             with self._usable():
@@ -76,18 +76,18 @@ class EmbeddingCache:
             for text, row in zip(ids, values, strict=True)
         ]
         with self._usable(), self._db:
-            self._db.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)", rows)
+            self._db.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def read_note(self, name: str) -> str | None:
         """Return the note of this name, if there is one."""
         with self._usable():
-            row = self._db.execute("SELECT said FROM heard WHERE what = ?", (name,)).fetchone()
+            row = self._db.execute("SELECT value FROM notes WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
     def write_note(self, name: str, value: str) -> None:
         """Write a note in place of the one with the same name."""
         with self._usable(), self._db:
-            self._db.execute("INSERT OR REPLACE INTO heard VALUES (?, ?)", (name, value))
+            self._db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, value))
 
     def write_graph_note(self, name: str, **facts: float) -> None:
         """Add facts to the note about a graph."""
@@ -122,12 +122,12 @@ class EmbeddingCache:
 
 def read_graph_notes(folder: Path) -> dict[str, dict[str, Any]]:
     """Read the notes about each graph; empty if there is no cache, or it is damaged."""
-    path = folder / "answers.sqlite"
+    path = folder / "embeddings.sqlite"
     if not path.is_file():
         return {}
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
-            rows = database.execute("SELECT what, said FROM heard ORDER BY what").fetchall()
+            rows = database.execute("SELECT name, value FROM notes ORDER BY name").fetchall()
         return {
             name.removeprefix(GRAPH_NOTE_PREFIX): json.loads(value)
             for name, value in rows

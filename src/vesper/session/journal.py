@@ -2,7 +2,7 @@
 
 | event | other fields of the line |
 | --- | --- |
-| begun | `side` (data, label or both), `config`, `resumed`, `ledger` where this side has one |
+| started | `side` (data, label or both), `config`, `resumed`, `ledger` where this side has one |
 | agreed | `privacy` as in result.json, `stages`, `epochs`, `steps`, `metric` |
 | doing | `task`, `done`, `total`, `note`: at most once per second and task |
 | epoch | `stage`, `epoch`, `is_best`, and at the label party `loss` and `validation` |
@@ -123,7 +123,7 @@ def open_journal(
         journal = Journal(file, source=source, observer=observer, clock=clock)
         charged = None if ledger is None else str(ledger.absolute())
         settings = json.loads(config.model_dump_json())
-        journal.write("begun", side=side, config=settings, resumed=resumed, ledger=charged)
+        journal.write("started", side=side, config=settings, resumed=resumed, ledger=charged)
         try:
             yield journal
         except BaseException as error:
@@ -210,7 +210,7 @@ def read_journal(folder: Path) -> JournalSummary | None:
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
-    starts = [k for k, line in enumerate(lines) if line.get("event") == "begun"]
+    starts = [k for k, line in enumerate(lines) if line.get("event") == "started"]
     if not starts:
         return None
     first = max((k for k in starts if not lines[k].get("resumed")), default=starts[0])
