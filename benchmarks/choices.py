@@ -8,12 +8,12 @@ other half, which no run sees, evaluate. Runs are in choices.jsonl; a stopped be
 there with the same code.
 
     margin   lead that a later stage needs over the stage without edges, in standard errors
-    rule     when the probe chooses another degree share than the default
+    rule     when the probe chooses other message content than the default
 """
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count, product
 from pathlib import Path
@@ -30,7 +30,9 @@ from benchmarks.result_lines import append_result, read_results
 from benchmarks.utility_cells import datasets_in
 
 from vesper.datasets.loaders.convert import convert
-from vesper.method.certified.probe_decision import DegreeTradeOff
+from vesper.method.certified import message_content
+from vesper.method.certified.evidence import Doubles
+from vesper.method.certified.message_content import MessageContent, PartSums, choose_content
 from vesper.party.stage_selection import StageResult, error_of_difference, select_stage
 from vesper.session.config import load_config
 from vesper.simulation.simulate import simulate
@@ -51,14 +53,16 @@ SETS = (
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
 SEEDS = (0, 1, 2)
 RULES: dict[str, dict[str, float]] = {
-    "default share": {"min_gain": float("inf")},
-    "doubt 0": {"doubt": 0.0},
-    "doubt 1": {"doubt": 1.0},
+    "always the default": {"LEAD_ERRORS": 1e9},
+    "0 errors": {"LEAD_ERRORS": 0.0},
+    "0.5 errors": {"LEAD_ERRORS": 0.5},
     "as built": {},
-    "doubt 3": {"doubt": 3.0},
-    "better by 0 %": {"min_gain": 1.0},
-    "better by 10 %": {"min_gain": 1.1},
+    "1 error": {"LEAD_ERRORS": 1.0},
+    "2 errors": {"LEAD_ERRORS": 2.0},
+    "model error 0": {"MODEL_ERROR": 0.0},
+    "model error 10 %": {"MODEL_ERROR": 0.1},
 }
+"""Constants of `message_content`, where a rule has others than those built in."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +72,10 @@ class Result:
     dataset: str
     epsilon: float
     seed: int
-    share: float | None
-    """Degree share that messages had; None where there was no probe."""
-    proposed: dict[str, float]
-    """Degree share that each rule would choose."""
+    content: str | None
+    """Content of messages and degree share; None where there was no probe."""
+    proposed: dict[str, str]
+    """Content that each rule would choose."""
     validation: list[float]
     held_out: list[float]
     error: float
@@ -81,18 +85,22 @@ class Result:
 
 @dataclass
 class Decisions:
-    """Decisions of a run, recorded; `forced_share` overrides one of them."""
+    """Decisions of a run, recorded; `forced_rule` overrides one of them."""
 
-    forced_share: float | None = None
-    share: float | None = None
-    proposed: dict[str, float] | None = None
+    forced_rule: str = "as built"
+    content: str | None = None
+    proposed: dict[str, str] | None = None
     error: float = 0.0
 
-    def best(self, pair: DegreeTradeOff, default: float) -> float:
-        """Replacement for `DegreeTradeOff.best_share`."""
-        self.proposed = {name: BEST(pair, default, **rule) for name, rule in RULES.items()}
-        self.share = self.proposed["as built"] if self.forced_share is None else self.forced_share
-        return self.share
+    def choose(self, rest: Doubles, sums: PartSums, **arguments: Any) -> MessageContent:
+        """Replacement for `choose_content`."""
+        contents = {}
+        for name, constants in RULES.items():
+            with constants_as(constants):
+                contents[name] = choose_content(rest, sums, **arguments)
+        self.proposed = {name: text_of(content) for name, content in contents.items()}
+        self.content = self.proposed[self.forced_rule]
+        return contents[self.forced_rule]
 
     def chosen(
         self, finished: Sequence[StageResult], rows: Any, evaluate: Any, *, effective_rows: int
@@ -104,17 +112,27 @@ class Decisions:
         return select_stage(finished, rows, evaluate, effective_rows=effective_rows)
 
 
-BEST = DegreeTradeOff.best_share
+@contextmanager
+def constants_as(constants: dict[str, float]) -> Iterator[None]:
+    """Replace constants of `message_content`."""
+    with ExitStack() as stack:
+        for name, value in constants.items():
+            stack.enter_context(patch.object(message_content, name, value))
+        yield
+
+
+def text_of(content: MessageContent) -> str:
+    """Content and degree share, for a line of results."""
+    kind = "relay" if content.relay else "classes" if content.projection is None else "features"
+    return f"{kind}, {content.degree_share:g}"
 
 
 @contextmanager
-def record_decisions(forced_share: float | None) -> Iterator[Decisions]:
-    """Record the decisions of a run; `forced_share` is the degree share it has to use."""
-    decisions = Decisions(forced_share)
+def record_decisions(forced_rule: str) -> Iterator[Decisions]:
+    """Record the decisions of a run; `forced_rule` chooses the content of its messages."""
+    decisions = Decisions(forced_rule)
     with (
-        patch.object(
-            DegreeTradeOff, "best_share", lambda pair, default: decisions.best(pair, default)
-        ),
+        patch("vesper.method.certified.probe_decision.choose_content", decisions.choose),
         patch("vesper.party.label_party.select_stage", decisions.chosen),
     ):
         yield decisions
@@ -139,17 +157,17 @@ def split_validation_nodes(labels: pa.Table) -> pa.Table:
     return labels.set_column(column, field, pa.array(split, field.type)).filter(pa.array(is_used))
 
 
-def measure(folder: Path, out: Path, cell: Cell, *, forced_share: float | None) -> Result:
+def measure(folder: Path, out: Path, cell: Cell, *, forced_rule: str = "as built") -> Result:
     """Train; runs with an equal stage 0 compute it once."""
     dataset, epsilon, seed = cell
     config = load_config(None, {"method": "certified", "epsilon": epsilon, "seed": seed})
-    with record_decisions(forced_share) as decisions:
+    with record_decisions(forced_rule) as decisions:
         result = simulate(folder, config, out, stage0_cache=Stage0Cache(out.parent / "stage-0"))
     return Result(
         dataset=dataset,
         epsilon=epsilon,
         seed=seed,
-        share=decisions.share,
+        content=decisions.content,
         proposed=decisions.proposed or {},
         validation=[stage["validation"] for stage in result.stages],
         held_out=[stage["test"] for stage in result.stages],
@@ -161,18 +179,20 @@ def measure(folder: Path, out: Path, cell: Cell, *, forced_share: float | None) 
 def run(
     data: Path, results_path: Path, work: Path, *, sets: Sequence[str], seeds: Sequence[int]
 ) -> None:
-    """Run the built-in rule, then every other share that a rule proposes."""
+    """Run the built-in rule, then every other content that a rule proposes."""
     outs = (work / f"run{number}" for number in count())
     for dataset, seed, epsilon in product(sets, seeds, EPSILONS):
         folder, cell = without_test_nodes(data / dataset, work / dataset), (dataset, epsilon, seed)
         lines = [line for line in of_this_code(results_path) if cell_of(line) == cell]
         if not lines:
-            lines.append(measure(folder, next(outs), cell, forced_share=None))
+            lines.append(measure(folder, next(outs), cell))
             append_result(results_path, lines[-1])
             log(f"{dataset}, {epsilon:g}, {seed}: {lines[-1].held_out}")
-        for share in set(lines[0].proposed.values()) - {line.share for line in lines}:
-            append_result(results_path, measure(folder, next(outs), cell, forced_share=share))
-            log(f"{dataset}, {epsilon:g}, {seed}: degree share {share:g}")
+        for rule, content in lines[0].proposed.items():
+            if content not in {line.content for line in lines}:
+                lines.append(measure(folder, next(outs), cell, forced_rule=rule))
+                append_result(results_path, lines[-1])
+                log(f"{dataset}, {epsilon:g}, {seed}: {rule}: {content}")
 
 
 def of_this_code(results_path: Path) -> list[Result]:

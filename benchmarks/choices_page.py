@@ -7,6 +7,7 @@ from typing import Any
 
 from benchmarks.page import machine
 
+from vesper.method.certified.message_content import LEAD_ERRORS, MODEL_ERROR
 from vesper.party.stage_selection import MARGIN
 
 MARGINS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
@@ -41,11 +42,12 @@ def page(lines: Sequence[Any], *, rules: Sequence[str], made_with: str) -> str:
             "",
             *table(margins | {"the best each time": best}, built_in=f"{MARGIN:g}", head="margin"),
             "",
-            "## When the probe chooses another degree share than the default",
+            "## When the probe chooses other message content than the default",
             "",
-            "Doubt: number of standard deviations by which the explained share of what gains is "
-            "lowered, and of what loses is raised (built in: 2). Better: how much more another "
-            "share has to explain even so (built in: 2 %).",
+            "Content is classes, a feature projection or received sums, with a degree share. "
+            f"Errors: standard errors by which it has to lead (built in: {LEAD_ERRORS:g}). "
+            "Model error: error of what the default explains, as a share of it (built in: "
+            f"{100 * MODEL_ERROR:g} %).",
             "",
             *table(shares, built_in=AS_BUILT, head="rule"),
             "",
@@ -70,9 +72,9 @@ def held_out(line: Any, margin: float) -> float:
 
 
 def by_rule(lines: Sequence[Any], rule: str) -> dict[Cell, Any]:
-    """Select the run of each cell whose degree share the rule proposes."""
+    """Select the run of each cell that has the content that the rule proposes."""
     proposed = {cell_of(line): line.proposed.get(rule) for line in lines}
-    return {cell_of(line): line for line in lines if line.share == proposed[cell_of(line)]}
+    return {cell_of(line): line for line in lines if line.content == proposed[cell_of(line)]}
 
 
 def cell_of(line: Any) -> Cell:

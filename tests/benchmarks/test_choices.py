@@ -1,12 +1,15 @@
 """No test node is read, and the page says what the lines say."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
-from benchmarks.choices import RULES, Decisions, Result, split_validation_nodes
+from benchmarks.choices import RULES, Decisions, Result, split_validation_nodes, text_of
 from benchmarks.choices_page import by_rule, held_out, table
 
-from vesper.method.certified.evidence import ExplainedShare
-from vesper.method.certified.probe_decision import DegreeTradeOff
+from vesper.method.certified import message_content
+from vesper.method.certified.message_content import PartSums, choose_content
+from vesper.method.certified.probe_size import PartLengths
 
 
 def labels(val: int = 10) -> pa.Table:
@@ -27,10 +30,10 @@ def test_test_nodes_are_gone_and_half_of_the_validation_nodes_are_in_their_place
 
 
 def line(
-    *, validation: list[float], held: list[float], error: float = 1.0, share: float = 0.3
+    *, validation: list[float], held: list[float], error: float = 1.0, content: str = "classes, 0.3"
 ) -> Result:
-    proposed = {"as built": 0.3, "doubt 0": 0.6}
-    return Result("a", 1.0, 0, share, proposed, validation, held, error, "code")
+    proposed = {"as built": "classes, 0.3", "0 errors": "features, 0.6"}
+    return Result("a", 1.0, 0, content, proposed, validation, held, error, "code")
 
 
 def test_a_later_stage_is_taken_when_it_is_ahead_by_the_margin() -> None:
@@ -45,10 +48,11 @@ def test_a_stage_that_is_not_ahead_is_not_taken_however_small_the_error() -> Non
     assert held_out(run, 0.0) == 70.0
 
 
-def test_each_rule_has_the_run_with_its_share() -> None:
-    lines = [line(validation=[1.0, 2.0], held=[3.0, 4.0], share=share) for share in (0.3, 0.6)]
-    assert by_rule(lines, "as built")["a", 1.0, 0].share == 0.3
-    assert by_rule(lines, "doubt 0")["a", 1.0, 0].share == 0.6
+def test_each_rule_has_the_run_with_its_content() -> None:
+    contents = ("classes, 0.3", "features, 0.6")
+    lines = [line(validation=[1.0, 2.0], held=[3.0, 4.0], content=each) for each in contents]
+    assert by_rule(lines, "as built")["a", 1.0, 0].content == "classes, 0.3"
+    assert by_rule(lines, "0 errors")["a", 1.0, 0].content == "features, 0.6"
 
 
 def test_the_table_has_differences() -> None:
@@ -58,16 +62,24 @@ def test_the_table_has_differences() -> None:
     assert rows[-1] == "| 1 | 71.50 | 71.50 | +1.50 ± 0.00 |"
 
 
-def test_the_rule_as_built_is_that_of_a_run_unless_it_is_told_another() -> None:
-    nothing = np.zeros((1, 1))
-    degree, other = (
-        ExplainedShare(share=share, null_std=0.001, error=0.001, coefficients=nothing, signal=1.0)
-        for share in (0.5, 0.001)
-    )
-    pair = DegreeTradeOff(degree=degree, other=other, both=0.5, degree_gain=1.0, other_gain=1.0)
-    seen = Decisions()
-    assert seen.best(pair, 0.3) == pair.best_share(0.3) > 0.6
-    assert seen.proposed is not None
-    assert list(seen.proposed) == list(RULES)
-    assert seen.proposed["default share"] == 0.3
-    assert Decisions(forced_share=0.45).best(pair, 0.3) == 0.45
+def test_a_run_has_the_built_in_content_unless_a_rule_is_forced() -> None:
+    rng = np.random.default_rng(0)
+    sign = np.where(np.arange(2000) % 2 == 0, 1.0, -1.0)
+    rest = np.column_stack([sign, -sign])
+    degree = rng.normal(size=(2000, 1)) + 0.3 * sign[:, None]
+    others = (rng.normal(size=(2000, width)) for width in (2, 8))
+    sums = PartSums(degree=degree, classes=next(others), features=next(others), noise_std=1.0)
+    arguments: dict[str, Any] = {
+        "lengths": PartLengths.for_share(0.1),
+        "next_noise_std": 0.5,
+        "default_share": 0.3,
+    }
+    built_in, decisions = choose_content(rest, sums, **arguments), Decisions()
+    assert decisions.choose(rest, sums, **arguments).degree_share == built_in.degree_share > 0.3
+    assert decisions.content == text_of(built_in)
+    assert decisions.proposed is not None
+    assert list(decisions.proposed) == list(RULES)
+    assert decisions.proposed["always the default"] == "classes, 0.3"
+    forced = Decisions(forced_rule="always the default")
+    assert forced.choose(rest, sums, **arguments).degree_share == 0.3
+    assert message_content.LEAD_ERRORS < 1, "constants are put back"

@@ -60,8 +60,8 @@ class EmbeddingCache:
         for start in range(0, len(wanted), IDS_PER_STATEMENT):
             some = wanted[start : start + IDS_PER_STATEMENT]
             query = (
-                f"SELECT id, width, depth, content FROM embeddings WHERE snapshot = ? AND stage = ? "
-                f"AND id IN ({','.join('?' * len(some))})"
+                f"SELECT id, width, depth, content FROM embeddings "
+                f"WHERE snapshot = ? AND stage = ? AND id IN ({','.join('?' * len(some))})"
             )
             with self._usable():
                 rows = self._db.execute(query, (snapshot, stage, *some)).fetchall()
@@ -76,7 +76,9 @@ class EmbeddingCache:
             for text, row in zip(ids, values, strict=True)
         ]
         with self._usable(), self._db:
-            self._db.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?, ?, ?)", rows)
+            self._db.executemany(
+                "INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?, ?, ?)", rows
+            )
 
     def read_note(self, name: str) -> str | None:
         """Return the note of this name, if there is one."""

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from vesper.errors import VesperError
 from vesper.method.certified.fitted_constants import FittedConstants
 from vesper.method.certified.message_builder import MessageBuilder
+from vesper.method.certified.message_content import MessageContent
 from vesper.method.certified.probe import ProbeSettings
-from vesper.method.certified.probe_decision import MessageContent, ProbeFindings
+from vesper.method.certified.probe_decision import ProbeFindings
 from vesper.method.certified.probe_sums import ReceivedSums
 from vesper.model.feature_scaling import FeatureScaling, Inputs
 from vesper.party.representation import NO_NODES

@@ -1,7 +1,6 @@
-"""The content of messages: what explains labels is found, and noise is not."""
+"""From a probe's release to findings, on a graph whose labels follow a neighbour's feature."""
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,117 +17,13 @@ from vesper.method.certified.probe import (
     ProbeSettings,
     probe_messages,
 )
-from vesper.method.certified.probe_decision import (
-    MessageContent,
-    PartSums,
-    ProbeFindings,
-    decide,
-    decide_content,
-)
+from vesper.method.certified.probe_decision import ProbeFindings, decide
 from vesper.method.certified.probe_size import PartLengths
 from vesper.method.certified.query_nodes import LabelReach
 from vesper.model.principal_components import ComponentProjection
 from vesper.party.representation import NO_NODES, Nodes
 
-Doubles = NDArray[np.float64]
 Floats = NDArray[np.float32]
-TRAIN = 2000
-NOISE, NEXT_NOISE = 6.3, 2.0
-SIGN: Doubles = np.where(np.arange(TRAIN) % 2 == 0, 1.0, -1.0)
-
-
-def sums(rng: np.random.Generator, degree: float, classes: float, features: float) -> PartSums:
-    """Sums of three parts, each with so much signal for noise of size 1."""
-
-    def part(signal: float, width: int) -> Doubles:
-        received = rng.normal(size=(TRAIN, width))
-        received[:, 0] += signal * SIGN
-        return NOISE * received
-
-    return PartSums(
-        degree=part(degree, 1),
-        classes=part(classes, 2),
-        features=part(features, 8),
-        noise_std=NOISE,
-    )
-
-
-def content_of(
-    degree: float,
-    classes: float,
-    features: float,
-    *,
-    seed: int = 0,
-    next_noise_std: float = NEXT_NOISE,
-) -> MessageContent:
-    return decide_content(
-        np.column_stack([SIGN, -SIGN]),
-        sums(np.random.default_rng(seed), degree, classes, features),
-        lengths=PartLengths.for_share(0.1),
-        next_noise_std=next_noise_std,
-        default_share=0.6,
-    )
-
-
-def is_projected(degree: float, classes: float, features: float, *, seed: int = 0) -> bool:
-    return content_of(degree, classes, features, seed=seed).projection is not None
-
-
-def test_features_are_projected_only_where_they_lead_beyond_chance() -> None:
-    assert is_projected(0.0, 0.0, 0.3)
-    assert not is_projected(0.0, 0.3, 0.0)
-    assert not is_projected(0.0, 0.3, 0.3), "no lead"
-    assert sum(is_projected(0.0, 0.0, 0.0, seed=seed) for seed in range(200)) <= 6
-    assert not any(is_projected(0.0, 0.1, 0.0, seed=seed) for seed in range(100))
-
-
-def test_later_hops_are_projected_too_where_classes_explain_nothing() -> None:
-    assert content_of(0.0, 0.0, 0.3).project_later_hops
-    assert not content_of(0.0, 0.15, 0.5).project_later_hops
-    assert content_of(0.0, 0.15, 0.5).projection is not None
-    assert not content_of(0.0, 0.0, 0.0).project_later_hops
-
-
-def test_one_informative_feature_of_eight_is_projected_alone() -> None:
-    coefficients = content_of(0.0, 0.0, 0.4).projection
-    assert coefficients is not None
-    assert np.flatnonzero(coefficients[:, 0]).tolist() == [0]
-
-
-def test_the_degree_share_follows_what_explains_labels() -> None:
-    assert content_of(0.3, 0.0, 0.0).degree_share > 0.6
-    assert content_of(0.0, 0.3, 0.0).degree_share < 0.6
-    assert content_of(0.0, 0.0, 0.3).degree_share < 0.6
-    assert content_of(0.0, 0.0, 0.0).degree_share == 0.6
-    assert content_of(0.3, 0.0, 0.0, next_noise_std=0.5).degree_share == 0.6, "nothing to gain"
-
-
-def test_a_relay_has_the_default_degree_share() -> None:
-    rng = np.random.default_rng(0)
-    parts = PartSums(
-        degree=NOISE * (1.2 * rng.normal(size=(TRAIN, 1)) + 0.2 * SIGN[:, None]),  # a little signal
-        classes=NOISE * 1.5 * rng.normal(size=(TRAIN, 2)),
-        features=NOISE * rng.normal(size=(TRAIN, 8)),
-        noise_std=NOISE,
-    )
-    decide_with = partial(
-        decide_content,
-        np.column_stack([SIGN, -SIGN]),
-        parts,
-        lengths=PartLengths.for_share(0.1),
-        next_noise_std=NEXT_NOISE,
-        default_share=0.6,
-    )
-    alone = decide_with(separated=True, can_relay=False)
-    assert not alone.relay
-    assert alone.degree_share == decide_with().degree_share != 0.6
-    relayed = decide_with(separated=True, can_relay=True)
-    assert relayed.relay
-    assert relayed.degree_share == 0.6, "relayed sums were not compared with the degree"
-
-
-# From a release, on a graph whose labels are what most neighbours have as their first feature.
-
 NODES, LABELLED = 400, 300
 
 
@@ -214,9 +109,7 @@ def test_numbers_are_explained_as_numbers_and_not_bin_by_bin() -> None:
     beliefs = np.full((NODES, 8), 1 / 8, dtype=np.float32)
     beliefs[:LABELLED] = posteriors[:LABELLED]
     release = release_of(graph, posteriors, rows, beliefs=beliefs, noise_std=3.0)
-    separate, ordered = (findings_of(release, ordered=ordered).content for ordered in (False, True))
-    assert separate is not None
-    assert separate.projection is None, "eight bins, each hardly explained"
+    ordered = findings_of(release, ordered=True).content
     assert ordered is not None
     assert ordered.projection is not None
     coefficients = ordered.projection.numpy()

@@ -1,20 +1,21 @@
-"""How much of labels is explained by something that training nodes heard.
+"""How much of the labels is explained by sums that training nodes received, beyond chance.
 
-rest   = labels - what training nodes know of themselves explains of them, each left out
-share  = adjusted R^2 of the rest by what was heard; 0 on average for noise
-share(s) = share(inf) s / (s + 1)             s: signal over noise, so that less noise can be
-reckoned with before it is paid for
+    rest    = labels - what the nodes' own features explain of them, each node left out
+    share   = adjusted R^2 of the rest by the sums;                      0 on average for noise
+    gain    = (1 + 1/s) s' / (s' + 1)       factor on the share with less noise: s, s' are signal
+                                            over noise in the probe and in the hop
 
-Which columns of what was heard tell anything, where only a few of many do.
+If only a few of many columns explain anything, a regression on all of them also fits chance in the
+others; for nodes that were not fitted this costs width / N of what they receive. So columns may be
+selected, by their own statistic:
 
-    stat[j]  = free N sum over classes of corr(column j, rest)^2 / unevenness[j]
-                                                                     chi^2 of `dof` under chance
-    least    = free + 2 sqrt(free log width) + 2 log width           hardly ever reached by chance
-    charge   = chosen (least - free) / (free N)      what choosing them adds to an adjusted R^2
+    stat[j]    = dof N sum over classes of corr(column j, rest)^2 / unevenness[j]
+                                                                       chi^2 of `dof` under chance
+    threshold  = dof + 2 sqrt(dof log width) + 2 log width             hardly ever reached by chance
+    penalty    = selected (threshold - dof) / (dof N)    what selecting them adds to an adjusted R^2
 
-A regression on all columns follows chance in each of them, which costs others, for whom nothing
-was fitted, width / N of what they are told. Columns that tell by themselves are taken where what
-they explain, less that charge, is further beyond chance, and more of it is left for others.
+They are selected if what they explain, less the penalty, is further beyond chance than what all
+columns explain, and if more of it is left for other nodes.
 """
 
 import math
@@ -24,11 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 TAIL_QUANTILES = (0.01, 0.99)
-"""Quantiles to which what was heard is cut: hubs would outweigh all others."""
+"""Quantiles at which sums are cut: hubs would outweigh all others."""
 QUARTILES = 1.349
-"""Between the quartiles of a normal distribution of deviation 1."""
+"""Distance between the quartiles of a normal distribution of standard deviation 1."""
 MIN_SIGNAL = 0.01
-"""Of the noise: variance that a signal has at least."""
+"""Smallest variance of a signal, as a multiple of the variance of the noise."""
 OWN_RIDGE = 10.0
 RIDGE = 1e-3
 
@@ -38,19 +39,20 @@ Doubles = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExplainedShare:
-    """How much of labels something explains, beyond what as many random numbers would."""
+    """Share of the labels that sums explain, beyond what as many random numbers would."""
 
     share: float
     null_std: float
-    """Deviation of the share where there is nothing to explain."""
+    """Standard deviation of the share where nothing is explained."""
     error: float
+    """Standard error of the share."""
     coefficients: Doubles  # (width, num_classes)
     signal: float
-    """Variance of a column that is not noise, over that of the noise."""
+    """Variance of a column without noise, over the variance of the noise."""
 
     @property
     def z_score(self) -> float:
-        """The share in deviations of chance."""
+        """The share in standard deviations of chance."""
         return self.share / self.null_std
 
     def reduced_by(self, penalty: float) -> "ExplainedShare":
@@ -59,7 +61,7 @@ class ExplainedShare:
 
     @property
     def signal_fraction(self) -> float:
-        """The part of what it would explain without noise that is left in this noise."""
+        """The part of what it would explain without noise that is left with this noise."""
         return 1 / (1 + 1 / self.signal)
 
     @property
@@ -67,26 +69,16 @@ class ExplainedShare:
         """The share that it would explain without noise."""
         return self.share / self.signal_fraction
 
-    def in_addition_to(self, other: "ExplainedShare", both: "ExplainedShare") -> "ExplainedShare":
-        """What it explains that another does not, from what both explain together."""
-        share = both.share - other.share
-        return replace(self, share=share, null_std=both.null_std, error=both.error)
-
-    def with_less_noise(self, times: float, *, doubt: float) -> float:
-        """What it would explain with a signal this many times as strong.
-
-        share(s) = share(inf) s / (s + 1)                              s: signal over noise
-        """
-        share = max(self.share + doubt * self.null_std, 0.0)
+    def gain(self, times: float) -> float:
+        """Factor by which it would explain more with a signal this many times as strong."""
         if math.isinf(self.signal):
-            return min(share, 1.0) if times > 0 else 0.0
-        most = min(share * (1 + 1 / self.signal), 1.0)
+            return 1.0 if times > 0 else 0.0
         signal = times * self.signal
-        return most * signal / (signal + 1)
+        return (1 + 1 / self.signal) * signal / (signal + 1)
 
 
 def explained_share(residuals: Doubles, sums: Doubles, *, noise_std: float) -> ExplainedShare:
-    """Regress: (num_train, num_classes) on (num_train, width), in which there is this noise."""
+    """Regress (num_train, num_classes) residuals on (num_train, width) sums with this noise."""
     num_train, width = sums.shape
     dof = degrees_of_freedom(residuals)
     signal = _signal(sums, noise_std)
@@ -118,9 +110,10 @@ def clip_tails(sums: Doubles) -> Doubles:
 
 
 def degrees_of_freedom(residuals: Doubles) -> float:
-    """How many columns are free to differ: (tr S)^2 / tr S^2, S their covariance.
+    """Return how many columns are free to differ: (tr S)^2 / tr S^2, S their covariance.
 
-    One less than classes where all are as frequent; where most nodes are of two classes, about 1.
+    It is one less than the number of classes if all are equally frequent, and about 1 if most nodes
+    belong to two classes.
 
     >>> even, two = np.tile(np.eye(4), (9, 1)), np.repeat(np.eye(4), [50, 50, 1, 1], axis=0)
     >>> [round(degrees_of_freedom(rest), 1) for rest in (even, two)]
@@ -133,12 +126,12 @@ def degrees_of_freedom(residuals: Doubles) -> float:
 
 
 def unevenness(residuals: Doubles, sums: Doubles) -> Doubles:
-    """How much more a column explains by chance than if all nodes heard alike: (width,), from 1 on.
+    """Return how much more a column explains by chance than if sums were independent of residuals.
 
-    E[h^2 r^2] / (E[h^2] E[r^2])          above 1 where those that hear more are harder to explain
+    E[h^2 r^2] / (E[h^2] E[r^2])       above 1 where nodes with large sums are harder to explain
 
-    Both without their means. Sums over many neighbours are large, and where labels follow the
-    degree, so is what is to be explained of the same nodes.
+    Both h and r are centred; the result is (width,), at least 1. Sums over many neighbours are
+    large and, where labels follow the degree, so are the residuals of the same nodes.
     """
     weights = np.square(residuals).sum(axis=1)  # (num_train,)
     squares = np.square(sums)
@@ -148,7 +141,7 @@ def unevenness(residuals: Doubles, sums: Doubles) -> Doubles:
 
 
 def _signal(sums: Doubles, noise_std: float) -> float:
-    """Variance over that of the noise, of a typical node: by quartiles, which hubs do not move."""
+    """Signal over noise of a typical node, from quartiles, which hubs do not move."""
     if noise_std == 0:
         return math.inf
     low, high = np.quantile(sums, (0.25, 0.75), axis=0)
@@ -157,7 +150,7 @@ def _signal(sums: Doubles, noise_std: float) -> float:
 
 
 def residual_labels(labels: FloatRows, own: FloatRows) -> Doubles:
-    """What of labels is not explained by what nodes know of themselves, each left out for itself.
+    """Return what a node's own features do not explain of its label, leave-one-out.
 
     Args:
         labels: (num_train, num_classes).
@@ -176,19 +169,19 @@ ColumnMask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SelectedColumns:
-    """Columns, how much they explain, and what having been chosen for it is worth."""
+    """Columns, how much they explain, and how much of that is due to having been selected."""
 
     columns: ColumnMask  # (width,)
     explained: ExplainedShare
     penalty: float
 
     def share_for_other_nodes(self, num_train: int) -> float:
-        """What is left of the share for nodes for which nothing was fitted."""
+        """Return the share that is left for nodes that were not fitted."""
         return self.explained.share + self.penalty - int(self.columns.sum()) / num_train
 
     @property
     def coefficients(self) -> Doubles:
-        """(width, num_classes); zero for columns that were left out."""
+        """Coefficients (width, num_classes); zero for columns that were left out."""
         coefficients_of_selected = self.explained.coefficients
         all_columns = np.zeros((len(self.columns), coefficients_of_selected.shape[1]))
         all_columns[self.columns] = coefficients_of_selected
@@ -196,12 +189,12 @@ class SelectedColumns:
 
 
 def select_columns(residuals: Doubles, sums: Doubles, *, noise_std: float) -> SelectedColumns:
-    """Choose columns: all of them, or those that tell by themselves.
+    """Select columns: all of them, or those that explain something on their own.
 
     Args:
-        residuals: (num_train, num_classes) what is to be explained.
+        residuals: (num_train, num_classes), to be explained.
         sums: (num_train, width).
-        noise_std: in what was heard.
+        noise_std: noise in the sums.
     """
     all_columns = SelectedColumns(
         columns=np.ones(sums.shape[1], dtype=np.bool_),
@@ -218,10 +211,10 @@ def select_columns(residuals: Doubles, sums: Doubles, *, noise_std: float) -> Se
         residuals, sums[:, columns], noise_std=noise_std
     ).reduced_by(penalty)
     selected = SelectedColumns(columns=columns, explained=share_of_selected, penalty=penalty)
-    is_surer = share_of_selected.z_score > all_columns.explained.z_score
+    is_clearer = share_of_selected.z_score > all_columns.explained.z_score
     return (
         selected
-        if is_surer
+        if is_clearer
         and selected.share_for_other_nodes(len(residuals))
         > all_columns.share_for_other_nodes(len(residuals))
         else all_columns
@@ -229,7 +222,7 @@ def select_columns(residuals: Doubles, sums: Doubles, *, noise_std: float) -> Se
 
 
 def column_statistics(residuals: Doubles, sums: Doubles) -> Doubles:
-    """Of each column by itself: (width,)."""
+    """Return the statistic of each column on its own: (width,)."""
     sums = clip_tails(sums)
     residuals, sums = residuals - residuals.mean(axis=0), sums - sums.mean(axis=0)
     covariance = np.square(sums.T @ residuals).sum(axis=1)
@@ -241,7 +234,7 @@ def column_statistics(residuals: Doubles, sums: Doubles) -> Doubles:
 
 
 def selection_threshold(width: int, *, dof: float) -> float:
-    """What none of `width` columns reaches by chance, but for a few times in a hundred.
+    """Return a statistic that hardly any of `width` columns reaches by chance.
 
     >>> [round(selection_threshold(width, dof=1), 1) for width in (1, 16, 64)]
     [1.0, 9.9, 13.4]

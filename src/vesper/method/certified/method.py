@@ -1,16 +1,16 @@
-"""The certified plan: progressive stages, class-aligned messages, one release a hop.
+"""The certified method: stages that each add one release, with messages aligned to classes.
 
-What the certified plan chooses when it is not told: from epsilon and public sizes alone.
+What it chooses if the user does not, from epsilon and public sizes alone:
 
 | | two classes | more |
 | --- | --- | --- |
 | hops | 1 below epsilon 8, else 2 | 2 |
-| degree share, unless a trial finds another | 0.6 | 0.3 |
+| degree share, unless the probe finds a better one | 0.6 | 0.3 |
 
-Members: 4, fewer where that would be more than 200,000 training rows an epoch for all of them.
+Members: 4, or fewer if all of them together would see more than 200,000 training rows per epoch.
 
-Rare-class problems are sparse more often than not, and there the degree itself says much, while a
-second hop halves the budget of the first for little (docs/decisions/0005).
+Problems with a rare class are often sparse. There the degree itself is informative, and a second
+hop would halve the budget of the first for little (docs/decisions/0005).
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ MAX_ROWS = 200_000
 
 
 def hops_for(privacy: PrivacySettings, sizes: PublicSizes) -> int:
-    """As many hops as asked for, or by the table.
+    """Return the number of hops: as set, or by the table.
 
     >>> sizes = PublicSizes(num_nodes=9, num_train=5, num_features=3, num_classes=2)
     >>> hops_for(PrivacySettings(epsilon=4.0), sizes), hops_for(PrivacySettings(hops=3), sizes)
@@ -58,7 +58,7 @@ def hops_for(privacy: PrivacySettings, sizes: PublicSizes) -> int:
 
 
 def degree_share_of(config: Config, sizes: PublicSizes) -> float:
-    """The share asked for, or by the table; none where a maximum would not tell a degree."""
+    """Return the degree share: as set, or by the table; 0 for a maximum, which shows no degree."""
     if config.run.degree_share is not None:
         return config.run.degree_share
     if config.privacy.aggregator == "max":
@@ -67,12 +67,12 @@ def degree_share_of(config: Config, sizes: PublicSizes) -> float:
 
 
 def members_of(run: RunSettings, sizes: PublicSizes) -> int:
-    """As many networks as asked for, or by the number of training nodes."""
+    """Return the number of ensemble members: as set, or by the number of training nodes."""
     return members_for(sizes.num_train) if run.members is None else run.members
 
 
 def members_for(num_train: int) -> int:
-    """Networks to average: as many as take little time.
+    """Return the number of members that takes little time.
 
     >>> [members_for(num_train) for num_train in (1_000, 83_000, 196_000, 10**6)]
     [4, 2, 1, 1]
@@ -81,10 +81,10 @@ def members_for(num_train: int) -> int:
 
 
 class CertifiedMethod:
-    """Edges only through `Door.release`.
+    """The certified method: reads edges through `Door.release` only.
 
     Args:
-        encoders: makes the encoder; any module that sees no edge will do.
+        encoders: makes the encoder; any module that reads no edge will do.
     """
 
     name = "certified"
@@ -94,11 +94,11 @@ class CertifiedMethod:
         self._encoders = encoders
 
     def hops(self, config: Config, sizes: PublicSizes) -> int:
-        """As asked for, or from epsilon and public sizes."""
+        """Return the number of hops: as set, or from epsilon and public sizes."""
         return hops_for(config.privacy, sizes)
 
     def noise_plan(self, config: Config, sizes: PublicSizes) -> NoisePlan:
-        """Split the budget over the hops."""
+        """Split the budget between the probe and the hops."""
         aggregator = config.privacy.aggregator
         if aggregator in NEEDS_DEGREES and degree_share_of(config, sizes) == 0:
             raise InputError(f"aggregator: '{aggregator}' needs degree_share > 0, got 0")
@@ -112,7 +112,7 @@ class CertifiedMethod:
         )
 
     def stages(self, config: Config, sizes: PublicSizes) -> int:
-        """One more than releases."""
+        """Return the number of stages: one more than hops."""
         return self.hops(config, sizes) + 1
 
     def make_representation(
@@ -124,7 +124,7 @@ class CertifiedMethod:
         features: Features,
         door: Door,
     ) -> Representation:
-        """Encoder and heads, on releases."""
+        """Make encoder and heads, which read releases."""
         run, hops = config.run, self.hops(config, sizes)
         scaling = FeatureScaling(features, bins=bins_for(sizes.num_features))
         shape = encoder_shape_of(
@@ -161,7 +161,7 @@ class CertifiedMethod:
         )
 
     def make_decoder(self, config: Config, sizes: PublicSizes) -> CorrectingDecoder:
-        """A correction of the received logits."""
+        """Make the decoder: a correction of the received logits."""
         return CorrectingDecoder(
             num_classes=sizes.num_classes,
             stages=self.stages(config, sizes),
@@ -170,7 +170,7 @@ class CertifiedMethod:
 
 
 def probe_share_of(config: Config, sizes: PublicSizes, noise_std: float) -> float:
-    """Share of the budget for poll and trial, before the hops."""
+    """Return the share of the budget for the probe."""
     if not config.run.label_messages:
         return 0.0
     privacy = config.privacy

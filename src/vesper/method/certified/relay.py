@@ -5,24 +5,17 @@
     more hops     the first hop sums classes, as always; later hops pass on what it gave
 
 Users who pay the same merchants, people who share a device: what a merchant receives from its
-customers informs them about each other, but the merchant's own class does not. The probe decides:
-
-    separated     labelled nodes have neighbours, but hardly a labelled one among them; the degree
-                  explains less than MUCH_EXPLAINED of labels, and so do the neighbours' messages
-    nothing       neighbours' messages explain less than LITTLE_EXPLAINED, although more would have
-                  been detected, and the degree explains less than INFORMATIVE_SHARE
-
-In the second case nothing is known about received sums, but nothing is lost by passing them on.
+customers informs them about each other, but the merchant's own class does not. The probe shows
+whether labelled nodes are separated: they have neighbours, but hardly a labelled one among them.
+`probe_decision` decides.
 """
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vesper.method.certified.evidence import MIN_SIGNAL, ExplainedShare
 from vesper.method.certified.fitted_constants import FittedConstants
 from vesper.model.relayed_rows import (
     RelayTransform,
@@ -43,16 +36,6 @@ CUT_LENGTH = 0.5
 RELAY_INPUT_SHARE = 0.1
 """Share of the only hop's budget on a later graph for the sums that it passes on: about the
 probe's share, so that they are about as noisy as in training."""
-MUCH_EXPLAINED = 0.1
-"""Share of labels; less may be a coincidence of the few nodes that connect many."""
-INFORMATIVE_SHARE = 0.05
-"""Share of labels that an informative sum explains without noise."""
-LITTLE_EXPLAINED = 0.015
-"""Share of labels below which a sum is taken to explain nothing."""
-DETECTABLE_DEVIATIONS = 15.0
-"""Deviations from chance which an informative sum would have, for its absence to be conclusive."""
-DOUBT_ERRORS = 2.0
-"""Standard errors by which a share may be larger, or smaller, than estimated."""
 
 
 def are_separated(
@@ -92,40 +75,6 @@ def are_separated(
     error = math.sqrt((noise**2 + by_chance) / len(labelled_nodes))
     expected_count = MIXED_SHARE * share * degree
     return expected_count > CLEAR_ERRORS * error and expected_count - labelled_neighbors > error
-
-
-def should_relay(
-    parts: Sequence[ExplainedShare], *, degree: ExplainedShare, separated: bool
-) -> bool:
-    """Whether hops should pass on received sums.
-
-    Args:
-        parts: what neighbours' messages explain in addition to the degree.
-        degree: what the degree explains.
-        separated: labelled nodes have hardly a labelled neighbour.
-    """
-    most = MUCH_EXPLAINED if separated else INFORMATIVE_SHARE
-    if degree.reduced_by(degree.error).without_noise >= most:
-        return False  # the degree is in every message and would have to share it with more
-    return all(explains_little(part) if separated else explains_nothing(part) for part in parts)
-
-
-def explains_little(part: ExplainedShare) -> bool:
-    """Whether a part may explain less than MUCH_EXPLAINED, and seems to explain less than twice."""
-    least = part.reduced_by(DOUBT_ERRORS * part.error).without_noise
-    return least < MUCH_EXPLAINED and part.without_noise < 2 * MUCH_EXPLAINED
-
-
-def explains_nothing(part: ExplainedShare) -> bool:
-    """Whether a part explains nothing, although it would have been detected."""
-    would_be_detected = (
-        part.signal > MIN_SIGNAL
-        and INFORMATIVE_SHARE * part.signal_fraction > DETECTABLE_DEVIATIONS * part.null_std
-    )
-    return (
-        would_be_detected
-        and part.reduced_by(-DOUBT_ERRORS * part.error).without_noise < LITTLE_EXPLAINED
-    )
 
 
 def split_noise(noise_std: float) -> tuple[float, float]:
