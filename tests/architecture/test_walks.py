@@ -35,8 +35,9 @@ def listed(heading: str) -> list[str]:
 
 def stated_count(task: str) -> int:
     """The number of files that the page states for a task."""
-    found = re.search(rf"^\| {task} \|.* \| (\d+) \| \d+ \|$", PAGE, flags=re.MULTILINE)
+    found = re.search(rf"^\| {task} \|.* \| (\d+) \| (\d+) \|$", PAGE, flags=re.MULTILINE)
     assert found, task
+    assert int(found[2]) == BUDGETS[task]
     return int(found[1])
 
 
@@ -50,8 +51,7 @@ def test_the_page_shows_the_files_of_one_batch(training_walks: dict[str, Walk], 
 
 
 def test_the_files_of_a_release_are_part_of_a_stage(training_walks: dict[str, Walk]) -> None:
-    release, stage = training_walks["release"].files, training_walks["stage"].files
-    assert [file for file in stage if file in release] == release
+    assert set(training_walks["release"].files) < set(training_walks["stage"].files)
 
 
 def test_a_stage_a_release_and_a_batch_stay_within_their_budgets(
@@ -59,7 +59,7 @@ def test_a_stage_a_release_and_a_batch_stay_within_their_budgets(
 ) -> None:
     for stage in (0, 1):
         sides = (training_walks[f"batch {stage} {side}"].files for side in ("data", "label"))
-        assert len(set().union(*sides)) <= BUDGETS["batch"]
+        assert len(set().union(*sides)) == stated_count("batch") <= BUDGETS["batch"]
     for task in ("release", "stage"):
         assert len(training_walks[task].files) == stated_count(task) <= BUDGETS[task]
 
@@ -75,7 +75,7 @@ def test_predicting_stays_within_its_budget(finished: "FinishedRun") -> None:
             predictor.predict(finished.ids[5:10], limit=20)
     finally:
         threading.setprofile(None)
-    assert len(walk.files) == stated_count("predict") <= BUDGETS["predict"], walk.files
+    assert len(walk.files) <= stated_count("predict") <= BUDGETS["predict"], walk.files
 
 
 def test_resuming_stays_within_its_budget(both: "Both") -> None:
@@ -103,4 +103,4 @@ def test_resuming_stays_within_its_budget(both: "Both") -> None:
             future.result()
     assert sys.getprofile() is None
     files = set(walks[0].files) | set(walks[1].files)
-    assert len(files) == stated_count("resume") <= BUDGETS["resume"], sorted(files)
+    assert len(files) <= stated_count("resume") <= BUDGETS["resume"], sorted(files)
