@@ -79,8 +79,8 @@ class AuditResult:
     """What the promise protects: `edge` or `node`."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return all fields by name; `found` is the former name of `detections`."""
-        return asdict(self) | {"found": self.detections}
+        """Return all fields by name."""
+        return asdict(self)
 
 
 def audit(

@@ -31,19 +31,22 @@ def print_json(facts: Mapping[str, Any] | Sequence[Any]) -> None:
 
 
 FORMER_FIELDS = {
-    "data_party_unreachable": "data_party_is_away",
-    "detection_at_one_percent": "found_at_one_percent",
-    "detections": "found",
-    "older_than_head_note": "behind_its_note",
-    "probe_noise_std": "poll_noise_std",
-    "self_transfers": "transfers_to_oneself",
+    "data_party_unreachable": ("data_party_is_away",),
+    "detection_at_one_percent": ("found_at_one_percent",),
+    "detections": ("found",),
+    "older_than_head_note": ("behind_its_note",),
+    "planned_traffic": ("wire",),
+    "probe_noise_std": ("poll_noise_std", "asked_noise_std"),
+    "self_transfers": ("transfers_to_oneself",),
 }
 """Former names of fields, which are printed in addition, for scripts that read them."""
 
 
 def _json_ready(value: Any) -> Any:
     if isinstance(value, Mapping):
-        former = {FORMER_FIELDS[key]: inner for key, inner in value.items() if key in FORMER_FIELDS}
+        former = {
+            name: inner for key, inner in value.items() for name in FORMER_FIELDS.get(key, ())
+        }
         return {key: _json_ready(inner) for key, inner in {**value, **former}.items()}
     if isinstance(value, list | tuple):
         return [_json_ready(inner) for inner in value]
