@@ -32,9 +32,9 @@ MIN_SUBSAMPLING_RATE = 1e-3
 class EdgeRand:
     """Randomised response on every cell.
 
-    If more than `MAX_CELLS` noisy edges are expected, each is dropped at random, so that about
-    `MAX_NOISY_EDGES` are left. The share of true edges stays the same, so sampling a few neighbours
-    of a node finds as many true ones as before.
+    If more than `MAX_CELLS` flips are expected, edges of the noisy graph are dropped at random, so
+    that about `MAX_NOISY_EDGES` false ones are left. The share of true edges stays the same, so
+    sampling a few neighbours of a node finds as many true ones as before.
 
     Claim: R-EDGERAND. The noisy graph is (epsilon, 0).
     Relation: differ by one edge.

@@ -38,7 +38,7 @@ class GcnAggregation(DegreeWeights):
         subgraphs.
     Moves: both endpoints and all their neighbours, up to d_p + d_q rows.
     Tight: yes, p and q of degree m + 1, with disjoint sets of other neighbours, all of degree m.
-    Proof: docs/claims/S-GCN-CLAMP.md.
+    Proof: docs/claims/S-GCN.md.
 
     Raises:
         InputError: `min_degree` is negative, or a graph breaks the promise.
