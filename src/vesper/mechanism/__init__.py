@@ -1,7 +1,9 @@
 """The only way for edges to leave: bounded aggregation, noise and release behind a door.
 
-This package and `vesper.graph` are the only readers of adjacency. A value that was computed from an
-edge leaves through `release.release`, which adds noise and takes a receipt from the ledger.
+This package and `vesper.graph` are the only readers of adjacency. A certified value that was
+computed from an edge leaves through `release.release`, which adds noise and takes a receipt from
+the ledger; graphs of noisy edges and degree histograms have functions of their own, which take a
+receipt in the same way.
 
 In reading order:
 

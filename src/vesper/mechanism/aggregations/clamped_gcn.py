@@ -20,7 +20,6 @@ from vesper.errors import InputError
 from vesper.graph.graph import Graph
 from vesper.mechanism.aggregations.aggregation import RowAggregation, RowKernel
 from vesper.mechanism.aggregations.grid import STEPS, Messages
-from vesper.mechanism.reference.linear import Floats, degrees_of
 from vesper.privacy.accounting.safe_numbers import expect
 
 FINE_STEPS = 256
@@ -82,7 +81,7 @@ class GridGcn(RowAggregation):
 
         width = messages.shape[1]
         table = weights_up_to(max_counted(width), min_degree=self.min_degree)
-        weights = table[np.minimum(degrees_of(graph), len(table) - 1)]  # (num_nodes,)
+        weights = table[np.minimum(np.diff(graph.indptr), len(table) - 1)]  # (num_nodes,)
         divisor = divisor_for(min_degree=self.min_degree, width=width)
         return RowKernel(weighed_rows, sender_tables=(weights,), own=(weights,), scalars=(divisor,))
 
@@ -143,7 +142,7 @@ def move_squared(divisor: int, *, min_degree: int, width: int) -> float:
     return float((first * scale**2 + 2 * second * scale + third).max()) * ROUND_UP
 
 
-def _quadratic(*, min_degree: int, width: int) -> tuple[Floats, Floats, Floats]:
+def _quadratic(*, min_degree: int, width: int) -> tuple[NDArray[np.float64], ...]:
     """Coefficients of the bound, a quadratic in the scale, for the degrees of both endpoints.
 
         (scale (w_p w_q + (p - 1) drop_p) + r)^2 + 2 (p - 1) (scale drop_p + r)^2 [drop_p > 0]

@@ -1,4 +1,7 @@
-"""The claims on sensitivity in floating point, each with its class, and certificates for them.
+"""Floating-point twins of the claims on sensitivity, for proofs and tests, with certificates.
+
+No certified release is computed here: releases use the integers of `aggregations`. Only `sampled`,
+the paper's methods, takes weights and claimed sensitivities from this package.
 
 In reading order:
 

@@ -94,7 +94,7 @@ def receivers_of(graph: Graph) -> NDArray[np.int64]:
 
 
 def refuse_long_rows(messages: Floats, *, num_nodes: int) -> None:
-    """Refuse messages that the bounds do not cover; dimensions before the last two are batches."""
+    """Refuse messages of norm above 1 + NORM_SLACK; dimensions before the last two are batches."""
     if messages.ndim < 2 or messages.shape[-2] != num_nodes:
         raise InputError(
             f"messages: expected one row for each of {num_nodes} nodes, got {messages.shape}"
