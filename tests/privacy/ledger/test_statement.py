@@ -97,7 +97,9 @@ def test_simulated_noise_is_stated_first(file: Path, ledger: Ledger, account: Ac
 
 def test_a_changed_file_is_detected(file: Path) -> None:
     file.write_bytes(b"released valueS")
-    with pytest.raises(VesperError, match="is not the file that released.statement.json describes"):
+    with pytest.raises(
+        VesperError, match=r"is not the file that released\.statement\.json describes"
+    ):
         verify_file(file)
 
 
