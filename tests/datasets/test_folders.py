@@ -1,6 +1,5 @@
 """A new folder is whole or absent, whatever interrupts its writer."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -40,8 +39,8 @@ def test_an_empty_folder_is_filled_and_stays_the_same_folder(tmp_path: Path) -> 
 
 def test_the_current_folder_can_be_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    fill(Path("."))
-    assert names(Path(os.getcwd())) == WHOLE
+    fill(Path())
+    assert names(Path.cwd()) == WHOLE
 
 
 def test_a_link_to_an_empty_folder_stays_a_link(tmp_path: Path) -> None:
