@@ -79,7 +79,7 @@ class PreparationSummary:
         return self.train + self.val + self.test
 
 
-def prepare(
+def prepare(  # noqa: PLR0913 (the options of `vesper prepare`, all by name)
     *,
     transfers: Path,
     activity: Path,
