@@ -14,7 +14,7 @@ from functools import partial
 from itertools import count
 
 import numpy as np
-from benchmarks.graph_peers import PEERS, Absent, Sample
+from benchmarks.graph_peers import PEERS, AbsentError, Sample
 from benchmarks.limits import lines_touched, random_reads_a_second
 from benchmarks.page import command, log, machine, options, publish, shrink
 from benchmarks.synthetic import synthetic_graph
@@ -62,7 +62,7 @@ def contenders(graph: Graph) -> Iterator[Contender]:
     for name, (peer, thread_counts) in {OURS: (ours, (1, 2)), **PEERS}.items():
         try:
             sample = peer(graph, [FAN_OUT] * NUM_LAYERS)
-        except Absent as absent:
+        except AbsentError as absent:
             log(f"skipped {name}: {absent}")
             continue
         yield from (Contender(name, threads, sample) for threads in thread_counts)

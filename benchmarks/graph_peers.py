@@ -2,7 +2,7 @@
 
 All do the same work: two hops of at most 20 neighbours without replacement, de-duplicated and
 relabelled blocks. Each gets the graph in its preferred format before timing starts. A peer that is
-not installed raises `Absent`; `requirements-peers.txt` lists them.
+not installed raises `AbsentError`; `requirements-peers.txt` lists them.
 """
 
 import os
@@ -24,7 +24,7 @@ Sample = Callable[[NDArray[np.int64], int], int]
 """Function of roots and number of threads; returns the number of sampled edges."""
 
 
-class Absent(Exception):
+class AbsentError(Exception):
     """The peer cannot run here; the message says why."""
 
 
@@ -40,7 +40,7 @@ def dgl_int32(graph: Graph, fan_outs: list[int]) -> Sample:
 
 def _dgl(graph: Graph, fan_outs: list[int], dtype: np.dtype[Any], *, fused: bool) -> Sample:
     if find_spec("dgl") is None:
-        raise Absent("dgl is not installed")
+        raise AbsentError("dgl is not installed")
     os.environ.setdefault(
         "DGLBACKEND", "pytorch"
     )  # otherwise it writes a file into the home folder
@@ -63,9 +63,11 @@ def pyg(graph: Graph, fan_outs: list[int]) -> Sample:
     It samples a little less: a node reached by an earlier hop is not sampled again by a later one.
     """
     if find_spec("torch_geometric") is None:
-        raise Absent("torch_geometric is not installed")
+        raise AbsentError("torch_geometric is not installed")
     if find_spec("torch_sparse") is None and find_spec("pyg_lib") is None:
-        raise Absent("torch_geometric samples with torch-sparse or pyg-lib; neither is installed")
+        raise AbsentError(
+            "torch_geometric samples with torch-sparse or pyg-lib; neither is installed"
+        )
     data = import_module("torch_geometric.data")
     loader = import_module("torch_geometric.loader")
     receivers = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr))  # (2 * num_edges,)

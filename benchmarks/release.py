@@ -20,7 +20,7 @@ from time import time
 import numba
 import numpy as np
 import torch
-from benchmarks.graph_peers import Absent
+from benchmarks.graph_peers import AbsentError
 from benchmarks.limits import random_reads_a_second
 from benchmarks.page import SHARE, command, log, machine, options, publish
 from benchmarks.release_peers import Messages, Sum, torch_csr
@@ -72,7 +72,7 @@ def named(
 ) -> Iterator[Contender]:
     try:
         run = make()
-    except Absent as absent:
+    except AbsentError as absent:
         log(f"skipped {name}: {absent}")
         return
     yield from (Contender(name, width, threads, run) for threads in thread_counts)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from benchmarks.graph_peers import Absent
+from benchmarks.graph_peers import AbsentError
 from numba import njit
 from numpy.typing import NDArray
 from torch.nn import functional as F
@@ -76,6 +76,6 @@ def _plain_sum(
 
 def _int32(graph: Graph) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     if len(graph.neighbors) > np.iinfo(np.int32).max:
-        raise Absent("more edges than 32 bits can count")
+        raise AbsentError("more edges than 32 bits can count")
     neighbors = np.array(graph.neighbors, dtype=np.int32)  # torch requires a writable array
     return neighbors, graph.indptr.astype(np.int32)

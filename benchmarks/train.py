@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from benchmarks.graph_peers import Absent
+from benchmarks.graph_peers import AbsentError
 from benchmarks.page import command, log, machine, options, publish, shrink
 from benchmarks.synthetic import synthetic_graph
 from benchmarks.timing import Timing
@@ -106,7 +106,7 @@ def contenders(task: Task) -> Iterator[Contender]:
     for name, make in {**OUR_STEPS, **PEERS}.items():
         try:
             yield Contender(name, make(task))
-        except Absent as absent:
+        except AbsentError as absent:
             log(f"skipped {name}: {absent}")
 
 

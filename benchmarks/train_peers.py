@@ -2,7 +2,7 @@
 
 All share the encoder, the decoder, the table of inputs and Adam with ours. The layer is
 normalize(ReLU(W (own + sum over sampled neighbours))) with its raw weight, without the spectral
-normalisation of ours. A peer that is not installed raises `Absent`.
+normalisation of ours. A peer that is not installed raises `AbsentError`.
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from benchmarks.graph_peers import Absent
+from benchmarks.graph_peers import AbsentError
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -70,7 +70,7 @@ class Network(nn.Module):
 def dgl_step(task: Task) -> Step:
     """DGL's NeighborSampler and GINConv."""
     if find_spec("dgl") is None:
-        raise Absent("dgl is not installed")
+        raise AbsentError("dgl is not installed")
     os.environ.setdefault(
         "DGLBACKEND", "pytorch"
     )  # otherwise it writes a file into the home folder

@@ -103,9 +103,9 @@ def linked_files(pages: Iterable[str]) -> Iterator[str]:
         if here.endswith(".md"):
             for match in LINK.finditer((ROOT / here).read_text(encoding="utf-8")):
                 target = resolved(here, match[2])
-                if target not in shown and resolved(f"{target}/", "README.md") not in shown:
-                    if (ROOT / target).exists() and not target.startswith(".."):
-                        yield target
+                has_page = target in shown or resolved(f"{target}/", "README.md") in shown
+                if not has_page and (ROOT / target).exists() and not target.startswith(".."):
+                    yield target
 
 
 def source_page(path: str) -> str:

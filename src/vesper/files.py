@@ -116,7 +116,7 @@ def replace_file(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(partial, path)
+        partial.replace(path)
     except OSError:
         partial.unlink(missing_ok=True)
         raise

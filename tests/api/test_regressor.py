@@ -71,7 +71,7 @@ def test_ranking() -> None:
 
 
 def test_equal_labels_have_no_metric(model: VesperRegressor) -> None:
-    with pytest.raises(InputError, match="at least two different values among 3 .* got one"):
+    with pytest.raises(InputError, match=r"at least two different values among 3 .* got one"):
         model.score([1, 2, 3], [5.0, 5.0, 5.0])
 
 

@@ -1,6 +1,5 @@
 """A new folder is whole or absent, whatever interrupts its writer."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -40,8 +39,8 @@ def test_an_empty_folder_is_filled_and_stays_the_same_folder(tmp_path: Path) -> 
 
 def test_the_current_folder_can_be_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    fill(Path("."))
-    assert names(Path(os.getcwd())) == WHOLE
+    fill(Path())
+    assert names(Path.cwd()) == WHOLE
 
 
 def test_a_link_to_an_empty_folder_stays_a_link(tmp_path: Path) -> None:
@@ -70,7 +69,7 @@ def test_existing_content_is_never_touched(tmp_path: Path, what: str) -> None:
 
 def test_a_path_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(InputError, match="cannot be written .*; choose another folder"):
+    with pytest.raises(InputError, match=r"cannot be written .*; choose another folder"):
         fill(tmp_path / "file" / "out")
 
 
@@ -86,7 +85,7 @@ def test_a_full_disk_is_a_failed_run_and_leaves_nothing(tmp_path: Path, exists: 
     if exists:
         out.mkdir()
     full = OSError(28, "No space left on device")
-    with pytest.raises(VesperError, match="cannot be written .No space left on device") as caught:
+    with pytest.raises(VesperError, match=r"cannot be written \(No space left on device") as caught:
         stop_writing(out, full)
     assert caught.value.exit_code == 1
     assert names(tmp_path) == (["out"] if exists else [])

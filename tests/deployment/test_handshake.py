@@ -119,7 +119,7 @@ def test_an_absent_peer(institutions: "Institutions") -> None:
     data, label = configs(institutions)
     with pytest.raises(PeerError, match=r"platform cannot be reached \(Connection refused\); star"):
         reach_peer(label, HERE)
-    with pytest.raises(PeerError, match="bank did not connect within 0.1 s; nobody did"):
+    with pytest.raises(PeerError, match=r"bank did not connect within 0\.1 s; nobody did"):
         wait_for_peer(data, HERE, seconds=0.1)
 
 
@@ -135,7 +135,7 @@ def test_a_host_that_does_not_exist(institutions: "Institutions") -> None:
 def test_a_port_that_is_taken() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
-        pytest.raises(InputError, match="cannot listen at 127.0.0.1:.*choose a free port"),
+        pytest.raises(InputError, match=r"cannot listen at 127\.0\.0\.1:.*choose a free port"),
     ):
         bound_socket(Address("127.0.0.1", taken.getsockname()[1]))
 

@@ -232,7 +232,7 @@ def test_different_numbers_of_stages(several: "Several") -> None:
     several.write_multi_party_config()
     several.change("hops = 2", "hops = 1", "telecom")
     ours, theirs = run_all(several)
-    with pytest.raises(InputError, match="the contracts differ in 1 settings: privacy.hops"):
+    with pytest.raises(InputError, match=r"the contracts differ in 1 settings: privacy\.hops"):
         theirs.result()
     for each in ours.values():
         with pytest.raises((PeerError, InputError)):

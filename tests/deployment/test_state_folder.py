@@ -49,9 +49,11 @@ def test_another_ledger_or_none_is_refused(tmp_path: Path) -> None:
     refuse_lost_ledger(tmp_path, second, resume=False)
     with pytest.raises(InputError, match="expected the ledger that this run began with"):
         refuse_lost_ledger(tmp_path, second, resume=True)
-    with closing(Ledger(second, clock=float)) as other:
-        with pytest.raises(InputError, match="began with another ledger"):
-            guard_ledger(tmp_path, other, resume=True)
+    with (
+        closing(Ledger(second, clock=float)) as other,
+        pytest.raises(InputError, match="began with another ledger"),
+    ):
+        guard_ledger(tmp_path, other, resume=True)
 
 
 @pytest.fixture

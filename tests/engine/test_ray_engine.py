@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ def many_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
     """Make releases consist of many blocks; return how many."""
     monkeypatch.setattr(partition, "ENTRIES_PER_BLOCK", 60 * WIDTH)
     cuts = partition.cuts_of(some_graph(), 2)
-    return sum(-(-(b - a) // 60) for a, b in zip(cuts, cuts[1:], strict=False))
+    return sum(-(-(b - a) // 60) for a, b in pairwise(cuts))
 
 
 def test_releases_equal_those_of_one_process(

@@ -105,13 +105,13 @@ def test_a_system_that_provides_no_memory_makes_no_difference(
     def refuse(*_: object) -> None:
         raise OSError(errno.EPERM, "not here")
 
-    files = len(os.listdir("/proc/self/fd"))
+    files = len(list(Path("/proc/self/fd").iterdir()))
     monkeypatch.setattr(f"vesper.engine.shared_output.{failing}", refuse)
     with SharedOutput((4, 2), np.float32) as output:
         assert output.slice_for(LOCAL, 0, 0) is None
         output.rows[:] = VALUES
     monkeypatch.undo()
-    assert len(os.listdir("/proc/self/fd")) == files
+    assert len(list(Path("/proc/self/fd").iterdir())) == files
 
 
 def test_no_file_and_no_memory_is_left_open() -> None:
@@ -119,9 +119,9 @@ def test_no_file_and_no_memory_is_left_open() -> None:
         gc.collect()
         return Path("/proc/self/maps").read_text().count("vesper-output")
 
-    before, files = maps(), len(os.listdir("/proc/self/fd"))
+    before, files = maps(), len(list(Path("/proc/self/fd").iterdir()))
     with SharedOutput((1 << 16, 2), np.float32) as output:
         assert write_output(VALUES, slice_of(output, 3))
         assert maps() == before + 1
     del output
-    assert (maps(), len(os.listdir("/proc/self/fd"))) == (before, files)
+    assert (maps(), len(list(Path("/proc/self/fd").iterdir()))) == (before, files)

@@ -80,13 +80,13 @@ def test_a_file_read_in_small_parts_gives_the_same(
 
 def test_two_processes_train_the_same_model_as_one(released: Path, tmp_path: Path) -> None:
     alone = train(released, tmp_path / "alone")
-    arguments = ["learn", "--released", str(released / "released.parquet")]
+    arguments = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    arguments += ["-m", "vesper", "learn", "--released", str(released / "released.parquet")]
     arguments += ["--labels", str(released / "label"), "--out", str(tmp_path / "two"), "--json"]
     for each in SETTINGS:
         arguments += ["--set", each]
     done = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-        + ["-m", "vesper", *arguments],
+        [sys.executable, *arguments],
         capture_output=True,
         text=True,
         check=False,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -19,9 +20,13 @@ Columns = Mapping[str, object]
 class Party:
     """Both folders below one root. The edges include the self-loop 30-30, and 10-20 twice."""
 
-    nodes: Columns = {"id": [10, 20, 30], "age": [1.0, 2.0, 3.0], "score": [0.5, 0.25, 0.125]}
-    edges: Columns = {"src": [10, 20, 30, 10], "dst": [20, 10, 30, 30]}
-    labels: Columns = {"id": [10, 30], "label": [1, 0], "split": ["train", "test"]}
+    nodes: ClassVar[Columns] = {
+        "id": [10, 20, 30],
+        "age": [1.0, 2.0, 3.0],
+        "score": [0.5, 0.25, 0.125],
+    }
+    edges: ClassVar[Columns] = {"src": [10, 20, 30, 10], "dst": [20, 10, 30, 30]}
+    labels: ClassVar[Columns] = {"id": [10, 30], "label": [1, 0], "split": ["train", "test"]}
 
     def __init__(self, root: Path) -> None:
         self.data, self.label = root / "data", root / "label"

@@ -112,7 +112,7 @@ def test_a_full_disk_is_a_failed_run_and_leaves_nothing(
 
     party.write()
     monkeypatch.setattr(np, "save", refuse)
-    with pytest.raises(VesperError, match="cannot be written .No space left") as caught:
+    with pytest.raises(VesperError, match=r"cannot be written \(No space left") as caught:
         party.open_data()
     assert caught.value.exit_code == 1
     assert not (party.data / CACHE).exists()

@@ -73,7 +73,7 @@ def test_a_missing_number_among_numbers_is_not_a_class(
     party: "Party", number: str, stray: str
 ) -> None:
     party.write(kind="csv", labels={**party.labels, "label": [number, stray]})
-    with pytest.raises(InputError, match="column label: 1 rows are not a number; leave .* id "):
+    with pytest.raises(InputError, match=r"column label: 1 rows are not a number; leave .* id "):
         party.open_labels()
 
 

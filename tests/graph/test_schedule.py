@@ -44,7 +44,7 @@ def test_contract(nodes: NDArray[np.int64], batch_size: int, seed: int) -> None:
             assert len(set(roots.tolist())) == len(roots) > 0
         assert schedule.participation().tolist() == participation_by_counting(schedule, nodes)
         for step in (-1, len(schedule)):
-            with pytest.raises(InputError, match="^step: expected"):
+            with pytest.raises(InputError, match=r"^step: expected"):
                 schedule.batch(step)
 
 
@@ -134,16 +134,16 @@ def test_wrong_nodes_are_named(nodes: NDArray[np.int64], message: str) -> None:
 
 def test_wrong_settings_are_named() -> None:
     nodes = np.arange(4)
-    with pytest.raises(InputError, match="^batch_size: expected at least 1, got 0"):
+    with pytest.raises(InputError, match=r"^batch_size: expected at least 1, got 0"):
         ShuffledEpochs(nodes, batch_size=0, num_epochs=1, seed=0)
-    with pytest.raises(InputError, match="^num_epochs: expected at least 0, got -1"):
+    with pytest.raises(InputError, match=r"^num_epochs: expected at least 0, got -1"):
         ShuffledEpochs(nodes, batch_size=1, num_epochs=-1, seed=0)
-    with pytest.raises(InputError, match="^seed: expected at least 0, got -1"):
+    with pytest.raises(InputError, match=r"^seed: expected at least 0, got -1"):
         ShuffledEpochs(nodes, batch_size=1, num_epochs=1, seed=-1)
-    with pytest.raises(InputError, match="^num_steps: expected at least 0, got -1"):
+    with pytest.raises(InputError, match=r"^num_steps: expected at least 0, got -1"):
         IndependentDraws(nodes, batch_size=1, num_steps=-1, seed=0)
     with pytest.raises(
-        InputError, match="^batch_size: expected at most the number of nodes, 4, got 5"
+        InputError, match=r"^batch_size: expected at most the number of nodes, 4, got 5"
     ):
         IndependentDraws(nodes, batch_size=5, num_steps=1, seed=0)
 

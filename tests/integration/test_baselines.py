@@ -142,7 +142,7 @@ def test_labels_may_be_numbers(numbers: Path, tmp_path: Path, task: str, metric:
 def test_a_task_that_does_not_fit_is_refused(classes: Path, numbers: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expected whole numbers or text, got double"):
         run(numbers, tmp_path / "a", task="classification")
-    with pytest.raises(InputError, match="setting 'run.task'"):
+    with pytest.raises(InputError, match=r"setting 'run\.task'"):
         run(classes, tmp_path / "b", task="clustering")
     with pytest.raises(InputError, match="class_weights: expected 'none' for ranking"):
         run(classes, tmp_path / "c", task="ranking", class_weights="balanced")

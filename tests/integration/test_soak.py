@@ -1,6 +1,5 @@
 """Twenty thousand steps between two processes: memory, open files and the log stay as they are."""
 
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +35,7 @@ def test_memory_is_flat(two_parties: "Callable[..., Parties]") -> None:
         for role in ROLES:
             try:
                 seen[role].append(memory(parties.pids[role]))
-                files[role].append(len(os.listdir(f"/proc/{parties.pids[role]}/fd")))
+                files[role].append(len(list(Path(f"/proc/{parties.pids[role]}/fd").iterdir())))
             except (OSError, StopIteration):
                 break
         time.sleep(0.5)

@@ -59,7 +59,7 @@ def test_a_finite_epsilon_has_noise_or_reads_no_edge(method: Method) -> None:
 
 
 def test_an_unknown_method_is_refused() -> None:
-    with pytest.raises(InputError, match="expected one of certified, .*mlp.*, got 'gnn'"):
+    with pytest.raises(InputError, match=r"expected one of certified, .*mlp.*, got 'gnn'"):
         find_method("gnn")
 
 

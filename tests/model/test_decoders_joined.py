@@ -23,7 +23,7 @@ def test_scores_are_the_sum_of_those_of_all() -> None:
 
 
 def test_gradients_reach_each_party_as_if_it_were_alone() -> None:
-    decoder, first, second = joined()
+    decoder, first, _ = joined()
     one, other = torch.randn(7, 3, 2), torch.randn(7, 4, 1)
     joint = torch.cat([one.flatten(1), other.flatten(1)], dim=1)[:, :, None].requires_grad_()
     torch.autograd.backward([decoder.decode(joint, 0)[:, 1].sum()])

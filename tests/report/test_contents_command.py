@@ -1,6 +1,7 @@
 """The command on the page reproduces the settings of the run, whatever they are."""
 
 import shlex
+from itertools import pairwise
 
 import pytest
 
@@ -21,6 +22,6 @@ from vesper.session.config import load_config
 def test_it_repeats_the_run(given: dict[str, object]) -> None:
     config = load_config(None, given)
     words = shlex.split(command_of(config))
-    settings = [word for before, word in zip(words, words[1:], strict=False) if before == "--set"]
+    settings = [word for before, word in pairwise(words) if before == "--set"]
     method = words[words.index("--method") + 1]
     assert load_config(None, settings_from_options(settings, method=method)) == config

@@ -1,6 +1,5 @@
 """The status of a run at every point: not started, running, failed, lost, finished."""
 
-import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -133,4 +132,4 @@ def test_both_parties_after_a_run(
     assert theirs.run_charges is None, "the label party has no ledger of edges"
     lines = (label.party.state / "progress.jsonl").read_text()
     assert str(data.party.ledger) not in lines
-    assert os.stat(label.party.state / "progress.jsonl").st_size < 1 << 16
+    assert (label.party.state / "progress.jsonl").stat().st_size < 1 << 16

@@ -101,7 +101,7 @@ def test_only_messages_of_the_protocol_cross_and_the_fingerprint_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = write(tmp_path / "a", PAIRS)
-    to_label, to_data, out = crossed(folder, monkeypatch)
+    to_label, _, out = crossed(folder, monkeypatch)
     assert {type(decode(frame)) for frame in to_label} == {DataHello, Embeddings, SessionFinished}
     ledger = Ledger(out / "ledger.sqlite", clock=lambda: 0.0)
     key = key_of(ledger)

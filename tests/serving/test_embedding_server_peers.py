@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -121,15 +121,12 @@ def test_broken_bytes_never_change_the_ledger(finished: "FinishedRun", data: st.
     frame[at] ^= data.draw(st.integers(1, 255))
     frames[broken] = bytes(frame[:at] if cut else frame)
     before = finished.ledger.read_bytes()
-    with open_embedding_server(finished.data) as server:
-        try:
-            connected_to_server(server, *frames)
-        except PeerError:
-            pass
+    with open_embedding_server(finished.data) as server, suppress(PeerError):
+        connected_to_server(server, *frames)
     assert finished.ledger.read_bytes() == before
 
 
-class StopServing(Exception):
+class StopServingError(Exception):
     """Ends the endless loop of the server."""
 
 
@@ -144,7 +141,7 @@ def test_after_a_bad_peer_the_next_is_served(
     def connector(*_: Any, **__: Any) -> Iterator[Callable[[float | None], Channel]]:
         def connect(limit: float | None) -> Channel:
             if not peers:
-                raise StopServing
+                raise StopServingError
             ours, theirs = memory_pair(patience=1)
             for frame in peers.pop(0):
                 ours.send(frame)
@@ -156,7 +153,7 @@ def test_after_a_bad_peer_the_next_is_served(
 
     monkeypatch.setattr(embedding_server, "peer_connector", connector)
     lines: list[str] = []
-    with pytest.raises(StopServing):
+    with pytest.raises(StopServingError):
         serve_embeddings(finished.data, log=lines.append)
     text = "\n".join(lines)
     assert "bank was disconnected" in text

@@ -90,7 +90,7 @@ def test_edges_that_another_run_was_charged_for_are_refused_before_any_peer_conn
     settings = load_config(None, {"epsilon": epsilon, "hops": 1})
     export_features(snapshot, settings, finished.root / "released.parquet", ledger=finished.ledger)
     before = finished.entries()
-    with pytest.raises(InputError, match="its edges are exactly those .* export"):
+    with pytest.raises(InputError, match=r"its edges are exactly those .* export"):
         finished.query(("u20",), snapshot=snapshot)
     assert finished.entries() == before
 

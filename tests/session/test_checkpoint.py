@@ -72,6 +72,8 @@ def test_frames_are_on_disk_before_and_discarded_after(
 def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.npz"
     path.write_bytes(b"PK\3\4 and no more")
-    with closing(channel_in(tmp_path)) as channel:
-        with pytest.raises(VesperError, match="cannot be read"):
-            FileCheckpoints(path, channel).load()
+    with (
+        closing(channel_in(tmp_path)) as channel,
+        pytest.raises(VesperError, match="cannot be read"),
+    ):
+        FileCheckpoints(path, channel).load()

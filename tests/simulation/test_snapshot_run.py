@@ -185,9 +185,9 @@ def test_unusable_labels_are_refused_before_anything_is_charged(
 
 def test_equal_graphs_in_two_windows_are_refused(window: Window) -> None:
     first, second = window("w0", seed=0), window("w1", seed=1)
-    with pytest.raises(InputError, match="exactly those of .*w0"):
+    with pytest.raises(InputError, match=r"exactly those of .*w0"):
         run(first, window("copy", seed=0))
-    with pytest.raises(InputError, match="exactly those of .*w1"):
+    with pytest.raises(InputError, match=r"exactly those of .*w1"):
         run(first, second, window("copy", seed=1))
 
 

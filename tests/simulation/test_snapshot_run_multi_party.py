@@ -142,7 +142,7 @@ def test_another_edge_of_one_party_changes_nothing_at_the_other(
     for name in ("platform", "bank"):
         ledgers = [balances(first.parent / out / f"ledger-{name}.sqlite") for out in ("a", "b")]
         assert [facts(each) for each in ledgers[0]] == [facts(each) for each in ledgers[1]]
-    ours, theirs = ({bits: rows for bits, rows in noise[k : k + 4]} for k in (0, 4))
+    ours, theirs = (dict(noise[k : k + 4]) for k in (0, 4))
     assert ours.keys() == theirs.keys(), "the same noise in the same place"
     changed = [bits for bits, rows in ours.items() if not np.array_equal(rows, theirs[bits])]
     assert len(changed) == 1, "only the platform's release of the window that differs"

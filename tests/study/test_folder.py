@@ -57,9 +57,11 @@ def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_second_process_is_refused(tmp_path: Path) -> None:
-    with open_folder(tmp_path, STUDY):
-        with pytest.raises(InputError, match="another 'vesper study run'"):
-            with open_folder(tmp_path, STUDY):
-                pass
+    with (
+        open_folder(tmp_path, STUDY),
+        pytest.raises(InputError, match="another 'vesper study run'"),
+        open_folder(tmp_path, STUDY),
+    ):
+        pass
     with open_folder(tmp_path, STUDY):
         pass

@@ -21,7 +21,7 @@ def fill(tmp_path: Path) -> Fill:
     """Return a function that makes the folder of a preset with given results."""
 
     def make(name: str, lines: Sequence[CellResult]) -> Path:
-        sources = {dataset: "simulated, 9 nodes" for dataset in find_grid(name)[1].datasets}
+        sources = dict.fromkeys(find_grid(name)[1].datasets, "simulated, 9 nodes")
         study = Study(name=name, small=True, grid=find_grid(name)[1], seeds=2, sources=sources)
         with open_folder(tmp_path, study):
             for line in lines:

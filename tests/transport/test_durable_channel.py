@@ -152,9 +152,11 @@ def test_only_one_side_restarts_from_a_checkpoint(tmp_path: Path) -> None:
 
 def test_other_bytes_than_before_are_never_sent(tmp_path: Path) -> None:
     run_both(Rendezvous(), tmp_path, range(3))
-    with closing(end(Rendezvous(), "data", tmp_path / "data")) as again:
-        with pytest.raises(LocalProtocolError, match="other bytes than before"):
-            again.send(b"question zero")
+    with (
+        closing(end(Rendezvous(), "data", tmp_path / "data")) as again,
+        pytest.raises(LocalProtocolError, match="other bytes than before"),
+    ):
+        again.send(b"question zero")
 
 
 def test_sessions_are_not_mixed(tmp_path: Path) -> None:
@@ -168,10 +170,12 @@ def test_sessions_are_not_mixed(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(1) as pool:
         answering = pool.submit(label)
-        with closing(end(place, "data", tmp_path / "new")) as channel:
-            with pytest.raises(PeerError, match="is in session"):
-                channel.send(b"question 0")
-        with pytest.raises(PeerError, match="is in session|closed"):
+        with (
+            closing(end(place, "data", tmp_path / "new")) as channel,
+            pytest.raises(PeerError, match="is in session"),
+        ):
+            channel.send(b"question 0")
+        with pytest.raises(PeerError, match=r"is in session|closed"):
             answering.result()
 
 

@@ -117,6 +117,8 @@ def test_a_peer_that_has_more_frames_than_possible_is_not_waited_for(tmp_path: P
 def test_two_sides_that_both_wait_for_the_other_to_start_are_refused(tmp_path: Path) -> None:
     ours, theirs = memory_pair(patience=5)
     theirs.send(SessionGreeting(NO_SESSION_ID, received=0, sent=0).to_bytes())
-    with closing(channel_over(tmp_path / "label", ours, names_session=False)) as channel:
-        with pytest.raises(PeerError, match="neither side starts a session"):
-            channel.receive()
+    with (
+        closing(channel_over(tmp_path / "label", ours, names_session=False)) as channel,
+        pytest.raises(PeerError, match="neither side starts a session"),
+    ):
+        channel.receive()

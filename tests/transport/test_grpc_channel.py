@@ -153,7 +153,7 @@ def test_an_expired_certificate_is_refused(listener: Listener, authority: Author
 
 def test_the_error_when_nobody_listens(authority: Authority) -> None:
     waited: list[float] = []
-    with pytest.raises(PeerLostError, match="platform at 127.0.0.1:9"):
+    with pytest.raises(PeerLostError, match=r"platform at 127\.0\.0\.1:9"):
         connect(
             "127.0.0.1:9",
             identity=authority.identity("bank"),

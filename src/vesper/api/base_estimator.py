@@ -87,7 +87,7 @@ class Estimator(Parameters, ABC):
     stage_: int
     n_features_in_: int
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (scikit-learn reads the parameters from this signature)
         self,
         *,
         epsilon: float = 4.0,

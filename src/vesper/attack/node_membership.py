@@ -158,7 +158,9 @@ def attack_settings(
     if len(labels.classes) == 2:
         scores, knows = certainty(target_posteriors), "posteriors on the full graph"
     else:
-        scores = _by_shadow(config, data, labels, target_posteriors, rng, seed, progress)
+        scores = _by_shadow(
+            config, data, labels, target_posteriors, rng=rng, seed=seed, progress=progress
+        )
         knows = "posteriors on the full graph, settings, and a shadow set"
     is_member = np.arange(len(queried)) < len(target.members)
     return AttackResult(
@@ -178,6 +180,7 @@ def _by_shadow(
     data: DataHoldings,
     labels: LabelHoldings,
     target_posteriors: Posteriors,
+    *,
     rng: np.random.Generator,
     seed: int,
     progress: Progress,

@@ -135,9 +135,11 @@ def retrain(
 def simulated_door(run_spec: RunSpec, data: DataHoldings) -> Iterator[tuple[Door, RunSpec]]:
     """Open the door of a simulated run, with a temporary ledger."""
     noise = NoiseSource.for_simulation(run_spec.config.run.seed)
-    with tempfile.TemporaryDirectory(prefix="vesper-attack-") as folder:
-        with closing(Ledger(Path(folder) / "ledger.sqlite", clock=time.time)) as ledger:
-            yield open_door(run_spec, data.graph, ledger, noise, run="attack")
+    with (
+        tempfile.TemporaryDirectory(prefix="vesper-attack-") as folder,
+        closing(Ledger(Path(folder) / "ledger.sqlite", clock=time.time)) as ledger,
+    ):
+        yield open_door(run_spec, data.graph, ledger, noise, run="attack")
 
 
 def refuse_other_run(run: Path, folder: Path, trained: TrainedSession) -> None:

@@ -18,7 +18,7 @@ from vesper.progress import Progress, no_progress
 from vesper.session.config import load_config
 
 
-def run_audit(
+def run_audit(  # noqa: PLR0913 (the options of `vesper audit`, nearly all by name)
     given: Mapping[str, Any],
     *,
     trials: int,

@@ -189,13 +189,15 @@ def _twin_outcome(twin: TwinMethod, canaries: Canaries, coins: Coins) -> TrialOu
 def _run(
     run_spec: RunSpec, data: DataHoldings, canaries: Canaries, noise_seed: int
 ) -> RecordingDoor:
-    with tempfile.TemporaryDirectory(prefix="vesper-audit-") as folder:
-        with closing(Ledger(Path(folder) / "ledger.sqlite", clock=time.time)) as ledger:
-            noise = NoiseSource.for_simulation(noise_seed)
-            door, run_spec = open_door(run_spec, data.graph, ledger, noise, run="audit")
-            recording = RecordingDoor(door)
-            responses = simulate_label_responses(run_spec.config, canaries.labels)
-            train(run_spec, data, canaries.labels, recording, responses=responses)
+    with (
+        tempfile.TemporaryDirectory(prefix="vesper-audit-") as folder,
+        closing(Ledger(Path(folder) / "ledger.sqlite", clock=time.time)) as ledger,
+    ):
+        noise = NoiseSource.for_simulation(noise_seed)
+        door, run_spec = open_door(run_spec, data.graph, ledger, noise, run="audit")
+        recording = RecordingDoor(door)
+        responses = simulate_label_responses(run_spec.config, canaries.labels)
+        train(run_spec, data, canaries.labels, recording, responses=responses)
     return recording
 
 

@@ -46,9 +46,9 @@ def new_folder(out: Path) -> Iterator[Path]:
             yield partial
             if exists:
                 for part in sorted(partial.iterdir()):
-                    os.replace(part, out / part.name)
+                    part.replace(out / part.name)
             else:
-                os.replace(partial, out)
+                partial.replace(out)
         except OSError as error:
             raise VesperError(
                 f"{out}: cannot be written ({_reason(error)}); incomplete output was removed"

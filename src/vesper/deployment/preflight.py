@@ -158,7 +158,7 @@ class Check:
     text: str
 
 
-class _CheckSkipped(Exception):
+class _CheckSkippedError(Exception):
     """The check cannot run now."""
 
 
@@ -246,9 +246,11 @@ class Preflight:
         ledger = self._config.party.ledger
         assert ledger is not None
         if self._data is None:
-            raise _CheckSkipped("the files of this party must be readable first")
+            raise _CheckSkippedError("the files of this party must be readable first")
         if self._has_started():
-            raise _CheckSkipped("a run has started here; what it has charged is not charged again")
+            raise _CheckSkippedError(
+                "a run has started here; what it has charged is not charged again"
+            )
         return check_budget_for_run(self._config.shared, self._data, ledger)
 
     def _certificate(self) -> str:
@@ -270,7 +272,7 @@ class Preflight:
             with bound_socket(party.listen):
                 return f"{party.listen} is free to listen at; with --wait, {party.peer} can try it"
         if not self._has_credentials:
-            raise _CheckSkipped("the certificate must be valid first")
+            raise _CheckSkippedError("the certificate must be valid first")
         if party.listen is not None:
             self._contact = wait_for_peer(self._config, own, seconds=self._wait)
         else:
@@ -316,7 +318,7 @@ class Preflight:
 
     def _greeting(self) -> PreflightGreeting:
         if self._contact is None or self._contact.greeting is None:
-            raise _CheckSkipped(
+            raise _CheckSkippedError(
                 "needs both sides to run `vesper preflight --wait 60` at the same time"
             )
         return self._contact.greeting
@@ -325,7 +327,7 @@ class Preflight:
 def _checked(name: str, check: Callable[[], str]) -> Check:
     try:
         return Check(name, "PASSED", check())
-    except _CheckSkipped as reason:
+    except _CheckSkippedError as reason:
         return Check(name, "SKIPPED", str(reason))
     except VesperError as error:
         return Check(name, "FAILED", " ".join(str(error).split()))

@@ -117,7 +117,7 @@ def _put(source: Path, target: Path) -> None:
     except OSError:  # a file system without links
         if os.path.lexists(target):
             raise
-        os.rename(source, target)
+        source.rename(target)
     _sync(target.parent)
 
 

@@ -27,7 +27,12 @@ from vesper.method.certified.staged_representation import StagedRepresentation
 from vesper.method.export_columns import ExportColumns, label_free_columns
 from vesper.method.noise_plan import budget_of, certified_plan
 from vesper.method.settings import Config
-from vesper.privacy.ledger.statement import make_statement, statement_path, verify_file
+from vesper.privacy.ledger.statement import (
+    ReleasedFile,
+    make_statement,
+    statement_path,
+    verify_file,
+)
 from vesper.privacy.ledger.store import Ledger
 from vesper.progress import Progress, no_progress
 from vesper.session.doors import refuse_over_budget, refuse_spent_on_counts, with_remaining_epsilon
@@ -108,9 +113,7 @@ def export_features(
                     ledger=book,
                     simulated=simulated,
                     run=config.contract,
-                    file=out.name,
-                    sha256=sha256,
-                    columns=_column_meanings(columns),
+                    file=ReleasedFile(out.name, sha256, _column_meanings(columns)),
                     now=time.time(),
                 )
 

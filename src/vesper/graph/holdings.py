@@ -14,7 +14,6 @@ goes no further.
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 import weakref
@@ -156,7 +155,7 @@ def _move_into_place(partial: Path, cached: Path) -> None:
         if not old.name.startswith("partial-") and (old != cached or _map(cached) is None):
             shutil.rmtree(old, ignore_errors=True)
     with suppress(OSError):  # another process was first, with the same content
-        os.replace(partial, cached)
+        partial.replace(cached)
 
 
 def _remove_if_empty(folder: Path) -> None:

@@ -72,7 +72,7 @@ def _hash(texts: Bytes, start: int, stop: int) -> np.uint64:
 def _equal(a: Bytes, a_start: int, a_stop: int, b: Bytes, b_start: int, b_stop: int) -> bool:
     if a_stop - a_start != b_stop - b_start:
         return False
-    for k in range(a_stop - a_start):
+    for k in range(a_stop - a_start):  # noqa: SIM110 (Numba compiles no generators)
         if a[a_start + k] != b[b_start + k]:
             return False
     return True

@@ -77,13 +77,13 @@ class ReleaseStore:
         reserved_path = self._reserved_path(number)
         try:
             if reserved_path.exists():
-                os.replace(reserved_path, partial)
+                reserved_path.replace(partial)
             with partial.open("r+b" if partial.exists() else "wb") as file:
                 np.savez(file, allow_pickle=False, **arrays)
                 file.truncate(file.seek(0, os.SEEK_CUR))
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(partial, path)
+            partial.replace(path)
             _sync(self._folder)
         except OSError as error:
             partial.unlink(missing_ok=True)

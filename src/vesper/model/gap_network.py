@@ -16,6 +16,7 @@ post-processing.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -40,7 +41,7 @@ class SeluPerceptron(nn.Module):
     ) -> None:
         super().__init__()
         layers: list[nn.Module] = []
-        for k, (inputs, outputs) in enumerate(zip(widths, widths[1:], strict=False)):
+        for k, (inputs, outputs) in enumerate(pairwise(widths)):
             layers.append(nn.Linear(inputs, outputs))
             if not plain_last or k < len(widths) - 2:
                 layers += [

@@ -12,7 +12,6 @@ it. Here any change in `SOURCES` invalidates the cache, even one made while a pr
 """
 
 import hashlib
-import os
 import pickle
 import uuid
 from collections.abc import Callable
@@ -68,18 +67,18 @@ def _use_own_cache(cache: Any, stamp: str) -> None:
 def source_stamp() -> str | None:
     """Current digest of all source that compiled code may come from; None without source files."""
     try:
-        states = [(path, os.stat(path)) for path in _sources(PACKAGE)]
+        states = [(str(path), path.stat()) for path in _sources(PACKAGE)]
         return _stamp_of(tuple((path, s.st_mtime_ns, s.st_size) for path, s in states))
     except OSError:  # a file went away meanwhile
         return None
 
 
 @lru_cache(maxsize=2)
-def _sources(package: Path) -> list[str]:
+def _sources(package: Path) -> list[Path]:
     """List the files once; a file added later counts when a listed file changes to import it."""
     paths = (path for each in SOURCES for path in sorted((package / each).rglob("*.py")))
     # Editors lock files with dangling symbolic links whose names start with a dot.
-    return [str(path) for path in paths if path.is_file() and not path.name.startswith(".")]
+    return [path for path in paths if path.is_file() and not path.name.startswith(".")]
 
 
 @lru_cache(maxsize=2)

@@ -48,18 +48,20 @@ def write_page(page: str, path: Path) -> Path:
     """
     if path.is_dir():
         raise InputError(f"{path}: expected a file for the report, got a folder; add a file name")
-    partial = ""
+    partial: Path | None = None
     try:
-        handle, partial = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        with open(handle, "w", encoding="utf-8") as file:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+        partial = Path(name)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(page)
-        Path(partial).chmod(0o644)
-        os.replace(partial, path)
+        partial.chmod(0o644)
+        partial.replace(path)
     except OSError as error:
         raise InputError(f"{path}: the report cannot be written ({error.strerror})") from None
     finally:
-        with contextlib.suppress(OSError):
-            os.unlink(partial)  # already gone if it was moved into place
+        if partial is not None:
+            with contextlib.suppress(OSError):
+                partial.unlink()  # already gone if it was moved into place
     return path
 
 

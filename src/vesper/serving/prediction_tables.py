@@ -31,10 +31,7 @@ def read_query_ids(path: Path) -> Ids:
     Raises:
         InputError: the file cannot be read, has no ids, or one twice.
     """
-    if path.suffix in SUFFIXES:
-        ids = read_ids(open_table(path))
-    else:
-        ids = _lines(path)
+    ids = read_ids(open_table(path)) if path.suffix in SUFFIXES else _lines(path)
     if len(ids) == 0:
         raise InputError(f"{path}: expected at least one id, found none")
     return ids
@@ -98,7 +95,7 @@ def write_predictions(out: Path, ids: Ids, columns: list[str], predictions: Pred
             pa_csv.write_csv(table, partial)
         else:
             pq.write_table(table, partial)
-        os.replace(partial, out)
+        partial.replace(out)
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise VesperError(f"{out}: cannot be written ({error.strerror or error})") from None

@@ -97,7 +97,7 @@ class FileCheckpoints:
                 np.savez(file, allow_pickle=False, position=np.array(where), **arrays)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(partial, self._path)
+            partial.replace(self._path)
         except OSError as error:
             partial.unlink(missing_ok=True)
             raise VesperError(

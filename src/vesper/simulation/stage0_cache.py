@@ -11,7 +11,6 @@ values of epsilon.
 """
 
 import hashlib
-import os
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -90,7 +89,7 @@ class Stage0Entry:
         partial = self._path.with_suffix(f".{uuid4().hex}")
         with partial.open("wb") as file:
             np.savez(file, allow_pickle=False, position=where, **arrays)
-        os.replace(partial, self._path)
+        partial.replace(self._path)
         self._last.clear()
         newest = sorted(self._path.parent.glob("*.npz"), key=_written, reverse=True)
         for old in newest[MAX_STORED_ENTRIES:]:

@@ -96,7 +96,7 @@ def open_folder(folder: Path, study: Study) -> Iterator[None]:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         partial = folder / f".{FACTS}.partial"
         partial.write_text(json.dumps(study.as_json(), indent=2), encoding="utf-8")
-        os.replace(partial, folder / FACTS)
+        partial.replace(folder / FACTS)
         yield
     except BlockingIOError:
         raise InputError(

@@ -119,5 +119,5 @@ def merge_journal(folder: Path) -> None:
     pq.write_table(pa.Table.from_pylist([asdict(line) for line in lines], schema=SCHEMA), partial)
     with partial.open("rb") as file:
         os.fsync(file.fileno())
-    os.replace(partial, folder / TABLE)
+    partial.replace(folder / TABLE)
     (folder / JOURNAL).unlink(missing_ok=True)

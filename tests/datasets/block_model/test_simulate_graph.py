@@ -148,7 +148,7 @@ def test_tiny_graphs(tmp_path: Path, num_nodes: int) -> None:
 def test_sizes_and_seeds_out_of_range_are_refused(
     tmp_path: Path, num_nodes: int, seed: int
 ) -> None:
-    with pytest.raises(InputError, match="expected .*, got"):
+    with pytest.raises(InputError, match=r"expected .*, got"):
         simulate(MODEL, tmp_path / "out", num_nodes=num_nodes, seed=seed)
     assert not (tmp_path / "out").exists()
 

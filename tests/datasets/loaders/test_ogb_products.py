@@ -24,7 +24,7 @@ FILES = {
 
 
 def products(folder: Path, **changes: str) -> Path:
-    contents = FILES | {name: text for name, text in changes.items()}
+    contents = FILES | changes
     for name, text in contents.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(gzip.compress(text.encode()))

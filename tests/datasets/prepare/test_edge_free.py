@@ -59,7 +59,7 @@ def test_harmless_types_pass() -> None:
 
 @pytest.mark.parametrize("declared", ["score", "gift"])
 def test_declared_transfer_columns_and_types_are_refused(declared: str) -> None:
-    with pytest.raises(InputError, match="refused.*number of counterparties"):
+    with pytest.raises(InputError, match=r"refused.*number of counterparties"):
         refuse_transfer_columns(
             "a.csv", [declared], columns=["time", "score"], types=["login", "gift"]
         )

@@ -96,10 +96,10 @@ def test_integer_times(reader: Reader, kind: pa.DataType) -> None:
 
 def test_windows_and_column_must_be_of_the_same_kind(reader: Reader) -> None:
     table = reader.parquet("time", [7], pa.int64())
-    with pytest.raises(InputError, match="column 'time': expected dates.*found BIGINT"):
+    with pytest.raises(InputError, match=r"column 'time': expected dates.*found BIGINT"):
         time_column(table, DATES)
     table = reader.parquet("time", [date(2024, 1, 1)], pa.date32())
-    with pytest.raises(InputError, match="column 'time': expected integers.*found DATE"):
+    with pytest.raises(InputError, match=r"column 'time': expected integers.*found DATE"):
         time_column(table, INTEGERS)
     table = reader.parquet("time", [7.5], pa.float64())
     with pytest.raises(InputError, match="found DOUBLE"):
@@ -155,7 +155,7 @@ def test_amounts(reader: Reader) -> None:
 @pytest.mark.parametrize("amount", [float("inf"), -float("inf"), 1e300])
 def test_an_amount_without_bounds_is_refused(reader: Reader, amount: float) -> None:
     table = reader.parquet("amount", [1.0, amount], pa.float64())
-    with pytest.raises(InputError, match="column 'amount'.*first 1: row 2"):
+    with pytest.raises(InputError, match=r"column 'amount'.*first 1: row 2"):
         count_rows(reader.connection, table, [amount_column(table)])
 
 
@@ -164,7 +164,7 @@ def test_labels_are_class_numbers(reader: Reader) -> None:
     assert reader.values(table, label_column(table)) == [0, 12]
     for bad in ("-1", "1.0", "fraud", "", str(2**31)):
         table = reader.csv("label", ["0", bad])
-        with pytest.raises(InputError, match="column 'label'.*first 1: row 2"):
+        with pytest.raises(InputError, match=r"column 'label'.*first 1: row 2"):
             count_rows(reader.connection, table, [label_column(table)])
     table = reader.parquet("label", [True], pa.bool_())
     with pytest.raises(InputError, match="found BOOLEAN"):

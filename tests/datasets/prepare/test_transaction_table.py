@@ -46,7 +46,7 @@ def test_a_missing_column_gets_a_suggestion(
 ) -> None:
     path = tmp_path / "t.csv"
     path.write_text("tmie,user\n1,2\n")
-    with pytest.raises(InputError, match="expected a column 'time'.*rename 'tmie'"):
+    with pytest.raises(InputError, match=r"expected a column 'time'.*rename 'tmie'"):
         open_table(connection, path).require(("time", "user"))
 
 

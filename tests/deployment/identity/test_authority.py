@@ -40,7 +40,7 @@ def test_only_the_owner_can_read_its_key(tmp_path: Path) -> None:
     key = tmp_path / "authority.key"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     key.chmod(0o644)
-    with pytest.raises(InputError, match="authority.key: a private key that others can read"):
+    with pytest.raises(InputError, match=r"authority\.key: a private key that others can read"):
         read_authority(tmp_path, now=NOW)
 
 

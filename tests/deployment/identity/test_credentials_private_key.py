@@ -55,7 +55,7 @@ def test_keys_of_other_kinds(tmp_path: Path) -> None:
         write_new_file(tmp_path / name, content, mode=0o600)
         with pytest.raises(InputError, match=f"{name}: expected an? "):
             read_key(tmp_path / name)
-    with pytest.raises(InputError, match="cannot be read .No such file.*`vesper cert request`"):
+    with pytest.raises(InputError, match=r"cannot be read \(No such file.*`vesper cert request`"):
         read_key(tmp_path / "none")
 
 

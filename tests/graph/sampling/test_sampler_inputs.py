@@ -93,7 +93,7 @@ def test_wrong_roots_are_named(roots: NDArray[np.int64], message: str) -> None:
 
 def test_a_wrong_step_is_named() -> None:
     sampler = Sampler(clique(3), num_layers=1, max_degree=1, seed=0)
-    with pytest.raises(InputError, match="^step: expected"):
+    with pytest.raises(InputError, match=r"^step: expected"):
         sampler.sample(np.array([0]), step=-1)
 
 

@@ -1,4 +1,5 @@
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -57,7 +58,7 @@ def test_an_entry_gets_the_same_noise_whoever_draws_it(start: int, cuts: list[in
     whole = np.zeros(COUNT, dtype=np.int32)
     span.add_gaussian_to(whole, scale=20.0)
     ends = [0, *cuts, COUNT]
-    parts = [np.zeros(b - a, dtype=np.int32) for a, b in zip(ends, ends[1:], strict=False)]
+    parts = [np.zeros(b - a, dtype=np.int32) for a, b in pairwise(ends)]
     copy = pickle.loads(pickle.dumps(span))
     for first, part in reversed(list(zip(ends, parts, strict=False))):
         copy.add_gaussian_to(part, scale=20.0, first=first)

@@ -101,7 +101,7 @@ def test_refuses_scores_outside_their_bounds(outside: float) -> None:
     table = np.full((2, 2), outside)
     with pytest.raises(InputError, match="score: expected numbers from 0 to 1, got 2 others"):
         BoundedAttention(looked_up(table)).operator(PAIR)
-    with pytest.raises(InputError, match="logit: expected numbers from -0.001 to 0.001"):
+    with pytest.raises(InputError, match=r"logit: expected numbers from -0\.001 to 0\.001"):
         SoftmaxAttention(looked_up(table), logit_bound=0.001).operator(PAIR)
 
 

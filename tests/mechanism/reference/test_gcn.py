@@ -121,7 +121,7 @@ def test_without_a_promise_it_is_no_better_than_the_sum() -> None:
 
 def test_refuses_a_graph_that_breaks_the_promise() -> None:
     path = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)])
-    with pytest.raises(InputError, match="fewer at 2 nodes .first 2: 0, 3.; use ClampedGcn"):
+    with pytest.raises(InputError, match=r"fewer at 2 nodes \(first 2: 0, 3\); use ClampedGcn"):
         GcnAggregation(min_degree=2).operator(path)
     GcnAggregation(min_degree=1).operator(path)
 

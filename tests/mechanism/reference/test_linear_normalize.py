@@ -26,7 +26,7 @@ def test_zero_stays_zero_and_the_shortest_row_is_not_lost() -> None:
 
 
 def test_refuses_rows_that_are_not_finite_and_invalid_norms() -> None:
-    with pytest.raises(InputError, match="2 rows that are not finite .first 2: 0, 2."):
+    with pytest.raises(InputError, match=r"2 rows that are not finite \(first 2: 0, 2\)"):
         normalize_rows(np.array([[np.nan, 0.0], [1.0, 1.0], [np.inf, 0.0]]))
     with pytest.raises(InputError, match="norm"):
         normalize_rows(np.ones((1, 1)), norm=0.0)

@@ -30,7 +30,7 @@ def test_all_of_epsilon_is_certified_without_delta(method: Method) -> None:
 @both
 def test_other_accounting_is_refused(method: Method) -> None:
     privacy = PrivacySettings(accounting="as-published")
-    with pytest.raises(InputError, match="accounting: expected 'exact' .* got 'as-published'"):
+    with pytest.raises(InputError, match=r"accounting: expected 'exact' .* got 'as-published'"):
         method.noise_plan(Config(privacy=privacy), SIZES)
 
 

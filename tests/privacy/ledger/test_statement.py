@@ -10,7 +10,13 @@ from vesper.privacy.accounting.budget import Budget
 from vesper.privacy.events import GaussianRelease, PureRelease
 from vesper.privacy.ledger.account import Account, open_account
 from vesper.privacy.ledger.reader import Entry
-from vesper.privacy.ledger.statement import make_statement, sha256_of, statement_path, verify_file
+from vesper.privacy.ledger.statement import (
+    ReleasedFile,
+    make_statement,
+    sha256_of,
+    statement_path,
+    verify_file,
+)
 from vesper.privacy.ledger.store import Ledger
 
 GRAPH = "fingerprint-of-the-graph"
@@ -40,9 +46,7 @@ def statement_of(
         ledger=ledger,
         simulated=simulated,
         run="digest",
-        file=file.name,
-        sha256=sha256_of(file),
-        columns={"hop*_*": "sums"},
+        file=ReleasedFile(file.name, sha256_of(file), {"hop*_*": "sums"}),
         now=0.0,
     )
 
@@ -97,7 +101,9 @@ def test_simulated_noise_is_stated_first(file: Path, ledger: Ledger, account: Ac
 
 def test_a_changed_file_is_detected(file: Path) -> None:
     file.write_bytes(b"released valueS")
-    with pytest.raises(VesperError, match="is not the file that released.statement.json describes"):
+    with pytest.raises(
+        VesperError, match=r"is not the file that released\.statement\.json describes"
+    ):
         verify_file(file)
 
 

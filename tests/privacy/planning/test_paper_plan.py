@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 
 from vesper.privacy.accounting import theorem_1
@@ -48,7 +50,7 @@ def test_a_small_epsilon_does_not_jump() -> None:
         )
         assert isinstance(claim, PaperClaim)
         products.append(epsilon * claim.noise_std)
-    for before, after in zip(products, products[1:], strict=False):
+    for before, after in pairwise(products):
         assert 0.95 * before < after < before
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vesper.serving.http.server import MAX_ID_LENGTH, MAX_IDS, BadRequest, parse_ids
+from vesper.serving.http.server import MAX_ID_LENGTH, MAX_IDS, BadRequestError, parse_ids
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none()
@@ -28,7 +28,7 @@ def check(body: bytes) -> None:
     problem = None
     try:
         ids = parse_ids(body)
-    except BadRequest as error:
+    except BadRequestError as error:
         problem = error
     if problem is not None:
         assert problem.status == 400
@@ -80,5 +80,5 @@ def test_ids_keep_their_types(ids: list[str | int]) -> None:
     ids=lambda body: repr(body[:24]),
 )
 def test_these_are_refused(body: bytes) -> None:
-    with pytest.raises(BadRequest):
+    with pytest.raises(BadRequestError):
         parse_ids(body)

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from vesper.datasets.finance.finance_tables import write_tables
 from vesper.datasets.folders import new_folder
-from vesper.datasets.prepare.job import PreparationSummary, prepare_into
+from vesper.datasets.prepare.job import PreparationSummary, SourceTables, prepare_into
+from vesper.datasets.prepare.windows import parse_windows
 from vesper.errors import InputError
 from vesper.progress import Progress, no_progress
 
@@ -95,11 +96,12 @@ def simulate_finance(
         )
         return prepare_into(
             folder,
-            transfers=folder / "transfers.parquet",
-            activity=folder / "activity.parquet",
-            labels=folder / "known_labels.parquet",
-            train_window="..".join(TRAIN_WINDOW),
-            test_window="..".join(TEST_WINDOW),
+            SourceTables(
+                transfers=folder / "transfers.parquet",
+                activity=folder / "activity.parquet",
+                labels=folder / "known_labels.parquet",
+            ),
+            parse_windows(train="..".join(TRAIN_WINDOW), test="..".join(TEST_WINDOW)),
             validation_share=sizes.val / sizes.nodes[0],
             seed=seed,
             progress=progress,

@@ -62,7 +62,7 @@ def rows_of(path: Path, *, width: int, dtype: type[Number]) -> Iterator[NDArray[
             path,
             read_options=pa_csv.ReadOptions(column_names=names, block_size=_BLOCK_BYTES),
             convert_options=pa_csv.ConvertOptions(
-                column_types={name: kind for name in names}, null_values=[]
+                column_types=dict.fromkeys(names, kind), null_values=[]
             ),
         ) as reader:
             for batch in reader:

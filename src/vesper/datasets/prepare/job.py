@@ -25,7 +25,7 @@ from vesper.datasets.prepare.activity_features import (
     NUM_TYPES,
     choose_slots,
 )
-from vesper.datasets.prepare.database import number, scratch_database
+from vesper.datasets.prepare.database import Windows, number, scratch_database
 from vesper.datasets.prepare.nodes import (
     count_words,
     load_activity,
@@ -43,6 +43,15 @@ VALIDATION_SHARE = 0.0626
 
 SEPARATE_TEST_SHARE = 0.2
 """Share of the train window's labels with split `test` if windows are separate graphs."""
+
+
+@dataclass(frozen=True)
+class SourceTables:
+    """The tables to prepare, as `prepare` describes them."""
+
+    transfers: Path
+    activity: Path
+    labels: Path
 
 
 @dataclass(frozen=True)
@@ -70,7 +79,7 @@ class PreparationSummary:
         return self.train + self.val + self.test
 
 
-def prepare(
+def prepare(  # noqa: PLR0913 (the options of `vesper prepare`, all by name)
     *,
     transfers: Path,
     activity: Path,
@@ -108,11 +117,8 @@ def prepare(
     with new_folder(out) as folder:
         return prepare_into(
             folder,
-            transfers=transfers,
-            activity=activity,
-            labels=labels,
-            train_window=train_window,
-            test_window=test_window,
+            SourceTables(transfers, activity, labels),
+            parse_windows(train=train_window, test=test_window),
             validation_share=validation_share,
             seed=seed,
             transfer_columns=transfer_columns,
@@ -123,12 +129,9 @@ def prepare(
 
 def prepare_into(
     folder: Path,
+    tables: SourceTables,
+    windows: Windows,
     *,
-    transfers: Path,
-    activity: Path,
-    labels: Path,
-    train_window: str,
-    test_window: str,
     validation_share: float,
     seed: int,
     transfer_columns: Sequence[str] = (),
@@ -136,7 +139,6 @@ def prepare_into(
     progress: Progress = no_progress,
 ) -> PreparationSummary:
     """Do the work of `prepare` in a folder that the caller moves into place."""
-    windows = parse_windows(train=train_window, test=test_window)
     if "?" in str(folder.absolute()):  # the database reads what follows as an option
         raise InputError("out: expected a path without '?'; choose another folder")
     if not 0 <= validation_share < 1:
@@ -149,12 +151,12 @@ def prepare_into(
     with scratch_database(scratch) as connection:
         progress("reading activity", 0, 0)
         events, events_outside = load_activity(
-            connection, activity, windows, transfer_columns=transfer_columns
+            connection, tables.activity, windows, transfer_columns=transfer_columns
         )
-        labels_outside = load_labels(connection, labels, windows)
+        labels_outside = load_labels(connection, tables.labels, windows)
         num_nodes = make_nodes(connection, windows)
         progress("reading transfers", 0, 0)
-        counts = load_edges(connection, transfers, windows)
+        counts = load_edges(connection, tables.transfers, windows)
         write_nodes(
             connection,
             data / "nodes.parquet",
@@ -162,10 +164,12 @@ def prepare_into(
             num_events=events,
             windows=windows,
             types=choose_slots(
-                count_words(connection, activity, "type"), num_slots=NUM_TYPES, spare="type_"
+                count_words(connection, tables.activity, "type"), num_slots=NUM_TYPES, spare="type_"
             ),
             channels=choose_slots(
-                count_words(connection, activity, "channel"), num_slots=NUM_CHANNELS, spare=""
+                count_words(connection, tables.activity, "channel"),
+                num_slots=NUM_CHANNELS,
+                spare="",
             ),
             progress=progress,
         )
@@ -176,8 +180,8 @@ def prepare_into(
         num_held_out = round(SEPARATE_TEST_SHARE * num_train) if separate_windows else 0
         if num_val + num_held_out >= num_train:
             raise InputError(
-                f"{labels}: expected labels left to train on, found {num_train} in the train "
-                f"window, all used up by validation_share={validation_share}; reduce it"
+                f"{tables.labels}: expected labels left to train on, found {num_train} in the "
+                f"train window, all used up by validation_share={validation_share}; reduce it"
             )
         splits = np.full(num_train, "train", dtype=object)
         drawn = np.random.default_rng(seed).permutation(num_train)

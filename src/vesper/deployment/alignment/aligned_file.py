@@ -41,7 +41,7 @@ def write_aligned(state: Path, alignment: Alignment) -> Path:
             pq.write_table(table, file)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(partial, path)
+        partial.replace(path)
     except OSError as error:
         raise VesperError(f"{path}: cannot be written ({error.strerror})") from None
     return path

@@ -19,10 +19,10 @@ from vesper.mechanism.aggregations.maximum import GridMax
 from vesper.mechanism.aggregations.row_noise import rounding_of
 
 __all__ = [
+    "STEPS",
     "Aggregation",
     "GridAttention",
     "GridGcn",
     "GridMax",
-    "STEPS",
     "rounding_of",
 ]

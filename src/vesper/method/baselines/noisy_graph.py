@@ -69,7 +69,6 @@ class NoisyEdgesMethod(SampledMethod):
 
     def noise(self, config: Config, noise_plan: NoisePlan) -> None:
         """Return None: edges are noisy, layers are not."""
-        return None
 
 
 class EdgeRandMethod(NoisyEdgesMethod):

@@ -96,7 +96,7 @@ def _write(path: Path, secret: bytes) -> None:
         file.write(secret)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(partial, path)
+    partial.replace(path)
     folder = os.open(path.parent, os.O_RDONLY)  # or the name may be lost in a power failure
     try:
         os.fsync(folder)

@@ -18,6 +18,7 @@ key that is: the public key must be obtained over another channel.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,21 @@ def statement_path(file: Path) -> Path:
     return file.with_suffix(".statement.json")
 
 
+@dataclass(frozen=True)
+class ReleasedFile:
+    """What a statement says about its file.
+
+    Args:
+        name: name of the file.
+        sha256: digest of the file.
+        columns: meaning of the columns, by name.
+    """
+
+    name: str
+    sha256: str
+    columns: Mapping[str, str]
+
+
 def make_statement(
     *,
     balance: Balance,
@@ -151,9 +167,7 @@ def make_statement(
     ledger: LedgerReader,
     simulated: bool,
     run: str,
-    file: str,
-    sha256: str,
-    columns: Mapping[str, str],
+    file: ReleasedFile,
     now: float,
 ) -> str:
     """Write and sign a statement.
@@ -164,9 +178,7 @@ def make_statement(
         ledger: provides the signing key and the head to note.
         simulated: whether noise came from a seed.
         run: digest of the settings.
-        file: name of the file.
-        sha256: digest of the file.
-        columns: meaning of the columns, by name.
+        file: what to state about the file.
         now: seconds since the epoch, for the time.
 
     Raises:
@@ -177,8 +189,8 @@ def make_statement(
     facts: dict[str, Any] = {
         "kind": KIND,
         "format": FORMAT,
-        "file": file,
-        "sha256": sha256,
+        "file": file.name,
+        "sha256": file.sha256,
         "simulated": simulated,
         "epsilon": balance.budget.epsilon,
         "delta": balance.budget.delta,
@@ -188,7 +200,7 @@ def make_statement(
         "releases": [_release(entry) for entry in charge_entries],
         "composed_by": list(COMPOSED_BY),
         "not_covered": [*([SIMULATED] if simulated else []), *NOT_COVERED],
-        "columns": dict(columns),
+        "columns": dict(file.columns),
         "nodes": len(balance.spent),
         "run": run,
         "ledger_head": format_head(ledger.head()),

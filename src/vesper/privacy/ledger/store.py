@@ -168,7 +168,7 @@ class Ledger(LedgerReader):
                 file.write(f"{format_head(self.head())}\n")
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(partial, note)
+            partial.replace(note)
         except OSError as error:
             raise VesperError(f"{note}: cannot be written ({error.strerror})") from None
 

@@ -30,7 +30,7 @@ Id = str | int
 
 
 @dataclass
-class BadRequest(Exception):
+class BadRequestError(Exception):
     """A mistake of the client: status, what is wrong, what to do."""
 
     status: int
@@ -42,12 +42,12 @@ def parse_ids(body: bytes) -> list[Id]:
     """Parse the ids of a request; they keep their types.
 
     Raises:
-        BadRequest: the body is anything but an object with a list of ids.
+        BadRequestError: the body is anything but an object with a list of ids.
     """
     try:
         request = json.loads(body, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise BadRequest(
+        raise BadRequestError(
             400, f"expected JSON, got something else ({_short(error)})", EXAMPLE
         ) from None
     if (
@@ -55,17 +55,19 @@ def parse_ids(body: bytes) -> list[Id]:
         or set(request) != {"ids"}
         or not isinstance(request["ids"], list)
     ):
-        raise BadRequest(400, 'expected an object with "ids", a list, and nothing else', EXAMPLE)
+        raise BadRequestError(
+            400, 'expected an object with "ids", a list, and nothing else', EXAMPLE
+        )
     ids = request["ids"]
     if not 1 <= len(ids) <= MAX_IDS:
-        raise BadRequest(
+        raise BadRequestError(
             400,
             f"expected 1 to {MAX_IDS} ids, got {len(ids)}",
             "send several requests, or use `vesper predict` for a whole file",
         )
     wrong = [each for each in ids if not _is_id(each)]
     if wrong:
-        raise BadRequest(
+        raise BadRequestError(
             400,
             f"expected ids that are text of 1 to {MAX_ID_LENGTH} characters or 64-bit integers; "
             f"{len(wrong)} are not ({first_three(json.dumps(each)[:40] for each in wrong)})",

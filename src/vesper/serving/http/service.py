@@ -17,7 +17,7 @@ from typing import Any
 from vesper.errors import InputError, PeerError, VesperError
 from vesper.serving.http.openapi import POLICY, openapi_of, page_of
 from vesper.serving.http.server import (
-    BadRequest,
+    BadRequestError,
     HttpResponse,
     Id,
     error_response,
@@ -64,7 +64,7 @@ class Service:
         """
         try:
             return self._route(method, path.partition("?")[0], kind, body)
-        except BadRequest as error:
+        except BadRequestError as error:
             return error_response(error.status, error.error, error.what_to_do)
         except (PeerError, InputError) as error:
             return error_response(502, str(error), f"check the terminal of `{self._peer}`")
@@ -76,13 +76,13 @@ class Service:
 
     def _route(self, method: str, path: str, kind: str, body: bytes) -> HttpResponse:
         if path not in self._routes:
-            raise BadRequest(404, "no such page", f"use one of {', '.join(self._routes)}")
+            raise BadRequestError(404, "no such page", f"use one of {', '.join(self._routes)}")
         allowed, respond = self._routes[path]
         if method != allowed and not (method == "HEAD" and allowed == "GET"):
             response = error_response(405, f"expected {allowed}", f"use {allowed} {path}")
             return HttpResponse(405, response.content, headers={"Allow": allowed})
         if allowed == "POST" and not _JSON_TYPE.fullmatch(kind):
-            raise BadRequest(415, "expected JSON", "send Content-Type: application/json")
+            raise BadRequestError(415, "expected JSON", "send Content-Type: application/json")
         return respond(body)
 
     def _predict(self, body: bytes) -> HttpResponse:
