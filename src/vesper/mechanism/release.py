@@ -46,6 +46,16 @@ def release(
 
     Everything that can be checked is checked, and the receipt is used up, before an edge is read.
 
+    Claim: R-GRID. Sums of integer messages whose rows have a sum of squares of at most STEPS^2,
+        plus noise from exactly the law of round(STEPS noise_std N(0, 1)), are mu-GDP with
+        mu^2 = (1[a in R] + 1[b in R]) / noise_std^2 for receivers R, as without the grid (R-SUM).
+    Relation: differ by one edge {a, b}.
+    Assumes (caller verifies): messages and receivers are chosen without reading an edge, except
+        through earlier releases; AES-256 in counter mode is as good as uniform bits.
+    Moves: two rows, those of the two endpoints, where they are receivers.
+    Tight: in the limit of a fine grid; on a coarse grid the true cost is lower.
+    Proof: docs/claims/R-GRID.md.
+
     Raises:
         BudgetError: the receipt is for another graph, event or receiver set, or was used before;
             or the event was charged for less than one edge can move, or to too few nodes.

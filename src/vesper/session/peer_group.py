@@ -102,6 +102,16 @@ class GroupMember:
 class DataPeerGroup:
     """All data parties behind the interface of one, `DataSide`.
 
+    Claim: SEVERAL. Everything that all other parties together see is mu_k-GDP for the graph of data
+        party k, where mu_k is that of the releases of this graph alone. With `label_epsilon`, all
+        that the data parties together see is label_epsilon-DP for each label that is responded to.
+    Relation: one edge of one party's graph, or one label; everything else is unchanged.
+    Assumes: noise is independent between parties; features and labels of one party are not computed
+        from edges of another.
+    Moves: what each graph's own claim says.
+    Tight: as each graph's own claim.
+    Proof: docs/claims/SEVERAL.md.
+
     Args:
         members: the data parties, in the order of the joined decoder.
         num_rows: number of rows of the roster.

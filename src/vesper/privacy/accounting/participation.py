@@ -45,6 +45,7 @@ def node_rows(*, max_degree: int, row_norm: float) -> float:
     Assumes: no degree exceeds `max_degree` in either graph, which is public knowledge.
     Moves: max_degree + 1 rows.
     Tight: yes, for a node of degree max_degree with equal messages around it.
+    Proof: docs/claims/N-NODE.md.
 
     >>> node_rows(max_degree=20, row_norm=4.0)
     36.0

@@ -29,7 +29,7 @@ def keep_probability(*, epsilon: float, num_classes: int) -> float:
     Claim: LABEL-RR. Reporting the true class with this probability, and otherwise one of the
         others uniformly, is epsilon-DP.
     Relation: two label tables that differ in one node's label.
-    Assumes: drawn once per label and stored; a second draw costs epsilon again.
+    Assumes: one response per label, however often it is sent; a second draw costs epsilon again.
     Moves: one row.
     Tight: yes, the ratio keep / flip is e^epsilon, and no epsilon-DP channel on k classes keeps
         the label more often.
