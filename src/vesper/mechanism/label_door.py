@@ -5,11 +5,11 @@
 
 The key is derived from the ledger's secret, so an id has one response forever: in whatever table it
 appears, with or without other ids, in a second run, for a second data party, after an alignment
-that lost a node, after its label has changed. It is charged once. Another number of classes would
-be a second release, for which the ledger has no budget.
+that lost a node, after its label has changed, with its classes in another order. It is charged
+once. Another set of classes would be a second release, for which the ledger has no budget.
 
     response = label       where U < keep,   U a uniform 64-bit word, keep rounded down to 2^-64
-             = one of the k - 1 other classes, uniformly, elsewhere
+             = one of the k - 1 other classes, in the order of their names, uniformly, elsewhere
 
 Other classes are drawn by rejecting words beyond the last multiple of k - 1, so that all have
 exactly the same chance.
@@ -134,18 +134,17 @@ class LabelDoor:
         """Return the randomised response of each label, in the order of `ids`; (num_labels,).
 
         Raises:
-            BudgetError: labels of this ledger were released with another number of classes.
-            InputError: a class was renamed since a label of it was first answered.
+            BudgetError: labels of this ledger were released with other classes.
         """
         epsilon, num_classes = self._event.epsilon, len(self._classes)
+        number = number_of_classes(self._classes, key=key_of(self._ledger))
         try:
-            receipt = self.account.charge_once(
-                self._event, None, run=LABELS_RUN, number=num_classes
-            )
+            receipt = self.account.charge_once(self._event, None, run=LABELS_RUN, number=number)
         except BudgetError as refusal:
             raise BudgetError(
-                f"{refusal} Labels of this ledger were released with a number of classes other "
-                f"than {num_classes}; a different labelling needs a ledger of its own."
+                f"{refusal} Labels of this ledger were released with classes other than "
+                f"{first_three(self._classes)}; restore the old class names, or set party.ledger "
+                f"to a ledger of its own and add both epsilons for ids that are in both."
             ) from None
         assert not isinstance(receipt, StoredRelease), (
             "responses are never stored: they can always be computed again"
@@ -159,7 +158,14 @@ class LabelDoor:
             [self._classes[label] for label in labels.tolist()],
             question=f"{num_classes} {epsilon.hex()}",
         )
-        return respond(labels, epsilon=epsilon, num_classes=num_classes, words=words)
+        # Not by position in `classes`: the same classes in another order give the same response.
+        by_name = np.array(sorted(range(num_classes), key=lambda k: self._classes[k]))
+        places = np.argsort(by_name)  # (num_classes,) place of each class in the order of names
+        responses = respond(
+            places[labels.astype(np.int64)], epsilon=epsilon, num_classes=num_classes, words=words
+        )
+        in_order_of_classes: Labels = by_name[responses]
+        return in_order_of_classes
 
     def _labels_at_first_answer(self) -> Labels:
         """Labels as they were when first answered; new ids are recorded with their current label.
@@ -188,11 +194,7 @@ class LabelDoor:
         for position, name in enumerate(self._classes):
             if _digest(base, each, name) == record:
                 return position
-        raise InputError(
-            f"labels: id {each} was first answered under a class name that is not among "
-            f"{first_three(self._classes)}; restore the old class names, or set party.ledger to a "
-            f"separate ledger and add both epsilons for ids that are in both"
-        )
+        raise AssertionError(f"id {each} was answered under a class that was never charged")
 
 
 class KeyedWords:
@@ -222,6 +224,14 @@ class KeyedWords:
     def _word(self, row: int) -> bytes:
         turn = f"{self._words_given[row]}"
         return _digest(self._base, self._ids[row], self._labels[row], turn)
+
+
+def number_of_classes(classes: Sequence[str], *, key: bytes) -> int:
+    """Number a set of class names, whatever their order: the release that a charge is for."""
+    digest = hashlib.blake2b(key=key, digest_size=8, person=b"label classes")
+    for name in sorted(classes):
+        digest.update(_counted(name))
+    return int.from_bytes(digest.digest(), "big")
 
 
 def label_table_fingerprint(

@@ -42,7 +42,7 @@ def make_label_responses(
 
     Raises:
         InputError: these labels cannot be used, or have another budget.
-        BudgetError: earlier responses were drawn for another number of classes.
+        BudgetError: earlier responses were drawn for other classes.
     """
     epsilon = config.privacy.label_epsilon
     if epsilon is None:
