@@ -114,7 +114,7 @@ def test_only_plain_sums_are_relayed() -> None:
     assert "constants/relay" not in fitted
 
 
-def test_sums_are_read_unchanged_where_nothing_was_relayed() -> None:
+def test_a_relay_reads_nothing_where_nothing_was_relayed() -> None:
     nodes = np.arange(2)
     relay = Relay(FittedConstants(), hops=1)
     read = relay.read_sums(

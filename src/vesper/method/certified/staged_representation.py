@@ -204,7 +204,7 @@ class StagedRepresentation(StatelessRepresentation):
         )
 
     def columns(self) -> ExportColumns:
-        """Return what an export contains: releases and logits of all stages so far, of all nodes."""
+        """Return the content of an export: all releases and logits so far, of all nodes."""
         logits = [*self._logits, self._logits_of_all()]
         columns = columns_of("stage0", logits[0].numpy())
         share = self._messages.degree_share if self._aggregator in READS_DEGREES else None
