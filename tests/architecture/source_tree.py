@@ -1,4 +1,4 @@
-"""The modules of the package and what each imports, read once for all rules."""
+"""The modules of the package and their imports, parsed once for all rules."""
 
 import ast
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "vesper"
 
 @cache
 def modules() -> dict[str, ast.Module]:
-    """Parse every module, by its dotted name below `vesper`; packages under their own name."""
+    """Parse all modules, by dotted name below `vesper`; an `__init__` by that of its package."""
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
         parts = path.relative_to(SOURCE).with_suffix("").parts
@@ -21,7 +21,7 @@ def modules() -> dict[str, ast.Module]:
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
-    """Yield dotted names that a module imports, with `vesper.`: modules and names from them."""
+    """Yield the full dotted names that a module imports: modules, and names in modules."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

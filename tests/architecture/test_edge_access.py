@@ -1,4 +1,4 @@
-"""Edges have one door: `graph` holds them, `mechanism` releases them, all others see releases."""
+"""`graph` holds edges, `mechanism` releases sums over them, other packages see only releases."""
 
 import ast
 
@@ -9,8 +9,8 @@ EDGE_ATTRIBUTES = {"indptr", "neighbors", "num_edges", "nbytes", "aggregate", "r
 """Attributes of a graph or an aggregation that depend on edges."""
 
 SAME_NAME_FOR_PUBLIC_NUMBERS = {
-    "datasets.block_model.degree_profile": "num_edges: the number that a simulator shall draw",
-    "privacy.planning.paper_plan": "num_edges: the number that the paper prints",
+    "datasets.block_model.degree_profile": "num_edges: how many edges a simulator draws",
+    "privacy.planning.paper_plan": "num_edges: as the paper states it",
 }
 
 KNOW_THE_TRUTH = {"attack", "audit"}
@@ -39,8 +39,8 @@ def edge_reads(tree: ast.AST) -> list[str]:
 def inner_imports(module: str, tree: ast.AST) -> list[str]:
     """List imports from inside a sub-package of `mechanism` or `graph`, past its `__init__`.
 
-    Everybody may import a module directly in one of the two, and what the `__init__` of a
-    sub-package lists. Only these two packages may import files inside a sub-package.
+    Any package may import the modules directly in these two packages, and the names that the
+    `__init__` of a sub-package exports. Modules in a sub-package are only for these two packages.
     """
     refused = []
     for other in sorted(imported_modules(tree)):
@@ -58,7 +58,7 @@ def reads_the_graph(tree: ast.AST) -> bool:
 
 
 def may_be_certified(tree: ast.AST) -> bool:
-    """Whether a module may make a `certified` noise plan: by the word, or by a function for it."""
+    """Whether a module may make a `certified` noise plan: it has the word, or imports a maker."""
     words = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     makers = {name.rpartition(".")[2] for name in imported(tree)} & CERTIFYING_FUNCTIONS
     return "certified" in words or bool(makers)
@@ -76,14 +76,14 @@ def test_only_graph_and_mechanism_read_edges() -> None:
     assert reads_by_module == {}
 
 
-def test_no_module_above_imports_from_inside_their_sub_packages() -> None:
+def test_other_packages_import_nothing_from_inside_their_sub_packages() -> None:
     refused = [
         line for name, tree in above_mechanism().items() for line in inner_imports(name, tree)
     ]
     assert refused == []
 
 
-def test_functions_for_the_owner_are_used_where_allowed() -> None:
+def test_functions_for_the_owner_are_used_only_where_allowed() -> None:
     for function, allowed in FOR_THE_OWNER.items():
         users = {
             name
@@ -103,7 +103,7 @@ def test_a_certified_method_never_reads_the_graph() -> None:
 
 def test_exceptions_are_still_needed() -> None:
     for name in SAME_NAME_FOR_PUBLIC_NUMBERS:
-        assert edge_reads(modules()[name]), f"{name} needs no exception any more"
+        assert edge_reads(modules()[name]), f"{name} no longer needs an exception"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_exceptions_are_still_needed() -> None:
         "z = NeighborSum().aggregate(graph, messages)",
     ],
 )
-def test_a_read_of_edges_is_found(line: str) -> None:
+def test_reads_of_edges_are_detected(line: str) -> None:
     assert edge_reads(ast.parse(line))
 
 
@@ -130,7 +130,7 @@ def test_a_read_of_edges_is_found(line: str) -> None:
         ("session.doors", "from vesper.privacy.ledger.store import Ledger", False),
     ],
 )
-def test_an_inner_import_is_found(module: str, line: str, refused: bool) -> None:
+def test_inner_imports_are_detected(module: str, line: str, refused: bool) -> None:
     assert bool(inner_imports(module, ast.parse(line))) == refused
 
 
@@ -141,6 +141,6 @@ def test_an_inner_import_is_found(module: str, line: str, refused: bool) -> None
         "from vesper.method.noise_plan import certified\ndoor.uncertified_graph()",
     ],
 )
-def test_a_certified_method_that_reads_the_graph_is_found(source: str) -> None:
+def test_a_certified_method_that_reads_the_graph_is_detected(source: str) -> None:
     assert reads_the_graph(ast.parse(source))
     assert may_be_certified(ast.parse(source))

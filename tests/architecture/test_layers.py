@@ -1,4 +1,4 @@
-"""Imports point down between packages and sub-packages, and never form a circle."""
+"""Imports between packages and sub-packages point down, and never form a cycle."""
 
 import ast
 from collections import Counter
@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 from tests.architecture.source_tree import imported_modules, modules
 
-# Top to bottom. A row imports only rows below it, and the places of one row never import each
-# other. A module belongs to the longest name that it starts with.
+# Top to bottom. A row imports only rows below it, and entries in one row never import each other.
+# A module belongs to the longest entry that its name starts with.
 ROWS: list[set[str]] = [
     {"__main__"},
     {"api", "cli"},
@@ -61,7 +61,7 @@ def test_every_package_and_sub_package_has_a_row() -> None:
     assert places - set(ROW_OF) == set()
 
 
-def test_no_row_names_a_missing_place() -> None:
+def test_every_entry_of_a_row_exists() -> None:
     assert {place for place in ROW_OF if place not in modules()} == set()
 
 
@@ -70,12 +70,12 @@ def test_imports_point_down() -> None:
     assert found == []
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
+def test_no_modules_import_each_other_in_a_cycle() -> None:
     imports = {name: imported_modules(tree) - {name} for name, tree in modules().items()}
     while leaves := {name for name, needed in imports.items() if not needed & imports.keys()}:
         for name in leaves:
             del imports[name]
-    # What is left lies on a circle, or above one.
+    # The remaining modules are in a cycle, or import one.
     assert sorted(imports) == []
 
 
@@ -106,5 +106,5 @@ def test_no_module_is_longer_than_400_lines() -> None:
         ("errors", "from vesper import progress"),
     ],
 )
-def test_an_upward_or_sideways_import_is_found(module: str, line: str) -> None:
+def test_upward_and_sideways_imports_are_detected(module: str, line: str) -> None:
     assert upward_imports(module, ast.parse(line))

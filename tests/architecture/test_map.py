@@ -1,4 +1,4 @@
-"""The map of the source and the architecture page name packages and files that exist."""
+"""The map of the source and the architecture page are complete and name existing files."""
 
 import re
 
@@ -29,7 +29,7 @@ def test_the_map_lists_packages_from_top_to_bottom() -> None:
     assert rows == sorted(rows)
 
 
-def test_files_that_the_pages_name_exist() -> None:
+def test_files_named_on_the_pages_exist() -> None:
     for text in (MAP, PAGE):
         for name in re.findall(r"`([\w/]+\.py)`", text):
             base = ROOT if name.startswith("tests/") else SOURCE

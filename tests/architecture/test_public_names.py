@@ -1,4 +1,4 @@
-"""The public names are those in the documentation, sorted, and quick to import."""
+"""Public names are exactly those documented, sorted, and quick to import."""
 
 import re
 import subprocess

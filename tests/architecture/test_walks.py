@@ -1,7 +1,7 @@
-"""How many files a reader has to visit, and whether the documented walks are what runs.
+"""The documented walks match what runs, and visit few enough files for a reader to follow.
 
 `docs/how-a-run-works.md` lists, in order, the files that one stage and one batch enter. The same
-tasks run here with a profiler, and the page has to agree, file by file.
+tasks run here with a profiler, and the page must agree, file by file.
 """
 
 import re
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-a-run-works.md").read_text()
 BUDGETS = {"batch": 20, "release": 20, "stage": 40, "predict": 62, "resume": 91}
-"""Most files that a task may enter, over all threads and both parties."""
+"""Largest number of files that a task may enter, over all threads and both parties."""
 
 
 def listed(heading: str) -> list[str]:

@@ -33,7 +33,7 @@ def test_overfit_members_are_recognised_whatever_their_class() -> None:
     assert np.array_equal(classifier.score(permuted), classifier.score(permuted[:, ::-1]))
 
 
-def test_equal_distributions_are_not_told_apart() -> None:
+def test_equal_distributions_are_not_distinguished() -> None:
     classifier = MembershipClassifier(5, seed=0)
     classifier.learn(posteriors(2.0, 300, 0), posteriors(2.0, 300, 1))
     roc = roc_of(

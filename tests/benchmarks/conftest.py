@@ -1,4 +1,4 @@
-"""Benchmarks set the environment of the workers they start; tests put it back."""
+"""Benchmarks change the environment for the workers they start; tests restore it."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The table says what the lines say, and clamps are chosen by validation."""
+"""The table summarizes the result lines, and clamps are chosen by validation."""
 
 from benchmarks.aggregators import VARIANTS, Result, config_of, table
 
@@ -23,7 +23,7 @@ def line(
     )
 
 
-def test_means_spreads_and_the_clamp_that_validation_prefers() -> None:
+def test_the_table_has_means_deviations_and_the_clamp_with_the_best_validation() -> None:
     lines = [
         line("gin", 0, 80.0, 81.0),
         line("gin", 1, 82.0, 83.0),
@@ -37,7 +37,7 @@ def test_means_spreads_and_the_clamp_that_validation_prefers() -> None:
     assert clamped == "| some | accuracy | gcn-clamped | 65.00 ± - (71.00; 1), m = 40 |"
 
 
-def test_every_aggregator_is_measured_and_nothing_else_is_set() -> None:
+def test_all_aggregators_are_measured_with_defaults_otherwise() -> None:
     assert {aggregator for aggregator, _ in VARIANTS} == set(AGGREGATORS_OF_METHOD["certified"])
     privacy = config_of("gat", None, 1.0, 3).privacy
     assert (privacy.aggregator, privacy.epsilon, privacy.min_degree) == ("gat", 1.0, 5)

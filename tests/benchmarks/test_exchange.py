@@ -1,4 +1,4 @@
-"""The table says what the lines say."""
+"""The table summarizes the result lines."""
 
 from benchmarks.exchange import Result, config_of, table
 
@@ -20,7 +20,7 @@ def line(wire: str, local_updates: int, seed: int, test: float, sent: int) -> Re
     )
 
 
-def test_means_spreads_and_shares() -> None:
+def test_the_table_has_means_deviations_and_shares_of_bytes() -> None:
     lines = [
         line("int8", 4, 0, 70.0, 1_000_000),
         line("float32", 1, 0, 80.0, 3_000_000),

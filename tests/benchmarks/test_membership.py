@@ -1,4 +1,4 @@
-"""The table about node membership, and its place on a page."""
+"""The table about node membership, and its place on its page."""
 
 from pathlib import Path
 
@@ -7,7 +7,9 @@ import pytest
 from benchmarks import membership
 
 
-def test_a_row_a_protection_in_its_order(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_table_has_one_row_per_protection_and_replaces_the_old_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     cells = [
         {"name": "nodes protected", "seed": 0, "auc": 0.75, "tpr": 0.01},
         {"name": "nodes protected", "seed": 1, "auc": 0.77, "tpr": 0.01},

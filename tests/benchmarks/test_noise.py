@@ -1,4 +1,4 @@
-"""Every generator draws on its own, and the page names target and limit."""
+"""Generators are compared with each other, and the page states target and limit."""
 
 from benchmarks.noise import KEYSTREAM, contenders, report
 

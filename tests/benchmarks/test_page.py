@@ -1,4 +1,4 @@
-"""What a benchmark prints is what it keeps, and what was timed is what is told."""
+"""Pages are printed and written unchanged, and timings are summarized."""
 
 from pathlib import Path
 
@@ -7,31 +7,31 @@ from benchmarks.page import command, options, publish, shrink
 from benchmarks.timing import Timing
 
 
-def test_a_page_is_printed_and_kept_only_where_asked_for(
+def test_a_page_is_printed_and_written_only_on_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    program, kept = tmp_path / "speed.py", tmp_path / "speed.md"
+    program, written = tmp_path / "speed.py", tmp_path / "speed.md"
     publish("# Speed", str(program), write=False)
-    assert not kept.exists()
+    assert not written.exists()
     publish("# Speed", str(program), write=True)
-    assert kept.read_text() == "# Speed"
+    assert written.read_text() == "# Speed"
     assert capsys.readouterr().out == "# Speed\n# Speed\n"
 
 
-def test_the_command_is_the_one_that_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_contains_the_arguments_as_typed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["ignored", "--small", "--turns", "3"])
     assert command("somewhere/speed.py") == "python -m benchmarks.speed --small --turns 3"
 
 
-def test_everybody_can_be_small_and_written() -> None:
+def test_every_benchmark_has_the_options_small_and_write() -> None:
     parser = options("How fast.\n\nVery.", small="few turns")
     assert parser.description == "How fast."
-    asked = parser.parse_args(["--small"])
-    assert (asked.small, asked.write) == (True, False)
+    arguments = parser.parse_args(["--small"])
+    assert (arguments.small, arguments.write) == (True, False)
     assert shrink({"large": (1000, 5000)}) == {"large / 50": (20, 100)}
 
 
-def test_a_clock_counts_turns_and_gives_back_what_was_made() -> None:
+def test_a_clock_records_each_turn_and_returns_its_result() -> None:
     timed = Timing()
     assert [timed.clock(lambda: sum(range(1000))) for _ in range(3)] == [499_500] * 3
     assert len(timed.wall) == len(timed.cpu) == 3

@@ -1,4 +1,4 @@
-"""The page has a row for every size and number of workers, and what a share costs."""
+"""The page has a row for every size and number of workers, and the cost of a share."""
 
 from importlib.util import find_spec
 
@@ -20,7 +20,7 @@ def test_costs_have_a_row_for_every_table_and_degree() -> None:
     assert any(row.startswith("| logits of a node") for row in rows)
 
 
-def test_turns_are_measured_here_and_on_the_engine() -> None:
+def test_turns_are_measured_in_process_and_on_the_engine() -> None:
     work = Work(synthetic_graph(300, 2000), unit_messages(300, 47))
     engine = InProcessEngine(2)
     measured = measure(work, engine, 2)
@@ -30,7 +30,7 @@ def test_turns_are_measured_here_and_on_the_engine() -> None:
 
 
 @pytest.mark.nightly  # three clusters
-def test_the_page() -> None:
+def test_the_page_has_all_sizes_workers_and_costs() -> None:
     if find_spec("ray") is None:
         pytest.skip("needs the package ray: pip install 'vesper[ray]'")
     text = report((20_000, 40_000), 1, "python -m benchmarks.ray", share=2000)

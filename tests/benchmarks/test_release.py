@@ -1,4 +1,4 @@
-"""All contenders do the same work, and the page names the limit and the targets."""
+"""All contenders do the same work, and the page states the limit and the targets."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ GRAPH = synthetic_graph(300, 2000)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_everyone_sums_the_same(width: int) -> None:
+def test_all_contenders_compute_equal_sums(width: int) -> None:
     messages = unit_messages(GRAPH.num_nodes, width)
     expected = sum_alone(GRAPH, messages)()
     assert expected.any()
@@ -23,7 +23,7 @@ def test_everyone_sums_the_same(width: int) -> None:
     assert noise.std() == pytest.approx(2.5, rel=0.1)
 
 
-def test_the_page_has_a_row_for_everyone() -> None:
+def test_the_page_has_a_row_for_every_contender() -> None:
     text = report(300, 2000, 1, "python -m benchmarks.release")
     for width in WIDTHS:
         assert f"| {OURS} | {width} | 2 |" in text

@@ -1,4 +1,4 @@
-"""Graphs are what their names say, and the table says what the lines say."""
+"""Graphs have the properties in their names, and the table summarizes the result lines."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from benchmarks.unseen_graphs import KINDS, draw_graph
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_graph_can_be_drawn_and_drawn_again(name: str) -> None:
+def test_a_graph_is_valid_and_drawn_reproducibly(name: str) -> None:
     one, again = draw_graph(ALL[name], share=0.2), draw_graph(ALL[name], share=0.2)
     num_nodes = len(one.labels)
     assert (one.edges == again.edges).all()
@@ -22,14 +22,14 @@ def test_a_graph_can_be_drawn_and_drawn_again(name: str) -> None:
     assert len(np.unique(one.labels)) >= 2
 
 
-def test_neighbors_are_of_the_class_that_the_name_says() -> None:
+def test_neighbours_have_the_class_in_the_name() -> None:
     for name, shift in (("neighbours alike", 0), ("neighbours of the next class", 1)):
         graph = draw_graph(KINDS[name])
         sender, receiver = graph.labels[graph.edges].T
         assert 0.8 < ((sender + shift) % 4 == receiver).mean() < 0.9  # 0.8 + 0.2 / 4
 
 
-def test_fields_say_how_many_mines_are_around() -> None:
+def test_fields_show_the_number_of_mines_around_them() -> None:
     board = draw_graph(KINDS["mines on a board"])
     around = np.zeros(len(board.labels))
     for one, other in board.edges:
@@ -41,29 +41,29 @@ def test_fields_say_how_many_mines_are_around() -> None:
     assert not board.features[~shown, :9].any()
 
 
-def test_a_label_is_what_most_neighbors_have() -> None:
+def test_a_label_is_the_majority_of_a_feature_of_neighbours() -> None:
     graph = draw_graph(KINDS["features of neighbours"])
-    heard = np.zeros(len(graph.labels))
+    votes = np.zeros(len(graph.labels))
     for one, other in graph.edges:
-        heard[one] += 2 * graph.features[other, 0] - 1
-        heard[other] += 2 * graph.features[one, 0] - 1
-    # loops were left out afterwards: they may have decided a tie
-    assert ((heard > 0) == graph.labels).mean() > 0.99
+        votes[one] += 2 * graph.features[other, 0] - 1
+        votes[other] += 2 * graph.features[one, 0] - 1
+    # Loops were removed afterwards: they may have decided a tie.
+    assert ((votes > 0) == graph.labels).mean() > 0.99
 
 
-def test_four_features_of_neighbors_vote() -> None:
+def test_a_label_is_the_most_frequent_of_four_features_of_neighbours() -> None:
     graph = draw_graph(DEVELOPMENT_KINDS["features vote for four classes"])
-    heard = np.column_stack([sums(graph.edges, graph.features[:, k]) for k in range(4)])
-    assert (heard.argmax(axis=1) == graph.labels).mean() > 0.99  # but for loops
+    votes = np.column_stack([sums(graph.edges, graph.features[:, k]) for k in range(4)])
+    assert (votes.argmax(axis=1) == graph.labels).mean() > 0.99  # except for loops
 
 
-def test_who_knows_two_with_a_flag_is_at_risk() -> None:
+def test_nodes_with_two_flagged_neighbours_are_at_risk() -> None:
     graph = draw_graph(HELD_OUT_KINDS["two flags of forty"])
     flagged = np.maximum(graph.features[:, 5], graph.features[:, 30])
-    assert ((sums(graph.edges, flagged) >= 2) == graph.labels).mean() > 0.99  # but for loops
+    assert ((sums(graph.edges, flagged) >= 2) == graph.labels).mean() > 0.99  # except for loops
 
 
-def test_people_who_share_a_device_are_alike() -> None:
+def test_people_who_share_a_device_have_the_same_class() -> None:
     graph = draw_graph(HELD_OUT_KINDS["people who share devices"])
     people, device = graph.edges.T
     assert (graph.labels[device] == 2).all()
@@ -78,7 +78,7 @@ def test_customers_of_bad_shops_are_at_risk() -> None:
     assert (harmed == (graph.labels == 1))[~is_shop].all()
 
 
-def test_one_fit_gives_one_line() -> None:
+def test_a_fit_returns_a_result_line() -> None:
     line = measure_fit("small", draw_graph(KINDS["200 nodes"]), "mlp", float("inf"), 0)
     assert (line.graph, line.method, line.epsilon, line.metric) == (
         "small",
@@ -89,7 +89,7 @@ def test_one_fit_gives_one_line() -> None:
     assert 0 <= line.test <= 100
 
 
-def test_means_spreads_and_who_is_ahead() -> None:
+def test_the_table_has_means_deviations_and_the_leader_in_bold() -> None:
     lines = [
         Result("g", method, "4", seed, "accuracy", test + seed, "c")
         for method, test in (("certified", 80.0), ("gap", 70.0), ("progap", 81.0))

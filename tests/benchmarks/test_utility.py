@@ -19,7 +19,7 @@ CELL = Cell("tiny", "certified", 2.0, 3)
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Public sets: one, in the neutral layout."""
+    """Folder of public data sets: one, in the neutral layout."""
     folder = tmp_path / "data" / "tiny"
     folder.mkdir(parents=True)
     generator = np.random.default_rng(0)
@@ -42,7 +42,7 @@ def bench(data: Path, *more: str) -> Path:
     return results
 
 
-def test_settings_have_digests() -> None:
+def test_digests_differ_where_settings_differ() -> None:
     digest = settings_digest(config_of(CELL, SMALL))
     assert digest == settings_digest(config_of(CELL, SMALL))
     assert digest != settings_digest(config_of(CELL, {"epochs": 2}))
@@ -58,7 +58,7 @@ def test_settings_have_digests() -> None:
         (Cell("fb100_multi8", "edgerand", 8.0, 0), 50),
     ],
 )
-def test_fewer_neighbours_are_sampled_where_nearly_all_are_false(
+def test_fewer_neighbours_are_sampled_where_nearly_all_are_noise(
     cell: Cell, neighbors: int
 ) -> None:
     assert config_of(cell, {}).privacy.max_degree == neighbors
@@ -68,13 +68,13 @@ def test_fewer_neighbours_are_sampled_where_nearly_all_are_false(
 def test_the_command_runs_what_is_missing_and_writes_the_page(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ["--methods", "mlp,certified", "--epsilons", "2", "--seeds", "3"]
-    asked += ["--set", "epochs=1", "--set", "width=8"]
-    results = bench(data, *asked)
+    arguments = ["--methods", "mlp,certified", "--epsilons", "2", "--seeds", "3"]
+    arguments += ["--set", "epochs=1", "--set", "width=8"]
+    results = bench(data, *arguments)
     lines = {line.method: line for line in read_lines(results)}
     assert set(lines) == {"mlp", "certified"}
     capsys.readouterr()
-    bench(data, *asked)
+    bench(data, *arguments)
     assert "2 cells requested, 2 done, 0 to do" in capsys.readouterr().err
     work = data.parent / "work"
     assert [path.name for path in work.iterdir()] == ["tiny"]

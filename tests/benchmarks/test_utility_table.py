@@ -1,4 +1,4 @@
-"""The table says what the lines say: checked against numbers worked out by hand."""
+"""The table summarizes the result lines, checked against numbers computed by hand."""
 
 import math
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def line(
 
 
 def many(dataset: str = "fb100_cornell") -> Iterator[CellResult]:
-    """Five seeds: means as above plus log2 epsilon, each seed one more than the one before."""
+    """Five seeds, each one higher than the last; means are `MEANS` plus log2 epsilon."""
     for seed in range(5):
         yield line("mlp", math.inf, 50.0 + seed, seed=seed, dataset=dataset, plan="edge-free")
         for epsilon in EPSILONS:
@@ -69,7 +69,7 @@ def test_mean_and_deviation_over_seeds() -> None:
     assert format_score(Score(80.0, math.nan, 1)) == "80.0 (1)"
 
 
-def test_methods_down_epsilons_across_the_best_in_bold() -> None:
+def test_rows_are_methods_columns_are_epsilons_and_the_best_is_bold() -> None:
     rows = rows_of(list(many()))
     assert rows["epsilon"] == ["0.25", "0.5", "1", "2", "4", "8", "16", "32", "inf"]
     assert rows["certified"][2] == "**80.0 ± 1.6**"
@@ -78,7 +78,7 @@ def test_methods_down_epsilons_across_the_best_in_bold() -> None:
     assert list(rows)[2:] == ["certified", "mlp", "gap", "progap"]
 
 
-def test_who_only_claims_does_not_compete_but_without_noise() -> None:
+def test_claimed_methods_compete_only_without_noise() -> None:
     paper = [line("paper-gin", 1.0, 99.0, plan="paper"), line("gin", math.inf, 99.0)]
     rows = rows_of([*many(), *paper], {"paper-gin"})
     assert rows["paper-gin*"][2] == "99.0 (1)"
@@ -88,12 +88,12 @@ def test_who_only_claims_does_not_compete_but_without_noise() -> None:
     assert "| paper-gin* |" in text
 
 
-def test_equal_to_the_decimal_is_equally_good() -> None:
+def test_scores_that_are_equal_when_rounded_are_all_bold() -> None:
     rows = rows_of([line("gap", 1.0, 80.04), line("progap", 1.0, 79.96)])
     assert (rows["gap"][2], rows["progap"][2]) == ("**80.0 (1)**", "**80.0 (1)**")
 
 
-def test_lead_over_the_better_at_each_epsilon() -> None:
+def test_lead_is_over_the_better_method_at_each_epsilon() -> None:
     lines = list(many())
     assert lead(scores_of(lines), "fb100_cornell") == pytest.approx(5.0)
     better = [line("gap", 0.5, 90.0, seed=seed) for seed in range(5)]
@@ -104,7 +104,7 @@ def test_lead_over_the_better_at_each_epsilon() -> None:
     assert lead(scores_of(missing), "fb100_cornell") is None
 
 
-def test_below_the_mlp_minus_its_deviation() -> None:
+def test_epsilons_below_the_mlp_minus_its_deviation_are_found() -> None:
     lines = list(many())
     assert below_mlp(scores_of(lines), "fb100_cornell") == []
     floor = 52.0 - math.sqrt(2.5)
@@ -133,7 +133,7 @@ def test_every_target_has_a_verdict() -> None:
     assert found["fb100_cornell: at least 85 at epsilon 4"] == "**no**"
 
 
-def test_what_is_missing_is_not_yet_rather_than_no() -> None:
+def test_missing_cells_give_not_yet_rather_than_no() -> None:
     found = verdicts([one for one in many() if one.epsilon >= 4])
     assert found["the same over all 1 data sets, above 0"] == "not yet"
     half = verdicts([*many("cora"), *(one for one in many() if one.epsilon >= 4)])
@@ -143,15 +143,15 @@ def test_what_is_missing_is_not_yet_rather_than_no() -> None:
     assert found["fb100_cornell: never below the MLP minus one standard deviation"] == "not yet"
 
 
-def test_the_page_tells_how_it_was_made_and_what_is_missing() -> None:
-    troubled = [
+def test_the_page_states_its_command_and_what_is_missing() -> None:
+    unfinished = [
         line("gap", 8.0, None, seed=9, limit=60.0),
         line("gap", 8.0, None, seed=8, failed="InputError: no"),
         line("gap", 8.0, None, seed=7, failed="InputError: no"),
         line("gap", 16.0, None, seed=7, failed="InputError: no"),
     ]
     text = page(
-        [*many(), *troubled],
+        [*many(), *unfinished],
         command="python -m benchmarks.utility --table",
         datasets=["fb100_cornell", "cora", "pubmed"],
     )
@@ -163,7 +163,7 @@ def test_the_page_tells_how_it_was_made_and_what_is_missing() -> None:
     assert "cores" in text
     assert "not final" not in text
     assert "verdicts are not final" in page([*many()][:50], command="c")
-    control = line("lapgraph", math.inf, 60.0)  # one seed tells that it is the same
+    control = line("lapgraph", math.inf, 60.0)  # a control needs one seed only
     assert "not final" not in page([*many(), control], command="c")
     assert "torch " in text
 
@@ -178,9 +178,9 @@ def test_the_picture_is_drawn_with_every_set_and_method() -> None:
     assert draw_plot([]).startswith("<svg")
 
 
-def test_who_differs_from_what_stands_for_it_is_named() -> None:
-    stand_in, alike = line("gcn", math.inf, 80.0), line("lapgraph", math.inf, 80.0)
-    text = page([stand_in, alike], command="c")
+def test_methods_that_differ_from_their_equal_without_noise_are_named() -> None:
+    equal, control = line("gcn", math.inf, 80.0), line("lapgraph", math.inf, 80.0)
+    text = page([equal, control], command="c")
     assert "gave" not in text
-    text = page([stand_in, line("edgerand", math.inf, 80.5)], command="c")
+    text = page([equal, line("edgerand", math.inf, 80.5)], command="c")
     assert "edgerand, epsilon inf, seed 0 gave 80.50, gcn 80.00." in text

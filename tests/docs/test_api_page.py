@@ -1,6 +1,6 @@
-"""The reference in docs/api.md is made from signatures and docstrings: `make api-page` writes it.
+"""The reference in docs/api.md is generated from signatures and docstrings by `make api-page`.
 
-Signatures are read from the source, so that they look alike under every version of Python.
+Signatures are read from the source, so they are the same under every version of Python.
 """
 
 import ast
@@ -22,7 +22,7 @@ Definition = ast.ClassDef | ast.FunctionDef
 
 
 def reference() -> str:
-    """Everything below the mark."""
+    """Generate everything below the mark."""
     names = [name for name in vesper.__all__ if name != "__version__"]
     found = {name: whole_definition_of(getattr(vesper, name)) for name in names}
     summaries = {name: summary_of(node) for name, (_, node) in found.items()}
@@ -33,7 +33,7 @@ def reference() -> str:
 
 
 def definition_of(value: object) -> tuple[ast.Module, Definition]:
-    """Find the definition of a class or function, and the module that it is in."""
+    """Find the definition of a class or function, and its module."""
     assert inspect.isclass(value) or inspect.isfunction(value)
     file = inspect.getsourcefile(value)
     assert file is not None
@@ -42,7 +42,7 @@ def definition_of(value: object) -> tuple[ast.Module, Definition]:
 
 
 def whole_definition_of(value: object) -> tuple[ast.Module, Definition]:
-    """Find that, and put what a class has from classes of ours above it into its body."""
+    """Find the same, with what a class inherits from `Estimator` copied into its body."""
     tree, node = definition_of(value)
     if inspect.isclass(value) and isinstance(node, ast.ClassDef):
         for above in value.__mro__[1:]:
@@ -64,17 +64,17 @@ def named(tree: ast.Module, name: str) -> Definition:
 
 
 def entry(tree: ast.Module, node: Definition) -> str:
-    """One public name: how it is called, what it is, what it can do."""
+    """Entry of a public name: signature, docstring and members."""
     if isinstance(node, ast.FunctionDef):
         return f"\n### `{node.name}`\n\n{code(call(node))}\n{prose(node)}"
     methods = {each.name: each for each in node.body if isinstance(each, ast.FunctionDef)}
     made = methods.get("__init__")
     head = code(call(made, name=node.name)) + "\n" if made else ""
     public = (each for name, each in methods.items() if not name.startswith("_"))
-    said = prose(node)
-    own = [line for name, line in fields(tree, node) if f"- `{name}`:" not in said]
+    text = prose(node)
+    own = [line for name, line in fields(tree, node) if f"- `{name}`:" not in text]
     listed = ["\nFields:\n\n", *own] if own else []
-    return "".join([f"\n### `{node.name}`\n\n{head}{said}", *listed, *map(member, public)])
+    return "".join([f"\n### `{node.name}`\n\n{head}{text}", *listed, *map(member, public)])
 
 
 def member(node: ast.FunctionDef) -> str:
@@ -86,12 +86,12 @@ def member(node: ast.FunctionDef) -> str:
 
 
 def call(node: ast.FunctionDef, *, name: str = "") -> str:
-    """A signature, over several lines where it is long."""
+    """Signature, over several lines if it is long."""
     own = ast.parse(ast.unparse(node)).body[0]
     assert isinstance(own, ast.FunctionDef)
     own.args.args = [each for each in own.args.args if each.arg not in ("self", "cls")]
-    inside, gives = ast.unparse(own.args), "" if own.returns is None else ast.unparse(own.returns)
-    end = ")" if gives in ("", "None") else f") -> {gives}"
+    inside, result = ast.unparse(own.args), "" if own.returns is None else ast.unparse(own.returns)
+    end = ")" if result in ("", "None") else f") -> {result}"
     line = f"{name or node.name}({inside}{end}"
     if len(line) <= 95:
         return line
@@ -100,7 +100,7 @@ def call(node: ast.FunctionDef, *, name: str = "") -> str:
 
 
 def fields(tree: ast.Module, node: ast.ClassDef, *, within: str = "") -> Iterator[tuple[str, str]]:
-    """Names of fields, and lines that explain them; of a table of settings, those in it."""
+    """Yield fields with the lines that explain them; a table of settings yields its own fields."""
     tables = {each.name: each for each in tree.body if isinstance(each, ast.ClassDef)}
     for line, after in zip(node.body, [*node.body[1:], None], strict=True):
         if not (isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)):
@@ -116,7 +116,7 @@ def fields(tree: ast.Module, node: ast.ClassDef, *, within: str = "") -> Iterato
 
 
 def prose(node: Definition) -> str:
-    """A docstring as Markdown: sections of the google style become lists."""
+    """Docstring as Markdown; sections in Google style become lists."""
     text = ast.get_docstring(node) or ""
     example = re.search(r"\n(?:Example:\n(?:    .*\n?|\n)+|>>> (?:.|\n)+)", text + "\n")
     shown = text if example is None else (text + "\n").replace(example[0], "\n")
@@ -129,7 +129,7 @@ def prose(node: Definition) -> str:
 
 
 def section(block: str) -> str:
-    """A paragraph, or `Args:` and what follows."""
+    """Format a paragraph, or a section such as `Args:` with its items."""
     title, _, rest = block.partition(":\n")
     if title not in ("Args", "Raises", "Attributes", "Returns"):
         return f"{block}\n"
@@ -146,19 +146,19 @@ def code(text: str) -> str:
 def summary_of(node: Definition) -> str:
     """The first sentence of the docstring."""
     text = " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())
-    assert text, f"{node.name} does not explain itself"
+    assert text, f"{node.name} has no docstring"
     return text
 
 
-def written(page: str) -> str:
-    """The page with the reference as it must be."""
+def with_reference(page: str) -> str:
+    """The page with an up-to-date reference."""
     return page.partition(MARK)[0] + MARK + reference()
 
 
-def test_the_reference_is_made_from_the_docstrings() -> None:
+def test_the_reference_is_generated_from_the_docstrings() -> None:
     page = PAGE.read_text()
     assert MARK in page
-    assert page == written(page), "docs/api.md is old; run `make api-page`"
+    assert page == with_reference(page), "docs/api.md is out of date; run `make api-page`"
 
 
 @pytest.mark.parametrize(
@@ -171,11 +171,11 @@ def test_the_reference_is_made_from_the_docstrings() -> None:
         "- `InputError`: some input cannot be used; the message says what to do.",
     ],
 )
-def test_what_docstrings_say_is_in_it(words: str) -> None:
+def test_the_reference_contains_docstrings(words: str) -> None:
     assert words in reference()
 
 
-def test_a_function_that_changes_makes_the_page_old() -> None:
+def test_a_changed_signature_changes_the_entry() -> None:
     tree = ast.parse('def f(*, epsilon: float = 1.0) -> int:\n    """Give one."""\n')
     first = entry(tree, named(tree, "f"))
     assert "f(*, epsilon: float=1.0) -> int" in first
@@ -184,5 +184,5 @@ def test_a_function_that_changes_makes_the_page_old() -> None:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(written(PAGE.read_text()))
+    PAGE.write_text(with_reference(PAGE.read_text()))
     sys.exit(0)

@@ -21,7 +21,7 @@ def index() -> list[list[str]]:
     return [row for row in rows if len(row) == 6]
 
 
-def test_every_proof_is_in_the_index_and_the_other_way_round() -> None:
+def test_the_index_lists_exactly_the_proofs() -> None:
     proofs = {path.stem for path in CLAIMS.glob("*.md")} - {"README"}
     assert {row[0] for row in index()} == proofs
     for name, _, _, proof, _, _ in index():
@@ -29,7 +29,7 @@ def test_every_proof_is_in_the_index_and_the_other_way_round() -> None:
 
 
 @pytest.mark.parametrize("row", index(), ids=lambda row: str(row[0]))
-def test_a_claim_names_its_function_its_tests_and_its_status(row: list[str]) -> None:
+def test_a_claim_states_its_function_its_tests_and_its_status(row: list[str]) -> None:
     name, _, function, _, tests, status = row
     assert (ROOT / tests.strip("`")).is_file()
     assert status.startswith(("proved", "refuted"))
@@ -41,8 +41,8 @@ def test_a_claim_names_its_function_its_tests_and_its_status(row: list[str]) -> 
         assert name in stated
 
 
-def claimants() -> list[tuple[str, str]]:
-    """Every class of the mechanism whose docstring states a claim, with that docstring."""
+def classes_with_claims() -> list[tuple[str, str]]:
+    """List the classes of the mechanism whose docstrings state a claim, with these docstrings."""
     found = []
     for path in sorted((ROOT / "src" / "vesper" / "mechanism").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -52,7 +52,9 @@ def claimants() -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("name", "docstring"), claimants(), ids=lambda value: str(value)[:24])
+@pytest.mark.parametrize(
+    ("name", "docstring"), classes_with_claims(), ids=lambda value: str(value)[:24]
+)
 def test_a_claim_is_stated_under_all_headings_and_its_proof_exists(
     name: str, docstring: str
 ) -> None:
@@ -64,8 +66,8 @@ def test_a_claim_is_stated_under_all_headings_and_its_proof_exists(
     assert (ROOT / proof[1]).is_file()
 
 
-def test_claims_are_found_at_all() -> None:
-    assert {"NeighborSum", "GinAggregation"} <= {name for name, _ in claimants()}
+def test_classes_with_claims_are_found() -> None:
+    assert {"NeighborSum", "GinAggregation"} <= {name for name, _ in classes_with_claims()}
 
 
 def named_tests(document: Path) -> list[tuple[str, str]]:
@@ -73,7 +75,7 @@ def named_tests(document: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("path", "test"), named_tests(ERRATA), ids=lambda value: str(value))
-def test_every_test_that_the_errata_name_exists(path: str, test: str) -> None:
+def test_every_test_named_in_the_errata_exists(path: str, test: str) -> None:
     tree = ast.parse((ROOT / path).read_text())
     assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 

@@ -34,7 +34,7 @@ def header(record: Path) -> re.Match[str]:
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda path: path.stem)
-def test_record_has_the_form(record: Path) -> None:
+def test_a_record_has_the_required_form(record: Path) -> None:
     lines = record.read_text().splitlines()
     assert len(lines) <= MAX_LINES, f"{len(lines)} lines; move measurements to docs/experiments/"
     long = [line for line in lines if len(line) > MAX_COLUMNS and not line.startswith("|")]
@@ -44,7 +44,7 @@ def test_record_has_the_form(record: Path) -> None:
     assert sections == ["## Question", "## Options", "## Choice", "## Consequences"]
 
 
-def test_index_lists_each_record_once_as_it_is() -> None:
+def test_the_index_lists_each_record_once_with_its_header() -> None:
     rows = list(ROW.finditer((DECISIONS / "README.md").read_text()))
     assert [row["file"] for row in rows] == [record.name for record in RECORDS]
     for row, record in zip(rows, RECORDS, strict=True):
@@ -52,12 +52,12 @@ def test_index_lists_each_record_once_as_it_is() -> None:
         assert row.group(*fields) == header(record).group(*fields), record.name
 
 
-def test_numbers_are_used_once() -> None:
+def test_records_are_numbered_without_gaps() -> None:
     numbers = [int(record.name[:4]) for record in RECORDS]
     assert numbers == list(range(1, len(RECORDS) + 1))
 
 
-def test_index_of_experiments_lists_each_page_once() -> None:
+def test_the_index_of_experiments_lists_each_page_once() -> None:
     index = (DOCS / "experiments" / "README.md").read_text()
     listed = Counter(re.findall(r"^\| \[[^]]+\]\(([^)]+)\)", index, flags=re.MULTILINE))
     pages = {path.name for path in (DOCS / "experiments").glob("*.md")} - {"README.md"}

@@ -1,4 +1,4 @@
-"""Every `vesper` command in the documents works, in the order in which it stands there."""
+"""Every `vesper` command in the documents works, run in the order of the document."""
 
 import re
 import shlex
@@ -26,7 +26,7 @@ def with_commands() -> list[Path]:
 def test_commands_work(document: Path, tmp_path: Path) -> None:
     for command in commands(document):
         program, *arguments = shlex.split(command)
-        if program == "make":  # the gate itself runs these
+        if program == "make":  # run by the gate itself
             targets = re.findall(
                 r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE
             )
@@ -44,7 +44,7 @@ def test_commands_work(document: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: str(p.relative_to(ROOT)))
-def test_links_lead_somewhere(document: Path) -> None:
+def test_link_targets_exist(document: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", document.read_text()):
         if "://" not in target:
             assert (document.parent / target).exists(), f"{document}: {target}"

@@ -1,4 +1,4 @@
-"""Every example runs."""
+"""Every example runs, and the index lists it."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.py")), ids=lambda p: str(p.name))
-def test_example(example: Path, tmp_path: Path) -> None:
+def test_an_example_runs(example: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(example), str(tmp_path)], capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""Numbers on the page for the privacy officer are those of the claims."""
+"""The numbers on the page for the privacy officer follow from the claims."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ def row(start: str) -> list[float]:
     return [float(number) for number in re.findall(r"\| ([\d.]+)", line)]
 
 
-def test_the_bets_are_computed() -> None:
+def test_the_numbers_in_the_table_are_correct() -> None:
     epsilons = row("epsilon (delta 1e-6)")
     assert epsilons == [0.5, 1, 2, 4, 8]
     normal = NormalDist()
@@ -30,6 +30,6 @@ def test_the_bets_are_computed() -> None:
         assert found == pytest.approx(100 * power, abs=0.051)
 
 
-def test_it_prints_on_two_pages() -> None:
+def test_the_page_is_short_enough_for_two_printed_pages() -> None:
     words = re.sub(r"[|#*`\[\]()-]", " ", PAGE.read_text()).split()
     assert len(words) < 1100

@@ -1,4 +1,4 @@
-"""The documentation site: every page is in its navigation, and every name there is a file.
+"""The navigation of the documentation site lists every page, and only files that exist.
 
 Reads `mkdocs.yml` as text, needs no MkDocs and builds nothing; `make docs` does that.
 """
@@ -26,7 +26,7 @@ HOOKS, NAVIGATION = hook("hooks"), hook("navigation")
 
 
 def rules() -> list[str]:
-    """What the navigation names: pages, pages that may be missing, folders."""
+    """Entries of the navigation: pages, optional pages and folders."""
     text = (ROOT / "mkdocs.yml").read_text()
     block = re.search(r"^nav:\n((?: .*\n)+)", text, flags=re.MULTILINE)
     assert block
@@ -34,7 +34,7 @@ def rules() -> list[str]:
 
 
 def pages() -> list[str]:
-    """Pages of the site by their path there, but for sources that pages link to."""
+    """Pages of the site by their path there, without source files that pages link to."""
     docs = ROOT / "docs"
     inside = sorted(path.relative_to(docs).as_posix() for path in docs.rglob("*.md"))
     outside = [
@@ -58,33 +58,33 @@ def test_every_page_is_in_the_navigation_once() -> None:
 
 
 @pytest.mark.parametrize("rule", rules())
-def test_the_navigation_names_what_exists(rule: str) -> None:
+def test_every_entry_of_the_navigation_exists(rule: str) -> None:
     assert reached_by(rule) or rule.endswith("?"), "mkdocs.yml: expected a page of docs/"
 
 
-def test_a_rule_leaves_out_what_is_named_and_starts_with_the_readme() -> None:
+def test_a_folder_omits_pages_listed_elsewhere_and_starts_with_its_readme() -> None:
     found = ["a/2.md", "a/1.md", "a/README.md", "a/b/3.md", "a/4.svg"]
     assert NAVIGATION.expanded([{"A": ["a/1.md", "a/*"]}], found) == [
         {"A": ["a/1.md", "a/README.md", "a/2.md"]}
     ]
 
 
-def test_what_may_be_missing_is_left_out() -> None:
+def test_missing_optional_pages_are_omitted() -> None:
     nav = [{"A": [{"B": "b.md?"}, {"C": "c/*?"}]}, {"D": "d.md?"}]
     assert NAVIGATION.expanded(nav, ["d.md"]) == [{"D": "d.md"}]
 
 
-def test_links_are_found_outside_code_only() -> None:
+def test_links_are_changed_outside_code_only() -> None:
     text = "[a](b.md)\n```\n[a](b.md)\n```\n[a](https://b.md) [a](#b)"
     changed = HOOKS.outside_code(text, lambda line: HOOKS.LINK.sub("](x", line))
     assert changed == "[a](x)\n```\n[a](b.md)\n```\n[a](https://b.md) [a](#b)"
 
 
-def test_a_list_right_after_text_is_a_list() -> None:
+def test_a_list_directly_after_text_gets_a_blank_line() -> None:
     assert HOOKS.outside_code("text\n- a\n- b\n  c\n- d", str) == "text\n\n- a\n- b\n  c\n- d"
 
 
-def test_a_nested_list_is_indented_by_four() -> None:
+def test_a_nested_list_is_indented_by_four_spaces() -> None:
     assert HOOKS.outside_code("1. a\n   - b\n     c", str) == "1. a\n    - b\n     c"
 
 

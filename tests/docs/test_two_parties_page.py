@@ -1,8 +1,9 @@
-"""Pages for two institutions, line by line: two processes, fresh certificates, loopback.
+"""The pages for two institutions work line by line, over loopback with fresh certificates.
 
-A prompt says in whose folder a command runs. What lasts until Ctrl-C (`--answer`, `serve`, `board`)
-goes on until its block ends, or what comes after has finished. Other commands of both parties in
-one block run at the same time, the platform's in a process of its own; all others one by one.
+The prompt of a command names the folder in which it runs. Commands that run until Ctrl-C
+(`--answer`, `serve`, `board`) run until the commands after them in their block have finished. If a
+block has other commands of both parties, they run at the same time, the platform's in a separate
+process; all other commands run one after another.
 """
 
 import re
@@ -26,39 +27,39 @@ FOLDERS = {"anywhere": ".", "platform": "platform", "bank": "bank"}
 LIMIT = 120.0
 
 Command = tuple[str, list[str]]
-"""Whose, and what."""
+"""Owner of the folder, and words of the command."""
 
 
 def blocks(page: Path) -> Iterator[list[Command]]:
-    """Commands of each block."""
+    """Yield the commands of each block."""
     for block in re.findall(r"```console\n(.*?)```", page.read_text(), flags=re.DOTALL):
         yield [(who, shlex.split(line)) for who, line in re.findall(r"^(\w+)\$ (.*)$", block, re.M)]
 
 
-def lasts(command: list[str]) -> bool:
+def runs_until_stopped(command: list[str]) -> bool:
     return "--answer" in command or command[1] in ("serve", "board")
 
 
 class Machines:
-    """Runs commands in the folders of their owners; each must end well."""
+    """Runs commands in the folders of their owners; each must succeed."""
 
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._root, self._monkeypatch = root, monkeypatch
         self.seen: set[str] = set()
 
     def follow(self, page: Path) -> None:
-        """Do what a page says."""
+        """Run all commands of a page."""
         for block in blocks(page):
             self.seen |= {" ".join(command[:2]) for _, command in block}
-            if any(lasts(command) for _, command in block):
-                self._run_beside(block)
+            if any(runs_until_stopped(command) for _, command in block):
+                self._run_nested(block)
             elif {who for who, _ in block} == {"platform", "bank"} and "init" not in block[0][1]:
                 self._run_together(dict(block))
             else:
                 for who, command in block:
                     self._run(who, command)
             if block[0][1][1] == "init":
-                self._make_small()
+                self._edit_configs()
 
     def _run(self, who: str, command: list[str]) -> None:
         if command[0] != "vesper":
@@ -66,27 +67,27 @@ class Machines:
             subprocess.run(command, cwd=self._root / FOLDERS[who], check=True)
             return
         self._monkeypatch.chdir(self._root / FOLDERS[who])
-        if command[1] == "data":  # fewer users, as this is a test
+        if command[1] == "data":  # fewer users, to save time
             command = ["1000" if word == "20000" else word for word in command]
         self._monkeypatch.setattr(sys, "argv", command)
         with pytest.raises(SystemExit) as ended:
             main()
         assert not ended.value.code, command
 
-    def _run_beside(self, block: list[Command]) -> None:
-        """Start what lasts, in order; run the others; then stop the last of it first."""
+    def _run_nested(self, block: list[Command]) -> None:
+        """Run commands in order, with those that run until stopped around all that follow them."""
         if not block:
             return
         (who, command), rest = block[0], block[1:]
-        if lasts(command):
-            with self._lasting(who, command):
-                self._run_beside(rest)
+        if runs_until_stopped(command):
+            with self._running(who, command):
+                self._run_nested(rest)
         else:
             self._run(who, command)
-            self._run_beside(rest)
+            self._run_nested(rest)
 
     @contextmanager
-    def _lasting(self, who: str, command: list[str]) -> Iterator[None]:
+    def _running(self, who: str, command: list[str]) -> Iterator[None]:
         words = [command[0], *("0" if a == "--port" else b for a, b in pairwise(command))]
         folder = self._root / FOLDERS[who]
         process = subprocess.Popen(
@@ -118,8 +119,8 @@ class Machines:
             problem = process.communicate(timeout=LIMIT)[1]
         assert process.returncode == 0, problem
 
-    def _make_small(self) -> None:
-        """What a person would edit: the address; and fewer epochs, as this is a test."""
+    def _edit_configs(self) -> None:
+        """Set the address, as a person would, and fewer epochs, to save time."""
         with socket.create_server(("127.0.0.1", 0)) as free:
             here = f"127.0.0.1:{free.getsockname()[1]}"
         for path in (self._root / "platform" / "data.toml", self._root / "bank" / "label.toml"):
@@ -129,7 +130,9 @@ class Machines:
             path.write_text(text.replace("#epochs = 60", "epochs = 2"))
 
 
-def test_two_parties_and_what_they_serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pages_about_two_parties_and_serving_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machines = Machines(tmp_path, monkeypatch)
     machines.follow(DOCS / "two-parties.md")
     assert {"vesper cert", "vesper preflight", "vesper align", "vesper party"} <= machines.seen
@@ -141,7 +144,7 @@ def test_two_parties_and_what_they_serve(tmp_path: Path, monkeypatch: pytest.Mon
         assert (tmp_path / "bank" / predictions).is_file()
 
 
-def test_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tutorial_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machines = Machines(tmp_path, monkeypatch)
     machines.follow(DOCS / "tutorial.md")
     steps = "data prepare plan degrees simulate contract party report board budget predict serve"

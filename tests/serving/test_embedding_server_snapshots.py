@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     ],
     ids=str,
 )
-def test_a_snapshot_is_charged_once_and_its_noise_drawn_once(
+def test_a_snapshot_is_charged_once_and_its_noise_is_never_redrawn(
     train: "Train", settings: dict[str, Any], stages: int
 ) -> None:
     finished = train(**settings)

@@ -1,4 +1,4 @@
-"""Fitted constants come back from their arrays as they were."""
+"""Fitted constants are restored from their arrays unchanged."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ def test_nothing_is_stored_before_it_is_fitted() -> None:
     assert FittedConstants().arrays() == {}
 
 
-def test_values_of_every_kind_come_back() -> None:
+def test_values_of_every_kind_are_restored() -> None:
     first = FittedConstants(
         use_labels=False, degree_share=0.45, components=torch.eye(3), relay_size=2.5
     )

@@ -68,7 +68,7 @@ def test_messages_contain_labels_until_the_probe_decides_otherwise() -> None:
     assert not messages_of(made)[:, 1:].any(), "all posteriors are equal"
 
 
-def test_features_are_projected_on_every_other_graph_too() -> None:
+def test_features_are_projected_on_a_later_graph_too() -> None:
     constants = FittedConstants()
     made = builder(constants)
     made.adopt(PROJECTED)
@@ -86,7 +86,7 @@ def test_features_are_projected_on_every_other_graph_too() -> None:
     assert stored.projection_size == constants.projection_size
 
 
-def test_what_was_decided_stays() -> None:
+def test_a_decision_is_not_replaced_by_later_findings() -> None:
     constants = FittedConstants()
     made = builder(constants)
     made.adopt(PROJECTED)
@@ -96,14 +96,14 @@ def test_what_was_decided_stays() -> None:
     assert all(np.array_equal(constants.arrays()[name], before[name]) for name in before)
 
 
-def test_a_degree_share_that_the_user_set_stays() -> None:
+def test_a_degree_share_set_by_the_user_is_not_replaced() -> None:
     made = builder(FittedConstants(), degree_share_is_fixed=True)
     made.adopt(PROJECTED)
     assert made.degree_share == 0.6
 
 
 @pytest.mark.parametrize("project_later_hops", [True, False])
-def test_later_hops_contain_classes_where_these_explain_labels(project_later_hops: bool) -> None:
+def test_later_hops_contain_classes_unless_they_are_projected_too(project_later_hops: bool) -> None:
     constants = FittedConstants()
     made = builder(constants)
     made.adopt(PROJECTED)

@@ -15,7 +15,7 @@ SIGN: Doubles = np.where(np.arange(TRAIN) % 2 == 0, 1.0, -1.0)
 
 
 def sums(rng: np.random.Generator, degree: float, classes: float, features: float) -> PartSums:
-    """Sums of three parts, each with so much signal for noise of size 1."""
+    """Sums of three parts, each with this much signal per unit of noise."""
 
     def part(signal: float, width: int) -> Doubles:
         received = rng.normal(size=(TRAIN, width))

@@ -1,4 +1,4 @@
-"""The degree share follows what the degree explains next to the content of a message."""
+"""The degree share depends on what the degree explains, compared with the content."""
 
 import numpy as np
 import pytest
@@ -25,33 +25,33 @@ def best_share(
     return candidate.best_share(sorted({*DEGREE_SHARES, default}), default)
 
 
-def test_the_only_part_that_explains_gets_nearly_all() -> None:
+def test_a_part_gets_nearly_all_where_the_other_explains_nothing() -> None:
     assert best_share(part(0.05), part(0.0), 0.6) == MOST
     assert best_share(part(0.0), part(0.05), 0.6) == LEAST
 
 
 @pytest.mark.parametrize("default", [0.3, 0.6])
-def test_the_default_stays_where_nothing_explains_or_all_is_error(default: float) -> None:
+def test_the_default_is_chosen_where_nothing_is_explained_beyond_error(default: float) -> None:
     assert best_share(part(0.0), part(0.0), default) == default
     assert best_share(part(-0.01), part(-0.01), default) == default
     assert best_share(part(0.002, error=0.01), part(0.004, error=0.01), default) == default
 
 
-def test_parts_that_are_received_without_noise_need_no_more() -> None:
+def test_the_default_is_chosen_where_parts_are_received_without_noise() -> None:
     """Once hardly any noise is left, a lead is smaller than the error of the model."""
     assert best_share(part(0.05, signal=50.0), part(0.2, signal=50.0), 0.6) == 0.6
     assert best_share(part(0.1, signal=np.inf), part(0.1, signal=np.inf), 0.3) == 0.3
 
 
-def test_a_message_has_both_parts_where_both_explain() -> None:
+def test_a_message_has_both_parts_where_both_explain_labels() -> None:
     assert LEAST < best_share(part(0.1, signal=0.3), part(0.1, signal=0.3), 0.3) < MOST
 
 
 def test_what_both_parts_explain_is_counted_once() -> None:
     """Sums of classes contain the degree too, where classes are rare: then the degree is enough."""
-    apart = best_share(part(0.1), part(0.06), 0.3)
-    same = best_share(part(0.1), part(0.06), 0.3, both=0.1)
-    assert same == MOST >= apart
+    separate = best_share(part(0.1), part(0.06), 0.3)
+    shared = best_share(part(0.1), part(0.06), 0.3, both=0.1)
+    assert shared == MOST >= separate
 
 
 @pytest.mark.parametrize("default", [0.0, 1.0])

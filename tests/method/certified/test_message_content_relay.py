@@ -1,4 +1,4 @@
-"""Relays: expected to explain little where nothing is known, more where nodes are separated."""
+"""Relays are chosen where nothing else explains labels, and more often between separated nodes."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def test_sums_are_relayed_only_where_nothing_else_explains_anything() -> None:
     assert not relay_leads([NOTHING, NOTHING, SOME], separated=False)
 
 
-def test_what_noise_hides_is_not_taken_for_nothing() -> None:
+def test_sums_are_not_relayed_where_noise_may_hide_other_evidence() -> None:
     assert not relay_leads([explained(0.0, error=0.01)], separated=False)
     assert not relay_leads([explained(0.0, error=1e-3, signal=0.02)], separated=False)
 

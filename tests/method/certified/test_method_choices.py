@@ -1,3 +1,5 @@
+"""Default hops and degree share, which settings override."""
+
 import math
 
 import pytest
@@ -20,13 +22,13 @@ def test_hops_follow_from_epsilon_and_classes(epsilon: float, num_classes: int, 
     assert hops_for(PrivacySettings(epsilon=epsilon), sizes(num_classes)) == hops
 
 
-def test_what_is_asked_for_wins() -> None:
+def test_settings_override_defaults() -> None:
     assert hops_for(PrivacySettings(hops=3), sizes(2)) == 3
     assert degree_share_of(load_config(None, {"degree_share": 0.0}), sizes(2)) == 0.0
     assert degree_share_of(Config(), sizes(2)) > degree_share_of(Config(), sizes(3))
 
 
-def test_a_maximum_tells_no_degree() -> None:
+def test_a_maximum_has_no_degree_share_by_default() -> None:
     assert degree_share_of(load_config(None, {"aggregator": "max"}), sizes(2)) == 0.0
-    asked = {"aggregator": "max", "degree_share": 0.5}
-    assert degree_share_of(load_config(None, asked), sizes(2)) == 0.5
+    overrides = {"aggregator": "max", "degree_share": 0.5}
+    assert degree_share_of(load_config(None, overrides), sizes(2)) == 0.5

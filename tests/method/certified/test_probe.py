@@ -56,7 +56,7 @@ def test_messages_have_all_parts_and_fit_the_grid() -> None:
     to_grid(messages)
 
 
-def test_label_reach_alone_is_one_column() -> None:
+def test_label_reach_alone_needs_one_column() -> None:
     messages = probe(content_share=0.0).messages(roles(), BELIEFS)
     assert messages.shape == (NODES, 1)
     assert messages.ravel().tolist() == [1.0] * TRAIN + [0.0] * (NODES - TRAIN)
@@ -70,7 +70,7 @@ def test_components_are_fitted_once() -> None:
     assert torch.equal(constants.components, torch.eye(FEATURES))
 
 
-def test_a_release_keeps_what_is_needed_to_read_it() -> None:
+def test_a_probe_release_contains_what_is_needed_to_read_it() -> None:
     made = probe()
     messages = made.messages(roles(), BELIEFS)
     release = made.run(OpenDoor(graph()), messages, roles())
@@ -93,7 +93,7 @@ def test_nothing_is_released_where_nothing_can_be_decided(
     assert probe().is_needed(roles())
 
 
-def test_a_release_of_another_width_is_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stored_release_of_another_width_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     made, door = probe(), OpenDoor(graph())
     messages = made.messages(roles(), BELIEFS)
     wider: Any = np.column_stack([messages, messages])

@@ -38,7 +38,7 @@ def random_graph() -> tuple[Graph, NDArray[np.int64], Floats]:
 
 
 class FixedRows(ComponentProjection):
-    """Positions along components, as given."""
+    """Fixed positions along components."""
 
     def __init__(self, rows: Floats) -> None:
         self._rows = torch.from_numpy(rows)
@@ -92,7 +92,7 @@ def one_hot(labels: NDArray[np.int64], width: int = 2) -> Floats:
     return np.eye(width, dtype=np.float32)[labels]
 
 
-def test_features_of_neighbours_are_found() -> None:
+def test_an_informative_feature_of_neighbours_is_projected() -> None:
     graph, labels, rows = random_graph()
     content = findings_of(release_of(graph, one_hot(labels), rows)).content
     assert content is not None
@@ -100,7 +100,7 @@ def test_features_of_neighbours_are_found() -> None:
     assert np.abs(content.projection.numpy()[:, 1]).argmax() == 0
 
 
-def test_numbers_are_explained_as_numbers_and_not_bin_by_bin() -> None:
+def test_numbers_are_explained_by_their_order_and_not_bin_by_bin() -> None:
     graph, _, rows = random_graph()
     totals = OpenDoor(graph).release(rows[:, :1].copy(), noise_std=0.0)[:, 0]
     numbers = totals + np.random.default_rng(3).normal(size=NODES)
@@ -120,16 +120,16 @@ def test_numbers_are_explained_as_numbers_and_not_bin_by_bin() -> None:
 
 def test_labels_are_left_out_where_query_nodes_do_not_receive_them() -> None:
     _, labels, rows = random_graph()
-    alone = Graph.from_edges(NODES, np.column_stack([np.arange(299), np.arange(1, 300)]))
+    path = Graph.from_edges(NODES, np.column_stack([np.arange(299), np.arange(1, 300)]))
     query_nodes = np.arange(LABELLED, NODES)
-    release = release_of(alone, one_hot(labels), rows, query_nodes=query_nodes)
-    assert findings_of(release_of(alone, one_hot(labels), rows)).use_labels
+    release = release_of(path, one_hot(labels), rows, query_nodes=query_nodes)
+    assert findings_of(release_of(path, one_hot(labels), rows)).use_labels
     findings = findings_of(release)
     assert not findings.use_labels
     assert findings.content is None, "the released classes were labels"
 
 
-def test_what_was_decided_before_stays() -> None:
+def test_an_earlier_decision_about_labels_is_not_replaced() -> None:
     graph, labels, rows = random_graph()
     release = release_of(graph, one_hot(labels), rows)
     assert findings_of(release, use_labels=True).use_labels
@@ -137,7 +137,7 @@ def test_what_was_decided_before_stays() -> None:
     assert (before.use_labels, before.content) == (False, None)
 
 
-def test_where_label_reach_is_uncertain_the_content_is_still_decided(
+def test_content_is_decided_even_where_label_reach_is_uncertain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     graph, labels, rows = random_graph()
@@ -151,7 +151,7 @@ def test_where_label_reach_is_uncertain_the_content_is_still_decided(
     assert findings.content.projection is not None
 
 
-def test_label_reach_alone_decides_nothing_else() -> None:
+def test_label_reach_alone_does_not_decide_content() -> None:
     graph, labels, rows = random_graph()
     whole = release_of(graph, one_hot(labels), rows, query_nodes=np.arange(LABELLED, NODES))
     counts = OpenDoor(graph).release(

@@ -34,12 +34,12 @@ def test_the_share_falls_with_training_nodes_and_is_zero_where_it_shows_nothing(
     assert probe_share(2.0, num_train=10, num_classes=3) == LABEL_REACH_SHARE
 
 
-def test_below_a_noise_of_one_the_share_no_longer_falls() -> None:
+def test_the_share_is_the_same_for_all_noise_below_one() -> None:
     shares = [content_share(noise, num_train=5_000, num_classes=3) for noise in (1.0, 0.1)]
     assert shares == [0.05, 0.05]
 
 
-def test_evidence_falls_with_squared_noise() -> None:
+def test_evidence_is_inversely_proportional_to_squared_noise() -> None:
     lengths = PartLengths.for_share(0.1)
     more, less = (feature_evidence(2_000, lengths=lengths, noise_std=noise) for noise in (2.0, 4.0))
     assert more == pytest.approx(4 * less)

@@ -1,4 +1,4 @@
-"""Sums of the probe are averaged into the first hop by their precision."""
+"""Sums of the probe are averaged with those of the first hop, weighted by precision."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from vesper.method.certified.probe_sums import (
 from vesper.party.representation import NO_NODES
 
 
-def test_both_are_averaged_by_their_precision() -> None:
+def test_probe_and_hop_are_averaged_by_precision() -> None:
     rng = np.random.default_rng(0)
     truth = rng.normal(size=(20_000, 3)) * 3
     lengths, noise_std = np.array([0.6, 0.8, 0.8]), 1.0

@@ -1,4 +1,4 @@
-"""Test nodes that hear nobody are noticed; those that hear as training nodes do are not."""
+"""Query nodes without labelled neighbours are detected; those like training nodes are similar."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,42 +24,46 @@ from vesper.session.config import load_config
 NODES, TRAIN = 3000, 1000
 
 
-def test_only_speakers_are_counted() -> None:
+def test_only_labelled_nodes_are_counted() -> None:
     assert label_reach_messages(np.array([2, 0]), 4).ravel().tolist() == [1, 0, 1, 0]
 
 
 @pytest.mark.parametrize(("noise_std", "least"), [(1.0, 200), (5.0, 195), (8.0, 130)])
-def test_those_that_are_alike_are_found_where_noise_allows(noise_std: float, least: int) -> None:
-    rng, alike = np.random.default_rng(0), 0
+def test_similar_label_reach_is_recognized_where_noise_allows(noise_std: float, least: int) -> None:
+    rng, num_similar = np.random.default_rng(0), 0
     for _ in range(200):
-        heard = (rng.poisson(3, 600) + rng.normal(0, noise_std, 600)).astype(np.float32)
-        alike += label_reach(heard[:300], heard[300:], noise_std=noise_std).similar
-    assert alike >= least
+        counts = (rng.poisson(3, 600) + rng.normal(0, noise_std, 600)).astype(np.float32)
+        num_similar += label_reach(counts[:300], counts[300:], noise_std=noise_std).similar
+    assert num_similar >= least
 
 
 @pytest.mark.parametrize("noise_std", [1.0, 5.0, 40.0, 400.0])
-def test_those_that_hear_nobody_are_hardly_ever_taken_for_alike(noise_std: float) -> None:
-    rng, alike = np.random.default_rng(0), 0
+def test_nodes_without_labelled_neighbours_rarely_count_as_similar(noise_std: float) -> None:
+    rng, num_similar = np.random.default_rng(0), 0
     for _ in range(200):
-        ours = (rng.poisson(3, 300) + rng.normal(0, noise_std, 300)).astype(np.float32)
-        theirs = rng.normal(0, noise_std, 300).astype(np.float32)
-        alike += label_reach(ours, theirs, noise_std=noise_std).similar
-    assert alike <= 10
+        labelled_counts = (rng.poisson(3, 300) + rng.normal(0, noise_std, 300)).astype(np.float32)
+        query_counts = rng.normal(0, noise_std, 300).astype(np.float32)
+        num_similar += label_reach(labelled_counts, query_counts, noise_std=noise_std).similar
+    assert num_similar <= 10
 
 
-def test_where_nobody_hears_a_speaker_nothing_is_lacking() -> None:
+def test_reach_is_similar_where_no_node_has_a_labelled_neighbour() -> None:
     rng = np.random.default_rng(0)
-    ours, theirs = rng.normal(0, 1, (2, 1000)).astype(np.float32)
-    assert label_reach(ours, theirs, noise_std=1.0).similar
+    labelled_counts, query_counts = rng.normal(0, 1, (2, 1000)).astype(np.float32)
+    assert label_reach(labelled_counts, query_counts, noise_std=1.0).similar
 
 
-def side(
-    root: Path, write_folders: Callable[..., Path], *, to: int
+def representation_with_door(
+    root: Path, write_folders: Callable[..., Path], *, neighbors_from: int
 ) -> tuple[StagedRepresentation, ChargedDoor]:
-    """Training nodes know one another and nodes from `to` on; the last thousand are asked for."""
+    """Training nodes have edges to each other and to the thousand nodes from this one on.
+
+    The last thousand nodes are query nodes.
+    """
     rng = np.random.default_rng(1)
-    src = rng.integers(0, TRAIN, 12_000)  # eight neighbours of either kind
-    dst = np.concatenate([rng.integers(0, TRAIN, 4000), rng.integers(to, to + TRAIN, 8000)])
+    src = rng.integers(0, TRAIN, 12_000)  # on average eight neighbours of either kind
+    others = (0, TRAIN, 4000), (neighbors_from, neighbors_from + TRAIN, 8000)
+    dst = np.concatenate([rng.integers(*each) for each in others])
     nodes: Mapping[str, object] = {"id": range(NODES), "x": rng.normal(size=NODES)}
     folder = write_folders(root, nodes=nodes, edges={"src": src, "dst": dst})
     data = open_data(folder / "data")
@@ -86,35 +90,35 @@ def side(
     return made, door
 
 
-@pytest.mark.parametrize(("to", "speaks"), [(2 * TRAIN, True), (TRAIN, False)])
-def test_labels_are_messages_only_where_they_are_heard(
-    tmp_path: Path, write_folders: Callable[..., Path], to: int, speaks: bool
+@pytest.mark.parametrize(("neighbors_from", "use_labels"), [(2 * TRAIN, True), (TRAIN, False)])
+def test_messages_contain_labels_only_where_query_nodes_receive_them(
+    tmp_path: Path, write_folders: Callable[..., Path], neighbors_from: int, use_labels: bool
 ) -> None:
-    made, door = side(tmp_path, write_folders, to=to)
+    made, door = representation_with_door(tmp_path, write_folders, neighbors_from=neighbors_from)
     made.begin_stage(0)
     assert door.account.releases == 0
     made.begin_stage(1)
-    assert door.account.releases == 2  # the poll, and the hop
-    assert bool(made.fitted_arrays()["constants/use_labels"]) is speaks
+    assert door.account.releases == 2  # the probe and the hop
+    assert bool(made.fitted_arrays()["constants/use_labels"]) is use_labels
 
 
-def test_nobody_is_polled_where_labels_stay_or_nobody_is_asked_for(
+def test_no_probe_is_released_without_labelled_nodes(
     tmp_path: Path, write_folders: Callable[..., Path]
 ) -> None:
-    made, door = side(tmp_path, write_folders, to=TRAIN)
+    made, door = representation_with_door(tmp_path, write_folders, neighbors_from=TRAIN)
     made.set_labels(np.arange(0), np.zeros((0, 2), dtype=np.float32), np.arange(NODES))
     made.begin_stage(0)
     made.begin_stage(1)
     assert door.account.releases == 1
 
 
-def test_the_poll_is_within_the_budget() -> None:
+def test_the_probe_and_the_hops_together_use_the_whole_budget() -> None:
     sizes = PublicSizes(num_nodes=NODES, num_train=TRAIN, num_features=1, num_classes=3)
     for epsilon in (0.05, 0.25, 4.0, 32.0):
         config = load_config(None, {"epsilon": epsilon})
         noise_plan = find_method("certified").noise_plan(config, sizes)
-        quiet = load_config(None, {"epsilon": epsilon, "label_messages": False})
-        without = find_method("certified").noise_plan(quiet, sizes)
+        without_probe = load_config(None, {"epsilon": epsilon, "label_messages": False})
+        without = find_method("certified").noise_plan(without_probe, sizes)
         assert noise_plan.probe_noise_std is not None
         assert without.probe_noise_std is None
         spent = sum(noise_std**-2 for noise_std in noise_plan.all_noise_stds)
@@ -123,17 +127,19 @@ def test_the_poll_is_within_the_budget() -> None:
         assert noise_plan.noise_stds[0] < 1.07 * without.noise_stds[0]
 
 
-def test_fewer_neighbours_are_no_other_window() -> None:
+def test_fewer_neighbours_are_distinguished_from_another_window() -> None:
     rng, noise_std = np.random.default_rng(0), 3.0
-    alike = {"fewer neighbours": 0, "another window": 0, "no neighbours": 0}
+    similar = {"fewer neighbours": 0, "another window": 0, "no neighbours": 0}
     for _ in range(100):
-        ours = (rng.poisson(8, 400) + rng.normal(0, noise_std, 400)).astype("f4")
-        for what, theirs in zip(alike, (2.4, 0.4, 0.0), strict=True):
-            heard = (rng.poisson(theirs, 400) + rng.normal(0, noise_std, 400)).astype("f4")
-            ratio = 0.3 if theirs else 0.0
-            assert not label_reach(ours, heard, noise_std=noise_std).similar
-            found = label_reach_by_degree(ours, heard, ratio=ratio, noise_std=noise_std)
-            alike[what] += found is not None and found.similar
-    assert alike["fewer neighbours"] == 100
-    assert alike["another window"] <= 5
-    assert alike["no neighbours"] <= 6
+        labelled_counts = (rng.poisson(8, 400) + rng.normal(0, noise_std, 400)).astype("f4")
+        for what, mean in zip(similar, (2.4, 0.4, 0.0), strict=True):
+            query_counts = (rng.poisson(mean, 400) + rng.normal(0, noise_std, 400)).astype("f4")
+            ratio = 0.3 if mean else 0.0
+            assert not label_reach(labelled_counts, query_counts, noise_std=noise_std).similar
+            reach = label_reach_by_degree(
+                labelled_counts, query_counts, ratio=ratio, noise_std=noise_std
+            )
+            similar[what] += reach is not None and reach.similar
+    assert similar["fewer neighbours"] == 100
+    assert similar["another window"] <= 5
+    assert similar["no neighbours"] <= 6

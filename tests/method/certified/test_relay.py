@@ -1,4 +1,4 @@
-"""Users who meet only through shops: the shops pass on what they receive, on every graph."""
+"""Where users are connected only through shops, shops relay their sums, on every graph."""
 
 import math
 from typing import Any
@@ -42,8 +42,8 @@ def test_users_learn_from_each_other_through_shops(hops: int) -> None:
     assert model.stage_ == hops
 
 
-class NotingDoor(OpenDoor):
-    """Notes the noise and the messages of each release, and adds none."""
+class RecordingOpenDoor(OpenDoor):
+    """Records the noise and the messages of each release, and adds no noise."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
@@ -54,7 +54,7 @@ class NotingDoor(OpenDoor):
         return super().release(messages, noise_std=0.0, **how)
 
 
-def begun(
+def representation_at_stage_1(
     door: OpenDoor, labels: np.ndarray | None, fitted: Any = None, **settings: Any
 ) -> StagedRepresentation:
     """A representation at stage 1: on the training graph or, without labels, on a later one."""
@@ -77,40 +77,44 @@ def begun(
     return made
 
 
-def test_shops_pass_on_what_they_receive_on_another_graph_too() -> None:
+def test_shops_relay_received_sums_on_a_later_graph_too() -> None:
     graph, labels = shops_graph()
-    door = NotingDoor(graph)
-    fitted = begun(door, labels, epsilon=math.inf).fitted_arrays()
+    door = RecordingOpenDoor(graph)
+    fitted = representation_at_stage_1(door, labels, epsilon=math.inf).fitted_arrays()
     assert fitted["constants/relay"]
     assert len(door.releases) == 2, "the probe and the hop"
     _, messages = door.releases[-1]
-    assert messages[USERS:, 1].std() > 0.1, "shops differ in what they receive"
+    assert messages[USERS:, 1].std() > 0.1, "shops receive different sums"
 
-    later = NotingDoor(shops_graph(seed=5)[0])
-    again = begun(later, None, fitted, epsilon=math.inf).fitted_arrays()
-    assert len(later.releases) == 2, "what is passed on, and the hop"
-    (_, classes), (_, passed_on) = later.releases
-    assert not np.allclose(classes, passed_on)
+    later = RecordingOpenDoor(shops_graph(seed=5)[0])
+    again = representation_at_stage_1(later, None, fitted, epsilon=math.inf).fitted_arrays()
+    assert len(later.releases) == 2, "the relay input and the hop"
+    (_, classes), (_, relayed) = later.releases
+    assert not np.allclose(classes, relayed)
     assert again["constants/relay_size"] == fitted["constants/relay_size"]
 
 
 def test_without_a_probe_the_budget_of_the_only_hop_is_split() -> None:
     graph, labels = shops_graph()
-    fitted = begun(NotingDoor(graph), labels, epsilon=math.inf).fitted_arrays()
-    whole, later = NotingDoor(graph), NotingDoor(graph)
-    begun(whole, None, epsilon=4.0)
-    begun(later, None, fitted, epsilon=4.0)
+    fitted = representation_at_stage_1(
+        RecordingOpenDoor(graph), labels, epsilon=math.inf
+    ).fitted_arrays()
+    whole, later = RecordingOpenDoor(graph), RecordingOpenDoor(graph)
+    representation_at_stage_1(whole, None, epsilon=4.0)
+    representation_at_stage_1(later, None, fitted, epsilon=4.0)
     (planned, _), (first, _), (second, _) = *whole.releases, *later.releases
     assert 0 < 1 / planned**2 - (1 / first**2 + 1 / second**2) < 1e-6
 
 
-def test_only_plain_sums_are_passed_on() -> None:
+def test_only_plain_sums_are_relayed() -> None:
     graph, labels = shops_graph()
-    fitted = begun(NotingDoor(graph), labels, epsilon=math.inf, aggregator="mean").fitted_arrays()
+    fitted = representation_at_stage_1(
+        RecordingOpenDoor(graph), labels, epsilon=math.inf, aggregator="mean"
+    ).fitted_arrays()
     assert "constants/relay" not in fitted
 
 
-def test_sums_of_classes_are_read_as_they_are() -> None:
+def test_a_relay_reads_nothing_where_nothing_was_relayed() -> None:
     nodes = np.arange(2)
     relay = Relay(FittedConstants(), hops=1)
     read = relay.read_sums(
@@ -120,7 +124,7 @@ def test_sums_of_classes_are_read_as_they_are() -> None:
     assert not relay.applies_before(1)
 
 
-def test_only_degrees_are_left_where_query_nodes_receive_no_signal() -> None:
+def test_class_sums_are_zeroed_where_query_nodes_receive_no_signal() -> None:
     relay = Relay(FittedConstants(relay=True), hops=1)
     relay.set_own_rows(torch.zeros(80, 2))
     sums = torch.tensor([[5.0, 4.0, -4.0], [5.0, -4.0, 4.0]]).repeat(40, 1)

@@ -1,3 +1,5 @@
+"""Stages of the certified method: what each charges, releases, trains and freezes."""
+
 from pathlib import Path
 
 import numpy as np
@@ -41,54 +43,54 @@ def untrained(door: Door) -> Representation:
     )
 
 
-def made(door: ChargedDoor) -> Representation:
-    side = untrained(door)
-    side.set_labels(np.arange(6), np.eye(3, dtype=np.float32)[np.arange(6) % 3])
-    return side
+def labelled(door: ChargedDoor) -> Representation:
+    representation = untrained(door)
+    representation.set_labels(np.arange(6), np.eye(3, dtype=np.float32)[np.arange(6) % 3])
+    return representation
 
 
 def test_a_stage_is_charged_once_however_often_nodes_are_embedded(door: ChargedDoor) -> None:
-    side = made(door)
-    side.begin_stage(0)
-    side.embed(NODES, training=False)
+    representation = labelled(door)
+    representation.begin_stage(0)
+    representation.embed(NODES, training=False)
     assert door.account.spent.max() == 0
-    side.begin_stage(1)
+    representation.begin_stage(1)
     spent = door.account.spent.copy()
     assert spent.min() > 0
     for _ in range(5):
-        side.embed(np.array([3, 1]), training=False)
+        representation.embed(np.array([3, 1]), training=False)
     assert door.account.spent.tolist() == spent.tolist()
 
 
 def test_a_release_beyond_the_budget_is_refused(door: ChargedDoor) -> None:
-    side = made(door)
+    representation = labelled(door)
     for stage in range(3):
-        side.begin_stage(stage)
+        representation.begin_stage(stage)
     with pytest.raises(BudgetError, match="Requested"):
-        made(door).begin_stage(1)
+        labelled(door).begin_stage(1)
 
 
-def test_released_values_are_data_no_gradient_reaches_them(door: ChargedDoor) -> None:
-    side = made(door)
+def test_gradients_reach_only_the_heads_of_the_present_stage(door: ChargedDoor) -> None:
+    representation = labelled(door)
     for stage in range(2):
-        side.begin_stage(stage)
-    embeddings = side.embed(NODES, training=True)  # (12, 3, 3 + 1)
+        representation.begin_stage(stage)
+    embeddings = representation.embed(NODES, training=True)  # (12, 3, 3 + 1)
     assert embeddings.shape == (12, 3, 4)
     assert embeddings.requires_grad
     torch.autograd.backward([embeddings.sum()])
-    learning = {name for name, w in side.module.named_parameters() if w.grad is not None}
+    learning = {name for name, w in representation.module.named_parameters() if w.grad is not None}
     assert learning
     assert {name.split(".")[1] for name in learning} == {"0", "1"}  # both members of stage 1
     assert all(name.startswith("heads.") for name in learning)
 
 
-def test_later_stages_are_zero_and_earlier_ones_frozen(door: ChargedDoor) -> None:
-    side = made(door)
-    side.module.eval()
-    side.begin_stage(0)
-    first = side.embed(NODES, training=False)
-    side.begin_stage(1)
-    second = side.embed(NODES, training=False)
+def test_logits_of_later_stages_are_zero_and_of_earlier_ones_frozen(door: ChargedDoor) -> None:
+    representation = labelled(door)
+    representation.module.eval()
+    representation.begin_stage(0)
+    first = representation.embed(NODES, training=False)
+    representation.begin_stage(1)
+    second = representation.embed(NODES, training=False)
     assert first[:, :, 1:3].abs().max() == 0
     assert torch.allclose(second[:, :, 0], first[:, :, 0])
     assert second[:, :, 1].abs().min() > 0
@@ -96,9 +98,9 @@ def test_later_stages_are_zero_and_earlier_ones_frozen(door: ChargedDoor) -> Non
     assert second[:, :, 3].abs().min() > 0  # the two members differ
 
 
-def test_labels_are_what_training_nodes_say(door: ChargedDoor, tmp_path: Path) -> None:
-    """The same noise on other labels moves the sums of the neighbours of training nodes only."""
-    sides = []
+def test_messages_of_training_nodes_contain_their_labels(door: ChargedDoor, tmp_path: Path) -> None:
+    """With equal noise, other labels change the embeddings of neighbours of training nodes."""
+    embeddings_by_shift = []
     for shift in (0, 1):
         other = ChargedDoor(
             RING,
@@ -107,14 +109,14 @@ def test_labels_are_what_training_nodes_say(door: ChargedDoor, tmp_path: Path) -
             noise=NoiseSource.for_simulation(0),
             run="test",
         )
-        side = untrained(other)
+        representation = untrained(other)
         label_posteriors = np.eye(3, dtype=np.float32)[(np.arange(6) + shift) % 3]
-        side.set_labels(np.arange(6), label_posteriors)
-        side.module.eval()
-        side.begin_stage(0)
-        side.begin_stage(1)
-        sides.append(side.embed(NODES, training=False).detach())
-    moved = (sides[0] != sides[1]).any(dim=2).any(dim=1)
+        representation.set_labels(np.arange(6), label_posteriors)
+        representation.module.eval()
+        representation.begin_stage(0)
+        representation.begin_stage(1)
+        embeddings_by_shift.append(representation.embed(NODES, training=False).detach())
+    moved = (embeddings_by_shift[0] != embeddings_by_shift[1]).any(dim=2).any(dim=1)
     assert moved[:7].all()
     assert moved[11]
 

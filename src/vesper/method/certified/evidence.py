@@ -56,12 +56,12 @@ class ExplainedShare:
         return self.share / self.null_std
 
     def reduced_by(self, penalty: float) -> "ExplainedShare":
-        """The same with a smaller share."""
+        """Return the same with a share that is smaller by `penalty`."""
         return replace(self, share=self.share - penalty)
 
     @property
     def signal_fraction(self) -> float:
-        """The part of what it would explain without noise that is left with this noise."""
+        """Fraction of what it would explain without noise that is left with this noise."""
         return 1 / (1 + 1 / self.signal)
 
     @property
@@ -70,7 +70,7 @@ class ExplainedShare:
         return self.share / self.signal_fraction
 
     def gain(self, times: float) -> float:
-        """Factor by which it would explain more with a signal this many times as strong."""
+        """Return the factor on the share if the signal were this many times as strong."""
         if math.isinf(self.signal):
             return 1.0 if times > 0 else 0.0
         signal = times * self.signal
@@ -159,7 +159,7 @@ def residual_labels(labels: FloatRows, own: FloatRows) -> Doubles:
     known = np.column_stack([np.ones(len(own)), own]).astype(np.float64)
     gram = known.T @ known + OWN_RIDGE * np.eye(known.shape[1])
     hat = np.linalg.solve(gram, known.T)  # (width + 1, num_train)
-    weight = np.einsum("ij,ji->i", known, hat)  # of a node in its own prediction
+    weight = np.einsum("ij,ji->i", known, hat)  # of each node in its own prediction
     residuals: Doubles = (labels - known @ (hat @ labels)) / (1 - weight)[:, None]
     return residuals
 
@@ -169,7 +169,7 @@ ColumnMask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SelectedColumns:
-    """Columns, how much they explain, and how much of that is due to having been selected."""
+    """Columns, how much they explain, and how much of that is due to the selection itself."""
 
     columns: ColumnMask  # (width,)
     explained: ExplainedShare

@@ -1,8 +1,7 @@
 """Choices, centres and scales that are fitted on the training graph and used on every other graph.
 
-A trained model is one function: on a later graph, messages contain the same things, and sums are
-scaled by the same numbers, as on the graph it was trained on. A field is None, or lacks its key,
-until it is fitted.
+A trained model is one function: on a later graph, messages have the same content and sums the same
+scales as on the training graph. A field is None, or lacks its key, until it is fitted.
 """
 
 from dataclasses import dataclass, field, fields
@@ -41,7 +40,7 @@ class FittedConstants:
     relay_rate: Tensor | None = None  # (num_classes,)
     """Class sums per neighbour, averaged over all nodes."""
     relay_size: float | None = None
-    """Root mean square of what nodes received in excess of that rate."""
+    """Root mean square of what nodes received beyond that rate."""
     relay_jacobian: Tensor | None = None  # (num_classes, num_classes)
     """Derivative of a relayed message by the class sums in it, averaged over nodes."""
     query_nodes_lack_signal: bool | None = None
@@ -56,7 +55,7 @@ class FittedConstants:
     """Root mean square of each column of a hop, or of the sum of all hops so far."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give all fitted values as arrays by name."""
+        """Return all fitted values as arrays by name."""
         values: dict[str, Any] = {}
         for each in fields(self):
             value = getattr(self, each.name)
@@ -67,7 +66,7 @@ class FittedConstants:
         return {name: np.asarray(value) for name, value in values.items()}
 
     def load(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Replace all values by stored ones.
+        """Replace all values with stored ones.
 
         Raises:
             VesperError: a name is unknown.

@@ -59,8 +59,8 @@ class MessageBuilder:
         self._inputs, self._constants, self._aggregator = inputs, constants, aggregator
         self._settings = settings
         self._relay = Relay(constants, hops=hops)
-        self._received: ReceivedSums | None = None  # before the first hop, until that has used it
-        self._weights: Tensor | None = None  # (num_nodes,) how nodes connect labelled nodes
+        self._received: ReceivedSums | None = None  # until the first hop uses them
+        self._weights: Tensor | None = None  # (num_nodes,) see `Relay.messages`
         self.roles = NO_ROLES
 
     @property
@@ -78,7 +78,7 @@ class MessageBuilder:
         )
 
     def adopt(self, findings: ProbeFindings) -> None:
-        """Build messages as the probe decided; what was decided on the training graph stays."""
+        """Build messages as the probe decided; decisions of the training graph are not replaced."""
         constants, content = self._constants, findings.content
         if constants.use_labels is None:
             constants.use_labels = findings.use_labels
@@ -93,7 +93,7 @@ class MessageBuilder:
             constants.project_later_hops = content.project_later_hops
 
     def set_received_sums(self, received: ReceivedSums) -> None:
-        """Use these sums in the first hop, if it contains the classes that they are of."""
+        """Use these sums in the first hop, if its messages contain the same classes."""
         if self._constants.relay:
             self._weights = received.labelled_neighbors
         if self._constants.use_labels and self._constants.projection is None:
@@ -113,11 +113,11 @@ class MessageBuilder:
         return beliefs
 
     def needs_relay_input(self, stage: int) -> bool:
-        """Whether the hop before a stage has to pass on sums that nothing has released yet."""
+        """Whether the hop before a stage has to pass on sums that have not been released yet."""
         return stage == 1 and self._relay.applies_before(stage) and self._received is None
 
     def add_relay_input(self, released: Tensor) -> None:
-        """Take sums of class messages: (num_nodes, 1 + num_classes)."""
+        """Set the sums of class messages to pass on: (num_nodes, 1 + num_classes)."""
         self._received = received_in_hop(released, degree_share=self.degree_share)
 
     def messages(
@@ -129,7 +129,7 @@ class MessageBuilder:
             stage: from 1 on.
             beliefs: (num_nodes, num_classes).
             centre: (num_classes,) mean belief.
-            released: of the hops before, (num_nodes, num_classes + 1) each.
+            released: earlier hops, (num_nodes, num_classes + 1) each.
         """
         if stage == 1 and self._constants.relay:
             self._relay.set_own_rows(class_rows(beliefs, centre=centre))
@@ -156,7 +156,7 @@ class MessageBuilder:
         return messages
 
     def read(self, released: Tensor, *, noise_std: float) -> Tensor:
-        """Read a hop: add the probe's sums to it, or remove what relays returned to its origin.
+        """Read a hop: average it with the probe's sums, or remove what relays sent back.
 
         Args:
             released: (num_nodes, num_classes + 1).

@@ -32,10 +32,10 @@ from vesper.method.certified.probe_size import PartLengths
 from vesper.party.stage_selection import MARGIN
 
 LEAD_ERRORS = MARGIN
-"""Standard errors by which a candidate must lead: as many as a later stage, to be chosen."""
+"""Standard errors by which a candidate must lead: as many as a later stage needs to be chosen."""
 MODEL_ERROR = 0.03
 """Error of what the default explains, as a share of it: a regression does not show everything that
-a network learns from a sum, so small leads mean nothing, however many nodes there are."""
+a network learns from a sum, so small leads are not significant, however many nodes there are."""
 RELAY_EXPLAINS = 0.015
 """Share of labels, without noise, that relayed sums are expected to explain."""
 SEPARATED_RELAY_EXPLAINS = 0.1
@@ -52,7 +52,7 @@ class MessageContent:
     projection: Tensor | None = None  # (components, num_classes)
     """Coefficients of the feature projection, where it replaces classes."""
     project_later_hops: bool = False
-    """Whether later hops contain the projection too: classes explain nothing."""
+    """Whether later hops contain the projection too, because classes explain nothing."""
     relay: bool = False
     """Whether hops pass on received sums."""
 
@@ -67,7 +67,7 @@ class PartSums:
     noise_std: float
 
     def explain(self, rest: Doubles, part: Doubles) -> ExplainedShare:
-        """How much of the rest a part explains."""
+        """Measure how much of the rest a part explains."""
         return explained_share(rest, part, noise_std=self.noise_std)
 
 
@@ -92,7 +92,7 @@ def choose_content(
         default_share: degree share unless another one leads.
         shares: the other degree shares that are possible.
         separated: labelled nodes are connected through other nodes only.
-        can_relay: these others may pass on what they receive.
+        can_relay: received sums may be passed on.
     """
     selected = select_columns(rest, sums.features, noise_std=sums.noise_std)
     by_degree, by_class = (sums.explain(rest, part) for part in (sums.degree, sums.classes))
@@ -145,7 +145,7 @@ def relay_leads(explained: Sequence[ExplainedShare], *, separated: bool) -> bool
 
     Args:
         explained: what the degree and other contents explain.
-        separated: relaying is the default, and the others have to lead.
+        separated: labelled nodes are separated, so relaying is the default and others have to lead.
     """
     most = max(part.without_noise for part in explained)
     error = LEAD_ERRORS * max(part.error / part.signal_fraction for part in explained)
@@ -202,7 +202,7 @@ class Candidate:
         return max(map(self.forecast, shares), key=lambda forecast: forecast.explained)
 
     def lead_over(self, default: "Candidate", shares: Sequence[float]) -> float:
-        """Lead over messages of the default content, less its error; each with its best share."""
+        """Return the lead over the default content, less its error; each with its best share."""
         ours, theirs = self.best_forecast(shares), default.best_forecast(shares)
         return lead_beyond_error(
             ours.explained - theirs.explained,

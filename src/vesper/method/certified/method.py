@@ -7,7 +7,8 @@ What it chooses if the user does not, from epsilon and public sizes alone:
 | hops | 1 below epsilon 8, else 2 | 2 |
 | degree share, unless the probe finds a better one | 0.6 | 0.3 |
 
-Members: 4, or fewer if all of them together would see more than 200,000 training rows per epoch.
+Members: 4, or fewer (at least 1) if all together would see more than 200,000 training rows per
+epoch.
 
 Problems with a rare class are often sparse. There the degree itself is informative, and a second
 hop would halve the budget of the first for little (docs/decisions/0005).
@@ -72,7 +73,7 @@ def members_of(run: RunSettings, sizes: PublicSizes) -> int:
 
 
 def members_for(num_train: int) -> int:
-    """Return the number of members that takes little time.
+    """Return the number of members that limits training to `MAX_ROWS` rows per epoch.
 
     >>> [members_for(num_train) for num_train in (1_000, 83_000, 196_000, 10**6)]
     [4, 2, 1, 1]

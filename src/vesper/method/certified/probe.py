@@ -1,4 +1,4 @@
-"""The probe: one release before the first hop, from which it is decided what messages contain.
+"""The probe: one release before the first hop that decides what messages contain.
 
     message[u]  = (p [u is labelled],  a,  b class row of u,  c unit(components of u's features))
     released[v] = sum of messages over the neighbours of v + noise
@@ -7,7 +7,7 @@
     2. `run` releases their sums, charged like any release;
     3. `probe_decision.decide` reads them and returns the findings.
 
-The decision is made once, on the training graph. On every other graph messages contain the same.
+The decision is made once, on the training graph, and holds on every other graph.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ Rows = NDArray[np.float32]
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeSettings:
-    """What the noise plan and the settings leave to the probe."""
+    """What the probe takes from the noise plan and the config."""
 
     noise_std: float | None
     """Noise of its release; None: there is no probe."""
@@ -44,14 +44,14 @@ class ProbeSettings:
     degree_share: float
     """Constant part of a message, unless the probe finds a better one."""
     degree_share_is_fixed: bool = False
-    """Whether the degree share was set by the user and stays."""
+    """Whether the user set the degree share, so that the probe leaves it as it is."""
     ordered: bool = False
-    """Whether classes are bins of numbers, in their order."""
+    """Whether classes are bins of numbers, in the order of these."""
 
 
 @dataclass(frozen=True, eq=False)
 class NodeRoles:
-    """Which nodes have labels to share, and which nodes predictions are wanted for."""
+    """Labelled nodes with their label posteriors, and query nodes."""
 
     labelled_nodes: Nodes
     """Training nodes whose labels are shared."""
@@ -163,7 +163,7 @@ def probe_messages(
     num_nodes, num_classes = beliefs.shape
     centre = beliefs.mean(dim=0)
     messages = np.empty((num_nodes, 2 + num_classes + along.width), dtype=np.float32)
-    # In blocks: there may be no room for a second copy of all beliefs.
+    # In blocks: there may be no memory for a second copy of all beliefs.
     for start in range(0, num_nodes, ROWS_PER_BLOCK):
         rows = slice(start, start + ROWS_PER_BLOCK)
         class_part = class_rows(beliefs[rows], centre=centre).numpy()

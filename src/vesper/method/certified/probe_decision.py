@@ -37,7 +37,7 @@ class ProbeFindings:
     use_labels: bool
     """Whether messages contain the labels of training nodes."""
     content: MessageContent | None = None
-    """None where only label reach was measured, or where it made the rest unusable."""
+    """None where only label reach was measured, or where its result made the rest unusable."""
 
 
 def decide(
@@ -55,7 +55,7 @@ def decide(
         settings: defaults.
         next_noise_std: noise of the first hop.
         can_relay: the aggregator is one whose sums can be passed on.
-        use_labels: what was decided before, if it was; it stays.
+        use_labels: an earlier decision, which is not changed; None if there is none.
     """
     if not release.has_content:
         return ProbeFindings(use_labels=reach_of(release).similar)
@@ -122,10 +122,10 @@ def reach_of(release: ProbeRelease) -> LabelReach:
 
 
 def targets_of(release: ProbeRelease, *, ordered: bool) -> np.ndarray:
-    """What is to be explained: classes, or the positions of numbers in their order.
+    """Return what is to be explained: classes or, for numbers, their positions in order.
 
-    A slightly larger number is in another bin just as a much larger one is: of separate bins, sums
-    over neighbours explain a tenth of what they explain of the number, or less.
+    Separate bins do not show which numbers are close: sums over neighbours explain at most a tenth
+    as much of the bins as of the number.
     """
     label_posteriors = release.roles.label_posteriors.numpy()
     if not ordered:

@@ -16,10 +16,11 @@ from vesper.model.principal_components import COMPONENTS
 MAX_CONTENT_SHARE = 0.1
 """Largest share of the budget for deciding the content of messages."""
 ENOUGH_EVIDENCE = 250.0
-"""Share times training nodes over squared noise, or over 1 where there is less noise, above which a
-smaller share will do: what the hops hardly miss is not worth saving."""
+"""Share times training nodes over squared noise, above which a smaller share suffices. Noise below
+1 counts as 1: hops then have enough budget, so a smaller share would gain nothing."""
 MIN_EVIDENCE = 5.0
-"""The same below which the probe would show too little and only measures label reach."""
+"""The same, at the largest share, below which the probe would show too little and only measures
+label reach."""
 NODES_PER_COLUMN = 6
 """Training nodes for each released column: with fewer, regressions fit noise."""
 TYPICAL_DEGREE = 10
@@ -29,7 +30,7 @@ TYPICAL_SHARE = 0.3
 
 
 def content_share(noise_std: float, *, num_train: int, num_classes: int) -> float:
-    """Share of the budget for deciding message content, in addition to label reach.
+    """Return the share of the budget for deciding message content, in addition to label reach.
 
     Args:
         noise_std: noise with which one release would use up the budget; 0 without privacy.
@@ -54,7 +55,7 @@ def content_share(noise_std: float, *, num_train: int, num_classes: int) -> floa
 
 
 def probe_share(noise_std: float, *, num_train: int, num_classes: int) -> float:
-    """Share of the budget that the whole probe takes."""
+    """Return the share of the budget that the whole probe takes."""
     return LABEL_REACH_SHARE + content_share(
         noise_std, num_train=num_train, num_classes=num_classes
     )
@@ -86,7 +87,7 @@ class PartLengths:
 
 
 def feature_evidence(num_train: int, *, lengths: PartLengths, noise_std: float) -> float:
-    """Squared deviations from chance that one fully informative feature column would reach."""
+    """Return the squared z-score that a fully informative feature column would reach."""
     if noise_std == 0:
         return math.inf
     return TYPICAL_DEGREE * TYPICAL_SHARE * num_train * (lengths.features / noise_std) ** 2

@@ -3,7 +3,7 @@
     the first hop contains classes    both releases are averaged, each column by its precision
     the only hop passes on sums       these are what it passes on
 
-They were paid for with the probe.
+This costs nothing: the probe was already charged.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ CLEAR_ERRORS = 4.0
 
 @dataclass(frozen=True, eq=False)
 class ReceivedSums:
-    """Sums of degree and classes, as if both had norm 1 in messages, with the noise of each."""
+    """Sums of degree and classes, scaled as if both had norm 1 in messages, with their noise."""
 
     sums: Tensor  # (num_nodes, 1 + num_classes)
     noise_stds: Tensor  # (1 + num_classes,)
@@ -39,7 +39,7 @@ class ReceivedSums:
         lengths = torch.full_like(self.noise_stds, (1 - degree_share**2) ** 0.5)
         lengths[0] = degree_share
         own_variance = (lengths * self.noise_stds).square()
-        # In place, as there may be no room for a third copy.
+        # In place, as there may be no memory for a third copy.
         self.sums.mul_(lengths)
         self.sums.lerp_(
             released, (own_variance / (noise_std**2 + own_variance)).expand_as(released)
@@ -59,13 +59,13 @@ def received_in_probe(release: ProbeRelease) -> ReceivedSums:
 
 
 def received_in_hop(released: Tensor, *, degree_share: float) -> ReceivedSums:
-    """Take them from a release of messages (c, sqrt(1 - c^2) class row), made for this purpose."""
+    """Take the sums out of a release of messages (c, sqrt(1 - c^2) class row)."""
     sums = unscaled_sums(released, degree_share=degree_share)
     return ReceivedSums(sums, torch.zeros(sums.shape[1]), sums[:, 0])
 
 
 def unscaled_sums(released: Tensor, *, degree_share: float) -> Tensor:
-    """Sums of messages (c, sqrt(1 - c^2) row) -> sums of (1, row)."""
+    """Scale sums of messages (c, sqrt(1 - c^2) row) to sums of (1, row)."""
     lengths = torch.full((released.shape[1],), (1 - degree_share**2) ** 0.5)
     lengths[0] = degree_share
     return released / lengths

@@ -8,14 +8,14 @@
     lower      where  shortfall > 2 errors, and not similar
 
 Labels in messages help as long as query nodes receive as many of them as training nodes do. Where
-query nodes come from a later window and know nobody in this one, a model trained on received labels
-would be queried with received posteriors. Nodes with fewer neighbours also have fewer labelled
-neighbours, without being from another window: where the probe measures degrees, training counts
-are first scaled to the degree of query nodes.
+query nodes come from a later window and have no neighbours in this one, a model trained on received
+labels would be queried with received posteriors. Nodes with fewer neighbours also have fewer
+labelled neighbours, without being from another window: where the probe measures degrees, training
+counts are first scaled to the degree of query nodes.
 
 A mean over many nodes tolerates much noise, so this takes a hundredth of the budget. Where the
 answer is uncertain, labels are left out: a single node's sum is mostly noise then, so little is
-lost, whereas a model that was misled by labels loses much (docs/decisions/0018).
+lost, whereas a model that is misled by labels loses much (docs/decisions/0018).
 
 **Degree matching**: training sums are scaled to the degree of query nodes.
 
@@ -29,7 +29,7 @@ noise added again, looks like a sum over fewer neighbours, so heads learn what s
 and a stage that gains nothing from it is not chosen. Where degrees are similar, or noise hides
 whether they are, nothing changes.
 
-All of it is post-processing of releases, and the added noise protects nothing.
+All of it is post-processing of releases, and the added noise gives no privacy.
 """
 
 import math
@@ -45,7 +45,8 @@ from vesper.party.representation import NO_NODES, Nodes
 LABEL_REACH_SHARE = 0.01
 """Share of the budget that measuring label reach takes."""
 ERRORS = 2.0
-"""Standard errors within which a mean is assumed to lie, and a ratio below `MAX_RATIO`."""
+"""Standard errors within which a mean is assumed to lie, and by which a ratio must be below
+`MAX_RATIO`."""
 MISSING_LABELLED_NEIGHBORS = 0.5
 """Labelled neighbours that query nodes may lack on average and still count as similar."""
 MAX_RATIO = 0.7
@@ -55,7 +56,7 @@ Counts = NDArray[np.float32]
 
 
 def label_reach_messages(labelled_nodes: NDArray[np.int64], num_nodes: int) -> Counts:
-    """Messages that sum to the number of labelled neighbours: (num_nodes, 1)."""
+    """Build messages that sum to the number of labelled neighbours: (num_nodes, 1)."""
     messages = np.zeros((num_nodes, 1), dtype=np.float32)
     messages[labelled_nodes] = 1
     return messages
@@ -66,7 +67,7 @@ class LabelReach:
     """Whether query nodes have as many labelled neighbours; both False where it is uncertain."""
 
     similar: bool
-    """Query nodes have about half as many labelled neighbours as training nodes, or more."""
+    """Query nodes have at least about half as many labelled neighbours as training nodes."""
     lower: bool
     """Query nodes have clearly fewer."""
 
@@ -91,7 +92,7 @@ def label_reach(labelled_counts: Counts, query_counts: Counts, *, noise_std: flo
 def label_reach_by_degree(
     labelled_counts: Counts, query_counts: Counts, *, ratio: float, noise_std: float
 ) -> LabelReach | None:
-    """Compare as if training nodes had as few neighbours as query nodes have.
+    """Compare as if training nodes had as few neighbours as query nodes.
 
     Args:
         labelled_counts: labelled neighbours of training nodes, with noise.
@@ -115,7 +116,7 @@ def label_reach_by_degree(
 def degree_ratio(
     degrees: Tensor, labelled_nodes: Nodes, query_nodes: Nodes, *, noise_std: float
 ) -> float:
-    """Give the ratio of mean degrees, or 1 where it is not clearly small.
+    """Return the ratio of mean degrees, or 1 where it is not clearly small.
 
     Args:
         degrees: (num_nodes,) with noise.
@@ -149,7 +150,7 @@ class DegreeMatching:
     def __init__(self, num_nodes: int) -> None:
         self._num_nodes, self._ratio = num_nodes, 1.0
         self._positions = NO_NODES  # (num_nodes,) rows in `_matched`, -1 for query nodes
-        self._matched: list[Tensor] = []  # a hop: (other nodes, width)
+        self._matched: list[Tensor] = []  # per hop: (other nodes, width)
 
     def start(self, ratio: float, query_nodes: Nodes) -> None:
         """Match degrees from now on; a ratio of 1 changes nothing."""
@@ -171,7 +172,7 @@ class DegreeMatching:
         self._matched.append(self._ratio * released[others] + added_std * noise)
 
     def rows(self, hop: int, released: Tensor, nodes: Nodes) -> Tensor:
-        """Give what heads read of a hop: (B, width)."""
+        """Return what heads read of a hop: (B, width)."""
         rows = released[torch.from_numpy(nodes)]
         if self._ratio < 1:
             positions = self._positions[nodes]

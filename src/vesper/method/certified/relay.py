@@ -2,7 +2,7 @@
 
     one hop       it passes on what nodes received in the probe or, on a later graph without a
                   probe, in a release that takes a tenth of the hop's budget
-    more hops     the first hop sums classes, as always; later hops pass on what it gave
+    more hops     the first hop sums classes, as always; later hops pass on its sums
 
 Users who pay the same merchants, people who share a device: what a merchant receives from its
 customers informs them about each other, but the merchant's own class does not. The probe shows
@@ -30,7 +30,7 @@ MIXED_SHARE = 0.7
 """Nodes are separated if they have fewer labelled neighbours than this share of the number that
 they would have if edges ignored labels."""
 CLEAR_ERRORS = 1.5
-"""Standard errors which that number must exceed, so that noise alone rarely passes for it."""
+"""Standard errors that this number must exceed, so that noise rarely looks like separation."""
 CUT_LENGTH = 0.5
 """Norm above which a relayed excess is cut to 1, as a multiple of the root mean square norm."""
 RELAY_INPUT_SHARE = 0.1
@@ -53,7 +53,7 @@ def are_separated(
     Args:
         sums: (num_nodes, 2) sums over neighbours: labelled ones, all.
         labelled_nodes: the labelled nodes.
-        lengths: norm that either had in messages.
+        lengths: norm of each of the two in messages.
         noise_std: noise in the sums.
 
     >>> pairs = np.array([[1, 1], [1, 1], [0, 1], [0, 1]], "f4")  # two labelled nodes, connected
@@ -78,9 +78,9 @@ def are_separated(
 
 
 def split_noise(noise_std: float) -> tuple[float, float]:
-    """Noise of two releases, the relayed sums and the relay, that cost as much as this one.
+    """Return the noise of two releases, relay input and relay, that together cost as much as one.
 
-    It is a little larger than that: charges are rounded up.
+    Both get slightly more noise than that, because charges are rounded up.
 
     >>> first, second = split_noise(2.0)
     >>> 0 < 1 / 2.0**2 - (1 / first**2 + 1 / second**2) < 1e-6
@@ -111,7 +111,7 @@ class Relay:
         return bool(self._constants.relay) and (stage > 1 or self._hops == 1)
 
     def set_own_rows(self, own: Tensor) -> None:
-        """Note the class rows that nodes contribute to the first hop: (num_nodes, num_classes)."""
+        """Store the class rows that nodes contribute to the first hop: (num_nodes, num_classes)."""
         self._own = own
 
     def messages(self, sums: Tensor, *, degree_share: float, weights: Tensor) -> Tensor:
@@ -141,9 +141,9 @@ class Relay:
     def read_sums(
         self, released: Tensor, *, labelled_nodes: Nodes, query_nodes: Nodes, noise_std: float
     ) -> Tensor | None:
-        """Remove what came back to the nodes that contributed it; None if nothing was relayed.
+        """Remove what returned to the nodes that contributed it; None if nothing was relayed.
 
-        Where query nodes receive hardly any signal, only degrees are left.
+        Where query nodes receive hardly any signal, the class sums of all nodes become 0.
 
         Args:
             released: (num_nodes, 1 + num_classes).

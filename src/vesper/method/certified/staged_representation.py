@@ -1,9 +1,9 @@
 """The certified representation: released sums as data, and heads trained on top of them.
 
-begin_stage(k):  freeze stage k - 1;  before stage 1, run the probe (`probe`);
+begin_stage(k):  freeze stage k - 1;  if k = 1, run the probe (`probe`);
                  messages (`message_builder`)  ->  z_k = door.release(messages), charged once, for
-                 all nodes  ->  matched to the degree of query nodes (`degree_matching`)
-embed(nodes):    logits of every stage so far, later ones zero; then how members differ
+                 all nodes  ->  matched to the degree of query nodes (`query_nodes`)
+embed(nodes):    logits of every stage so far, later ones zero; then member offsets
 
 Everything except `door.release` works on edge-free data and released values. Centres and scales are
 fitted on the training graph and used on every other graph (`fitted_constants`).
@@ -38,7 +38,7 @@ from vesper.party.representation import NO_NODES, Nodes, StatelessRepresentation
 from vesper.party.state import with_prefix, without_prefix
 
 ROWS_PER_BLOCK = 1 << 14
-"""Nodes that are read at a time when all of them are needed."""
+"""Nodes that are read at a time in a pass over all nodes."""
 ROWS_PER_SCALE_BLOCK = 1 << 17
 """Nodes at a time for column scales: most graphs are one block."""
 
@@ -72,10 +72,10 @@ class StagedRepresentation(StatelessRepresentation):
             hops=extractor.hops,
         )
         self._stage = 0
-        self._logits: list[Tensor] = []  # a stage: (num_nodes, num_classes), frozen
-        self._released: list[Tensor] = []  # a hop: (num_nodes, message_width)
+        self._logits: list[Tensor] = []  # per stage: (num_nodes, num_classes), frozen
+        self._released: list[Tensor] = []  # per hop: (num_nodes, message_width)
         self._degree_matching = DegreeMatching(self._num_nodes)
-        self._scales: list[Tensor] = []  # a hop, and their sum: (message_width,)
+        self._scales: list[Tensor] = []  # per hop, and of their sum: (message_width,)
 
     @property
     def module(self) -> nn.Module:
@@ -181,7 +181,7 @@ class StagedRepresentation(StatelessRepresentation):
         return [scales[name] for name in parts]
 
     def fitted_arrays(self) -> dict[str, NDArray[Any]]:
-        """How features are scaled, what the probe decided, and centres and scales."""
+        """Return the scaling of features, the decisions of the probe, and centres and scales."""
         scaling = with_prefix("scaling", self._inputs.scaling.fitted_arrays())
         return scaling | with_prefix("constants", self._constants.arrays())
 
@@ -191,9 +191,9 @@ class StagedRepresentation(StatelessRepresentation):
         self._constants.load(without_prefix("constants", arrays))
 
     def embed(self, nodes: Nodes, *, training: bool) -> Tensor:
-        """Logits of the nodes, and how members differ: (B, num_classes, hops + members)."""
-        # Times one: its gradient then has the same memory layout for any number of hops, and sums
-        # over it are equal to the bit.
+        """Return logits of each stage and member offsets: (B, num_classes, hops + members)."""
+        # Times one, so that its gradient has the same memory layout for any number of hops, and
+        # sums over it are equal to the bit.
         logits_by_member = self._member_logits(nodes) * 1.0  # (B, num_classes, members)
         newest = mean_logits(logits_by_member)
         rows = torch.from_numpy(nodes)
@@ -204,7 +204,7 @@ class StagedRepresentation(StatelessRepresentation):
         )
 
     def columns(self) -> ExportColumns:
-        """Releases and logits of all stages so far, of all nodes: what an export contains."""
+        """Return the content of an export: all releases and logits so far, of all nodes."""
         logits = [*self._logits, self._logits_of_all()]
         columns = columns_of("stage0", logits[0].numpy())
         share = self._messages.degree_share if self._aggregator in READS_DEGREES else None
@@ -242,7 +242,7 @@ class StagedRepresentation(StatelessRepresentation):
 def column_scales(released: Sequence[Tensor]) -> Tensor:
     """Root mean square of each column of the sum of releases: all (num_nodes, width) -> (width,).
 
-    In blocks: on a large graph there may be no room for a second copy of a release.
+    In blocks: on a large graph there may be no memory for a second copy of a release.
     """
     num_nodes, width = released[0].shape
     mean = torch.zeros(width)
