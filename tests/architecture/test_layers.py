@@ -80,11 +80,19 @@ def test_no_modules_import_each_other_in_a_cycle() -> None:
 
 
 def test_file_names_are_unique() -> None:
-    names = Counter(name.rpartition(".")[2] for name, tree in modules().items())
     packages = {name.rpartition(".")[0] for name in modules()}
     stems = Counter(name.rpartition(".")[2] for name in modules() if name not in packages)
     assert [stem for stem, count in stems.items() if count > 1] == []
-    assert names.total() == len(modules())
+
+
+def test_names_of_public_classes_are_unique() -> None:
+    names = Counter(
+        node.name
+        for tree in modules().values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_no_module_is_longer_than_400_lines() -> None:

@@ -1,6 +1,8 @@
 """The map of the source and the architecture page are complete and name existing files."""
 
+import ast
 import re
+from pathlib import Path
 
 from tests.architecture.source_tree import SOURCE, modules
 
@@ -39,3 +41,20 @@ def test_files_named_on_the_pages_exist() -> None:
             assert (SOURCE / name).is_dir() or (ROOT / name).is_dir(), name
         for name in re.findall(r"`((?:mechanism|privacy|method|session)(?:\.\w+)+)`", text):
             assert name in modules() or name.rpartition(".")[0] in modules(), name
+
+
+def modules_without_entry(init: Path) -> list[str]:
+    """Modules and sub-packages that a package's docstring does not name."""
+    text = ast.get_docstring(ast.parse(init.read_text())) or ""
+    files = [path for path in init.parent.glob("*.py") if path.name != "__init__.py"]
+    folders = [path.parent for path in init.parent.glob("*/__init__.py")]
+    named = [path.stem for path in files] + [path.name for path in folders]
+    if "<verb>_command" in text:  # one per verb, named like it
+        named = [name for name in named if not name.endswith("_command")]
+    return [name for name in sorted(named) if not re.search(rf"\b{name}\b", text)]
+
+
+def test_every_package_says_what_is_in_it() -> None:
+    inits = [path for path in SOURCE.rglob("__init__.py") if path.parent != SOURCE]
+    missing = {path.parent.name: found for path in inits if (found := modules_without_entry(path))}
+    assert missing == {}

@@ -62,7 +62,7 @@ def plan(
     from vesper.method.certified.probe_size import probe_share
     from vesper.privacy.planning.plan import make_plan
     from vesper.privacy.planning.probe_share import no_probe
-    from vesper.privacy.planning.traffic import PublicSizes
+    from vesper.privacy.planning.traffic import TrafficSizes
 
     _refuse_options(epsilon, noise_std, delta, degrees_epsilon)
     if unit != "edge":
@@ -73,7 +73,7 @@ def plan(
             f"--nodes: expected at least the {train_nodes + val_nodes} nodes of --train-nodes and "
             f"--val-nodes, got {nodes}; give all nodes of the graph, or leave it out"
         )
-    sizes = PublicSizes(
+    sizes = TrafficSizes(
         num_nodes=nodes,
         num_train_nodes=train_nodes,
         num_val_nodes=val_nodes,

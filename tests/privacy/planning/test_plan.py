@@ -10,9 +10,9 @@ from vesper.privacy.ledger.balance import Balance
 from vesper.privacy.ledger.reader import Entry
 from vesper.privacy.ledger.receipt import encode
 from vesper.privacy.planning.plan import guarantee, make_plan
-from vesper.privacy.planning.traffic import PublicSizes
+from vesper.privacy.planning.traffic import TrafficSizes
 
-PRODUCTS = PublicSizes(
+PRODUCTS = TrafficSizes(
     num_nodes=2_449_029, num_train_nodes=196_615, num_val_nodes=39_323, num_classes=47
 )
 

@@ -1,9 +1,9 @@
 import pytest
 
 from vesper.errors import InputError
-from vesper.privacy.planning.traffic import PublicSizes, Traffic, planned_traffic_of
+from vesper.privacy.planning.traffic import Traffic, TrafficSizes, planned_traffic_of
 
-SIZES = PublicSizes(
+SIZES = TrafficSizes(
     num_nodes=1000,
     num_train_nodes=300,
     num_val_nodes=100,
@@ -31,7 +31,7 @@ def test_bytes_of_each_phase() -> None:
 
 
 def test_unknown_sizes() -> None:
-    assert planned_traffic_of(PublicSizes(num_nodes=10), hops=2, releases=2) is None
-    assert PublicSizes(num_train_nodes=5).num_nodes == 0
+    assert planned_traffic_of(TrafficSizes(num_nodes=10), hops=2, releases=2) is None
+    assert TrafficSizes(num_train_nodes=5).num_nodes == 0
     with pytest.raises(InputError, match="at least the 400"):
-        PublicSizes(num_nodes=399, num_train_nodes=300, num_val_nodes=100)
+        TrafficSizes(num_nodes=399, num_train_nodes=300, num_val_nodes=100)

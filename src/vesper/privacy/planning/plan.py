@@ -31,7 +31,12 @@ from vesper.privacy.planning.probe_share import (
     share_from_rest,
     split_probe_noise,
 )
-from vesper.privacy.planning.traffic import PlannedTraffic, PublicSizes, Traffic, planned_traffic_of
+from vesper.privacy.planning.traffic import (
+    PlannedTraffic,
+    Traffic,
+    TrafficSizes,
+    planned_traffic_of,
+)
 
 FALSE_ALARMS = 0.01
 
@@ -115,7 +120,7 @@ def make_plan(
     noise_std: float | None = None,
     probe_share: ProbeShare = no_probe,
     degrees_epsilon: float = 0.0,
-    sizes: PublicSizes | None = None,
+    sizes: TrafficSizes | None = None,
 ) -> Plan:
     """Plan from a budget to the noise, or from the noise to epsilon.
 
@@ -132,7 +137,7 @@ def make_plan(
     Raises:
         InputError: the budget cannot be used, or needs noise that cannot be drawn.
     """
-    releases, sizes = hops * refreshes, sizes or PublicSizes()
+    releases, sizes = hops * refreshes, sizes or TrafficSizes()
     if noise_std is None:
         if epsilon is None:
             raise TypeError("expected epsilon or noise_std")

@@ -17,7 +17,7 @@ FLOAT_BYTES, COUNT_BYTES, DEGREE_BINS = 4, 8, 51
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublicSizes:
+class TrafficSizes:
     """Public sizes of a run; 0 means unknown and omits the part of the plan that needs it."""
 
     num_nodes: int = 0
@@ -58,7 +58,7 @@ class PlannedTraffic:
     total: Traffic
 
 
-def planned_traffic_of(sizes: PublicSizes, *, hops: int, releases: int) -> PlannedTraffic | None:
+def planned_traffic_of(sizes: TrafficSizes, *, hops: int, releases: int) -> PlannedTraffic | None:
     """Bytes of each phase; None if the number of training nodes is unknown."""
     if not sizes.num_train_nodes:
         return None
