@@ -40,6 +40,8 @@ RELAY_EXPLAINS = 0.015
 """Share of labels, without noise, that relayed sums are expected to explain."""
 SEPARATED_RELAY_EXPLAINS = 0.1
 """The same where labelled nodes are connected through other nodes only."""
+BEYOND_CHANCE = 2.5
+"""Deviations from chance above which classes explain something, so that later hops contain them."""
 DEGREE_SHARES = tuple(k / 20 for k in range(3, 19))
 """Values that the degree share may take."""
 
@@ -122,7 +124,7 @@ def choose_content(
     return MessageContent(
         degree_share=chosen.best_share(possible, default_share),
         projection=torch.from_numpy(selected.coefficients) if chosen is features else None,
-        project_later_hops=chosen is features and by_class.share <= LEAD_ERRORS * by_class.error,
+        project_later_hops=chosen is features and by_class.z_score <= BEYOND_CHANCE,
     )
 
 
