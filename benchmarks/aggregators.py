@@ -145,8 +145,8 @@ def page(lines: Sequence[Result], command_line: str) -> str:
             "# Aggregators",
             "",
             f"Command: `{command_line}`. Machine: {machine()}.",
-            "Method `certified` with default settings except for `aggregator`; all have the same "
-            "noise at the same epsilon. Test metric in percent, mean and standard deviation over "
+            "Method `certified` with default settings except for `aggregator`; all at the same "
+            "epsilon. Test metric in percent, mean and standard deviation over "
             "seeds; in brackets the mean on validation and the number of seeds. Stages, and the "
             f"degree m at which `{CLAMPED}` clamps (5 or 40), are chosen by validation. "
             f"`{NO_EDGES}` is the stage before the first release. With one hop, as for two classes "

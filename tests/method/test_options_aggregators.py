@@ -14,7 +14,13 @@ from vesper.mechanism.door import OpenDoor
 from vesper.mechanism.release import NEIGHBOR_SUM
 from vesper.method.base import PublicSizes
 from vesper.method.certified.method import CertifiedMethod
-from vesper.method.options import AGGREGATORS_OF_METHOD, SUM_AGGREGATORS, refuse_aggregator
+from vesper.method.options import (
+    AGGREGATORS_OF_METHOD,
+    MOVES_OTHERS,
+    SUM_AGGREGATORS,
+    choose_aggregation,
+    refuse_aggregator,
+)
 from vesper.method.registry import METHODS
 from vesper.session.config import load_config
 
@@ -73,6 +79,8 @@ def run_two_hops(aggregator: str, **settings: Any) -> tuple[RequestNotingDoor, t
 def test_each_requests_its_aggregation_with_messages_that_fit(aggregator: str, name: str) -> None:
     door, embedded = run_two_hops(aggregator)
     assert [aggregation.name for _, aggregation in door.requests] == [name] * 2
+    moves_others = {aggregation.moves_others for _, aggregation in door.requests}
+    assert moves_others == {aggregator in MOVES_OTHERS}
     for messages, _ in door.requests:
         assert np.linalg.norm(messages, axis=1).max() <= 1 + 1e-5
     assert torch.isfinite(embedded).all()
@@ -136,8 +144,15 @@ def test_messages_that_cannot_be_rounded_are_refused_before_training() -> None:
 
 
 @pytest.mark.parametrize("aggregator", ALL)
-def test_all_have_the_same_noise_plan(aggregator: str) -> None:
+def test_all_have_the_same_noise_plan_where_only_label_reach_is_probed(aggregator: str) -> None:
     given = {"epsilon": 2.0, "degree_share": 0.3}
     default_plan = CertifiedMethod().noise_plan(load_config(None, given), SIZES)
     config = load_config(None, {**given, "aggregator": aggregator})
     assert CertifiedMethod().noise_plan(config, SIZES) == default_plan
+
+
+def test_an_aggregator_without_an_aggregation_is_refused() -> None:
+    """Never plain sums under another name."""
+    logits = torch.zeros(3, 2)
+    with pytest.raises(InputError, match="no aggregation has the name 'halves'"):
+        choose_aggregation("halves", min_degree=5, logits=logits, centre=logits[0])

@@ -44,6 +44,7 @@ from vesper.mechanism.noise import NoiseSource
 from vesper.mechanism.recording_door import RecordingDoor
 from vesper.method.base import NoisePlan, PublicSizes
 from vesper.method.baselines.sampled import SampledMethod
+from vesper.method.options import MOVES_OTHERS
 from vesper.method.settings import Config
 from vesper.party.representation import Representation
 from vesper.privacy.ledger.store import Ledger
@@ -228,7 +229,7 @@ def are_independent(canaries: Canaries, config: Config, kind: Kind) -> bool:
     change no rows but those of its own nodes.
     """
     if kind != "two worlds":
-        moves_others = config.privacy.aggregator == "gcn-clamped"
+        moves_others = config.privacy.aggregator in MOVES_OTHERS
         return kind == "flipped edges" or (kind == "release" and not moves_others)
     others = np.arange(len(canaries)) > 0
     data = canaries.holdings(others)

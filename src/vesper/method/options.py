@@ -9,8 +9,9 @@
 | `gat` | unchanged | sums weighted by bounded attention | unchanged | S-ATT |
 | `max` | not below zero | coordinate-wise maxima | unchanged | S-MAX |
 
-All cost the same noise: the door scales each so that one edge moves it as far as a sum. Only the
-paper's methods have a choice of decoder.
+The door scales each so that one edge moves it as far as a sum, so a release with the same noise
+costs the same. (The probe takes more of the budget for sums, so their hops have a little more noise
+at the same epsilon.) Only the paper's methods have a choice of decoder.
 """
 
 from torch import Tensor
@@ -31,6 +32,9 @@ AGGREGATORS_OF_METHOD: dict[str, tuple[str, ...]] = {
 
 SUM_AGGREGATORS = {"gin", "gcn", "mean"}
 """Aggregators for which the door sums: what is proved for clipped sums holds for them too."""
+
+MOVES_OTHERS = {"gcn-clamped"}
+"""Aggregators for which one edge also moves rows of other nodes than its endpoints."""
 
 READS_DEGREES = {"gin", "gcn"}
 """Aggregators for which the first coordinate of a hop, as it is read, is a degree."""
@@ -75,7 +79,11 @@ def choose_aggregation(
     if aggregator == "gat":
         keys = attention_keys(logits.softmax(dim=1), centre=centre).numpy()
         return GridAttention(keys=keys, queries=keys)
-    return GridMax() if aggregator == "max" else NEIGHBOR_SUM
+    if aggregator == "max":
+        return GridMax()
+    if aggregator in SUM_AGGREGATORS:
+        return NEIGHBOR_SUM
+    raise InputError(f"aggregator: no aggregation has the name '{aggregator}'")
 
 
 def _listed(names: tuple[str, ...] | list[str]) -> str:
