@@ -4,7 +4,7 @@
 
     ledger:  charged --> (noise is drawn) --> stored, with the digest of the file
 
-A release is charged, drawn and stored, and only then sent; one that was stored before is read
+A release is charged, drawn and stored, and only then used; one that was stored before is read
 instead of drawn. A file is complete and on disk before `put` returns. Only files whose digest the
 ledger records count; others are left over from a process that died before it could record them.
 Such a process has sent nothing, so it draws again under the same charge (claim L-FILTER, drawn

@@ -21,6 +21,7 @@ from vesper.mechanism.aggregations.grid import STEPS, Messages, to_grid
 from vesper.mechanism.aggregations.maximum import GridMax
 from vesper.mechanism.aggregations.neighbor_sum import NeighborSum
 from vesper.mechanism.reference.certify import Certificate, exhaustive_move
+from vesper.mechanism.release import PROVED_AGGREGATIONS
 
 Floats = NDArray[np.float64]
 Make = Callable[[int], Aggregation]
@@ -49,6 +50,10 @@ NEAR = {"sum": 1.0, "attention": 1.0, "maximum": 1.0, "clamped gcn 1": 0.93}
 """Share of the bound that some graph of up to five nodes attains."""
 
 every = pytest.mark.parametrize("name", MAKES)
+
+
+def test_every_aggregation_that_may_be_released_is_tested_here() -> None:
+    assert {type(make(2)) for make in MAKES.values()} == set(PROVED_AGGREGATIONS)
 
 
 def limit_of(aggregation: Aggregation) -> float:

@@ -2,16 +2,18 @@
 
     rest        labels of training nodes - what their own features explain of them;
                 for numbers, positions in their order instead of bins
-    candidates  content (classes, a feature projection, received sums) with a degree share c
+    candidates  content (classes, a feature projection), each with its best degree share c
     explained   share of the rest that a candidate will explain at the noise of the hop
     lead        what the candidate explains - what the default explains
-    chosen      the candidate with the largest lead, if it exceeds its error; else the default
+    chosen      first content, then c: what leads the default by more than its error
     error^2     = (LEAD_ERRORS standard errors of the lead)^2 + (MODEL_ERROR explained by default)^2
 
 The default is classes with the degree share of `method`. Received sums cannot be measured before
-anything has been released: they are expected to explain a fixed share, small where nothing is known
-and larger where labelled nodes are connected through other nodes only; there, relaying is the
-default. All of it is post-processing of the release, of features and of shared labels.
+anything has been released, so relays have a rule of their own (`relay_leads`): they are expected to
+explain a fixed share, small where nothing is known and larger where labelled nodes are connected
+through other nodes only; there, relaying is the default.
+
+All of it is post-processing of the release, of features and of shared labels.
 """
 
 import math
